@@ -396,10 +396,18 @@ def error_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str,
     It has the same keys as the JSON object of an answer, with empty values. `texts` are the unparsed arguments.
     """
     result: dict[str, object] = {"op": op, "input": None, "conditions": [], "assumes": [], "output": None}
+    equiv: dict[str, object] = {
+        "verdict": None,
+        "conditions": [],
+        "defined": [[], []],
+        "counterexample": None,
+        "tested": 0,
+    }
     others: dict[str, dict[str, object]] = {
         "chain": result | {"stages": []},
         "code": result | {"stages": []},
-        "equiv": {"verdict": None, "conditions": [], "defined": [[], []], "counterexample": None, "tested": 0},
+        "equiv": equiv,
+        "against": equiv | {"elsewhere": None},
         "find": {"chains": [], "fits": None, "complete": False, "bounds": None},
         "simplify": {"chain": None, "before": None, "after": None, "proved": False},
         "model": {"model": texts.get("model"), "nodes": [], "summary": {}, "fixed": None},

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from shapecalc.reasoning.compare import Comparison
-    from shapecalc.reasoning.equiv import Counterexample
+    from shapecalc.reasoning.equiv import Counterexample, Equivalence
     from shapecalc.reasoning.find import ChainSearch, ShapePair
 
 
@@ -282,8 +282,10 @@ def _resolve_chain_input(chain: ChainRequest) -> ChainRequest:
     return ChainRequest(parsed.shape, ((op, parsed.options), *others) if chain.stages else ())
 
 
-def _print_counterexample(counterexample: Counterexample | None, answers: tuple[Chain, Chain]) -> None:
-    """Print the outputs of two chains, and mark the first difference.
+def _print_counterexample(
+    counterexample: Counterexample | None, answers: tuple[Chain, Chain], *, on_stdout: bool = False
+) -> None:
+    """Print the outputs of two chains on standard error, or on standard output, and mark the first difference.
 
     A counterexample is an input for which the outputs differ.
     """
@@ -292,8 +294,13 @@ def _print_counterexample(counterexample: Counterexample | None, answers: tuple[
     from shapecalc.render.canvas import glyphs_for_encoding
     from shapecalc.render.grid import draw_output_grids
 
-    strokes = glyphs_for_encoding(getattr(sys.stderr, "encoding", None))
-    output.print_renderable(draw_output_grids(answers, counterexample, width=output.stderr_width(), glyphs=strokes))
+    stream = sys.stdout if on_stdout else sys.stderr
+    strokes = glyphs_for_encoding(getattr(stream, "encoding", None))
+    grids = draw_output_grids(answers, counterexample, width=output.stderr_width(), glyphs=strokes)
+    if on_stdout:
+        output.print_stdout(grids.plain)
+    else:
+        output.print_renderable(grids)
 
 
 EQUIV_COMMAND = Command(
@@ -314,6 +321,65 @@ EQUIV_COMMAND = Command(
 To convert code to a chain, use code LINE --input x=SHAPE --as command. The answer is same, same when a condition holds,
 different (with the first element that differs, at the smallest sizes), or undecided. Exit 0: same; 1: different, or
 same under conditions with --strict; 3: undecided, or a chain is refused.""",
+)
+
+
+def run_against(first: str, second: str, output_options: OutputOptions, **options: object) -> int:
+    """Print the outputs of two chains of one input side by side, and the number of elements that differ.
+
+    `options` apply to every stage that accepts them and does not set them itself. Return 0 if the outputs are equal, 1
+    if they differ, and 3 if a chain is refused.
+    """
+    from shapecalc.reasoning.equiv import EquivalenceVerdict, check_equivalence, count_elsewhere, resolve_parsed_chains
+
+    shape = options.pop("input")
+    try:
+        if shape is None:
+            raise usage_error("an input shape is missing", "write --input 2,3", argument="input")
+        texts = f"{shape} | {first}", f"| {second}"
+        answers = resolve_parsed_chains(*_parse_chain_pair(*texts, options, output_options), {})
+        result = check_equivalence(*answers)
+    except ShapeError as error:
+        return print_error(error, "against", {"first": first, "second": second}, output_options)
+    counterexample = result.counterexample
+    is_same = result.verdict is EquivalenceVerdict.SAME
+    elsewhere = 0 if is_same else None if counterexample is None else count_elsewhere(*answers, counterexample)
+    if output.print_json_if_requested(output_options, lambda: result.as_json() | {"elsewhere": elsewhere}):
+        _print_counterexample(None if result.by_shape else counterexample, answers, on_stdout=True)
+        output.print_stdout(_against_sentence(result, elsewhere))
+    if result.verdict is EquivalenceVerdict.UNDECIDED:
+        return ExitCode.UNRESOLVED
+    return ExitCode.OK if is_same else ExitCode.FAILED
+
+
+def _against_sentence(result: Equivalence, elsewhere: int | None) -> str:
+    """Return the conclusion of a comparison of two outputs."""
+    counterexample = result.counterexample
+    if counterexample is None or elsewhere is None:
+        return "; ".join([str(result), *result.reasons])
+    count = product(counterexample.outputs[0])
+    return (
+        f"{counterexample}\n{elsewhere} of {format_count(int(str(count)), 'element', 'elements')}"
+        f" {'is' if elsewhere == 1 else 'are'} elsewhere, and no error was raised"
+    )
+
+
+AGAINST_COMMAND = Command(
+    run=run_against,
+    parameters=[
+        Argument("first", "the stages of a chain", "'OP ...'"),
+        Argument("second", "the stages of the chain to compare it with", "'OP ...'"),
+        Option("input", "The input shape of both chains.", metavar="SHAPE"),
+        *rule_options(),
+        *select_output_options("json", "quiet", "no_config"),
+    ],
+    summary="Show the outputs of two chains side by side, and count the elements that differ.",
+    examples="""\
+  shapecalc against 'reshape 3,2' 'transpose 1,0' --input 2,3
+  shapecalc against 'view B,S,H,D' 'permute 0,2,1,3 | view B,S,H,D' --input B,H,S,D
+  shapecalc against 'reshape 3,2' 'transpose 1,0' --input 2,3 --json""",
+    details=""" Names get the smallest sizes at which the outputs differ. Exit 0: equal; 1: not equal; 3: undecided, or
+a chain is refused.""",
 )
 
 

@@ -155,7 +155,8 @@ COMMAND_GROUPS = {
         "size": "info",
         "explain": "info",
     },
-    "chains and frameworks": {"chain": "chain"} | dict.fromkeys(("equiv", "simplify", "find", "compare"), "chains"),
+    "chains and frameworks": {"chain": "chain"}
+    | dict.fromkeys(("equiv", "against", "simplify", "find", "compare"), "chains"),
     "visualize and learn": {"tui": "terminal", "serve": "terminal"}
     | {name: name for name in ("drill", "film", "site", "repl")},
     "reference": dict.fromkeys(("help", "why", "dialects"), "info"),

@@ -184,7 +184,12 @@ STEP_OPTION = Option(
 )
 TUI_PARAMETERS: tuple[Argument | Option, ...] = (
     command_line_argument(
-        "the command line of an op, of chain or of equiv", "[OP ARGS...]", "chain", "equiv", required=False
+        "the command line of an op, of chain, of equiv or of against",
+        "[OP ARGS...]",
+        "chain",
+        "equiv",
+        "against",
+        required=False,
     ),
     STEP_OPTION,
     *LESSON_OPTIONS,
@@ -278,6 +283,7 @@ TUI_COMMAND = Command(
   shapecalc tui reshape 2,3,4 0,-1 --step last
   shapecalc tui chain '8,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3'
   shapecalc tui equiv '2,3 | transpose 1,0' '| reshape 3,2'
+  shapecalc tui against 'reshape 3,2' 'transpose 1,0' --input 2,3
   shapecalc tui --lesson
   shapecalc tui --lesson-file week3.toml --notes
   shapecalc tui --model yolo.onnx

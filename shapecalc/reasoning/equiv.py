@@ -198,6 +198,27 @@ def find_counterexample(
     return None
 
 
+def count_elsewhere(first: Trace | Chain, second: Trace | Chain, counterexample: Counterexample) -> int | None:
+    """Return how many output elements of two chains differ at the sizes of a counterexample.
+
+    Returns None if the output shapes differ, or if there are more than `MAX_EQUIV_ELEMENTS` elements.
+
+    >>> import shapecalc as sc
+    >>> pair = sc.chain("2,3", "reshape 3,2"), sc.chain("2,3", "transpose 1,0")
+    >>> count_elsewhere(*pair, sc.equiv(*pair).counterexample)
+    4
+    """
+    if counterexample.index is None:
+        return None
+    sizes = counterexample.sizes
+    chains = [moves_of(answer).substitute(sizes_with_results(answer.results, sizes)) for answer in (first, second)]
+    if max(map(max_element_count, chains)) > MAX_EQUIV_ELEMENTS:
+        return None
+    elements = array("q", range(int(str(dims.product(chains[0].input)))))
+    pairs = zip(*(apply_chain(chain, elements) for chain in chains), strict=True)
+    return len([None for one, other in pairs if one != other])
+
+
 def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, tuple[int, int]]]:
     """Yield flat output indices, each with the flat input index in each chain.
 

@@ -35,7 +35,7 @@ from shapecalc.core.ops.shuffle import SHUFFLE
 from shapecalc.core.ops.transpose import TAKEN_AXIS, TRANSPOSE
 from shapecalc.core.ops.windows import WINDOW_SLIDE, WINDOW_TOO_LARGE
 from shapecalc.core.problem import Rule
-from shapecalc.core.record import Record
+from shapecalc.core.record import Record, replace
 from shapecalc.core.requests import DEFAULT_OPSET, default_dialect
 from shapecalc.core.text import escape_unprintable, lookup, shape_text
 from shapecalc.reading.commands import chain_text
@@ -70,6 +70,10 @@ li { break-inside: avoid; margin-bottom: 0.8em; }
 svg { display: block; max-width: 100%; height: auto; }
 .blank { display: inline-block; min-width: 10em; border-bottom: 1px solid; }
 .answers { break-before: page; }"""
+
+
+MAX_REVIEWS = 2
+"""The maximum number of repeated kinds of exercises before a new kind."""
 
 
 class Difficulty(Record):
@@ -185,13 +189,13 @@ def _make_puzzle(number: int, level: int, line: str) -> ExerciseKind:
 def draw_exercise(kind: ExerciseKind, level: int, seed: str) -> Exercise:
     """Return a random exercise of a kind, determined by the seed.
 
-    The level is clipped to the range from the first level of the kind to the highest level.
+    The level is clipped to the range from the level below the first level of the kind to the highest level.
 
     >>> exercise, again = (draw_exercise(KINDS["inferred"], 1, "monday") for _ in range(2))
     >>> exercise.task.question == again.task.question
     True
     """
-    level = kind.first_level if kind.puzzle else max(kind.first_level, min(level, len(DIFFICULTIES)))
+    level = kind.first_level if kind.puzzle else max(1, kind.first_level - 1, min(level, len(DIFFICULTIES)))
     difficulty = DIFFICULTIES[level - 1]
     question = kind.draw(Random(seed), Difficulty(max(kind.min_rank, difficulty.rank), difficulty.largest_dim))
     return Exercise(kind, level, Task(question, puzzle=kind.puzzle))
@@ -606,14 +610,19 @@ class Drill:
         self._draw_counts = dict.fromkeys(self._kinds, 0)
         self._forms = {name: Counter[str]() for name in self._kinds}
         self._seed = seed
+        self._practice = Practice()
+        self._misses = Counter[str]()
+        """The number of misses of each kind since its last correct answer."""
         self.answered = self.right = self.streak = 0
         self.exercise = self._draw_next()
 
     def _draw_next(self) -> Exercise:
-        kind = self._kinds[next_kind_name([*self._kinds], self._cards, self.answered)]
-        card = self._cards.get(kind.name)
+        kind = self._kinds[next_kind_name(self._kinds, self._cards, self.answered, self._practice)]
+        card, reviews = self._cards.get(kind.name), self._practice.reviews
+        topics = (*self._practice.topics, kind.topic)
+        self._practice = replace(self._practice, topics=topics, reviews=0 if card is None else reviews + 1)
         self._draw_counts[kind.name] += 1
-        level = kind.first_level + (card.box if card else 0)
+        level = kind.first_level + (card.box if card else 0) - (self._misses[kind.name] > 1)
         seed = f"{self._seed}/{kind.name}/{self._draw_counts[kind.name]}"
         drawn, forms = draw_exercise(kind, level, seed), self._forms[kind.name]
         if forms[drawn.task.form] >= MAX_EQUAL_FORMS:
@@ -631,6 +640,11 @@ class Drill:
         # A puzzle has no random part, so a solved puzzle is repeated after the longest interval.
         previous = Card(len(REVIEW_INTERVALS), 0) if self.exercise.kind.puzzle else self._cards.get(name)
         card = self._cards[name] = next_card(previous, self.answered, right=right)
+        self._misses[name] = 0 if right else self._misses[name] + 1
+        if right:
+            topic, level = self.exercise.kind.topic, self.exercise.kind.first_level
+            levels = self._practice.right_levels
+            self._practice = replace(self._practice, right_levels={**levels, topic: max(level, levels.get(topic, 0))})
         self.answered += 1
         self.right += right
         self.streak = self.streak + 1 if right else 0
@@ -680,20 +694,48 @@ def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
         drill.record_answer(right=True)
 
 
-def next_kind_name(names: Sequence[str], cards: Mapping[str, Card], number: int) -> str:
+class Practice(Record):
+    """The exercises of a drill so far, in as far as they determine the next one."""
+
+    topics: tuple[str, ...] = ()
+    """The topic of each exercise so far."""
+    right_levels: Mapping[str, int] = MappingProxyType({})
+    """The highest first level of a kind of each topic that was answered correctly."""
+    reviews: int = 0
+    """The number of exercises since the last new kind."""
+
+
+def next_kind_name(
+    kinds: Mapping[str, ExerciseKind], cards: Mapping[str, Card], number: int, practice: Practice
+) -> str:
     """Return the name of the kind of exercise `number` of a drill.
 
-    This is the kind that has been due longest. If none is due, it is the first kind without a card; if all kinds have
-    cards, it is the kind that is due next.
+    This is the kind that has been due longest. After two such kinds, or if none is due, it is a new kind of the topic
+    that was met least; a kind of level n + 1 waits for a correct answer to one of level n. Of several topics, none is
+    met three times in a row.
 
     >>> cards = {"copied": Card(1, 4), "inferred": Card(0, 3)}
-    >>> [next_kind_name(["copied", "inferred", "literal"], cards, number) for number in (2, 3)]
-    ['literal', 'inferred']
+    >>> kinds = {name: KINDS[name] for name in ("copied", "inferred", "swapped")}
+    >>> [next_kind_name(kinds, cards, number, Practice(("zero", "infer"))) for number in (2, 3)]
+    ['swapped', 'inferred']
     """
-    by_due = sorted((name for name in names if name in cards), key=lambda name: cards[name].due)
-    if by_due and cards[by_due[0]].due <= number:
-        return by_due[0]
-    return next((name for name in names if name not in cards), by_due[0] if by_due else names[0])
+    last_two = {*practice.topics[-2:]}
+    last = last_two.pop() if len(practice.topics) > 1 and len(last_two) == 1 else None
+    allowed = [name for name, kind in kinds.items() if kind.topic != last] or [*kinds]
+    met = Counter(practice.topics)
+    due = sorted((name for name in allowed if name in cards and cards[name].due <= number), key=lambda n: cards[n].due)
+    if due and practice.reviews < MAX_REVIEWS:
+        return due[0]
+    first = {kind.topic: kind.first_level for kind in reversed([*kinds.values()])}
+    new = [
+        name
+        for name in allowed
+        if name not in cards
+        and kinds[name].first_level
+        <= max(first[kinds[name].topic], 1 + practice.right_levels.get(kinds[name].topic, 0))
+    ]
+    candidates = new or due or [name for name in allowed if name in cards] or allowed
+    return min(candidates, key=lambda name: (met[kinds[name].topic], cards[name].due if name in cards else 0))
 
 
 def next_card(card: Card | None, number: int, *, right: bool) -> Card:

@@ -6,7 +6,6 @@ takes in order.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from rich.text import Text
@@ -23,7 +22,7 @@ from shapecalc.render.canvas import stack_texts
 from shapecalc.render.grid import draw_grid
 from shapecalc.render.pictures import draw_explanation
 from shapecalc.teaching import ALL, BUILD, TOPICS, judging
-from shapecalc.teaching.exercises import Drill, judge_answer, question_topic, random_seed
+from shapecalc.teaching.exercises import KINDS, Drill, judge_answer, question_topic, random_seed
 from shapecalc.teaching.judging import Prediction, Task, resolve_line
 from shapecalc.teaching.lessons import PATH_DONE_ID, Course, Lesson, judge_lesson, load_lessons
 from shapecalc.teaching.progress import Progress
@@ -57,11 +56,18 @@ EXERCISES_TEXT = (
 MIN_LIST_WIDTH = 76
 """The minimum terminal width, in cells, for the list and a lesson side by side."""
 WELCOME_TEXT = "Ten minutes from nothing: type what you think, and enter judges it. "
-PATH_END_TEXT = (
-    "Missed at first: {missed}.\nNext: exercises about {topic}.\n\n^S keeps this screen in a file. "
-    "esc goes on to the main screen, where ^R plays any question as a film, and F5 has all lessons.\n"
-)
+PATH_END_TEXT = "{right} of {count} at first try\nstill weak: {weakest}\nEnter: exercises about that\n"
 """The template of the text at the end of a learning path."""
+TOPIC_NAMES = {
+    "zero": "what a 0 copies",
+    "infer": "what -1 stands for",
+    "perm": "which way a permutation points",
+    "shuffle": "the three stages of a Shuffle",
+    "broadcast": "sizes of 1 that are repeated",
+    "operands": "shapes of several tensors",
+    BUILD: "which ops lead from one shape to another",
+}
+"""The topics of exercises in words, in the order in which they are learnt."""
 TOPICS_PROMPT = "Enter begins. For several topics at once, type them:"
 DRILL_PREFIX = "exercises: "
 """The prefix of an exercise topic in the list."""
@@ -436,24 +442,29 @@ class Lessons(TaskScreen):
 
     def _end_text(self) -> Text:
         """Format the text at the end of the learning path."""
-        missed = (
-            ", ".join(f"'{lesson.title}'" for lesson in self.course.lessons if lesson.task in self.missed_tasks)
-            or "nothing"
-        )
+        count = len(self.course.lessons)
+        right = count - sum(lesson.task in self.missed_tasks for lesson in self.course.lessons)
         return Text.assemble(
-            ("The end of the path\n\n", "bold"), PATH_END_TEXT.format(missed=missed, topic=self._topic)
+            ("The end of the path\n\n", "bold"),
+            PATH_END_TEXT.format(right=right, count=count, weakest=TOPIC_NAMES[self._topic]),
         )
 
     @property
     def _topic(self) -> str:
         """The selected topic of exercises.
 
-        At the end of the learning path, the topic with the most missed tasks is selected.
+        At the end of the learning path, this is the topic of the first missed task, or else the first topic that the
+        user has not practised; puzzles come last.
         """
         if not self.course.is_path:
             return TOPICS[self.index - len(self.course.lessons)]
-        topics = Counter(question_topic(task.question) for task in self.missed_tasks if task)
-        return max(topics, key=topics.__getitem__, default=BUILD)
+        known = {KINDS[name].topic for name, box in self.progress.tally.boxes.items() if box and name in KINDS}
+        missed = [question_topic(task.question) for task in self.missed_tasks if task]
+        topics = (
+            *(topic for topic in missed if topic != BUILD),
+            *(topic for topic in TOPIC_NAMES if topic not in known),
+        )
+        return next(iter(topics), BUILD)
 
     @on(Input.Changed)
     def hide_list(self, event: Input.Changed) -> None:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 CHAIN = "chain"
 """The pseudo-op of a question about a chain."""
-EQUIV = "equiv"
-"""The name of the command that compares two chains."""
+EQUIV, AGAINST = "equiv", "against"
+"""The names of the commands that compare two chains."""
 QUESTION_OPS = (*OPS, CHAIN)
 """The ops of questions, including the pseudo-op `chain`."""
 EQUIVALENT_FIELDS = {"to": "target", "target": "to", "first": "perm", "perm": "first"}
@@ -206,9 +206,14 @@ def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = E
                 "equiv takes two chains here, and nothing else", "write equiv 'INPUT | OP ...' '| OP ...'"
             )
         return replace(_chain_question(words[1:2], defaults), second_chain=_add_defaults(words[2], defaults))
+    if words[0] == AGAINST:
+        match words[1:]:
+            case [first, second, "--input", shape]:
+                return question_from_words([EQUIV, f"{shape} | {first}", f"| {second}"], defaults)
+        raise usage_error("against takes two chains and their input", "write against 'OP ...' 'OP ...' --input SHAPE")
     words = commands.resolve_aliases(words)
     if words[0] not in OPS and words[0] not in commands.UNSUPPORTED_OPS:
-        first_words = (*QUESTION_OPS, EQUIV)
+        first_words = (*QUESTION_OPS, EQUIV, AGAINST)
         if words[0].isidentifier() and (len(words) == 1 or get_close_matches(words[0], first_words)):
             raise usage_error(f"there is no operation '{words[0][:40]}'", suggestion(words[0], first_words))
         words = ["reshape", *words]

@@ -21,7 +21,7 @@ WHOLE_TABLES = [
     ("transpose --dtype ?", sorted(ALL_TYPES)),
     ("why zero-", [rule for rule in all_rules() if rule.startswith("zero-")]),
     ("squeeze --as ?", list(TARGETS)),
-    ("tui ?", [*OPS, "chain", "equiv"]),
+    ("tui ?", [*OPS, "chain", "equiv", "against"]),
 ]
 COMPLETED = [(words, candidates.split()) for words, candidates in rows("completed.txt")] + WHOLE_TABLES
 

@@ -224,3 +224,41 @@ def test_exercise_score_counts():
     for right in (True, True, False, True):
         drill.record_answer(right=right)
     assert str(drill) == "3 of 4 right, streak 1"
+
+
+def invert(perm):
+    """Return the inverse of a permutation."""
+    return [perm.index(axis) for axis in range(len(perm))]
+
+
+def learner_answer(mistake, exercise):
+    """Return whether a scripted learner with a mistake answers an exercise correctly."""
+    question = exercise.task.question
+    match mistake:
+        case "all wrong":
+            return False
+        case "inverse permutations":
+            perms = findall(r"\b\d(?:,\d)+\b", question)[1:] if exercise.kind.topic in ("perm", "shuffle") else []
+            axes = [[*map(int, perm.split(","))] for perm in perms]
+            return all(sorted(perm) != [*range(len(perm))] or invert(perm) == perm for perm in axes)
+        case "counts from 1":
+            return exercise.kind.topic != "zero"
+        case "-1 is a size":
+            return "-1" not in question
+    raise ValueError(mistake)
+
+
+@pytest.mark.parametrize("mistake", ["all wrong", "inverse permutations", "counts from 1", "-1 is a size"])
+@pytest.mark.parametrize("seed", ["monday", "tuesday", "x"])
+def test_drill_of_all_topics_locks_no_learner_in_a_topic(mistake, seed):
+    exercises = play_drill(Drill("all", seed), 40, lambda _, exercise: learner_answer(mistake, exercise))
+    topics = [exercise.kind.topic for exercise in exercises]
+    assert not [
+        topic for topic, second, third in zip(topics, topics[1:], topics[2:], strict=False) if topic == second == third
+    ]
+    assert mistake != "all wrong" or len({*topics[:20]}) >= 5
+
+
+def test_drill_level_waits_for_a_right_answer_of_the_level_before():
+    exercises = play_drill(Drill("perm", "x"), 20, lambda *_: False)
+    assert {exercise.kind.first_level for exercise in exercises} == {1}

@@ -15,26 +15,25 @@ import shapecalc
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.requests import common_option_names
+from shapecalc.reading.code.calls import is_known_function
 
 PACKAGE = Path(shapecalc.__file__).parent
 FIELD_WORDS = {
     "variables of generated code and formulas": "x y x1 x2 xn i d0 dtype2 _x ac c1 c2 hp hr f32",
-    "values of arguments": "same valid constant average avg nchw nhwc auto sample channels_last channels_last_3d",
-    "functions of frameworks": """
-        bmm clone contiguous forward interpolate make_tensor_value_info masked_fill numel rot90 then_branch zeros
-    """,
+    "values of arguments": "same valid average avg nchw nhwc auto sample channels_last channels_last_3d",
+    "functions of frameworks": "forward make_tensor_value_info then_branch",
     "names outside of the package": """
-        bfloat16 ctk cupy dataclasses enum float16 fork ipaddress man nohup resource termios tomllib typing
+        ctk cupy dataclasses enum float16 fork ipaddress man nohup resource termios tomllib typing
     """,
     "keys of JSON and of files": "args body expect inferred out outputs picture source told true",
-    "groups of patterns and fields of templates": "inner order before more operation",
-    "commands, topics and answers": "ans backends build doctor done learn repeat why",
+    "groups of patterns and fields of templates": "inner order more operation",
+    "commands, topics and answers": "ans backends build doctor done learn why",
     "verdicts and kinds": """
         attribute blocked computed external fails folded initializer major minor none ok only past refused undecided
-        weights whole
+        whole
     """,
     "attributes of results": "agree extras shuffles trace transposes verdict",
-    "names of styles": "cell dim ink off usage",
+    "names of styles": "cell ink off usage",
 }
 """Words in backticks that are not names of the package, by kind."""
 WORDS = {word for words in FIELD_WORDS.values() for word in words.split()}
@@ -142,7 +141,8 @@ class Scopes:
 
     def exists(self, word: str, scope: set[str]) -> bool:
         if re.fullmatch(r"_?[a-z][a-z0-9_]*(\(\))?|_[A-Za-z]\w*", word):
-            return word.removesuffix("()") in scope
+            name = word.removesuffix("()")
+            return name in scope or is_known_function(name)
         owner = re.fullmatch(r"(\w+)\.(\w+)", word)
         if owner and owner[1] in self.classes:
             return owner[2] in self.members(owner[1])

@@ -19,7 +19,7 @@ from shapecalc.reading.code.calls import is_known_function
 
 PACKAGE = Path(shapecalc.__file__).parent
 FIELD_WORDS = {
-    "variables of generated code and formulas": "x y x1 x2 xn i d0 dtype2 _x ac c1 c2 hp hr f32",
+    "variables of generated code and formulas": "w x y x1 x2 xn i d0 dtype2 _x ac c1 c2 hp hr f32",
     "values of arguments": "same valid average avg nchw nhwc auto sample channels_last channels_last_3d",
     "functions of frameworks": "forward make_tensor_value_info then_branch",
     "names outside of the package": """

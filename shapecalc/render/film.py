@@ -291,7 +291,7 @@ def _script_data(film: Film) -> dict[str, object]:
         if word.text
     ]
     prompts = [fields(frame.prompt).values() if frame.prompt else () for frame in film.frames]
-    timed_frames = zip(film.starts, film.frames, prompts, strict=False)
+    timed_frames = zip(film.frame_starts, film.frames, prompts, strict=False)
     frames = [[round(start, 2), frame.sentence, *prompt] for start, frame, prompt in timed_frames]
     behind = [name for name, look in TEXT_STYLES.items() if look.background]
     cell = [files.CELL_WIDTH, files.CELL_HEIGHT, BASELINE_OFFSET]

@@ -147,14 +147,14 @@ class Film(Record):
     """The notes on omitted elements and on the sizes of names."""
 
     @property
-    def starts(self) -> list[float]:
+    def frame_starts(self) -> list[float]:
         """The start times of the frames, and the end time of the last one, in seconds."""
         return [*accumulate((frame.arrival_seconds + frame.hold_seconds for frame in self.frames), initial=0.0)]
 
     @property
     def seconds(self) -> float:
         """The duration of the film, in seconds."""
-        return self.starts[-1]
+        return self.frame_starts[-1]
 
 
 class Track(Record):
@@ -247,7 +247,7 @@ def _interpolate(start: Sprite | None, end: Sprite, fraction: float) -> Sprite:
 
 def sample_moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
     """Yield the sprites and the duration, in 1/100 s, of each GIF frame."""
-    starts = film.starts
+    starts = film.frame_starts
     for number, frame in enumerate(film.frames):
         duration = round(100 * (frame.arrival_seconds + frame.hold_seconds))
         before = film.frames[number - 1].sprites if number else {}
@@ -263,7 +263,7 @@ def sample_moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
 
 def collect_tracks(film: Film) -> list[Track]:
     """Return the tracks of all sprites of a film, in order of appearance."""
-    starts, result, last = film.starts, list[Track](), dict[str, int]()
+    starts, result, last = film.frame_starts, list[Track](), dict[str, int]()
     for number, frame in enumerate(film.frames):
         before = film.frames[number - 1].sprites if number else {}
         for key, sprite in frame.sprites.items():

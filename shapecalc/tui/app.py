@@ -41,8 +41,8 @@ from shapecalc.engine.atomic_files import write_atomically
 from shapecalc.teaching import TOPICS
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui.dialogs import HelpDialog
-from shapecalc.tui.explore import Explore
-from shapecalc.tui.files import save_screen
+from shapecalc.tui.explore import ExploreScreen
+from shapecalc.tui.files import save_screenshot
 from shapecalc.tui.question import (
     CHAIN,
     EXAMPLE_QUESTION,
@@ -68,7 +68,7 @@ MAX_QUESTIONS, MAX_QUESTION_LENGTH = 20, 1000
 """The maximum number of stored questions, and of characters in each question."""
 
 
-def palette_commands(explore: Explore, command_lines: Sequence[str]) -> Iterator[SystemCommand]:
+def palette_commands(explore: ExploreScreen, command_lines: Sequence[str]) -> Iterator[SystemCommand]:
     """Yield the palette commands; `command_lines` contains the earlier questions."""
     yield from _key_commands(explore)
     if explore.state.is_offered("equiv"):
@@ -96,7 +96,7 @@ def palette_commands(explore: Explore, command_lines: Sequence[str]) -> Iterator
     yield from _setting_commands(explore)
 
 
-def _key_commands(explore: Explore) -> Iterator[SystemCommand]:
+def _key_commands(explore: ExploreScreen) -> Iterator[SystemCommand]:
     """Yield a palette command for each command and key that would not reveal a hidden answer.
 
     Commands without an effect are found by search but not listed.
@@ -109,7 +109,7 @@ def _key_commands(explore: Explore) -> Iterator[SystemCommand]:
             yield SystemCommand(key.help, about, run if works else partial(explore.notify, about, markup=False), works)
 
 
-def _question_commands(explore: Explore, command_lines: Sequence[str]) -> Iterator[SystemCommand]:
+def _question_commands(explore: ExploreScreen, command_lines: Sequence[str]) -> Iterator[SystemCommand]:
     """Yield a palette command for each earlier question that can be parsed."""
     for line in command_lines:
         try:
@@ -123,7 +123,7 @@ def _question_commands(explore: Explore, command_lines: Sequence[str]) -> Iterat
         yield SystemCommand(f"asked before: {visible_line}", "ask it again", partial(explore.open_question, question))
 
 
-def _setting_commands(explore: Explore) -> Iterator[SystemCommand]:
+def _setting_commands(explore: ExploreScreen) -> Iterator[SystemCommand]:
     """Yield palette commands that set the op, dialect or an option, or focus a field."""
     question = explore.state.question
     for name in QUESTION_OPS:
@@ -311,9 +311,9 @@ class ShapecalcApp(App[QuestionResult]):
                 step is not None
                 and (self.user_file.mode or MODE_NAMES[question == EXAMPLE_QUESTION]) == MODE_NAMES[True]
             )
-        self.explore = Explore(question, step, progress, learns=learns)
+        self.explore = ExploreScreen(question, step, progress, learns=learns)
         self.starts_with_lessons = lesson
-        self._last_question: Explore.QuestionShown | None = None
+        self._last_question: ExploreScreen.QuestionShown | None = None
 
     def run(self, **options: Any) -> QuestionResult | None:
         """Run the app and return its result; re-raise an exception that ended the app."""
@@ -341,8 +341,8 @@ class ShapecalcApp(App[QuestionResult]):
         filters = (line_filter for line_filter in super().get_line_filters() if not isinstance(line_filter, Monochrome))
         return (*filters, *line_filters(self.theme, has_colour=not self.no_color))
 
-    @on(Explore.QuestionShown)
-    def record_question(self, event: Explore.QuestionShown) -> None:
+    @on(ExploreScreen.QuestionShown)
+    def record_question(self, event: ExploreScreen.QuestionShown) -> None:
         """Store the question once the user steps through it or replaces it.
 
         A changed mode is stored at once.
@@ -393,7 +393,7 @@ class ShapecalcApp(App[QuestionResult]):
 
     def action_save_screen(self, kind: str) -> None:
         """Save the screen as an SVG picture or as text; a browser downloads the file."""
-        save_screen(self.screen, as_text=kind == "text")
+        save_screenshot(self.screen, as_text=kind == "text")
 
     def action_command_palette(self) -> None:
         """Open the command palette, unless it is already open."""

@@ -116,7 +116,7 @@ def equiv_command(comparison: ChainComparison) -> str:
     return join(["shapecalc", "equiv", chain_text(comparison.first), comparison.text.strip()])
 
 
-class Equiv(Dialog[str]):
+class EquivDialog(Dialog[str]):
     """A dialog that compares the current chain with a second chain."""
 
     BINDINGS = [Binding("escape", "leave", "close"), Binding("f7", "copy", "copy")]
@@ -223,7 +223,7 @@ def simplify_command(answer: Trace | Chain, goal: Goal) -> str:
     return join(["shapecalc", "simplify", chain_text(answer), "--for", goal.value])
 
 
-class Simplify(Dialog[str | None]):
+class SimplifyDialog(Dialog[str | None]):
     """A dialog with a chain, its short form and the counts by goal."""
 
     BINDINGS = [

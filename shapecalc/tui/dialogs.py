@@ -78,7 +78,7 @@ EXTRA_KEYS = (
 
 
 class HelpDialog(Dialog[None]):
-    """This screen, its keys, and every sign of the pictures."""
+    """An explanation of a screen, its keys, and the symbols of the pictures."""
 
     BINDINGS = [Binding("escape,enter", "dismiss", "close")]
 
@@ -122,7 +122,7 @@ def _param_help(param: Param) -> str:
 
 
 class CodeScreen(Dialog[None]):
-    """The frameworks at the left, the code at the right; enter copies it."""
+    """A list of frameworks, and the code for the selected one; enter copies the code."""
 
     BINDINGS = [Binding("escape", "dismiss", "close")]
 

@@ -4,8 +4,8 @@ A step of an answer applies one rule, which determines a dim. The map has one co
 and grows with the steps. In learning mode, the user predicts dims before the app shows them; a hole is a dim that the
 user must predict.
 
-While no field and no panel has the focus, letters are commands and the arrow keys step. A field, and a hole that waits,
-take every printable key.
+While no field and no panel has the focus, letters are commands, and the arrow keys move between steps. A field or a
+hole with the focus receives every printable key.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from shapecalc.render.canvas import UNICODE, stack_texts
 from shapecalc.teaching.lessons import Course
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text, widgets
-from shapecalc.tui.chains import Equiv, Simplify
+from shapecalc.tui.chains import EquivDialog, SimplifyDialog
 from shapecalc.tui.dialogs import EXTRA_KEYS, CodeScreen, DoctorScreen, widget_help
 from shapecalc.tui.files import FilesDialog, save_answer
 from shapecalc.tui.film import FilmScreen
-from shapecalc.tui.lessons import DrillScreen, Lessons
+from shapecalc.tui.lessons import DrillScreen, LessonsScreen
 from shapecalc.tui.panels import (
     BORDER_LINES,
     MIN_BESIDE_WIDTH,
@@ -51,10 +51,10 @@ from shapecalc.tui.panels import (
     PanelNeeds,
     PanelPlan,
     count_rows,
-    is_cut,
+    is_truncated,
     plan_panels,
+    required_width,
     set_lines,
-    wanted_width,
 )
 from shapecalc.tui.question import (
     CHAIN,
@@ -82,14 +82,14 @@ EDIT_CHARACTERS = frozenset("0123456789-[")
 PANEL_ARROWS = (*ARROW_MOVES, "home", "end")
 """The keys that a panel with the focus takes."""
 BAR = UNICODE.block
-"""The character of the bars that compare element counts, for which a refusal is drawn below the map."""
+"""The character of the bars that compare element counts; a refusal with such bars is drawn below the map."""
 MIN_ELEMENTS_LINES = 26
-"""The minimum number of free lines for the elements at every stage, if they are not entered."""
+"""The minimum number of free lines for the elements at every stage while their panel does not have the focus."""
 GRID_MARGIN = 1
 """The number of blank lines that remain below the elements."""
 
 
-class Explore(widgets.HelpScreen[None]):
+class ExploreScreen(widgets.HelpScreen[None]):
     """The main screen, which answers the question after every key press."""
 
     BLANK = True
@@ -179,7 +179,7 @@ class Explore(widgets.HelpScreen[None]):
     def update_field_text(self, name: str, value: str) -> None:
         """Replace the text of a field in the question, and redraw the screen."""
         for field in self.query(f"#field-{name}"):
-            if wanted_width(field) != field.size.width:
+            if required_width(field) != field.size.width:
                 self.query_one(FieldPanel).rearrange()
         if self.state.question.texts.get(name, "") != value:
             self.state.change_question(self.state.question.with_text(name, value), name)
@@ -219,7 +219,7 @@ class Explore(widgets.HelpScreen[None]):
 
     @on(widgets.Field.LetterPressed)
     async def run_letter(self, event: widgets.Field.LetterPressed) -> None:
-        """Leave the field, and press the letter."""
+        """Leave the field, and handle the letter as a command."""
         self.action_leave_field()
         self.app.simulate_key(event.letter)
 
@@ -238,7 +238,7 @@ class Explore(widgets.HelpScreen[None]):
         field.cursor_position = len(field.value)
 
     def action_focus_part(self, direction: int) -> None:
-        """Focus the next field or panel, or the previous one; one place in the circle is outside of them all."""
+        """Focus the next or the previous field or panel; at one position of the cycle, none has the focus."""
         parts: list[Widget | None] = [*self.query(widgets.Field), None]
         parts += [panel for panel in self.query(Panel) if panel.can_focus and self._can_enter(panel)]
         index = parts.index(self.focused) if self.focused in parts else parts.index(None)
@@ -291,7 +291,7 @@ class Explore(widgets.HelpScreen[None]):
 
     @property
     def is_typing(self) -> bool:
-        """Whether printable keys go to a field, or to a hole or a question that waits."""
+        """Whether printable keys go to a field, a hole or a question."""
         if self.focused is not None and self.focused.id == "map":
             return self.state.is_awaiting_input or self.state.asks_validity
         return isinstance(self.focused, Input)
@@ -341,7 +341,7 @@ class Explore(widgets.HelpScreen[None]):
         if event.key == "e":  # not a binding, which would run after the characters that are typed next
             self.action_edit()
         elif event.key == "enter":
-            self.run_worker(self._go_on(), exclusive=True)
+            self.run_worker(self._apply_fix_or_advance(), exclusive=True)
         elif event.character and event.character in EDIT_CHARACTERS:
             self.action_edit(event.character)
         elif event.key in "yn" and self.state.asks_validity:
@@ -351,7 +351,7 @@ class Explore(widgets.HelpScreen[None]):
             return False
         return True
 
-    async def _go_on(self) -> None:
+    async def _apply_fix_or_advance(self) -> None:
         """Apply the fix of a refused request, or go to the next step."""
         if self.state.result.problem is not None and self.state.is_available("fix"):
             await self.action_fix()
@@ -374,7 +374,7 @@ class Explore(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def action_elements(self) -> None:
-        """Enter the elements, or leave them."""
+        """Move the focus to the panel of the elements, or away from it."""
         if self.state.shows_grid:
             self.action_leave_field()
         elif self._visible_answer() is not None:
@@ -382,7 +382,7 @@ class Explore(widgets.HelpScreen[None]):
             self.set_focus(self.query_one("#elements"))
 
     def action_dim(self, direction: str) -> None:
-        """Light the next dim of the map in a direction, and what it comes from."""
+        """Highlight the next dim of the map in a direction, and its origins."""
         self.state.highlight_neighbor(direction)
         self.schedule_draw()
 
@@ -392,7 +392,7 @@ class Explore(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def action_mistake(self) -> None:
-        """Show the elements of the answer beside those of a mistake with equal shape, or stop showing them."""
+        """Show the elements of the answer beside those of a mistake of equal shape, or stop showing them."""
         if self.state.same_shape_mistake is None:
             return
         self.state.shows_mistake = not self.state.shows_mistake
@@ -508,12 +508,12 @@ class Explore(widgets.HelpScreen[None]):
     def action_equiv(self) -> None:
         """Open the comparison with a second chain, unless the answer is hidden."""
         if (answer := self._visible_answer()) is not None:
-            self.app.push_screen(Equiv(answer, self.state.question.second_chain), self._store_second_chain)
+            self.app.push_screen(EquivDialog(answer, self.state.question.second_chain), self._store_second_chain)
 
     def action_simplify(self) -> None:
         """Show the shortest equivalent chain, unless the answer is hidden."""
         if (answer := self._visible_answer()) is not None:
-            self.app.push_screen(Simplify(answer), self._open_simplified_chain)
+            self.app.push_screen(SimplifyDialog(answer), self._open_simplified_chain)
 
     def _visible_answer(self) -> Trace | Chain | None:
         """Return the answer if it is visible; notify the user if it is hidden."""
@@ -545,7 +545,7 @@ class Explore(widgets.HelpScreen[None]):
 
     def action_lessons(self) -> None:
         """Open the lessons."""
-        screen = Lessons(self.progress, self.course, self._lesson_id)
+        screen = LessonsScreen(self.progress, self.course, self._lesson_id)
 
         async def open_lesson_question(question: Question | None) -> None:
             self._lesson_id = screen.lesson.id if screen.lesson and question else ""
@@ -690,13 +690,13 @@ class Explore(widgets.HelpScreen[None]):
         return count_rows(self.query(widgets.Field), width) + self.query_one(FieldPanel).carets.display
 
     def _panel_needs(self, width: int, lines: int, card_lines: int) -> PanelNeeds:
-        """Return the number of lines that each panel needs in a width."""
+        """Return the number of lines that each panel needs at a width."""
         state, content = self.state, lines - BORDER_LINES
         half = width // 2 - 4
         drawn_map = explore_text.map_text(state, half, content)
         beside = explore_text.step_text(state, width - width // 2 - 4, content)
         is_beside = width >= MIN_BESIDE_WIDTH and not (
-            is_cut(drawn_map, half) or is_cut(beside, width - width // 2 - 4)
+            is_truncated(drawn_map, half) or is_truncated(beside, width - width // 2 - 4)
         )
         if is_beside and BAR not in beside.plain and state.answer and state.answer.problem:
             is_beside = BAR not in explore_text.step_text(state, width - 4, content).plain
@@ -716,7 +716,7 @@ class Explore(widgets.HelpScreen[None]):
         )
 
     def _apply_plan(self, plan: PanelPlan, lines: int) -> None:
-        """Give each panel its height; a panel that is entered takes the place of the map and the step."""
+        """Set the height of each panel; a panel with the focus replaces the map and the step."""
         enters = self.state.shows_grid
         shows_step = getattr(self.focused, "id", None) == "step" and not plan.step
         middle = self.query_one("#middle")
@@ -745,7 +745,7 @@ class Explore(widgets.HelpScreen[None]):
         self.query_one("#compare", Panel).set_title("Compare")
 
     def _elements_text(self, width: int, height: int) -> Text:
-        """Draw the elements at every stage if the panel is entered, otherwise before and after the stage."""
+        """Draw the elements at every stage if the panel has the focus, otherwise before and after the stage."""
         state = self.state
         if state.hides_answer or not state.is_available("elements"):
             return Text(end="")
@@ -772,7 +772,7 @@ class Explore(widgets.HelpScreen[None]):
             self.schedule_draw()
 
     def _comparison_text(self, width: int, height: int) -> Text:
-        """Draw the last comparison: a line for each answer that frameworks give."""
+        """Draw the last comparison: one line for each distinct answer of the frameworks."""
         rows = self._comparison[1] if self._comparison else ()
         return stack_texts(explore_text.comparison_lines(rows, width)[:height])
 

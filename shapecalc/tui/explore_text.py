@@ -126,7 +126,7 @@ def reason_text(state: ExploreState, width: int) -> Text:
 
 
 def divisors_text(state: ExploreState) -> str:
-    """List the divisors of the element count, if the count is why the request is refused.
+    """List the divisors of the element count, if the request is refused because of the count.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> divisors_text(ExploreState(question_from_words(["reshape", "2,3,4", "5,-1"])))
@@ -151,7 +151,7 @@ def problem_text(problem: Problem) -> Text:
 def answer_texts(state: ExploreState, width: int, accent: str = "bold", card: Sequence[Text] = ()) -> list[Text]:
     """Return the lines of the answer: the shapes, and the sentence, question or conditions that belong to it.
 
-    The output has the style `accent`, which nothing else has. A card has the sentence of the step.
+    Only the output has the style `accent`. A `card` contains the sentence of the step.
     """
     answer, problem = state.answer, state.result.problem
     if state.result.answer is None or answer is None:
@@ -211,7 +211,7 @@ def _answer_sentences(state: ExploreState) -> list[str]:
 
 
 def card_lines(state: ExploreState, width: int) -> list[Text]:
-    """Return the card below the answer: the reason of each output dim; empty while something is hidden."""
+    """Return the card below the answer: the reason for each output dim; empty while a dim is hidden."""
     answer = state.result.answer
     if answer is None or answer.output is None or (state.is_learning and state.holes) or state.asks_validity:
         return []
@@ -480,7 +480,7 @@ def tapes_text(state: ExploreState, width: int, height: int = 0) -> Text:
 
 
 def comparison_lines(rows: Sequence[DialectRow], width: int) -> list[Text]:
-    """Return a line for each answer that frameworks give, the most common one first."""
+    """Return one line for each distinct answer of the frameworks, the most common answer first."""
     by_dialect: dict[str, set[str]] = {}
     for row in rows:
         by_dialect.setdefault(row.question.dialect, set()).add(row.answer_text)

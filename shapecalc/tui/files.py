@@ -196,17 +196,17 @@ class SaveDialog(Dialog[None]):
         self._is_writing = False
 
 
-def save_screen(screen: Screen[Any], *, as_text: bool) -> None:
+def save_screenshot(screen: Screen[Any], *, as_text: bool) -> None:
     """Save a screenshot without notifications as an SVG picture or as text.
 
     A browser downloads the file. The app removes notifications in a callback, so the screenshot is taken in a later
     one.
     """
     screen.app.clear_notifications()
-    screen.app.call_later(screen.call_after_refresh, partial(_write_screen, screen, as_text=as_text))
+    screen.app.call_later(screen.call_after_refresh, partial(_write_screenshot, screen, as_text=as_text))
 
 
-def _write_screen(screen: Screen[Any], *, as_text: bool) -> None:
+def _write_screenshot(screen: Screen[Any], *, as_text: bool) -> None:
     """Write a screenshot to a file whose name has a timestamp, and notify the user.
 
     A screenshot as text is also copied to the clipboard.

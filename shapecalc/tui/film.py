@@ -68,7 +68,7 @@ class Player:
 
         If `hidden_steps` is not empty, the film asks for the dims of these steps, and of no other steps.
         """
-        self.film, self.starts = film, film.starts
+        self.film, self.frame_starts = film, film.frame_starts
         self.time, self.speed, self.is_playing = 0.0, 1.0, False
         self.is_asking = bool(hidden_steps)
         """Whether the film pauses and asks for a dim before it shows the dim."""
@@ -83,12 +83,12 @@ class Player:
     @property
     def frame(self) -> int:
         """The index of the current frame."""
-        return frame_at(self.starts, self.time)
+        return frame_at(self.frame_starts, self.time)
 
     @property
     def sprites(self) -> tuple[Sprite, ...]:
         """The sprites at the current time, at their interpolated positions."""
-        return sprites_at(self.film, self.starts, self.time)
+        return sprites_at(self.film, self.frame_starts, self.time)
 
     @property
     def is_at_end(self) -> bool:
@@ -99,7 +99,9 @@ class Player:
     def question(self) -> FilmQuestion | None:
         """The unanswered question at which the film is paused, or None."""
         next_frame = self.frame + 1
-        is_reached = next_frame < len(self.film.frames) and self.time >= self.starts[next_frame] - 2 * FRAME_EPSILON
+        is_reached = (
+            next_frame < len(self.film.frames) and self.time >= self.frame_starts[next_frame] - 2 * FRAME_EPSILON
+        )
         return self._question_before(next_frame) if is_reached else None
 
     def _question_before(self, frame: int) -> FilmQuestion | None:
@@ -114,8 +116,8 @@ class Player:
     def _limit_to_question(self, seconds: float) -> float:
         """Return `seconds`, or the time of the next question if that is earlier."""
         for frame in range(self.frame + 1, len(self.film.frames)):
-            if self.starts[frame] <= seconds and self._question_before(frame):
-                return self.starts[frame] - FRAME_EPSILON
+            if self.frame_starts[frame] <= seconds and self._question_before(frame):
+                return self.frame_starts[frame] - FRAME_EPSILON
         return seconds
 
     def advance(self, seconds: float) -> None:
@@ -138,7 +140,7 @@ class Player:
         """Go to the end of a frame, at most to the next question, and pause."""
         frame = max(0, min(frame, len(self.film.frames) - 1))
         self.is_playing = False
-        self.seek(self.starts[frame + 1] - FRAME_EPSILON)
+        self.seek(self.frame_starts[frame + 1] - FRAME_EPSILON)
 
     def step_frames(self, count: int) -> None:
         """Step `count` frames forward or back; passing a question reveals its answer."""
@@ -149,7 +151,7 @@ class Player:
     @property
     def is_before_frame_end(self) -> bool:
         """Whether the time is before the end of the current frame."""
-        return self.time < self.starts[self.frame + 1] - 2 * FRAME_EPSILON
+        return self.time < self.frame_starts[self.frame + 1] - 2 * FRAME_EPSILON
 
     def copy_state(self, other: Player) -> None:
         """Copy the settings and the position of another player of the same answer."""
@@ -160,15 +162,15 @@ class Player:
             other._known_prompts,
         )
         frame = min(other.frame, len(self.film.frames) - 1)
-        self.time = self.starts[frame] + min(
-            other.time - other.starts[other.frame], self.film.frames[frame].arrival_seconds
+        self.time = self.frame_starts[frame] + min(
+            other.time - other.frame_starts[other.frame], self.film.frames[frame].arrival_seconds
         )
 
     def show_step(self, step_index: int) -> None:
         """Go to the first frame of a step; if the step has no frame, go to the beginning."""
         frames = [number for number, frame in enumerate(self.film.frames) if frame.step_index == step_index]
         self.time = 0.0
-        self.seek(self.starts[frames[0]] if frames else 0.0)
+        self.seek(self.frame_starts[frames[0]] if frames else 0.0)
 
     def change_speed(self, levels: int) -> None:
         """Change the speed by `levels` positions in `SPEEDS`."""
@@ -192,7 +194,7 @@ class Player:
         """Mark the current question as answered, and continue the film."""
         next_frame = self.film.frames[self.frame + 1]
         self._known_prompts.add((next_frame.step_index, next_frame.prompt))
-        self.time = min(self.starts[self.frame + 1], self.film.seconds)
+        self.time = min(self.frame_starts[self.frame + 1], self.film.seconds)
         self.is_playing = True
 
 
@@ -229,7 +231,7 @@ class FilmPane(widgets.FocusableText):
 
 
 class FilmScreen(widgets.Dialog[None]):
-    """One answer as a film in the whole terminal."""
+    """The film of an answer, in the whole terminal."""
 
     KEYS = KEYS
     BINDINGS = [

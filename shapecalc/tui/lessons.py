@@ -272,7 +272,7 @@ class TaskScreen(Dialog[Question | None]):
 
 
 class DrillScreen(TaskScreen):
-    """One exercise after the other, with the score."""
+    """A sequence of exercises, with the score."""
 
     KEYS = (*KEYS, Key("pagedown", "PgDn", "next", "next", "go to the next exercise", 4))
     BINDINGS = make_bindings(KEYS)
@@ -305,7 +305,7 @@ class DrillScreen(TaskScreen):
         self.show_keys()
 
     @on(Input.Submitted)
-    def submit_prediction(self, event: Input.Submitted) -> None:
+    def handle_submitted_prediction(self, event: Input.Submitted) -> None:
         """Judge the prediction; if it is already judged, go to the next exercise."""
         if self.is_answered:
             self.action_next()
@@ -345,8 +345,8 @@ class DrillScreen(TaskScreen):
         self.dismiss(None)
 
 
-class Lessons(TaskScreen):
-    """F5: the list of lessons with the exercises after them, and the lesson that was chosen.
+class LessonsScreen(TaskScreen):
+    """F5: the list of lessons and exercises, and the selected lesson.
 
     The field always has the focus, and the list is moved by keys that the field does not handle. If the focus changed,
     keys that are pressed in quick succession could reach the wrong widget.
@@ -498,7 +498,7 @@ class Lessons(TaskScreen):
             self.dismiss(question)
 
     @on(Input.Submitted)
-    def submit_prediction(self, event: Input.Submitted) -> None:
+    def handle_submitted_prediction(self, event: Input.Submitted) -> None:
         """Judge the prediction, and show the answer if the prediction is right.
 
         If the list is visible, open the selected entry instead. If the lesson is answered, go to the next entry.

@@ -123,7 +123,7 @@ class NodeListState:
 
 
 class ModelScreen(HelpScreen[None]):
-    """The nodes of one model, each with what another batch size does to it. A ! marks one that offends.
+    """The nodes of a model, with their verdicts at other batch sizes. A ! marks a failing node.
 
     safe: it runs, and the samples stay apart. only N=1: it runs at that size alone. swallows: the batch becomes part of
     another axis. scrambles: no axis separates the samples any more. fails: not even the declared size runs.

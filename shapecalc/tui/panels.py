@@ -31,7 +31,7 @@ NO_ROOM = "no room"
 ENTERED_SYMBOL = "▸"
 """The symbol in the title of a panel that has the focus."""
 FIELD_STEP = 6
-"""Fields grow by this number of cells, so that few keys change the layout."""
+"""The number of cells by which fields grow, so that few key presses change the layout."""
 MIN_FIELD_WIDTH, FIELD_GAP = 8, 2
 """The minimum width of a field, and the number of spaces between two fields."""
 
@@ -46,7 +46,7 @@ class PanelNeeds(Record):
     command: int = 1
     compare: int = 0
     all_elements: int = 0
-    """The lines of the elements at every stage, which replace the others where there is room for all panels."""
+    """The lines of the elements at every stage, which replace `elements` if there is room for all panels."""
     is_beside: bool = True
     """Whether the step fits beside the map; otherwise it is below the map."""
 
@@ -66,8 +66,8 @@ class PanelPlan(Record):
 def plan_panels(lines: int, needs: PanelNeeds) -> PanelPlan:
     """Return the lines of each panel, if `lines` lines are free for them.
 
-    If lines are short, the panels give way in this order: the comparison, the command line, the elements, the card, the
-    step, and lines of the map.
+    If there are too few lines, the panels are reduced in this order: the comparison, the command line, the elements,
+    the card, the step, and lines of the map.
 
     >>> needs = PanelNeeds(6, 8, card=2, elements=5, compare=4)
     >>> [getattr(plan_panels(30, needs), name) for name in ("map", "step", "card", "elements", "command", "compare")]
@@ -105,7 +105,7 @@ def plan_panels(lines: int, needs: PanelNeeds) -> PanelPlan:
 
 
 class Panel(widgets.Pane):
-    """A pane with a border and a title, which can be entered."""
+    """A pane with a border and a title, which can have the focus."""
 
     def __init__(self, widget_id: str) -> None:
         """Create an empty panel."""
@@ -151,7 +151,7 @@ class WrappingLayout(Layout):
             for label, field, name_width in row:
                 width = max(1, size.width - x - name_width)
                 if field is not row[-1][1]:
-                    width = min(width, wanted_width(field))
+                    width = min(width, required_width(field))
                 placements.append(_place(label, Region(x, y, name_width, 1)))
                 placements.append(_place(field, Region(x + name_width, y, width, 1)))
                 x += name_width + width + FIELD_GAP
@@ -170,7 +170,7 @@ def arrange_rows(fields: Sequence[LabelledField], width: int) -> list[list[Label
     """Return labelled fields in as few rows of a width as possible, in order."""
     rows, x = list[list[LabelledField]]([[]]), 0
     for label, field, name_width in fields:
-        cells = name_width + wanted_width(field)
+        cells = name_width + required_width(field)
         if rows[-1] and x + cells > width:
             rows.append([])
             x = 0
@@ -189,8 +189,8 @@ def label_width(field: Widget) -> int:
     return len(getattr(field, "field_name", "")) + 1
 
 
-def is_cut(text: Text, width: int) -> bool:
-    """Return whether some line of a drawing is cut off at a width, or stages or axes are left out."""
+def is_truncated(text: Text, width: int) -> bool:
+    """Return whether a line of a drawing is truncated at a width, or stages or axes are omitted."""
     return any(
         (len(line) >= width and line.endswith(UNICODE.ellipsis)) or line.startswith((UNICODE.ellipsis, NO_ROOM))
         for line in text.plain.split("\n")
@@ -201,7 +201,7 @@ def _place(widget: Widget, region: Region) -> WidgetPlacement:
     return WidgetPlacement(region, NULL_OFFSET, NULL_SPACING, widget)
 
 
-def wanted_width(field: Widget) -> int:
+def required_width(field: Widget) -> int:
     """Return the width of a field that shows its whole text and the cursor."""
     text = getattr(field, "value", "")
     return max(MIN_FIELD_WIDTH, FIELD_STEP * -(-(len(text) + 2) // FIELD_STEP))
@@ -234,7 +234,7 @@ class FieldPanel(Container):
 
     @property
     def layout(self) -> Layout:
-        """The layout, which no style sheet can name."""
+        """The layout; style sheets cannot select it."""
         return self._wrapping_layout
 
     def rearrange(self) -> None:

@@ -14,7 +14,7 @@ from shapecalc.core.text import escape_unprintable, is_file_argument, split_outs
 from shapecalc.teaching.lessons import Course
 from shapecalc.teaching.progress import VisitorProgress
 from shapecalc.tui.app import NO_FILE, ShapecalcApp, UserFile
-from shapecalc.tui.explore import Explore
+from shapecalc.tui.explore import ExploreScreen
 from shapecalc.tui.question import Question, question_from_words, resolve_question
 
 PROGRAM = "shapecalc"
@@ -95,8 +95,8 @@ class ServedApp(ShapecalcApp):
         if self.link_error:
             self.notify(self.link_error, title="the link is not followed", severity="error", markup=False)
 
-    @on(Explore.QuestionShown)
-    def send_link(self, event: Explore.QuestionShown) -> None:
+    @on(ExploreScreen.QuestionShown)
+    def send_link(self, event: ExploreScreen.QuestionShown) -> None:
         """Send the page a link to the current question, if the link has changed.
 
         The link never contains a file name.

@@ -495,7 +495,7 @@ class ExploreState:
             self.predictions.type_char(self.current_hole, char)
 
     def submit(self) -> None:
-        """Go on if the current prediction is right; otherwise make one more hint visible."""
+        """Continue if the current prediction is right; otherwise make one more hint visible."""
         if self.current_hole is not None and self.is_awaiting_input:
             self.predictions.submit(self.current_hole)
         elif self._current_questions:

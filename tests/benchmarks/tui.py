@@ -25,7 +25,7 @@ from time import perf_counter, sleep
 from textual import events
 
 from shapecalc.tui.app import ShapecalcApp
-from shapecalc.tui.explore import Explore
+from shapecalc.tui.explore import ExploreScreen
 from shapecalc.tui.question import question_from_words
 from tests.benchmarks.harness import ASK, ROOT, in_turns, medians, used_seconds
 
@@ -137,8 +137,8 @@ def print_key_times(size: tuple[int, int]) -> None:
 
 async def print_held_key_time(words: list[str]) -> None:
     """Print the number of drawings for a held key, and the time until the app is idle."""
-    drawings, draw = [], Explore.draw
-    Explore.draw = lambda self: drawings.append(draw(self))  # type: ignore[method-assign]
+    drawings, draw = [], ExploreScreen.draw
+    ExploreScreen.draw = lambda self: drawings.append(draw(self))  # type: ignore[method-assign]
     app = ShapecalcApp(question_from_words(words), 0)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()

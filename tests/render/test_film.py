@@ -87,7 +87,7 @@ def test_film_file_tracks_equal_screen_pictures(answer, part):
     film = make_film(answer)
     second = part * film.seconds
     sprites = sorted(
-        (sprite.text, sprite.text_style) for sprite in sprites_at(film, film.starts, second) if sprite.text
+        (sprite.text, sprite.text_style) for sprite in sprites_at(film, film.frame_starts, second) if sprite.text
     )
     tracks = sorted(
         (track.text, track.text_style)
@@ -151,7 +151,9 @@ def test_film_copied_zero_highlights_its_column():
         start, end = (film.frames[at].sprites[f"dim1.{out}"] for at in (number - 1, number))
         assert (start.x, start.y, start.text) == (end.x, INPUT_ROW, "")
         assert (end.y, end.text.split()[-1]) == (OUTPUT_ROW, dim)
-        halfway = sprites_at(film, film.starts, film.starts[number] + film.frames[number].arrival_seconds / 2)
+        halfway = sprites_at(
+            film, film.frame_starts, film.frame_starts[number] + film.frames[number].arrival_seconds / 2
+        )
         gliding = [sprite.y for sprite in halfway if (sprite.text, sprite.x) == (end.text, end.x)]
         assert gliding == [pytest.approx((INPUT_ROW + OUTPUT_ROW) / 2)]
         sprites = film.frames[number].sprites

@@ -95,7 +95,7 @@ def test_film_svg_shows_every_frame():
     film = make_film(SHUFFLE)
     root = ElementTree.fromstring(render_animated_svg(film, None))
     for number, frame in enumerate(film.frames):
-        share = (film.starts[number] + film.starts[number + 1]) / 2 / film.seconds
+        share = (film.frame_starts[number] + film.frame_starts[number + 1]) / 2 / film.seconds
         assert text_shown_at(root, share) == sorted(sprite.text.lstrip() for sprite in text_sprites(frame))
 
 
@@ -208,7 +208,7 @@ def test_film_page_plays_in_a_browser(tmp_path):
             await tab.go((tmp_path / "film.html").as_uri())
             await tab.until("document.readyState === 'complete' && document.getElementById('said').textContent")
             for number in (0, 3, len(film.frames) - 1):
-                second = film.starts[number + 1] - 0.05
+                second = film.frame_starts[number + 1] - 0.05
                 await evaluate(
                     f"s = document.getElementById('second'); s.value = {second}; s.dispatchEvent(new Event('input'))"
                 )
@@ -224,7 +224,7 @@ def test_film_page_plays_in_a_browser(tmp_path):
             await evaluate("document.getElementById('theme').click()")
             assert await evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(24, 24, 24)"
             number, prompt = next((at, frame.prompt) for at, frame in enumerate(film.frames) if frame.prompt)
-            await evaluate(f"at = {film.starts[number] - 0.2}; playing = true; tick(before = performance.now())")
+            await evaluate(f"at = {film.frame_starts[number] - 0.2}; playing = true; tick(before = performance.now())")
             await tab.until("!playing")
             assert await evaluate("[asked(), byId('asked').textContent, question.style.visibility]") == [
                 *(number, prompt.question, "visible")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shapecalc.teaching.lessons import load_lessons
-from shapecalc.tui.lessons import DrillScreen, Lessons
+from shapecalc.tui.lessons import DrillScreen, LessonsScreen
 from shapecalc.tui.widgets import GLOBAL_KEYS, KEYS
 from tests.tui.driven import driven
 
@@ -44,7 +44,7 @@ async def test_lesson_screen_shows_question_and_field(user, indices):
 def test_lesson_screen_keys_do_not_reuse_main_keys():
     actions = {key.name: key.action for key in (*KEYS, *GLOBAL_KEYS)}
     shared = {"f1", "ctrl+g", "pagedown", "pageup", "up", "down"}
-    own = {key.name for screen in (Lessons, DrillScreen) for key in screen.KEYS}
-    assert all(len({key.display for key in screen.KEYS}) <= 10 for screen in (Lessons, DrillScreen))
+    own = {key.name for screen in (LessonsScreen, DrillScreen) for key in screen.KEYS}
+    assert all(len({key.display for key in screen.KEYS}) <= 10 for screen in (LessonsScreen, DrillScreen))
     assert own & actions.keys() <= shared
     assert not own & {"f2", "f3", "f4", "f6", "f7", "f8", "f9", "f10"}

@@ -215,7 +215,7 @@ same answer. * marks the rows that differ from the most common answer.""",
 
 
 FIRST_CHAIN_ARGUMENT = Argument("first", "a chain", "'INPUT | OP ...'")
-SECOND_CHAIN_ARGUMENT = Argument("second", "the chain to compare it with", "'| OP ...'")
+SECOND_CHAIN_ARGUMENT = Argument("second", "the chain to compare the first chain with", "'| OP ...'")
 EQUIV_OUTPUT_NAMES = ("json", "quiet", "strict", "no_config")
 
 

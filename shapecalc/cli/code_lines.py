@@ -16,7 +16,7 @@ from shapecalc.reading.code.results import StatementRecord
 from shapecalc.reading.code.source import normalize_pasted_code
 
 ENTRY_MARK = "::"
-"""What separates a file from the function, class or method in it that the user asks for."""
+"""The separator between a file name and the name of a function, class or method in the file."""
 
 
 def split_entry(line: str) -> tuple[str, str]:
@@ -33,7 +33,7 @@ def split_entry(line: str) -> tuple[str, str]:
 def print_lines(records: Sequence[StatementRecord], is_requested: bool | None, output_options: OutputOptions) -> None:
     """Print the shapes of each line to stderr, if they are requested or stderr is a terminal.
 
-    On a terminal, a single line is left out unless it is requested.
+    On a terminal, a single line is omitted unless it is requested.
     """
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     if is_requested is False or output_options.json or output_options.quiet or not (is_requested or is_terminal):
@@ -51,7 +51,7 @@ def print_lines(records: Sequence[StatementRecord], is_requested: bool | None, o
 
 
 def lines_json(records: Sequence[StatementRecord], result_count: int) -> dict[str, object]:
-    """Return the JSON fields with the lines and with the names of the results; None stands for one without a name."""
+    """Return the JSON fields of the lines and of the names of the results; a result without a name is None."""
     lines = [line.as_json() for line in list_lines(records)]
     return {"lines": lines, "output_names": result_names(records, result_count)}
 
@@ -59,8 +59,8 @@ def lines_json(records: Sequence[StatementRecord], result_count: int) -> dict[st
 def print_annotated(text: str, records: Sequence[StatementRecord], path: str | None) -> None:
     """Print source with the shapes of each line as comments, or write it over the file at `path`.
 
-    Raises `ShapeError` (usage) if the text is not source as it stands in a file, such as a session with prompts, and
-    (file) if the file cannot be written.
+    Raises `ShapeError` (usage) if the text is not a source file, for example a session with prompts, and (file) if
+    the file cannot be written.
     """
     if normalize_pasted_code(text) != text.rstrip() or "\N{REPLACEMENT CHARACTER}" in text:
         raise usage_error("only source in UTF-8, without prompts and indentation, can be annotated", argument="line")

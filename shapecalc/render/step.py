@@ -23,7 +23,7 @@ from shapecalc.render.stage_layout import (
 ARROW = "─▸"
 """The arrow of the answer line."""
 MAX_CARD_DIMS = 8
-"""The maximum number of output dims with a reason each."""
+"""The maximum number of output dims whose reasons are shown."""
 
 
 def step_title(answer: Trace | Chain, step_index: int) -> str:
@@ -54,7 +54,7 @@ def draw_step(
     glyphs: GlyphSet = UNICODE,
     holes: Holes = NO_HOLES,
 ) -> Text:
-    """Draw what a step does: its picture, or the reasons of the dims of its stage so far.
+    """Draw the effect of a step: its picture, or the reasons for the dims of its stage so far.
 
     The wires of the dims are drawn on the map beside it.
     """
@@ -124,10 +124,10 @@ def _reason_lines(
 
 
 def answer_card(answer: Trace | Chain, indent: int, width: int, step_index: int | None = None) -> list[Text]:
-    """Return the lines that give each output dim its reason, below the dims of the answer line.
+    """Return the lines with the reason for each output dim, below the dims of the answer line.
 
-    The answer line has its output at column `indent`, with blanks around the commas. A line is never cut: without room
-    for all reasons, no lines are returned.
+    The answer line has its output at column `indent`, with blanks around the commas. No line is
+    truncated: if the reasons do not fit, no lines are returned.
 
     >>> import shapecalc as sc
     >>> for line in answer_card(sc.reshape((2, 3, 4), (0, -1)), 0, 78):

@@ -1,7 +1,7 @@
 """Tapes: the elements of a tensor in one row, in C order, with the cuts of its axes between them.
 
 The elements before and after a stage are two tapes below each other. The background of an element shows its index along
-one axis of the input, so that equal colours stay together or are taken apart. A tape that is longer than the line is
+one axis of the input, so that the colours show which elements stay together. A tape that is longer than the line is
 folded at its outermost cuts.
 """
 
@@ -22,7 +22,7 @@ from shapecalc.render.grid import TINTS, TensorPath, build_tensor_path
 from shapecalc.render.stage_layout import layout_index, stage_layouts
 
 MAX_TAPE_ELEMENTS = 96
-"""The maximum number of elements that are drawn without a request."""
+"""The maximum number of elements that are drawn by default."""
 LABEL_GAP = 2
 """The number of spaces between the label of a tape and its first element."""
 

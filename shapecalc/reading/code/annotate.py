@@ -1,4 +1,4 @@
-"""Source code with a comment on each line that tells the shapes of the line."""
+"""Source code with the shapes of each line in a comment."""
 
 from __future__ import annotations
 

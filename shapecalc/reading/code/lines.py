@@ -28,7 +28,7 @@ from shapecalc.reading.code.values import (
 RESULT = ""
 """The name of a value that a statement returns or computes, and does not bind."""
 UNKNOWN = "?"
-"""What stands for the shape of a value that is not known."""
+"""The text for the shape of an unknown value."""
 
 
 class CodeLine(Record):
@@ -64,7 +64,7 @@ class CodeLine(Record):
         } | ({} if self.parameters is None else {"parameters": self.parameters})
 
     def format_values(self) -> str:
-        """Format the shapes and sizes, as in `q, k B,T,64` and `B=N  T=196`; names of equal shapes share one."""
+        """Format the shapes and sizes, as in `q, k B,T,64` and `B=N  T=196`; equal shapes are listed once."""
         names_by_shape: dict[str, list[str]] = {}
         for name, shape in self.shapes.items():
             names_by_shape.setdefault(UNKNOWN if shape is None else shape_text(shape), []).append(name)
@@ -156,7 +156,7 @@ def _order_calls_first(records: Iterable[StatementRecord]) -> list[StatementReco
 
 
 def _shapes_and_sizes(record: StatementRecord) -> tuple[dict[str, Shape | None], dict[str, Dim]]:
-    """Split the values of a statement into the shapes of tensors and the sizes; leave out other values."""
+    """Split the values of a statement into the shapes of tensors and the sizes; omit other values."""
     shapes: dict[str, Shape | None] = {}
     sizes: dict[str, Dim] = {}
     for name, value in record.names.items():
@@ -199,7 +199,7 @@ def _conditions_of(values: Iterable[Binding]) -> Iterator[Condition]:
 def format_lines(lines: Iterable[CodeLine], function: str, width: int) -> Iterator[str]:
     """Yield the rows of a listing: the name of the function, and a row with number, source and shapes for each line.
 
-    The source text is cut so that a row has at most `width` columns where the shapes leave room.
+    The source text is truncated so that a row has at most `width` columns where the shapes leave room.
     """
     rows = [(str(line.line), "  " * line.depth + line.text, line.format_values(), _remarks(line)) for line in lines]
     if not rows:

@@ -40,7 +40,7 @@ def _make_convolution(rank: int, names: str) -> CountedLayer:
 
 
 def _make_normalization(names: str, *, is_affine: bool = True, has_bias: bool = True) -> CountedLayer:
-    """Return the row of a normalization; by default it has a weight and a bias if `is_affine`."""
+    """Return the row of a normalization; if `is_affine`, it has a weight and a bias by default."""
     size_name = next(name for name in names.split() if name != "num_groups")
 
     def count(arguments: LayerArguments) -> int:

@@ -30,8 +30,15 @@ class EvaluatedLayers:
 def shape_of(value):
     """Return the shape of a tensor, or the shapes of the tensors in a tuple or list."""
     if isinstance(value, (tuple, list)):
-        return [shape_of(item) for item in value]
+        return [shape for item in value for shape in shapes_in(item)]
     return list(value.shape) if hasattr(value, "shape") else None
+
+
+def shapes_in(value):
+    """Return the shapes of the tensors in nested tuples and lists."""
+    if isinstance(value, (tuple, list)):
+        return [shape for item in value for shape in shapes_in(item)]
+    return [list(value.shape)] if hasattr(value, "shape") else []
 
 
 def answer(request):

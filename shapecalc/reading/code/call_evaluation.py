@@ -15,7 +15,7 @@ from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.builtins import BUILTINS, MATH_FUNCTIONS, call_list_method, size_of
 from shapecalc.reading.code.calls import SHAPE_PRESERVING_FUNCTIONS, call_function, is_known_function
 from shapecalc.reading.code.expressions import LIBRARY_NAMES
-from shapecalc.reading.code.layer_evaluation import LayerEvaluator, keeps_shape
+from shapecalc.reading.code.layer_evaluation import LayerEvaluator, is_known_layer
 from shapecalc.reading.code.logic import freeze_value
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.ops import REDUCTION_FUNCTIONS, SHAPE_CHANGING_FUNCTIONS
@@ -136,7 +136,7 @@ class CallEvaluator(LayerEvaluator):
     def call_value(self, node: ast.Call, callee: CodeValue) -> CodeValue:
         """Call a function, a class, an object or a layer."""
         if isinstance(callee, LayerInstance):
-            if not (callee.name == "Sequential" or keeps_shape(callee.name) or is_known_function(callee.name)):
+            if not is_known_layer(callee.name):
                 raise self.unknown_function_error(node)
             self.check_tensors_known(node.args[:1])
             return self.apply_layer(callee, *self.evaluate_arguments(node, node.args), self.error_factory(node))

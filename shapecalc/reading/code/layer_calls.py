@@ -102,6 +102,11 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     arguments = dict(zip(layer.parameters, call.bind_arguments(*layer.parameters.values()), strict=True))
     if layer.op is PAD and tensor.dialect in ("numpy", "jax"):
         arguments["padding"] = _pad_pairs(arguments["padding"], tensor.rank)
+    if layer.op is PAD and tensor.dialect == "torch" and arguments["mode"] not in (None, "constant"):
+        count = len(arguments["padding"]) // 2 if isinstance(arguments["padding"], tuple) else 0
+        if tensor.rank not in (count + 1, count + 2):
+            dims = f"{count + 1} or {count + 2} dims, and {shape_text(tensor.shape)} has {tensor.rank}"
+            raise refuse_call(call, f"{arguments['mode']} of {count} axes takes {dims}")
     shapes = {name: value.shape if isinstance(value, TracedTensor) else value for name, value in arguments.items()}
     try:
         options = layer.build_options(tensor.shape, shapes, layer)

@@ -13,12 +13,14 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import truncate
 from shapecalc.reading.checks import CHECKED_FUNCTIONS, CHECKED_LAYERS, CheckedLayer
+from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.calls import call_function, is_known_function
 from shapecalc.reading.code.expressions import ExpressionEvaluator
 from shapecalc.reading.code.logic import freeze_value
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.results import StatementRecord
 from shapecalc.reading.code.source import dotted_name, is_preserving_layer
+from shapecalc.reading.code.tuple_layers import FUNCTIONS_OF_LAYERS, RESULT_LAYERS, pad_arguments
 from shapecalc.reading.code.values import (
     Binding,
     CheckRefused,
@@ -57,9 +59,15 @@ def result_holds_truths(name: str, tensor: TracedTensor, types: Sequence[str]) -
     return tensor.is_bool if keeps and not types else False
 
 
+def is_known_layer(name: str) -> bool:
+    """Return whether calls of a layer are supported."""
+    is_listed = name in RESULT_LAYERS or name in FUNCTIONS_OF_LAYERS or pad_arguments(name, (0,)) is not None
+    return name == "Sequential" or keeps_shape(name) or is_listed or is_known_function(name)
+
+
 def keeps_shape(layer_name: str) -> bool:
-    """Return whether a layer preserves the shape: it is in `CHECKED_LAYERS`, or its name implies it."""
-    return layer_name in CHECKED_LAYERS or is_preserving_layer(layer_name)
+    """Return whether a layer keeps the shape, as its documentation or its name says."""
+    return layer_name in CHECKED_LAYERS or (is_preserving_layer(layer_name) and layer_name not in FUNCTIONS_OF_LAYERS)
 
 
 class LayerEvaluator(ExpressionEvaluator):
@@ -90,21 +98,30 @@ class LayerEvaluator(ExpressionEvaluator):
                 self.record_layer(index, inner, values[0])
             return values[0]
         if keeps_shape(layer.name) and values:
-            first = values[0]
-            if not isinstance(first, TracedTensor):
-                return first
-            row = CHECKED_LAYERS.get(layer.name)
-            if row is None:
-                self.unchecked[self.line, layer.name] = None
-            else:
-                first = self.check_layer(layer.name, row, first, layer.positional, layer.keywords, error)
-            function = find_preserving_layer(layer.name)
-            if function is ELEMENTWISE and True in (layer.keywords.get("inplace"), *layer.positional):
-                self.in_place_change, function = self.in_place_change or layer.name, SAME_STRIDES
-            return first.preserve(function)
-        if not is_known_function(layer.name):
+            return self.apply_preserving_layer(layer, values[0], error)
+        if (padding := pad_arguments(layer.name, layer.positional)) is not None:
+            return call_function("pad", [*values, *padding], {}, error)
+        if layer.name in RESULT_LAYERS and values and isinstance(values[0], TracedTensor):
+            own = Call(layer.name, layer.positional, layer.keywords, error)
+            return RESULT_LAYERS[layer.name].apply(values[0], own, Call(layer.name, tuple(values[1:]), keywords, error))
+        name = FUNCTIONS_OF_LAYERS.get(layer.name, layer.name)
+        if not is_known_function(name):
             raise error(f"{truncate(layer.name)} is not known here")
-        return call_function(layer.name, [*values, *layer.positional], {**keywords, **layer.keywords}, error)
+        return call_function(name, [*values, *layer.positional], {**keywords, **layer.keywords}, error)
+
+    def apply_preserving_layer(self, layer: LayerInstance, value: CodeValue, error: ErrorFactory) -> CodeValue:
+        """Return the result of a layer that keeps the shape; name the layer if its sizes are not compared."""
+        if not isinstance(value, TracedTensor):
+            return value
+        row = CHECKED_LAYERS.get(layer.name)
+        if row is None:
+            self.unchecked[self.line, layer.name] = None
+        else:
+            value = self.check_layer(layer.name, row, value, layer.positional, layer.keywords, error)
+        function = find_preserving_layer(layer.name)
+        if function is ELEMENTWISE and True in (layer.keywords.get("inplace"), *layer.positional):
+            self.in_place_change, function = self.in_place_change or layer.name, SAME_STRIDES
+        return value.preserve(function)
 
     def record_layer(self, index: int, layer: LayerInstance, value: CodeValue) -> None:
         """Store what a layer of a `Sequential` returns."""

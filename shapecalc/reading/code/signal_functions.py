@@ -79,6 +79,8 @@ def transform_fourier(tensor: TracedTensor, arguments: Arguments, call: Call) ->
             shape[position] = tensor.program.floor_dim((shape[position],), 2, 1)
         elif is_real and is_last and length is None:
             shape[position] = tensor.program.add_dims(product((2, shape[position])), -2)
+    if any(isinstance(dim, int) and dim < 1 for dim in shape):
+        raise refuse_call(call, f"there is no transform of {shape_text(tuple(shape))}")
     return derived_tensor(tuple(shape), tensor)
 
 

@@ -1,0 +1,134 @@
+"""Layers of PyTorch whose results have no stage: attention, recurrent layers, embeddings, and resized images.
+
+Sources: the documents of `torch.nn` of PyTorch 2.13; drawn in `tests/engines/test_checks.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from shapecalc.core.dims import Shape, product
+from shapecalc.core.record import Record
+from shapecalc.core.text import shape_text
+from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.operands import refuse_call
+from shapecalc.reading.code.shape_arguments import require_tensor, sizes_differ
+from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
+
+LayerFunction: TypeAlias = Callable[[TracedTensor, Mapping[str, Any], Call], CodeValue]
+"""A function that returns the result of a layer for its first input, the layer's arguments, and its other inputs."""
+
+
+class ResultLayer(Record):
+    """A layer without a stage: its parameters, and its result."""
+
+    parameters: tuple[str, ...]
+    result: LayerFunction
+
+    def apply(self, tensor: TracedTensor, layer: Call, call: Call) -> CodeValue:
+        """Return the result of a layer; `layer` has the arguments of its class."""
+        values = layer.bind_arguments(*self.parameters)
+        return self.result(tensor, dict(zip(self.parameters, values, strict=True)), call)
+
+
+def _embedding(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
+    return derived_tensor((*tensor.shape, call.to_dim(arguments["embedding_dim"])), tensor)
+
+
+def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
+    """Return the output and the weights of multi-head attention."""
+    inputs = call.bind_arguments(
+        *("key", "value", "key_padding_mask", "need_weights", "attn_mask", "average_attn_weights", "is_causal")
+    )
+    key, value = [require_tensor(part, call) for part in inputs[:2]]
+    parts, is_batched = (tensor, key, value), tensor.rank == 3
+    text = " ".join([shape_text(part.shape) for part in parts])
+    sizes = [arguments[name] or arguments["embed_dim"] for name in ("embed_dim", "kdim", "vdim")]
+    if tensor.rank not in (2, 3) or {part.rank for part in parts} != {tensor.rank}:
+        raise refuse_call(call, f"queries, keys and values have 2 or 3 dims: {text}")
+    if any(sizes_differ(part.shape[-1], call.to_dim(size)) for part, size in zip(parts, sizes, strict=True)):
+        raise refuse_call(call, f"the last dims are {', '.join(map(str, sizes))}: {text}")
+    length = 1 if is_batched and arguments["batch_first"] is True else 0
+    batch = 1 - length
+    is_fit = not sizes_differ(key.shape[length], value.shape[length])
+    if not is_fit or (is_batched and any(sizes_differ(tensor.shape[batch], part.shape[batch]) for part in parts)):
+        raise refuse_call(call, f"queries, keys and values do not fit: {text}")
+    output = derived_tensor(tensor.shape, *parts)
+    if inputs[3] is False:
+        return output, None
+    heads = () if inputs[5] is not False else (call.to_dim(arguments["num_heads"]),)
+    batches = (tensor.shape[batch],) if is_batched else ()
+    return output, derived_tensor((*batches, *heads, tensor.shape[length], key.shape[length]), *parts)
+
+
+def _recurrent(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
+    """Return the outputs and the last states of a recurrent layer."""
+    hidden, size = call.to_dim(arguments["hidden_size"]), call.to_dim(arguments["input_size"])
+    if tensor.rank not in (2, 3) or sizes_differ(tensor.shape[-1], size):
+        raise refuse_call(call, f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
+    layers = call.to_integer(arguments["num_layers"], 1)
+    directions = 2 if arguments["bidirectional"] is True else 1
+    projected = arguments.get("proj_size") or hidden
+    batch: Shape = (tensor.shape[0 if arguments["batch_first"] is True else 1],) if tensor.rank == 3 else ()
+    output = derived_tensor((*tensor.shape[:-1], product((directions, projected))), tensor)
+    state = derived_tensor((layers * directions, *batch, projected), tensor)
+    if call.name != "LSTM":
+        return output, state
+    return output, (state, derived_tensor((layers * directions, *batch, hidden), tensor))
+
+
+def _transformer_layer(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
+    size = call.to_dim(arguments["d_model"])
+    if tensor.rank not in (2, 3) or sizes_differ(tensor.shape[-1], size):
+        raise refuse_call(call, f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
+    return derived_tensor(tensor.shape, tensor)
+
+
+_RECURRENT = ("input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional", "proj_size")
+_PLAIN = ("input_size", "hidden_size", "num_layers", "nonlinearity", *_RECURRENT[3:])
+_TRANSFORMER = ("d_model", "nhead", "dim_feedforward", "dropout", "activation", "layer_norm_eps", "batch_first")
+RESULT_LAYERS: Mapping[str, ResultLayer] = {
+    "Embedding": ResultLayer(("num_embeddings", "embedding_dim", "padding_idx", "max_norm", "sparse"), _embedding),
+    "MultiheadAttention": ResultLayer(
+        (
+            *("embed_dim", "num_heads", "dropout", "bias", "add_bias_kv", "add_zero_attn", "kdim", "vdim"),
+            *("batch_first",),
+        ),
+        _attention,
+    ),
+    **dict.fromkeys(("LSTM", "GRU"), ResultLayer(_RECURRENT, _recurrent)),
+    "RNN": ResultLayer(_PLAIN, _recurrent),
+    **dict.fromkeys(
+        ("TransformerEncoderLayer", "TransformerDecoderLayer"),
+        ResultLayer((*_TRANSFORMER, "norm_first", "bias"), _transformer_layer),
+    ),
+}
+"""The layers without a stage, by name."""
+
+FUNCTIONS_OF_LAYERS: Mapping[str, str] = {
+    "Unfold": "F.unfold",
+    "Fold": "F.fold",
+    "GLU": "glu",
+    "CosineSimilarity": "cosine_similarity",
+    "UpsamplingNearest2d": "interpolate",
+    "UpsamplingBilinear2d": "interpolate",
+}
+"""The functions that layers call with their own arguments, by the name of the layer."""
+_PAD_LAYER = re.compile("(Zero|Constant|Reflection|Replication|Circular)Pad([123])d")
+_PAD_MODES = {"Reflection": "reflect", "Replication": "replicate", "Circular": "circular"}
+
+
+def pad_arguments(layer_name: str, positional: Sequence[CodeValue]) -> tuple[CodeValue, ...] | None:
+    """Return the padding and the mode of a layer that pads; None for any other layer.
+
+    >>> pad_arguments("ReflectionPad2d", (1,)), pad_arguments("Conv2d", (1,))
+    (((1, 1, 1, 1), 'reflect'), None)
+    """
+    match = _PAD_LAYER.fullmatch(layer_name)
+    if match is None or not positional:
+        return None
+    padding = positional[0]
+    widths = padding if isinstance(padding, tuple) else (padding,) * (2 * int(match[2]))
+    return widths, _PAD_MODES.get(match[1], "constant")

@@ -244,6 +244,7 @@ CHECKED_LAYERS: Mapping[str, CheckedLayer] = {
             "Softsign",
             "Threshold",
             "DropPath",
+            "StochasticDepth",
         ],
         CheckedLayer((), _accept_any_input),
     ),

@@ -135,6 +135,27 @@ def _rounded(function: Callable[[float], int]) -> Callable[[Call, Program], Code
 
 
 MAX_DIGITS = 300
+REPEATING_FUNCTIONS = {
+    **{f"to_{count}tuple": count for count in (1, 2, 3, 4)},
+    "_single": 1,
+    "_pair": 2,
+    "_triple": 3,
+    "_quadruple": 4,
+    "pair": 2,
+}
+"""Helpers that repeat a value that is not a tuple, as timm, torchvision and others define them, with the count."""
+
+
+def _make_divisible(call: Call, _: Program) -> CodeValue:
+    """Return a number of channels rounded to a multiple, as timm and torchvision define `make_divisible`."""
+    values = call.bind_arguments("v", "divisor", "min_value", "round_limit")
+    value, divisor = unwrap_size(values[0]), call.to_integer(values[1], 8)
+    least = call.to_integer(values[2], divisor) or divisor
+    limit = 0.9 if values[3] is None else values[3]
+    if not isinstance(value, int | float) or not isfinite(value) or not isinstance(limit, int | float) or divisor < 1:
+        raise call.error("this number is not known", "give sizes with --where")
+    rounded = max(least, int(value + divisor / 2) // divisor * divisor)
+    return rounded + divisor if rounded < limit * value else rounded
 
 
 def _to_float(call: Call, _: Program) -> CodeValue:
@@ -190,6 +211,8 @@ BUILTINS: Mapping[str, Callable[[Call, Program], CodeValue]] = {
     "any": _all,
     "all": _all,
     "sorted": _sorted,
+    "make_divisible": _make_divisible,
+    "_make_divisible": _make_divisible,
 }
 """Functions of Python, by name; each receives a call with evaluated arguments."""
 MATH_FUNCTIONS: Mapping[str, Callable[[Call, Program], CodeValue]] = {

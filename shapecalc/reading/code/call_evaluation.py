@@ -12,7 +12,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import truncate
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.builtins import BUILTINS, MATH_FUNCTIONS, call_list_method, size_of
+from shapecalc.reading.code.builtins import BUILTINS, MATH_FUNCTIONS, REPEATING_FUNCTIONS, call_list_method, size_of
 from shapecalc.reading.code.calls import SHAPE_PRESERVING_FUNCTIONS, call_function, is_known_function
 from shapecalc.reading.code.expressions import LIBRARY_NAMES
 from shapecalc.reading.code.layer_evaluation import LayerEvaluator, is_known_layer
@@ -30,7 +30,9 @@ from shapecalc.reading.code.values import (
     CodeValue,
     FunctionValue,
     LayerInstance,
+    LibraryName,
     ObjectValue,
+    PartialValue,
     SuperValue,
     TensorChunks,
     TracedTensor,
@@ -58,6 +60,8 @@ IGNORED_ARGUMENTS = {
 """Keyword arguments that do not affect shapes."""
 
 
+IMPORTED_BUILTINS = {"partial", *REPEATING_FUNCTIONS, "make_divisible", "_make_divisible"}
+"""Functions that `call_builtin` knows although code imports them."""
 FALSE_FUNCTIONS = {"is_scripting", "is_tracing", "is_exporting", "is_compiling", "is_in_onnx_export", "is_grad_enabled"}
 """Functions that are false when code is run without a compiler, as `is_grad_enabled` is during inference."""
 TENSOR_CONSTRUCTORS = {"tensor", "as_tensor", "array", "asarray", "constant", "convert_to_tensor"}
@@ -89,8 +93,9 @@ class CallEvaluator(LayerEvaluator):
             return self.call_value(node, callee)
         if base is not MISSING and (result := self.call_method(node, base)) is not MISSING:
             return result
-        if isinstance(function, ast.Name) and function.id not in self.imported_names:
-            special = self.call_builtin(node, function.id)
+        builtin = "partial" if path == "functools.partial" else path
+        if "." not in builtin and builtin and (builtin not in self.imported_names or builtin in IMPORTED_BUILTINS):
+            special = self.call_builtin(node, builtin)
             if special is not MISSING:
                 return special
         return self.call_by_name(node, path, base)
@@ -128,6 +133,8 @@ class CallEvaluator(LayerEvaluator):
             return MISSING, MISSING
         base = self.evaluate(function.value)
         if isinstance(base, ObjectValue | ClassValue | SuperValue):
+            if path and is_preserving_layer(path) and isinstance(self.peek(path), ShapeError):
+                return MISSING, MISSING  # a layer that was not read, whose name says that it keeps the shape
             return self.find_member(base, function.attr), base
         if isinstance(base, LayerInstance) and function.attr == "forward":
             return base, MISSING
@@ -144,7 +151,35 @@ class CallEvaluator(LayerEvaluator):
             return self.call_code(node, callee, self.evaluate_bindings(node.args), self.evaluate_keywords(node))
         if isinstance(callee, Monomial):
             raise self.unknown_function_error(node)
+        if isinstance(callee, LibraryName):
+            function = ast.copy_location(ast.parse(callee.path, mode="eval").body, node.func)
+            return self.call_by_name(node, callee.path, MISSING, function)
+        if isinstance(callee, PartialValue):
+            return self.call_partial(node, callee)
         raise self.error(node, "this is not a function")
+
+    def is_library_callable(self, path: str) -> bool:
+        """Return whether a name denotes a supported function or layer of a library."""
+        name = path.rpartition(".")[2]
+        return (is_known_layer(name) if name[:1].isupper() else is_known_function(name)) or name == "ModuleList"
+
+    def call_partial(self, node: ast.Call, callee: PartialValue) -> CodeValue:
+        """Call a function with the arguments of `partial` before those of the call."""
+        keywords = {**callee.keywords, **self.evaluate_keywords(node)}
+        positional = [*callee.positional, *self.evaluate_bindings(node.args)]
+        function = callee.function
+        if isinstance(function, FunctionValue | ClassValue | ObjectValue):
+            return self.call_code(node, function, positional, keywords)
+        if isinstance(function, LibraryName) and function.path.rpartition(".")[2][:1].isupper():
+            values = [freeze_value(value) for value in CodeList(positional).items]
+            items: dict[object, Binding] = {name: value for name, value in keywords.items()}  # noqa: C416 - other types
+            named = {name: freeze_value(value) for name, value in CodeDict(items).values().items()}
+            return LayerInstance(
+                function.path.rpartition(".")[2],
+                tuple(values),
+                {name: value for name, value in named.items() if name not in IGNORED_ARGUMENTS},
+            )
+        raise self.error(node, "this partial function is not supported")
 
     def evaluate_keywords(self, node: ast.Call) -> dict[str, Binding]:
         """Return the keyword arguments of a call, or their errors."""
@@ -218,16 +253,9 @@ class CallEvaluator(LayerEvaluator):
         """Return the result of a function of Python; `MISSING` if there is no such function for these arguments."""
         if name == "super":
             return self.super_value(node)
-        if name in ("isinstance", "hasattr", "callable", "getattr", "setattr", "dict"):
-            return self.call_reflection(node, name)
-        if name == "slice" and node.args:
-            ends = [unwrap_size(value) for value in self.evaluate_all(node.args)]
-            return slice(*ends)
-        if name == "len" and len(node.args) == 1:
-            length = size_of(self.evaluate(node.args[0]))
-            return MISSING if length is None else length
-        if name not in BUILTINS:
-            return MISSING  # type: ignore[no-any-return]
+        special = self.call_special_builtin(node, name)
+        if special is not MISSING or name not in BUILTINS:
+            return special
         operands = [*self.evaluate_all(node.args)]
         if name in ("list", "tuple", "enumerate", "reversed", "zip", "sum"):
             operands = [
@@ -240,6 +268,24 @@ class CallEvaluator(LayerEvaluator):
             return MISSING if name == "abs" else nan
         keywords = {word.arg or "": self.evaluate(word.value) for word in node.keywords}
         return BUILTINS[name](Call(name, tuple(operands), keywords, self.error_factory(node)), self.program)
+
+    def call_special_builtin(self, node: ast.Call, name: str) -> CodeValue:
+        """Return the result of a function of Python that needs more than its values; `MISSING` for any other."""
+        if name == "partial" and node.args:
+            return PartialValue(
+                self.evaluate(node.args[0]), self.evaluate_bindings(node.args[1:]), self.evaluate_keywords(node)
+            )
+        if name in ("isinstance", "hasattr", "callable", "getattr", "setattr", "dict"):
+            return self.call_reflection(node, name)
+        if name == "slice" and node.args:
+            return slice(*[unwrap_size(value) for value in self.evaluate_all(node.args)])
+        if name in ("len", *REPEATING_FUNCTIONS) and len(node.args) == 1:
+            value = self.evaluate(node.args[0])
+            if name in REPEATING_FUNCTIONS:
+                return value if isinstance(value, tuple | CodeList) else (value,) * REPEATING_FUNCTIONS[name]
+            length = size_of(value)
+            return MISSING if length is None else length
+        return MISSING  # type: ignore[no-any-return]
 
     def call_reflection(self, node: ast.Call, name: str) -> CodeValue:
         """Return the result of a function of Python that inspects or changes an object."""
@@ -286,9 +332,11 @@ class CallEvaluator(LayerEvaluator):
             return value.name == name if name not in ("Module", "_ConvNd", "_BatchNorm", "_NormBase") else None
         return None
 
-    def call_by_name(self, node: ast.Call, path: str, base_value: CodeValue) -> CodeValue:
-        """Call a function or a method of a library by its name."""
-        function = node.func
+    def call_by_name(
+        self, node: ast.Call, path: str, base_value: CodeValue, function: ast.expr | None = None
+    ) -> CodeValue:
+        """Call a function or a method of a library by its name; `function` is the expression of the name."""
+        function = function or node.func
         qualified = qualified_name(path)
         name = qualified if is_known_function(qualified) else getattr(function, "attr", path)
         base = path.rpartition(".")[0]
@@ -408,6 +456,24 @@ class CallEvaluator(LayerEvaluator):
         self, node: ast.Call, operands: Sequence[ast.expr]
     ) -> tuple[list[CodeValue], dict[str, CodeValue]]:
         """Evaluate a call's positional arguments, `operands`, and its keyword arguments."""
-        named = {word.arg or "**": word.value for word in node.keywords if word.arg not in IGNORED_ARGUMENTS}
         values = [freeze_value(value) for value in self.evaluate_all(operands)]
-        return values, {name: freeze_value(self.evaluate(argument)) for name, argument in named.items()}
+        named = {word.arg: word.value for word in node.keywords if word.arg and word.arg not in IGNORED_ARGUMENTS}
+        keywords = {name: freeze_value(self.evaluate(argument)) for name, argument in named.items()}
+        for word in node.keywords:
+            if word.arg is None:
+                keywords |= self.unpack_keywords(word.value)
+        return values, keywords
+
+    def unpack_keywords(self, node: ast.expr) -> dict[str, CodeValue]:
+        """Return the keyword arguments of a dict; raises the error of a value."""
+        value = self.evaluate(node)
+        if not isinstance(value, CodeDict):
+            raise self.error(node, "only a dict can be unpacked")
+        keywords = {}
+        for name, item in value.items.items():
+            if name in IGNORED_ARGUMENTS:
+                continue
+            if isinstance(item, ShapeError):
+                raise item
+            keywords[str(name)] = freeze_value(item)
+        return keywords

@@ -40,6 +40,7 @@ from shapecalc.reading.code.values import (
     Frame,
     FunctionValue,
     LayerInstance,
+    LibraryName,
     ObjectValue,
     TensorChunks,
     TracedTensor,
@@ -284,12 +285,18 @@ class ExpressionEvaluator(Scope):
             if not name or self.is_assigned(name):
                 return self.evaluate_attribute(node, self.evaluate(node.value))
             if name.partition(".")[0] in LIBRARY_NAMES:
-                return nan
+                return LibraryName(name) if self.is_library_callable(name) else nan
             if node.attr == "shape" and not self.has_unnamed_input:
                 raise self.undeclared_size_list_error(node)
             if node.attr in ("shape", "T", "mT"):
                 raise self.missing_shape_error(node.value)
+        if name in self.imported_names and self.is_library_callable(name) and name not in self.sizes:
+            return LibraryName(name)
         return self.lookup_size(node, name)
+
+    def is_library_callable(self, path: str) -> bool:
+        """Return whether a name denotes a supported function or layer of a library."""
+        raise NotImplementedError
 
     def evaluate_attribute(self, node: ast.Attribute, base: CodeValue) -> CodeValue:
         """Return an attribute of a value."""
@@ -416,6 +423,8 @@ class ExpressionEvaluator(Scope):
             return value.bindings
         if isinstance(value, CodeDict):
             return [*value.items]  # type: ignore[list-item]  # keys are constants
+        if isinstance(value, ObjectValue) and value.layer is not None:
+            value = value.layer
         if isinstance(value, LayerInstance) and value.name == "Sequential":
             return value.positional
         if isinstance(value, TensorChunks) and value.count is not None:
@@ -437,6 +446,10 @@ class ExpressionEvaluator(Scope):
 
     def assign(self, target: ast.expr, value: Binding) -> None:
         """Bind an assignment target."""
+        raise NotImplementedError
+
+    def peek(self, name: str) -> Binding:
+        """Return the value of a dotted name, its error, or `MISSING`."""
         raise NotImplementedError
 
     def attribute_of(self, node: ast.Attribute, base: ObjectValue | ClassValue) -> CodeValue:

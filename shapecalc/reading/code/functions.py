@@ -13,6 +13,7 @@ from shapecalc.reading.code.logic import join_values
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.source import ENTRY_METHODS, PASTE_HINT, dotted_name
 from shapecalc.reading.code.values import (
+    LAYER_KEY,
     Binding,
     ClassValue,
     CodeDict,
@@ -241,8 +242,8 @@ class FunctionEvaluator(CallEvaluator):
             method = self.find_member(instance, name)
             if isinstance(method, FunctionValue):
                 return self.call_function(method, positional, keywords, error)
-        layer = instance.attributes.get(LAYER_KEY)
-        if isinstance(layer, LayerInstance):
+        layer = instance.layer
+        if layer is not None:
             values = [*CodeList(positional).items]
             return self.apply_layer(layer, values, dict(keywords), error)  # type: ignore[arg-type]
         raise error(f"{truncate(instance.cls.name)} has no forward", PASTE_HINT)
@@ -262,7 +263,7 @@ class FunctionEvaluator(CallEvaluator):
             raise value
         if isinstance(value, FunctionValue) and owner and value.decorators & PROPERTIES:
             return self.call_function(value, (), {}, self.error_factory(value.node))
-        if value is MISSING and owner and isinstance(layer := owner.attributes.get(LAYER_KEY), LayerInstance):
+        if value is MISSING and owner and (layer := owner.layer):
             value = layer_attribute(layer, name, self.new_tensor)
             return MISSING if value is None else value
         return value
@@ -303,7 +304,7 @@ class FunctionEvaluator(CallEvaluator):
                 raise error("the name is not known")
             self.journal.write(instance.attributes, key, self.evaluate_binding(node.args[1]))
             return None
-        if name in ("forward", "__call__") and isinstance(layer := instance.attributes.get(LAYER_KEY), LayerInstance):
+        if name in ("forward", "__call__") and (layer := instance.layer):
             values = [*self.evaluate_all(node.args)]
             return self.apply_layer(layer, values, {}, error)  # type: ignore[arg-type]
         if name in SELF_METHODS:
@@ -351,7 +352,3 @@ class FunctionEvaluator(CallEvaluator):
     def interpret_body(self, statements: Sequence[ast.stmt]) -> None:
         """Interpret statements in order."""
         raise NotImplementedError
-
-
-LAYER_KEY = "(layer)"
-"""The attribute in which an object stores the library layer that its class derives from."""

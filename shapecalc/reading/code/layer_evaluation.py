@@ -104,6 +104,9 @@ class LayerEvaluator(ExpressionEvaluator):
         if layer.name in RESULT_LAYERS and values and isinstance(values[0], TracedTensor):
             own = Call(layer.name, layer.positional, layer.keywords, error)
             return RESULT_LAYERS[layer.name].apply(values[0], own, Call(layer.name, tuple(values[1:]), keywords, error))
+        order = layer.positional[0] if layer.positional else None
+        if layer.name == "Permute" and isinstance(order, tuple) and 0 in order:  # of torchvision; Keras has no axis 0
+            return call_function("permute", [*values, *layer.positional], {**layer.keywords}, error)
         name = FUNCTIONS_OF_LAYERS.get(layer.name, layer.name)
         if not is_known_function(name):
             raise error(f"{truncate(layer.name)} is not known here")

@@ -64,6 +64,8 @@ class Scope:
         """The names that the code imports from modules."""
         self.function_nodes: dict[ast.FunctionDef, list[ast.AST]] = {}
         """The nodes of functions that were called."""
+        self.is_snippet = False
+        """Whether the code is statements, not a function or a class."""
         self.is_quiet = False
         """Whether statements are interpreted without being recorded, and without notes on their errors."""
         self.refused_line = 0

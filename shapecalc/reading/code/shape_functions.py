@@ -363,9 +363,13 @@ def _searchsorted(_: TracedTensor, arguments: Arguments, call: Call) -> CodeValu
 
 
 def _loss(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
-    if arguments["reduction"] not in (None, "mean", "sum"):
+    if arguments["reduction"] in (None, "mean", "sum"):
+        return derived_tensor((), tensor)
+    target = require_tensor(arguments["target"], call)
+    if call.name in ("cross_entropy", "nll_loss"):
         raise call.error("a loss without a reduction is not supported")
-    return derived_tensor((), tensor)
+    common = apply_multi_operand(BROADCAST, [tensor, target], call.error)
+    return derived_tensor(common.shape, common)
 
 
 def _multinomial(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:

@@ -129,7 +129,8 @@ def select_entry(statements: Sequence[ast.stmt], name: str = "") -> tuple[Entry 
         return _find_entry(statements, name), [*statements]
     defined = [node for node in statements if isinstance(node, DEFINITIONS)]
     lines = [node for node in statements if not isinstance(node, DEFINITIONS)]
-    if not defined or has_tensor_operation(lines):
+    behind = [node for node in lines if defined and node.lineno > defined[-1].lineno]
+    if not defined or has_tensor_operation(behind) or has_tensor_operation(lines, counts_indices=False):
         return None, [*statements]
     last, functions = defined[-1], {node.name: node for node in defined if isinstance(node, ast.FunctionDef)}
     if isinstance(last, ast.FunctionDef) and "__init__" in functions:  # methods without their class
@@ -180,11 +181,12 @@ def first_variable(statements: Iterable[ast.stmt]) -> str:
     return min(loaded, key=lambda node: (node.lineno, node.col_offset)).id if loaded else "x"
 
 
-def has_tensor_operation(statements: Iterable[ast.AST]) -> bool:
-    """Return whether the statements contain a supported call or an index expression."""
+def has_tensor_operation(statements: Iterable[ast.AST], *, counts_indices: bool = True) -> bool:
+    """Return whether the statements contain a supported call or, unless they are left out, an index expression."""
     nodes = [node for statement in statements for node in ast.walk(statement)]
     called = [getattr(node.func, "attr", dotted_name(node.func)) for node in nodes if isinstance(node, ast.Call)]
-    return any(map(is_known_function, called)) or any(isinstance(node, ast.Subscript) for node in nodes)
+    has_index = counts_indices and any(isinstance(node, ast.Subscript) for node in nodes)
+    return has_index or any(map(is_known_function, called))
 
 
 def names_in_statement(statement: ast.stmt, context: type[ast.expr_context]) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shapecalc.core.answers import EMPTY_DICT
@@ -110,6 +110,7 @@ class CodeInterpreter(FunctionEvaluator):
         if entry is not None and self.has_unnamed_input and (name := entry.only_parameter):
             raise UnnamedInputIdentified(name)
         self.frame.variables.update(self.inputs)
+        self.is_snippet = entry is None
         if entry is None:
             self.interpret_body(statements)
             value: Binding = self.frame.state["last"]
@@ -241,13 +242,21 @@ class CodeInterpreter(FunctionEvaluator):
         stored = names_in_statement(statement, ast.Store)
         self.record_in_place_change(statement)
         self.forget_changes(statement, error)
-        if not stored or stored - (self.inputs.keys() - names_in_statement(statement, ast.Load)):
+        if not stored or not self.keeps_inputs(stored, names_in_statement(statement, ast.Load)):
             self.journal.write(state, "last", error)
             if stored and not self.is_quiet:
                 self.skipped_errors[error] = None
             for name in stored:
                 self.assign_name(name, error)
             self.record(statement, dict.fromkeys(bound_names(statement), error))
+
+    def keeps_inputs(self, stored: Iterable[str], loaded: set[str]) -> bool:
+        """Return whether an assignment gives inputs the values that the user declares, as `img = imread('a.png')` does.
+
+        The code is no function, the names are inputs that nothing has assigned, and the value depends on no variable.
+        """
+        is_declared = all(name in self.inputs and self.find(name) is self.inputs[name] for name in stored)
+        return is_declared and self.is_snippet and not any(self.is_assigned(name) for name in loaded if name)
 
     def forget_changes(self, statement: ast.stmt, error: ShapeError) -> None:
         """Mark the lists and dicts as unknown that an incompletely interpreted statement may change."""
@@ -548,8 +557,8 @@ class CodeInterpreter(FunctionEvaluator):
         )
         is_top = self.frame.depth == 0
         value: CodeValue = None
-        if is_top and not self.is_quiet and (is_created or isinstance(value_node, ast.Constant)):
-            value = self.inputs.get(name)
+        if (is_created or isinstance(value_node, ast.Constant)) and name in self.inputs:
+            value = self.inputs[name] if self.keeps_inputs([name], set()) else None
         if value is None and isinstance(value_node, ast.Constant) and name in self.sizes and is_top:
             value = self.lookup_size(value_node, name)
         elif value is None:

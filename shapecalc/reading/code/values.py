@@ -31,7 +31,8 @@ from shapecalc.reading.preserving import SAME_STRIDES, PreservingFunction
 
 CodeValue: TypeAlias = (
     "Dim | float | str | slice | EllipsisType | TracedTensor | TensorChunks | LayerInstance | CodeList | CodeDict"
-    " | FunctionValue | ClassValue | ObjectValue | SuperValue | tuple[CodeValue, ...] | None"
+    " | FunctionValue | ClassValue | ObjectValue | SuperValue | LibraryName | PartialValue"
+    " | tuple[CodeValue, ...] | None"
 )
 """The value of an expression; nan represents an unknown number or truth value."""
 Binding: TypeAlias = "CodeValue | ShapeError"
@@ -336,6 +337,13 @@ class CodeDict:
             raise items
         return items
 
+    def values(self) -> dict[str, CodeValue]:
+        """Return the items by text; raises the error of a value."""
+        for item in self.items.values():
+            if isinstance(item, ShapeError):
+                raise item
+        return {str(key): item for key, item in self.items.items()}  # type: ignore[misc]  # errors are raised
+
 
 class Frame:
     """The variables of a call, a module or a comprehension, and its state."""
@@ -402,6 +410,10 @@ class ClassValue:
         return lineage
 
 
+LAYER_KEY = "(layer)"
+"""The attribute of an object that holds the layer of a library that its class derives from."""
+
+
 class ObjectValue:
     """An instance of a class of the code."""
 
@@ -409,6 +421,26 @@ class ObjectValue:
         """Create an instance without attributes."""
         self.cls = cls
         self.attributes: dict[str, Binding] = {}
+
+    @property
+    def layer(self) -> LayerInstance | None:
+        """The layer of a library that the class derives from."""
+        layer = self.attributes.get(LAYER_KEY)
+        return layer if isinstance(layer, LayerInstance) else None
+
+
+class LibraryName(Record):
+    """A function or class of a library as a value, such as `nn.ReLU` in `act_layer=nn.ReLU`."""
+
+    path: str
+
+
+class PartialValue:
+    """A function with some of its arguments, as `functools.partial` returns it."""
+
+    def __init__(self, function: CodeValue, positional: Sequence[Binding], keywords: Mapping[str, Binding]) -> None:
+        """Store the function and the arguments."""
+        self.function, self.positional, self.keywords = function, positional, keywords
 
 
 class SuperValue:

@@ -164,15 +164,21 @@ def _has_true_attribute(node: NodeInLane, *names: str) -> bool:
     return any(node.attributes.get(name) for name in names)
 
 
-def gemm_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
-    """Map an input axis of a Gemm to the output.
+def gemm_rule(second_input: int = 1) -> AxisRule:
+    """Return the axis rule of a Gemm; `second_input` is the input index of the second matrix.
 
-    Output axis 0 is the row axis of the first matrix, output axis 1 the column axis of the second matrix.
+    Output axis 0 is the row axis of the first matrix, output axis 1 the column axis of the second matrix. Input 2 of a
+    Gemm is broadcast.
     """
-    if input_index == 2:
-        return broadcast_axis(node, input_index, axis, output_index)
-    is_transposed = bool(node.attributes.get("transB" if input_index else "transA", 0))
-    return input_index if (axis ^ int(is_transposed)) == input_index else MIXES
+
+    def rule(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
+        if input_index not in (0, second_input):
+            return broadcast_axis(node, input_index, axis, output_index)
+        position = int(input_index == second_input)
+        is_transposed = bool(node.attributes.get("transB" if position else "transA", 0))
+        return position if (axis ^ int(is_transposed)) == position else MIXES
+
+    return rule
 
 
 def conv_rule(kernel_input: int = 1) -> AxisRule:

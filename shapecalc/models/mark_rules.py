@@ -6,6 +6,7 @@ Source: the ONNX operator documents.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
@@ -69,6 +70,11 @@ def concat_mark(node: NodeInLane, _output_index: int) -> BatchMark:
             sample_numbers_along_axis(mark, size, node.batch) if isinstance(mark, BatchAxis) else np.full(size, -1)
         )
     return infer_mark(along, np.concatenate(parts), node.batch)
+
+
+def quantized_concat_mark(node: NodeInLane, output_index: int) -> BatchMark:
+    """Return the batch mark after a quantized Concat, whose tensors are every third input from input 2 on."""
+    return concat_mark(replace(node, marks=node.marks[2::3], inputs=node.inputs[2::3]), output_index)
 
 
 def _mark_after_selection(node: NodeInLane, axis: int, select: Callable[[np.ndarray], np.ndarray | None]) -> BatchMark:

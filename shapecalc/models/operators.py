@@ -482,6 +482,45 @@ def _attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
     return ((*query[:2], value[2] if len(value) == 3 else value[1] * value[3]),)
 
 
+def _quantized_gemm_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
+    """Return the output shape of a quantized Gemm, whose matrices are inputs 0 and 3.
+
+    >>> _quantized_gemm_shape({"transB": 1}, [(2, 3), (), (), (5, 3)])
+    ((2, 5),)
+    """
+    first, second = shapes[0], shapes[3]
+    if first is None or second is None:
+        return (None,)
+    return ((first[bool(attributes.get("transA"))], second[not attributes.get("transB")]),)
+
+
+def _quantized_concat_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
+    """Return the output shape of a quantized Concat, whose tensors are every third input from input 2 on.
+
+    >>> _quantized_concat_shape({"axis": 1}, [(), (), (2, 3), (), (), (2, 4), (), ()])
+    ((2, 7),)
+    """
+    parts = [shape for shape in shapes[2::3] if shape is not None]
+    axis = attributes.get("axis", 1)
+    if len(parts) < len(shapes[2::3]) or _differing_axis(parts, axis) is not None:
+        return (None,)
+    joined = axis % len(parts[0])
+    return ((*parts[0][:joined], sum([part[joined] for part in parts]), *parts[0][joined + 1 :]),)
+
+
+def _global_pool_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
+    """Return the output shape of a global pool, whose channels may be last.
+
+    >>> _global_pool_shape({}, [(2, 8, 4, 4)]), _global_pool_shape({"channels_last": 1}, [(2, 4, 4, 8)])
+    (((2, 8, 1, 1),), ((2, 1, 1, 8),))
+    """
+    shape = shapes[0]
+    if shape is None:
+        return (None,)
+    ones = (1,) * (len(shape) - 2)
+    return ((shape[0], *ones, shape[-1]) if attributes.get("channels_last") else (*shape[:2], *ones),)
+
+
 def _grouped_query_attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
     """Return the output shape of a grouped-query attention operator.
 
@@ -629,7 +668,7 @@ ONNX_OPERATORS = _split_operator_names(
         "Gather": OperatorSpec(evaluate=_gather, mark_rule=mark_rules.gather_mark, size_check=check_indices),
         "GatherElements": OperatorSpec(axis_rule=axis_rules.gather_elements_rule(1), size_check=check_indices),
         "GatherND": OperatorSpec(mark_rule=mark_rules.gather_nd_mark, size_check=check_indices),
-        "Gemm": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.gemm_axis, size_check=GEMM_SIZE_CHECK),
+        "Gemm": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.gemm_rule(), size_check=GEMM_SIZE_CHECK),
         "GlobalLpPool LpPool": OperatorSpec(axis_rule=axis_rules.first_input_pointwise_rule(0, 1)),
         "GridSample": OperatorSpec(
             axis_rule=axis_rules.pointwise_rule(0),
@@ -716,6 +755,31 @@ CONTRIB_OPERATORS = _split_operator_names(
             ComputedShape(_grouped_query_attention_shape), axis_rule=axis_rules.pointwise_rule(0)
         ),
         "MultiHeadAttention": OperatorSpec(ComputedShape(_attention_shape), axis_rule=axis_rules.pointwise_rule(0)),
+        "DequantizeLinear": OperatorSpec(
+            axis_rule=axis_rules.unmixed_axes_rule(slice(0, 0)), onnx_equivalent="DequantizeLinear"
+        ),
+        "DynamicQuantizeMatMul MatMulIntegerToFloat": OperatorSpec(
+            ComputedShape(_matmul_shape), axis_rule=axis_rules.matmul_rule()
+        ),
+        "QGemm": OperatorSpec(ComputedShape(_quantized_gemm_shape), axis_rule=axis_rules.gemm_rule(3)),
+        "QLinearAdd QLinearMul QLinearWhere": OperatorSpec(BroadcastShape(1), axis_rule=axis_rules.broadcast_axis),
+        "QLinearConcat": OperatorSpec(
+            ComputedShape(_quantized_concat_shape), mark_rule=mark_rules.quantized_concat_mark
+        ),
+        "QLinearConv": OperatorSpec(axis_rule=axis_rules.conv_rule(3), onnx_equivalent="QLinearConv"),
+        "QLinearGlobalAveragePool": OperatorSpec(
+            ComputedShape(_global_pool_shape), axis_rule=axis_rules.first_input_pointwise_rule(0)
+        ),
+        "QLinearLeakyRelu QLinearSigmoid": OperatorSpec(
+            SAME_AS_FIRST, axis_rule=axis_rules.unmixed_axes_rule(slice(0, 0))
+        ),
+        "QLinearReduceMean": OperatorSpec(axis_rule=axis_rules.reduction_axis, onnx_equivalent="ReduceMean"),
+        "QLinearSoftmax": OperatorSpec(
+            SAME_AS_FIRST, axis_rule=axis_rules.unmixed_axes_rule(axis_rules.axis_from_attribute)
+        ),
+        "QuantizeLinear": OperatorSpec(
+            axis_rule=axis_rules.unmixed_axes_rule(slice(0, 0)), onnx_equivalent="QuantizeLinear"
+        ),
         "RotaryEmbedding": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.pointwise_rule(0)),
         "SkipLayerNormalization SkipSimplifiedLayerNormalization": OperatorSpec(
             SKIP_NORMALIZATION, axis_rule=axis_rules.pointwise_rule(0)

@@ -83,6 +83,35 @@ def test_batch_mark_matches_the_samples(text, place):
                 assert are_apart(bits, mark.axis, mark.inner, batch)
 
 
+@pytest.mark.parametrize(
+    "node",
+    [
+        "com.microsoft.QLinearAdd q 0.1 z q 0.1 z 0.1 z",
+        "com.microsoft.QLinearMul q 0.1 z q 0.1 z 0.1 z",
+        "com.microsoft.QLinearGlobalAveragePool q 0.1 z 0.1 z",
+        "com.microsoft.QLinearConcat 0.1 z q 0.1 z q 0.1 z axis=1",
+        "com.microsoft.QLinearSigmoid q 0.1 z 0.1 z",
+        "com.microsoft.QLinearLeakyRelu q 0.1 z 0.1 z",
+        "com.microsoft.QLinearSoftmax q 0.1 z 0.1 z axis=1 opset=13",
+        "com.microsoft.DequantizeLinear q 0.1 z",
+        "com.microsoft.QuantizeLinear x 0.1 z",
+        "com.microsoft.DynamicQuantizeMatMul x w 0.1 z",
+        "com.microsoft.QGemm f 0.1 z w 0.1 z",
+    ],
+)
+def test_quantized_operators_have_shapes_and_marks(node):
+    proto = model(f"x = (N,2,4,4); q = QuantizeLinear x 0.1; f = Reshape q [0,-1]; y = {node}")
+    for name, shape in {"w": (4, 3) if "MatMul" in node else (32, 3), "z": ()}.items():
+        proto.graph.initializer.append(numpy_helper.from_array(np.zeros(shape, np.uint8), name))
+    walk = assert_matches_runtime(proto)
+    _, tracker = walk_and_judge(proto, BATCHES)
+    for lane, batch in enumerate(BATCHES, 1):
+        (bits,) = changes(session(proto), random_inputs(proto, N=batch), batch_axes(proto), batch)
+        mark = tracker.marks_of(walk.model.graph.outputs[0])[lane]
+        assert mark == BatchAxis(0, 1)
+        assert are_apart(bits, 0, 1, batch)
+
+
 def test_unknown_axes_are_not_omitted_axes():
     proto = model("y = Slice (N,4) [0] [1] [0]")
     node = node_at_batch(proto, 2, [(1, 4)])

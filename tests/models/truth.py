@@ -98,7 +98,13 @@ def main(paths):
         with tempfile.TemporaryDirectory() as folder:
             target = Path(folder) / "fixed.onnx"
             code, report = fix(path, target)
-            found = difference(path, target, report) if target.exists() else report.get("problem") and "refused"
+            found = (
+                difference(path, target, report)
+                if target.exists()
+                else "refused"
+                if report.get("problem")
+                else "nothing written"
+            )
         wrong += code == 0 and found != ""
         print(f"{path.name}: exit {code}: {found or 'holds'}: {(report.get('fixed') or {}).get('why', '')}")
     return int(wrong > 0)

@@ -337,7 +337,10 @@ def serve_app(
         remove_file = _open_browser(address) if opens else lambda: None
         try:
             asyncio.run(
-                serve(ServerConfig(command, policy, sessions, print_stderr, on_page_request=remove_file), server_socket)
+                serve(
+                    ServerConfig(command, policy, sessions, print_stderr, port, on_page_request=remove_file),
+                    server_socket,
+                )
             )
         finally:
             remove_file()

@@ -20,6 +20,7 @@ from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from html import escape
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -29,7 +30,7 @@ from secrets import compare_digest, token_urlsafe
 from time import monotonic
 from traceback import extract_tb
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import textual_serve
 from aiohttp import WSMsgType, web
@@ -218,10 +219,17 @@ class ServerConfig(Record):
     """The maximum number of concurrent sessions."""
     report: Callable[[str], None]
     """The function that reports a line to the owner."""
+    port: int
+    """The port that the server listens on, which the name of the cookie contains."""
     idle_timeout: float = 3600
     """The time without input, in seconds, after which a session ends."""
     on_page_request: Callable[[], None] = lambda: None
     """The callback for each page request with a valid token."""
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie with the token; servers on other ports of the host have other cookies."""
+        return f"shapecalc-{self.port}"
 
 
 class Server:
@@ -257,27 +265,45 @@ class Server:
     async def check_access(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Pass a request to its handler if its host, origin and token are valid.
 
-        The key of a stored file is accepted instead of the token. Raises `web.HTTPForbidden` for an invalid request.
+        The token is in the query or in the cookie. The key of a stored file is accepted instead of the token. Raises
+        `web.HTTPForbidden` for an invalid request.
         """
         policy = self.config.access_policy
+        tokens = request.query.get("token"), request.cookies.get(self.config.cookie)
         reason = policy.rejection_reason(request.headers.get("Host", ""), request.headers.get("Origin"))
-        is_known = policy.is_valid_token(request.query.get("token")) or request.match_info.get("key") in self._downloads
+        is_known = any(map(policy.is_valid_token, tokens)) or request.match_info.get("key") in self._downloads
         if reason or not is_known:
-            error = web.HTTPForbidden(text=reason or "open the whole address that shapecalc serve has printed")
+            error = web.HTTPForbidden(
+                text=reason
+                or "open the whole address that shapecalc serve has printed, in a browser that keeps cookies"
+            )
             error.force_close()
             raise error
         self.connection_states[request.protocol] = AUTHENTICATED
         return await handler(request)
 
     async def send_page(self, request: web.Request) -> web.Response:
-        """Respond with the HTML page that runs the app."""
+        """Respond with the HTML page that runs the app.
+
+        If the token is in the address, respond with a page that stores it in a cookie and opens the address without it,
+        which keeps the token out of the history and of copied links. An HTTP redirect would not do: a browser that
+        follows a link of another site does not send the cookie with it.
+        """
         self.config.on_page_request()
-        return await self.send_page_file(PAGE_FOLDER / "page.html", request)
+        if "token" not in request.query:
+            return await self.send_page_file(PAGE_FOLDER / "page.html", request)
+        query = urlencode([(name, value) for name, value in request.query.items() if name != "token"])
+        address = escape(f"/?{query}" if query else "/")
+        response = web.Response(
+            text=f'<!DOCTYPE html><meta http-equiv="refresh" content="0;url={address}">\n', content_type="text/html"
+        )
+        token = self.config.access_policy.token
+        response.set_cookie(self.config.cookie, token, path="/", httponly=True, samesite="Strict")
+        return response
 
     async def send_page_file(self, file: Traversable, _request: web.Request) -> web.Response:
-        """Respond with a file of the page; insert the token into the links of the page."""
-        text = file.read_text("utf-8").replace("TOKEN", self.config.access_policy.token)
-        return web.Response(text=text, content_type=guess_type(file.name)[0])
+        """Respond with a file of the page."""
+        return web.Response(text=file.read_text("utf-8"), content_type=guess_type(file.name)[0])
 
     async def send_download(self, request: web.Request) -> web.Response:
         """Respond with a stored picture or text of an app, and delete it."""
@@ -416,6 +442,7 @@ async def _close_socket(socket: web.WebSocketResponse, ending: SessionEnd) -> No
 
 async def _add_headers(_request: web.Request, response: web.StreamResponse) -> None:
     response.headers.update(RESPONSE_HEADERS)
+    response.headers.popall("Server", None)  # it would tell the versions of Python and aiohttp
 
 
 def _parse_page_size(query: Mapping[str, str]) -> tuple[int, int]:

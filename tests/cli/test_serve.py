@@ -14,6 +14,7 @@ import sys
 import time
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from functools import wraps
+from html import unescape
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
@@ -158,6 +159,7 @@ async def serve_in_process(*line, **options):
         AccessPolicy(frozenset(), "t"),
         1,
         reports.append,
+        listening.getsockname()[1],
         **options,
     )
     running = asyncio.create_task(serve(config, listening))
@@ -291,13 +293,27 @@ def test_serve_admits_token_and_same_origin(here):
     assert len(here.token) > 40
     for path, *header, expected in rows("serve_requests.txt"):
         url = f"http://127.0.0.1:{here.port}{path.replace('TOKEN', here.token)}"
-        headers = dict(cell.replace("PORT", str(here.port)).split(": ") for cell in header)
+        cells = [cell.replace("PORT", str(here.port)).replace("TOKEN", here.token) for cell in header]
+        headers = dict(cell.split(": ", 1) for cell in cells)
         status, text = here.get(url, **headers)
         code, _, content = expected.partition(" ")
         assert (str(status), content or text) == (code, text), (path, header)
         policy = here.headers["Content-Security-Policy"]
         assert {"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"} <= {*policy.split("; ")}, path
         assert (here.headers["X-Frame-Options"], here.headers["Referrer-Policy"]) == ("DENY", "no-referrer"), path
+        assert "Server" not in here.headers
+
+
+def test_serve_first_visit_moves_the_token_to_a_cookie(here):
+    for query, address in (("", "/"), ("&ask=reshape%202,3%20-1&step=2", "/?ask=reshape+2%2C3+-1&amp;step=2")):
+        status, text = here.get(here.url() + query)
+        assert (status, here.token in text) == (200, False)
+        assert f'content="0;url={address}"' in text
+        cookie, *attributes = here.headers["Set-Cookie"].split("; ")
+        assert cookie == f"shapecalc-{here.port}={here.token}"
+        assert {*attributes} == {"HttpOnly", "Path=/", "SameSite=Strict"}
+        status, text = here.get(f"http://127.0.0.1:{here.port}{unescape(address)}", Cookie=cookie)
+        assert (status, "terminal" in text, here.token in text) == (200, True, False)
 
 
 @each_row(("host", "origin", "access"), rows("serve_doors.txt"))
@@ -321,13 +337,15 @@ def test_serve_allowed_host_and_access_log():
     assert lines[-2:] == [f"shapecalc: visitor {number}, from 127.0.0.1" for number in (1, 2)]
 
 
-def test_serve_page_requests_files_with_the_token(here):
-    style = here.get(here.url("/page/page.css"))[1]
-    paths = re.findall(r'(?:src|href)="(/[^"]*)"', here.get(here.url())[1]) + re.findall(r'url\("([^"]*)"\)', style)
+def test_serve_page_requests_files_with_the_cookie(here):
+    root, cookie = f"http://127.0.0.1:{here.port}", {"Cookie": f"shapecalc-{here.port}={here.token}"}
+    style = here.get(f"{root}/page/page.css", **cookie)[1]
+    page = here.get(f"{root}/", **cookie)[1]
+    paths = re.findall(r'(?:src|href)="(/[^"]*)"', page) + re.findall(r'url\("([^"]*)"\)', style)
     assert len(paths) == 5
     for path in paths:
-        assert here.get(f"http://127.0.0.1:{here.port}{path.partition('?')[0]}")[0] == 403
-        with urlopen(f"http://127.0.0.1:{here.port}{path}", timeout=PATIENCE) as file:
+        assert here.get(f"{root}{path}")[0] == 403
+        with urlopen(Request(f"{root}{path}", headers=cookie), timeout=PATIENCE) as file:
             assert file.status == 200
     hiding = re.findall(r"([^{}]*){[^}]*display: none", style)  # the text, only while the app is shown
     assert [selector.strip() for selector in hiding] == ["body.-first-byte:not(.-closed) #words"]
@@ -749,7 +767,7 @@ async def test_serve_browser_address_links_to_the_step():
             await tab.page.keyboard.press(key)
         await tab.until("new URL(location).searchParams.get('ask') === 'reshape 7,8,35 0,-1'")
         link = tab.page.url
-        assert served.token in link
+        assert served.token not in link
         await tab.go("about:blank")
         await tab.go(link)
         await tab.until_painted(b"7,8,35")

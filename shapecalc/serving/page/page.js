@@ -23,7 +23,7 @@ function holdSoon(link) {
 
 window.WebSocket = class extends WebSocket {
   constructor(url) {
-    super(url.replace("?width=", "&width="));
+    super(url.replace(/(\?.*)\?width=/, "$1&width="));
     addEventListener("pagehide", () => this.close());
     this.addEventListener("open", () => terminal.querySelector("textarea").focus());
     this.addEventListener("message", ({ data }) => {

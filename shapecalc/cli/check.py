@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 MAX_DEFAULT_JOBS = 8
 """Maximum number of worker processes without `--jobs`."""
-CASE_SUFFIXES = (".txt", ".jsonl")
+CASE_SUFFIXES = (".shapes", ".txt", ".jsonl")
 """File name suffixes of the case files in a folder."""
 CHECK_EXIT_CODES = {
     CheckVerdict.FAILED: ExitCode.FAILED,
@@ -276,7 +276,7 @@ class _CheckRun:
         self.worst_code = ExitCode.FILE
         reason = error_reason(error)
         if isinstance(error, IsADirectoryError):
-            reason = f"no file in it ends in {' or '.join(CASE_SUFFIXES)}; name its files"
+            reason = f"no file in it ends in {', '.join(CASE_SUFFIXES[:-1])} or {CASE_SUFFIXES[-1]}; name its files"
         if not self.options.quiet:
             print_stderr(escape_unprintable(f"shapecalc: file: {file}: {reason}"))
 
@@ -317,6 +317,7 @@ CHECK_COMMAND = Command(
   shapecalc check shapes.txt
   shapecalc check cases.jsonl --json > results.jsonl
   shapecalc check shapes.txt --update
+  shapecalc check . --json | jq -r 'select(.passed == false) | "\\(.file):\\(.line)"'
   echo 'reshape 2,3,4 0,-1 => 2,12' | shapecalc check -""",
     details=""" Each line is a case, in plain text or as JSON:
 

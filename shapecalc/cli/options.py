@@ -160,7 +160,7 @@ COMMAND_GROUPS = {
     "visualize and learn": {"tui": "terminal", "serve": "terminal"}
     | {name: name for name in ("drill", "film", "site", "repl")},
     "reference": dict.fromkeys(("help", "why", "dialects"), "info"),
-    "for programs": {"mcp": "mcp", "vectors": "info", "backends": "info"},
+    "for programs": {"mcp": "mcp", "vectors": "info", "backends": "info", "completion": "completion"},
 }
 """The module of each command that is not an op, grouped as in the help."""
 COMMAND_MODULES = {name: module for group in COMMAND_GROUPS.values() for name, module in group.items()}

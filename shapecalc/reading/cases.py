@@ -265,6 +265,8 @@ NON_OPTION_KEYS = frozenset(("op", "input", "expect", "id", "source"))
 """The keys of a JSON case that are not options of the op; `source` is a note for readers of the file."""
 JSON_BLANKS = " \t\n\r"
 ARROW, COMMENT_MARK, DEFAULT_DIRECTIVE = "=>", "#", "@default"
+OTHER_ARROWS = frozenset(("->", "=", "=="))
+"""Words that users write before an expected shape instead of `=>`."""
 
 
 class Case(Record):
@@ -314,6 +316,8 @@ def _parse_plain_case(text: str, defaults: Mapping[str, object]) -> Case:
         raise usage_error(
             "an expectation is missing after =>", "write a shape, error, or error RULE", argument="expect"
         )
+    if not arrow and not OTHER_ARROWS.isdisjoint(split_outside_brackets(request, " ")):
+        raise usage_error("a case has no expectation", "write => before the expected shape", argument="expect")
     expected = parse_expectation(expect.strip(), defaults) if arrow else None
     words = [] if "|" in request else resolve_aliases(split_outside_brackets(request))
     is_chain_command = words[:1] == ["chain"] and len(words) == 2

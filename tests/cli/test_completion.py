@@ -91,6 +91,18 @@ def test_completion_script_of_each_shell(name, shell):
     assert "_SHAPECALC_COMPLETE" in shell(f"_SHAPECALC_COMPLETE=source_{name} shapecalc").stdout
 
 
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish", "powershell"])
+def test_completion_command_prints_the_script(name, shell):
+    printed = shell(f"shapecalc completion {name}; exit $?")
+    assert (printed.returncode, printed.stdout) == (0, shell(f"_SHAPECALC_COMPLETE=source_{name} shapecalc").stdout)
+    assert "_SHAPECALC_COMPLETE" in printed.stdout
+
+
+def test_completion_command_completes_in_bash(shell):
+    script = ". <(shapecalc completion bash); COMP_WORDS=(shapecalc wh) COMP_CWORD=1; _shapecalc_completion shapecalc"
+    assert shell(f'{script}; echo "${{COMPREPLY[@]}}"').stdout == "why\n"
+
+
 def test_completion_unknown_shell_is_refused(shell):
     assert shell("_SHAPECALC_COMPLETE=source_tcsh shapecalc 2>/dev/null").returncode == 1
 

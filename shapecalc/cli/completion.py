@@ -1,0 +1,41 @@
+"""`shapecalc completion`: print the completion script of a shell."""
+
+from __future__ import annotations
+
+import os
+
+from shapecalc.cli.answer import print_error
+from shapecalc.cli.app import COMPLETION_VARIABLE
+from shapecalc.cli.options import Argument, Command
+from shapecalc.cli.output import OutputOptions
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import lookup
+
+SHELLS = ("bash", "zsh", "fish", "powershell")
+"""The shells that have a completion script."""
+
+
+def run_completion_command(shell: str, output_options: OutputOptions) -> int:
+    """Print the completion script of a shell, and return the exit code."""
+    from shapecalc.cli.typer_adapter import run_completion
+
+    try:
+        lookup(shell, dict.fromkeys(SHELLS, ""), "shell")
+    except ShapeError as error:
+        return print_error(error, "completion", {"shell": shell}, output_options)
+    os.environ[COMPLETION_VARIABLE] = f"source_{shell}"  # this is how a shell requests the script
+    return run_completion(())
+
+
+COMPLETION_COMMAND = Command(
+    run=run_completion_command,
+    parameters=[Argument("shell", ", ".join(SHELLS), "SHELL", completions=lambda: SHELLS)],
+    summary="Print the completion script of a shell.",
+    examples="""\
+  shapecalc completion bash > ~/.local/share/bash-completion/completions/shapecalc
+  shapecalc completion zsh > ~/.zfunc/_shapecalc
+  shapecalc completion fish > ~/.config/fish/completions/shapecalc.fish
+  shapecalc completion powershell >> $PROFILE""",
+    details=""" --install-completion installs it for the current shell. zsh reads the functions of a folder in fpath
+after compinit: fpath+=~/.zfunc; autoload -Uz compinit; compinit. Only the script of bash was run in its shell.""",
+)

@@ -360,6 +360,11 @@ def _print_size(text: str, dtype: str | None, where: str | None, output_options:
         print_stdout(str(count))
         factors = f"{factorization_text(count)} elements; " if isinstance(count, int) else ""
         print_stderr(f"shapecalc: {factors}{', '.join(f'{size} bytes of {dtype}' for dtype, size in sizes.items())}")
+        if len(request.input) == 1 and isinstance(count, int):
+            from shapecalc.reasoning.figures import describe  # only needed for a single number
+
+            for line in describe(count):
+                print_stderr(f"shapecalc: {line}")
         shape = shape_text(request.input)
         print_stderr(f"shapecalc: next: shapecalc {shape} TARGET, shapecalc code 'x...' --input x={shape}")
     return ExitCode.OK

@@ -40,6 +40,7 @@ from shapecalc.reasoning.answers import answer_code, answer_further_results
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from shapecalc.diagnosis.report import Diagnosis
     from shapecalc.engine.arrays import Source
     from shapecalc.reading.code.results import CodeChain, StatementRecord
 
@@ -47,17 +48,21 @@ MAX_LOG_BYTES = 1 << 28
 """Maximum size of a log in bytes."""
 
 
-def run_doctor(file: str | None, model: str | None, output_options: OutputOptions, text: str | None = None) -> int:
+def run_doctor(
+    file: str | None, model: str | None, source: str | None, output_options: OutputOptions, text: str | None = None
+) -> int:
     """Print the diagnosis of the error messages in a file or a string.
 
     `file` is a file name or an error message; `-` and None denote `text`, or standard input if `text` is None.
+    `source` is a file of source code in which the failing lines are read; no other file that a message names is opened.
     `model` is a model file; its nodes to which the messages refer are also printed. With `--explain`, the messages
     and the commands that reproduce them are printed, too. Return 1 if no message is recognized and no node is found.
     """
     from shapecalc.diagnosis.report import diagnose
 
     try:
-        report = diagnose(_read_text(file or "-", text), model)
+        log = _read_text(file or "-", text)
+        report = diagnose(log, model) if source is None else _diagnose_with_source(log, model, source)
         lines, objects, has_node = report.format_lines(bool(output_options.explain)), report.as_json(), False
         if model is not None:
             from shapecalc.cli.model_report import find_message_nodes
@@ -70,7 +75,32 @@ def run_doctor(file: str | None, model: str | None, output_options: OutputOption
         return print_error(error, "doctor", {"file": file or "-"}, output_options)
     if print_json_if_requested(output_options, lambda: objects):
         print_stdout("\n".join(lines))
+        is_log = text is None and len((file or "-").split()) == 1
+        if source is None and is_log and (path := report.own_source(Path.cwd())):
+            words = ["shapecalc", "doctor", *([file] if file else []), "--code", path]
+            print_stderr(f"shapecalc: next: {' '.join(map(quote, words))} reads the failing line")
     return ExitCode.OK if report.is_understood or has_node else ExitCode.FAILED
+
+
+def _diagnose_with_source(log: str, model: str | None, source: str) -> Diagnosis:
+    """Diagnose a log with the failing lines as they are in a file. Raises `ShapeError` (file) if it cannot be read."""
+    from shapecalc.diagnosis.report import diagnose
+    from shapecalc.diagnosis.source import locate_in_source, write_changed_lines  # imports `ast`, which is slow
+
+    code = _read_file(source)
+    report = diagnose(log, model, lambda message: locate_in_source(message, log, code, source))
+    entries = tuple((message, write_changed_lines(message, advice)) for message, advice in report.entries)
+    return replace(report, entries=entries)
+
+
+def _read_file(file: str) -> str:
+    """Read a text file. Raises `ShapeError` (file) if it cannot be read."""
+    try:
+        with Path(file).open("rb") as stream:
+            refuse_device(stream)
+            return stream.read(MAX_LOG_BYTES).decode("utf-8", "replace")
+    except (OSError, ValueError) as error:
+        raise ShapeError(Problem(FILE, f"{file}: {error_reason(error)}", "", "file")) from None
 
 
 def _read_text(file: str, text: str | None) -> str:
@@ -84,12 +114,7 @@ def _read_text(file: str, text: str | None) -> str:
     if len(file.split()) > 1 and not isfile(file):  # noqa: PTH113 - it never raises
         return file
     if file != "-":
-        try:
-            with Path(file).open("rb") as stream:
-                refuse_device(stream)
-                return stream.read(MAX_LOG_BYTES).decode("utf-8", "replace")
-        except (OSError, ValueError) as error:
-            raise ShapeError(Problem(FILE, f"{file}: {error_reason(error)}", "", "file")) from None
+        return _read_file(file)
     if text is not None:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if sys.stdin is not None and sys.stdin.isatty():
@@ -103,6 +128,7 @@ DOCTOR_COMMAND = Command(
     parameters=[
         Argument("file", "a file with a log, or the message itself; by default standard input", "[FILE|TEXT]", False),
         Option("model", "Also show the node of the message in this model.", metavar="FILE.onnx"),
+        Option("source", "Read the failing line in this file, and write it changed.", metavar="FILE", long="--code"),
         Option("explain", "Also show the message, and all numbers.", OptionKind.FLAG, short="-e"),
         *select_output_options("json", "quiet"),
     ],

@@ -63,6 +63,8 @@ COMPUTED_ZERO_REMEDY = "find what makes that size 0: a division that rounds down
 REEXPORT_REMEDY = "give the model the size that it was exported with, or export it again with this one"
 STRUCTURAL_CHANGES = ("insert", "drop", "move", "put", "transpose", "reshape", "flatten", "lay them")
 """The first words of fixes that change the order or the number of dims, so that the sizes need no explanation."""
+CERTAIN_KINDS = ("rounding", "heads")
+"""The kinds of explanations of a count whose advice comes before other fixes, unless the line of code is known."""
 FIT_NOTE = "would fit, and that is all that is known of it"
 COUNT_RULES = (INDIVISIBLE, VOLUME_MISMATCH)
 """The rules that compare element counts."""
@@ -116,7 +118,13 @@ def advise(message: ParsedMessage) -> Advice:
         verified = {text: command for text, command in verified.items() if not text.endswith(FIT_NOTE)}
     has_own = (message.op == REARRANGE.name and bool(verified)) or (message.op is None and bool(general))
     advised = {} if has_own else dict.fromkeys(found.advice for found in explanations[:1])
-    comes_first = is_structural or message.op not in OP_DESCRIPTIONS
+    is_known = message.line is not None or len(message.target or ()) < 3
+    is_certain = not is_known and any(found.kind in CERTAIN_KINDS for found in explanations[:1])
+        any(found.kind in CERTAIN_KINDS for found in explanations[:1])
+        and message.line is None
+        and len(message.target or ()) > 2
+    )
+    comes_first = is_structural or (message.op not in OP_DESCRIPTIONS and not is_certain)
     all_fixes = likely | (verified | advised if comes_first else advised | verified)
     all_fixes |= {} if advised and message.op in OP_DESCRIPTIONS else general
     command = _code_command(message) if trace is None else command_line(trace)

@@ -7,8 +7,9 @@ fixes that resolve are reported.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
+from pathlib import Path, PurePath
 from shlex import quote
 
 from shapecalc.core.ops.rearrange import REARRANGE
@@ -32,6 +33,10 @@ JSON_FIELDS = (
     *("operands", "cause", "quote"),
 )
 """The JSON fields of a message; all fields are null for a text without a known message."""
+
+
+LineLocator = Callable[[ParsedMessage], ParsedMessage]
+"""Returns a message with its failing line."""
 
 
 class Diagnosis(Record):
@@ -73,15 +78,30 @@ class Diagnosis(Record):
             escape_unprintable(line) for number, block in enumerate(blocks) for line in ([""] if number else []) + block
         ]
 
+    def own_source(self, folder: Path) -> str | None:
+        """Return the file of the first failing line that is named below a folder, as its path there.
+
+        The file is not opened, and need not exist.
+        """
+        for message, _ in self.entries:
+            file = message.failing_line.file if message.failing_line else None
+            path = PurePath(file) if file else None
+            if path is not None and path.is_absolute() and path.is_relative_to(folder):
+                return str(path.relative_to(folder))
+            if path is not None and not path.is_absolute() and ".." not in path.parts and path.suffix == ".py":
+                return str(path)
+        return None
+
     def _format_unknown_text(self) -> str:
         lists = f"; the lists that stand in it: {' '.join(f'[{format_sizes(each)}]' for each in self.lists)}"
         return f"not known to me{lists if self.lists else ''}"
 
 
-def diagnose(text: str, model_path: str | None = None) -> Diagnosis:
+def diagnose(text: str, model_path: str | None = None, locate: LineLocator | None = None) -> Diagnosis:
     r"""Diagnose a log, a traceback or a message.
 
-    `model_path` is the path of the model that failed, if known; commands then contain it.
+    `model_path` is the path of the model that failed, if known; commands then contain it. `locate` finds the failing
+    line of a message in source code.
 
     >>> print("\n".join(diagnose("shape '[8, 3, 64]' is invalid for input of size 1600").format_lines()[:3]))
     torch reshape: count-mismatch
@@ -90,6 +110,8 @@ def diagnose(text: str, model_path: str | None = None) -> Diagnosis:
     """
     path = quote(model_path) if model_path else MODEL_FILE
     messages = parse_messages(text)
+    if locate is not None:
+        messages = [locate(message) for message in messages]
     if all(message.about == UNKNOWN_MESSAGE for message in messages):
         found = find_unknown_mismatch(text)
         if found is not None:

@@ -24,6 +24,8 @@ MIN_LENGTH = 8
 """The minimum length for which a difference of one is explained; smaller numbers often differ by one."""
 MIN_CHANNELS = 8
 """The minimum number of channels of a feature map."""
+MIN_MAP_CHANNELS = 32
+"""The minimum number of channels of a map by which a single number is explained."""
 MAX_CHANNELS = 4096
 """The largest number of channels of a feature map."""
 MIN_SHARED = 16
@@ -161,6 +163,27 @@ def explain(figures: tuple[int, ...], context: FigureContext | None = None) -> t
                 kind, candidate.arithmetic, candidate.text, candidate.advice, candidate.agree
             )
     return tuple([*explanations.values()][:MAX_EXPLANATIONS])
+
+
+def describe(count: int) -> tuple[str, ...]:
+    """Return at most `MAX_EXPLANATIONS` products and sums that a number may come from; empty if none is likely.
+
+    >>> describe(4608)
+    ('4608 = 512+64*64: would be patches beside 512 tokens of text', '4608 = 512*3*3: would be maps, flattened')
+    >>> describe(36992), describe(4607)
+    (('36992 = 128*17*17: would be maps, flattened',), ())
+    """
+    found = []
+    for tokens in TOKEN_COUNTS:
+        side = _grid_side(count - tokens)
+        if side >= (MIN_TEXT_SIDE if tokens > 1 else MIN_SIDE) and not (tokens == 0 and _is_power_of_two(count)):
+            beside = {0: "", 1: " and a class token"}.get(tokens, f" beside {tokens} tokens of text")
+            found.append(f"{count} = {_grid_text(side, tokens)}: would be patches{beside}")
+    channels = (count & -count) if count else 0
+    side = isqrt(count // max(channels, 1))
+    if channels >= MIN_MAP_CHANNELS and side >= 3 and side * side * channels == count and side <= MAX_COFACTOR:
+        found.append(f"{count} = {channels}*{side}*{side}: would be maps, flattened")
+    return tuple(found[:MAX_EXPLANATIONS])
 
 
 def _explain_empty(actual: int, expected: int, _context: FigureContext) -> Iterator[Candidate]:

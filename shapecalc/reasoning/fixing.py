@@ -28,11 +28,14 @@ from shapecalc.core.text import shape_text, truncate
 from shapecalc.reasoning.operand_mismatch import (
     SHAPE_FIXES,
     ArgumentChange,
+    explain_count,
     explain_mismatch,
     keeps_batch,
     propose_operand_changes,
 )
 
+NO_SINGLE_SIZE = "no single size helps"
+"""The start of a hint if no size of a target can be changed alone."""
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -785,7 +788,10 @@ def _argument_hint(trace: Trace, problem: Problem) -> str:
     refused = locate_fault(trace, problem)
     is_volume_problem = problem.rule in (rules.INDIVISIBLE, rules.VOLUME_MISMATCH, rules.ZERO_VOLUME_INFER)
     if is_volume_problem and (text := _target_hint(refused)) is not None:
-        return text
+        explanation = explain_count(trace.request) if trace.op in ("reshape", "view") else ""
+        if explanation and text.startswith(NO_SINGLE_SIZE):
+            text = text.partition("; ")[2]
+        return "; ".join(filter(None, (explanation, text)))
     if problem.rule is rules.NOT_A_PERMUTATION:
         return _missing_axes_hint(refused)
     if problem.rule is rules.NEEDS_SIZE:
@@ -857,7 +863,7 @@ def _missing_factors_hint(refused: RefusedRequest) -> str:
     if not isinstance(volume, int) or not isinstance(requested, int) or not volume or not requested:
         return ""
     missing = missing_factors_text(volume, requested)
-    return f"no single size helps: {factorization_text(volume)} has {missing}" if missing else ""
+    return f"{NO_SINGLE_SIZE}: {factorization_text(volume)} has {missing}" if missing else ""
 
 
 def _missing_axes_hint(refused: RefusedRequest) -> str:

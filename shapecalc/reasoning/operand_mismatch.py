@@ -12,6 +12,7 @@ from shapecalc.core.answers import CHAIN_TENSOR, Request, Trace
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text, truncate
+from shapecalc.reasoning.figures import FigureContext, explain
 
 ShapeFix = Callable[[Shape, Shape], Iterator[tuple[str, Shape]]]
 """A function that yields changed shapes, each with a description.
@@ -31,9 +32,6 @@ PATCH_GRID_SIDES = {side * side: side for side in (7, 14, 21, 24, 27, 28, 37)}
 
 MIN_ROUNDED_SIZE = 4
 """The size above which a difference of one is explained by rounding."""
-
-MAX_MULTIPLE = 64
-"""The maximum ratio that `explain_sizes` reports, except for feature counts."""
 
 
 MIN_FLATTENED = 6
@@ -282,25 +280,6 @@ def find_size_mismatch(request: Request) -> tuple[int, int] | None:
     return None
 
 
-def explain_sizes(actual: int, expected: int, op: str | None) -> str:
-    """Explain the difference of two sizes that should be equal; empty if unclear.
-
-    >>> explain_sizes(2304, 256, "matmul"), explain_sizes(245, 244, "broadcast")
-    ('2304 = 9*256: a 3x3 map was flattened', '245 is one more than 244, as by rounding')
-    """
-    large, small = max(actual, expected), min(actual, expected)
-    if _is_one_more(large, small) and small > MIN_ROUNDED_SIZE and op in ("broadcast", "concat", "stack"):
-        side = PATCH_GRID_SIDES.get(small)
-        grid = f"{side}*{side} = {small} patches and a class token" if side and op == "broadcast" else ""
-        return f"{large} is {grid or f'one more than {small}, as by rounding'}"
-    features = op in ("matmul", "linear")
-    if small < 2 or large % small or (large > small * MAX_MULTIPLE and not features):
-        return f"{large} is {large - small} more than {small}" if large < 2 * small else ""
-    side = _feature_map_side(large, small) if features else 0
-    map_text = f": a {side}x{side} map {'was' if actual > expected else 'is to be'} flattened" if side else ""
-    return f"{large} = {large // small}*{small}{map_text}"
-
-
 def find_missing_flatten(request: Request) -> str:
     """Return the equation that suggests that a flatten is missing before a matrix product; empty if there is none.
 
@@ -321,6 +300,34 @@ def find_missing_flatten(request: Request) -> str:
 
 
 def explain_mismatch(request: Request) -> str:
-    """Explain the mismatched sizes of a request's operands; empty if unclear."""
+    """Explain the sizes of a request's operands that disagree, or compare them; empty if none disagree.
+
+    >>> from shapecalc.core.requests import make_request
+    >>> explain_mismatch(make_request("matmul", "512,2304", {"operands": "256,4"}))
+    '2304 = 256*3*3: would be 256 channels of a 3x3 map that was flattened'
+    """
     pair = find_size_mismatch(request)
-    return "" if pair is None else find_missing_flatten(request) or explain_sizes(*pair, request.op)
+    if pair is None:
+        return ""
+    is_features = request.op in ("matmul", "linear", "conv")
+    context = FigureContext(is_joined=request.op == "concat", is_features=is_features)
+    found = explain(pair, context)[:1]
+    large, small = max(pair), max(1, min(pair))
+    plain = f"{large} is {large - small} more than {small}" if large < 2 * small else ""
+    if large % small == 0:
+        plain = f"{large} = {large // small}*{small}"
+    return find_missing_flatten(request) or (f"{found[0].arithmetic}: {found[0].text}" if found else plain)
+
+
+def explain_count(request: Request) -> str:
+    """Explain the element count of a reshape's input by a rounded map or by grouped heads; empty if neither does.
+
+    >>> from shapecalc.core.requests import make_request
+    >>> explain_count(make_request("reshape", "8,8475", {"target": "8,1,112,74"})).partition(": ")[0]
+    '67800 = 8*113*75'
+    """
+    count, target = product(request.input), request.arguments.get("target", ())
+    if not isinstance(count, int) or len(target) < 2 or not all(isinstance(dim, int) and dim > 0 for dim in target):
+        return ""
+    found = explain((count,), FigureContext(target=tuple(target)))[:1]
+    return "".join(f"{first.arithmetic}: {first.text}" for first in found if first.kind in ("rounding", "heads"))

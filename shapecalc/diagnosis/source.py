@@ -1,0 +1,133 @@
+"""The failing line of a message in a file of source code that the user names, and the line with a change."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from shlex import quote
+
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace as replace_record
+from shapecalc.diagnosis.context import FRAME, FUNCTIONS_BY_OP, CodeCall, FailingLine, find_call
+from shapecalc.diagnosis.match import clean_lines, format_sizes
+from shapecalc.diagnosis.reading import ParsedMessage
+from shapecalc.diagnosis.subjects import Advice
+from shapecalc.reading.code import interpret_code
+from shapecalc.reasoning.answers import answer_chain
+
+MAX_SOURCE_CHARS = 1 << 22
+"""The maximum length of the source code in characters."""
+WRITTEN = re.compile(r"write (-?\d+(?:,-?\d+)*)(?=:|$)")
+"""The start of a fix that changes a target."""
+NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+LITERAL = re.compile(r"-?\d+")
+
+
+def locate_in_source(message: ParsedMessage, text: str, source: str, name: str) -> ParsedMessage:
+    """Replace the failing line of a message with its complete statement in a file.
+
+    The line is the innermost frame of `text` in the file `name`, or the only call of the message's op. The message is
+    returned unchanged if neither is in the file.
+    """
+    statements = [*_statements(source[:MAX_SOURCE_CHARS])]
+    numbers = [int(frame["number"]) for frame in map(FRAME.match, _stripped(text)) if frame and _is_file(frame, name)]
+    found = [(number, statement) for number, end, statement in statements if numbers and number <= numbers[-1] <= end]
+    if not found and message.op in FUNCTIONS_BY_OP:
+        calls = [row for row in statements if find_call(row[2], message.op, message.target)]
+        found = [(number, statement) for number, _, statement in calls] if len(calls) == 1 else []
+    if not found:
+        return message
+    number, statement = found[-1]
+    call = find_call(statement, message.op, message.target)
+    return replace(message, failing_line=FailingLine(statement, name, number), line=call or message.line)
+
+
+def write_changed_lines(message: ParsedMessage, advice: Advice) -> Advice:
+    """Replace fixes of a target by the changed call of the failing line, and their commands by `shapecalc code`.
+
+    A fix is replaced only if the changed call, read as code with the shapes of the message, has an output.
+    """
+    line, target = message.line, message.target
+    if line is None or target is None or message.failing_line is None or message.failing_line.file is None:
+        return advice
+    fixes = list[tuple[str, str | None]]()
+    for text, command in advice.fixes:
+        written = WRITTEN.match(text)
+        changed = change_call(line, target, written[1].split(",")) if written else None
+        code_command = None if changed is None else _command_of_call(message, line, changed)
+        if changed is None or code_command is None:
+            fixes.append((text, command))
+        else:
+            fixes.append((f"write {changed}{text[len(written[0]) if written else 0 :]}", code_command))
+    return replace_record(advice, fixes=tuple(fixes))
+
+
+def _command_of_call(message: ParsedMessage, line: CodeCall, changed: str) -> str | None:
+    """Return the command that reads a changed call with the shapes of the message; None if it has no output."""
+    sizes = {
+        text: size
+        for text, size in zip(line.arguments, message.target or (), strict=False)
+        if NAME.fullmatch(text) and text in changed and isinstance(size, int) and size >= 0
+    }
+    count = (message.elements,) if message.input is None else message.input
+    dims = tuple(size for size in count if isinstance(size, int))
+    if len(dims) != len(count) or not (line.tensor or "").isidentifier():
+        return None
+    try:
+        code = interpret_code(changed, {str(line.tensor): dims}, message.dialect, dict(sizes))
+        if answer_chain(code.input_shape, code.stages, {}).output is None:
+            return None
+    except ShapeError:
+        return None
+    where = ",".join(f"{name}={size}" for name, size in sizes.items())
+    words = ["shapecalc", "code", changed, "--input", f"{line.tensor}={format_sizes(dims)}"]
+    return " ".join(map(quote, [*words, *(["--where", where] if where else [])]))
+
+
+def change_call(line: CodeCall, old: Sequence[object], new: Sequence[str]) -> str | None:
+    """Return a call with the sizes `new` in place of `old`; unchanged arguments keep their text.
+
+    >>> from shapecalc.diagnosis.context import find_call
+    >>> change_call(find_call("y = x.view(b, 3, self.dim)", "reshape"), (8, 3, 64), ("8", "-1", "64"))
+    'x.view(b, -1, self.dim)'
+    """
+    texts, begin = line.arguments, line.text.rfind(f"{line.function}(") + len(line.function) + 1
+    start, end = line.text.find(texts[0], begin), line.text.rfind(texts[-1]) + len(texts[-1])
+    if start < 0 or end <= start:
+        return None
+    if len(texts) == len(old) == len(new):
+        values = [text if str(before) == after else after for text, before, after in zip(texts, old, new, strict=True)]
+    elif all(LITERAL.fullmatch(text) for text in texts):
+        values = [*new]
+    else:
+        return None
+    return f"{line.text[:start]}{', '.join(values)}{line.text[end:]}"
+
+
+def _stripped(text: str) -> list[str]:
+    return [line.strip() for line in clean_lines(text)]
+
+
+def _is_file(frame: re.Match[str], name: str) -> bool:
+    """Return whether a frame is in the file `name`, by the last part of its path."""
+    return re.split(r"[/\\]", frame["file"])[-1] == re.split(r"[/\\]", name)[-1]
+
+
+def _statements(source: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the first and the last line of each simple statement, and its text in one line.
+
+    Lines are yielded one by one if the source is not Python.
+    """
+    try:
+        nodes = [*ast.walk(ast.parse(source))]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        yield from ((number, number, line.strip()) for number, line in enumerate(source.splitlines(), 1))
+        return
+    lines = source.splitlines()
+    for node in nodes:
+        if isinstance(node, ast.stmt) and not isinstance(getattr(node, "body", None), list):
+            end = node.end_lineno or node.lineno
+            text = " ".join(" ".join(lines[node.lineno - 1 : end]).split())
+            yield node.lineno, end, re.sub(r",? \)", ")", text.replace("( ", "("))

@@ -120,10 +120,6 @@ def advise(message: ParsedMessage) -> Advice:
     advised = {} if has_own else dict.fromkeys(found.advice for found in explanations[:1])
     is_known = message.line is not None or len(message.target or ()) < 3
     is_certain = not is_known and any(found.kind in CERTAIN_KINDS for found in explanations[:1])
-        any(found.kind in CERTAIN_KINDS for found in explanations[:1])
-        and message.line is None
-        and len(message.target or ()) > 2
-    )
     comes_first = is_structural or (message.op not in OP_DESCRIPTIONS and not is_certain)
     all_fixes = likely | (verified | advised if comes_first else advised | verified)
     all_fixes |= {} if advised and message.op in OP_DESCRIPTIONS else general

@@ -77,6 +77,8 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     axis = message.dim
     if axis is None and message.op in (BROADCAST.name, EXPAND.name, CONCAT.name):
         axis = _differing_axis(message, pair)
+    if message.op == BROADCAST.name and axis == 0:  # the operands of a broadcast have no order, and a batch is smaller
+        pair = (min(pair), max(pair))
     context = FigureContext(
         axis=axis,
         is_divisor=message.op == REARRANGE.name and message.cause == "indivisible",
@@ -131,7 +133,8 @@ def _differing_axis(message: ParsedMessage, pair: tuple[int, int]) -> int | None
     shape, other = message.input or (), message.target or (message.operands or ((),))[0]
     rank = max(len(shape), len(other))
     pairs = [*zip(shape[::-1], other[::-1], strict=False)]
-    return next((rank - 1 - index for index, sizes in enumerate(pairs) if sizes == pair), None)
+    axis = next((rank - 1 - index for index, sizes in enumerate(pairs) if sizes == pair), None)
+    return None if rank < 2 else axis
 
 
 def _is_channel_axis(message: ParsedMessage, axis: int | None) -> bool:

@@ -59,6 +59,8 @@ MAX_STRIDE = 64
 """The largest product of strides of a network."""
 HEAD_DIMS = (32, 64, 80, 96, 112, 128, 160, 192, 256)
 """The usual sizes of an attention head."""
+MAX_INFERRED = 50
+"""The largest ratio of a size that is computed beside a -1 to the requested one."""
 MAX_JOINED = 8
 """The maximum number of inputs that are concatenated along the features."""
 RATIO_SENTENCES = {
@@ -250,7 +252,7 @@ def _explain_squares(actual: int, expected: int, context: FigureContext) -> Iter
 
 def _explain_maps(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
     """Explain two figures as feature maps of the same number of channels, flattened."""
-    common = gcd(actual, expected)
+    common = gcd(actual, expected) if min(actual, expected) > 0 else 0
     if not common or (_is_power_of_two(actual) and _is_power_of_two(expected) and not context.is_features):
         return
     if context.target:
@@ -411,14 +413,15 @@ def _explain_one_size(actual: int, _expected: int, context: FigureContext) -> It
     target, found = context.target, list[tuple[int, int, int]]()
     for axis, size in enumerate(target):
         others = prod(other for index, other in enumerate(target) if index != axis and other != -1)
-        if axis > 0 and size > 1 and others > 1 and actual % others == 0 and (actual // others) % size:
+        is_near = -1 not in target or actual // max(others, 1) <= MAX_INFERRED * size
+        if axis > 0 and size > 1 and others > 1 and actual % others == 0 and (actual // others) % size and is_near:
             found.append((actual // others, axis, others))
     for needed, axis, _ in sorted(found)[:1]:
         rest = [str(size) for index, size in enumerate(target) if index != axis and size not in (1, -1)]
         yield Candidate(
             3,
             f"{actual} = {'*'.join([str(needed), *rest])}",
-            f"{needed} is there where {target[axis]} is requested",
+            f"would be {needed} where {target[axis]} is requested",
             f"find where the {target[axis]} is computed: it should be {needed}"
             + (", or a divisor of it" if -1 in target else ""),
         )

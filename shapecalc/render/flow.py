@@ -425,7 +425,14 @@ class _FlowDrawing(Record):
         first, last = flow_layout.visible_columns
         x = self.draw_column(flow_layout.columns[first], first, 0)
         strokes = self.canvas.glyphs
-        title = "input" if first == 0 else clip(f"{strokes.ellipsis}{all_layouts[first - 1].title}", x - 1, strokes)
+        title = f"{strokes.ellipsis}{all_layouts[first - 1].title}" if first else "input"
+        title = (
+            title
+            if len(title) < x
+            else strokes.ellipsis
+            if self.shown_step is not None
+            else clip(title, x - 1, strokes)
+        )
         self.canvas.write(0, 0, title, "bold")
         for place in range(first, last):
             x = self.draw_stage(

@@ -14,6 +14,7 @@ from rich.style import Style
 from rich.text import Text
 
 from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.dims import product
 from shapecalc.core.moves import Index, ShapeVector, ravel, unravel
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import shape_text
@@ -42,6 +43,9 @@ def tensor_before(answer: Trace | Chain, step_index: int | None) -> int:
 
 def tape_path(answer: Trace | Chain) -> TensorPath | None:
     """Return the path of the elements if there are few enough of them to draw tapes; otherwise None."""
+    counts = (product(shape) for shape in (answer.input, answer.output or ()))
+    if any(isinstance(count, int) and count > MAX_TAPE_ELEMENTS for count in counts):
+        return None
     try:
         path = build_tensor_path(answer)
     except ShapeError:

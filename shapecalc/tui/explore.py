@@ -34,6 +34,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable
 from shapecalc.render.canvas import UNICODE, stack_texts
+from shapecalc.render.stage_layout import stage_layouts
 from shapecalc.teaching.lessons import Course
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text, widgets
@@ -136,6 +137,10 @@ class ExploreScreen(widgets.HelpScreen[None]):
         self._comparison: tuple[Question, Sequence[DialectRow]] | None = None
         """The question that was compared last, and its answer in each framework."""
         self._compare_timer: Timer | None = None
+        self._stacked: tuple[int, ...] = ()
+        """The width and the ranks for which the step was last below the map; empty if it was beside it."""
+        self._drawn: dict[str, Text] = {}
+        """The texts with which the lines of the panels were planned."""
 
     def compose(self) -> ComposeResult:
         """Compose the panels from top to bottom."""
@@ -679,8 +684,8 @@ class ExploreScreen(widgets.HelpScreen[None]):
         self._set_text("answer", stack_texts(card_lines if plan.card else answer_lines))
         self._apply_plan(plan, lines)
         self._draw_titles()
-        self.query_one("#map", Panel).set_renderer(partial(explore_text.map_text, state))
-        self.query_one("#step", Panel).set_renderer(partial(explore_text.step_text, state))
+        self.query_one("#map", Panel).set_drawing(self._drawn["map"], partial(explore_text.map_text, state))
+        self.query_one("#step", Panel).set_drawing(self._drawn["step"], partial(explore_text.step_text, state))
         self.query_one("#elements", Panel).set_renderer(self._elements_text)
         if plan.compare:
             self.query_one("#compare", Panel).set_renderer(self._comparison_text)
@@ -693,16 +698,23 @@ class ExploreScreen(widgets.HelpScreen[None]):
         """Return the number of lines that each panel needs at a width."""
         state, content = self.state, lines - BORDER_LINES
         half = width // 2 - 4
-        drawn_map = explore_text.map_text(state, half, content)
-        beside = explore_text.step_text(state, width - width // 2 - 4, content)
-        is_beside = width >= MIN_BESIDE_WIDTH and not (
-            is_truncated(drawn_map, half) or is_truncated(beside, width - width // 2 - 4)
-        )
+        all_layouts = stage_layouts(state.answer) if state.answer else ()
+        shape = (width, state.current_step, *(len(layout.cells) for layout in all_layouts))
+        drawn_map = beside = Text(end="")
+        is_beside = width >= MIN_BESIDE_WIDTH and shape != self._stacked  # the panels stay in place while sizes change
+        if is_beside:
+            drawn_map = explore_text.map_text(state, half, content)
+            is_beside = not is_truncated(drawn_map, half)
+        if is_beside:
+            beside = explore_text.step_text(state, width - width // 2 - 4, content)
+            is_beside = not is_truncated(beside, width - width // 2 - 4)
         if is_beside and BAR not in beside.plain and state.answer and state.answer.problem:
             is_beside = BAR not in explore_text.step_text(state, width - 4, content).plain
         if not is_beside:
             drawn_map = explore_text.map_text(state, width - 4, content)
             beside = explore_text.step_text(state, width - 4, content)
+        self._stacked = () if is_beside else shape
+        self._drawn = {"map": drawn_map, "step": beside}
         elements = "" if state.shows_grid else self._elements_text(width - 4, 0).plain
         every = self._elements_text(width - 4, lines).plain if elements and lines > MIN_ELEMENTS_LINES else ""
         return PanelNeeds(

@@ -119,6 +119,16 @@ class Panel(widgets.Pane):
             self._shown_title = shown
             self.border_title = Content(shown)
 
+    def set_drawing(self, drawing: Text, renderer: widgets.TextRenderer) -> None:
+        """Show a drawing where it fits; otherwise, and for each new size, render it again."""
+
+        def render(width: int, height: int) -> Text:
+            lines = drawing.plain.split("\n")
+            fits = len(lines) <= height and max(map(len, lines)) <= width
+            return drawing if fits else renderer(width, height)
+
+        self.set_renderer(render)
+
     def set_height(self, lines: int) -> None:
         """Set the height in lines, with the border; 0 hides the panel."""
         set_lines(self, lines)

@@ -26,7 +26,7 @@ from shapecalc.render.stage_layout import layout_index, stage_layouts, unresolve
 from shapecalc.render.step import ARROW, answer_card, draw_step, spaced_shape, step_title
 from shapecalc.render.story import operator_text
 from shapecalc.render.tape import draw_tapes, element_equation, tape_path, tensor_before
-from shapecalc.tui.question import Question, QuestionResult, question_command
+from shapecalc.tui.question import Question, QuestionResult
 from shapecalc.tui.state import ExploreState, Hole
 
 TYPE_CHECKING = False
@@ -337,17 +337,11 @@ def elements_text(
 
 
 def element_notes(state: ExploreState, width: int) -> list[Text]:
-    """Return the NumPy equation of the marked element, and the command that shows it again."""
+    """Return the NumPy equation of the marked element, below a blank line."""
     assert state.answer is not None
     path = build_tensor_path(state.answer)
     cursor = state.cursor or (0,) * len(path.tensors[0].shape)
-    command = question_command(state.question, state.result.answer).removeprefix("shapecalc ")
-    at = f"--at {','.join(map(str, cursor))} " if cursor else ""
-    lines = [
-        Text(element_equation(path, cursor), "bold"),
-        Text(escape_unprintable(f"$ shapecalc tui {at}{command}"), "dim"),
-    ]
-    return [Text(end=""), *(part for line in lines for part in wrap_line(line, width))]
+    return [Text(end=""), *wrap_line(Text(element_equation(path, cursor), "bold"), width)]
 
 
 def _draw_step(state: ExploreState, width: int, height: int) -> Text:

@@ -43,8 +43,8 @@ def tensor_before(answer: Trace | Chain, step_index: int | None) -> int:
 
 def tape_path(answer: Trace | Chain) -> TensorPath | None:
     """Return the path of the elements if there are few enough of them to draw tapes; otherwise None."""
-    counts = (product(shape) for shape in (answer.input, answer.output or ()))
-    if any(isinstance(count, int) and count > MAX_TAPE_ELEMENTS for count in counts):
+    volumes = (product(shape) for shape in (answer.input, answer.output or ()))
+    if any(isinstance(volume, int) and volume > MAX_TAPE_ELEMENTS for volume in volumes):
         return None
     try:
         path = build_tensor_path(answer)

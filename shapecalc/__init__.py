@@ -307,6 +307,26 @@ def split(input: DimsLike, axis: int, parts: int | None = None, **options: Unpac
     return _resolve_or_raise(split, input, options, axis=axis, parts=parts)
 
 
+def mean(
+    input: DimsLike,
+    axes: AxesLike | None = None,
+    *,
+    keepdims: bool | None = None,
+    kind: str | None = None,
+    **options: Unpack[VersionOptions],
+) -> Trace:
+    """Reduce axes to their mean, or by default all axes.
+
+    `kind` is mean, sum, max or min; `keepdims` keeps the axes as dims of 1, which ONNX does by default. Options:
+    `dialect`, `opset`, `dtype`, `where`.
+    Source: ONNX ReduceMean, numpy.mean, torch.mean, tf.reduce_mean. Raises `ShapeError`.
+
+    >>> mean((2, 3, 4), 1).output, mean((2, 3, 4), 1, dialect="onnx").output
+    ((2, 4), (2, 1, 4))
+    """
+    return _resolve_or_raise(mean, input, options, axes=axes, keepdims=keepdims, kind=kind)
+
+
 def take(input: DimsLike, axis: int, indices: AxesLike, **options: Unpack[VersionOptions]) -> Trace:
     """Gather elements at `indices` along an axis, in any order and with repeats.
 

@@ -84,9 +84,45 @@ def _run_request(op: str, shape: str, options: Mapping[str, object], output_opti
         operand_sources = output.open_operand_files(op_options)
         parsed = output.read_input(strip_leading_space(shape), op_options, op)
         answer = answer_request(make_request(op, parsed.shape, parsed.options))
-        return print_answer(answer, output_options, parsed.source, opset, [op_options], operand_sources)
+        code = print_answer(answer, output_options, parsed.source, opset, [op_options], operand_sources)
+        report_other_rules(answer, output_options, [op_options])
+        return code
     except ShapeError as error:
         return print_error(add_as_option_hint(error), op, {"input": shape, **options}, output_options)
+
+
+NAMING_OPTIONS = ("dialect", "opset")
+"""The options with which a user chooses the rules of a framework, besides its switch."""
+_reported_answers: list[object] = []
+"""The answers on whose rules a line was printed; a run of the program prints one line."""
+
+
+def start_run() -> None:
+    """Begin a run of the program, in which no line on other rules was printed yet."""
+    _reported_answers.clear()
+
+
+def report_other_rules(
+    answer: Trace | Chain, output_options: OutputOptions, options: Iterable[Mapping[str, object]]
+) -> None:
+    """Print one line to stderr if PyTorch or NumPy answer otherwise, and no option names a dialect.
+
+    `options` are those of the request, or of the chain and each stage. The line is printed once a run, and never
+    with `--json`, `--quiet`, `--expect`, `--as` or a film.
+    """
+    printing = output_options
+    if _reported_answers or printing.json or printing.quiet or printing.expect is not None or printing.code is not None:
+        return
+    if printing.film or any(own.get(name) is not None for own in options for name in NAMING_OPTIONS):
+        return
+    if any(trace.request.switch is not None for trace in answer.traces):
+        return
+    from shapecalc.reasoning.other_rules import describe_other_rules  # deferred: --json and the like need no line
+
+    line = describe_other_rules(answer)
+    if line:
+        _reported_answers.append(answer)
+        print_stderr(f"shapecalc: {line}")
 
 
 def run_for_each_line(

@@ -68,7 +68,7 @@ def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: s
         if any("\0" in word for word in words):
             raise usage_error("an argument contains a NUL character")
         reject_redirected_arrow(words)
-        words = commands.resolve_aliases(words)
+        words = commands.resolve_aliases(words, translates=False)
     except ShapeError as error:
         return print_error(error, words[0], {}, OutputOptions(json="--json" in words, quiet="-q" in words))
     if COMPLETION_VARIABLE in os.environ:
@@ -192,7 +192,8 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
             raise usage_error("standard input is no text", "name the file: shapecalc FILE")
         values[0] = text.strip("\ufeff \r\n")
     held = readings.UserInput(tuple(words), tuple(values), is_error_message)
-    line = readings.resolve_command_alias(words) or (readings.detect_command(held, options) if values else None)
+    line = readings.resolve_command_alias(words) or _read_framework_word(words)
+    line = line or (readings.detect_command(held, options) if values else None)
     if line is None:
         raise _unknown_command_error(values)
     quiet = not {"-q", "--quiet"}.isdisjoint(options)
@@ -202,6 +203,18 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
     if line[0] == "reshape" and code == ExitCode.OK and not (quiet or {"--json", "--expect", "--as"} & {*options}):
         _report_other_chains(*line[1:3])
     return code
+
+
+def _read_framework_word(words: Sequence[str]) -> list[str] | None:
+    """Return the command line for words that begin with a framework's function; None for other words."""
+    if not words or not words[0].isidentifier() or words[0] in OPS:
+        return None
+    translated = commands.resolve_aliases(words)
+    if translated[0] in OPS:
+        return translated
+    from shapecalc.reading.word_code import write_call
+
+    return write_call(words)
 
 
 def _peek_stdin_file() -> str:

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from shapecalc.cli import output
-from shapecalc.cli.answer import add_as_option_hint, pop_code_opset, print_answer, print_error, run_for_each_line
+from shapecalc.cli.answer import (
+    add_as_option_hint,
+    pop_code_opset,
+    print_answer,
+    print_error,
+    report_other_rules,
+    run_for_each_line,
+)
 from shapecalc.cli.options import OUTPUT_OPTIONS, Argument, Command
 from shapecalc.cli.output import OutputOptions
 from shapecalc.core.answers import Chain
@@ -44,7 +51,10 @@ def run_chain(stages: str, output_options: OutputOptions, **options: object) -> 
         try:
             opset = pop_code_opset(stage_options, parsed_stages, line_options)
             answer, source = resolve_stages(strip_leading_space(shape), parsed_stages, stage_options, defaults)
-            return print_answer(answer, line_options, source, opset, [options, *(own for _, own in parsed_stages)])
+            own_options = [options, *(own for _, own in parsed_stages)]
+            code = print_answer(answer, line_options, source, opset, own_options)
+            report_other_rules(answer, line_options, [defaults, *own_options])
+            return code
         except ShapeError as error:
             return print_chain_error(error, line_options)
 

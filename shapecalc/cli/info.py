@@ -58,16 +58,21 @@ DIALECTS_LEGEND = """\
 """
 
 
-def run_dialects(output_options: OutputOptions) -> int:
-    """Print the tables of dialects, operators and operator versions."""
-    if print_json_if_requested(output_options, lambda: [dialect_as_json(row) for row in DIALECTS.values()]):
+def run_dialects(name: str | None, output_options: OutputOptions) -> int:
+    """Print the tables of dialects, operators and operator versions; only the rows of `name` if it is not None."""
+    try:
+        rows = [*DIALECTS.values()] if name is None else [lookup_dialect(name)]
+    except ShapeError as error:
+        return print_error(error, "dialects", {"name": name}, output_options)
+    if print_json_if_requested(output_options, lambda: [dialect_as_json(row) for row in rows]):
         from shapecalc.render.story import dialects_table, operators_table, versions_table
 
-        print_table(dialects_table())
+        print_table(dialects_table(rows))
         print_stdout(DIALECTS_LEGEND)
-        print_table(operators_table())
-        print_stdout("")
-        print_table(versions_table())
+        print_table(operators_table(rows))
+        if DIALECTS["onnx"] in rows:
+            print_stdout("")
+            print_table(versions_table())
     return ExitCode.OK
 
 
@@ -109,10 +114,14 @@ def dialect_as_json(dialect: Dialect) -> dict[str, object]:
 
 DIALECTS_COMMAND = Command(
     run=run_dialects,
-    parameters=select_output_options("json"),
+    parameters=[
+        Argument("name", "print only this dialect", "[DIALECT]", required=False, completions=lambda: DIALECTS),
+        *select_output_options("json"),
+    ],
     summary="Print the dialects with their rules for 0 and -1, limits and sources.",
     examples="""\
   shapecalc dialects
+  shapecalc dialects tensorrt
   shapecalc dialects --json""",
 )
 
@@ -637,7 +646,7 @@ def run_help(command: list[str] | None, page: bool, output_options: OutputOption
     `command` are the words of the topic; with `page`, the topic is a manual page.
     """
     topic = " ".join(command or ()).lower()
-    word = resolve_aliases([topic.removeprefix(f"{OVERVIEW_PAGE}-")])[0]
+    word = resolve_aliases([topic.removeprefix(f"{OVERVIEW_PAGE}-")], translates=False)[0]
     try:
         print_with_pager(_topic_help(TOPIC_ALIASES.get(word, word), page=page or topic.startswith(f"{OVERVIEW_PAGE}-")))
     except ShapeError as error:
@@ -664,6 +673,8 @@ def _topic_help(word: str, *, page: bool) -> str:
 
         return help_text(word)
     text = topic_text(word)
+    if not text and (op := resolve_aliases([word])[0]) in OPS:
+        return _topic_help(op, page=False)
     if not text:
         lookup(
             word, dict.fromkeys([*known, *TOPIC_ALIASES, "topics"], ""), "topic", list_command="shapecalc help topics"

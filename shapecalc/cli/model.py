@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shapecalc.cli.answer import print_error
@@ -70,6 +71,8 @@ def run_model(file: str, output_options: OutputOptions, **arguments: Any) -> int
     """Print a report of a model, or write the fixed model; return the exit code."""
     from shapecalc.cli.model_report import parse_size_options, parse_targets
 
+    if file == "fix" and arguments["batch"] and not Path(file).exists():  # `model fix m.onnx`
+        file, arguments = arguments["batch"], {**arguments, "batch": None, "fix": True}
     gc.disable()  # a report has many objects and no cycles, so garbage collections would free nothing
     try:
         _check_option_conflicts(arguments, output_options)

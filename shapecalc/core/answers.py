@@ -138,6 +138,7 @@ class StageKind(Choice):
     JOIN = "joins operands along an axis"
     WINDOW = "moves a window along axes, and computes an element of each place"
     LENGTHEN = "adds positions to axes"
+    REDUCE = "computes one element of all positions of axes"
 
 
 class StepRule(Rule):

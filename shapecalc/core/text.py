@@ -66,6 +66,12 @@ MAX_LISTED_NAMES = 16
 """The maximum number of names that a hint lists."""
 MAX_COMPARED_LENGTH = 80
 """The maximum length, in characters, of the prefix of a name that is compared with the known names."""
+MIN_LENGTH_OF_TWO_MISTAKES = 6
+"""The minimum length of a word that is compared with names that differ by two typing mistakes."""
+MIN_PREFIX_LENGTH = 4
+"""The minimum length of the part of a word that a hint compares with a part of a name."""
+MAX_EXTRA_LETTERS = 3
+"""The maximum number of characters of a word besides a name that it contains."""
 OPENING, CLOSING, QUOTES = "[({", "])}", "'\""
 
 
@@ -774,16 +780,45 @@ def lookup(
 def suggestion(name: str, known_names: Iterable[str]) -> str:
     """Return a hint with the closest known name, or with all names if there are few.
 
-    >>> suggestion("reshap", ["reshape", "shape"]), suggestion("zzz", ["a", "b"])
-    ('did you mean reshape?', 'there are a, b')
-    """
-    from difflib import get_close_matches
+    A name is close if it differs by one typing mistake, or by two if it has at least `MIN_LENGTH_OF_TWO_MISTAKES`
+    letters; or if the user typed only its beginning, or a few characters too many.
 
+    >>> suggestion("reshap", ["reshape", "shape"]), suggestion("trans", ["transpose"]), suggestion("zzz", ["a", "b"])
+    ('did you mean reshape?', 'did you mean transpose?', 'there are a, b')
+    >>> suggestion("quit", ["equiv"] * 20), suggestion("--torch", ["--force"] * 20)
+    ('', '')
+    """
     known_names = list(known_names)
-    close = get_close_matches(name[:MAX_COMPARED_LENGTH], known_names, n=1)
+    typed = name[:MAX_COMPARED_LENGTH].lower().strip("-='\"[](){}")
+    limit = 2 if len(typed) >= MIN_LENGTH_OF_TWO_MISTAKES else 1
+    distances = [(_typing_mistakes(typed, known.lstrip("-"), limit), known) for known in known_names]
+    close = [(distance, known) for distance, known in distances if distance <= min(limit, len(typed) - 1)]
+    for known in known_names if not close else ():
+        short, long = sorted((typed, known.lstrip("-")), key=len)
+        if len(short) >= MIN_PREFIX_LENGTH and (long.startswith(typed) or len(long) - len(short) <= MAX_EXTRA_LETTERS):
+            close += [(len(long) - len(short), known)] * (short in long)
     if close:
-        return f"did you mean {close[0]}?"
+        return f"did you mean {min(close, key=lambda pair: pair[0])[1]}?"
     return f"there are {', '.join(known_names)}" if len(known_names) <= MAX_LISTED_NAMES else ""
+
+
+def _typing_mistakes(typed: str, known: str, limit: int) -> int:
+    """Return the number of inserted, deleted, replaced or swapped letters; more than `limit` if there are more.
+
+    >>> _typing_mistakes("viwe", "view", 2), _typing_mistakes("squeze", "squeeze", 2)
+    (1, 1)
+    """
+    if abs(len(typed) - len(known)) > limit:
+        return limit + 1
+    before, row = [0] * (len(known) + 1), list(range(len(known) + 1))
+    for index, letter in enumerate(typed):
+        two_before, before, row = before, row, [index + 1]
+        for other, known_letter in enumerate(known):
+            best = min(before[other + 1] + 1, row[other] + 1, before[other] + (letter != known_letter))
+            if index and other and letter == known[other - 1] and typed[index - 1] == known_letter:
+                best = min(best, two_before[other - 1] + 1)
+            row.append(best)
+    return row[-1]
 
 
 def split_outside_brackets(text: str, separator: str | None = None) -> list[str]:

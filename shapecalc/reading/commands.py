@@ -86,9 +86,11 @@ def parse_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option]
     >>> parse_op_words(OPS["reshape"], ["2,3,4", "-1,4", "-d", "onnx", "--no-allowzero"])
     {'dialect': 'onnx', 'allowzero': False, 'input': '2,3,4', 'target': '-1,4'}
     """
-    known = OptionLookup(chain(extra_options, [HELP], op_options(op)))
+    known = OptionLookup(chain(extra_options, [HELP], op_options(op)), op)
     names = ("input", *op.positional_param_names)
-    values, arguments = parse_words(words, known, op.name, allow_named="lengths" not in names)
+    values, arguments = parse_words(
+        words, known, op.name, allow_named="lengths" not in names, max_values=_max_values(names), has_input=True
+    )
     if HELP.name in arguments:
         return arguments
     arguments = assign_positional(order_values(values, names), names, arguments, op.name)
@@ -96,6 +98,11 @@ def parse_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option]
         arguments, {"input": "INPUT"} | {param.name: param.name.upper() for param in op.params if param.required}
     )
     return arguments
+
+
+def _max_values(names: Sequence[str]) -> int | None:
+    """Return the number of positional values; None if the last parameter takes any number of them."""
+    return None if names[-1:] and names[-1] in ("operands", "lengths") else len(names)
 
 
 def order_values(values: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -143,12 +150,14 @@ UNSUPPORTED_OPS = {
 """The reason and a supported alternative for each unsupported op."""
 
 
-def resolve_aliases(words: Sequence[str], dialect: object = None) -> list[str]:
+def resolve_aliases(
+    words: Sequence[str], dialect: object = None, *, with_input: bool = True, translates: bool = True
+) -> list[str]:
     """Replace a framework's op name with shapecalc's, and add the `--dialect` option.
 
     `dialect` is the dialect of an alias with several meanings, if its words name none. A composite op with several
-    stages becomes a chain. Raises `ShapeError` if a composite op refuses its input, or if
-    the input of a composite op is a file.
+    stages becomes a chain. With `translates`, the names in the signatures of all ops are replaced, too. Raises
+    `ShapeError` if a composite op refuses its input, or if the input of a composite op is a file.
 
     >>> resolve_aliases(["permute", "2,3,4", "2,0,1"]), resolve_aliases(["permute", "2,3", "1,0", "-d", "numpy"])[-1]
     (['transpose', '2,3,4', '2,0,1', '--dialect', 'torch'], 'numpy')
@@ -162,7 +171,7 @@ def resolve_aliases(words: Sequence[str], dialect: object = None) -> list[str]:
     if words and words[0] in COMMAND_ALIASES.keys() - OP_ALIASES.keys():
         return [COMMAND_ALIASES[words[0]].get(_requested_dialect(words, dialect), words[0]), *words[1:]]
     if not words or words[0] not in OP_ALIASES.keys() | COMPOSITE_OPS.keys():
-        return [*words]
+        return _translate(words, dialect, with_input=with_input) if translates else [*words]
     op, dialect = OP_ALIASES.get(words[0]) or COMPOSITE_OPS[words[0]][:2]
     values = list(takewhile(is_value, words[1:]))
     if words[0] in OP_ALIASES or not values:
@@ -176,6 +185,16 @@ def resolve_aliases(words: Sequence[str], dialect: object = None) -> list[str]:
         " | ".join([values[0], *[_quote_words([*stage, *dialect_words]) for stage in stages]]),
         *option_words,
     ]
+
+
+def _translate(words: Sequence[str], dialect: object, *, with_input: bool) -> list[str]:
+    """Replace a name in the signatures of an op with shapecalc's; return other words unchanged."""
+    if not words or words[0] in OPS or not words[0].isidentifier():
+        return [*words]
+    from shapecalc.reading.framework_words import translate_word  # deferred: it imports all ops
+
+    translated = translate_word(words, _requested_dialect(words, dialect), with_input=with_input)
+    return [*words] if translated is None else _add_dialect(*translated)
 
 
 def _quote_words(words: Iterable[str]) -> str:
@@ -389,15 +408,20 @@ def parse_stage(words: Sequence[str], *, with_input: bool, dialect: object = Non
     """
     if not words:
         raise usage_error("an operation is missing", f"the operations are {', '.join(OPS)}")
-    words = resolve_aliases(words, dialect)
+    words = resolve_aliases(words, dialect, with_input=with_input)
     unsupported = unsupported_op_error(words[0])
     if unsupported is not None:
         raise unsupported
     op = find_op(words[0])
-    values, options = parse_words(
-        words[1:], op_option_lookup(op), op.name, allow_named="lengths" not in op.positional_param_names
-    )
     names = ("input", *op.positional_param_names) if with_input else op.positional_param_names
+    values, options = parse_words(
+        words[1:],
+        op_option_lookup(op),
+        op.name,
+        allow_named="lengths" not in names,
+        max_values=_max_values(names),
+        has_input=with_input,
+    )
     values = order_values(values, names) if values else []
     shape = values.pop(0) if with_input and values else None
     try:

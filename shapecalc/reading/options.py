@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects import DIALECTS, find_dialect
 from shapecalc.core.dialects.base import ALL_TYPES
 from shapecalc.core.ops import dialects_with, params_of
 from shapecalc.core.ops.op import Op
@@ -153,6 +153,10 @@ SHUFFLE_SPELLINGS = {
     "--second-transpose": "--second",
 }
 """The options of a Shuffle by their TensorRT names."""
+OPTION_ALIASES = {**SHUFFLE_SPELLINGS, "--framework": "--dialect"}
+"""Other spellings of options, by spelling."""
+SWITCH_VALUES = ("0", "1", "true", "false")
+"""The words that may follow a switch as its value, in lower case."""
 
 
 class OptionLookup:
@@ -162,9 +166,9 @@ class OptionLookup:
     dialect, which takes longer than most commands.
     """
 
-    def __init__(self, options: Iterable[Option]) -> None:
-        """Create a lookup without consuming the options."""
-        self._pending, self._known = iter(options), dict[str, "SpelledOption"]()
+    def __init__(self, options: Iterable[Option], op: Op | None = None) -> None:
+        """Create a lookup without consuming the options; the calls of `op` give further spellings."""
+        self._pending, self._known, self._op = iter(options), dict[str, "SpelledOption"](), op
 
     def find(self, spelling: str) -> SpelledOption | None:
         """Return the option with a spelling, and the value set; None if unknown."""
@@ -181,8 +185,18 @@ class OptionLookup:
         An alias has underscores instead of dashes, or is another framework's name of the option.
         """
         spelling = f"--{to_dashes(spelling[2:])}"
-        aliases = AXIS_SPELLINGS if spelling in AXIS_SPELLINGS else (SHUFFLE_SPELLINGS.get(spelling, spelling),)
+        aliases = AXIS_SPELLINGS if spelling in AXIS_SPELLINGS else (OPTION_ALIASES.get(spelling, spelling),)
+        if self._op is not None and not any(alias in self._known for alias in aliases):
+            from shapecalc.core.ops.calls import parameter_of_argument  # deferred: few lines have such an option
+
+            aliases = (f"--{to_dashes(parameter_of_argument(self._op, spelling[2:].replace('-', '_')))}",)
         return next((self._known[alias] for alias in aliases if alias in self._known), None)
+
+    def find_dialect_option(self, spelling: str) -> tuple[SpelledOption, str] | None:
+        """Return the option `--dialect` and the name of a dialect that is spelled as an option, as in `--torch`."""
+        if spelling[:2] != "--" or "--dialect" not in self._known or (dialect := find_dialect(spelling[2:])) is None:
+            return None
+        return self._known["--dialect"], dialect.name
 
     def unknown_option_error(self, word: str, command_name: str) -> ShapeError:
         """Return the usage error for an unknown option."""
@@ -222,12 +236,15 @@ def parse_words(
     *,
     allow_unknown: bool = False,
     allow_named: bool = False,
+    max_values: int | None = None,
+    has_input: bool = False,
 ) -> tuple[list[str], dict[str, Any]]:
     """Split words into positional values and options by name.
 
-    After `--` every word is a value. If `allow_unknown`, an unknown option is a value; otherwise, raises `ShapeError`
-    (usage). If `allow_named`, a word such as `axis=1` is an option, as in Python. Error messages contain the name of
-    the command or op.
+    After `--` every word is a value. A 0 or 1 behind a switch is its value if there are `max_values` values. If
+    `allow_unknown`, an unknown option is a value; otherwise, raises `ShapeError` (usage). If `allow_named`, a word such
+    as `axis=1` is an option, as in Python; if `has_input`, the first value is a shape, even as `shape=(2, 3)`. Error
+    messages contain the name of the command or op.
 
     >>> from shapecalc.core.ops import OPS
     >>> parse_words(["1,3,1", "--axes", "-1", "-donnx"], op_option_lookup(OPS["squeeze"]), "squeeze")
@@ -235,12 +252,18 @@ def parse_words(
     """
     values: list[str] = []
     result: dict[str, Any] = {}
-    waiting = iter(words)
+    waiting, before = iter(words), ""
     for word in waiting:
-        if word == "--":
+        is_full = max_values is not None and len(values) >= max_values
+        switch = options.find(before) if is_full and word.lower() in SWITCH_VALUES else None
+        before = word
+        if switch is not None and switch[0].kind is OptionKind.SWITCH and switch[1]:
+            result[switch[0].name] = word.lower() in ("1", "true")
+        elif word == "--":
             values += waiting
         elif is_value(word):
-            if not (allow_named and "=" in word and _parse_option(f"--{word}", waiting, options, result)):
+            is_named = allow_named and "=" in word and (bool(values) or not has_input)
+            if not (is_named and _parse_option(f"--{word}", waiting, options, result)):
                 values.append(strip_leading_space(word))
         elif not _parse_option(word, waiting, options, result):
             if not allow_unknown:
@@ -261,7 +284,11 @@ def _parse_option(word: str, remaining_words: Iterator[str], options: OptionLook
         spelling, equals, text = word[:2], "", word[2:]
     match = options.find(spelling)
     if match is None:
-        return False
+        named = None if equals else options.find_dialect_option(spelling)
+        if named is None:
+            return False
+        (option, _), result["dialect"] = named
+        return True
     option, setting = match
     if setting is None or (equals and setting and option.kind is OptionKind.SWITCH):
         value = text if equals or text else next(remaining_words, None)
@@ -367,7 +394,7 @@ def op_options(op: Op) -> Iterator[Option]:
 def op_option_lookup(op: Op) -> OptionLookup:
     """Return the option lookup of an op; lookups are cached."""
     if op.name not in _option_lookups or _option_lookups[op.name][0] is not op:
-        _option_lookups[op.name] = op, OptionLookup(op_options(op))
+        _option_lookups[op.name] = op, OptionLookup(op_options(op), op)
     return _option_lookups[op.name][1]
 
 

@@ -107,7 +107,6 @@ COMMAND_ALIASES = {
     "convert": "chain",
     "draw": "film",
     "numel": "size",
-    "cat": "concat",
     "lint": "model --lint",
     "version": "--version",
 }
@@ -197,6 +196,8 @@ def suggest_command(words: Sequence[str]) -> str:
     """
     if len(words) > 1 and is_shape(" ".join(words)) and not {*words} & {"-", "->", "=>"}:
         return f'in quotes it stays whole: shapecalc "{shape_text(parse_dims(" ".join(words)))}"'
+    if len(words) > 2 and "," in words[0] and all(map(is_shape, words)) and not any("," in word for word in words[1:]):
+        return f"write shapecalc {escape_unprintable(join([words[0], ','.join(words[1:])]))}"
     if len(words) in (3, 4) and all(map(is_shape, words)):
         if sorted(words[1].strip("()[]").split(",")) != [str(axis) for axis in range(words[1].count(",") + 1)]:
             return (
@@ -510,9 +511,15 @@ LITERAL_TENSOR = re.compile(r"\s*([\[(][^\[\]()]*[\])])\s*(?=[.\[])")
 """A regular expression for a shape instead of a tensor: `(2,3).reshape(6)`."""
 
 
+METHOD_CALL = re.compile(r"(?!x\b)[a-z_]\w*\(.*\)", re.DOTALL)
+"""A regular expression for a method call without its tensor: `view(32, -1)`."""
+
+
 def _recognize_code(user_input: UserInput) -> list[str] | None:
     """Recognize Python code on a tensor: a call, index, assignment or function."""
     code, *others = user_input.words
+    if others and is_shape(code) and METHOD_CALL.fullmatch(" ".join(others).strip()):
+        return ["code", f"x.{' '.join(others).strip()}", "--input", f"x={code}"]
     while others and not (NAMED_SHAPE.fullmatch(others[0]) or is_shape(others[0])):
         code = f"{code} {others.pop(0)}"
     tensor = LITERAL_TENSOR.match(code)
@@ -532,14 +539,16 @@ def _last_statement(text: str, operator_type: type[ast.AST], *, is_bound: bool =
     """Return the last statement of Python code on a tensor, or None.
 
     Such code contains a call, an index, an assignment, a function, or a node of `operator_type`. `is_bound` states that
-    the code begins with the name of a tensor that is given, so that it is not a shape such as `f32[2,3]`. For an
+    the code begins with the name of a tensor that is given, so that it is not a shape such as `f32[2,3]`, and `x.T` is
+    code. For an
     expression statement, returns the expression.
     """
     try:
         parsed = ast.parse(dedent(text[:MAX_INSPECTED]).strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    kinds = (ast.Call, ast.Subscript, ast.Assign, ast.FunctionDef, operator_type)
+    kinds: tuple[type[ast.AST], ...] = (ast.Call, ast.Subscript, ast.Assign, ast.FunctionDef, operator_type)
+    kinds += (ast.Attribute,) if is_bound else ()
     if (is_shape(text) and not is_bound) or not any(isinstance(node, kinds) for node in ast.walk(parsed)):
         return None
     last = parsed.body[-1]

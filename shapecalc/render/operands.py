@@ -70,6 +70,10 @@ def _operand_labels(layout: StageLayout, operands: Sequence[Operand]) -> tuple[l
         return _matrix_labels(*ranks) if "operands" in arguments else _layer_labels(layout, *ranks)
     if kind is StageKind.WINDOW and len(operands) == 2:
         return _window_labels(layout, *ranks)
+    if kind is StageKind.REDUCE:
+        dropped = {step.sources[0] for step in layout.stage.steps if step.out is None}
+        labels = [f"dim {index}" for index in range(max_rank)]
+        return [labels], [label for index, label in enumerate(labels) if index not in dropped]
     axis, stacks = int(arguments.get("axis") or 0), layout.request.op == "stack"
     joined_axis = axis % max_rank if kind is StageKind.JOIN and max_rank and not stacks else None
     labels = [f"axis {index}{JOIN_SUFFIX * (index == joined_axis)}" for index in range(max_rank)]

@@ -46,7 +46,10 @@ HUES = (*AXIS_HUES, MERGED_HUE)
 MAX_MARK_LENGTH = 8
 REGROUPING_KINDS = (StageKind.RESHAPE, StageKind.VIEW, StageKind.MERGE)
 """The stage kinds that change how elements in C order are grouped into axes."""
-COMBINING_KINDS = (StageKind.BROADCAST, StageKind.PRODUCT, StageKind.JOIN, StageKind.WINDOW, StageKind.LENGTHEN)
+COMBINING_KINDS = (
+    *(StageKind.BROADCAST, StageKind.PRODUCT, StageKind.JOIN),
+    *(StageKind.WINDOW, StageKind.LENGTHEN, StageKind.REDUCE),
+)
 """The stage kinds that have several operands or compute elements."""
 INFER_RULES = (rules.INFERRED, rules.INFERRED_EMPTY)
 """The rules that infer a -1."""

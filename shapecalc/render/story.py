@@ -23,7 +23,11 @@ from shapecalc.render.pictures import draw_explanation, draw_picture, steps_to_d
 
 TYPE_CHECKING = False  # avoids the import of Rich's tables, 4 ms of the 75 ms of --explain
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.table import Table
+
+    from shapecalc.core.dialects.base import Dialect
 
 MIN_FLOW_HEIGHT = 6
 """The minimum height, in lines, to which the flow diagram is reduced to fit.
@@ -215,13 +219,13 @@ def _setting_of_row(row: ComparisonRow) -> str:
     return f"{setting} (default)" if setting and row.default and switch and switch.default is not None else setting
 
 
-def dialects_table() -> Table:
+def dialects_table(dialects: Iterable[Dialect]) -> Table:
     """Return a table of each dialect's rules for 0 and -1, and its maximum rank.
 
     The table has one row per dialect and setting.
     """
     table = _plain_table("dialect", "switch", "0", "infers", "0 and -1", "-1 of none", "dims")
-    for row in DIALECTS.values():
+    for row in dialects:
         for value in row.switch_settings():
             reading, default = row.reshape_semantics[value], row.switch is not None and row.switch.default is value
             switch = f"{row.switch.name} {setting_text(value)}{'*' * default}" if row.switch else "-"
@@ -230,10 +234,10 @@ def dialects_table() -> Table:
     return table
 
 
-def operators_table() -> Table:
+def operators_table(dialects: Iterable[Dialect]) -> Table:
     """Return a table of the operators of each dialect, and of its sources."""
     table = _plain_table("dialect", "operators", "source")
-    for row in DIALECTS.values():
+    for row in dialects:
         operators = dict.fromkeys(operator.name for operator in operators_of(row).values())
         table.add_row(row.name, ", ".join(operators), ". ".join(filter(None, (row.source, row.note))))
     return table

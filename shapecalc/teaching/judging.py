@@ -16,6 +16,7 @@ from shapecalc.core.dims import Shape, product
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.concat import SAME_DIM
 from shapecalc.core.ops.matmul import CONTRACTED
+from shapecalc.core.ops.mean import REDUCED
 from shapecalc.core.ops.operands import ALIGNED
 from shapecalc.core.ops.transpose import TAKEN_AXIS
 from shapecalc.core.ops.windows import WINDOW_SLIDE
@@ -57,6 +58,7 @@ RULE_OF_KIND = {
     StageKind.PRODUCT: CONTRACTED,
     StageKind.JOIN: SAME_DIM,
     StageKind.WINDOW: WINDOW_SLIDE,
+    StageKind.REDUCE: REDUCED,
 }
 """The rule that determines all dims, for each kind of stage with only one rule."""
 COPY_CODE, INFER_CODE = 0, -1

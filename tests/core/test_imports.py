@@ -101,9 +101,11 @@ def test_commands_import_only_listed_slow_modules():
     assert [row for row in loaded_names if row not in table] == []
 
 
-def test_bare_question_imports_one_op_and_dialect():
+def test_bare_question_imports_one_op_and_the_dialects_it_compares():
     tables = {"ops": OPS, "dialects": DIALECTS}
     files = [f"shapecalc.core.{table}.{name}" for table, names in tables.items() for name in names]
     files += ["shapecalc.cli.options", "shapecalc.cli.data", "shapecalc.core.layout"]
-    found = loaded(question(["squeeze", "1,3"]), files)
-    assert found == ["shapecalc.core.ops.squeeze", "shapecalc.core.dialects.onnx"]
+    compared = [f"shapecalc.core.dialects.{name}" for name in ("numpy", "torch")]
+    for words, others in ((["squeeze", "1,3"], compared), (["squeeze", "1,3", "-d", "onnx"], [])):
+        found = loaded(question(words), files)
+        assert sorted(found) == sorted(["shapecalc.core.ops.squeeze", "shapecalc.core.dialects.onnx", *others])

@@ -40,9 +40,12 @@ ORDER = {
         *("record", "problem", "packages", "limits", "spellings", "dims", "results", "conditions", "text", "values"),
         *("moves", "layout", "origins", "answers", "rules", "params", "dialects", "ops", "requests", "resolve"),
     ),
-    "reading": ("options", "commands", "layers", "pattern", "preserving", "checks", "code", "cases", "readings"),
+    "reading": (
+        *("options", "framework_words", "commands", "layers", "pattern", "preserving", "checks"),
+        *("code", "word_code", "cases", "readings"),
+    ),
     "reasoning": (
-        *("figures", "operand_mismatch", "examples", "fixing", "answers", "compare", "mistakes"),
+        *("figures", "operand_mismatch", "examples", "fixing", "answers", "other_rules", "compare", "mistakes"),
         *("equiv", "find", "costs", "simplify"),
     ),
     "checking": ("answering", "rewriting", "vectors", "judging"),

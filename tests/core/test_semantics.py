@@ -15,7 +15,7 @@ from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 
 TABLES = {id(table): table for op in OPS.values() for table in op.semantics}.values()
-NOT_PRINTED = {"conv", "pool", "upsample", "pad"}
+NOT_PRINTED = {"conv", "pool", "upsample", "pad", "mean"}
 """The ops whose tables `dialects --json` does not print."""
 MORE_VECTORS = {"shuffle": (("2,3", {"first": "-1,0"}),)}
 """Requests in addition to the vectors of ops, which read no table otherwise."""

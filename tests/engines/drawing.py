@@ -60,6 +60,16 @@ def expansions(draw):
     return shape, {"target": draw(st.sampled_from([target, target, target, (2, *target), target[1:] or (1,)]))}
 
 
+def reductions(rank):
+    """Return a strategy for the arguments of a reduction of a tensor of `rank` dims."""
+    axis = st.integers(-rank, max(0, rank - 1)) | st.integers(-4, 4)
+    kinds, keepdims = st.sampled_from(["mean", "sum", "max", "min"]), st.booleans()
+    axes = st.none() | st.lists(axis, max_size=3).map(tuple)
+    return st.fixed_dictionaries({"axes": axes, "keepdims": keepdims, "kind": kinds}).map(
+        lambda found: {name: value for name, value in found.items() if value is not None}
+    )
+
+
 blocked = st.tuples(
     st.one_of(images, images, images.map(lambda shape: shape[1:]), images.map(lambda shape: (2, *shape)), shapes),
     st.integers(-1, 4).map(lambda block: {"block": block}),
@@ -71,6 +81,7 @@ REQUESTS = {
     "unsqueeze": st.tuples(ones | ones.map(lambda dims: (1,) * 4 + dims), named.map(lambda found: {"axes": found})),
     "expand": requests_with(st.tuples(ones, sizes(-2)), "target"),
     "shape": st.tuples(shapes, st.just({})),
+    "mean": shapes.flatmap(lambda shape: st.tuples(st.just(shape), reductions(len(shape)))),
     "tile": requests_with(st.tuples(ones, sizes(-1)), "repeats"),
     "view": views(),
     "rearrange": rearrangements(),

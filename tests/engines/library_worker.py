@@ -87,6 +87,7 @@ def array_operators(numpy):
         ),
         "shape": lambda x, start=None, end=None: x.shape[start:end],
         "pad": pad,
+        "mean": lambda x, kind, keepdims, axes=None: numpy.asarray(getattr(numpy, kind)(x, axes, keepdims=keepdims)),
     }
 
 
@@ -181,6 +182,8 @@ def torch_library():
         "depth_to_space": lambda x, block: F.pixel_shuffle(x if x.numel() else x.to("meta"), block),
         "space_to_depth": unshuffled,
     }
+    names = {"max": "amax", "min": "amin"}
+    table["mean"] = lambda x, kind, keepdims, axes=(): getattr(x.double(), names.get(kind, kind))(axes, keepdims)
     table |= {"view": view, "conv": conv, "pool": pool, "pad": torch_pad, "upsample": upsample}
     table |= {
         "shape": lambda x: (*x.shape,),
@@ -255,6 +258,7 @@ def tensorflow_library():
         "reshape": lambda x, target: tf.reshape(x, ints(target)),
         "unsqueeze": lambda x, axes: tf.expand_dims(x, axes[0] if len(axes) == 1 else axes),
         "expand": lambda x, target: tf.broadcast_to(x, ints(target)),
+        "mean": lambda x, kind, keepdims, axes=None: getattr(tf, f"reduce_{kind}")(x, axes, keepdims),
         "flip": lambda x, axes: tf.reverse(x, ints(axes, tf.int32)),
         "tile": lambda x, repeats: tf.tile(x, ints(repeats)),
         "take": lambda x, axis, indices: tf.gather(x, ints(indices), axis=axis),

@@ -80,7 +80,7 @@ def assert_agreement(library, name, op, shape, arguments):
     assert ours.output == theirs
     if op == "view" and theirs is not None:
         assert ours.steps[-1].shape == tuple(strides)
-    elif elements is not None:
+    elif elements is not None and op != "mean":  # its elements are computed
         made = run(ours, np.arange(np.prod(shape, dtype=int)).reshape(shape)).array
         assert made.ravel().tolist() == elements
 

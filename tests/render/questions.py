@@ -102,11 +102,17 @@ def operand_arguments(op, shape):
         "pool": {"kernel": kernel.map(shape_text), **strided},
         "pad": {"padding": pads.map(lambda items: shape_text(items) if items else "0")},
         "upsample": {"scale": st.sampled_from(["2", "0.5", "3"])},
+        "mean": {
+            "axes": st.lists(st.integers(-rank, max(0, rank - 1)), max_size=rank).map(shape_text),
+            "keepdims": st.sampled_from([None, "1", "0"]),
+            "kind": st.sampled_from([None, "max"]),
+        },
     }
     return st.fixed_dictionaries(options_by_op[op])
 
 
 COMBINING = ("broadcast", "concat", "matmul", "stack", "einsum", "linear", "conv", "pool", "pad", "upsample")
+COMBINING += ("mean",)
 """The ops of `operand_arguments`."""
 blocked = st.tuples(sizes, st.sampled_from([4, 8, 9, "4*C", "C"]), *[st.sampled_from([0, 1, 2, 6, "2*H", "W"])] * 2)
 """Image shapes whose channels, height and width are often divisible by a block."""

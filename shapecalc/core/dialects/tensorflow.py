@@ -22,7 +22,7 @@ SHAPE_ONLY_TYPES = base.INT4 | {
 
 TENSORFLOW = base.Dialect(
     name="tensorflow",
-    aliases=("tf",),
+    aliases=("tf", "keras"),
     source="TensorFlow reference; verified with TensorFlow 2.21.0",
     operators=base.operators_by_op(
         "reshape transpose squeeze shape split roll tile", unsqueeze="expand_dims", expand="broadcast_to"
@@ -41,6 +41,7 @@ TENSORFLOW = base.Dialect(
         "split": SHAPE_ONLY_TYPES - base.INT4,
         **dict.fromkeys(("flip", "roll"), SHAPE_ONLY_TYPES | base.FLOAT8),
         "tile": SHAPE_ONLY_TYPES | base.FLOAT8 | {"uint16"},
+        "mean": SHAPE_ONLY_TYPES | base.FLOAT8 | {"bool", "string"},
     },
     spellings={"float": "float32", "double": "float64", "half": "float16"},
     prefix="tf.",

@@ -19,7 +19,7 @@ FAMILIES = {
     "dims of size 1, copies": ("squeeze", "unsqueeze", "expand", "tile", "repeat_interleave"),
     "parts": ("select", "take", "slice", "split", "shape"),
     "positions": ("flip", "roll", "pad"),
-    "blocks and windows": ("depth_to_space", "space_to_depth", "conv", "pool", "upsample"),
+    "blocks and windows": ("depth_to_space", "space_to_depth", "conv", "pool", "upsample", "mean"),
     "several tensors": ("broadcast", "matmul", "linear", "concat", "stack", "einsum"),
 }
 """The names of the ops in display order, grouped by effect."""

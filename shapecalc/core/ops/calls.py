@@ -151,3 +151,22 @@ def argument_names(op: Op, name: str, framework: str) -> Mapping[str, str]:
             row = names.setdefault(argument.param, {})
             row.update(dict.fromkeys([other for other in argument.names if params[other] == argument.param]))
     return {param: "/".join(row) for param, row in names.items()}
+
+
+CONVERTED_PARAMS = frozenset(["padding"])
+"""The parameters whose values frameworks write in different orders, so that an argument is not such a parameter."""
+
+
+def parameter_of_argument(op: Op, name: str) -> str:
+    """Return the parameter of an op that a framework calls `name`; `name` itself if there is none.
+
+    >>> parameter_of_argument(OPS["pool"], "kernel_size"), parameter_of_argument(OPS["pad"], "pad_width")
+    ('kernel', 'pad_width')
+    """
+    params = (
+        argument.param
+        for signature in signatures_of(op.name)
+        for argument in signature.arguments
+        if name in argument.names and argument.param in op.param_names - CONVERTED_PARAMS
+    )
+    return next(params, name)

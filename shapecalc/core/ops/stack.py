@@ -76,6 +76,7 @@ STACK = Op(
         ("N,3", "M,3 0"),
     ),
     keeps_element_count=False,
+    default_dialect="torch",
     semantics=(AXIS_SEMANTICS,),
     rules=(STACKED,),
 )

@@ -435,7 +435,7 @@ class CallEvaluator(LayerEvaluator):
             self.in_place_change = self.in_place_change or self.source_text(node)
         if isinstance(value, TracedTensor) and name in SHAPE_PRESERVING_FUNCTIONS:
             value = self.apply_preserving(node, name, value, operands[1:])
-        if name in REDUCTION_FUNCTIONS and isinstance(value, TracedTensor) and value.rank:
+        if name in REDUCTION_FUNCTIONS and isinstance(value, TracedTensor) and value.rank and not value.stages:
             self.notes[f"the chain begins with what {truncate(self.source_text(node))} returns"] = None
         return value
 

@@ -9,9 +9,10 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import ParamType
 from shapecalc.core.dims import Dim, Monomial, Shape, product, quotient
 from shapecalc.core.ops import OPS
-from shapecalc.core.ops.calls import argument_names, calls_by_name, find_call
+from shapecalc.core.ops.calls import argument_names, calls_by_name, find_call, signatures_of
 from shapecalc.core.ops.expand import EXPAND
 from shapecalc.core.ops.flatten import FLATTEN
+from shapecalc.core.ops.mean import MEAN
 from shapecalc.core.ops.moveaxis import MOVEAXIS
 from shapecalc.core.ops.op import Op, operator_of
 from shapecalc.core.ops.rearrange import REARRANGE, RearrangePlan, axis_lengths, plan_rearrange
@@ -285,10 +286,9 @@ def _apply_composite(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 
 def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
-    """Return the result of a reduction as the initial tensor of a new chain.
+    """Return the result of a reduction; without an op for it, as the initial tensor of a new chain.
 
-    A new chain is needed because there is no op for reductions. In PyTorch, `max` and `min` along an axis return a pair
-    of values and indices.
+    In PyTorch, `max` and `min` along an axis return a pair of values and indices.
     """
     power = ("p/ord",) if call.name == "norm" else ()
     spread = ("unbiased", "correction", "ddof") if call.name in ("std", "var") else ()
@@ -296,6 +296,12 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
     axes, keepdims = arguments[len(power)], arguments[len(power) + 1 + len(spread[:1])]
     if spread and isinstance(axes, bool):
         axes = None
+    returns_pair = tensor.dialect == "torch" and call.name in ("max", "min") and axes is not None
+    if call.name in MEAN_KINDS and operator_of(MEAN, DIALECTS[tensor.dialect]):
+        listed = axes if axes is None or isinstance(axes, tuple) else (axes,)
+        options = {"axes": listed and tuple(map(call.to_integer, listed)), "kind": MEAN_KINDS[call.name]}
+        reduced_tensor = tensor.apply(MEAN, **options, keepdims=bool(keepdims) or None)
+        return (reduced_tensor, reduced_tensor) if returns_pair else reduced_tensor
     requested = range(tensor.rank) if axes is None else axes if isinstance(axes, tuple) else (axes,)
     is_scalar = tensor.rank == 0 and tensor.dialect == "torch"
     reduced = [] if is_scalar and {*requested} <= {0, -1} else [call.to_axis(tensor, axis) for axis in requested]
@@ -305,17 +311,15 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
     result = derived_tensor(tuple(dims), tensor)
     if call.name in ("any", "all", "argmax", "argmin"):
         result = replace(result, is_bool=call.name in ("any", "all"))
-    returns_pair = tensor.dialect == "torch" and call.name in ("max", "min") and axes is not None
     return (result, replace(result, is_bool=False)) if returns_pair else result
 
 
+MEAN_KINDS = {
+    name: str(signature.options.get("kind", "mean")) for signature in signatures_of("mean") for name in signature.names
+}
+"""The kinds of the reductions that are an op, by the name of the function."""
 REDUCTION_FUNCTIONS = (
-    "mean",
-    "sum",
-    "max",
-    "min",
-    "amax",
-    "amin",
+    *MEAN_KINDS,
     "argmax",
     "argmin",
     "any",

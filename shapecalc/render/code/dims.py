@@ -368,7 +368,14 @@ def call_target_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
             | StageKind.SHAPE
         ):
             return ()
-        case StageKind.BROADCAST | StageKind.PRODUCT | StageKind.JOIN | StageKind.WINDOW | StageKind.LENGTHEN:
+        case (
+            StageKind.BROADCAST
+            | StageKind.PRODUCT
+            | StageKind.JOIN
+            | StageKind.WINDOW
+            | StageKind.LENGTHEN
+            | StageKind.REDUCE
+        ):
             return ()
         case _:
             assert_never(call.stage.kind)

@@ -33,6 +33,7 @@ from shapecalc.core.ops.concat import CONCAT
 from shapecalc.core.ops.conv import CONV
 from shapecalc.core.ops.einsum import EINSUM
 from shapecalc.core.ops.linear import LINEAR
+from shapecalc.core.ops.mean import MEAN
 from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.pad import PAD
 from shapecalc.core.ops.pool import POOL
@@ -357,8 +358,8 @@ class OnnxWriter(GraphWriter):
         elif trace.op in (CONV.name, POOL.name):
             operator, attributes = onnx_window_node(arguments)
             self.add_operand_node(operator, operands, **attributes)
-        elif trace.op == PAD.name and self.opset >= PAD_INPUT_OPSET:
-            self._add_pad(arguments)
+        elif trace.op in (PAD.name, MEAN.name):
+            (self._add_pad if trace.op == PAD.name else self._add_reduction)(arguments)
         else:
             raise usage_error(f"{trace.op} is not written as onnx code", argument="as")
 
@@ -372,8 +373,10 @@ class OnnxWriter(GraphWriter):
     def _add_pad(self, arguments: ArgumentReader) -> None:
         """Emit a Pad.
 
-        Raises `ShapeError` (usage) if the opset lacks the mode.
+        Raises `ShapeError` (usage) if the opset lacks the mode, or inputs for the padding.
         """
+        if self.opset < PAD_INPUT_OPSET:
+            raise usage_error(f"{arguments.trace.op} is not written as onnx code", argument="as")
         call = OperandCall(self.name, arguments, self.tensor, (self.tensor,))
         check_pad_accepted(call, self.opset)
         pairs, mode, fill = call.read_pads(), arguments.read("mode", CONSTANT), arguments.read("fill", 0)
@@ -381,6 +384,21 @@ class OnnxWriter(GraphWriter):
         if fill:
             inputs.append(self.add_constant("fill", str(fill), "", self.element_type))
         self.add_node("Pad", *inputs, **({"mode": f'"{mode}"'} if mode != CONSTANT else {}))
+
+    def _add_reduction(self, arguments: ArgumentReader) -> None:
+        """Emit a reduction; its axes are an input since opset 18, or 13 for a sum.
+
+        Raises `ShapeError` (usage) for no axes, which ONNX reads as all axes.
+        """
+        call = OperandCall(self.name, arguments, self.tensor, (self.tensor,))
+        kind, axes, keeps = arguments.read("kind", "mean"), call.read_reduced_axes(), call.read_keepdims()
+        if arguments.trace.input and not axes:
+            raise usage_error("onnx reduces all axes if none is named", argument="axes")
+        operator, keepdims = f"Reduce{kind.capitalize()}", int(keeps)
+        if self.opset < (13 if kind == "sum" else 18):
+            self.add_node(operator, **({"axes": axes} if axes else {}), keepdims=keepdims)
+        else:
+            self.add_node(operator, *([self.add_vector("axes", axes)] if axes else []), keepdims=keepdims)
 
     def add_operand_node(self, operator: str, tensors: Sequence[str], **attributes: object) -> None:
         """Emit a node whose inputs are `tensors`; its output is the new current tensor."""

@@ -21,6 +21,8 @@ from shapecalc.core.ops.conv import CONV, CONV_SEMANTICS
 from shapecalc.core.ops.einsum import EINSUM
 from shapecalc.core.ops.linear import LINEAR
 from shapecalc.core.ops.matmul import MATMUL
+from shapecalc.core.ops.mean import KINDS as MEAN_KINDS
+from shapecalc.core.ops.mean import MEAN, REDUCED
 from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.operands import order_operands
 from shapecalc.core.ops.pad import PAD, PAD_SEMANTICS
@@ -34,12 +36,20 @@ from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.render.code.calls import find_signature, format_call
 
-NUMPY_TEMPLATES = {BROADCAST.name: "np.broadcast_arrays({all})[{place}]", LINEAR.name: "np.matmul({x}, {weight}.T)"}
+NUMPY_TEMPLATES = {
+    BROADCAST.name: "np.broadcast_arrays({all})[{place}]",
+    LINEAR.name: "np.matmul({x}, {weight}.T)",
+    MEAN.name: "np.{kind}({x}, axis={reduced}, keepdims={keepdims})",
+}
 OPERAND_TEMPLATES: Mapping[str, Mapping[str, str]] = {
     "numpy": NUMPY_TEMPLATES,
     "jax": {op: form.replace("np.", "jnp.") for op, form in NUMPY_TEMPLATES.items()},
-    "torch": {BROADCAST.name: "torch.broadcast_tensors({all})[{place}]"},
+    "torch": {
+        BROADCAST.name: "torch.broadcast_tensors({all})[{place}]",
+        MEAN.name: "{x}.{torch_kind}({torch_axes})",
+    },
     "tensorflow": {
+        MEAN.name: "tf.reduce_{kind}({x}, axis={reduced}, keepdims={keepdims})",
         BROADCAST.name: "tf.broadcast_to({x}, tf.broadcast_dynamic_shape(tf.shape({x}), tf.shape({other})))",
         f"{MATMUL.name} of vectors": "tf.experimental.numpy.matmul({all})",
         LINEAR.name: "tf.linalg.matmul({x}, {weight}, transpose_b=True)",
@@ -51,6 +61,7 @@ OPERAND_TEMPLATES: Mapping[str, Mapping[str, str]] = {
         PAD.name: "paddle.nn.functional.pad({x}, {padding}{pad_options})",
     },
     "openvino": {
+        MEAN.name: "ops.reduce_{kind}({x}, {reduced}, {keepdims})",
         BROADCAST.name: 'ops.broadcast({x}, ops.shape_of({other}), broadcast_spec="BIDIRECTIONAL")',
         MATMUL.name: "ops.matmul({all}, False, False)",
         LINEAR.name: "ops.matmul({x}, {weight}, False, True)",
@@ -85,6 +96,8 @@ PADDLE_LAYOUTS = {3: "NCL", 4: "NCHW", 5: "NCDHW"}
 ONNX_OPERATORS = {op.name: op.operators["onnx"].name for op in (MATMUL, CONCAT, STACK, EINSUM)}
 ONNX_OPERATORS[LINEAR.name] = ONNX_OPERATORS[MATMUL.name]
 """The ONNX operators, by op, of ops that are a single node with the operands as inputs."""
+TORCH_KINDS = {"max": "amax", "min": "amin"}
+"""PyTorch's methods for the kinds of reductions that it calls otherwise."""
 TORCH_FUNCTIONAL = "torch.nn.functional."
 ENDS = ("begin", "end")
 TORCH_DEFAULTS = {
@@ -224,8 +237,36 @@ class OperandCall(Record):
         moves = [stage.move for stage in self.trace.stages]
         return next((move.concat_axis for move in moves if isinstance(move, Combine)), None)
 
+    def read_axes_tuple(self) -> str:
+        """Return the reduced axes as a tuple, or as a list for OpenVINO."""
+        axes = self.read_reduced_axes()
+        return str(axes if self.framework == "openvino" else tuple(axes))
+
+    def read_reduced_axes(self) -> list[int]:
+        """Return the axes that a reduction reduces, counted from 0."""
+        self.arguments.mark_read("axes")
+        return [step.sources[0] for step in self.trace.steps if step.rule is REDUCED]
+
+    def read_keepdims(self) -> bool:
+        """Return whether a reduction keeps its axes as dims of 1; True if there are none."""
+        self.arguments.mark_read("keepdims")
+        return len(self.trace.output or ()) == len(self.trace.input)
+
+    def read_torch_axes(self) -> str:
+        """Return PyTorch's arguments of a reduction, in which an empty list would mean all axes."""
+        axes, keeps = self.read_reduced_axes(), self.read_keepdims()
+        if self.trace.input and not axes:
+            raise usage_error("torch reduces all axes if none is named", argument="axes")
+        is_default = len(axes) == len(self.trace.input) and not keeps
+        return "" if is_default or not axes else f"dim={axes}, keepdim={keeps}"
+
 
 FIELDS: Mapping[str, Callable[[OperandCall], Any]] = {
+    "kind": lambda call: call.arguments.read("kind", MEAN_KINDS[0]),
+    "torch_kind": lambda call: TORCH_KINDS.get(kind := call.arguments.read("kind", MEAN_KINDS[0]), kind),
+    "torch_axes": OperandCall.read_torch_axes,
+    "reduced": OperandCall.read_axes_tuple,
+    "keepdims": OperandCall.read_keepdims,
     "x": lambda call: call.tensor,
     "all": lambda call: ", ".join(call.read_variables()),
     "operands": OperandCall.read_variables,

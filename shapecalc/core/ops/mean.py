@@ -1,0 +1,177 @@
+"""Mean: reduce axes to the mean, the sum, the maximum or the minimum of their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule
+from shapecalc.core.conditions import Conditions, require_at_least, require_or_raise
+from shapecalc.core.dialects.base import ARITHMETIC_TYPES, Operator, Param, ParamType, Setting
+from shapecalc.core.dims import Axes, Dim, Shape
+from shapecalc.core.moves import Combine, OperandAxis
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxesPolicy, normalize_axis_indices
+from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
+from shapecalc.core.problem import Rule, rule_error
+from shapecalc.core.record import FrozenDict, Record, replace
+from shapecalc.core.rules import KEPT_DIM
+from shapecalc.core.text import truncate
+
+KINDS = ("mean", "sum", "max", "min")
+SOURCE = "ONNX ReduceMean, numpy.mean, torch.mean, torch.amax, tf.reduce_mean, OpenVINO ReduceMean"
+
+REDUCED = StepRule(
+    "reduce-axis",
+    "the elements along an axis become one: their mean, sum, maximum or minimum",
+    "The axis is dropped, or kept as a dim of 1 with --keepdims. ONNX keeps it by default. Without axes, all axes are "
+    "reduced.",
+    "shapecalc mean 2,3,4 1",
+    SOURCE,
+    name="reduce",
+    why=lambda step, kind, size: f"dim {step.sources[0]} becomes the {kind} of its {truncate(str(size))} positions",
+)
+EMPTY_REDUCTION = Rule(
+    "empty-reduction",
+    "the largest and the smallest of no elements do not exist",
+    "PyTorch, NumPy and JAX refuse max and min along an axis of size 0. A sum of no elements is 0, and their mean is "
+    "not a number. ONNX returns an infinity.",
+    "shapecalc max 0,3 0",
+    "numpy.max: 'zero-size array to reduction operation maximum which has no identity'; torch.amax, measured",
+)
+
+
+def mean(
+    shape: Shape, rules: Setting, axes: Axes | None = None, *, keepdims: bool | None = None, kind: str = "mean"
+) -> Stages:
+    """Reduce axes, by default all of them; `keepdims` keeps them as dims of 1.
+
+    Source: ONNX ReduceMean ("if keepdims equals 1, the reduced dimension is kept"; "reduce over all dimensions"),
+    numpy.mean, torch.mean. Raises `ShapeError`: axis-out-of-range, negative-axis, repeated-axis, empty-reduction.
+    """
+    with StageBuilder(StageKind.REDUCE, kind, "axes", shape) as stage:
+        semantics = REDUCE_SEMANTICS.of(rules.dialect)
+        reduces_all = axes is None or (not axes and semantics.empty_axes_are_all)
+        named = {} if reduces_all else normalize_axis_indices(axes or (), len(shape), rules, semantics.repeats)
+        reduced = range(len(shape)) if reduces_all else [axis for axis in sorted(named) if axis < len(shape)]
+        keeps = semantics.keeps_dims if keepdims is None else keepdims
+        output, sources = list[Dim](), list[tuple[OperandAxis, ...]]()
+        for axis, dim in enumerate(shape):
+            if axis not in reduced:
+                step = Step(KEPT_DIM, len(output), (axis,), dim)
+            else:
+                conditions = _require_elements(dim, axis, kind) if semantics.refuses_empty else ()
+                out, facts = (len(output) if keeps else None), FrozenDict(kind=kind, size=dim)
+                step = Step(REDUCED, out, (axis,), 1 if keeps else dim, conditions, facts)
+            stage.add(step)
+            if step.out is not None:
+                output.append(step.dim)
+                sources.append(((0, axis),) if step.rule is KEPT_DIM else ())
+        return stage.finish(Combine(tuple(output), (shape,), tuple(sources)))
+
+
+def _require_elements(dim: Dim, axis: int, kind: str) -> Conditions:
+    """Return the conditions for a maximum or a minimum along an axis; raise `ShapeError` (empty-reduction)."""
+    if kind not in ("max", "min"):
+        return ()
+    error = rule_error(EMPTY_REDUCTION, f"dim {axis} is 0, and {kind} needs an element", argument="axes")
+    return require_or_raise(require_at_least, dim, 1, error)
+
+
+class ReduceSemantics(Record):
+    """The defaults of a reduction in a dialect, and the axes that it accepts."""
+
+    keeps_dims: bool = False
+    """Whether the reduced axes are kept as dims of 1 by default."""
+    empty_axes_are_all: bool = False
+    """Whether an empty list of axes reduces all axes instead of none."""
+    repeats: RepeatedAxesPolicy = RepeatedAxesPolicy.REFUSED
+    refuses_empty: bool = False
+    """Whether max and min along an axis of size 0 are refused."""
+
+
+REDUCE_SEMANTICS = DialectTable(
+    {
+        "onnx": ReduceSemantics(keeps_dims=True, empty_axes_are_all=True),
+        "onnxruntime": ReduceSemantics(keeps_dims=True, empty_axes_are_all=True, repeats=RepeatedAxesPolicy.DROPPED),
+        "torch": ReduceSemantics(empty_axes_are_all=True, refuses_empty=True),
+        "numpy jax": ReduceSemantics(refuses_empty=True),
+        "tensorflow openvino": ReduceSemantics(),
+    }
+)
+"""The defaults and the limits of reductions.
+
+Source: ONNX ReduceMean, ReduceSum, ReduceMax and ReduceMin, numpy.mean, torch.mean, torch.amax, jax.numpy.mean,
+tf.reduce_mean, OpenVINO ReduceMean; ONNX Runtime, PyTorch, NumPy and JAX measured.
+"""
+SINCE_13_TYPES = ARITHMETIC_TYPES | {"bfloat16"}
+EXTREME_TYPES = ARITHMETIC_TYPES | {"int8", "uint8"}
+SINCE_1 = {1: ARITHMETIC_TYPES, 11: ARITHMETIC_TYPES}
+SINCE_12 = {12: EXTREME_TYPES, 13: EXTREME_TYPES | {"bfloat16"}, 18: EXTREME_TYPES | {"bfloat16"}}
+EXTREME_VERSIONS = {**SINCE_1, **SINCE_12, 20: EXTREME_TYPES | {"bfloat16", "bool"}}
+ONNX_VERSIONS: Mapping[str, Mapping[int, frozenset[str]]] = {
+    "mean": {**SINCE_1, 13: SINCE_13_TYPES, 18: SINCE_13_TYPES},
+    "sum": {**SINCE_1, 13: SINCE_13_TYPES},
+    "max": EXTREME_VERSIONS,
+    "min": EXTREME_VERSIONS,
+}
+"""The element types of ONNX's reductions, by kind and version."""
+
+
+def _operator_by_kind(
+    template: str,
+    versions: Mapping[str, Mapping[int, frozenset[str]]] | None = None,
+    required_since: Mapping[str, int] = EMPTY_DICT,
+    **names: str,
+) -> Operator:
+    """Return an operator with a variant for each kind; `template` has `{kind}` or `{Kind}`, `names` are others."""
+
+    def variant_of(arguments: Mapping[str, object]) -> Operator:
+        kind = str(arguments.get("kind", "mean"))
+        name = names.get(kind) or template.format(kind=kind, Kind=kind.capitalize())
+        return Operator(name, versions[kind] if versions else {}, required_since=required_since)
+
+    return replace(variant_of({}), variant_of=variant_of)
+
+
+MEAN = Op(
+    name="mean",
+    summary="Reduce axes to their mean, sum, maximum or minimum.",
+    params=(
+        Param("axes", ParamType.AXES, "the axes to reduce, by default all", positional_or_named=True),
+        Param("keepdims", ParamType.FLAG, "keep the reduced axes as dims of 1; the default in ONNX"),
+        Param("kind", ParamType.CHOICE, "what is computed, by default the mean", choices=KINDS),
+    ),
+    resolve=mean,
+    operators={
+        "onnx": _operator_by_kind("Reduce{Kind}", ONNX_VERSIONS),
+        "torch": _operator_by_kind("{kind}", max="amax", min="amin"),
+        "tensorflow": _operator_by_kind("reduce_{kind}"),
+        "openvino": _operator_by_kind("Reduce{Kind}", required_since=FrozenDict(axes=1)),
+        **dict.fromkeys(("numpy", "jax"), _operator_by_kind("{kind}")),
+    },
+    signatures=(
+        ("torch", "x.mean(dim: axes=None, keepdim: keepdims=False)"),
+        ("torch", "x.sum(dim: axes=None, keepdim: keepdims=False)", {"kind": "sum"}),
+        ("torch", "x.amax/max(dim: axes=None, keepdim: keepdims=False)", {"kind": "max"}),
+        ("torch", "x.amin/min(dim: axes=None, keepdim: keepdims=False)", {"kind": "min"}),
+        ("numpy jax", "np.mean(x, axis: axes=None)"),
+        ("numpy jax", "np.sum(x, axis: axes=None)", {"kind": "sum"}),
+        ("numpy jax", "np.max/amax(x, axis: axes=None)", {"kind": "max"}),
+        ("numpy jax", "np.min/amin(x, axis: axes=None)", {"kind": "min"}),
+        ("tensorflow", "tf.reduce_mean(x, axis: axes=None, keepdims=False)"),
+        ("tensorflow", "tf.reduce_sum(x, axis: axes=None, keepdims=False)", {"kind": "sum"}),
+        ("tensorflow", "tf.reduce_max(x, axis: axes=None, keepdims=False)", {"kind": "max"}),
+        ("tensorflow", "tf.reduce_min(x, axis: axes=None, keepdims=False)", {"kind": "min"}),
+    ),
+    examples=("mean 2,3,4 1", "mean N,C,H,W 2,3 --keepdims --explain", "mean N,C,H,W -1 --kind max -d onnx"),
+    vectors=make_test_vectors(
+        "axes keepdims kind",
+        ("2,3,4", "1", "-1 1", "0,2 0 sum", "[] 1 max", "_ 1", "3", "0,0", "-4 _ min"),
+        ("0,3", "0", "0 1 max", "1 _ min"),
+        ("[]", "", "0"),
+        ("N,C,H,W", "2,3", "0 _ max"),
+    ),
+    default_dialect="torch",
+    keeps_element_count=False,
+    semantics=(REDUCE_SEMANTICS, AXIS_SEMANTICS),
+    rules=(REDUCED, EMPTY_REDUCTION),
+)

@@ -1,0 +1,149 @@
+"""Command lines that begin with a framework's word, such as `pixel_shuffle 1,8,4,4 2`.
+
+The signatures of the ops contain the words, and the names and defaults of their arguments. A word answers under the
+rules of its framework, unless the line has the option `--dialect`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.calls import OpCall, Signature, calls_by_name, parameter_of_argument
+from shapecalc.core.ops.op import Op
+from shapecalc.core.problem import usage_error
+from shapecalc.core.text import is_file_argument, join_words, parse_shape, rank_text, split_outside_brackets
+from shapecalc.reading.options import is_value, to_dashes
+
+FRAMEWORKS = ("torch", "numpy", "tensorflow", "jax", "paddle", "openvino")
+"""The frameworks in order of preference for a word that several have."""
+EXTRA_OPTIONS = {"split": ("all",)}
+"""The options of an op that a framework's word always has, by op: its functions return all parts."""
+UNEVEN_WORDS = ("array_split", "tensor_split")
+"""The words for a split that distributes a remainder over the first parts."""
+
+
+WORD_RANKS = {"mm": (2, 2), "bmm": (3, 3), "dot": (1, 2), "t": (0, 2)}
+"""The minimum and the maximum rank of the tensors of a word whose op takes other ranks, too."""
+
+
+def translate_word(words: Sequence[str], dialect: str, *, with_input: bool) -> tuple[list[str], str] | None:
+    """Return the command line of an op for a line that begins with a framework's word, and the framework.
+
+    `dialect` is the dialect that the line names, or empty. Returns None for another word, and for a function of
+    windows, since the number of its spatial dims is in its name. Raises `ShapeError` (usage) for an input whose rank
+    the word does not take.
+
+    >>> translate_word(["pixel_shuffle", "1,8,4,4", "2"], "", with_input=True)
+    (['depth_to_space', '1,8,4,4', '2'], 'torch')
+    >>> translate_word(["chunk", "3", "--dim", "-1", "--json"], "", with_input=False)
+    (['split', '-1', '3', '--all', '--json'], 'torch')
+    >>> translate_word(["expand_dims", "2,3", "1", "-d", "tf"], "tensorflow", with_input=True)
+    (['unsqueeze', '2,3', '--axes', '1', '-d', 'tf'], 'tensorflow')
+    """
+    call = find_word(words[0], dialect) if words else None
+    if call is None:
+        return None
+    op, signature = call
+    values = [*takewhile(is_value, words[1:])]
+    options = [*words[1 + len(values) :]]
+    inputs, values = (values[:1], values[1:]) if with_input else ([], values)
+    for text in inputs:
+        _check_rank(words[0], text)
+    arguments = dict(_assign_values(op, signature, values))
+    if len(arguments) < len(values) and "operands" not in arguments:
+        return None
+    arguments |= _pop_named(op, signature, options)
+    for argument in signature.arguments:
+        is_required = any(param.required for param in op.params if param.name == argument.param)
+        if is_required and argument.default not in ("", "None"):
+            arguments.setdefault(argument.param, argument.default)
+    flags = [name for name, value in signature.options.items() if value is True]
+    settings = {name: str(value) for name, value in signature.options.items() if value is not True}
+    line = [op.name, *inputs, *_argument_words(op, {**settings, **arguments})]
+    flags += [*EXTRA_OPTIONS.get(op.name, ()), *(("uneven",) if words[0] in UNEVEN_WORDS else ())]
+    line += [f"--{to_dashes(flag)}" for flag in flags]
+    return [*line, *options], dialect or next(name for name in FRAMEWORKS if signature.exists_in(name))
+
+
+def _check_rank(word: str, text: str) -> None:
+    """Raise `ShapeError` (usage) for an input, as text, whose rank a word does not take."""
+    low, high = WORD_RANKS.get(word, (0, None))
+    if high is None or text == "-" or is_file_argument(text):
+        return
+    rank = len(parse_shape(text))
+    if not low <= rank <= high:
+        takes = f"{low}" if low == high else f"{low} to {high}"
+        hint = f"write {'transpose' if word == 't' else 'matmul'}"
+        raise usage_error(f"{word} takes {takes} dims, and the input has {rank_text(rank)}", hint, argument="input")
+
+
+def find_word(word: str, dialect: str = "") -> OpCall | None:
+    """Return the op and the signature of a framework's word; None if there is none that is translated.
+
+    The signature of `dialect` is preferred, then those of `FRAMEWORKS` in their order.
+    """
+    if word in OPS or word[-2:-1].isdigit() or word[:1].isupper():
+        return None
+    calls = [
+        (op, signature)
+        for op, signature in calls_by_name().get(word, ())
+        if {argument.param for argument in signature.arguments if not argument.default} <= op.param_names
+    ]
+    for framework in filter(None, (dialect, *FRAMEWORKS)):
+        for call in calls:
+            if call[1].exists_in(framework):
+                return call
+    return None
+
+
+def _assign_values(op: Op, signature: Signature, values: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the parameters of an op with the values that a line has for them by position."""
+    params = [argument.param for argument in signature.arguments]
+    params = [*takewhile(op.param_names.__contains__, params)]
+    if "operands" in params:
+        before = params.index("operands")
+        yield from zip(params[:before], values, strict=False)
+        if values[before:]:
+            yield "operands", join_words(values[before:])
+    elif len(params) == 1 and values:
+        yield params[0], ",".join(values)
+    else:
+        yield from zip(params, values, strict=False)
+
+
+def _pop_named(op: Op, signature: Signature, options: list[str]) -> dict[str, str]:
+    """Remove the options with an argument's name from a list of words; return their values by parameter."""
+    own = {name: argument.param for argument in signature.arguments for name in argument.names}
+    arguments: dict[str, str] = {}
+    index = 0
+    while index < len(options):
+        spelling, equals, value = options[index].partition("=")
+        name = spelling[2:].replace("-", "_")
+        param = own.get(name) or parameter_of_argument(op, name)
+        has_value = bool(equals) or options[index + 1 : index + 2] != []
+        if any(flag.name == param and flag.type.is_flag for flag in op.params):
+            options[index] = options[index].replace(spelling, f"--{to_dashes(param)}")
+            index += 1
+            continue
+        if spelling[:2] != "--" or param == name or param not in op.param_names or not has_value:
+            index += 1
+            continue
+        arguments[param] = value if equals else options[index + 1]
+        del options[index : index + (1 if equals else 2)]
+    return arguments
+
+
+def _argument_words(op: Op, arguments: dict[str, str]) -> list[str]:
+    """Return the arguments as words, by position as long as no positional parameter is missing."""
+    positional = [*takewhile(arguments.__contains__, op.positional_only_names)]
+    words = [
+        word
+        for name in positional
+        for word in (split_outside_brackets(arguments[name]) if name == "operands" else [arguments[name]])
+    ]
+    for name, value in arguments.items():
+        if name not in positional:
+            words += [f"--{to_dashes(name)}", value]
+    return words

@@ -1,0 +1,137 @@
+"""Command lines that begin with a function of `code`, such as `max_pool2d 1,3,32,32 2`, written as code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+
+from shapecalc.core.dims import Dim
+from shapecalc.core.ops.calls import calls_by_name
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import escape_unprintable, parse_dims, truncate
+from shapecalc.reading.code.calls import LIST_FUNCTIONS, is_known_function
+from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS
+from shapecalc.reading.commands import UNSUPPORTED_OPS
+from shapecalc.reading.layers import MULTI_OPERAND_FUNCTIONS
+from shapecalc.reading.options import is_value
+from shapecalc.reading.preserving import PRESERVING_FUNCTIONS
+
+TENSOR_NAMES = "xyzabcdefgh"
+"""The names of the tensors in the code, in their order."""
+TRUTH_WORDS = {"true": "True", "false": "False", "none": "None"}
+"""The Python constants by their spelling in lower case."""
+COMMON_ARGUMENTS = ("dim", "axis", "keepdim", "keepdims")
+"""The arguments of functions without a signature, such as `x.argmax(dim=1)`."""
+ARGUMENT_ALIASES = {"kernel": "kernel_size", "scale": "scale_factor"}
+"""Short spellings of arguments."""
+
+
+def write_call(words: Sequence[str]) -> list[str] | None:
+    """Return the `code` command line for a line that begins with a function; None for another line.
+
+    The values before the first option are the tensor, or the tensors of a function of several, and the arguments by
+    position. Options with an argument's name are arguments, the others are those of the command.
+
+    >>> write_call(["max_pool2d", "1,3,32,32", "3", "--stride", "2", "--json"])
+    ['code', 'F.max_pool2d(x, 3, stride=2)', '--input', 'x=1,3,32,32', '--json']
+    >>> write_call(["conv2d", "1,3,32,32", "16", "3"])[1], write_call(["vstack", "2,3", "4,3"])[1:4]
+    ('nn.Conv2d(3, 16, 3)(x)', ['np.vstack([x, y])', '--input', 'x=2,3 y=4,3'])
+    """
+    name = words[0] if words else ""
+    if not name.isidentifier() or not is_known_function(name) or name in (*CREATION_FUNCTIONS, *SIZE_FUNCTIONS):
+        return None
+    values = [*takewhile(is_value, words[1:])]
+    options = [*words[1 + len(values) :]]
+    keywords = _pop_keywords(name, options)
+    if not values or name in UNSUPPORTED_OPS:
+        return None
+    joins = name in MULTI_OPERAND_FUNCTIONS or name in LIST_FUNCTIONS
+    count = len(values) if joins else 1
+    tensors = dict(zip(TENSOR_NAMES, values[:count], strict=False))
+    if len(tensors) < count:
+        return None
+    arguments = [_literal(value) for value in values[count:]]
+    code = _write_code(name, [*tensors], arguments, keywords, values[0])
+    inputs = " ".join([f"{tensor}={_quoted(text)}" for tensor, text in tensors.items()])
+    return ["code", code, "--input", inputs, *options]
+
+
+def _write_code(
+    name: str, tensors: Sequence[str], arguments: list[str], keywords: Mapping[str, str], input_text: str
+) -> str:
+    """Return the call of a function; a convolution that is given its channels is a layer."""
+    if name in LIST_FUNCTIONS:
+        return f"np.{name}([{', '.join(tensors)}])"
+    path = _module_path(name)
+    named = [f"{keyword}={value}" for keyword, value in keywords.items()]
+    if name.startswith("conv") and (len(arguments) > 1 or "kernel_size" in keywords) and arguments[0].isdigit():
+        layer = "".join([part.capitalize() for part in name.split("_")])
+        channels = _input_channels(input_text, int(name[-2]))
+        return f"nn.{layer}({', '.join([str(channels), *arguments, *named])})({tensors[0]})"
+    if path.startswith("x."):
+        return f"{tensors[0]}.{name}({', '.join([*arguments, *named])})"
+    return f"{path}{name}({', '.join([*tensors, *arguments, *named])})"
+
+
+def _module_path(name: str) -> str:
+    """Return the module of a function as code has it: `F.`, `np.`, or `x.` for a method."""
+    for _, signature in calls_by_name().get(name, ()):
+        module = signature.path.rpartition(".")[0]
+        return f"{module.replace('torch.nn.functional', 'F').replace('torch.nn', 'nn')}."
+    if name in PRESERVING_FUNCTIONS or name in ("unfold",):
+        return "F."
+    return "x."
+
+
+def _input_channels(text: str, spatial_rank: int) -> Dim:
+    """Return the channels of an input whose spatial axes are the last ones; raises `ShapeError` (usage)."""
+    shape = parse_dims(text, "input")
+    return shape[-1 - spatial_rank] if len(shape) > spatial_rank else 1
+
+
+def _pop_keywords(name: str, options: list[str]) -> dict[str, str]:
+    """Remove the arguments of a function from a list of words, and return them by keyword, as code."""
+    calls = calls_by_name().get(name, ())
+    names = {own: own for _, signature in calls for argument in signature.arguments for own in argument.names}
+    names |= dict.fromkeys(COMMON_ARGUMENTS, "") if not calls else {}
+    layer = {own: own for own in ("kernel_size",)} if name.startswith("conv") else {}
+    names |= {own: own for own in COMMON_ARGUMENTS if own in names} | layer
+    keywords: dict[str, str] = {}
+    index = 0
+    while index < len(options):
+        spelling, equals, value = options[index].partition("=")
+        keyword = spelling[2:].replace("-", "_")
+        keyword = ARGUMENT_ALIASES.get(keyword, keyword) if keyword not in names else keyword
+        if spelling[:2] != "--" or keyword not in names:
+            index += 1
+            continue
+        follows = options[index + 1 : index + 2]
+        takes_next = not equals and bool(follows) and is_value(follows[0])
+        keywords[keyword] = _literal(value) if equals else _literal(follows[0]) if takes_next else "True"
+        del options[index : index + 1 + takes_next]
+    return keywords
+
+
+def _literal(text: str) -> str:
+    """Return a value of a command line as Python code.
+
+    >>> _literal("2,3"), _literal("-1"), _literal("same"), _literal("[2]"), _literal("true"), _literal("0.5")
+    ('(2, 3)', '-1', "'same'", '(2,)', 'True', '0.5')
+    """
+    word = text.strip()
+    if word.lower() in TRUTH_WORDS:
+        return TRUTH_WORDS[word.lower()]
+    if word.replace(".", "", 1).isdigit():
+        return word
+    try:
+        dims = parse_dims(word)
+    except ShapeError:
+        return repr(escape_unprintable(truncate(word)))
+    if len(dims) == 1 and word[:1] not in "[({":
+        return str(dims[0]) if word.lstrip("-").isdigit() or word[:1].isupper() else repr(word)
+    return f"({', '.join(map(str, dims))}{',' if len(dims) == 1 else ''})"
+
+
+def _quoted(text: str) -> str:
+    """Quote a shape that has blanks, for the option `--input`."""
+    return f'"{text}"' if " " in text and text[:1] not in "[({" else text

@@ -109,8 +109,14 @@ if TYPE_CHECKING:
 
 
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
-__all__ += ["chain", "compare", "equiv", "find", "match", "shape_text", "simplify"]
+__all__ += ["chain", "code", "compare", "equiv", "find", "match", "permute", "shape_text", "simplify", "size"]
+__all__ += ["doctor", "model"]
 __all__ += [*OPS.names]
+
+
+def __dir__() -> list[str]:
+    """Return the names of the public API."""
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> type[Comparison]:
@@ -363,15 +369,18 @@ def roll(input: DimsLike, shift: AxesLike, axis: AxesLike | None = None, **optio
     return _resolve_or_raise(roll, input, options, shift=shift, axis=axis)
 
 
-def rearrange(input: DimsLike, pattern: str, lengths: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
+def rearrange(input: DimsLike, pattern: str, lengths: str | None = None, **options: Any) -> Trace:
     """Split, permute, repeat and merge axes by an einops pattern.
 
-    `lengths` are the lengths of named axes, such as `p=7,q=7`. Options: `dialect`, `opset`, `dtype`, `where`.
+    The lengths of named axes are a text such as "p=7,q=7", or keyword arguments such as `p=7`. Options: `dialect`,
+    `opset`, `dtype`, `where`.
     Source: einops.rearrange, einops.repeat. Raises `ShapeError`.
 
-    >>> print(rearrange(("B", "C", "H"), "b c (h p) -> b h (p c)", "p=7"))
+    >>> print(rearrange(("B", "C", "H"), "b c (h p) -> b h (p c)", p=7))
     B,H/7,7*C when H % 7 == 0
     """
+    named = [f"{name}={options.pop(name)}" for name in [*options] if name not in ("dialect", "opset", "dtype", "where")]
+    lengths = ",".join([*([lengths] if lengths else []), *named]) or None
     return _resolve_or_raise(rearrange, input, options, pattern=pattern, lengths=lengths)
 
 
@@ -554,6 +563,7 @@ def linear(
 def concat(input: DimsLike, *operands: DimsLike, axis: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Concatenate tensors along an axis; all other dims must be equal.
 
+    The operands may be one list, as in `concat([(2, 3), (4, 3)], axis=0)`.
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Concat (which requires `axis`), numpy.concatenate, torch.cat. Raises `ShapeError`.
 
@@ -561,19 +571,22 @@ def concat(input: DimsLike, *operands: DimsLike, axis: int | None = None, **opti
     >>> found.output, str(found.results["C1"])
     ((N, C1), 'C + D')
     """
-    return _resolve_or_raise(concat, input, options, operands=operands or None, axis=axis)
+    input, *others = _split_operands(input, operands)
+    return _resolve_or_raise(concat, input, options, operands=others or None, axis=axis)
 
 
 def stack(input: DimsLike, *operands: DimsLike, axis: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
-    """Stack tensors of equal shape along a new axis.
+    """Stack tensors of equal shape along a new axis, by default axis 0.
 
+    The operands may be one list, as in `stack([(2, 3), (2, 3)])`.
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: numpy.stack, torch.stack, ONNX Unsqueeze and Concat (which require `axis`). Raises `ShapeError`.
 
-    >>> stack((2, 3), (2, 3), axis=-1).output
-    (2, 3, 2)
+    >>> stack((2, 3), (2, 3), axis=-1).output, stack([(2, 3), (2, 3)]).output
+    ((2, 3, 2), (2, 2, 3))
     """
-    return _resolve_or_raise(stack, input, options, operands=operands or None, axis=axis)
+    input, *others = _split_operands(input, operands)
+    return _resolve_or_raise(stack, input, options, operands=others or None, axis=axis)
 
 
 def einsum(pattern: str, input: DimsLike, *operands: DimsLike, **options: Unpack[VersionOptions]) -> Trace:
@@ -594,16 +607,99 @@ def chain(
 ) -> Chain:
     """Apply several ops in sequence.
 
-    A stage is a command without its input, or a tuple of an op's name and its options. `where` maps names to sizes.
-    Raises `ShapeError`.
+    A stage is a command without its input, or a tuple of an op's name and its options. The whole chain may be one
+    text, as on the command line. `where` maps names to sizes. Raises `ShapeError`.
 
     >>> chain((2, 3, 4), "transpose 1,0,2", ("reshape", {"target": (2, -1, 3)})).output
     (2, 4, 3)
+    >>> chain("2,3,4 | transpose 1,0,2 | reshape 2,-1,3").output
+    (2, 4, 3)
     """
+    if isinstance(input, str) and "|" in input and not stages:
+        from shapecalc.reading.commands import parse_chain_request
+
+        parsed = parse_chain_request(input)
+        input, stages = parsed.input, parsed.stages  # type: ignore[assignment]  # the dims of a shape
     answer = _answers.answer_chain(input, [_parse_stage(stage) for stage in stages], parse_sizes(where or {}))
     if answer.problem:
         raise ShapeError(answer.problem, answer)
     return answer
+
+
+def permute(input: DimsLike, *dims: AxesLike, **options: Unpack[VersionOptions]) -> Trace:
+    """Permute axes as PyTorch does: one list of axes, or an argument for each.
+
+    Options: `dialect`, by default torch, `opset`, `dtype`, `where`. Raises `ShapeError`.
+
+    >>> permute((2, 3, 4), 2, 0, 1).output, permute((2, 3, 4), (2, 0, 1)).output
+    ((4, 2, 3), (4, 2, 3))
+    """
+    perm: Any = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
+    return _resolve_or_raise(transpose, input, {"dialect": "torch", **options}, perm=perm)
+
+
+def size(input: DimsLike, *, where: Mapping[str, int] | None = None) -> Dim:
+    """Return the number of elements of a shape.
+
+    `where` maps names to sizes. Raises `ShapeError`.
+
+    >>> size((2, 3, 4)), str(size(("N", 3, "H*W"))), size(("N", 3), where={"N": 2})
+    (24, '3*H*N*W', 6)
+    """
+    from shapecalc.core.dims import product
+
+    return product(make_request("transpose", input, {"where": where or None}).input)
+
+
+def code(
+    line: str,
+    input: DimsLike | None = None,
+    *,
+    dialect: str | None = None,
+    where: Mapping[str, int] | None = None,
+    **inputs: DimsLike,
+) -> Chain:
+    """Return the chain of the first result of a line or a function of Python code, which is not run.
+
+    `input` is the shape of the first tensor, and `inputs` are the shapes of tensors by name; `where` maps names to
+    sizes. Raises `ShapeError`.
+
+    >>> code("x.view(2, -1)", (2, 3, 4)).output, code("x @ w", x=("B", "T", 768), w=(768, 3072)).output
+    ((2, 12), (B, T, 3072))
+    """
+    from shapecalc.core.text import parse_shape
+    from shapecalc.reading.code import interpret_code
+
+    given = {"": input, **inputs} if input is not None else inputs
+    shapes = {name: parse_shape(dims) if isinstance(dims, str) else to_shape(dims) for name, dims in given.items()}
+    read = interpret_code(line, shapes, dialect, parse_sizes(where or {}))
+    answer = _answers.answer_chain(read.input_shape, read.stages, {})
+    if answer.problem:
+        raise ShapeError(answer.problem, answer)
+    return answer
+
+
+def doctor(text: str, model: str | None = None) -> list[dict[str, Any]]:
+    """Return the diagnoses of the error messages in a text, as `shapecalc doctor --json` prints them.
+
+    `model` is the path of the model that failed, if known. Raises `ShapeError` (usage) if the text has no message.
+
+    >>> doctor("shape '[8, 3, 64]' is invalid for input of size 1600")[0]["op"]
+    'reshape'
+    """
+    from shapecalc.diagnosis.report import diagnose
+
+    return diagnose(text, model).as_json()
+
+
+def model(path: str, *, all_nodes: bool = False) -> Any:
+    """Return the report on an ONNX model that `shapecalc model` prints: its inputs, and the verdicts on its nodes.
+
+    With `all_nodes`, the report describes all nodes. Raises `ShapeError`: file, usage.
+    """
+    from shapecalc.models.judge import report_model
+
+    return report_model(path, include_all=all_nodes)
 
 
 def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] | None = None) -> Equivalence:
@@ -738,6 +834,18 @@ def _resolve_or_raise(
     if trace.problem:
         raise ShapeError(trace.problem, trace)
     return trace
+
+
+def _split_operands(input: DimsLike, operands: Sequence[DimsLike]) -> list[DimsLike]:
+    """Return the operands of a call, which may be one list of tuples, lists or texts with several dims."""
+    if not operands and isinstance(input, (list, tuple)) and input:
+        items: list[Any] = [*input]
+        if all(
+            isinstance(item, (list, tuple)) or hasattr(item, "shape") or (isinstance(item, str) and {*item} & {*",[("})
+            for item in items
+        ):
+            return items
+    return [input, *operands]
 
 
 def _parse_stage(stage: object) -> tuple[str, Mapping[str, object]]:

@@ -18,7 +18,7 @@ DATA = frozenset({".toml", ".json", ".jsonl", ".csv", ".txt", ".yaml", ".js", ".
 """Suffixes of data files; files beside fonts do not count."""
 WIDTH = 120
 """The characters of data that count as one line."""
-EXPLAINED_REQUEST = ("reshape", "2,3,4", "0,-1", "--explain")
+EXPLAINED_REQUEST = ("reshape", "2,3,4", "0,-1", "-d", "onnx", "--explain")
 MEASURING_PROGRAM = """
 import json, sys
 files, calls = set(), 0

@@ -29,7 +29,7 @@ from shapecalc.core.text import escape_unprintable, format_count, join_words, sh
 from shapecalc.reading.commands import argument_texts, command_pieces
 from shapecalc.reading.options import strip_leading_space
 from shapecalc.reasoning.answers import answer_request as answer_request
-from shapecalc.reasoning.answers import batch_hint
+from shapecalc.reasoning.answers import batch_hint, describe_other_rules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,8 +117,6 @@ def report_other_rules(
         return
     if any(trace.request.switch is not None for trace in answer.traces):
         return
-    from shapecalc.reasoning.other_rules import describe_other_rules  # deferred: --json and the like need no line
-
     line = describe_other_rules(answer)
     if line:
         _reported_answers.append(answer)

@@ -288,6 +288,11 @@ def output_of(shape: Shape, stages: Stages) -> Shape:
 class Answer(Record):
     """The base class of `Trace` and `Chain`, the results of requests."""
 
+    @property
+    def shape(self) -> Shape | None:
+        """The output shape, under the name that arrays give it; None if the request was refused."""
+        return self.output
+
     def __str__(self) -> str:
         if self.output is None:
             return str(self.problem)

@@ -45,7 +45,7 @@ ORDER = {
         *("code", "word_code", "cases", "readings"),
     ),
     "reasoning": (
-        *("figures", "operand_mismatch", "examples", "fixing", "answers", "other_rules", "compare", "mistakes"),
+        *("figures", "operand_mismatch", "examples", "fixing", "answers", "compare", "mistakes"),
         *("equiv", "find", "costs", "simplify"),
     ),
     "checking": ("answering", "rewriting", "vectors", "judging"),

@@ -9,7 +9,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
-from shapecalc.reasoning.other_rules import OTHER_DIALECTS, describe_other_rules
+from shapecalc.reasoning.answers import OTHER_DIALECTS, describe_other_rules
 from tests.render.questions import answers
 from tests.sampling import examples
 

@@ -11,7 +11,7 @@ from shapecalc.core.moves import Take
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_nonscalar_axis
 from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE, INDEX_SEMANTICS, TAKEN_INDEX, resolve_index
-from shapecalc.core.ops.unsqueeze import unsqueeze
+from shapecalc.core.ops.unsqueeze import UNSQUEEZE_SEMANTICS, unsqueeze
 from shapecalc.core.problem import rule_error
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.rules import KEPT_DIM
@@ -121,7 +121,7 @@ TAKE = Op(
         ("N,C", "1 0,-1,0", "0 1"),
     ),
     keeps_element_count=False,
-    semantics=(TAKE_SEMANTICS, INDEX_SEMANTICS, AXIS_SEMANTICS),
+    semantics=(TAKE_SEMANTICS, INDEX_SEMANTICS, AXIS_SEMANTICS, UNSQUEEZE_SEMANTICS),
     rules=(TAKEN_POSITIONS,),
     fix_candidates={INDEX_OUT_OF_RANGE: _index_candidates},
 )

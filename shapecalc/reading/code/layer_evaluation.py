@@ -65,6 +65,19 @@ def is_known_layer(name: str) -> bool:
     return name == "Sequential" or keeps_shape(name) or is_listed or is_known_function(name)
 
 
+def prepare_for_numpy(name: str, tensor: TracedTensor, *, has_axis: bool) -> TracedTensor:
+    """Return the tensor whose shape a function keeps.
+
+    Without an axis, `cumsum` and `cumprod` flatten their input; `tril` and `triu` repeat a vector as the rows of a
+    matrix. Source: numpy.cumsum, numpy.tril.
+    """
+    if name in ("cumsum", "cumprod") and not has_axis and tensor.rank != 1:
+        return tensor.reshape(-1)
+    if name in ("tril", "triu") and tensor.rank == 1:
+        return tensor.apply(EXPAND, target=tensor.shape * 2)
+    return tensor
+
+
 def keeps_shape(layer_name: str) -> bool:
     """Return whether a layer keeps the shape, as its documentation or its name says."""
     return layer_name in CHECKED_LAYERS or (is_preserving_layer(layer_name) and layer_name not in FUNCTIONS_OF_LAYERS)
@@ -137,6 +150,8 @@ class LayerEvaluator(ExpressionEvaluator):
     ) -> TracedTensor:
         """Apply a function that preserves the shape of the tensor; `arguments` are its other arguments."""
         function, keywords = PRESERVING_FUNCTIONS[name], {word.arg: word.value for word in node.keywords}
+        if tensor.dialect in ("numpy", "jax"):
+            tensor = prepare_for_numpy(name, tensor, has_axis=bool(arguments) or "axis" in keywords)
         if name in CHECKED_FUNCTIONS and tensor.dialect == "torch":
             named = {word.arg or "": self.evaluate_frozen(word.value) for word in node.keywords}
             positional = [*map(self.evaluate_frozen, arguments)]

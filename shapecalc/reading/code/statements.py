@@ -288,6 +288,8 @@ class CodeInterpreter(FunctionEvaluator):
         owner = self.peek(base) if base else MISSING
         if isinstance(owner, ObjectValue):
             self.journal.write(owner.attributes, attribute, value)
+        elif isinstance(owner, TracedTensor) and attribute == "shape":
+            self.assign_name(base, value if isinstance(value, ShapeError) else reshape_in_place(owner, value))
         else:
             self.bind(name, value)
 
@@ -604,6 +606,33 @@ class CodeInterpreter(FunctionEvaluator):
         for position, part in enumerate(parts):
             self.assign(part, get_item(value, position, self.error_factory(part)))
 
+    def evaluate_call(self, node: ast.Call) -> CodeValue:
+        """Return the value of a call; a method that changes the shape of a tensor in place binds its name again.
+
+        Raises `ShapeError` (usage) for such a method whose result is not known; the tensor is then unknown, too.
+        """
+        function = node.func
+        if not (isinstance(function, ast.Attribute) and function.attr in SHAPE_METHODS_IN_PLACE):
+            return super().evaluate_call(node)
+        name, owner = dotted_name(function.value), function.value
+        while not name and isinstance(owner, ast.Call | ast.Attribute):
+            owner = owner.func if isinstance(owner, ast.Call) else owner.value
+            name = dotted_name(owner.value) if isinstance(owner, ast.Attribute) else ""
+        if not isinstance(self.peek(name), TracedTensor):
+            return super().evaluate_call(node)
+        method = ast.copy_location(ast.Attribute(function.value, function.attr[:-1], ast.Load()), function)
+        renamed = ast.copy_location(ast.Call(method, node.args, node.keywords), node)
+        try:
+            value: Binding = super().evaluate_call(renamed)
+        except ShapeError as error:
+            value = error
+        if owner is not function.value:
+            value = self.error(node, "the tensor that this changes has no name")
+        self.assign_name(name, value)
+        if isinstance(value, ShapeError):
+            raise value
+        return value
+
     def assign_item(self, target: ast.Subscript | ast.Attribute, value: CodeValue) -> None:
         """Set an item of a list or a dict, or an attribute of an object; record the change of a tensor."""
         base = self.evaluate(target.value)
@@ -628,8 +657,22 @@ class CodeInterpreter(FunctionEvaluator):
         self.journal.write(base.state, "items", tuple(items))
 
 
+SHAPE_METHODS_IN_PLACE = {
+    *("unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_"),
+    *("resize_", "resize_as_", "set_", "as_strided_"),
+}
+"""PyTorch's methods that change the shape of a tensor in place."""
 LIST_METHODS = {"append", "extend", "insert", "pop", "reverse", "clear", "sort", "remove", "update", "setdefault"}
 """The methods that change a list or a dict."""
+
+
+def reshape_in_place(tensor: TracedTensor, target: CodeValue) -> Binding:
+    """Return the tensor after `x.shape = target`, or an error if the target is not a shape."""
+    target = freeze_value(target)
+    dims = target if isinstance(target, tuple) else (target,)
+    if not all(map(is_dim, dims)):
+        return usage_error("the shape that is assigned is not known", "give sizes with --where", argument="line")
+    return tensor.reshape(*dims)  # type: ignore[arg-type]  # all items are dims
 
 
 def shape_of(record: StatementRecord) -> Shape | None:

@@ -161,9 +161,9 @@ NEGATIVE_SIZE = Rule(
 NEEDS_SIZE = Rule(
     "needs-size",
     "the answer depends on the value of a named size",
-    "For example, a slice of the first three positions of a dim N is shorter if N is less than 3. The value of N also "
-    "decides whether given strides fit a dim N. Set the sizes with --where.",
-    "shapecalc slice N,L :3",
+    "For example, a slice from the fifth last to the third position of a dim N is empty if N is at least 8. The value "
+    "of N also decides whether given strides fit a dim N. Set the sizes with --where.",
+    "shapecalc slice N,L -5:3",
     "arithmetic",
 )
 MISSING_SWITCH = Rule(

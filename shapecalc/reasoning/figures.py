@@ -34,6 +34,8 @@ MAX_COFACTOR = 64
 """The largest cofactor of a shared factor, and the largest ratio that is explained."""
 MAX_ROUNDING = 2
 """The maximum difference between a requested and an actual height or width that is explained by rounding."""
+MIN_MAP_AREA = 1000
+"""The minimum area of a map whose rounding is explained; near a smaller area, many products agree by chance."""
 MIN_ODD_PART = 9
 """The minimum odd part of a shared factor; powers of two divide most sizes."""
 CLASS_COUNTS = (10, 100, 1000)
@@ -370,7 +372,9 @@ def _explain_rounding(actual: int, _expected: int, context: FigureContext) -> It
     for axis in range(len(target) - 1):
         height, width = target[axis : axis + 2]
         others = prod(size for index, size in enumerate(target) if index not in (axis, axis + 1) and size != -1)
-        if min(height, width) <= MAX_ROUNDING or others < 1 or actual % others or -1 in target:
+        if -1 in target or height * width < MIN_MAP_AREA or min(height, width) <= MAX_ROUNDING:
+            continue
+        if others < 1 or actual % others:
             continue
         area = actual // others
         steps = range(-MAX_ROUNDING, MAX_ROUNDING + 1)

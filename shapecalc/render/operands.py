@@ -252,15 +252,7 @@ def draw_operand_table(
         stage_operands(layout),
         layout.step_range.stop if layout.stage.kind is StageKind.WINDOW else step_index,
     )
-    slots, names = operand_columns(layout, operands), layout.request.arguments
-    other = "" if "operands" in names else "kernel" if "kernel" in names else "weight"
-    other = layout.stage.argument if layout.stage.argument == "target" else other
-    heads = [
-        (layout.operand_names[operand.number - 1] if layout.operand_names and other in ("", "weight") else other)
-        if operand.number
-        else "input"
-        for operand in operands
-    ]
+    slots, heads = operand_columns(layout, operands), _operand_heads(layout, operands)
     answer_texts = [_output_text(layout, slot, step_index, glyphs) for slot in slots]
     pairs = [*zip(slots, answer_texts, strict=True)]
     rows = [[_dim_text(layout, slot, operand.number, end, glyphs) for slot, end in pairs] for operand in operands]
@@ -293,6 +285,15 @@ def draw_operand_table(
         lines[place].append(COLUMN_GAP).append_text(bar)
     lines = [clip_line(row, width, glyphs) for row in lines]
     return stack_texts([*lines, *lines_of_notes][:height])
+
+
+def _operand_heads(layout: StageLayout, operands: Sequence[Operand]) -> list[str]:
+    """Return the names of the operands at the beginning of their rows."""
+    names, argument = layout.request.arguments, layout.stage.argument
+    kind = "" if "operands" in names else "kernel" if "kernel" in names else "weight"
+    kind = argument if argument == "target" else kind
+    named = layout.operand_names if kind in ("", "weight") else ()
+    return ["input" if not operand.number else named[operand.number - 1] if named else kind for operand in operands]
 
 
 def _table_notes(

@@ -60,6 +60,7 @@ from shapecalc.tui.panels import (
 from shapecalc.tui.question import (
     CHAIN,
     FILES_DISABLED_MESSAGE,
+    DialectRow,
     Question,
     chain_from_code,
     element_reader,
@@ -68,7 +69,7 @@ from shapecalc.tui.question import (
     question_command,
     question_from_words,
 )
-from shapecalc.tui.question_dialogs import ChooseDialog, CompareDialog, DialectRow, dialect_rows
+from shapecalc.tui.question_dialogs import ChooseDialog, CompareDialog, dialect_rows
 from shapecalc.tui.state import ARROW_MOVES, ExploreState, first_differing_step
 from shapecalc.tui.themes import next_theme
 

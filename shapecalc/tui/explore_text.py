@@ -26,12 +26,8 @@ from shapecalc.render.stage_layout import layout_index, stage_layouts, unresolve
 from shapecalc.render.step import ARROW, answer_card, draw_step, spaced_shape, step_title
 from shapecalc.render.story import operator_text
 from shapecalc.render.tape import draw_tapes, element_equation, tape_path, tensor_before
-from shapecalc.tui.question import Question, QuestionResult
+from shapecalc.tui.question import DialectRow, Question, QuestionResult
 from shapecalc.tui.state import ExploreState, Hole
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.tui.question_dialogs import DialectRow
 
 WORKS_QUESTION = "Will it run?"
 VALIDITY_HELP = "y / n   (PgDn shows it, ^G stops asking)"

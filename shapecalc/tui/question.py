@@ -20,7 +20,15 @@ from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import make_chain_requests, resolve_chain
-from shapecalc.core.text import is_file_argument, join_words, parse_shape, shape_text, suggestion, truncate
+from shapecalc.core.text import (
+    escape_unprintable,
+    is_file_argument,
+    join_words,
+    parse_shape,
+    shape_text,
+    suggestion,
+    truncate,
+)
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading import commands
 from shapecalc.reading.code import interpret_code
@@ -28,6 +36,7 @@ from shapecalc.reading.code.source import normalize_pasted_code
 from shapecalc.reasoning.answers import IDENTITY_STAGES, answer_chain, answer_code
 from shapecalc.reasoning.answers import answer_request as answer_request
 from shapecalc.reasoning.fixing import Fix, find_fixes
+from shapecalc.render.hints import verdict_text
 
 if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
@@ -475,3 +484,28 @@ def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[s
     if code_chain.outputs:
         omitted.append(f"the code ends with {len(code_chain.outputs)} tensors, and this is the first")
     return Question(CHAIN, {"input": typed, "stages": stages}), (truncate(code), *code_chain.notes, *omitted)
+
+
+class DialectRow(Record):
+    """A row of the table: a dialect, a value of its switch, and the result."""
+
+    question: Question
+    setting: str
+    result: QuestionResult
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        """The options of the answer, including defaults; empty without an answer."""
+        return self.result.answer.options if isinstance(self.result.answer, Trace) else {}
+
+    @property
+    def cell_texts(self) -> tuple[str, str, str]:
+        """The texts of the columns: dialect, setting and answer."""
+        return self.question.dialect, self.setting, escape_unprintable(self.answer_text)
+
+    @property
+    def answer_text(self) -> str:
+        """The output shape with its conditions, or the rule that the request violates."""
+        if self.result.answer is not None:
+            return verdict_text(self.result.answer)
+        return f"refused: {self.result.problem.rule}" if self.result.problem else "refused"

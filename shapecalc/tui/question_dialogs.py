@@ -5,8 +5,6 @@ A switch is a boolean option of a dialect, such as `allowzero`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -15,20 +13,17 @@ from textual.containers import Horizontal
 from textual.widgets import DataTable, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from shapecalc.core.answers import Trace
 from shapecalc.core.ops import OPS, dialects_with
-from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable
 from shapecalc.render.canvas import UNICODE, clip
-from shapecalc.render.hints import verdict_text
 from shapecalc.render.story import setting_text
 from shapecalc.tui.explore_text import title_text
 from shapecalc.tui.question import (
     QUESTION_OPS,
     SETTING_DESCRIPTIONS,
     SWITCH_DESCRIPTIONS,
+    DialectRow,
     Question,
-    QuestionResult,
     resolve_question,
 )
 from shapecalc.tui.widgets import ChoiceList, Dialog, Field, FieldRow, KeyHelp, SearchableList
@@ -130,31 +125,6 @@ class ChooseDialog(Dialog[Question | None]):
         if result.problem:
             text = Text.assemble(text, "\n", (escape_unprintable(result.problem.message), "red"))
         self.query_one("#preview", Static).update(text)
-
-
-class DialectRow(Record):
-    """A row of the table: a dialect, a value of its switch, and the result."""
-
-    question: Question
-    setting: str
-    result: QuestionResult
-
-    @property
-    def options(self) -> Mapping[str, object]:
-        """The options of the answer, including defaults; empty without an answer."""
-        return self.result.answer.options if isinstance(self.result.answer, Trace) else {}
-
-    @property
-    def cell_texts(self) -> tuple[str, str, str]:
-        """The texts of the columns: dialect, setting and answer."""
-        return self.question.dialect, self.setting, escape_unprintable(self.answer_text)
-
-    @property
-    def answer_text(self) -> str:
-        """The output shape with its conditions, or the rule that the request violates."""
-        if self.result.answer is not None:
-            return verdict_text(self.result.answer)
-        return f"refused: {self.result.problem.rule}" if self.result.problem else "refused"
 
 
 def dialect_rows(question: Question) -> list[DialectRow]:

@@ -17,12 +17,13 @@ from shapecalc.core.text import split_outside_brackets
 from shapecalc.tui import explore_text
 from shapecalc.tui.question import (
     EXAMPLE_QUESTION,
+    DialectRow,
     find_invalid_text,
     question_command,
     question_from_words,
     resolve_question,
 )
-from shapecalc.tui.question_dialogs import DialectRow, dialect_rows, nearest_row_index
+from shapecalc.tui.question_dialogs import dialect_rows, nearest_row_index
 from shapecalc.tui.state import ExploreState
 from shapecalc.tui.widgets import KEYS, format_key_line
 from tests.sampling import each_row

@@ -29,8 +29,8 @@ FIELD_WORDS = {
     "groups of patterns and fields of templates": "inner order more operation",
     "commands, topics and answers": "ans backends build doctor done learn why",
     "verdicts and kinds": """
-        attribute blocked computed external fails folded initializer major minor none ok only past refused undecided
-        whole
+        attribute blocked computed external fails folded initializer major middle minor none ok only past refused
+        undecided whole
     """,
     "attributes of results": "agree extras shuffles trace transposes verdict",
     "names of styles": "cell ink off usage",

@@ -368,7 +368,7 @@ AGAINST_COMMAND = Command(
     run=run_against,
     parameters=[
         Argument("first", "the stages of a chain", "'OP ...'"),
-        Argument("second", "the stages of the chain to compare it with", "'OP ...'"),
+        Argument("second", "the stages of the chain to compare it with", "'OTHER OP ...'"),
         Option("input", "The input shape of both chains.", metavar="SHAPE"),
         *rule_options(),
         *select_output_options("json", "quiet", "no_config"),

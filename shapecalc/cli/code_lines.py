@@ -20,11 +20,7 @@ ENTRY_MARK = "::"
 
 
 def split_entry(line: str) -> tuple[str, str]:
-    """Split `FILE.py::Net.forward` into the file and the name; the name is empty for a file or code alone.
-
-    >>> split_entry("net.py::Net.forward"), split_entry("x[::2]")
-    (('net.py', 'Net.forward'), ('x[::2]', ''))
-    """
+    """Split `FILE.py::Net.forward` into the file and the name; the name is empty for a file or code alone."""
     file, mark, entry = line.rpartition(ENTRY_MARK)
     is_entry = mark and entry.replace(".", "").isidentifier() and os.path.isfile(file)  # noqa: PTH113 - never raises
     return (file, entry) if is_entry else (line, "")

@@ -34,7 +34,7 @@ MAX_COFACTOR = 64
 """The largest cofactor of a shared factor, and the largest ratio that is explained."""
 MAX_ROUNDING = 2
 """The maximum difference between a requested and an actual height or width that is explained by rounding."""
-MIN_MAP_AREA = 1000
+MIN_MAP_AREA = 400
 """The minimum area of a map whose rounding is explained; near a smaller area, many products agree by chance."""
 MIN_ODD_PART = 9
 """The minimum odd part of a shared factor; powers of two divide most sizes."""

@@ -241,11 +241,11 @@ def draw_operand_table(
     >>> from shapecalc.render.stage_layout import stage_layouts
     >>> made = sc.chain("8,1,6", "broadcast 7,1")
     >>> print(draw_operand_table(made, stage_layouts(made)[0], 3, width=60, glyphs=ASCII))
-    broadcast  -3   -2   -1
-    input       8   >1    6
-    B                7   >1
-    -----------------------
-    answer      8    7    6
+    broadcast   -3   -2   -1
+    input        8   >1    6
+    B                 7   >1
+    ------------------------
+    answer       8    7    6
     > a 1 is repeated
     """
     operands, step_index = (

@@ -76,6 +76,6 @@ def test_lines_are_answered_as_they_arrive(words, lines, tmp_path):
 
 
 def test_endless_stream_ends_with_its_reader():
-    line = " ".join(command("reshape", "-", "0,-1"))
+    line = " ".join(command("reshape", "-", "0,-1", "-d", "onnx"))
     ran = run_program(["sh", "-c", f"yes 2,3,4 | {line} | head -2"], capture_output=True, text=True)
     assert (ran.stdout, ran.stderr) == ("2,12\n2,12\n", "")

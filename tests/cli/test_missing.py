@@ -56,8 +56,8 @@ def test_missing_packages_leave_bare_questions_working(line, expected, results):
 
 
 def test_missing_packages_in_a_process_and_completion():
-    ran = run_program([*BARE_PYTHON, "-m", "shapecalc", "2,3,4", "0,-1"], capture_output=True, text=True)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "2,12\n", "read as: shapecalc reshape 2,3,4 0,-1\n")
+    ran = run_program([*BARE_PYTHON, "-m", "shapecalc", "2,3,4", "-d", "onnx", "0,-1"], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "2,12\n", "read as: shapecalc reshape 2,3,4 0,-1 -d onnx\n")
     env = ["env", "_SHAPECALC_COMPLETE=complete_bash", "COMP_WORDS=shapecalc res", "COMP_CWORD=1"]
     ran = run_program([*env, *BARE_PYTHON, "-m", "shapecalc"], capture_output=True, text=True)
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (4, "", 1)

@@ -30,7 +30,9 @@ def test_command_line_table(line, expected):
 
 
 def test_output_options_have_one_field_each():
-    assert [*OUTPUT_OPTIONS] == [name for name in OutputOptions.__match_args__ if name not in ("film", "line_prefix")]
+    assert [*OUTPUT_OPTIONS] == [
+        name for name in OutputOptions.__match_args__ if name not in ("film", "line_prefix", "hides_errors")
+    ]
     assert default_values(OUTPUT_OPTIONS.values()).items() <= fields(OutputOptions()).items()
     parsed = parse_op_words(OPS["reshape"], ["2,3", "6", "--step", "2", "--as", "torch"], OUTPUT_OPTIONS.values())
     output_options = OutputOptions(**{name: value for name, value in parsed.items() if name in OUTPUT_OPTIONS})

@@ -16,6 +16,7 @@ from shapecalc.core.ops.op import operator_of
 from tests.engines.library_worker import ends_of
 
 AS_INPUT = {
+    "mean": ("axes", 18),
     "reshape": ("target", 5),
     "squeeze": ("axes", 13),
     "unsqueeze": ("axes", 13),

@@ -46,6 +46,7 @@ ONNXRUNTIME = replace(
         **dict.fromkeys(("split", "concat", "stack", "take"), COMPLEX),
         **dict.fromkeys(("broadcast", "matmul", "linear", "pool"), frozenset({"bfloat16"})),
         "conv": frozenset({"bfloat16", "float64"}),
+        "mean": frozenset({"bfloat16", "uint32", "uint64"}),
         "pad": UNSUPPORTED_TYPES | {"int16", "uint16", "string"},
         "upsample": SINCE_13 - {"float16", "float32", "int32", "int8", "uint8"},
     },

@@ -61,7 +61,7 @@ IGNORED_ARGUMENTS = {
 
 
 IMPORTED_BUILTINS = {"partial", *REPEATING_FUNCTIONS, "make_divisible", "_make_divisible"}
-"""Functions that `call_builtin` knows although code imports them."""
+"""Functions that are evaluated as builtins although code imports them."""
 FALSE_FUNCTIONS = {"is_scripting", "is_tracing", "is_exporting", "is_compiling", "is_in_onnx_export", "is_grad_enabled"}
 """Functions that are false when code is run without a compiler, as `is_grad_enabled` is during inference."""
 TENSOR_CONSTRUCTORS = {"tensor", "as_tensor", "array", "asarray", "constant", "convert_to_tensor"}

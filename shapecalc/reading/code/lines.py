@@ -127,11 +127,7 @@ def result_names(records: Sequence[StatementRecord], count: int) -> list[str | N
 
 
 def _returned_names(text: str) -> list[str | None]:
-    """Return the names that a `return` or an expression lists; None for an item that is not a name.
-
-    >>> _returned_names("return q, k.T"), _returned_names("x")
-    (['q', None], ['x'])
-    """
+    """Return the names that a `return` or an expression lists; None for an item that is not a name."""
     try:
         value = getattr(ast.parse(text).body[0], "value", None)
     except (SyntaxError, ValueError, IndexError):  # a layer's row is not code

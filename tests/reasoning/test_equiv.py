@@ -192,7 +192,7 @@ def equivalent_stages(draw, text, before, after):
     axis = int(words[0]) if op == "split" else words[0].count(",")
     cut = (*before[:axis], 2, after[axis], *before[axis + 1 :])
     if op == "split":
-        if before[axis] != after[axis] * 2:  # the parts differ in size
+        if isinstance(before[axis], int) and before[axis] != after[axis] * 2:  # the parts differ in size
             return [text]
         return [f"reshape {shape_text(cut)}", f"select {axis} {words[-1]}"]
     others = [other for other in range(len(before)) if other != axis]

@@ -464,7 +464,7 @@ def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object]
 def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[str]]:
     """Convert pasted code to a chain; return it with notes on the interpretation.
 
-    The chain has the question's input. Raises `ShapeError` (usage) if the input or the code is invalid, and
+    The chain has the question's input, or the shape after a call that is not in the chain. Raises `ShapeError` (usage) if the input or the code is invalid, and
     `ShapeError` (file) if the input file cannot be used.
 
     >>> chain, notes = chain_from_code("x.view(N, -1).t()", Question("reshape", {"input": "N,3,4"}))
@@ -483,7 +483,8 @@ def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[s
     omitted = [f"not in the chain of stages: {truncate(change)}"] if change else []
     if code_chain.outputs:
         omitted.append(f"the code ends with {len(code_chain.outputs)} tensors, and this is the first")
-    return Question(CHAIN, {"input": typed, "stages": stages}), (truncate(code), *code_chain.notes, *omitted)
+    start = typed if code_chain.is_main else shape_text(code_chain.input_shape)
+    return Question(CHAIN, {"input": start, "stages": stages}), (truncate(code), *code_chain.notes, *omitted)
 
 
 class DialectRow(Record):

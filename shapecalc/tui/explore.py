@@ -384,7 +384,6 @@ class ExploreScreen(widgets.HelpScreen[None]):
         if self.state.shows_grid:
             self.action_leave_field()
         elif self._visible_answer() is not None:
-            self.state.shows_grid = True  # before the focus moves, since a draw would hide the panel again
             self.query_one("#elements").display = True
             self.set_focus(self.query_one("#elements"))
 

@@ -201,6 +201,7 @@ class User:
 
     async def ask(self, line):
         """Open another question in the running app, at its opening step."""
+        self.app.explore.action_leave_field()
         await self.app.explore.open_question(question_from_words(split_outside_brackets(line)))
         self.state.go_to_step(0 if self.state.is_learning else self.state.end_step)
         self.app.explore.focus_initial_widget()

@@ -464,8 +464,8 @@ def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object]
 def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[str]]:
     """Convert pasted code to a chain; return it with notes on the interpretation.
 
-    The chain has the question's input, or the shape after a call that is not in the chain. Raises `ShapeError` (usage) if the input or the code is invalid, and
-    `ShapeError` (file) if the input file cannot be used.
+    The chain has the question's input, or the shape after a call that is not in the chain. Raises `ShapeError` (usage)
+    if the input or the code is invalid, and `ShapeError` (file) if the input file cannot be used.
 
     >>> chain, notes = chain_from_code("x.view(N, -1).t()", Question("reshape", {"input": "N,3,4"}))
     >>> chain.texts["stages"]

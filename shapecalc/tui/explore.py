@@ -698,7 +698,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
     def _panel_needs(self, width: int, lines: int, card_lines: int) -> PanelNeeds:
         """Return the number of lines that each panel needs at a width."""
         state, content = self.state, lines - BORDER_LINES
-        half = width // 2 - 4
+        half, inner = width // 2 - 3, width - 2
         all_layouts = stage_layouts(state.answer) if state.answer else ()
         shape = (width, state.current_step, *(len(layout.cells) for layout in all_layouts))
         drawn_map = beside = Text(end="")
@@ -707,24 +707,24 @@ class ExploreScreen(widgets.HelpScreen[None]):
             drawn_map = explore_text.map_text(state, half, content)
             is_beside = not is_truncated(drawn_map, half)
         if is_beside:
-            beside = explore_text.step_text(state, width - width // 2 - 4, content)
-            is_beside = not is_truncated(beside, width - width // 2 - 4)
+            beside = explore_text.step_text(state, inner - half - 4, content)
+            is_beside = not is_truncated(beside, inner - half - 4)
         if is_beside and BAR not in beside.plain and state.answer and state.answer.problem:
-            is_beside = BAR not in explore_text.step_text(state, width - 4, content).plain
+            is_beside = BAR not in explore_text.step_text(state, inner, content).plain
         if not is_beside:
-            drawn_map = explore_text.map_text(state, width - 4, content)
-            beside = explore_text.step_text(state, width - 4, content)
+            drawn_map = explore_text.map_text(state, inner, content)
+            beside = explore_text.step_text(state, inner, content)
         self._stacked = () if is_beside else shape
         self._drawn = {"map": drawn_map, "step": beside}
-        elements = "" if state.shows_grid else self._elements_text(width - 4, 0).plain
-        every = self._elements_text(width - 4, lines).plain if elements and lines > MIN_ELEMENTS_LINES else ""
+        elements = "" if state.shows_grid else self._elements_text(inner, 0).plain
+        every = self._elements_text(inner, lines).plain if elements and lines > MIN_ELEMENTS_LINES else ""
         return PanelNeeds(
             map=drawn_map.plain.count("\n") + 1 + BORDER_LINES,
             step=beside.plain.count("\n") + 1 + BORDER_LINES,
             card=0 if state.shows_grid else card_lines,
             elements=elements.count("\n") + 1 + BORDER_LINES if elements else 0,
             all_elements=every.count("\n") + 1 + BORDER_LINES if every else 0,
-            compare=self._compare_lines(width - 4) if self._may_compare() else 0,
+            compare=self._compare_lines(inner) if self._may_compare() else 0,
             is_beside=is_beside,
         )
 

@@ -77,17 +77,18 @@ def shapecalc(*words):
 @on_tmux
 def test_terminal_types_steps_resizes_suspends_and_quits():
     with Tmux(f's=$({shapecalc("tui", "reshape", "2,3,4", "0,-1", "--step", "last")}); echo "ANSWER=$s"') as terminal:
-        terminal.shows("answer 2,12")
-        terminal.type(",5")
-        terminal.shows("answer 2,60")
+        terminal.shows("▸ 2 , 12")
+        for key in ("e", "End", ",", "5"):
+            terminal.press(key)
+        terminal.shows("▸ 2 , 60")
         terminal.press("PPage")
-        terminal.shows("[3 of 3: regroup]")
+        terminal.shows("Step 3 of 3 · regroup")
         terminal._run("resize-window", "-x", "59", "-y", "17")
         terminal.shows("enlarge the terminal to 60x18; it is 59x17")
         terminal._run("resize-window", "-x", "80", "-y", "24")
-        terminal.shows("answer 2,60")
+        terminal.shows("▸ 2 , 60")
         terminal.press("C-g")
-        terminal.shows("Does this work?")
+        terminal.shows("Will it run?")
         terminal.press("F10")
         assert "ANSWER=2,60\nEXIT=0" in terminal.shows("EXIT=")
 
@@ -99,13 +100,13 @@ def test_terminal_first_start_opens_the_path(tmp_path):
     with Tmux(line) as terminal:
         assert "Ten minutes from nothing" in terminal.shows("1 of 9: What a dim is")
         terminal.press("Escape")
-        terminal.shows("Does this work?")
+        terminal.shows("Will it run?")
         terminal.press("C-q")
         terminal.shows("EXIT=0")
     with Tmux(f's=$({line} --lesson); echo "ANSWER=$s."') as terminal:
         terminal.shows("Predict the output shape")
         terminal.press("Escape")
-        terminal.shows("answer hidden")
+        terminal.shows("▸ ?")
         terminal.press("C-q")
         assert "ANSWER=.\nEXIT=0" in terminal.shows("EXIT=")
 
@@ -126,11 +127,12 @@ def test_terminal_quitting_a_refusal_prints_the_reason():
 def test_terminal_reads_shape_from_pipe_and_keys_from_tty():
     line = shapecalc("tui", "reshape", "-", "8,7", "--step", "last")
     with Tmux(f's=$(echo 7,8 | {line}); echo "ANSWER=$s"') as terminal:
-        terminal.shows("answer 8,7")
-        terminal.type("0")
+        terminal.shows("▸ 8 , 7")
+        for key in ("e", "End", "0"):
+            terminal.press(key)
         terminal.shows("input 7,80")
         terminal.press("BSpace")
-        terminal.shows("answer 8,7")
+        terminal.shows("▸ 8 , 7")
         terminal.press("F10")
         assert "ANSWER=8,7\nEXIT=0" in terminal.shows("EXIT=")
 
@@ -144,7 +146,7 @@ def test_terminal_is_restored_on_sigterm(tmp_path):
     number = tmp_path / "pid"
     command_line = f"echo $$ > {shlex.quote(str(number))}; exec {shapecalc('tui', *STEP_4)}"
     with Tmux(f"sh -c {shlex.quote(command_line)}") as terminal:
-        terminal.shows("[4 of 8: move axes]")
+        terminal.shows("Step 4 of 8 · move axes")
         os.kill(int(number.read_text()), signal.SIGTERM)
         assert "EXIT=143" in terminal.shows("EXIT=")
         assert terminal._run("display-message", "-p", "#{alternate_on} #{mouse_any_flag}") == "0 0\n"

@@ -181,7 +181,7 @@ class ClickableText(Widget):
         if text == self.text and text.style == self.text.style:
             return
         before, self.text = len(self._lines), text
-        self._lines = list(Segment.split_lines(text.render(self.app.console)))
+        self._lines = list(Segment.split_lines(text.render(self.app.console))) if text else []
         self.refresh(layout=before != len(self._lines) and self.styles.auto_dimensions)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:

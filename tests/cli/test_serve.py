@@ -51,12 +51,10 @@ from shapecalc.tui.served import MAX_COURSE_BYTES, app_command  # noqa: E402
 pytestmark = pytest.mark.sessions(2)
 
 PATIENCE = 30
-KEYS = {"F3": "\x1bOR", "F5": "\x1b[15~", "F9": "\x1b[20~", "ESC": "\x1b", "ENTER": "\r", "HOME": "\x1b[1~"}
-KEYS |= {"CTRL_HOME": "\x1b[1;5H", "CTRL_L": "\x0c", "CTRL_P": "\x10", "CTRL_S": "\x13", "CTRL_T": "\x14"}
-KEYS |= {"CTRL_U": "\x15", "DELETE": "\x1b[3~"}
-KEYS["CLICK"] = "\x1b[<0;31;2M\x1b[<0;31;2m"
-"""A click on the first field; the app opens at an inferred dim."""
-READY, NO_FILES = "answer", "a served app opens no files"
+KEYS = {"ESC": "\x1b", "ENTER": "\r", "HOME": "\x1b[1~", "CTRL_P": "\x10", "CTRL_U": "\x15", "DELETE": "\x1b[3~"}
+KEYS["CLICK"] = "\x1b[<0;18;2M\x1b[<0;18;2m"
+"""A click after the text of the first field."""
+READY, NO_FILES = "─▸", "a served app opens no files"
 FRAME = aiohttp.WSMsgType
 
 
@@ -272,7 +270,7 @@ def test_serve_session_transcripts(lines, here):
 
 
 def test_serve_screen_is_sent_as_text(here):
-    here.visit(READY, ". CTRL_S", "> <marker>")
+    here.visit(READY, ". s", "> <marker>")
     headers, text = here.downloaded
     assert headers["Content-Type"] == "text/plain; charset=utf-8"
     assert 'filename="shapecalc.txt"' in headers["Content-Disposition"]
@@ -453,9 +451,10 @@ def test_serve_refuses_courses_that_are_too_long():
 def test_serve_app_writes_no_files(tmp_path):
     folders = {name: str(tmp_path) for name in ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TMPDIR")}
     with site(**folders, TEXTUAL_LOG=str(tmp_path / "log")) as served:
-        lesson = (". F5", "Predict", ". ENTER 24 ENTER", "✓")
-        again = (". F5", "F10", ". F5", "✓", ". F5", "F10")
-        served.visit(READY, *lesson, *again, ". F9", "> <svg")
+        lessons = (". CTRL_P", "Search", ". 'open the lessons'", "Open the lessons", ". ENTER")
+        picture = (". CTRL_P", "Search", ". 'picture of the screen'", "as SVG", ". ENTER", "> <svg")
+        served.visit(READY, *lessons, "Predict", ". ENTER 24 ENTER", "✓", ". ESC", ". ESC", READY, *lessons, "✓")
+        served.visit(READY, *picture)
     assert [*tmp_path.iterdir()] == []
 
 
@@ -678,13 +677,13 @@ def test_serve_app_ends_if_its_visitor_stops_reading(here):
         f"GET /ws?token={here.token}&width=500&height=200 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n"
         f"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {'A' * 22}==\r\n\r\n"
     ).encode()
-    frame = keys_message("CTRL_T").encode()
-    theme = bytes([0x81, 0x80 | len(frame)]) + bytes(4) + frame
+    frame = keys_message("?q").encode()
+    frames = bytes([0x81, 0x80 | len(frame)]) + bytes(4) + frame
     with socket.create_connection(("127.0.0.1", here.port)) as visitor:
         visitor.sendall(request)
         here.wait_for_apps(1)
         for _ in range(100):
-            visitor.sendall(theme)
+            visitor.sendall(frames)
             time.sleep(0.01)
     here.wait_for_apps(0)
 
@@ -737,7 +736,7 @@ FITS = """(() => {
 async def test_serve_browser_opens_steps_resizes_and_closes():
     async with browsing() as (tab, served):
         await tab.go(served.address)
-        await tab.until_painted(b"answer")
+        await tab.until_painted(READY.encode())
         assert await tab.page.evaluate(FITS)
         await tab.page.keyboard.press("PageDown")
         await tab.until_painted(b"copy 0")
@@ -747,12 +746,12 @@ async def test_serve_browser_opens_steps_resizes_and_closes():
         await tab.page.keyboard.press("Control+q")
         await tab.until(SHOWS_TEXT.format("the app has ended"))
         await tab.go(served.address)
-        await tab.until_painted(b"answer")
+        await tab.until_painted(READY.encode())
         assert len(served.apps) == 1
         await tab.go("about:blank")
         await asyncio.to_thread(served.wait_for_apps, 0)
         await tab.page.go_back()
-        await tab.until_painted(b"answer")
+        await tab.until_painted(READY.encode())
     assert len(re.findall("visitor", served.stderr_text)) == 3
 
 
@@ -760,7 +759,7 @@ async def test_serve_browser_opens_steps_resizes_and_closes():
 async def test_serve_browser_address_links_to_the_step():
     async with browsing() as (tab, served):
         await tab.go(f"{served.address}&{urlencode({'ask': 'reshape 7,8,3 0,-1', 'step': '1'})}")
-        await tab.until_painted(b"[1 of 3: copy 0]")
+        await tab.until_painted("Step 1 of 3 · copy 0".encode())
         await tab.page.keyboard.press("PageDown")
         await tab.until("new URL(location).searchParams.get('step') === '2'")
         for key in ("End", "5"):  # an explained question opens in its input
@@ -779,7 +778,7 @@ async def test_serve_browser_address_links_to_the_step():
 async def test_serve_browser_mouse_and_download(tmp_path):
     async with browsing() as (tab, served):
         await tab.go(served.address)
-        await tab.until_painted(b"answer")
+        await tab.until_painted(READY.encode())
         screen = await tab.page.locator(".xterm-screen").bounding_box()
         await tab.page.mouse.click(
             screen["x"] + 10, screen["y"] + screen["height"] - 5
@@ -797,7 +796,7 @@ async def test_serve_browser_reports_when_full():
     async with browsing() as (tab, served):
         tabs = [await tab.another() for _ in range(8)]
         await asyncio.gather(*(other.go(served.address) for other in tabs))
-        await asyncio.gather(*(other.until_painted(b"answer") for other in tabs))
+        await asyncio.gather(*(other.until_painted(READY.encode()) for other in tabs))
         await tab.go(served.address)
         await tab.until(SHOWS_TEXT.format("all 8 places are taken; try again later"))
         for other in tabs:

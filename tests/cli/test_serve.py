@@ -51,7 +51,8 @@ from shapecalc.tui.served import MAX_COURSE_BYTES, app_command  # noqa: E402
 pytestmark = pytest.mark.sessions(2)
 
 PATIENCE = 30
-KEYS = {"ESC": "\x1b", "ENTER": "\r", "HOME": "\x1b[1~", "CTRL_P": "\x10", "CTRL_U": "\x15", "DELETE": "\x1b[3~"}
+KEYS = {"ESC": "\x1b", "ENTER": "\r", "HOME": "\x1b[1~", "DELETE": "\x1b[3~"}
+KEYS |= {"CTRL_G": "\x07", "CTRL_P": "\x10", "CTRL_U": "\x15"}
 KEYS["CLICK"] = "\x1b[<0;18;2M\x1b[<0;18;2m"
 """A click after the text of the first field."""
 READY, NO_FILES = "─▸", "a served app opens no files"
@@ -451,7 +452,7 @@ def test_serve_refuses_courses_that_are_too_long():
 def test_serve_app_writes_no_files(tmp_path):
     folders = {name: str(tmp_path) for name in ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TMPDIR")}
     with site(**folders, TEXTUAL_LOG=str(tmp_path / "log")) as served:
-        lessons = (". CTRL_P", "Search", ". 'open the lessons'", "Open the lessons", ". ENTER")
+        lessons = (". CTRL_P", "Search", ". lessons", "Open the", ". ENTER")
         picture = (". CTRL_P", "Search", ". 'picture of the screen'", "as SVG", ". ENTER", "> <svg")
         served.visit(READY, *lessons, "Predict", ". ENTER 24 ENTER", "✓", ". ESC", ". ESC", READY, *lessons, "✓")
         served.visit(READY, *picture)
@@ -677,7 +678,7 @@ def test_serve_app_ends_if_its_visitor_stops_reading(here):
         f"GET /ws?token={here.token}&width=500&height=200 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n"
         f"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {'A' * 22}==\r\n\r\n"
     ).encode()
-    frame = keys_message("?q").encode()
+    frame = keys_message("CTRL_G").encode()
     frames = bytes([0x81, 0x80 | len(frame)]) + bytes(4) + frame
     with socket.create_connection(("127.0.0.1", here.port)) as visitor:
         visitor.sendall(request)
@@ -739,7 +740,7 @@ async def test_serve_browser_opens_steps_resizes_and_closes():
         await tab.until_painted(READY.encode())
         assert await tab.page.evaluate(FITS)
         await tab.page.keyboard.press("PageDown")
-        await tab.until_painted(b"copy 0")
+        await tab.until_painted(b"Step 2 of 4")
         await tab.resize(1400, 900)
         await tab.until(FITS)
         await tab.until_painted(b"\x1b[40;")
@@ -759,10 +760,10 @@ async def test_serve_browser_opens_steps_resizes_and_closes():
 async def test_serve_browser_address_links_to_the_step():
     async with browsing() as (tab, served):
         await tab.go(f"{served.address}&{urlencode({'ask': 'reshape 7,8,3 0,-1', 'step': '1'})}")
-        await tab.until_painted("Step 1 of 3 · copy 0".encode())
+        await tab.until_painted("Step 1 of 3 · dim 0".encode())
         await tab.page.keyboard.press("PageDown")
         await tab.until("new URL(location).searchParams.get('step') === '2'")
-        for key in ("End", "5"):  # an explained question opens in its input
+        for key in ("e", "End", "5"):
             await tab.page.keyboard.press(key)
         await tab.until("new URL(location).searchParams.get('ask') === 'reshape 7,8,35 0,-1'")
         link = tab.page.url
@@ -782,9 +783,13 @@ async def test_serve_browser_mouse_and_download(tmp_path):
         screen = await tab.page.locator(".xterm-screen").bounding_box()
         await tab.page.mouse.click(
             screen["x"] + 10, screen["y"] + screen["height"] - 5
-        )  # the first key of the footer: PgDn
-        await tab.until_painted(b"copy 0")
-        await tab.page.keyboard.press("F9")
+        )  # the first key of the footer: →
+        await tab.until_painted(b"Step 2 of 4")
+        await tab.page.keyboard.press("Control+p")
+        await tab.until_painted(b"Search")
+        await tab.page.keyboard.type("picture of the screen")
+        await tab.until_painted(b"as SVG")
+        await tab.page.keyboard.press("Enter")
         download = await tab.downloads.get()
         await download.save_as(tmp_path / download.suggested_filename)
 
@@ -801,5 +806,5 @@ async def test_serve_browser_reports_when_full():
         await tab.until(SHOWS_TEXT.format("all 8 places are taken; try again later"))
         for other in tabs:
             await other.page.keyboard.press("PageDown")
-        await asyncio.gather(*(other.until_painted(b"copy 0") for other in tabs))
+        await asyncio.gather(*(other.until_painted(b"Step 2 of 4") for other in tabs))
     assert len(re.findall("visitor", served.stderr_text)) == 8

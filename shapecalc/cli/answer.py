@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from itertools import chain, islice
-from math import ceil
 
 from shapecalc.cli import output
 from shapecalc.cli.output import ExitCode, OutputOptions, print_stderr, print_stdout
@@ -334,11 +333,9 @@ def _print_explanation(answer: Trace | Chain, output_options: OutputOptions, sou
 
     plan = data_movement_lines(answer, source, output_options)
     strokes = glyphs_for_encoding(getattr(sys.stderr, "encoding", None))
-    width = output.stderr_width()
-    others = ceil(len(f"shapecalc: {describe_other_rules(answer)}") / width)
-    below = len(plan) + others + (PROBLEM_REPORT_LINES if answer.output is None else 1)
+    below = len(plan) + (PROBLEM_REPORT_LINES if answer.output is None else 1)
     more = "" if output_options.explains_all else "--explain=all"
-    output.print_renderable(draw_story(answer, width=width, glyphs=strokes, lines_below=below, more_command=more))
+    output.print_renderable(draw_story(answer, width=output.stderr_width(), glyphs=strokes, lines_below=below, more_command=more))
     for line in plan:
         print_stderr(line)
 

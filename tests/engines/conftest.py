@@ -20,6 +20,8 @@ from tests.engines.library_worker import MARK, opened
 WORKER = Path(__file__).with_name("library_worker.py")
 LONGEST = 120
 """The seconds that a library may take for one answer, including its start."""
+collect_ignore = ["code_worker.py"]
+"""A program for a Python that has PyTorch; there are no tests and doctests in it."""
 HERE = ("numpy", "torch", "openvino", "einops")
 """The libraries that run in this process if they are installed and no other Python is named."""
 

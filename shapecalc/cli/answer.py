@@ -335,7 +335,9 @@ def _print_explanation(answer: Trace | Chain, output_options: OutputOptions, sou
     strokes = glyphs_for_encoding(getattr(sys.stderr, "encoding", None))
     below = len(plan) + (PROBLEM_REPORT_LINES if answer.output is None else 1)
     more = "" if output_options.explains_all else "--explain=all"
-    output.print_renderable(draw_story(answer, width=output.stderr_width(), glyphs=strokes, lines_below=below, more_command=more))
+    output.print_renderable(
+        draw_story(answer, width=output.stderr_width(), glyphs=strokes, lines_below=below, more_command=more)
+    )
     for line in plan:
         print_stderr(line)
 

@@ -222,19 +222,23 @@ PING = request("ping", 9)
 def exchange(*lines, folder=ROOT, env=None):
     """Return the answers of a server up to that of the last line, its later answers, and its exit code.
 
-    An item that is a function is called instead of sent.
+    An item that is a function is called instead of sent, with a function that waits for the answer with an id.
     """
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command("mcp"), env=env or environment(), cwd=folder, **streams) as server:
+        answers = []
+
+        def wait_for(id):
+            while not answers or answers[-1].get("id") != id:
+                answers.append(json.loads(server.stdout.readline()))
+
         for line in (HELLO, *lines):
             if callable(line):
-                line()
+                line(wait_for)
                 continue
             server.stdin.write(f"{line}\n".encode("utf-8", "surrogateescape"))
             server.stdin.flush()
-        answers = []
-        while not answers or answers[-1].get("id") != json.loads(lines[-1])["id"]:
-            answers.append(json.loads(server.stdout.readline()))
+        wait_for(json.loads(lines[-1])["id"])
         rest, stderr = server.communicate()
     assert stderr == b""
     return answers, [json.loads(line) for line in rest.splitlines()], server.returncode
@@ -264,7 +268,7 @@ def test_mcp_ping_is_answered_during_a_call(tmp_path):
 
 
 def test_mcp_cancelled_call_and_crash_are_reported(tmp_path):
-    def wait_for_call():
+    def wait_for_call(_):
         while not (tmp_path / "pid").exists():
             time.sleep(0.01)
 
@@ -294,16 +298,17 @@ served._run_doctor = note
 
 
 def test_mcp_killed_idle_process_is_replaced(tmp_path):
-    def kill():
-        while not (tmp_path / "pid").exists() or not (text := (tmp_path / "pid").read_text()):
-            time.sleep(0.01)
-        os.kill(int(text), signal.SIGKILL)
-        (tmp_path / "pid").unlink()
+    def kill_after(id):
+        def kill(wait_for):
+            wait_for(id)
+            os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+        return kill
 
     server = slow_server(tmp_path)
     (tmp_path / "site" / "sitecustomize.py").write_text(NOTED_PROCESS)
     message = "shape '[5, 5]' is invalid for input of size 24"
-    calls = [step for id in (1, 2, 3) for step in (tool_call(id, "doctor", message=message), kill)]
+    calls = [step for id in (1, 2, 3) for step in (tool_call(id, "doctor", message=message), kill_after(id))]
     answers, late, code = exchange(*calls[:-1], tool_call(4, "reshape", **SIX), **server)
     replies = {answer["id"]: first_line(answer) for answer in answers + late if answer["id"]}
     assert (code, [replies[id][0] for id in (1, 2, 3, 4)]) == (0, [False] * 4)

@@ -23,8 +23,9 @@ EXPLAIN_LINES = [
 def test_explain_fits_on_a_screen(line, shapecalc):
     short, full = (shapecalc(*shlex.split(line), explain) for explain in ("--explain", "--explain=all"))
     assert short.out == full.out
-    lines = [line for line in (short.err + short.out).splitlines() if " rules; " not in line]  # it follows the screen
-    assert sum(max(1, -(-len(line) // 80)) for line in lines) <= 24
+    lines = (short.err + short.out).splitlines()
+    explanation = [line for line in lines if " rules; " not in line]  # the line about other rules follows it
+    assert sum(max(1, -(-len(line) // 80)) for line in explanation) <= 24
     omitted = {*full.err.splitlines()} - {*lines}
     assert [line for line in lines if line.endswith(": --explain=all")] or all("engine" in line for line in omitted)
     assert "more picture" not in full.err

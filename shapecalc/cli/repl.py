@@ -382,7 +382,7 @@ def _process_lines(
     """Process lines and print the replies.
 
     `reads_stdin` states whether commands may read standard input. Return the largest exit code, and whether a line was
-    `quit`. An exception ends only its line.
+    `quit`. An exception aborts only the current line.
     Raises `StdoutError` if stdout cannot be written.
     """
     worst = ExitCode.OK

@@ -50,7 +50,7 @@ def split_shape_error(words: Sequence[str]) -> ShapeError | None:
         return None
     values, options, is_split = _rejoin_split_lists(op, words[start:])
     if len(values) > 1 + len(op.positional_only_names):
-        values, is_split = _most_plausible_shapes(op, values, options), all(map(_is_dim, values))
+        values, is_split = _most_plausible_shapes(op, values, options), all(map(_is_dim_or_slice, values))
     if not is_split or _parse_op_arguments(op, [*values, *options]) is None:
         return None
     line = " ".join(map(_quote_word, ["shapecalc", *words[:start], *values, *options]))
@@ -60,7 +60,7 @@ def split_shape_error(words: Sequence[str]) -> ShapeError | None:
     )
 
 
-def _is_dim(word: str) -> bool:
+def _is_dim_or_slice(word: str) -> bool:
     """Return whether a word is a single dim, or a slice such as `0:2`."""
     if ":" in word:
         return True

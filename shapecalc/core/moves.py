@@ -167,9 +167,10 @@ CONSTANT, REFLECT, SYMMETRIC, EDGE, WRAP = "constant", "reflect", "symmetric", "
 
 
 def pad_source_index(mode: str, index: Any, size: int) -> Any:
-    """Return the input index of the element at a position of a padded axis of `size`, as in numpy.pad.
+    """Return the input index of an element of an axis padded as by numpy.pad.
 
-    `index` counts from the first input position; it is an integer, or an integer array. In mode `constant`, the result
+    `size` is the length of the axis before padding. `index` counts from the first input element; it is an integer, or
+    an integer array. In mode `constant`, the result
     for an added position is out of range.
 
     >>> [pad_source_index(REFLECT, index, 3) for index in range(-2, 5)]

@@ -859,11 +859,10 @@ def _make_forward(atom: layout.Atom) -> layout.Atom:
 def digit_changes(
     count: int, step: int, size: int, stride: int, offset: int, other_steps: Iterable[tuple[int, int]]
 ) -> bool | None:
-    """Return whether the digit `index // stride % size` changes along some indices.
+    """Return whether `index // stride % size` varies over `count` indices that are `step` apart.
 
-    The `count` indices are `step` apart, and start at `offset` plus any combination of `other_steps`, which are pairs
-    of count and step. The digit changes if it changes for some combination. Returns None if there are too many
-    residues to enumerate.
+    The first index is `offset` plus any combination of `other_steps`, pairs of count and step; one for which
+    the value varies is enough. Returns None if there are too many first indices to enumerate.
 
     >>> digit_changes(2, 6, 3, 4, 0, [(6, 1)]), digit_changes(2, 1, 3, 4, 0, [(6, 2)])
     (True, False)

@@ -32,7 +32,9 @@ def locate_in_source(message: ParsedMessage, text: str, source: str, name: str) 
     returned unchanged if neither is in the file.
     """
     statements = [*_statements(source[:MAX_SOURCE_CHARS])]
-    numbers = [int(frame["number"]) for frame in map(FRAME.match, _stripped(text)) if frame and _is_file(frame, name)]
+    numbers = [
+        int(frame["number"]) for frame in map(FRAME.match, _strip_lines(text)) if frame and _is_file(frame, name)
+    ]
     found = [(number, statement) for number, end, statement in statements if numbers and number <= numbers[-1] <= end]
     if not found and message.op in FUNCTIONS_BY_OP:
         calls = [row for row in statements if find_call(row[2], message.op, message.target)]
@@ -106,7 +108,7 @@ def change_call(line: CodeCall, old: Sequence[object], new: Sequence[str]) -> st
     return f"{line.text[:start]}{', '.join(values)}{line.text[end:]}"
 
 
-def _stripped(text: str) -> list[str]:
+def _strip_lines(text: str) -> list[str]:
     return [line.strip() for line in clean_lines(text)]
 
 

@@ -152,7 +152,7 @@ def _unpack_npz_member(path: str, member: str) -> Any:
 
 
 def _map_tensor(path: str, member: str) -> Any:
-    """Map a tensor of a .safetensors file, whose header the library validates."""
+    """Map a tensor of a .safetensors file into memory; the package safetensors validates its header."""
     try:
         from safetensors import SafetensorError, safe_open
     except ImportError:

@@ -42,7 +42,7 @@ CACHED_LINES = 1024
 INNER_LINES = 512
 """The number of cache lines that stay in L1 while a loop reads one element of each."""
 L2_BYTES = 1 << 20
-"""The size, in bytes, of a source that stays in L2, with the gaps between its elements."""
+"""The maximum size, in bytes and including gaps, of a source that stays in L2."""
 WIDE_ITEMSIZE = 8
 """The minimum size of an element, in bytes, for which copying takes longer than fetching its line from L2."""
 

@@ -188,7 +188,7 @@ def is_failing(judged: JudgedNode, *, strict: bool = False) -> bool:
 def is_fault(stop: UnlistedFailure, report: Report, *, strict: bool = False) -> bool:
     """Return whether an unlisted node counts as failing.
 
-    A node that mixes the samples of a model with a free batch dim, such as a loss, does so only if `strict`.
+    If the batch dim is free, a node that mixes the samples (a loss, for example) counts as failing only if `strict`.
     """
     return not stop.mixes or strict or report.declared_batch is not None
 

@@ -16,9 +16,9 @@ from shapecalc.core.record import Record
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, LAYER_MISMATCH, TOO_FEW_VALUES
 from shapecalc.core.text import rank_text, shape_text
 
-Arguments: TypeAlias = Mapping[str, Any]
+CheckedArguments: TypeAlias = Mapping[str, Any]
 """The arguments of a layer or function, by PyTorch's parameter names; a tensor is represented by its shape."""
-Check: TypeAlias = Callable[[Shape, Arguments], Iterator[Conditions]]
+Check: TypeAlias = Callable[[Shape, CheckedArguments], Iterator[Conditions]]
 """A function that yields the conditions that a layer requires; raises `ShapeError` for an input that it refuses."""
 
 
@@ -29,13 +29,13 @@ class CheckedLayer(Record):
     """The names of the parameters in PyTorch, followed by `=` and the default if a check uses it."""
     check: Check
 
-    def bind(self, positional: tuple[object, ...], keywords: Arguments) -> dict[str, object]:
+    def bind(self, positional: tuple[object, ...], keywords: CheckedArguments) -> dict[str, object]:
         """Return the arguments by parameter; excess arguments are ignored."""
         names = [name.partition("=")[0] for name in self.parameters]
         defaults = {name: DEFAULTS[text] for name, _, text in (item.partition("=") for item in self.parameters)}
         return defaults | dict(zip(names, positional, strict=False)) | {**keywords}
 
-    def conditions(self, shape: Shape, positional: tuple[object, ...], keywords: Arguments) -> Conditions:
+    def conditions(self, shape: Shape, positional: tuple[object, ...], keywords: CheckedArguments) -> Conditions:
         """Return the conditions that the layer requires of named sizes.
 
         Raises `ShapeError` (layer-mismatch, too-few-values or axis-out-of-range) if it refuses the input.
@@ -71,7 +71,7 @@ def _require_size(shape: Shape, axis: int, size: object) -> Conditions:
         raise rule_error(LAYER_MISMATCH, message) from None
 
 
-def _require_channels(shape: Shape, name: str, arguments: Arguments) -> Conditions:
+def _require_channels(shape: Shape, name: str, arguments: CheckedArguments) -> Conditions:
     """Require that an argument, if it is a tensor, is a vector with a value for each channel."""
     dims = arguments.get(name)
     if not isinstance(dims, tuple):
@@ -87,13 +87,13 @@ def _require_several_values(count: Dim) -> None:
         raise rule_error(TOO_FEW_VALUES, "each mean would be that of one value")
 
 
-def _accept_any_input(_: Shape, __: Arguments) -> Iterator[Conditions]:
+def _accept_any_input(_: Shape, __: CheckedArguments) -> Iterator[Conditions]:
     """Accept every input."""
     yield ()
 
 
 def _batch_norm_check(*ranks: int) -> Check:
-    def check(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
+    def check(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
         _require_rank(shape, *ranks)
         if arguments["affine"] or arguments["track_running_stats"]:
             yield _require_size(shape, 1, arguments["num_features"])
@@ -104,7 +104,7 @@ def _batch_norm_check(*ranks: int) -> Check:
 
 
 def _instance_norm_check(rank: int) -> Check:
-    def check(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
+    def check(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
         _require_rank(shape, rank, rank + 1)
         axis = len(shape) - rank
         if arguments["affine"] or arguments["track_running_stats"]:
@@ -115,7 +115,7 @@ def _instance_norm_check(rank: int) -> Check:
     return check
 
 
-def _check_last_dims(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
+def _check_last_dims(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
     """Require that the last dims are the dims that the layer normalizes."""
     wanted = arguments["normalized_shape"]
     dims = wanted if isinstance(wanted, tuple) else (wanted,)
@@ -129,7 +129,7 @@ def _check_last_dims(shape: Shape, arguments: Arguments) -> Iterator[Conditions]
             raise rule_error(LAYER_MISMATCH, f"its {name} is {shape_text(arguments[name])}, not {shape_text(dims)}")
 
 
-def _check_group_norm(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
+def _check_group_norm(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
     _require_min_rank(shape, 2)
     groups, channels = arguments["num_groups"], arguments.get("num_channels")
     for count in (channels, shape[1]):
@@ -147,7 +147,7 @@ def _check_group_norm(shape: Shape, arguments: Arguments) -> Iterator[Conditions
         _require_several_values(product((quotient(product(shape[:2]), groups), *shape[2:])))
 
 
-def _check_batch_norm_function(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
+def _check_batch_norm_function(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
     """Require that the statistics, the weight and the bias have one value for each channel."""
     _require_min_rank(shape, 2)
     for name in ("running_mean", "running_var", "weight", "bias"):
@@ -159,7 +159,7 @@ def _check_batch_norm_function(shape: Shape, arguments: Arguments) -> Iterator[C
 def _axis_check(default: int | None = None) -> Check:
     """Return a check that the axis of a function exists; `default` is the default axis."""
 
-    def check(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
+    def check(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
         axis, rank = arguments["dim"], max(len(shape), 1)
         axis = default if axis is None else axis
         if isinstance(axis, int) and not -rank <= axis < rank:
@@ -169,12 +169,12 @@ def _axis_check(default: int | None = None) -> Check:
     return check
 
 
-def _check_matrix(shape: Shape, _: Arguments) -> Iterator[Conditions]:
+def _check_matrix(shape: Shape, _: CheckedArguments) -> Iterator[Conditions]:
     _require_min_rank(shape, 2)
     yield ()
 
 
-def _check_prelu(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
+def _check_prelu(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
     """Require one parameter for each channel, unless all channels share one parameter."""
     count = arguments["num_parameters"]
     if count != 1:
@@ -183,14 +183,14 @@ def _check_prelu(shape: Shape, arguments: Arguments) -> Iterator[Conditions]:
 
 
 def _rank_check(*ranks: int) -> Check:
-    def check(shape: Shape, _: Arguments) -> Iterator[Conditions]:
+    def check(shape: Shape, _: CheckedArguments) -> Iterator[Conditions]:
         _require_rank(shape, *ranks)
         yield ()
 
     return check
 
 
-def _check_response_norm(shape: Shape, _: Arguments) -> Iterator[Conditions]:
+def _check_response_norm(shape: Shape, _: CheckedArguments) -> Iterator[Conditions]:
     _require_min_rank(shape, 3)
     yield ()
 

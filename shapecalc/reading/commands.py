@@ -298,7 +298,7 @@ EINOPS_REDUCTIONS = ("any", "all", "max", "mean", "min", "prod", "sum")
 
 
 def _expand_reduce(shape: Shape, pattern: str, lengths: str = "") -> list[list[str]]:
-    """Return the stages that equal `einops.reduce`: a split, a sum and a merge."""
+    """Return the stages that are equivalent to `einops.reduce`: a split, a sum and a merge."""
     left, _, right = pattern.partition("->")
     dims = parse_axis_pattern(f"{left}->{left}" if "->" in pattern else pattern).left
     others = " ".join([f"e{number}" for number in range(len(shape) - len(dims) + 1)])

@@ -241,7 +241,7 @@ def parse_words(
 ) -> tuple[list[str], dict[str, Any]]:
     """Split words into positional values and options by name.
 
-    After `--` every word is a value. A 0 or 1 behind a switch is its value if there are `max_values` values. If
+    After `--` every word is a value. A 0 or 1 after a switch is its value if `max_values` values precede it. If
     `allow_unknown`, an unknown option is a value; otherwise, raises `ShapeError` (usage). If `allow_named`, a word such
     as `axis=1` is an option, as in Python; if `has_input`, the first value is a shape, even as `shape=(2, 3)`. Error
     messages contain the name of the command or op.

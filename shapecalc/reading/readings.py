@@ -536,12 +536,11 @@ def _recognize_code(user_input: UserInput) -> list[str] | None:
 
 
 def _last_statement(text: str, operator_type: type[ast.AST], *, is_bound: bool = False) -> ast.AST | None:
-    """Return the last statement of Python code on a tensor, or None.
+    """Parse Python code and return its last statement, or None if it is not tensor code.
 
-    Such code contains a call, an index, an assignment, a function, or a node of `operator_type`. `is_bound` states that
-    the code begins with the name of a tensor that is given, so that it is not a shape such as `f32[2,3]`, and `x.T` is
-    code. For an
-    expression statement, returns the expression.
+    Tensor code has a call, an index, an assignment, a function definition or a node of `operator_type`. If `is_bound`,
+    the text begins with the name of a given tensor: `x.T` is then code, and `x[2,3]` is not read as a shape. For an
+    expression statement, the expression is returned.
     """
     try:
         parsed = ast.parse(dedent(text[:MAX_INSPECTED]).strip())

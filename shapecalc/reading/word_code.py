@@ -1,4 +1,4 @@
-"""Command lines that begin with a function of `code`, such as `max_pool2d 1,3,32,32 2`, written as code."""
+"""Translation of command lines such as `max_pool2d 1,3,32,32 2` into code."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def write_call(words: Sequence[str]) -> list[str] | None:
         return None
     arguments = [_literal(value) for value in values[count:]]
     code = _write_code(name, [*tensors], arguments, keywords, values[0])
-    inputs = " ".join([f"{tensor}={_quoted(text)}" for tensor, text in tensors.items()])
+    inputs = " ".join([f"{tensor}={_quote_shape(text)}" for tensor, text in tensors.items()])
     return ["code", code, "--input", inputs, *options]
 
 
@@ -132,6 +132,6 @@ def _literal(text: str) -> str:
     return f"({', '.join(map(str, dims))}{',' if len(dims) == 1 else ''})"
 
 
-def _quoted(text: str) -> str:
+def _quote_shape(text: str) -> str:
     """Quote a shape that has blanks, for the option `--input`."""
     return f'"{text}"' if " " in text and text[:1] not in "[({" else text

@@ -490,7 +490,7 @@ def _use_near_axes(refused: RefusedRequest) -> CandidateValues:
 
 
 def _use_unit_axes(refused: RefusedRequest) -> CandidateValues:
-    """Yield each axis of size 1 instead of the only given axis, the nearest first."""
+    """Yield replacements of a single given axis by the axes of size 1, the nearest first."""
     axis = refused.value[0] if isinstance(refused.value, tuple) else refused.value
     ones = [other for other, dim in enumerate(refused.shape) if dim == 1 and refused.value in (axis, (axis,))]
     return (refused.replace_token(other) for other in sorted(ones, key=lambda other: abs(other - axis % refused.rank)))

@@ -611,9 +611,9 @@ def _operand_mark(
 
 
 def _find_parts(cells_before: Sequence[Cell], atoms: Origin, ladders: Sequence[Sequence[Dim]]) -> AxisParts | None:
-    """Return the parts of input dims that an output dim of the stage consists of.
+    """Return the input dims, or parts of them, that form an output dim of the stage.
 
-    Each part must be a whole input dim, or a part of an input dim with a single name. Returns None for other origins.
+    Returns None if a part belongs to an input dim with several names, or if the dim is not read from input axes.
     """
     result: AxisParts = []
     for atom in atoms:

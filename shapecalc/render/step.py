@@ -108,7 +108,7 @@ def draw_slots(
 def _reason_lines(
     answer: Trace | Chain, layout: StageLayout, step_index: int, width: int, hidden: Collection[int]
 ) -> list[Text]:
-    """Return the reasons of a stage up to a step, of which the last one is bold; hidden dims have none."""
+    """Return the reasons of the stage's steps up to `step_index`, the last in bold, without those of hidden dims."""
     lines = list[Text]()
     for number in layout.step_range:
         if number > step_index:

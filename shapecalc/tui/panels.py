@@ -120,7 +120,7 @@ class Panel(widgets.Pane):
             self.border_title = Content(shown)
 
     def set_drawing(self, drawing: Text, renderer: widgets.TextRenderer) -> None:
-        """Show a drawing where it fits; otherwise, and for each new size, render it again."""
+        """Show `drawing` whenever it fits the panel; otherwise, call `renderer` with the size of the panel."""
 
         def render(width: int, height: int) -> Text:
             lines = drawing.plain.split("\n")

@@ -111,7 +111,7 @@ def _absolute(call: Call, _: Program) -> CodeValue:
     return abs(value) if isinstance(value, int | float) else value
 
 
-def _rounded(function: Callable[[float], int]) -> Callable[[Call, Program], CodeValue]:
+def _make_rounding(function: Callable[[float], int]) -> Callable[[Call, Program], CodeValue]:
     """Return a function that rounds a number."""
 
     def convert(call: Call, program: Program) -> CodeValue:
@@ -174,7 +174,7 @@ def _all(call: Call, _: Program) -> CodeValue:
     return decisive if decisive in values else nan if None in values else not decisive
 
 
-def _sorted(call: Call, _: Program) -> CodeValue:
+def _sort_items(call: Call, _: Program) -> CodeValue:
     items = CodeList(_items(call.positional[0], call)).items
     if call.keywords.keys() - {"reverse"} or not all(isinstance(item, int) for item in items):
         raise call.error("the order is not known")
@@ -204,20 +204,20 @@ BUILTINS: Mapping[str, Callable[[Call, Program], CodeValue]] = {
     "min": _extreme,
     "sum": _sum,
     "abs": _absolute,
-    "int": _rounded(int),
-    "round": _rounded(round),
+    "int": _make_rounding(int),
+    "round": _make_rounding(round),
     "float": _to_float,
     "bool": _to_bool,
     "any": _all,
     "all": _all,
-    "sorted": _sorted,
+    "sorted": _sort_items,
     "make_divisible": _make_divisible,
     "_make_divisible": _make_divisible,
 }
 """Functions of Python, by name; each receives a call with evaluated arguments."""
 MATH_FUNCTIONS: Mapping[str, Callable[[Call, Program], CodeValue]] = {
-    "ceil": _rounded(math.ceil),
-    "floor": _rounded(math.floor),
+    "ceil": _make_rounding(math.ceil),
+    "floor": _make_rounding(math.floor),
     **{name: _log(getattr(math, name)) for name in ("log", "log2", "log10", "exp", "cos", "sin", "pow")},
 }
 """Functions of the `math` module that `SIZE_FUNCTIONS` lacks, by name."""

@@ -28,16 +28,16 @@ from shapecalc.reading.code.layer_calls import layer_attribute
 from shapecalc.reading.code.logic import compare_values, freeze_value, join_values, result_is_bool, truth
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.operands import apply_multi_operand
-from shapecalc.reading.code.scopes import Scope
+from shapecalc.reading.code.scopes import InterpreterState
 from shapecalc.reading.code.source import dotted_name
 from shapecalc.reading.code.values import (
     UNNAMED_CHANGE,
     Binding,
+    CallFrame,
     ClassValue,
     CodeDict,
     CodeList,
     CodeValue,
-    Frame,
     FunctionValue,
     LayerInstance,
     LibraryName,
@@ -60,7 +60,7 @@ OPAQUE_ATTRIBUTES = {"dtype", "device", "requires_grad", "is_cuda", "is_sparse",
 """Attributes of tensors that are neither tensors nor sizes."""
 
 
-class ExpressionEvaluator(Scope):
+class ExpressionEvaluator(InterpreterState):
     """An evaluator of expressions over sizes, tuples and tensors."""
 
     def evaluate(self, node: ast.expr) -> CodeValue:
@@ -219,7 +219,7 @@ class ExpressionEvaluator(Scope):
 
     def evaluate_comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> CodeValue:
         """Return the list or dict of a comprehension."""
-        outer, self.frame = self.frame, Frame(self.frame.function, self.frame, self.frame.depth)
+        outer, self.frame = self.frame, CallFrame(self.frame.function, self.frame, self.frame.depth)
         self.frame.state = outer.state
         items = list[Any]()
         try:

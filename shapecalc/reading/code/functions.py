@@ -15,12 +15,12 @@ from shapecalc.reading.code.source import ENTRY_METHODS, PASTE_HINT, dotted_name
 from shapecalc.reading.code.values import (
     LAYER_KEY,
     Binding,
+    CallFrame,
     ClassValue,
     CodeDict,
     CodeList,
     CodeValue,
     ErrorFactory,
-    Frame,
     FunctionValue,
     LayerInstance,
     ObjectValue,
@@ -63,7 +63,7 @@ class FunctionEvaluator(CallEvaluator):
 
         Raises `ShapeError` (usage) for recursion, a generator, or calls that are nested too deeply.
         """
-        frame: Frame | None = self.frame
+        frame: CallFrame | None = self.frame
         while frame is not None:
             if frame.state.get("node") is function.node:
                 raise error("a function that calls itself is not followed")
@@ -73,12 +73,12 @@ class FunctionEvaluator(CallEvaluator):
         if function.owner is not None and not function.is_static:
             positional = (function.owner, *positional)
         name = f"{function.cls.name}.{function.name}" if function.cls else function.name
-        frame = Frame(name, function.frame, self.frame.depth + 1)
+        frame = CallFrame(name, function.frame, self.frame.depth + 1)
         frame.state |= {"node": function.node, "caller": self.frame, "function": function}
         self.bind_parameters(frame, function, positional, keywords, error)
         return self.run(frame, function.node, error)
 
-    def run(self, frame: Frame, node: ast.FunctionDef | ast.Lambda, error: ErrorFactory) -> CodeValue:
+    def run(self, frame: CallFrame, node: ast.FunctionDef | ast.Lambda, error: ErrorFactory) -> CodeValue:
         """Interpret the body of a function in a frame, and return its result."""
         outer, line, in_shape_argument = self.frame, self.line, self.in_shape_argument
         self.frame = frame
@@ -101,7 +101,7 @@ class FunctionEvaluator(CallEvaluator):
             self.function_nodes[node] = [*ast.walk(node)]
         return self.function_nodes[node]
 
-    def result_of(self, frame: Frame) -> CodeValue:
+    def result_of(self, frame: CallFrame) -> CodeValue:
         """Return the result of a function from its frame; raise the error of the result if it is unknown."""
         results: list[tuple[Binding, ShapeError | None]] = [*frame.state["results"]]
         if frame.state["exit"] not in ("return", "raise"):
@@ -118,7 +118,7 @@ class FunctionEvaluator(CallEvaluator):
 
     def bind_parameters(
         self,
-        frame: Frame,
+        frame: CallFrame,
         function: FunctionValue,
         positional: Sequence[Binding],
         keywords: Mapping[str, Binding],
@@ -151,7 +151,7 @@ class FunctionEvaluator(CallEvaluator):
         elif rest:
             raise error(f"{truncate(function.name)} has no argument {truncate(next(iter(rest)))}")
 
-    def evaluate_in(self, frame: Frame, node: ast.expr) -> Binding:
+    def evaluate_in(self, frame: CallFrame, node: ast.expr) -> Binding:
         """Return the value of an expression in another frame, or its error."""
         outer, self.frame = self.frame, frame
         try:
@@ -281,7 +281,7 @@ class FunctionEvaluator(CallEvaluator):
 
     def super_value(self, node: ast.Call) -> CodeValue:
         """Return the value of `super()` in a method."""
-        frame: Frame | None = self.frame
+        frame: CallFrame | None = self.frame
         while frame is not None and "function" not in frame.state:
             frame = frame.parent
         function = frame.state["function"] if frame else None
@@ -313,7 +313,7 @@ class FunctionEvaluator(CallEvaluator):
             return MISSING  # type: ignore[no-any-return]
         return MISSING  # type: ignore[no-any-return]
 
-    def run_entry(self, frame: Frame, function: FunctionValue, inputs: Mapping[str, TracedTensor]) -> Binding:
+    def run_entry(self, frame: CallFrame, function: FunctionValue, inputs: Mapping[str, TracedTensor]) -> Binding:
         """Interpret the function that the user asks for, and return its result or error.
 
         A parameter without a given value stays unbound: it denotes a size.

@@ -118,7 +118,7 @@ def join_values(left: Binding, right: Binding, error: ShapeError) -> Binding:
 def _join_sequences(
     left: tuple[CodeValue, ...] | CodeList, right: tuple[CodeValue, ...] | CodeList, error: ShapeError
 ) -> Binding:
-    """Join two tuples or lists item by item."""
+    """Merge two sequences item by item with `join_values`; return `error` if their lengths differ."""
     ours, theirs = [value.bindings if isinstance(value, CodeList) else value for value in (left, right)]
     if len(ours) != len(theirs):
         return error

@@ -8,7 +8,7 @@ from typing import Any
 
 from shapecalc.core.record import Record
 
-LayerArguments = Mapping[str, Any]
+ConstructorArguments = Mapping[str, Any]
 """The arguments of a layer by name; an omitted argument has no entry."""
 
 
@@ -17,11 +17,11 @@ class CountedLayer(Record):
 
     names: tuple[str, ...]
     """The names of the arguments, in order."""
-    count: Callable[[LayerArguments], int]
+    count: Callable[[ConstructorArguments], int]
     """A function that returns the number of parameters."""
 
 
-def _linear_count(arguments: LayerArguments) -> int:
+def _linear_count(arguments: ConstructorArguments) -> int:
     inputs, outputs = arguments["in_features"], arguments["out_features"]
     return int(inputs * outputs + outputs * arguments.get("bias", True))
 
@@ -29,7 +29,7 @@ def _linear_count(arguments: LayerArguments) -> int:
 def _make_convolution(rank: int, names: str) -> CountedLayer:
     """Return the row of a convolution of `rank` spatial dims."""
 
-    def count(arguments: LayerArguments) -> int:
+    def count(arguments: ConstructorArguments) -> int:
         """Return the size of the weight and the bias."""
         size, outputs = arguments["kernel_size"], arguments["out_channels"]
         kernel = prod(size) if isinstance(size, tuple) else size**rank
@@ -43,7 +43,7 @@ def _make_normalization(names: str, *, is_affine: bool = True, has_bias: bool = 
     """Return the row of a normalization; if `is_affine`, it has a weight and a bias by default."""
     size_name = next(name for name in names.split() if name != "num_groups")
 
-    def count(arguments: LayerArguments) -> int:
+    def count(arguments: ConstructorArguments) -> int:
         """Return the size of the weight and the bias, which have one number per channel or element."""
         affine = arguments.get("affine", arguments.get("elementwise_affine", is_affine))
         size = arguments[size_name]
@@ -53,7 +53,7 @@ def _make_normalization(names: str, *, is_affine: bool = True, has_bias: bool = 
     return CountedLayer(tuple(names.split()), count)
 
 
-def _attention_count(arguments: LayerArguments) -> int:
+def _attention_count(arguments: ConstructorArguments) -> int:
     width = arguments["embed_dim"]
     sources = [arguments.get(name) or width for name in ("kdim", "vdim")]
     biases = 4 * arguments.get("bias", True) + 2 * arguments.get("add_bias_kv", False)
@@ -63,7 +63,7 @@ def _attention_count(arguments: LayerArguments) -> int:
 def _make_recurrent(gates: int, names: str) -> CountedLayer:
     """Return the row of a recurrent layer whose cells have `gates` gates."""
 
-    def count(arguments: LayerArguments) -> int:
+    def count(arguments: ConstructorArguments) -> int:
         """Return the size of the weights and the biases of all layers and directions."""
         hidden, projected = arguments["hidden_size"], arguments.get("proj_size", 0)
         directions, outputs, total = 1 + arguments.get("bidirectional", False), projected or hidden, 0

@@ -18,9 +18,9 @@ from shapecalc.reading.code.results import StatementRecord, UnnamedInputIdentifi
 from shapecalc.reading.code.source import dotted_name, normalize_tensor_name
 from shapecalc.reading.code.values import (
     Binding,
+    CallFrame,
     CodeValue,
     ErrorFactory,
-    Frame,
     Program,
     TracedTensor,
     initial_tensor,
@@ -34,7 +34,7 @@ The input of other unknown layers is assumed to be `(B, C, H, W)` in hints.
 SIZE_LIST_NAME = re.compile(r"(.*_)?(shape|sizes|dims|perm|axes)")
 
 
-class Scope:
+class InterpreterState:
     """The names that code binds, the sizes and shapes that the user gives, and errors with spans."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Scope:
         self.inputs: dict[str, TracedTensor] = {}
         self.has_unnamed_input = False
         """Whether the name of the input tensor is still unknown."""
-        self.frame = Frame("")
+        self.frame = CallFrame("")
         """The frame of the statement that is being interpreted."""
         self.skipped_errors: dict[ShapeError, None] = {}
         """The errors of skipped statements, in order."""
@@ -109,7 +109,7 @@ class Scope:
 
     def find(self, name: str) -> Binding:
         """Return the variable with a dotted name in the current frame or an enclosing one, or `MISSING`."""
-        frame: Frame | None = self.frame
+        frame: CallFrame | None = self.frame
         while frame is not None:
             if name in frame.variables:
                 return frame.variables[name]

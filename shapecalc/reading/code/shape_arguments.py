@@ -1,4 +1,4 @@
-"""Arguments of functions whose result has no stage."""
+"""BoundArguments of functions whose result has no stage."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from shapecalc.core.dims import Dim, Shape
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.values import CodeValue, TracedTensor
 
-Arguments: TypeAlias = Mapping[str, Any]
+BoundArguments: TypeAlias = Mapping[str, Any]
 """The arguments of a call by parameter; an omitted one is its default, or None."""
-ResultFunction: TypeAlias = Callable[[TracedTensor, Arguments, Call], CodeValue]
+ResultFunction: TypeAlias = Callable[[TracedTensor, BoundArguments, Call], CodeValue]
 """A function that returns the result of a call for its first tensor and its other arguments."""
 
 

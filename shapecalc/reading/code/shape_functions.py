@@ -16,7 +16,7 @@ from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.operands import apply_multi_operand, refuse_call
 from shapecalc.reading.code.shape_arguments import (
-    Arguments,
+    BoundArguments,
     ResultFunction,
     replace_dim,
     require_tensor,
@@ -55,7 +55,7 @@ class ShapeFunction(Record):
         return self.result(tensor, arguments, call)
 
 
-def _gather(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _gather(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return a tensor with the shape of the indices, which must have the rank of the tensor and not be longer."""
     index = require_tensor(arguments["index"], call)
     _require_within(index, tensor, call.to_axis(tensor, arguments["dim"]), call)
@@ -74,7 +74,7 @@ def _require_within(index: TracedTensor, tensor: TracedTensor, axis: int | None,
         raise refuse_call(call, f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
 
 
-def _scatter(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _scatter(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return the tensor after elements of another tensor are written at indices."""
     index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
     _require_within(index, tensor, axis, call)
@@ -83,7 +83,7 @@ def _scatter(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValu
     return replace(derived_tensor(tensor.shape, tensor, index), is_bool=tensor.is_bool)
 
 
-def _write_at_positions(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _write_at_positions(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return the tensor after parts of another tensor are added or written at the positions in a vector."""
     index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
     source = arguments["source"]
@@ -95,13 +95,13 @@ def _write_at_positions(tensor: TracedTensor, arguments: Arguments, call: Call) 
     return replace(derived_tensor(tensor.shape, tensor, index), is_bool=tensor.is_bool)
 
 
-def _masked_scatter(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _masked_scatter(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     mask = require_tensor(arguments["mask"], call)
     common = apply_multi_operand(BROADCAST, [tensor, mask], call.error)
     return derived_tensor(common.shape, common)
 
 
-def _take_along_axis(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _take_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return a tensor with the shape of the indices, broadcast to the other dims."""
     index = require_tensor(arguments["index"], call)
     if arguments["dim"] is None:
@@ -114,18 +114,18 @@ def _take_along_axis(tensor: TracedTensor, arguments: Arguments, call: Call) -> 
     return derived_tensor(replace_dim(common.shape, axis, index.shape[axis]), common)
 
 
-def _index_select(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _index_select(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
     if index.rank > 1:
         raise refuse_call(call, f"the indices are a vector, not {shape_text(index.shape)}")
     return derived_tensor(replace_dim(tensor.shape, axis, product(index.shape)), tensor, index)
 
 
-def _same_shape(tensor: TracedTensor, _: Arguments, __: Call) -> CodeValue:
+def _same_shape(tensor: TracedTensor, _: BoundArguments, __: Call) -> CodeValue:
     return derived_tensor(tensor.shape, tensor)
 
 
-def _values_and_indices(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _values_and_indices(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return values and indices with the shape of the tensor; in NumPy, only the values."""
     if tensor.rank:
         call.to_axis(tensor, arguments["dim"])
@@ -133,14 +133,14 @@ def _values_and_indices(tensor: TracedTensor, arguments: Arguments, call: Call) 
     return (result, replace(result, is_bool=False)) if tensor.dialect == "torch" else result
 
 
-def _indices_along_axis(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _indices_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return one integer for each element along an axis, such as its rank in sorted order."""
     if tensor.rank:
         call.to_axis(tensor, arguments["dim"])
     return replace(derived_tensor(tensor.shape, tensor), is_bool=False)
 
 
-def _topk(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _topk(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     axis, count = call.to_axis(tensor, arguments["dim"]), call.to_dim(arguments["k"])
     size = tensor.shape[axis]
     if isinstance(size, int) and isinstance(count, int) and count > size:
@@ -149,7 +149,7 @@ def _topk(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
     return result, replace(result, is_bool=False)
 
 
-def _reduced_shape(tensor: TracedTensor, arguments: Arguments, call: Call) -> Shape:
+def _reduced_shape(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Shape:
     axes, keeps = arguments.get("dim"), arguments.get("keepdim")
     listed = range(tensor.rank) if axes is None or axes == () else axes if isinstance(axes, tuple) else (axes,)
     reduced = [call.to_axis(tensor, axis) for axis in listed] if tensor.rank else []
@@ -158,18 +158,18 @@ def _reduced_shape(tensor: TracedTensor, arguments: Arguments, call: Call) -> Sh
     )
 
 
-def _reduction(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _reduction(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     return derived_tensor(_reduced_shape(tensor, arguments, call), tensor)
 
 
-def _reduced_values_and_indices(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _reduced_values_and_indices(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return the values and indices of a reduction along an axis; without an axis, a scalar if it is supported."""
     result = derived_tensor(_reduced_shape(tensor, arguments, call), tensor)
     is_scalar = call.name in ("median", "nanmedian") and arguments.get("dim") is None
     return result if is_scalar else (result, result)
 
 
-def _like_other(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _like_other(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return the tensor with the shape of another tensor."""
     other = require_tensor(arguments["other"], call)
     if call.name == "expand_as":
@@ -200,7 +200,7 @@ def _diagonal_length(rows: Dim, columns: Dim, offset: int, call: Call) -> Dim:
     raise call.error("the length of the diagonal is not known", "give sizes with --where")
 
 
-def _diagonal(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _diagonal(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     offset = call.to_integer(arguments["offset"])
     one, other = call.to_axis(tensor, arguments["dim1"]), call.to_axis(tensor, arguments["dim2"])
     if one == other:
@@ -210,7 +210,7 @@ def _diagonal(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeVal
     return derived_tensor((*rest, length), tensor)
 
 
-def _diag(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _diag(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     offset = call.to_integer(arguments["diagonal"])
     if tensor.rank == 1:
         size = tensor.program.add_dims(tensor.shape[0], abs(offset))
@@ -221,28 +221,28 @@ def _diag(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
     return derived_tensor((_diagonal_length(rows, columns, offset, call),), tensor)
 
 
-def _diag_embed(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _diag_embed(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     if (arguments["dim1"], arguments["dim2"]) != (-2, -1) or not tensor.rank:
         raise call.error("other axes of diag_embed are not supported")
     size = tensor.program.add_dims(tensor.shape[-1], abs(call.to_integer(arguments["offset"])))
     return derived_tensor((*tensor.shape[:-1], size, size), tensor)
 
 
-def _outer(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _outer(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     other = require_tensor(arguments["other"], call)
     if tensor.dialect == "torch" and (tensor.rank, other.rank) != (1, 1):
         raise refuse_call(call, f"outer takes vectors, not {shape_text(tensor.shape)} and {shape_text(other.shape)}")
     return derived_tensor((product(tensor.shape), product(other.shape)), tensor, other)
 
 
-def _kron(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _kron(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     other = require_tensor(arguments["other"], call)
     rank = max(tensor.rank, other.rank)
     left, right = [(1,) * (rank - part.rank) + part.shape for part in (tensor, other)]
     return derived_tensor(tuple([product(pair) for pair in zip(left, right, strict=True)]), tensor, other)
 
 
-def _cdist(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _cdist(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     other = require_tensor(arguments["other"], call)
     if tensor.rank < 2 or other.rank < 2 or sizes_differ(tensor.shape[-1], other.shape[-1]):
         raise refuse_call(call, f"{shape_text(tensor.shape)} and {shape_text(other.shape)} are not lists of points")
@@ -251,7 +251,7 @@ def _cdist(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
     return derived_tensor((*batch.shape, tensor.shape[-2], other.shape[-2]), batch)
 
 
-def _cosine_similarity(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _cosine_similarity(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     other = require_tensor(arguments["other"], call)
     common = apply_multi_operand(BROADCAST, [tensor, other], call.error)
     axis = call.to_axis(common, arguments["dim"])
@@ -279,17 +279,17 @@ def _elementwise_in_place(tensor: TracedTensor, call: Call) -> CodeValue:
     return tensor
 
 
-def _view_as_complex(tensor: TracedTensor, _: Arguments, call: Call) -> CodeValue:
+def _view_as_complex(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
     if not tensor.rank or sizes_differ(tensor.shape[-1], 2):
         raise refuse_call(call, f"the last dim is 2, and the tensor is {shape_text(tensor.shape)}")
     return derived_tensor(tensor.shape[:-1], tensor)
 
 
-def _view_as_real(tensor: TracedTensor, _: Arguments, __: Call) -> CodeValue:
+def _view_as_real(tensor: TracedTensor, _: BoundArguments, __: Call) -> CodeValue:
     return derived_tensor((*tensor.shape, 2), tensor)
 
 
-def _grid_sample(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _grid_sample(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     grid = require_tensor(arguments["grid"], call)
     is_fit = tensor.rank == grid.rank and tensor.rank in (4, 5)
     if not is_fit or sizes_differ(grid.shape[-1], tensor.rank - 2) or sizes_differ(tensor.shape[0], grid.shape[0]):
@@ -297,14 +297,14 @@ def _grid_sample(tensor: TracedTensor, arguments: Arguments, call: Call) -> Code
     return derived_tensor((*tensor.shape[:2], *grid.shape[1:-1]), tensor, grid)
 
 
-def _affine_grid(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _affine_grid(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     sizes = arguments["size"]
     if not isinstance(sizes, tuple) or len(sizes) not in (4, 5):
         raise call.error("affine_grid needs the sizes of the output")
     return derived_tensor((call.to_dim(sizes[0]), *map(call.to_dim, sizes[2:]), len(sizes) - 2), tensor)
 
 
-def _attention(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _attention(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return the values of scaled dot product attention; the heads of keys may be fewer with `enable_gqa`."""
     key, value = require_tensor(arguments["key"], call), require_tensor(arguments["value"], call)
     parts = (tensor, key, value)
@@ -320,34 +320,34 @@ def _attention(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeVa
     return derived_tensor((*batch.shape, tensor.shape[-2], value.shape[-1]), batch)
 
 
-def _embedding(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _embedding(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     weight = require_tensor(arguments["weight"], call)
     if weight.rank != 2:
         raise refuse_call(call, f"the weight is a matrix, not {shape_text(weight.shape)}")
     return derived_tensor((*tensor.shape, weight.shape[1]), tensor, weight)
 
 
-def _one_hot(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _one_hot(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     classes = arguments["num_classes"]
     if classes in (None, -1):
         raise call.error("the number of classes depends on the elements", "write num_classes=")
     return derived_tensor((*tensor.shape, call.to_dim(classes)), tensor)
 
 
-def _masked_select(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _masked_select(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return a vector whose length depends on the elements."""
     common = apply_multi_operand(BROADCAST, [tensor, require_tensor(arguments["mask"], call)], call.error)
     return derived_tensor((tensor.program.new_name("K"),), common)
 
 
-def _nonzero(tensor: TracedTensor, arguments: Arguments, _: Call) -> CodeValue:
+def _nonzero(tensor: TracedTensor, arguments: BoundArguments, _: Call) -> CodeValue:
     count = tensor.program.new_name("K")
     if arguments.get("as_tuple") is True or tensor.dialect != "torch":
         return tuple([derived_tensor((count,), tensor) for _ in range(max(tensor.rank, 1))])
     return derived_tensor((count, tensor.rank), tensor)
 
 
-def _glu(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _glu(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     axis = call.to_axis(tensor, arguments["dim"])
     half = quotient(tensor.shape[axis], 2)
     if isinstance(half, Monomial) and not half.powers:
@@ -357,12 +357,12 @@ def _glu(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
     return derived_tensor(replace_dim(tensor.shape, axis, half), tensor)
 
 
-def _searchsorted(_: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _searchsorted_shape(_: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     values = require_tensor(arguments["values"], call)
     return derived_tensor(values.shape, values)
 
 
-def _loss(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _loss(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     if arguments["reduction"] in (None, "mean", "sum"):
         return derived_tensor((), tensor)
     target = require_tensor(arguments["target"], call)
@@ -372,15 +372,15 @@ def _loss(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
     return derived_tensor(common.shape, common)
 
 
-def _multinomial(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _multinomial(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     return derived_tensor((*tensor.shape[:-1], call.to_dim(arguments["num_samples"])), tensor)
 
 
-def _histc(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _histc(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     return derived_tensor((call.to_dim(arguments["bins"]),), tensor)
 
 
-def _add_product(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def _add_product(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return the result of `addmm` or `baddbmm`: a tensor added to a product."""
     one, other = [require_tensor(arguments[name], call) for name in ("mat1", "mat2")]
     rank = 3 if call.name == "baddbmm" else 2
@@ -471,7 +471,7 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
     "masked_select": ShapeFunction(("mask",), _masked_select),
     "nonzero": ShapeFunction(("as_tuple",), _nonzero),
     "glu": ShapeFunction(("dim=-1",), _glu),
-    "searchsorted": ShapeFunction(("values/v", "right", "side", "sorter"), _searchsorted),
+    "searchsorted": ShapeFunction(("values/v", "right", "side", "sorter"), _searchsorted_shape),
     "bucketize": ShapeFunction(("boundaries", "right"), _same_shape),
     **dict.fromkeys(
         ("mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"),

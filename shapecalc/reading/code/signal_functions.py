@@ -8,11 +8,11 @@ from shapecalc.core.dims import Dim, Monomial, Shape, product, quotient
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.operands import refuse_call
-from shapecalc.reading.code.shape_arguments import Arguments, dims_of, replace_dim, sizes_differ
+from shapecalc.reading.code.shape_arguments import BoundArguments, dims_of, replace_dim, sizes_differ
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
 
-def unfold_axis(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def unfold_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return the windows along an axis, on a new last axis."""
     axis, size = call.to_axis(tensor, arguments["dimension"]), call.to_integer(arguments["size"])
     step, dim = call.to_integer(arguments["step"]), tensor.shape[axis]
@@ -22,7 +22,7 @@ def unfold_axis(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeV
     return derived_tensor((*replace_dim(tensor.shape, axis, count), size), tensor)
 
 
-def unfold_image(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def unfold_image(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return the columns of an image: `F.unfold`."""
     if tensor.rank not in (3, 4):
         raise refuse_call(call, f"unfold takes 3 or 4 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
@@ -31,7 +31,7 @@ def unfold_image(tensor: TracedTensor, arguments: Arguments, call: Call) -> Code
     return derived_tensor((*tensor.shape[:-3], product((tensor.shape[-3], *kernel)), product(windows)), tensor)
 
 
-def _window_counts(dims: Shape, arguments: Arguments, call: Call, tensor: TracedTensor) -> Shape:
+def _window_counts(dims: Shape, arguments: BoundArguments, call: Call, tensor: TracedTensor) -> Shape:
     """Return the number of windows along both axes of an image."""
     defaults = {"dilation": 1, "padding": 0, "stride": 1}
     given = {name: arguments[name] if arguments[name] is not None else number for name, number in defaults.items()}
@@ -48,7 +48,7 @@ def _window_counts(dims: Shape, arguments: Arguments, call: Call, tensor: Traced
     return tuple(counts)
 
 
-def fold_image(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def fold_image(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return the image of its columns: `F.fold`."""
     sizes, kernel = dims_of(arguments["output_size"], 2, call), dims_of(arguments["kernel_size"], 2, call)
     if tensor.rank not in (2, 3):
@@ -61,7 +61,7 @@ def fold_image(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeVa
     return derived_tensor((*tensor.shape[:-2], channels, *sizes), tensor)
 
 
-def transform_fourier(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def transform_fourier(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return the result of a Fourier transform along one axis or several."""
     name = call.name.rpartition(".")[2]
     is_real = name.startswith(("rfft", "irfft"))
@@ -84,7 +84,7 @@ def transform_fourier(tensor: TracedTensor, arguments: Arguments, call: Call) ->
     return derived_tensor(tuple(shape), tensor)
 
 
-def transform_short_time(tensor: TracedTensor, arguments: Arguments, call: Call) -> CodeValue:
+def transform_short_time(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return the spectra of the windows of a signal: `stft`."""
     size = call.to_integer(arguments["n_fft"])
     hop = call.to_integer(arguments["hop_length"], size // 4)

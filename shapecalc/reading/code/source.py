@@ -97,7 +97,7 @@ def detect_dialect(tree: ast.AST) -> str:
     return "numpy" if is_numpy else "torch"
 
 
-class Entry(Record):
+class EntryPoint(Record):
     """The function or method that the user asks about."""
 
     node: ast.FunctionDef
@@ -118,7 +118,7 @@ class Entry(Record):
         return names[0] if len(names) == 1 else ""
 
 
-def select_entry(statements: Sequence[ast.stmt], name: str = "") -> tuple[Entry | None, list[ast.stmt]]:
+def select_entry(statements: Sequence[ast.stmt], name: str = "") -> tuple[EntryPoint | None, list[ast.stmt]]:
     """Return the function or method to interpret, and the statements of the module to interpret before it.
 
     `name` is the name of a function, a class or a method of a class. Without it, and if a statement outside of
@@ -138,9 +138,9 @@ def select_entry(statements: Sequence[ast.stmt], name: str = "") -> tuple[Entry 
         last = ast.ClassDef("Module", [], [], [*functions.values()], [])
         ast.copy_location(last, first)
     if isinstance(last, ast.FunctionDef):
-        return Entry(last), [*statements]
+        return EntryPoint(last), [*statements]
     entry = _entry_method(last)
-    return (Entry(entry, last) if entry else None), [*statements]
+    return (EntryPoint(entry, last) if entry else None), [*statements]
 
 
 def _entry_method(node: ast.ClassDef) -> ast.FunctionDef | None:
@@ -149,18 +149,18 @@ def _entry_method(node: ast.ClassDef) -> ast.FunctionDef | None:
     return next((named[name] for name in (*ENTRY_METHODS, *reversed(named)) if name in named), None)
 
 
-def _find_entry(statements: Sequence[ast.stmt], name: str) -> Entry:
+def _find_entry(statements: Sequence[ast.stmt], name: str) -> EntryPoint:
     """Return the function, or the method of a class, with a name such as `scale`, `Net` or `Net.forward`."""
     defined = {node.name: node for node in statements if isinstance(node, DEFINITIONS)}
     outer, _, inner = name.partition(".")
     node = defined.get(outer)
     if isinstance(node, ast.FunctionDef) and not inner:
-        return Entry(node)
+        return EntryPoint(node)
     if isinstance(node, ast.ClassDef):
         named = {method.name: method for method in node.body if isinstance(method, ast.FunctionDef)}
         method = named.get(inner) if inner else _entry_method(node)
         if method is not None:
-            return Entry(method, node)
+            return EntryPoint(method, node)
     known = ", ".join(defined) or "no functions and classes"
     raise usage_error(
         f"'{escape_unprintable(truncate(name))}' is no function or class of this file", f"it has {truncate(known)}"

@@ -25,7 +25,7 @@ from shapecalc.reading.code.sizes import CREATION_FUNCTIONS
 from shapecalc.reading.code.source import (
     IGNORED_STATEMENTS,
     PASTE_HINT,
-    Entry,
+    EntryPoint,
     bound_names,
     dotted_name,
     first_variable,
@@ -36,12 +36,12 @@ from shapecalc.reading.code.source import (
 from shapecalc.reading.code.values import (
     UNNAMED_CHANGE,
     Binding,
+    CallFrame,
     CheckRefused,
     ClassValue,
     CodeDict,
     CodeList,
     CodeValue,
-    Frame,
     FunctionValue,
     ObjectValue,
     StageRefused,
@@ -120,7 +120,7 @@ class CodeInterpreter(FunctionEvaluator):
             raise UnnamedInputIdentified(first_variable(entry.statements if entry else statements))
         return value
 
-    def interpret_entry(self, entry: Entry, statements: Sequence[ast.stmt]) -> Binding:
+    def interpret_entry(self, entry: EntryPoint, statements: Sequence[ast.stmt]) -> Binding:
         """Interpret the module, and then the function or the class that the user asks for; return its result."""
         self.is_quiet = True
         self.interpret_body(statements)
@@ -135,14 +135,14 @@ class CodeInterpreter(FunctionEvaluator):
             owner = ObjectValue(cls)
             initializer = self.find_member(owner, "__init__")
             if isinstance(initializer, FunctionValue):
-                frame = Frame(f"{cls.name}.__init__", initializer.frame)
+                frame = CallFrame(f"{cls.name}.__init__", initializer.frame)
                 self.run_entry(frame, initializer, {})
             elif self.is_dataclass(cls):
                 self.fill_fields(owner, (), {}, self.error_factory(entry.class_node))
         self.is_quiet = False
         method = self.find_member(owner, entry.node.name) if owner else MISSING
         function = method if isinstance(method, FunctionValue) else FunctionValue(entry.node, module)
-        frame = Frame(f"{cls.name}.{entry.node.name}" if cls else entry.node.name, function.frame)
+        frame = CallFrame(f"{cls.name}.{entry.node.name}" if cls else entry.node.name, function.frame)
         return self.run_entry(frame, function, parameters)
 
     def build_chain(self, value: CodeValue) -> CodeChain:
@@ -378,7 +378,7 @@ class CodeInterpreter(FunctionEvaluator):
             return
         outer, was_quiet = self.frame, self.is_quiet
         bases = [self.find(name) if (name := dotted_name(base)) else MISSING for base in node.bases]
-        members = Frame(node.name, outer, outer.depth)
+        members = CallFrame(node.name, outer, outer.depth)
         members.state["is_class"] = True
         self.frame, self.is_quiet = members, True
         try:

@@ -100,7 +100,7 @@ class Program:
         return [dim]
 
     def divide_dim(self, fraction: Monomial, *, rounds_up: bool) -> Dim:
-        """Return a fraction of a size, rounded to an integer, as a named result."""
+        """Round a fraction of a size down, or up if `rounds_up`, and return it as a named result."""
         dividend, divisor = product((fraction, fraction.denominator)), fraction.denominator
         allocator = NameAllocator(self.names, self.names)
         result = allocator.floor_dim([dividend, divisor - 1 if rounds_up else 0], divisor)
@@ -326,7 +326,7 @@ class CodeDict:
     """A mutable dict."""
 
     def __init__(self, items: Mapping[object, Binding]) -> None:
-        """Create a dict; a value may be the error that its use raises."""
+        """Create a dict; a value may be an error, which is raised when the value is used."""
         self.state: dict[str, dict[object, Binding] | ShapeError] = {"items": {**items}}
 
     @property
@@ -345,10 +345,10 @@ class CodeDict:
         return {str(key): item for key, item in self.items.items()}  # type: ignore[misc]  # errors are raised
 
 
-class Frame:
+class CallFrame:
     """The variables of a call, a module or a comprehension, and its state."""
 
-    def __init__(self, function: str, parent: Frame | None = None, depth: int = 0) -> None:
+    def __init__(self, function: str, parent: CallFrame | None = None, depth: int = 0) -> None:
         """Create a frame whose unbound names are looked up in `parent`; a lower frame has a larger depth."""
         self.function, self.parent, self.depth = function, parent, depth
         self.variables: dict[str, Binding] = {}
@@ -362,7 +362,7 @@ class FunctionValue:
     def __init__(
         self,
         node: ast.FunctionDef | ast.Lambda,
-        frame: Frame,
+        frame: CallFrame,
         owner: ObjectValue | ClassValue | None = None,
         cls: ClassValue | None = None,
     ) -> None:
@@ -393,7 +393,7 @@ class FunctionValue:
 class ClassValue:
     """A class of the code."""
 
-    def __init__(self, node: ast.ClassDef, frame: Frame, bases: Sequence[Binding], members: Frame) -> None:
+    def __init__(self, node: ast.ClassDef, frame: CallFrame, bases: Sequence[Binding], members: CallFrame) -> None:
         """Create a class with its base classes and the frame of its body."""
         self.node, self.frame, self.bases, self.members = node, frame, bases, members
 

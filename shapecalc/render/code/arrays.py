@@ -59,7 +59,7 @@ class ArrayFramework(Record):
     slices_backwards: bool = True
     """Whether slices support negative steps; if not, the code flips the axes first."""
     unchanged_placeholder: str = ""
-    """The number in the target shape of an expand that leaves a dim unchanged; empty if no number does."""
+    """The target size with which `expand` keeps a dim, such as -1; empty if there is none."""
     shape_of: str = "{x}.shape"
     product: str = "math.prod({dims})"
     max_sliced_rank: int | None = None

@@ -26,6 +26,29 @@ def split_entry(line: str) -> tuple[str, str]:
     return (file, entry) if is_entry else (line, "")
 
 
+def check_line_options(
+    path: str | None, output_options: OutputOptions, lines: bool | None, *, annotate: bool, in_place: bool
+) -> None:
+    """Raise `ShapeError` (usage) for options that have no effect together."""
+    if in_place and not (annotate and path):
+        raise usage_error("--in-place needs --annotate and a file", "write code FILE.py --annotate --in-place")
+    given = {
+        "--lines": lines is not None,
+        "--quiet": output_options.quiet and not in_place,
+        "--json": output_options.json,
+        "--expect": output_options.expect is not None,
+        "--explain": bool(output_options.explain),
+        "--as": output_options.code is not None,
+        "--values": output_options.values,
+        "--out": output_options.out is not None,
+        "--follow": output_options.follow is not None,
+        "--picture": output_options.has_picture_options,
+    }
+    unused = next((name for name, is_given in given.items() if is_given), "") if annotate else ""
+    if unused:
+        raise usage_error(f"--annotate prints the source, so {unused} has no effect", "leave one of them out")
+
+
 def print_lines(records: Sequence[StatementRecord], is_requested: bool | None, output_options: OutputOptions) -> None:
     """Print the shapes of each line to stderr, if they are requested or stderr is a terminal.
 
@@ -52,7 +75,7 @@ def lines_json(records: Sequence[StatementRecord], result_count: int) -> dict[st
     return {"lines": lines, "output_names": result_names(records, result_count)}
 
 
-def print_annotated(text: str, records: Sequence[StatementRecord], path: str | None) -> None:
+def print_annotated(text: str, records: Sequence[StatementRecord], path: str | None, *, is_quiet: bool = False) -> None:
     """Print source with the shapes of each line as comments, or write it over the file at `path`.
 
     Raises `ShapeError` (usage) if the text is not a source file, for example a session with prompts, and (file) if
@@ -67,4 +90,5 @@ def print_annotated(text: str, records: Sequence[StatementRecord], path: str | N
     if annotated != text:
         write_file(path, annotated.encode(), force=True)
     changed = sum(before != after for before, after in zip(text.split("\n"), annotated.split("\n"), strict=True))
-    print_stderr(f"shapecalc: {escape_unprintable(path)}: {changed} comments written")
+    if not is_quiet:
+        print_stderr(f"shapecalc: {escape_unprintable(path)}: {changed} comments written")

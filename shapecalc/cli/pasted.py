@@ -250,13 +250,12 @@ def run_code(
     printed instead of the answer, or written over the file with `in_place`. `options` apply to every stage that
     supports them.
     """
-    from shapecalc.cli.code_lines import lines_json, print_annotated, print_lines, split_entry
+    from shapecalc.cli.code_lines import check_line_options, lines_json, print_annotated, print_lines, split_entry
 
     line, entry = split_entry(line)
     file_text, path, records = line, line if isfile(line) else None, list["StatementRecord"]()  # noqa: PTH113
     try:
-        if in_place and not (annotate and path):
-            raise usage_error("--in-place needs --annotate and a file", "write code FILE.py --annotate --in-place")
+        check_line_options(path, output_options, lines, annotate=annotate, in_place=in_place)
         file_text = _read_text(line.strip(), text) if path or line.strip() == "-" else line
         inputs, source = _parse_inputs(input or "", dialect)
         sizes = {} if where is None else _parse_sizes(where)
@@ -269,7 +268,7 @@ def run_code(
         others = answer_further_results(code, options)
         _check_element_options(code, output_options)
         if annotate:
-            print_annotated(file_text, records, path if in_place else None)
+            print_annotated(file_text, records, path if in_place else None, is_quiet=output_options.quiet)
             return answer_exit_code(answer, None, strict=output_options.strict)
         return print_answer(
             answer,

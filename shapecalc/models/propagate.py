@@ -30,7 +30,7 @@ from shapecalc.models.batch_axis import (
     SharedSample,
     merge_marks,
 )
-from shapecalc.models.file import ABSENT, INT32, INT64, MALFORMED_ERRORS, MAX_ELEMENTS, Node, NodeGraph, iter_nodes
+from shapecalc.models.file import ABSENT, INT32, INT64, MALFORMED_ERRORS, MAX_ELEMENTS, Node, iter_nodes
 from shapecalc.models.operators import LISTED_OPERATORS, ControlFlow, OperatorSpec, control_flow_of, find_operator
 from shapecalc.models.queries import CoreQueries, NodeVisit
 from shapecalc.models.verdicts import FAILING_VERDICTS, BatchVerdict, NodeFix
@@ -305,7 +305,7 @@ class BatchTracker:
             deciding = node.inputs[:1] if graphs is ControlFlow.IF else ()
         elif graphs is not None:
             body, outer = node.bodies[0], 2 if graphs is ControlFlow.LOOP else 0
-            lists = [*self._loop_output_marks(node, body, node.inputs[outer:], body.outputs[outer // 2 :])]
+            lists = [*self._loop_output_marks(node, node.inputs[outer:], body.outputs[outer // 2 :])]
             deciding = (*node.inputs[:outer], *body.outputs[: outer // 2])
         else:
             inner = [tensor for inner_node in iter_nodes(node.bodies) for tensor in inner_node.inputs]
@@ -318,7 +318,7 @@ class BatchTracker:
                 self._store_marks(tensor, [merge_marks(marks) for marks in zip(*known, strict=True)])
 
     def _loop_output_marks(
-        self, node: Node, body: NodeGraph, initial_values: Sequence[int], results: Sequence[int]
+        self, node: Node, initial_values: Sequence[int], results: Sequence[int]
     ) -> Iterator[list[LaneMarks | None]]:
         """Yield, for each output of a loop, the list of batch marks to merge.
 

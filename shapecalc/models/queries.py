@@ -39,8 +39,6 @@ TensorType = tuple[int, tuple[int | str, ...] | None] | bytes
 
 A dim that differs between lanes is represented by a name.
 """
-InputTypes = tuple[TensorType | None, ...]
-"""The type of each input of a node; None for an absent input."""
 LaneType = tuple[int, LaneShapes]
 """The element type number of a tensor, and its shape in each lane."""
 InferredTypes = tuple[TensorType, ...] | str

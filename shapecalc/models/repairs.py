@@ -119,7 +119,7 @@ def _has_equal_samples(walk: WalkState, number: int, axis: int, batch: int) -> b
 def find_index_fix(
     node: Node, walk: WalkState, mark: BatchAxis, declared_batch: int
 ) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
-    """Return the fix of a Gather, GatherND or ScatterND whose indices count the declared batch, with its output.
+    """Return the fix of a Gather or GatherND whose indices count the declared batch, with its output.
 
     `mark` is the batch mark of the data. On one axis, the indices of each sample are those of the first sample plus a
     constant step. The result contains the output shapes and the batch mark of the output. Returns None for other
@@ -160,10 +160,7 @@ def find_index_fix(
         before = () if sizes is None or is_nd else sizes[:first]
         output.append(None if sizes is None else (*before, *(index[:-1] if is_nd else index), *rest))
     fix = NodeFix(None, None, "", "counts the batch", (*BATCH_NODES, "Range"), counts=(axis, declared_batch, steps))
-    if node.op != "ScatterND":
-        return fix, tuple(output), BatchAxis(axis if is_nd else first + axis, 1)
-    updates = walk.shapes_of(node.inputs[2])
-    return (fix, data, mark) if all(updates[lane] == output[lane] for lane in walk.judged_lanes) else None
+    return fix, tuple(output), BatchAxis(axis if is_nd else first + axis, 1)
 
 
 def _changes(value: Any, array: Any) -> bool:

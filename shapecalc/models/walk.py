@@ -319,7 +319,7 @@ class UnlistedNodeVisitor:
             return True
         if all(arrays is None for arrays in outputs):
             return False
-        self._record_arrays(node, spec, outputs)
+        self._record_arrays(node, outputs)
         return True
 
     def _record_constant(self, node: Node) -> bool:
@@ -360,7 +360,7 @@ class UnlistedNodeVisitor:
         copies = len(self._walk.lanes) // times
         return outputs * copies, tuple(failures * copies) if any(failures) else None
 
-    def _record_arrays(self, node: Node, spec: OperatorSpec, outputs: Sequence[Any]) -> None:
+    def _record_arrays(self, node: Node, outputs: Sequence[Any]) -> None:
         """Record output elements, and output shapes for lanes with unknown elements."""
         walk = self._walk
         folded = all(walk.is_constant(number) for number in node.inputs if number)

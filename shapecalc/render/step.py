@@ -127,7 +127,8 @@ def answer_card(answer: Trace | Chain, indent: int, width: int, step_index: int 
     """Return the lines with the reason for each output dim, below the dims of the answer line.
 
     The answer line has its output at column `indent`, with blanks around the commas. No line is
-    truncated: if the reasons do not fit, no lines are returned.
+    truncated: if the reasons do not fit, no lines are returned. Nor are there lines for several stages, since the
+    reasons of the last stage refer to the dims of the stage before it.
 
     >>> import shapecalc as sc
     >>> for line in answer_card(sc.reshape((2, 3, 4), (0, -1)), 0, 78):
@@ -136,7 +137,7 @@ def answer_card(answer: Trace | Chain, indent: int, width: int, step_index: int 
     └ 0 copies dim 0, which is 2
     """
     all_layouts = stage_layouts(answer)
-    if answer.output is None or not all_layouts or all_layouts[-1].stage.kind is StageKind.SHAPE:
+    if answer.output is None or len(all_layouts) != 1 or all_layouts[-1].stage.kind is StageKind.SHAPE:
         return []
     cells = all_layouts[-1].cells
     if not 0 < len(cells) <= MAX_CARD_DIMS or any(cell.step_index >= len(answer.steps) for cell in cells):

@@ -752,9 +752,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
         dims = "" if self.is_typing else widgets.DIM_KEYS
         self.query_one("#map", Panel).set_title(explore_text.map_title(state), dims)
         self.query_one("#step", Panel).set_title(explore_text.step_panel_title(state), "esc")
-        self.query_one("#elements", Panel).set_title(
-            "Elements" if state.shows_grid else "Elements · before and after this step", widgets.FOLLOW_KEYS
-        )
+        self.query_one("#elements", Panel).set_title(explore_text.elements_title(state), widgets.FOLLOW_KEYS)
         self.query_one("#compare", Panel).set_title("Compare")
 
     def _elements_text(self, width: int, height: int) -> Text:

@@ -269,6 +269,14 @@ def map_title(state: ExploreState) -> str:
     return f"Map · stage {number} of {len(all_layouts)} · {all_layouts[number - 1].name}"
 
 
+def elements_title(state: ExploreState) -> str:
+    """Return the title of the elements panel: which elements it shows."""
+    if state.shows_grid:
+        return "Elements"
+    is_past_end = state.answer is not None and state.current_step >= len(state.answer.steps)
+    return f"Elements · before and after {'the last stage' if is_past_end else 'this step'}"
+
+
 def step_panel_title(state: ExploreState) -> str:
     """Return the title of the step panel."""
     if state.asks_validity or state.answer is None:

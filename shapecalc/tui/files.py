@@ -82,7 +82,7 @@ def describe_entry(entry: Entry) -> str:
 
 
 class FilesDialog(Dialog[str | None]):
-    """^O: a list of folders and arrays, with the type and shape of the selected array."""
+    """A list of folders and arrays, with the type and shape of the selected array."""
 
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("backspace", "open_parent", "up")]
 

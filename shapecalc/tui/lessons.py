@@ -45,8 +45,8 @@ KEYS = (
     Key("escape", "esc", "leave", "back", "go back", 3),
     Key("f5", "F5", "play", "play", "go to the main screen with this question", 5),
     Key("ctrl+s", "^S", "text", "app.save_screen('text')", "copy the screen as text, and save it", 8),
-    Key("up", "↑↓", "scroll", "scroll(-1)", "scroll up", 9),
-    Key("down", "↑↓", "scroll", "scroll(1)", "scroll down", 10),
+    Key("up", "↑", "scroll", "scroll(-1)", "scroll up", 9),
+    Key("down", "↓", "scroll", "scroll(1)", "scroll down", 10),
 )
 """The keys that all screens with a task have."""
 EXERCISES_TEXT = (
@@ -346,7 +346,7 @@ class DrillScreen(TaskScreen):
 
 
 class LessonsScreen(TaskScreen):
-    """F5: the list of lessons and exercises, and the selected lesson.
+    """The list of lessons and exercises, and the selected lesson.
 
     The field always has the focus, and the list is moved by keys that the field does not handle. If the focus changed,
     keys that are pressed in quick succession could reach the wrong widget.

@@ -124,3 +124,17 @@ def test_annotate_renews_comments():
     assert first == "y = x.view(-1)  # y: 6\n"
     second = annotate(first, list_lines(interpret(first, x="4,3")[0]))
     assert second == "y = x.view(-1)  # y: 12\n"
+
+
+@pytest.mark.parametrize(
+    ("item", "value", "message"),
+    [
+        ("x[0]", "torch.ones(5)", "a part 4 does not take a tensor 5"),
+        ("x[:, 0]", "torch.ones(4)", "a part 3 does not take a tensor 4"),
+        ("x[1:]", "torch.ones(9, 9)", "a part 2,4 does not take a tensor 9,9"),
+    ],
+)
+def test_item_of_another_size_is_refused(item, value, message):
+    with pytest.raises(ShapeError, match=message) as caught:
+        interpret(f"{item} = {value}\nx", x="3,4")
+    assert caught.value.problem.rule == "not-broadcastable"

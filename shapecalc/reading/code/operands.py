@@ -45,6 +45,8 @@ def call_multi_operand(call: Call) -> CodeValue:
     if values and isinstance(values[0], tuple):
         values, axes = [*values[0]], [*values[1:], *axes]
     if "axis" in params:
+        if axes and axes[-1] is None:
+            values = _flatten_operands(values, call)
         options["axis"] = call.to_integer(axes.pop() if axes else None, 0)
     elif op is BROADCAST:
         values = [value for value in values if not is_number(value)]
@@ -60,6 +62,15 @@ def call_multi_operand(call: Call) -> CodeValue:
     if ranks and tensors and tensors[0].dialect == "torch":
         _check_ranks(tensors, ranks, call)
     return apply_multi_operand(op, values, call.error, **options)
+
+
+def _flatten_operands(values: Sequence[CodeValue], call: Call) -> list[CodeValue]:
+    """Return the tensors flattened, as by `np.concatenate(..., axis=None)`; raise `ShapeError` (usage) elsewhere."""
+    if call.name not in ("concatenate", "concat") or any(
+        isinstance(value, TracedTensor) and value.dialect not in ("numpy", "jax") for value in values
+    ):
+        raise call.error(f"None is not an axis of {call.name}")
+    return [value.reshape(-1) if isinstance(value, TracedTensor) else value for value in values]
 
 
 TORCH_RANKS: Mapping[str, int] = {"mm": 2, "bmm": 3, "dot": 1}

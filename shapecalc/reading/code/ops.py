@@ -296,14 +296,18 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
     axes, keepdims = arguments[len(power)], arguments[len(power) + 1 + len(spread[:1])]
     if spread and isinstance(axes, bool):
         axes = None
-    returns_pair = tensor.dialect == "torch" and call.name in ("max", "min") and axes is not None
+    is_torch = tensor.dialect == "torch"
+    if is_torch and call.name in SINGLE_DIM_REDUCTIONS and isinstance(axes, tuple):
+        other = f"write a{call.name}, which takes several" if call.name in ("max", "min") else "call it for each dim"
+        raise call.error(f"{call.name} takes one dim", other)
+    returns_pair = is_torch and call.name in ("max", "min") and axes is not None
     if call.name in MEAN_KINDS and operator_of(MEAN, DIALECTS[tensor.dialect]):
         listed = axes if axes is None or isinstance(axes, tuple) else (axes,)
         options = {"axes": listed and tuple(map(call.to_integer, listed)), "kind": MEAN_KINDS[call.name]}
         reduced_tensor = tensor.apply(MEAN, **options, keepdims=bool(keepdims) or None)
         return (reduced_tensor, reduced_tensor) if returns_pair else reduced_tensor
     requested = range(tensor.rank) if axes is None else axes if isinstance(axes, tuple) else (axes,)
-    is_scalar = tensor.rank == 0 and tensor.dialect == "torch"
+    is_scalar = tensor.rank == 0 and is_torch
     reduced = [] if is_scalar and {*requested} <= {0, -1} else [call.to_axis(tensor, axis) for axis in requested]
     dims = [
         1 if index in reduced else dim for index, dim in enumerate(tensor.shape) if keepdims or index not in reduced
@@ -314,6 +318,8 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
     return (result, replace(result, is_bool=False)) if returns_pair else result
 
 
+SINGLE_DIM_REDUCTIONS = ("max", "min", "prod", "argmax", "argmin")
+"""PyTorch's reductions of all dims or one, not of several. Source: torch.max, torch.prod and torch.argmax, 2.13."""
 MEAN_KINDS = {
     name: str(signature.options.get("kind", "mean")) for signature in signatures_of("mean") for name in signature.names
 }

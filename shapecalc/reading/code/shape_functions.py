@@ -125,8 +125,15 @@ def _same_shape(tensor: TracedTensor, _: BoundArguments, __: Call) -> CodeValue:
     return derived_tensor(tensor.shape, tensor)
 
 
+def _flatten_for_none(tensor: TracedTensor, call: Call) -> TracedTensor:
+    """Return the tensor, flattened if NumPy or JAX is given None as its axis. Source: numpy.sort."""
+    is_none = call.positional[:1] == (None,) or call.keywords.get("axis", 0) is None
+    return tensor.reshape(-1) if is_none and tensor.dialect in ("numpy", "jax") else tensor
+
+
 def _values_and_indices(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return values and indices with the shape of the tensor; in NumPy, only the values."""
+    tensor = _flatten_for_none(tensor, call)
     if tensor.rank:
         call.to_axis(tensor, arguments["dim"])
     result = derived_tensor(tensor.shape, tensor)
@@ -135,6 +142,7 @@ def _values_and_indices(tensor: TracedTensor, arguments: BoundArguments, call: C
 
 def _indices_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return one integer for each element along an axis, such as its rank in sorted order."""
+    tensor = _flatten_for_none(tensor, call)
     if tensor.rank:
         call.to_axis(tensor, arguments["dim"])
     return replace(derived_tensor(tensor.shape, tensor), is_bool=False)

@@ -7,18 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shapecalc.core.answers import EMPTY_DICT
-from shapecalc.core.conditions import Condition, Unsatisfiable, require_equal
 from shapecalc.core.dims import Shape, dim_names
 from shapecalc.core.limits import MAX_SHAPE_DIMS, MAX_STATEMENTS
 from shapecalc.core.problem import ShapeError, usage_error
-from shapecalc.core.record import replace
 from shapecalc.core.requests import check_size_names
-from shapecalc.core.rules import NOT_BROADCASTABLE
-from shapecalc.core.text import escape_unprintable, shape_text, truncate
-from shapecalc.reading.code.arithmetic import OPERATOR_SYMBOLS, get_item
+from shapecalc.core.text import escape_unprintable, truncate
+from shapecalc.reading.code.arithmetic import OPERATOR_SYMBOLS
+from shapecalc.reading.code.assignments import AssignmentEvaluator
 from shapecalc.reading.code.comments import shapes_in_comments
-from shapecalc.reading.code.functions import FunctionEvaluator
-from shapecalc.reading.code.logic import freeze_value, join_values
+from shapecalc.reading.code.logic import join_values
 from shapecalc.reading.code.memory import MISSING, Changes
 from shapecalc.reading.code.results import CodeChain, StatementRecord, UnnamedInputIdentified
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS
@@ -34,7 +31,6 @@ from shapecalc.reading.code.source import (
     select_entry,
 )
 from shapecalc.reading.code.values import (
-    UNNAMED_CHANGE,
     Binding,
     CallFrame,
     CheckRefused,
@@ -49,12 +45,11 @@ from shapecalc.reading.code.values import (
     TracedTensor,
     is_dim,
     tensors_in,
-    unbind_first_axis,
 )
 from shapecalc.reading.pattern import Matcher
 
 
-class CodeInterpreter(FunctionEvaluator):
+class CodeInterpreter(AssignmentEvaluator):
     """An abstract interpreter of Python code over sizes, tuples and tensors.
 
     The error of an unsupported statement becomes the value of the names that the statement assigns. The error is raised
@@ -272,26 +267,6 @@ class CodeInterpreter(FunctionEvaluator):
             value = self.peek(name) if name else MISSING
             if isinstance(value, CodeList | CodeDict):
                 self.journal.write(value.state, "items", error)
-
-    def peek(self, name: str) -> Binding:
-        """Return the value or the error of a dotted name, or `MISSING`."""
-        value = self.find(name)
-        if value is not MISSING or "." not in name:
-            return value
-        base, _, attribute = name.rpartition(".")
-        owner = self.peek(base)
-        return owner.attributes.get(attribute, MISSING) if isinstance(owner, ObjectValue) else MISSING
-
-    def assign_name(self, name: str, value: Binding) -> None:
-        """Set a variable or an attribute of an object, by its dotted name."""
-        base, _, attribute = name.rpartition(".")
-        owner = self.peek(base) if base else MISSING
-        if isinstance(owner, ObjectValue):
-            self.journal.write(owner.attributes, attribute, value)
-        elif isinstance(owner, TracedTensor) and attribute == "shape":
-            self.assign_name(base, value if isinstance(value, ShapeError) else reshape_in_place(owner, value))
-        else:
-            self.bind(name, value)
 
     def record_in_place_change(self, statement: ast.stmt) -> None:
         """Record that a statement that was not interpreted may change the tensors in it in place.
@@ -516,36 +491,6 @@ class CodeInterpreter(FunctionEvaluator):
             raise self.error(node, "how often this loop is run is not known")
         return leaves not in ("", "continue")
 
-    def update_in_place(self, node: ast.AugAssign, value: CodeValue) -> CodeValue:
-        """Return the value of a target after an augmented assignment.
-
-        PyTorch and NumPy update a tensor in place: it keeps its strides, and all variables that refer to it change.
-        """
-        before = self.evaluate(node.target)
-        if isinstance(before, CodeList) and isinstance(value, CodeList):
-            self.journal.write(before.state, "items", value.bindings)
-            return before
-        if not isinstance(before, TracedTensor) or not isinstance(value, TracedTensor):
-            return value
-        if before.dialect in ("torch", "numpy"):
-            value = self.require_shape(node, value, before.shape)
-        self.in_place_change = self.in_place_change or self.source_text(node)
-        change = self.source_text(node) if value.untraced_change == UNNAMED_CHANGE else value.untraced_change
-        return replace(value, strides=before.strides, untraced_change=change)
-
-    def require_shape(self, node: ast.AugAssign, value: TracedTensor, shape: Shape) -> TracedTensor:
-        """Return a tensor with the conditions under which it has a shape; raise `CheckRefused` if there are none."""
-        conditions = list[Condition]()
-        try:
-            for dim, wanted in zip(value.shape, shape, strict=True):
-                conditions += require_equal(dim, wanted)
-        except (ValueError, Unsatisfiable):
-            message = f"a tensor {shape_text(shape)} does not become {shape_text(value.shape)} in place"
-            problem = self.error(node, message).problem
-            raise CheckRefused(ShapeError(replace(problem, rule=NOT_BROADCASTABLE))) from None
-        earlier = tuple(dict.fromkeys((*value.earlier_conditions, *conditions)))
-        return replace(value, shape=shape, earlier_conditions=earlier) if conditions else value
-
     def interpret_assignment(self, node: ast.Assign | ast.AnnAssign, value_node: ast.expr) -> CodeValue:
         """Bind the targets of an assignment and return the value.
 
@@ -579,100 +524,9 @@ class CodeInterpreter(FunctionEvaluator):
             assert isinstance(value_node, ast.Attribute)
             raise self.missing_shape_error(value_node.value, dims)
 
-    def assign(self, target: ast.expr, value: Binding) -> None:
-        """Bind an assignment target; unpack tuples and starred targets."""
-        name, parts = dotted_name(target), getattr(target, "elts", None)
-        if name:
-            self.assign_name(name, value)
-            return
-        if isinstance(value, ShapeError):
-            raise value
-        if isinstance(target, ast.Attribute | ast.Subscript):
-            self.assign_item(target, value)
-            return
-        value = unbind_first_axis(value, self.error_factory(target)) if isinstance(value, TracedTensor) else value
-        if isinstance(value, CodeList):
-            value = value.items
-        if parts is None or not isinstance(value, tuple | TensorChunks):
-            raise self.error(target, "nothing can be assigned to this here")
-        star = next((index for index, part in enumerate(parts) if isinstance(part, ast.Starred)), None)
-        if star is not None and isinstance(value, tuple):
-            end = star + max(len(value) - len(parts) + 1, 0)
-            value = (*value[:star], value[star:end], *value[end:])
-            parts = [*parts[:star], parts[star].value, *parts[star + 1 :]]
-        count = value.count if isinstance(value, TensorChunks) else len(value)
-        if count is not None and count != len(parts):
-            raise self.error(target, f"{len(parts)} names for {count} values")
-        for position, part in enumerate(parts):
-            self.assign(part, get_item(value, position, self.error_factory(part)))
 
-    def evaluate_call(self, node: ast.Call) -> CodeValue:
-        """Return the value of a call; a method that changes the shape of a tensor in place binds its name again.
-
-        Raises `ShapeError` (usage) for such a method whose result is not known; the tensor is then unknown, too.
-        """
-        function = node.func
-        if not (isinstance(function, ast.Attribute) and function.attr in SHAPE_METHODS_IN_PLACE):
-            return super().evaluate_call(node)
-        name, owner = dotted_name(function.value), function.value
-        while not name and isinstance(owner, ast.Call | ast.Attribute):
-            owner = owner.func if isinstance(owner, ast.Call) else owner.value
-            name = dotted_name(owner.value) if isinstance(owner, ast.Attribute) else ""
-        if not isinstance(self.peek(name), TracedTensor):
-            return super().evaluate_call(node)
-        method = ast.copy_location(ast.Attribute(function.value, function.attr[:-1], ast.Load()), function)
-        renamed = ast.copy_location(ast.Call(method, node.args, node.keywords), node)
-        try:
-            value: Binding = super().evaluate_call(renamed)
-        except ShapeError as error:
-            value = error
-        if owner is not function.value:
-            value = self.error(node, "the tensor that this changes has no name")
-        self.assign_name(name, value)
-        if isinstance(value, ShapeError):
-            raise value
-        return value
-
-    def assign_item(self, target: ast.Subscript | ast.Attribute, value: CodeValue) -> None:
-        """Set an item of a list or a dict, or an attribute of an object; record the change of a tensor."""
-        base = self.evaluate(target.value)
-        if isinstance(target, ast.Attribute):
-            if not isinstance(base, ObjectValue):
-                raise self.error(target, "nothing can be assigned to this here")
-            self.journal.write(base.attributes, target.attr, value)
-            return
-        if isinstance(base, CodeDict):
-            key = self.dict_key(target.slice, self.evaluate(target.slice))
-            self.journal.write(base.state, "items", base.items | {key: value})
-            return
-        if not isinstance(base, CodeList):
-            self.in_place_change = self.in_place_change or self.source_text(target)
-            return
-        items, key = [*base.bindings], self.evaluate(target.slice)
-        new = freeze_value(value) if isinstance(key, slice) else value
-        try:
-            items[key] = new  # type: ignore[index]  # an invalid key raises
-        except (TypeError, IndexError, ValueError):
-            raise self.error(target, f"there is no such element among {len(items)}") from None
-        self.journal.write(base.state, "items", tuple(items))
-
-
-SHAPE_METHODS_IN_PLACE = {
-    *("unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_"),
-    *("resize_", "resize_as_", "set_", "as_strided_"),
-}
-"""PyTorch's methods that change the shape of a tensor in place."""
 LIST_METHODS = {"append", "extend", "insert", "pop", "reverse", "clear", "sort", "remove", "update", "setdefault"}
 """The methods that change a list or a dict."""
-
-
-def reshape_in_place(tensor: TracedTensor, target: CodeValue) -> Binding:
-    """Return the tensor after `x.shape = target`, or an error if the target is not a shape."""
-    target = freeze_value(target)
-    dims = target if isinstance(target, tuple) else (target,)
-    if not all(map(is_dim, dims)):
-        return usage_error("the shape that is assigned is not known", "give sizes with --where", argument="line")
-    return tensor.reshape(*dims)  # type: ignore[arg-type]  # all items are dims
 
 
 def shape_of(record: StatementRecord) -> Shape | None:

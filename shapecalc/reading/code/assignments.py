@@ -1,0 +1,237 @@
+"""The assignment of values to names, items and attributes, and changes of tensors in place."""
+
+from __future__ import annotations
+
+import ast
+
+from shapecalc.core.conditions import Condition, Unsatisfiable, require_equal
+from shapecalc.core.dims import Shape
+from shapecalc.core.problem import ShapeError, usage_error
+from shapecalc.core.record import replace
+from shapecalc.core.rules import NOT_BROADCASTABLE
+from shapecalc.core.text import shape_text
+from shapecalc.reading.code.arithmetic import get_item
+from shapecalc.reading.code.functions import FunctionEvaluator
+from shapecalc.reading.code.logic import freeze_value
+from shapecalc.reading.code.memory import MISSING
+from shapecalc.reading.code.source import (
+    dotted_name,
+)
+from shapecalc.reading.code.values import (
+    UNNAMED_CHANGE,
+    Binding,
+    CheckRefused,
+    CodeDict,
+    CodeList,
+    CodeValue,
+    ObjectValue,
+    TensorChunks,
+    TracedTensor,
+    is_dim,
+    unbind_first_axis,
+)
+
+SHAPE_METHODS_IN_PLACE = {
+    *("unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_"),
+    *("resize_", "resize_as_", "set_", "as_strided_"),
+}
+"""PyTorch's methods that change the shape of a tensor in place."""
+
+
+class AssignmentEvaluator(FunctionEvaluator):
+    """An evaluator that binds names, and changes tensors, lists and objects in place."""
+
+    def peek(self, name: str) -> Binding:
+        """Return the value or the error of a dotted name, or `MISSING`."""
+        value = self.find(name)
+        if value is not MISSING or "." not in name:
+            return value
+        base, _, attribute = name.rpartition(".")
+        owner = self.peek(base)
+        return owner.attributes.get(attribute, MISSING) if isinstance(owner, ObjectValue) else MISSING
+
+    def assign_name(self, name: str, value: Binding) -> None:
+        """Set a variable or an attribute of an object, by its dotted name."""
+        base, _, attribute = name.rpartition(".")
+        owner = self.peek(base) if base else MISSING
+        if isinstance(owner, ObjectValue):
+            self.journal.write(owner.attributes, attribute, value)
+        elif isinstance(owner, TracedTensor) and attribute == "shape":
+            self.assign_name(base, value if isinstance(value, ShapeError) else reshape_in_place(owner, value))
+        else:
+            self.bind(name, value)
+
+    def update_in_place(self, node: ast.AugAssign, value: CodeValue) -> CodeValue:
+        """Return the value of a target after an augmented assignment.
+
+        PyTorch and NumPy update a tensor in place: it keeps its strides, and all variables that refer to it change.
+        """
+        before = self.evaluate(node.target)
+        if isinstance(before, CodeList) and isinstance(value, CodeList):
+            self.journal.write(before.state, "items", value.bindings)
+            return before
+        if not isinstance(before, TracedTensor) or not isinstance(value, TracedTensor):
+            return value
+        if before.dialect in ("torch", "numpy"):
+            value = self.require_shape(node, value, before.shape)
+        self.in_place_change = self.in_place_change or self.source_text(node)
+        change = self.source_text(node) if value.untraced_change == UNNAMED_CHANGE else value.untraced_change
+        return replace(value, strides=before.strides, untraced_change=change)
+
+    def require_shape(self, node: ast.AugAssign, value: TracedTensor, shape: Shape) -> TracedTensor:
+        """Return a tensor with the conditions under which it has a shape; raise `CheckRefused` if there are none."""
+        conditions = list[Condition]()
+        try:
+            for dim, wanted in zip(value.shape, shape, strict=True):
+                conditions += require_equal(dim, wanted)
+        except (ValueError, Unsatisfiable):
+            message = f"a tensor {shape_text(shape)} does not become {shape_text(value.shape)} in place"
+            problem = self.error(node, message).problem
+            raise CheckRefused(ShapeError(replace(problem, rule=NOT_BROADCASTABLE))) from None
+        earlier = tuple(dict.fromkeys((*value.earlier_conditions, *conditions)))
+        return replace(value, shape=shape, earlier_conditions=earlier) if conditions else value
+
+    def assign(self, target: ast.expr, value: Binding) -> None:
+        """Bind an assignment target; unpack tuples and starred targets."""
+        name, parts = dotted_name(target), getattr(target, "elts", None)
+        if name:
+            self.assign_name(name, value)
+            return
+        if isinstance(value, ShapeError):
+            raise value
+        if isinstance(target, ast.Attribute | ast.Subscript):
+            self.assign_item(target, value)
+            return
+        value = unbind_first_axis(value, self.error_factory(target)) if isinstance(value, TracedTensor) else value
+        if isinstance(value, CodeList):
+            value = value.items
+        if parts is None or not isinstance(value, tuple | TensorChunks):
+            raise self.error(target, "nothing can be assigned to this here")
+        star = next((index for index, part in enumerate(parts) if isinstance(part, ast.Starred)), None)
+        if star is not None and isinstance(value, tuple):
+            end = star + max(len(value) - len(parts) + 1, 0)
+            value = (*value[:star], value[star:end], *value[end:])
+            parts = [*parts[:star], parts[star].value, *parts[star + 1 :]]
+        count = value.count if isinstance(value, TensorChunks) else len(value)
+        if count is not None and count != len(parts):
+            raise self.error(target, f"{len(parts)} names for {count} values")
+        for position, part in enumerate(parts):
+            self.assign(part, get_item(value, position, self.error_factory(part)))
+
+    def evaluate_call(self, node: ast.Call) -> CodeValue:
+        """Return the value of a call, and bind the names of tensors that it changes in place or writes to.
+
+        Raises `ShapeError` (usage) for a method that changes a shape in place if its result is not known; the names of
+        the tensor are then unknown, too.
+        """
+        function = node.func
+        if isinstance(function, ast.Attribute) and function.attr in SHAPE_METHODS_IN_PLACE:
+            before = self.evaluate(function.value)
+            if isinstance(before, TracedTensor):
+                return self.reshape_names(node, function, before)
+        value = super().evaluate_call(node)
+        for keyword in node.keywords:
+            if keyword.arg == "out" and (name := dotted_name(keyword.value)) and isinstance(value, TracedTensor):
+                self.assign_name(name, self.record_change_source(node, value))
+        return value
+
+    def check_item(self, target: ast.Subscript, value: CodeValue) -> None:
+        """Raise `CheckRefused` or `StageRefused` if a tensor of other sizes is assigned to a part of a tensor.
+
+        Parts and values with unknown sizes are not compared. Source: "broadcast" of numpy.ndarray.__setitem__ and of
+        torch.Tensor.__setitem__, which drop leading dims of 1.
+        """
+        try:
+            part = self.evaluate_node(ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target))
+        except ShapeError:  # an index that is not supported, such as a mask of unknown size
+            return
+        if not (isinstance(part, TracedTensor) and isinstance(value, TracedTensor)):
+            return
+        dims = value.shape
+        while len(dims) > part.rank and dims[0] == 1:
+            dims = dims[1:]
+        if all(isinstance(dim, int) for dim in (*dims, *part.shape)):
+            pairs = zip(dims[::-1], part.shape[::-1], strict=False)
+            if len(dims) > part.rank or any(own not in (1, dim) for own, dim in pairs):
+                message = f"a part {shape_text(part.shape)} does not take a tensor {shape_text(value.shape)}"
+                problem = self.error(target, message).problem
+                raise CheckRefused(ShapeError(replace(problem, rule=NOT_BROADCASTABLE)))
+
+    def reshape_names(self, node: ast.Call, function: ast.Attribute, before: TracedTensor) -> CodeValue:
+        """Return the tensor after a method that changes its shape in place, and bind all of its names to the result."""
+        method = ast.copy_location(ast.Attribute(function.value, function.attr[:-1], ast.Load()), function)
+        renamed = ast.copy_location(ast.Call(method, node.args, node.keywords), node)
+        try:
+            value: Binding = super().evaluate_call(renamed)
+        except ShapeError as error:
+            value = error
+        name = dotted_name(function.value)
+        root = "" if name else root_of_chain(function.value)  # `x.add_(1).t_()` changes x as well
+        names = {name for name in self.names_in_scope() if self.peek(name) is before} | {*filter(None, (name, root))}
+        if root:
+            value = self.error(node, "the tensor that this changes has no name")
+        item = function.value
+        if isinstance(item, ast.Subscript) and not isinstance(value, ShapeError):  # noqa: SIM102 - mypy narrows the type
+            if isinstance(self.evaluate(item.value), CodeList | CodeDict):
+                self.assign_item(item, value)
+        for name in names:
+            self.assign_name(name, value)
+        if isinstance(value, ShapeError):
+            raise value
+        return value
+
+    def names_in_scope(self) -> list[str]:
+        """Return the names of all variables in the current frame and those around it."""
+        names, frame = list[str](), self.frame
+        while frame is not None:
+            names += frame.variables
+            frame = frame.parent  # type: ignore[assignment]
+        return names
+
+    def assign_item(self, target: ast.Subscript | ast.Attribute, value: CodeValue) -> None:
+        """Set an item of a list or a dict, or an attribute of an object; record the change of a tensor."""
+        base = self.evaluate(target.value)
+        if isinstance(target, ast.Attribute):
+            if not isinstance(base, ObjectValue):
+                raise self.error(target, "nothing can be assigned to this here")
+            self.journal.write(base.attributes, target.attr, value)
+            return
+        if isinstance(base, CodeDict):
+            key = self.dict_key(target.slice, self.evaluate(target.slice))
+            self.journal.write(base.state, "items", base.items | {key: value})
+            return
+        if not isinstance(base, CodeList):
+            if isinstance(base, TracedTensor):
+                self.check_item(target, value)
+            self.in_place_change = self.in_place_change or self.source_text(target)
+            return
+        items, key = [*base.bindings], self.evaluate(target.slice)
+        new = freeze_value(value) if isinstance(key, slice) else value
+        try:
+            items[key] = new  # type: ignore[index]  # an invalid key raises
+        except (TypeError, IndexError, ValueError):
+            raise self.error(target, f"there is no such element among {len(items)}") from None
+        self.journal.write(base.state, "items", tuple(items))
+
+
+def root_of_chain(node: ast.expr) -> str:
+    """Return the name of the tensor that a chain of calls changes, as x of `x.add_(1)`; empty for a new tensor.
+
+    >>> [root_of_chain(ast.parse(text, mode="eval").body) for text in ("x.add_(1)", "x.clone()", "x.add_(1).sum(0)")]
+    ['x', '', '']
+    """
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name = node.func.attr
+        if not (name.endswith("_") or name in ("contiguous", "to", "requires_grad_")):
+            return ""
+        node = node.func.value
+    return dotted_name(node)
+
+
+def reshape_in_place(tensor: TracedTensor, target: CodeValue) -> Binding:
+    """Return the tensor after `x.shape = target`, or an error if the target is not a shape."""
+    target = freeze_value(target)
+    dims = target if isinstance(target, tuple) else (target,)
+    if not all(map(is_dim, dims)):
+        return usage_error("the shape that is assigned is not known", "give sizes with --where", argument="line")
+    return tensor.reshape(*dims)  # type: ignore[arg-type]  # all items are dims

@@ -45,8 +45,8 @@ KEYS = (
     Key("escape", "esc", "leave", "back", "go back", 3),
     Key("f5", "F5", "play", "play", "go to the main screen with this question", 5),
     Key("ctrl+s", "^S", "text", "app.save_screen('text')", "copy the screen as text, and save it", 8),
-    Key("up", "↑", "scroll", "scroll(-1)", "scroll up", 9),
-    Key("down", "↓", "scroll", "scroll(1)", "scroll down", 10),
+    Key("up", "↑↓", "scroll", "scroll(-1)", "scroll up", 9),
+    Key("down", "↑↓", "scroll", "scroll(1)", "scroll down", 10),
 )
 """The keys that all screens with a task have."""
 EXERCISES_TEXT = (

@@ -389,7 +389,8 @@ class ExploreState:
     @property
     def asks_validity(self) -> bool:
         """Whether the user must predict the validity of the request before the dims."""
-        return self.is_learning and bool(self.answer and self.answer.traces) and self.predictions.is_valid is None
+        is_readable = self.result.answer is not None and bool(self.answer and self.answer.traces)
+        return self.is_learning and is_readable and self.predictions.is_valid is None
 
     def predict_validity(self, is_valid: bool | None) -> None:
         """Record the predicted validity of the request, and go to the first hole.
@@ -577,6 +578,9 @@ ACTION_CONDITIONS: dict[str, Callable[[ExploreState], bool]] = {
     "redo": lambda state: bool(state.history.future),
     **dict.fromkeys(("step(1)", "go(-1)"), lambda state: state.current_step < state.end_step or state.asks_validity),
     **dict.fromkeys(("step(-1)", "go(0)"), lambda state: state.current_step > 0),
+    **dict.fromkeys(
+        ("dim('up')", "dim('down')"), lambda state: bool(state.result.answer and state.result.answer.traces)
+    ),
     "fix": lambda state: not state.asks_validity and state.fix is not None,
     "compare": lambda state: not state.question.is_chain and state.result.answer is not None,
     **dict.fromkeys(("equiv", "simplify"), lambda state: state.result.answer is not None),

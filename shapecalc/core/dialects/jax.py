@@ -13,10 +13,10 @@ from shapecalc.core.dialects.base import (
 from shapecalc.core.text import truncate
 
 
-def _explain_clamped_index(step: Step, index: int, clamped_index: int) -> str:
-    """Return the reason why `clamped_index` is used instead of `index`."""
+def _explain_clamped_index(step: Step, index: int, place: int) -> str:
+    """Return the reason why `place`, the nearest valid index, is used instead of `index`."""
     requested, axis = truncate(str(index)), step.sources[0]
-    return f"dim {axis} has no index {requested}: {clamped_index}, the nearest, is used, and the dim is dropped"
+    return f"dim {axis} has no index {requested}: {place}, the nearest, is used, and the dim is dropped"
 
 
 CLAMPED_INDEX = StepRule(

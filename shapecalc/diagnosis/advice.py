@@ -157,7 +157,7 @@ def _resolve_request(message: ParsedMessage) -> Trace | None:
 
 
 def _request_options(message: ParsedMessage) -> dict[str, str] | None:
-    """Return the arguments of the failing op as strings; None if one is unknown."""
+    """Return the arguments of the failing op as strings, or None if one is unknown."""
     if message.op in OP_DESCRIPTIONS:
         return _operand_options(message)
     target = message.target
@@ -307,13 +307,19 @@ def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
 
 
 def _inner_sizes(message: ParsedMessage) -> tuple[int | str, ...]:
-    """Return the sizes that a matrix product sums over; empty if a shape is unknown."""
+    """Return the sizes that a matrix product sums over.
+
+    Returns an empty tuple if a shape is unknown.
+    """
     shape, other = message.input or (), (message.operands or ((),))[0]
     return (shape[-1], other[-2:][0]) if message.op == MATMUL.name and shape and other else ()
 
 
 def _broadcast_remedy(message: ParsedMessage) -> str:
-    """Return the remedy for a broadcast by the dims that differ; empty if they are unknown."""
+    """Return the remedy for a broadcast by the dims that differ.
+
+    Returns an empty string if they are unknown.
+    """
     shape, other = message.input or (), (message.operands or ((),))[0]
     differ = numeric_differences(shape, other) if len(shape) == len(other) > 1 else ()
     if len(differ) == 2 and differ[1][0] == differ[0][0] + 1 and 1 not in (*differ[0][1:], *differ[1][1:]):
@@ -337,7 +343,10 @@ def _has_literal_zero(message: ParsedMessage) -> bool:
 
 
 def _describe_missing(message: ParsedMessage) -> str | None:
-    """Describe the information that is missing in a message; None if it is complete."""
+    """Describe the information that is missing in a message.
+
+    Returns None if it is complete.
+    """
     has_operands = message.op in OP_DESCRIPTIONS
     names = message.failing_line.operands if message.failing_line else ()
     if message.op is None and message.framework != "tensorflow":

@@ -92,7 +92,10 @@ class CodeCall(Record):
 
     @property
     def tensor(self) -> str | None:
-        """The variable on which the call is made; None if the receiver is another call."""
+        """The variable on which the call is made.
+
+        The value is None if the receiver is another call.
+        """
         chain = METHOD_CHAIN.fullmatch(self.receiver)
         return chain[1] if chain and chain[1] != "self" else None
 

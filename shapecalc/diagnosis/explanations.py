@@ -45,13 +45,16 @@ class Figures(Record):
 
 
 def explain_message(message: ParsedMessage, trace: Trace | None) -> tuple[Explanation, ...]:
-    """Return explanations of the mismatching sizes of a message; empty if there are none."""
+    """Return explanations of the mismatching sizes of a message.
+
+    Returns an empty tuple if there are none.
+    """
     figures = find_figures(message, trace)
     return () if figures is None else explain(figures.sizes, figures.context)
 
 
 def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
-    """Return the mismatching sizes of a message; None if it does not contain them.
+    """Return the mismatching sizes of a message, or None if it does not contain them.
 
     The text around the message is part of the context, without line numbers and times.
     """
@@ -91,7 +94,10 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
 
 
 def _count_figures(message: ParsedMessage, text: str) -> Figures | None:
-    """Return the element count of the input and the requested dims; None if the input's shape is known."""
+    """Return the element count of the input and the requested dims.
+
+    Returns None if the input's shape is known.
+    """
     target = numeric_sizes(message.target)
     if message.elements is None or (not target and message.target_elements is None):
         return None

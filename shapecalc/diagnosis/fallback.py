@@ -74,7 +74,10 @@ def _locate(quote: str, cleaned: CleanText) -> TemplateMatch:
 
 
 def _read_sentence(line: str) -> ParsedMessage | None:
-    """Return the two shapes or sizes in a sentence as a message; None if it does not state two that differ."""
+    """Return the two shapes or sizes in a sentence as a message.
+
+    Returns None if it does not state two that differ.
+    """
     spans = [*_list_spans(line)]
     shapes = [*dict.fromkeys(shape for shape, _, _ in spans)]
     message = ParsedMessage(None, None, None, "unknown-message", line, UNKNOWN_MESSAGE)

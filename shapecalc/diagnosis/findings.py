@@ -158,7 +158,9 @@ def _difference_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def find_extra_axis(message: ParsedMessage) -> int | None:
-    """Return the last axis of the input whose removal makes the counts of a reshape equal; None if there is none.
+    """Return the last axis of the input whose removal makes the counts of a reshape equal.
+
+    Returns None if there is none.
 
     Axes whose removal leaves the dims of the target come first. The leading batch is never removed.
     """
@@ -216,7 +218,7 @@ def numeric_differences(shape: PrintedSizes, other: PrintedSizes) -> list[tuple[
 
 
 def find_mismatch(message: ParsedMessage, trace: Trace | None) -> tuple[int, int] | None:
-    """Return the two mismatching sizes; None if they cannot be determined."""
+    """Return the two mismatching sizes, or None if they cannot be determined."""
     if message.pair is not None or message.input is None:
         return message.pair
     other = message.target or (message.operands or ((),))[0]

@@ -110,7 +110,7 @@ class ParsedMessage:
 
     @property
     def dialect(self) -> str | None:
-        """The dialect that checks the request; None if the framework has no dialect."""
+        """The dialect that checks the request, or None if the framework has no dialect."""
         return self.framework if self.traits.has_dialect else None
 
     @property
@@ -467,7 +467,7 @@ def as_dims(sizes: PrintedSizes) -> Shape:
 
 
 def volume_of_sizes(sizes: PrintedSizes | None) -> int | None:
-    """Return the product of sizes; None if a size is not a number."""
+    """Return the product of sizes, or None if a size is not a number."""
     if sizes is None:
         return None
     numbers = [size for size in sizes if isinstance(size, int) and size >= 0]
@@ -475,5 +475,5 @@ def volume_of_sizes(sizes: PrintedSizes | None) -> int | None:
 
 
 def volume_without_infer(sizes: PrintedSizes | None) -> int | None:
-    """Return the product of all sizes except -1; None if a size is not a number."""
+    """Return the product of all sizes except -1, or None if a size is not a number."""
     return None if sizes is None else volume_of_sizes(tuple(size for size in sizes if size != -1))

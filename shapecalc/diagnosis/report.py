@@ -197,7 +197,10 @@ def _describe_mismatch(message: ParsedMessage, advice: Advice) -> str:
 
 
 def _describe_shapes(message: ParsedMessage) -> str:
-    """Describe the mismatching shapes, sizes or counts; empty if the message states none."""
+    """Describe the mismatching shapes, sizes or counts.
+
+    Returns an empty string if the message states none.
+    """
     shape = "" if message.input is None else format_sizes(message.input)
     if message.elements is not None:
         shape = f"{message.elements} elements"

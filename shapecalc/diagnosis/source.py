@@ -67,7 +67,10 @@ def write_changed_lines(message: ParsedMessage, advice: Advice) -> Advice:
 
 
 def _command_of_call(message: ParsedMessage, line: CodeCall, changed: str) -> str | None:
-    """Return the command that reads a changed call with the shapes of the message; None if it has no output."""
+    """Return the command that reads a changed call with the shapes of the message.
+
+    Returns None if it has no output.
+    """
     sizes = {
         text: size
         for text, size in zip(line.arguments, message.target or (), strict=False)

@@ -118,7 +118,7 @@ class _SymbolicDimResolver:
         return transpose_lane_shapes([shapes[place] for place in self._lane_indices])
 
     def _look_up_dim(self, sizes: ObservedSizes) -> Dim | None:
-        """Return the expression of the dim with the sizes `sizes`; None if unresolved.
+        """Return the expression of the dim with the sizes `sizes`, or None if unresolved.
 
         The expression was stored for an earlier dim, or consists of names in the model's inputs. A dim whose size is
         known in only one lane is unresolved.
@@ -139,7 +139,7 @@ class _SymbolicDimResolver:
         return dim
 
     def _fit_dim(self, observed_sizes: ObservedSizes, names: tuple[str, ...]) -> Dim | None:
-        """Fit a product or sum of `names` to the sizes of a dim; None if none fits."""
+        """Fit a product or sum of `names` to the sizes of a dim, or None if none fits."""
         if names not in self._fitters:
             sizes = [{name: self._sizes[name][lane] or 0 for name in names} for lane in range(len(self._lanes))]
             known = [lane for lane, by_name in enumerate(sizes) if min(by_name.values()) > 0]
@@ -192,7 +192,10 @@ class _SymbolicDimResolver:
         return not is_resolved and maker is not None and not maker.bodies
 
     def _sum_input_dims(self, node: Node, axis: int, sizes: ObservedSizes) -> Dim | None:
-        """Return the sum of the input dims on an axis; None if it differs from `sizes`."""
+        """Return the sum of the input dims on an axis.
+
+        Returns None if it differs from `sizes`.
+        """
         shapes = [self.shape(number) or () for number in node.inputs]
         dims = [dim for shape in shapes for dim in shape[axis : axis + 1] if dim is not None]
         if len(dims) < len(shapes):
@@ -302,7 +305,7 @@ def describe_all_nodes(walk: WalkState, tracker: BatchTracker) -> AllNodes:
 def fit_floor_formula(
     pairs: Sequence[tuple[int, int]], *, unique: bool = True
 ) -> tuple[int, int, int, int, int] | None:
-    """Fit a formula with a floor division to pairs `(x, y)`; None if none fits.
+    """Fit a formula with a floor division to pairs `(x, y)`, or None if none fits.
 
     The formula is `y = scale * ((times*x + more)//by) + rest`, and the result is (times, more, by, scale, rest). If
     `unique`, exactly one value of `more` must fit.

@@ -96,7 +96,7 @@ def axes_from_attribute(node: NodeInLane, rank: int) -> Iterable[int]:
 
 
 def reduction_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Map an input axis of a reduction to the output; `MIXES` for a reduced axis.
+    """Map an input axis of a reduction to the output, or `MIXES` for a reduced axis.
 
     The list of reduced axes is an attribute in older opsets and an input in newer opsets.
     """
@@ -111,12 +111,15 @@ def reduction_axis(node: NodeInLane, input_index: int, axis: int, _output_index:
 
 
 def argmax_axis(node: NodeInLane, _input_index: int, axis: int, _output_index: int) -> int | None:
-    """Map an input axis of ArgMax or ArgMin to the output; `MIXES` for a reduced axis."""
+    """Map an input axis of ArgMax or ArgMin to the output.
+
+    Returns `MIXES` for a reduced axis.
+    """
     return _axis_after_reduction({node.axis_attribute(0, node.input_rank(0))}, axis, node)
 
 
 def _axis_after_reduction(reduced_axes: set[int], axis: int, node: NodeInLane) -> int | None:
-    """Map an input axis of a node to the output; `MIXES` for a reduced axis."""
+    """Map an input axis of a node to the output, or `MIXES` for a reduced axis."""
     if axis in reduced_axes:
         return MIXES
     return axis if node.attributes.get("keepdims", 1) else axis - sum(mixed_axis < axis for mixed_axis in reduced_axes)
@@ -201,14 +204,14 @@ def conv_rule(kernel_input: int = 1) -> AxisRule:
 
 
 def resize_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Map an input axis of a Resize to the output; None for a resized axis."""
+    """Map an input axis of a Resize to the output, or None for a resized axis."""
     before, after = node.inputs[0], node.outputs[0]
     crops = node.attributes.get("coordinate_transformation_mode") == b"tf_crop_and_resize"
     return axis if input_index == 0 and before and after and before[axis] == after[axis] and not crops else None
 
 
 def pad_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Map an input axis of a Pad to the output; None for a padded axis."""
+    """Map an input axis of a Pad to the output, or None for a padded axis."""
     pads = node.integer_argument("pads", 1) or node.integer_argument("paddings", 1)
     if input_index or not pads or not node.is_absent(3):
         return None
@@ -256,7 +259,10 @@ def gather_elements_rule(output_shaped_input: int) -> AxisRule:
 
 
 def reverse_sequence_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Map an input axis of a ReverseSequence to the output; None for the time axis."""
+    """Map an input axis of a ReverseSequence to the output.
+
+    Returns None for the time axis.
+    """
     batch_axis: int = node.attributes.get("batch_axis", 1)
     if input_index:
         return batch_axis

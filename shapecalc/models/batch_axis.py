@@ -178,7 +178,7 @@ class NodeInLane:
         return axis + rank if axis < 0 else axis
 
     def integer_argument(self, name: str, input_index: int) -> tuple[int, ...] | None:
-        """Return an integer argument as a tuple; None if it is unknown or absent.
+        """Return an integer argument as a tuple, or None if it is unknown or absent.
 
         The argument is the attribute `name` in older opsets, and the input at `input_index` in newer opsets.
         """

@@ -463,7 +463,10 @@ def _parse_value_info(value: Any, number: int) -> ValueInfo:
 
 
 def _parse_dim(dim: Any) -> int | str | None:
-    """Parse a declared dim; None if it is undeclared, negative, or has an empty name."""
+    """Parse a declared dim.
+
+    Returns None if it is undeclared, negative, or has an empty name.
+    """
     if dim.HasField("dim_value"):
         return dim.dim_value if dim.dim_value >= 0 else None
     return _check_utf8(dim.dim_param) or None
@@ -589,7 +592,9 @@ class _GraphBuilder:
 
 
 def attribute_value(proto: Any) -> Any:
-    """Return the value of an AttributeProto; None for an unsupported attribute type.
+    """Return the value of an AttributeProto.
+
+    Returns None for an unsupported attribute type.
 
     The value is a number, bytes, a protobuf message, or a tuple of such values.
     """
@@ -649,7 +654,10 @@ def parse_elements(proto: Any) -> ElementArray | None:
 
 
 def load_elements(model: Model, proto: Any) -> ElementArray | None:
-    """Load all elements of a TensorProto of a model, stripped or not; None for external and unsupported elements."""
+    """Load all elements of a TensorProto of a model, stripped or not.
+
+    Returns None for external and unsupported elements.
+    """
     if proto.data_location == 1 or proto.data_type not in DTYPE_NAMES:
         return None
     from onnx import numpy_helper

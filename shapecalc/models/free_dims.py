@@ -369,7 +369,7 @@ class _ShapeGuesser:
         self.declared_batch = self.declared_sizes.pop(self.batch, self.declared_batch)
 
     def _usual_batch_name(self) -> str | None:
-        """Return the dim with a usual name for the batch; None without one."""
+        """Return the dim with a usual name for the batch, or None without one."""
         dims = [dim for shape in self.shapes for dim in shape or ()]
         firsts = [shape[0] for shape in self.shapes if shape]
         names = (
@@ -572,7 +572,9 @@ class DimFitter:
         return shape
 
     def fit_dim(self, sizes: tuple[int | None, ...]) -> SymbolicDim:
-        """Fit a symbolic expression to the size of a dim in each lane; None if none fits.
+        """Fit a symbolic expression to the size of a dim in each lane.
+
+        Returns None if none fits.
 
         A dim with the same size in all lanes is a number. An unknown size is None. If some sizes are unknown, the sizes
         in at least two perturbed lanes must be known, or in all perturbed lanes if there are fewer than two.

@@ -77,7 +77,10 @@ class _NodeReporter:
         return (answer[0] if fails and not visit.core_op.returns_shape else output), answer[1]
 
     def _symbolic_arguments(self, visit: NodeVisit) -> Mapping[str, Any] | None:
-        """Return the arguments of a node's core op with symbolic dims; None if unknown."""
+        """Return the arguments of a node's core op with symbolic dims.
+
+        Returns None if unknown.
+        """
         lanes = visit.arguments
         first = next((arguments for arguments in lanes if arguments is not None), None)
         if first is None or is_same_in_all_lanes(lanes):
@@ -92,7 +95,7 @@ class _NodeReporter:
         return symbolic
 
     def _shape_value(self, node: Node) -> SymbolicShape | None:
-        """Return the output of a Shape node as a symbolic shape; None if unknown."""
+        """Return the output of a Shape node as a symbolic shape, or None if unknown."""
         arrays = self._walk.values.get(node.outputs[0])
         if arrays is None:
             return None

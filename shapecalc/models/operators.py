@@ -128,7 +128,7 @@ class CoreOp(Record):
 
     @property
     def target(self) -> CoreArgument | None:
-        """The argument that contains a shape, a permutation or axes; None without one."""
+        """The argument that contains a shape, a permutation or axes, or None without one."""
         return self.arguments[0] if self.arguments[0].kind is tuple else None
 
 
@@ -163,7 +163,7 @@ class OperatorSpec(Record):
 
 
 def integer_tuple(array: ElementArray | None) -> tuple[int, ...] | None:
-    """Return an integer vector or scalar as a tuple; None for other arrays."""
+    """Return an integer vector or scalar as a tuple, or None for other arrays."""
     if array is None or array.ndim > 1 or array.dtype.kind != "i":
         return None
     return tuple(array.reshape(-1).tolist())

@@ -337,7 +337,9 @@ class BatchTracker:
                 yield [tuple([_mark_with_new_axis(mark, shape, along[index - count]) for mark, shape in lanes])]
 
     def _node_in_lanes(self, node: Node, outputs: LaneShapes | None = None) -> Iterator[NodeInLane | None]:
-        """Yield the argument of the batch rules for each lane; None for untracked lanes.
+        """Yield the argument of the batch rules for each lane.
+
+        Yields None for untracked lanes.
 
         `outputs` is the shape of the only output in each lane; None takes the output shapes from the walk.
         """
@@ -365,14 +367,14 @@ class BatchTracker:
             )
 
     def _elements(self, node: Node, lane: int, input_index: int) -> Any:
-        """Return the elements of a node input in one lane; None if unknown."""
+        """Return the elements of a node input in one lane, or None if unknown."""
         tensor = node.inputs[input_index] if input_index < len(node.inputs) else ABSENT
         is_integer = self._walk.dtypes[tensor] in (INT32, INT64)
         values = self._walk.elements_of(tensor) if is_integer else self._walk.values.get(tensor)
         return None if values is None else values[lane]
 
     def _index_bounds(self, node: Node, lane: int, input_index: int) -> Any:
-        """Return elementwise bounds of an integer input in one lane; None if unknown."""
+        """Return elementwise bounds of an integer input in one lane, or None if unknown."""
         return self._compute_bounds(node.inputs[input_index], lane, MAX_UPSTREAM_NODES)
 
     def _compute_bounds(self, tensor: int, lane: int, node_budget: int) -> Any:
@@ -648,7 +650,7 @@ class BatchTracker:
         return [verdicts.BatchRun(*values) for values, lane in zip(lanes, self._walk.lanes, strict=True) if lane.judged]
 
     def _empty_batch_outcome(self, visit: NodeVisit) -> str | None:
-        """Return the outcome of a listed node at a batch size of 0; None if unknown."""
+        """Return the outcome of a listed node at a batch size of 0, or None if unknown."""
         lane = self._empty_lane
         if lane is None or (visit.outputs[lane] is None and not visit.problems[lane]):
             return None

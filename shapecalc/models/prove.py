@@ -202,7 +202,10 @@ class ModelComparison:
         axis: SampleAxis,
         home_axis: SampleAxis,
     ) -> int | None:
-        """Return the number of the first sample that differs from its expected output; None if all are equal."""
+        """Return the number of the first sample that differs from its expected output.
+
+        Returns None if all are equal.
+        """
         for sample, (array, index) in enumerate(expected):
             alone = _take_sample(array, home_axis, self.declared_batch, index)
             if not _is_close(_take_sample(actual, axis, batch, sample), alone):
@@ -380,7 +383,9 @@ def _is_close(actual: np.ndarray, expected: np.ndarray) -> bool:
 
 
 def _checker_error(model: bytes, *, infer_types: bool = False) -> str:
-    """Return the first line of the error of ONNX's checker; empty if the model is valid.
+    """Return the first line of the error of ONNX's checker.
+
+    Returns an empty string if the model is valid.
 
     With `infer_types`, the checker also infers the types and shapes of all tensors.
     """

@@ -92,7 +92,7 @@ class NodeVisit:
     answers: CoreResults
 
     def argument_values(self, name: str) -> tuple[Any, ...]:
-        """Return the value of an argument in each lane; None where unknown or absent."""
+        """Return the value of an argument in each lane, or None where unknown or absent."""
         return tuple([None if lane is None else lane.get(name) for lane in self.arguments])
 
 
@@ -117,13 +117,13 @@ def _is_input_argument(argument: CoreArgument, node: Node) -> bool:
 
 
 def read_allowzero(node: Node) -> bool | None:
-    """Return the value of the attribute `allowzero`; None if it is absent."""
+    """Return the value of the attribute `allowzero`, or None if it is absent."""
     name = LISTED_OPERATORS[node.op].switch
     return bool(_check_type(node.attributes[name], int)) if name and name in node.attributes else None
 
 
 def read_arguments(node: Node, read_integers: Callable[[int], tuple[int, ...] | None]) -> CoreArguments | None:
-    """Return the arguments of a listed node's core op; None if they are unknown.
+    """Return the arguments of a listed node's core op, or None if they are unknown.
 
     `read_integers` maps a tensor number to the elements of the tensor, or to None if they are unknown. Raises
     `TypeError` for an attribute of the wrong type.
@@ -287,7 +287,7 @@ class ShapeInference:
         self._cache: dict[object, InferredTypes] = {}
 
     def find_signature(self, node: Node) -> NodeSignature | None:
-        """Return the signature of a node; None if ONNX has no schema for the operator.
+        """Return the signature of a node, or None if ONNX has no schema for the operator.
 
         Nodes with the same operator, attributes, present inputs and present outputs have the same signature.
         """

@@ -67,7 +67,9 @@ def find_resize_fix(
 def find_repeat_fix(
     node: Node, walk: WalkState, marks_of: Callable[[int], Sequence[BatchMark] | None], declared_batch: int
 ) -> NodeFix | None:
-    """Return the fix that repeats the constant inputs of a node for each sample; None without such inputs.
+    """Return the fix that repeats the constant inputs of a node for each sample.
+
+    Returns None without such inputs.
 
     A constant input has the size of the declared batch where another input has the batch axis. If the declared batch is
     larger than 1, its samples must be equal.

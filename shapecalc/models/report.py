@@ -226,7 +226,9 @@ def format_fix(fix: NodeFix) -> str:
 
 
 def format_assumption(fix: NodeFix) -> str:
-    """Format the assumption of a fix; empty for a fix without an assumption.
+    """Format the assumption of a fix.
+
+    Returns an empty string for a fix without an assumption.
 
     >>> format_assumption(NodeFix((0, -1), None, "the batch stays first"))
     'assumes that the batch stays first'

@@ -198,7 +198,7 @@ class ListedNodeVisitor:
         )
 
     def _core_arguments(self, node: Node) -> tuple[CoreArguments | None, ...]:
-        """Return the arguments of a node's core op in each lane; None where unknown."""
+        """Return the arguments of a node's core op in each lane, or None where unknown."""
         walk = self._walk
         number = node.inputs[1] if len(node.inputs) > 1 and has_target_input(node) else ABSENT
         values = walk.elements_of(number) or walk.all_unknown
@@ -207,7 +207,10 @@ class ListedNodeVisitor:
         return tuple([read_arguments(node, lambda _, array=array: operators.integer_tuple(array)) for array in values])  # type: ignore[misc]
 
     def _unknown_reason(self, node: Node, shapes: LaneShapes, arguments: Sequence[CoreArguments | None]) -> str:
-        """Return the reason why a node cannot be judged; empty if it can be judged."""
+        """Return the reason why a node cannot be judged.
+
+        Returns an empty string if it can be judged.
+        """
         walk = self._walk
         if walk.running_lanes is not None and not any(walk.running_lanes[lane] for lane in walk.judged_lanes):
             return "it never runs: the If around it takes the other branch"
@@ -445,7 +448,9 @@ class UnlistedNodeVisitor:
         return shapes, dtypes, failures if any(failures) else None  # type: ignore[return-value]  # shapes from inference are integers
 
     def _index_range(self, node: Node, lane: int, by_columns: bool) -> Sequence[tuple[int, int]]:
-        """Return the minimum and maximum of a node's indices; empty if they are unknown.
+        """Return the minimum and maximum of a node's indices.
+
+        Returns an empty result if they are unknown.
 
         The indices are the second input. The result is one pair for all indices, or one pair per column of the index
         tensor if `by_columns`.
@@ -567,7 +572,7 @@ class ControlFlowVisitor:
             self._record_scan_output(number, result, turns, 0)
 
     def _iteration_counts(self, node: Node, body: NodeGraph, *, has_condition: bool) -> Sequence[int | None]:
-        """Return the number of iterations of a Loop in each lane; None where unknown."""
+        """Return the number of iterations of a Loop in each lane, or None where unknown."""
         walk = self._walk
         counts = (walk.elements_of(node.inputs[0]) if node.inputs and node.inputs[0] else None) or walk.all_unknown
         if not has_condition:
@@ -681,7 +686,7 @@ def walk_model(model: Model, choice: InputChoice, tracker: BatchTracker) -> Walk
 
 
 def _output_elements(visit: NodeVisit, array: Any, shape: IntTuple | None, arguments: CoreArguments | None) -> Any:
-    """Compute the output elements of a listed node; None if unknown or too many.
+    """Compute the output elements of a listed node, or None if unknown or too many.
 
     `array` contains the elements of the input, and `shape` is the output shape.
     """

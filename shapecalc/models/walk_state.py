@@ -77,7 +77,7 @@ class WalkState:
         return self.shapes[number] or self.all_unknown
 
     def elements_of(self, number: int) -> LaneValues | None:
-        """Return the elements of a tensor in each lane; None if unknown or too many."""
+        """Return the elements of a tensor in each lane, or None if unknown or too many."""
         values = self.values.get(number)
         if values is None:
             constant = self.initializers.get(number)

@@ -101,7 +101,10 @@ def parse_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option]
 
 
 def _max_values(names: Sequence[str]) -> int | None:
-    """Return the number of positional values; None if the last parameter takes any number of them."""
+    """Return the number of positional values.
+
+    Returns None if the last parameter takes any number of them.
+    """
     return None if names[-1:] and names[-1] in ("operands", "lengths") else len(names)
 
 
@@ -203,7 +206,10 @@ def _quote_words(words: Iterable[str]) -> str:
 
 
 def _requested_dialect(words: Sequence[str], default: object) -> str:
-    """Return the name of the dialect in the words of a command line; empty if it is missing or unknown."""
+    """Return the name of the dialect in the words of a command line.
+
+    Returns an empty string if it is missing or unknown.
+    """
     names = [] if default is None else [str(default)]
     names += [word.removeprefix("--dialect=") for word in words if word.startswith("--dialect=")]
     names += [name for word, name in pairwise(words) if word in ("-d", "--dialect")]
@@ -381,7 +387,7 @@ def _chain_output(text: str, dialect: object) -> Shape:
 
 
 def unsupported_op_error(name: str) -> ShapeError | None:
-    """Return the usage error for an unsupported op name; None for any other name."""
+    """Return the usage error for an unsupported op name, or None for any other name."""
     if name not in UNSUPPORTED_OPS:
         return None
     why, instead = UNSUPPORTED_OPS[name]

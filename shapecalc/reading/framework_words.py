@@ -80,7 +80,9 @@ def _check_rank(word: str, text: str) -> None:
 
 
 def find_word(word: str, dialect: str = "") -> OpCall | None:
-    """Return the op and the signature of a framework's word; None if there is none that is translated.
+    """Return the op and the signature of a framework's word.
+
+    Returns None if there is none that is translated.
 
     The signature of `dialect` is preferred, then those of `FRAMEWORKS` in their order.
     """

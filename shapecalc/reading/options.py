@@ -171,7 +171,7 @@ class OptionLookup:
         self._pending, self._known, self._op = iter(options), dict[str, "SpelledOption"](), op
 
     def find(self, spelling: str) -> SpelledOption | None:
-        """Return the option with a spelling, and the value set; None if unknown."""
+        """Return the option with a spelling, and the value set, or None if unknown."""
         while spelling not in self._known:
             option = next(self._pending, None)
             if option is None:
@@ -180,7 +180,7 @@ class OptionLookup:
         return self._known[spelling]
 
     def _find_alias(self, spelling: str) -> SpelledOption | None:
-        """Return the option with an alias, and the value set; None if unknown.
+        """Return the option with an alias, and the value set, or None if unknown.
 
         An alias has underscores instead of dashes, or is another framework's name of the option.
         """

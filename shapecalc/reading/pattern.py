@@ -251,7 +251,7 @@ class Matcher:
         return None if name.startswith("?") else name
 
     def _expand_ellipsis(self, rank: int) -> tuple[ExpectedDim, ...] | None:
-        """Return the expected dim of each axis; None if the rank differs."""
+        """Return the expected dim of each axis, or None if the rank differs."""
         gap, extra = self.pattern.ellipsis_index, rank - len(self._expected)
         if gap is None or extra < 0:
             return None if extra else self._expected
@@ -425,7 +425,7 @@ def names_with_sizes(stage_options: Iterable[Mapping[str, object]]) -> set[str]:
 
 
 def _element_type(answer: Trace | Chain) -> str | None:
-    """Return the element type of an output; None if no request specifies a type."""
+    """Return the element type of an output, or None if no request specifies a type."""
     if any(OPS[trace.op].ends_chain for trace in answer.traces):
         return "int64"
     return next((trace.request.dtype for trace in reversed(answer.traces) if trace.request.dtype), None)

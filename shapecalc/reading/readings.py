@@ -73,12 +73,15 @@ class UserInput(Record):
 
     @property
     def line(self) -> str:
-        """The text with runs of whitespace collapsed; empty if the text is too long."""
+        """The text with runs of whitespace collapsed.
+
+        The value is an empty string if the text is too long.
+        """
         return " ".join(self.text.split()) if len(self.text) <= MAX_CODE_LENGTH else ""
 
 
 def detect_command(user_input: UserInput, options: Sequence[str] = ()) -> list[str] | None:
-    """Return the command line for an input; None if the input is not recognized.
+    """Return the command line for an input, or None if the input is not recognized.
 
     In this command line, the word `-` represents the text of the input.
 
@@ -187,7 +190,9 @@ def _quote_word(word: str) -> str:
 
 
 def suggest_command(words: Sequence[str]) -> str:
-    """Return a hint for words that are not recognized; empty if there is none.
+    """Return a hint for words that are not recognized.
+
+    Returns an empty string if there is none.
 
     Hints exist for three or four shapes, for two shapes in a sentence, and for a shape that the shell split into words.
 
@@ -536,7 +541,9 @@ def _recognize_code(user_input: UserInput) -> list[str] | None:
 
 
 def _last_statement(text: str, operator_type: type[ast.AST], *, is_bound: bool = False) -> ast.AST | None:
-    """Parse Python code and return its last statement, or None if it is not tensor code.
+    """Parse Python code and return its last statement.
+
+    Returns None if it is not tensor code.
 
     Tensor code has a call, an index, an assignment, a function definition or a node of `operator_type`. If `is_bound`,
     the text begins with the name of a given tensor: `x.T` is then code, and `x[2,3]` is not read as a shape. For an

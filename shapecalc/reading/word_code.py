@@ -27,7 +27,9 @@ ARGUMENT_ALIASES = {"kernel": "kernel_size", "scale": "scale_factor"}
 
 
 def write_call(words: Sequence[str]) -> list[str] | None:
-    """Return the `code` command line for a line that begins with a function; None for another line.
+    """Return the `code` command line for a line that begins with a function.
+
+    Returns None for another line.
 
     The values before the first option are the tensor, or the tensors of a function of several, and the arguments by
     position. Options with an argument's name are arguments, the others are those of the command.

@@ -44,7 +44,10 @@ def annotate(text: str, lines: Iterable[CodeLine]) -> str:
 
 
 def _format_shapes(line: CodeLine) -> str:
-    """Format the shapes of a line, as in `# q, k, v: B,12,T,64`; empty if one is not known."""
+    """Format the shapes of a line, as in `# q, k, v: B,12,T,64`.
+
+    Returns an empty string if one is not known.
+    """
     if None in line.shapes.values():
         return ""
     groups: dict[str, list[str]] = {}
@@ -58,7 +61,9 @@ def _format_shapes(line: CodeLine) -> str:
 
 
 def _without_shapes(comment: str, names: Collection[str]) -> str:
-    """Return a comment without the shapes at its end; empty if it is a shape alone.
+    """Return a comment without the shapes at its end.
+
+    Returns an empty string if it is a shape alone.
 
     `names` are the names that the line binds.
     """

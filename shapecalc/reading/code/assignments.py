@@ -215,7 +215,9 @@ class AssignmentEvaluator(FunctionEvaluator):
 
 
 def root_of_chain(node: ast.expr) -> str:
-    """Return the name of the tensor that a chain of calls changes, as x of `x.add_(1)`; empty for a new tensor.
+    """Return the name of the tensor that a chain of calls changes, as x of `x.add_(1)`.
+
+    Returns an empty string for a new tensor.
 
     >>> [root_of_chain(ast.parse(text, mode="eval").body) for text in ("x.add_(1)", "x.clone()", "x.add_(1).sum(0)")]
     ['x', '', '']

@@ -224,7 +224,9 @@ MATH_FUNCTIONS: Mapping[str, Callable[[Call, Program], CodeValue]] = {
 
 
 def call_list_method(value: CodeList, call: Call) -> tuple[CodeValue, tuple[Binding, ...] | None]:
-    """Return the result of a method of a list, and its new items; None if they do not change.
+    """Return the result of a method of a list, and its new items.
+
+    Returns None if they do not change.
 
     Raises `ShapeError` (usage) for a method that is not supported.
     """
@@ -252,7 +254,10 @@ def call_list_method(value: CodeList, call: Call) -> tuple[CodeValue, tuple[Bind
 
 
 def size_of(value: CodeValue) -> Dim | None:
-    """Return the length of a list, a dict or a `Sequential`; None for any other value."""
+    """Return the length of a list, a dict or a `Sequential`.
+
+    Returns None for any other value.
+    """
     if isinstance(value, CodeList):
         return len(value.bindings)
     if isinstance(value, CodeDict):

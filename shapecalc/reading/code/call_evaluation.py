@@ -111,7 +111,10 @@ class CallEvaluator(LayerEvaluator):
         raise NotImplementedError
 
     def call_module_method(self, node: ast.Call, base: ObjectValue | SuperValue, name: str) -> CodeValue:
-        """Return the result of a method that objects inherit from `nn.Module`; `MISSING` for any other method."""
+        """Return the result of a method that objects inherit from `nn.Module`.
+
+        Returns `MISSING` for any other method.
+        """
         raise NotImplementedError
 
     def super_value(self, node: ast.Call) -> CodeValue:
@@ -195,7 +198,10 @@ class CallEvaluator(LayerEvaluator):
         return keywords
 
     def call_method(self, node: ast.Call, base: CodeValue) -> CodeValue:
-        """Return the result of a method of a list, a dict, an object or a string; `MISSING` for any other value."""
+        """Return the result of a method of a list, a dict, an object or a string.
+
+        Returns `MISSING` for any other value.
+        """
         assert isinstance(node.func, ast.Attribute)
         name, error = node.func.attr, self.error_factory(node)
         if isinstance(base, ObjectValue | SuperValue):
@@ -250,7 +256,10 @@ class CallEvaluator(LayerEvaluator):
         raise self.error(node, f"{truncate(name)} of a dict is not supported")
 
     def call_builtin(self, node: ast.Call, name: str) -> CodeValue:
-        """Return the result of a function of Python; `MISSING` if there is no such function for these arguments."""
+        """Return the result of a function of Python.
+
+        Returns `MISSING` if there is no such function for these arguments.
+        """
         if name == "super":
             return self.super_value(node)
         special = self.call_special_builtin(node, name)
@@ -270,7 +279,10 @@ class CallEvaluator(LayerEvaluator):
         return BUILTINS[name](Call(name, tuple(operands), keywords, self.error_factory(node)), self.program)
 
     def call_special_builtin(self, node: ast.Call, name: str) -> CodeValue:
-        """Return the result of a function of Python that needs more than its values; `MISSING` for any other."""
+        """Return the result of a function of Python that needs more than its values.
+
+        Returns `MISSING` for any other.
+        """
         if name == "partial" and node.args:
             return PartialValue(
                 self.evaluate(node.args[0]), self.evaluate_bindings(node.args[1:]), self.evaluate_keywords(node)
@@ -320,7 +332,7 @@ class CallEvaluator(LayerEvaluator):
         return True if True in results else nan if None in results else False
 
     def is_instance(self, value: CodeValue, kind: ast.expr) -> bool | None:
-        """Return whether a value has a type; None if it is not known."""
+        """Return whether a value has a type, or None if it is not known."""
         name = dotted_name(kind).rpartition(".")[2]
         cls = self.find(dotted_name(kind))
         if isinstance(cls, ClassValue):

@@ -291,7 +291,10 @@ class FunctionEvaluator(CallEvaluator):
         return SuperValue(owner, function.cls) if isinstance(owner, ObjectValue) else MISSING
 
     def call_module_method(self, node: ast.Call, base: ObjectValue | SuperValue, name: str) -> CodeValue:
-        """Return the result of a method that objects inherit from `nn.Module`; `MISSING` for any other method."""
+        """Return the result of a method that objects inherit from `nn.Module`.
+
+        Returns `MISSING` for any other method.
+        """
         instance, error = base.owner if isinstance(base, SuperValue) else base, self.error_factory(node)
         if name == "__init__":
             values, keywords = self.evaluate_bindings(node.args), self.evaluate_keywords(node)

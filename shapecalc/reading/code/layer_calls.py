@@ -43,7 +43,7 @@ LAYER_PARAMETERS: Mapping[str, tuple[str, ...]] = {
 
 
 def layer_attribute(layer: LayerInstance, name: str, new_tensor: Callable[[Shape], TracedTensor]) -> CodeValue:
-    """Return a parameter or an argument of a layer; None if it is not known."""
+    """Return a parameter or an argument of a layer, or None if it is not known."""
     parameters = LAYER_PARAMETERS.get(layer.name)
     if parameters is None:
         return None
@@ -63,7 +63,10 @@ def layer_attribute(layer: LayerInstance, name: str, new_tensor: Callable[[Shape
 
 
 def _parameter_shape(layer_name: str, name: str, arguments: Mapping[str, CodeValue]) -> Shape | None:
-    """Return the shape of a weight, a bias or a statistic of a layer; None if it is not known."""
+    """Return the shape of a weight, a bias or a statistic of a layer.
+
+    Returns None if it is not known.
+    """
     get = arguments.get
     if layer_name == "Linear":
         dims = (get("out_features"), get("in_features"))
@@ -120,7 +123,10 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 
 def window_rank(name: str) -> int:
-    """Return the number of axes along which a layer moves its window; 0 if its name does not imply the number."""
+    """Return the number of axes along which a layer moves its window.
+
+    Returns 0 if its name does not imply the number.
+    """
     return int(name[-2]) if name[-1] == "d" and name[-2].isdecimal() else 0
 
 

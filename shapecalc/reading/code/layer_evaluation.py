@@ -52,7 +52,10 @@ def is_not_float32(name: str) -> bool:
 
 
 def result_holds_truths(name: str, tensor: TracedTensor, types: Sequence[str]) -> bool | None:
-    """Return whether a function that keeps the shape returns booleans; None if this is unknown."""
+    """Return whether a function that keeps the shape returns booleans.
+
+    Returns None if this is unknown.
+    """
     if name in ("bool", "logical_not", "isnan", "isinf", "isfinite") or "bool" in types:
         return True
     keeps = PRESERVING_FUNCTIONS[name].keeps_elements or name in ("masked_fill", "tril", "triu")

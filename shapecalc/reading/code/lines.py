@@ -127,7 +127,10 @@ def result_names(records: Sequence[StatementRecord], count: int) -> list[str | N
 
 
 def _returned_names(text: str) -> list[str | None]:
-    """Return the names that a `return` or an expression lists; None for an item that is not a name."""
+    """Return the names that a `return` or an expression lists.
+
+    Returns None for an item that is not a name.
+    """
     try:
         value = getattr(ast.parse(text).body[0], "value", None)
     except (SyntaxError, ValueError, IndexError):  # a layer's row is not code

@@ -24,7 +24,7 @@ from shapecalc.reading.code.values import (
 
 
 def truth(value: CodeValue) -> bool | None:
-    """Return the truth value of a value; None if it is unknown."""
+    """Return the truth value of a value, or None if it is unknown."""
     if value is None or isinstance(value, bool | int | str | tuple):
         return bool(value)
     if isinstance(value, float):
@@ -37,7 +37,10 @@ def truth(value: CodeValue) -> bool | None:
 
 
 def result_is_bool(left: CodeValue, op: ast.operator | ast.cmpop, right: CodeValue) -> bool | None:
-    """Return whether the result of an operator on tensors is boolean; None if this is unknown."""
+    """Return whether the result of an operator on tensors is boolean.
+
+    Returns None if this is unknown.
+    """
     if isinstance(op, ast.cmpop):
         return True
     if isinstance(op, ast.Div | ast.Pow | ast.MatMult | ast.Mod | ast.FloorDiv | ast.Sub):
@@ -97,7 +100,10 @@ def freeze_value(value: CodeValue) -> CodeValue:
 
 
 def join_values(left: Binding, right: Binding, error: ShapeError) -> Binding:
-    """Return the value of a name after either of two branches; `error` if the two values differ."""
+    """Return the value of a name after either of two branches.
+
+    Returns `error` if the two values differ.
+    """
     if left is right:
         return left
     if left is MISSING or right is MISSING or isinstance(left, ShapeError) or isinstance(right, ShapeError):

@@ -117,7 +117,9 @@ LAYERS_WITHOUT_PARAMETERS = frozenset(_WITHOUT_PARAMETERS.split())
 
 
 def count_parameters(layer: str, positional: tuple[object, ...], keywords: Mapping[str, object]) -> int | None:
-    """Return the number of parameters of a layer of PyTorch, or None if it is not known.
+    """Return the number of parameters of a layer of PyTorch.
+
+    Returns None if it is not known.
 
     >>> count_parameters("Conv2d", (3, 64, 7), {"stride": 2, "bias": False}), count_parameters("ReLU", (), {})
     (9408, 0)

@@ -111,7 +111,10 @@ class EntryPoint(Record):
 
     @property
     def only_parameter(self) -> str:
-        """The only parameter without a default, except for `self`; empty if there are several or none."""
+        """The only parameter without a default, except for `self`.
+
+        The value is an empty string if there are several or none.
+        """
         arguments = self.node.args
         required = arguments.args[: len(arguments.args) - len(arguments.defaults)]
         names = [argument.arg for argument in required if argument.arg not in ("self", "cls")]
@@ -144,7 +147,10 @@ def select_entry(statements: Sequence[ast.stmt], name: str = "") -> tuple[EntryP
 
 
 def _entry_method(node: ast.ClassDef) -> ast.FunctionDef | None:
-    """Return the method of a class that its calls run: `forward` or its kin, or the last method; None without any."""
+    """Return the method of a class that its calls run: `forward` or its kin, or the last method.
+
+    Returns None without any.
+    """
     named = {method.name: method for method in node.body if isinstance(method, ast.FunctionDef)}
     return next((named[name] for name in (*ENTRY_METHODS, *reversed(named)) if name in named), None)
 
@@ -210,7 +216,7 @@ def is_preserving_layer(layer_name: str) -> bool:
 
 
 def dotted_name(node: ast.AST) -> str:
-    """Return a dotted name as a string; empty for any other expression."""
+    """Return a dotted name as a string, or an empty string for any other expression."""
     parts = list[str]()
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

@@ -530,7 +530,10 @@ LIST_METHODS = {"append", "extend", "insert", "pop", "reverse", "clear", "sort",
 
 
 def shape_of(record: StatementRecord) -> Shape | None:
-    """Return the shape that a statement produces, for the check of its comment; None if there is none."""
+    """Return the shape that a statement produces, for the check of its comment.
+
+    Returns None if there is none.
+    """
     values = [value for name, value in record.names.items() if name == "" or len(record.names) == 1]
     if not values and record.names:
         values = [next(iter(record.names.values()))]

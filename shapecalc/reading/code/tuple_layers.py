@@ -121,7 +121,9 @@ _PAD_MODES = {"Reflection": "reflect", "Replication": "replicate", "Circular": "
 
 
 def pad_arguments(layer_name: str, positional: Sequence[CodeValue]) -> tuple[CodeValue, ...] | None:
-    """Return the padding and the mode of a layer that pads; None for any other layer.
+    """Return the padding and the mode of a layer that pads.
+
+    Returns None for any other layer.
 
     >>> pad_arguments("ReflectionPad2d", (1,)), pad_arguments("Conv2d", (1,))
     (((1, 1, 1, 1), 'reflect'), None)

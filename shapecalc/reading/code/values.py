@@ -263,7 +263,7 @@ class TensorChunks(Record):
 
     @property
     def all_chunks(self) -> TracedTensor | None:
-        """The tensor after a `split` stage with all parts; None for an unbind."""
+        """The tensor after a `split` stage with all parts, or None for an unbind."""
         return (
             None
             if self.split_options is None

@@ -151,11 +151,11 @@ def _print_layers(file: str, sizes: BatchOptions, output_options: OutputOptions,
     """
     from shapecalc.cli.model_report import build_layers
     from shapecalc.models.file import read_model
-    from shapecalc.models.judge import judge_model, movement_chains
+    from shapecalc.models.judge import find_movement_chains, judge_model
 
     model = judge_model(read_model(file), sizes)
     report = model.build_report(file)
-    runs = [build_layers(run, report, dialect) for run in movement_chains(model.walk.model, report.nodes)]
+    runs = [build_layers(run, report, dialect) for run in find_movement_chains(model.walk.model, report.nodes)]
     header = {"model": report.model, "dialect": dialect}
     if print_json_if_requested(output_options, lambda: header | {"runs": [run.as_json() for run in runs]}):
         _print_lines([line for run in runs for line in run.lines()])

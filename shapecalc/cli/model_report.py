@@ -536,7 +536,7 @@ def _proof_line(fix_result: reports.FixResult) -> str:
     return f"{text}. Wrote {fix_result.path}{'' if fix_result.changed else ', unchanged'}"
 
 
-def _staying_input_text(model_input: reports.StayingInput, report: reports.Report) -> str:
+def _staying_input_text(model_input: reports.FixedBatchInput, report: reports.Report) -> str:
     """Describe an input that keeps a fixed batch size.
 
     The text contains what fails if the batch size is freed, and the option that frees it.
@@ -566,7 +566,9 @@ def failure_lines(
         f"{reports.node_name(node_report.node)}: {_failure_text(node_report, report)}"
         for node_report in reports.list_failing_nodes(nodes, strict=strict)
     ]
-    lines += reports.format_failures(report, [stop for stop in stops if reports.is_fault(stop, report, strict=strict)])
+    lines += reports.format_failures(
+        report, [stop for stop in stops if reports.is_failing_unlisted(stop, report, strict=strict)]
+    )
     lines += [f"stays   {_staying_input_text(input, report)}" for input in report.stays if strict]
     if github:
         return [github_annotation(report.model, line) for line in lines]

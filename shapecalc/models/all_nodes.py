@@ -47,14 +47,14 @@ UNIT_LANE = Lane(1, FrozenDict(), judged=False)
 
 
 class _NonFixingTracker(BatchTracker):
-    """A batch tracker that fixes no nodes."""
+    """A batch tracker that leaves failing nodes unfixed."""
 
     def visit_listed_node(self, visit: NodeVisit) -> LaneShapes:
         return visit.outputs
 
 
 class _SymbolicDimResolver:
-    """A resolver of the symbolic dims of a model.
+    """Infer the symbolic dims of a model, node by node.
 
     `resolve_dims` must be called for the nodes in the order of the walk.
     """
@@ -118,10 +118,10 @@ class _SymbolicDimResolver:
         return transpose_lane_shapes([shapes[place] for place in self._lane_indices])
 
     def _look_up_dim(self, sizes: ObservedSizes) -> Dim | None:
-        """Return the expression of the dim with the sizes `sizes`, or None if unresolved.
+        """Return the stored expression of the dim with the sizes `sizes`.
 
-        The expression was stored for an earlier dim, or consists of names in the model's inputs. A dim whose size is
-        known in only one lane is unresolved.
+        The expression was stored for an earlier dim, or consists of names in the model's inputs. Returns None if no
+        expression is stored, or if the size is known in only one lane.
         """
         if sizes not in self._dims:
             known_in_one = sizes.count(None) == len(sizes) - 1 > 0
@@ -129,9 +129,9 @@ class _SymbolicDimResolver:
         return self._dims[sizes]
 
     def _store_dim(self, sizes: ObservedSizes, dim: Dim | None) -> Dim | None:
-        """Store the expression of the dim with the sizes `sizes`; return the expression.
+        """Store and return the expression of the dim with the sizes `sizes`.
 
-        If the expression is the name of a sum or a floor division, the sizes are also stored as the sizes of the name.
+        If the expression names a sum or a floor division, the sizes are also stored as the sizes of the name.
         """
         if str(dim) in self.naming.results:
             self._sizes.setdefault(str(dim), sizes)
@@ -150,7 +150,7 @@ class _SymbolicDimResolver:
         return self.naming.floor_dim(dim.terms) if isinstance(dim, DimSum) else dim
 
     def _fit_and_store_dim(self, node: Node, number: int, axis: int, sizes: ObservedSizes) -> None:
-        """Fit the expression of one output dim of a node, and store the expression.
+        """Infer the expression of one output dim of a node, and store it.
 
         The expression uses the names in the shapes of the tensors that the node and its unresolved upstream nodes read.
         """
@@ -172,13 +172,13 @@ class _SymbolicDimResolver:
         Both lists are in the order of the walk. Inputs that one of the nodes computes are omitted.
         """
         nodes = sorted(
-            islice(self._tracker.iter_upstream([node], self._is_unresolved), MAX_NODES_PER_DIM),
+            islice(self._tracker.iter_upstream([node], self._has_unresolved_producer), MAX_NODES_PER_DIM),
             key=lambda above: above.outputs,
         )
         computed = {number for above in nodes for number in above.outputs}
         return nodes, sorted({number for above in nodes for number in above.inputs} - computed - {ABSENT})
 
-    def _is_unresolved(self, number: int) -> bool:
+    def _has_unresolved_producer(self, number: int) -> bool:
         """Return whether a tensor is unresolved and its producer has no subgraphs.
 
         A tensor is unresolved if a symbolic dim is unknown, or if elements differ between lanes.
@@ -238,7 +238,7 @@ class _SymbolicDimResolver:
     def _walk_at_sizes(
         self, nodes: Sequence[Node], input_tensors: Sequence[int], name: str, sizes: range, output: int
     ) -> LaneShapes:
-        """Walk nodes at each size of the dim `name`; return the shapes of one output.
+        """Return the shapes of one output at each size of the dim `name`.
 
         `output` is the tensor number of the output.
         """
@@ -270,7 +270,7 @@ class _SymbolicDimResolver:
 
 
 def describe_all_nodes(walk: WalkState, tracker: BatchTracker) -> AllNodes:
-    """Return the symbolic shapes and sizes of all nodes, for the option `--all`."""
+    """Return the symbolic shapes and sizes of all nodes of a walked model."""
     from onnx import helper
 
     if walk.choice.extra_lanes:

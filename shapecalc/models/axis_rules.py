@@ -20,7 +20,7 @@ An element at index `i` of the output axis depends only on elements at index `i`
 
 
 def broadcast_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
-    """Map an input axis of a broadcast to the output, aligning axes from the right."""
+    """Map an input axis to the output of a broadcast, aligning from the right."""
     return axis + node.output_rank(output_index) - node.input_rank(input_index)
 
 
@@ -59,19 +59,25 @@ def unmixed_axes_rule(mixed_axes: Callable[[NodeInLane, int], Iterable[int] | No
 
 
 def index_dependent_rule(axes: slice) -> AxisRule:
-    """Return the axis rule of an operator whose output depends on the indices along some axes, such as Trilu."""
+    """Return the axis rule of an operator that is index-dependent along some axes.
+
+    The output of such an operator, for example Trilu, depends on the index along each axis in `axes`.
+    """
     return lambda node, input_index, axis, _output_index: (
         axis if input_index == 0 and axis not in range(node.input_rank(0))[axes] else None
     )
 
 
 def axis_from_attribute(node: NodeInLane, rank: int) -> Iterable[int]:
-    """Read an axis from the attribute `axis`; the default is the last axis."""
+    """Read an axis from the attribute `axis`.
+
+    The default is the last axis.
+    """
     return (node.axis_attribute(-1, rank),)
 
 
 def trailing_axes(node: NodeInLane, rank: int, default: int = -1) -> Iterable[int]:
-    """Return all axes from the attribute `axis` on."""
+    """Return the axes from the attribute `axis` to the last axis."""
     return range(node.axis_attribute(default, rank), rank)
 
 
@@ -85,13 +91,16 @@ def softmax_axes(node: NodeInLane, rank: int) -> Iterable[int]:
 
 
 def axis_from_input(node: NodeInLane, rank: int) -> Iterable[int] | None:
-    """Read an axis from the second input; return None if the input is unknown."""
+    """Read an axis from the second input, or return None if the input is unknown."""
     along = node.integer_argument("axis", 1)
     return (along[0] % rank,) if along else None
 
 
 def axes_from_attribute(node: NodeInLane, rank: int) -> Iterable[int]:
-    """Read axes from the attribute `axes`; the default axes are 0, 2 and 3."""
+    """Read axes from the attribute `axes`.
+
+    The default axes are 0, 2 and 3.
+    """
     return {axis % rank for axis in node.attributes.get("axes", (0, 2, 3))}
 
 
@@ -163,15 +172,15 @@ def matmul_rule(second_input: int = 1) -> AxisRule:
 
 
 def _has_true_attribute(node: NodeInLane, *names: str) -> bool:
-    """Return whether one of the attributes `names` is set and not 0."""
+    """Return whether one of the attributes `names` is nonzero."""
     return any(node.attributes.get(name) for name in names)
 
 
 def gemm_rule(second_input: int = 1) -> AxisRule:
-    """Return the axis rule of a Gemm; `second_input` is the input index of the second matrix.
+    """Return the axis rule of a Gemm.
 
-    Output axis 0 is the row axis of the first matrix, output axis 1 the column axis of the second matrix. Input 2 of a
-    Gemm is broadcast.
+    `second_input` is the input index of the second matrix. Output axis 0 is the row axis of the first matrix, output
+    axis 1 the column axis of the second matrix. Input 2 of a Gemm is broadcast.
     """
 
     def rule(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
@@ -185,10 +194,10 @@ def gemm_rule(second_input: int = 1) -> AxisRule:
 
 
 def conv_rule(kernel_input: int = 1) -> AxisRule:
-    """Return the axis rule of a convolution; `kernel_input` is the input index of the kernel.
+    """Return the axis rule of a convolution.
 
-    The convolution is pointwise along the batch axis, and along each spatial axis with a kernel size of 1, a stride of
-    1 and no padding.
+    `kernel_input` is the input index of the kernel. The convolution is pointwise along the batch axis, and along each
+    spatial axis with a kernel size of 1, a stride of 1 and no padding.
     """
 
     def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
@@ -244,7 +253,10 @@ def recurrent_axis(node: NodeInLane, input_index: int, axis: int, output_index: 
 
 
 def one_hot_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Map an axis of the indices of a OneHot to the output, which has one axis more."""
+    """Map an axis of the indices of a OneHot to the output.
+
+    The output has one more axis than the indices.
+    """
     return None if input_index else axis + (axis >= node.axis_attribute(-1, node.output_rank()))
 
 

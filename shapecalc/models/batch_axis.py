@@ -27,14 +27,17 @@ MAX_AXIS_LENGTH = 1 << 20
 
 
 class BatchAxis(Record):
-    """A batch mark: index `i` of `axis` belongs to sample `i // inner % batch`."""
+    """The batch axis of a tensor.
+
+    Index `i` along `axis` belongs to sample `i // inner % batch`.
+    """
 
     axis: int
     inner: int
 
 
 class LostBatch(Record):
-    """A batch mark: no axis of the tensor is known to separate the samples."""
+    """The batch mark of a tensor without a known batch axis."""
 
     why: str
     certain: bool = False
@@ -46,20 +49,26 @@ BatchMark = BatchAxis | LostBatch | None
 
 
 class SharedSample(LostBatch):
-    """A batch mark: the node uses one sample for the whole batch, without an error."""
+    """The batch mark of an output that uses one sample for the whole batch.
+
+    The node does not fail with an error.
+    """
 
     intended: BatchMark = None
     """The mark that replaces this mark if the model intends to use one sample."""
 
 
 class MixedSamples(SharedSample):
-    """A batch mark: each output element depends on several samples, without an error."""
+    """The batch mark of an output whose elements each depend on several samples.
+
+    The node does not fail with an error.
+    """
 
 
 def locate_batch(mark: BatchMark, shape: IntTuple, batch: int) -> tuple[int, str] | None:
-    """Return the axis that contains the batch, and the factor of its size.
+    """Return the batch axis of a tensor, and the position of the batch in it.
 
-    If the batch is one factor of a merged axis, the factor is `major` (varies slowest), `minor` (varies fastest) or
+    If the batch is one factor of a merged axis, the position is `major` (varies slowest), `minor` (varies fastest) or
     `middle`, otherwise `whole`. Returns None if no axis contains the batch.
 
     >>> [locate_batch(BatchAxis(axis, inner), (12, 12), 3) for axis, inner in ((0, 4), (1, 1), (1, 2))]
@@ -101,7 +110,7 @@ def _nonzero_product(shape: IntTuple) -> int:
 
 
 def merge_marks(marks: Iterable[BatchMark]) -> BatchMark:
-    """Merge the batch marks of the inputs of an elementwise op."""
+    """Return the batch mark of an elementwise op on tensors with the given marks."""
     result: BatchMark = None
     for mark in marks:
         if isinstance(mark, LostBatch):
@@ -113,9 +122,7 @@ def merge_marks(marks: Iterable[BatchMark]) -> BatchMark:
 
 
 def sample_numbers_along_axis(mark: BatchAxis, size: int, batch: int) -> np.ndarray:
-    """Return the sample number at each index of the batch axis.
-
-    `size` is the size of the axis.
+    """Return the sample number at each index of a batch axis of size `size`.
 
     >>> sample_numbers_along_axis(BatchAxis(0, 2), 8, 2)
     array([0, 0, 1, 1, 0, 0, 1, 1])
@@ -124,7 +131,7 @@ def sample_numbers_along_axis(mark: BatchAxis, size: int, batch: int) -> np.ndar
 
 
 def infer_mark(axis: int, samples: np.ndarray, batch: int) -> BatchMark:
-    """Return the batch mark that follows from the sample number at each axis index.
+    """Infer the batch mark of a tensor from the sample number at each axis index.
 
     The sample number -1 marks an index that belongs to no sample.
 
@@ -143,7 +150,10 @@ def infer_mark(axis: int, samples: np.ndarray, batch: int) -> BatchMark:
 
 @dataclass(slots=True)
 class NodeInLane:
-    """The argument of the batch rules: a node with its shapes and marks in one lane."""
+    """A node with its shapes and batch marks at one assignment of sizes.
+
+    Batch rules take this class as their argument.
+    """
 
     op: str
     domain: str

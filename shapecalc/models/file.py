@@ -95,7 +95,7 @@ Scales and sizes have fewer elements, weights have more.
 
 
 class ValueInfo(Record):
-    """An input or output of the model, as the file declares it."""
+    """The declaration of a model input or output."""
 
     tensor: int
     name: str
@@ -119,7 +119,7 @@ class Initializer(Record):
 
 
 class NodeGraph(Record):
-    """The graph of the model, a subgraph of a node, or the body of a function call."""
+    """The main graph, a subgraph of a node, or the body of a function call."""
 
     name: str
     """The attribute name of a subgraph (`then_branch`, `body`), `@NAME` for a function, empty for the model's graph."""
@@ -132,7 +132,7 @@ class NodeGraph(Record):
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A node, with its tensors identified by number."""
+    """A node whose tensors are identified by number."""
 
     path: str
     """The path of node indices from the model's graph: `18`, `7/then_branch/3`, or `7/@NAME/3` in a function call."""
@@ -182,7 +182,7 @@ class Payload(Record):
 
 
 class Model(Record):
-    """A model read from a file."""
+    """An ONNX model read from a file."""
 
     path: Path
     opset: Mapping[str, int]
@@ -200,7 +200,10 @@ class Model(Record):
 
 
 def iter_nodes(graphs: Iterable[NodeGraph]) -> Iterator[Node]:
-    """Yield all nodes of the graphs; the nodes in the subgraphs of a node follow it."""
+    """Yield all nodes of the graphs.
+
+    Each node is followed by the nodes in its subgraphs.
+    """
     for body in graphs:
         for node in body.nodes:
             yield node
@@ -227,10 +230,10 @@ MARKER_TAG = encode_varint((2**29 - 1) << 3 | VARINT)
 
 
 def strip_payloads(data: Buffer, max_copied: int = MAX_COPIED_BYTES) -> tuple[bytes, dict[int, Payload]]:
-    """Strip large payloads from a model message; return the message and the payloads.
+    """Strip large payloads from a model message.
 
-    The keys of the payloads are the marker numbers in the message. A nested message of up to `max_copied` bytes is
-    copied without a search for payloads.
+    Returns the message and the payloads by marker number. A nested message of up to `max_copied` bytes is copied
+    without a search for payloads.
 
     Raises `ValueError` for a malformed or truncated message, and for nesting deeper than protobuf allows.
     """
@@ -253,7 +256,7 @@ def strip_payloads(data: Buffer, max_copied: int = MAX_COPIED_BYTES) -> tuple[by
 def restore_payloads(
     message: bytes, payloads: Mapping[int, Payload], data: Buffer, fields: Mapping[int, object] = MODEL_FIELDS
 ) -> list[Buffer]:
-    """Restore the payloads of a model message; return the message as pieces to join.
+    """Return the pieces of a model message with its payloads restored.
 
     `data` is the content of the file that the message was read from. The pieces are slices of `message` and `data`, so
     that no payload is copied. `fields` is the table of the message, if it is not a ModelProto.
@@ -286,12 +289,12 @@ def _rewrite_tensors(
     replace_in_tensor: Callable[[int, int], Iterator[Replacement]],
     depth: int = 0,
 ) -> list[Buffer] | None:
-    """Edit the tensors in a protobuf message; return its new pieces.
+    """Return the pieces of a protobuf message with edited tensors.
 
     `span` is the byte range of the message in `data`, and `message_fields` is its table of fields (see `MODEL_FIELDS`).
-    `should_descend` decides whether to edit the nested message with the given start and end. `replace_in_tensor`
-    yields the replacements in the tensor with the given start and end. The lengths of enclosing messages are
-    updated. Returns None if nothing changed.
+    `should_descend` decides whether to edit the nested message with the given start and end. `replace_in_tensor` yields
+    the replacements in the tensor with the given start and end. The lengths of enclosing messages are updated. Returns
+    None if nothing changed.
     """
     if depth > MAX_MESSAGE_DEPTH:
         raise ValueError("it is nested deeper than protobuf reads")
@@ -310,7 +313,7 @@ def _rewrite_tensors(
 
 
 def _splice(data: Buffer, span: tuple[int, int], replacements: list[Replacement]) -> list[Buffer]:
-    """Apply replacements to a byte range of `data`; return the pieces of the result."""
+    """Return the pieces of a byte range after replacements."""
     offset, last = span
     pieces: list[Buffer] = []
     for start, end, buffers in replacements:
@@ -328,7 +331,7 @@ def _element_ranges(data: Buffer, start: int, end: int) -> Iterator[tuple[int, i
 
 
 def _iter_fields(data: Buffer, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the start, number, content start and end of each field of a message.
+    """Yield start, field number, content start and end of each message field.
 
     The content start is -1 for a field of a fixed-size or varint type. Raises `ValueError` if a field extends beyond
     the end of the message.
@@ -353,7 +356,7 @@ def _iter_fields(data: Buffer, start: int, end: int) -> Iterator[tuple[int, int,
 
 
 def _decode_varint(data: Buffer, offset: int, end: int) -> tuple[int, int]:
-    """Decode the varint at an offset; return the number and the offset after it.
+    """Decode the varint at an offset into its value and end offset.
 
     Raises `ValueError` if the varint is truncated.
     """
@@ -382,7 +385,7 @@ def read_model(path: str | Path) -> Model:
 
 
 def file_error(message: str, hint: str = "") -> ShapeError:
-    """Build the error for a file that cannot be used."""
+    """Build the error for an unusable file."""
     return ShapeError(Problem(FILE, message, hint))
 
 
@@ -399,7 +402,7 @@ def import_onnx_messages() -> Any:
 
 
 def _map_message(path: str | Path) -> tuple[bytes, dict[int, Payload]]:
-    """Map a model file into memory, and strip the large payloads from its message."""
+    """Memory-map a model file, and strip the large payloads from its message."""
     with os.fdopen(open_descriptor(str(path)), "rb") as file:
         if not os.fstat(file.fileno()).st_size:
             raise ValueError("it is empty")
@@ -407,7 +410,10 @@ def _map_message(path: str | Path) -> tuple[bytes, dict[int, Payload]]:
 
 
 def _parse_message(message: bytes, messages: Any) -> Any:
-    """Parse a ModelProto; raise `ValueError` if the message is malformed."""
+    """Parse a ModelProto.
+
+    Raises `ValueError` if the message is malformed.
+    """
     from google.protobuf.message import DecodeError
 
     try:
@@ -442,9 +448,9 @@ def build_model(proto: Any, path: Path, payloads: Mapping[int, Payload]) -> Mode
 
 
 def _check_utf8(name: str | bytes) -> str:
-    """Return a name unchanged; raise `ValueError` if it is not UTF-8.
+    """Return a name unchanged.
 
-    Protobuf returns a name that is not UTF-8 as bytes.
+    Raises `ValueError` for bytes, because protobuf returns a name that is not UTF-8 as bytes.
     """
     if isinstance(name, bytes):
         raise ValueError("a name in it is not UTF-8")
@@ -452,7 +458,7 @@ def _check_utf8(name: str | bytes) -> str:
 
 
 def _normalize_domain(name: str) -> str:
-    """Normalize the name of a domain: the name of ONNX's own domain becomes empty."""
+    """Return the domain of an operator, with ONNX's own domain as an empty string."""
     return "" if not name or name == "ai.onnx" else _check_utf8(name)
 
 
@@ -473,7 +479,7 @@ def _parse_dim(dim: Any) -> int | str | None:
 
 
 class _GraphBuilder:
-    """A builder of `NodeGraph` and `Node` objects; assigns the tensor numbers."""
+    """Build `NodeGraph` and `Node` objects, and assign the tensor numbers."""
 
     def __init__(self, proto: Any, opset: Mapping[str, int]) -> None:
         self.names = [""]
@@ -483,7 +489,7 @@ class _GraphBuilder:
         self.expanded_nodes = 0
 
     def add_tensor(self, name: str, scope: Scope) -> int:
-        """Add a tensor to a scope, and return the number of the new tensor."""
+        """Add a tensor to a scope and return its number."""
         if not name:
             return ABSENT
         number = scope[name] = len(self.names)
@@ -505,7 +511,7 @@ class _GraphBuilder:
         return NodeGraph(name, inputs, outputs, nodes, tuple(constants))
 
     def _tensor_number(self, name: str, scope: Scope) -> int:
-        """Return the number of the tensor with a name; add the tensor if it is undefined."""
+        """Return the number of the tensor `name`, adding the tensor if it is undefined."""
         if not name:
             return ABSENT
         number = scope.get(name)
@@ -623,7 +629,10 @@ def _substitute_attributes(proto: Any, call_attributes: CallAttributes) -> Any:
 
 
 def _sort_nodes(nodes: list[Node]) -> tuple[Node, ...]:
-    """Sort nodes into topological order; raise `ValueError` for a cycle."""
+    """Sort nodes topologically.
+
+    Raises `ValueError` for a cycle.
+    """
     maker = {number: index for index, node in enumerate(nodes) for number in node.outputs if number}
     read = [[number for inner in (node, *iter_nodes(node.bodies)) for number in inner.used_tensors] for node in nodes]
     reads = {index: [maker[number] for number in numbers if number in maker] for index, numbers in enumerate(read)}
@@ -654,7 +663,7 @@ def parse_elements(proto: Any) -> ElementArray | None:
 
 
 def load_elements(model: Model, proto: Any) -> ElementArray | None:
-    """Load all elements of a TensorProto of a model, stripped or not.
+    """Load all elements of a TensorProto, restoring a stripped payload.
 
     Returns None for external and unsupported elements.
     """

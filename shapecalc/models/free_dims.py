@@ -85,7 +85,7 @@ MAX_COEFFICIENT = 10**6
 
 
 class BatchOptions(Record):
-    """The user's options for the batch and the sizes."""
+    """The batch and size options of the user."""
 
     batch: str | None = None
     """The name of the batch dim; None selects the first dim of the first input."""
@@ -98,7 +98,7 @@ class BatchOptions(Record):
 
 
 class Lane(Record):
-    """An assignment of sizes to the free dims."""
+    """An assignment of sizes to all free dims of a model."""
 
     batch: int
     sizes: Mapping[str, int]
@@ -110,7 +110,7 @@ class Lane(Record):
 
 
 class InputChoice(Record):
-    """The chosen shapes of the inputs, and the lanes in which to walk the model."""
+    """The input shapes and size assignments that a walk uses."""
 
     batch: str
     declared_batch: int | None
@@ -134,7 +134,7 @@ class InputChoice(Record):
 
 
 class DimSum(Record):
-    """A sum of dims, such as `19200*N+1` or `S+past`.
+    """A sum of dims, for example `19200*N+1` or `S+past`.
 
     A sum has at least two terms; a constant term is last.
     """
@@ -225,16 +225,16 @@ class InputGuess:
         )
 
     def iter_fallback_choices(self) -> Iterator[InputChoice]:
-        """Yield choices with other default sizes, then choices with equal or summed dims."""
+        """Yield choices with other default sizes, then with equal or summed dims."""
         for size in DEFAULT_SIZES[not self._guesser.declared_sizes :] if self.unsized_dims else ():
             yield self.choose_sizes((), size)
         yield from self.iter_related_dim_choices()
 
     def iter_related_dim_choices(self, conditions: Sequence[Condition] = ()) -> Iterator[InputChoice]:
-        """Yield choices in which some free dims are equal, or sums of other free dims.
+        """Yield choices in which free dims are equal or sums of each other.
 
         The first choice makes all dims equal, the next choices make two dims equal, and the last choices make one dim
-        the sum of two dims: the length of an attention mask, for example, is the number of past tokens plus the number
+        the sum of two dims. For example, the length of an attention mask is the number of past tokens plus the number
         of new tokens.
         """
         names = self.unsized_dims
@@ -264,7 +264,7 @@ def guess_inputs(model: Model, options: BatchOptions) -> Iterator[InputGuess]:
 def _satisfy_conditions(
     sizes: Mapping[str, int], conditions: Sequence[Condition], free: Sequence[str], batch_size: Mapping[str, int]
 ) -> dict[str, int]:
-    """Return sizes that satisfy conditions; only the sizes of the dims `free` change.
+    """Change the sizes of the dims `free` so that conditions hold.
 
     Larger sizes are tried before smaller sizes. A size stays unchanged if no size satisfies the conditions.
     """
@@ -277,9 +277,9 @@ def _satisfy_conditions(
 
 
 def _perturb_sizes(sizes: Mapping[str, int], prime_index: int, steps: Sequence[int]) -> dict[str, int]:
-    """Perturb each size by a different prime (see `PERTURBATIONS`).
+    """Change each size by a different prime (see `PERTURBATIONS`).
 
-    The primes are taken in order, starting with `PRIMES[prime_index]`.
+    The primes are used in order, starting with `PRIMES[prime_index]`.
     """
     result, primes = {}, islice(cycle(PRIMES), prime_index, None)
     for name, size in sizes.items():
@@ -300,7 +300,7 @@ def _check_size_names(where: Mapping[str, int], free_dims: Sequence[str], batch:
 
 
 class _ShapeGuesser:
-    """A guesser of input shapes; assigns a valid name to every free dim."""
+    """Guess input shapes, and assign a valid name to every free dim."""
 
     def __init__(self, inputs: Sequence[ValueInfo], options: BatchOptions) -> None:
         self.inputs, self.batch, self.where = inputs, "", options.where
@@ -320,9 +320,9 @@ class _ShapeGuesser:
         return None if dims is None else [dim if isinstance(dim, int) else self._dim_name(dim) for dim in dims]
 
     def _dim_name(self, text: str | None) -> str:
-        """Return the name in the file if it is valid, otherwise a new name such as `d0`.
+        """Return the declared name of a dim if valid, otherwise a new name like `d0`.
 
-        `text` is the name in the file; None for a dim without a name.
+        `text` is the name in the file, or None for a dim without a name.
         """
         if text is None:
             return self.reserve_name(f"d{number}" for number in count())
@@ -343,9 +343,10 @@ class _ShapeGuesser:
         return self.reserve_name(chain(BATCH_NAMES, (f"N{number}" for number in count())))
 
     def set_batch(self, batch_name: str | None) -> None:
-        """Set the batch dim: the dim `batch_name`, or a dim with a usual name, or the first dim of the first input.
+        """Select the batch dim.
 
-        A fixed batch dim is replaced by a name.
+        The batch dim is the dim `batch_name`, or a dim with a usual batch name, or the first dim of the first input. A
+        fixed batch dim is replaced by a name.
         """
         batch_name = self._valid_names.get(batch_name, batch_name) if batch_name else None
         if batch_name and not batch_name.isidentifier():
@@ -369,7 +370,7 @@ class _ShapeGuesser:
         self.declared_batch = self.declared_sizes.pop(self.batch, self.declared_batch)
 
     def _usual_batch_name(self) -> str | None:
-        """Return the dim with a usual name for the batch, or None without one."""
+        """Return the first dim with a common batch name, or None."""
         dims = [dim for shape in self.shapes for dim in shape or ()]
         firsts = [shape[0] for shape in self.shapes if shape]
         names = (
@@ -379,7 +380,7 @@ class _ShapeGuesser:
         return next((name for group in names for name in group), None)
 
     def _name_first_batch(self, index: int, batch_name: str | None) -> str:
-        """Make the first dim of an input the batch dim, and return the name of the dim.
+        """Select the first dim of an input as the batch dim, and return its name.
 
         If the user has set the shape of the input, the batch dim is its first named dim.
         """
@@ -428,9 +429,10 @@ class _ShapeGuesser:
     def _free_input_axes(
         self, shapes: list[InputDims], axes: Mapping[InputKey, int | None]
     ) -> tuple[list[InputDims], int]:
-        """Free one axis of each input; return the shapes and the number of doubtful axes.
+        """Free one axis of each input, and count the doubtful axes.
 
-        `axes` contains the axis to free for each group of inputs; None frees no axis.
+        `axes` contains the axis to free for each group of inputs, or None to free no axis. Returns the new shapes and
+        the count.
         """
         result, doubtful = [], 0
         for declared, dims in zip(self.inputs, shapes, strict=True):
@@ -465,9 +467,10 @@ class _ShapeGuesser:
         return result
 
     def sum_terms(self, name: str, other_dims: Sequence[str]) -> tuple[str, ...]:
-        """Return the terms of a dim that the file declares as a sum, such as `past + 1`.
+        """Return the terms of a dim that the file declares as a sum.
 
-        Returns `()` if the dim is not a sum of integers and of names in `other_dims`.
+        For example, the terms of `past + 1` are `past` and `1`. Returns `()` if the dim is not a sum of integers and of
+        names in `other_dims`.
         """
         terms = tuple([term.strip() for term in self.written_names.get(name, "").split("+")])
         readable = [term.isdecimal() or (term in other_dims and term != name) for term in terms]
@@ -476,9 +479,9 @@ class _ShapeGuesser:
     def build_lane(
         self, batch: int, base_sizes: Mapping[str, int], sums: Mapping[str, Iterable[str]], **flags: bool
     ) -> Lane:
-        """Build a lane; compute the sizes of the dims in `sums` from their terms.
+        """Build a lane from base sizes and sums of dims.
 
-        `flags` are attributes of the lane.
+        The sizes of the dims in `sums` are computed from their terms. `flags` are attributes of the lane.
         """
         sizes = {self.batch: batch, **base_sizes}
         for name, terms in sums.items():
@@ -492,7 +495,7 @@ def _input_key(input: ValueInfo) -> InputKey:
 
 
 def _rename_dims(dims: InputDims, names: Mapping[int | str, str]) -> InputDims:
-    """Replace dims by their values in `names`."""
+    """Replace dims by their values in the mapping `names`."""
     return None if dims is None else [names.get(dim, dim) for dim in dims]
 
 
@@ -518,9 +521,10 @@ def _check_user_shapes(
 
 
 def transpose_lane_shapes(shapes: Sequence[tuple[int, ...] | None]) -> list[tuple[int | None, ...]] | None:
-    """Convert a shape for each lane into a tuple of sizes for each dim.
+    """Group the sizes of a tensor by axis instead of by lane.
 
-    Returns None if the rank is unknown in all lanes, or differs between lanes.
+    `shapes` contains the shape in each lane. Returns None if the rank is unknown in all lanes, or differs between
+    lanes.
     """
     ranks = {len(shape) for shape in shapes if shape is not None}
     if len(ranks) != 1:
@@ -530,7 +534,7 @@ def transpose_lane_shapes(shapes: Sequence[tuple[int, ...] | None]) -> list[tupl
 
 
 class DimFitter:
-    """A fitter of symbolic expressions to the sizes of dims in the lanes.
+    """Fit symbolic expressions to the sizes of dims.
 
     The lane with a batch size of 0 is ignored.
     """
@@ -652,5 +656,8 @@ class DimFitter:
 
 
 def _product_of_names(names: Sequence[str]) -> Powers:
-    """Return the product of the dims `names`, in which a name may occur repeatedly."""
+    """Return the product of the dims `names`.
+
+    A name may occur repeatedly.
+    """
     return tuple(sorted((name, names.count(name)) for name in {*names}))

@@ -22,7 +22,7 @@ from shapecalc.models.free_dims import BatchOptions, DimFitter, InputChoice, Inp
 from shapecalc.models.operators import LISTED_OPERATORS
 from shapecalc.models.propagate import SILENT_VERDICTS, BatchTracker, NodeVerdict, UnfixedNodeTracker
 from shapecalc.models.queries import CoreQueries, NodeVisit, has_equal_element_count, has_target_input
-from shapecalc.models.report import JudgedNode, ModelInput, Report, StayingInput, find_node, node_name
+from shapecalc.models.report import FixedBatchInput, JudgedNode, ModelInput, Report, find_node, node_name
 from shapecalc.models.walk import walk_model
 from shapecalc.models.walk_state import WalkState, is_same_in_all_lanes
 
@@ -36,7 +36,7 @@ MAX_CONDITION_ROUNDS = 3
 
 
 class _NodeReporter:
-    """A builder of report entries; converts concrete shapes into symbolic shapes."""
+    """Build report entries with symbolic shapes."""
 
     def __init__(self, walk: WalkState, core: CoreQueries) -> None:
         self._walk, self._tensor_names, self._core = walk, walk.model.names, core
@@ -77,10 +77,7 @@ class _NodeReporter:
         return (answer[0] if fails and not visit.core_op.returns_shape else output), answer[1]
 
     def _symbolic_arguments(self, visit: NodeVisit) -> Mapping[str, Any] | None:
-        """Return the arguments of a node's core op with symbolic dims.
-
-        Returns None if unknown.
-        """
+        """Return the symbolic arguments of a node's core op, or None if unknown."""
         lanes = visit.arguments
         first = next((arguments for arguments in lanes if arguments is not None), None)
         if first is None or is_same_in_all_lanes(lanes):
@@ -112,7 +109,7 @@ class _NodeReporter:
 
 
 class JudgedModel(Record):
-    """A model with the verdicts of one walk."""
+    """A model with the verdicts of one walk over its nodes."""
 
     walk: WalkState
     """The state after the walk."""
@@ -156,14 +153,17 @@ class JudgedModel(Record):
     def depends_on_declared_sizes(self) -> bool:
         """Return whether a model output has a known shape only at the chosen sizes.
 
-        The shape is unknown in all lanes with perturbed sizes.
+        The shape of such an output is unknown in all lanes with perturbed sizes.
         """
         outputs = [self.walk.shapes_of(output.tensor) for output in self.walk.model.outputs]
         moved = [index for index, lane in enumerate(self.walk.lanes) if lane.perturbed]
         return any(shapes[0] is not None and all(shapes[lane] is None for lane in moved) for shapes in outputs if moved)
 
     def build_report(self, model_path: str) -> Report:
-        """Build the report; `model_path` is the path of the model as the user wrote it."""
+        """Build the report.
+
+        `model_path` is the path of the model as the user wrote it.
+        """
         sizes, model = self.walk.choice, self.walk.model
         names = _NodeReporter(self.walk, self.tracker.core_queries)
         nodes = [names.build_entry(visit, verdict) for visit, verdict in self.tracker.judged_nodes]
@@ -180,7 +180,7 @@ class JudgedModel(Record):
             tuple(inputs),
             tuple(nodes),
             tuple(self.tracker.stops),
-            tuple(self._find_staying_inputs(inputs)),
+            tuple(self._find_fixed_batch_inputs(inputs)),
         )
 
     def _inputs(self) -> list[ModelInput]:
@@ -188,10 +188,11 @@ class JudgedModel(Record):
         pairs = zip(self.walk.model.inputs, self.walk.choice.inputs, strict=True)
         return [ModelInput(declared.name, declared.dims, taken) for declared, taken in pairs]
 
-    def _find_staying_inputs(self, inputs: Sequence[ModelInput]) -> Iterator[StayingInput]:
-        """Yield the inputs that keep a dim of the declared batch size, with what fails if the dim is freed.
+    def _find_fixed_batch_inputs(self, inputs: Sequence[ModelInput]) -> Iterator[FixedBatchInput]:
+        """Yield the inputs that keep a dim of the declared batch size.
 
-        The model is walked once for each of the first `MAX_FREED_TRIALS` of these inputs.
+        Each input is yielded with the failure that occurs if the dim is freed. The model is walked once for each of the
+        first `MAX_FREED_TRIALS` of these inputs.
         """
         choice = self.walk.choice
         axis_of_batch = next((e.taken.index(choice.batch) for e in inputs if e.taken and choice.batch in e.taken), None)
@@ -209,11 +210,14 @@ class JudgedModel(Record):
             if trials:
                 trials -= 1
                 shapes = (*choice.inputs[:index], freed, *choice.inputs[index + 1 :])
-                why = self._new_failure(_judge_choice(self.walk.model, replace(choice, inputs=shapes)))
-            yield StayingInput(input.name, input.declared, input.taken, axis, why)
+                why = self._describe_new_failure(_judge_choice(self.walk.model, replace(choice, inputs=shapes)))
+            yield FixedBatchInput(input.name, input.declared, input.taken, axis, why)
 
-    def _new_failure(self, other: JudgedModel) -> str:
-        """Describe the first node without a fix that fails in another walk but not in this one."""
+    def _describe_new_failure(self, other: JudgedModel) -> str:
+        """Describe the first node that fails in another walk but not in this walk.
+
+        Nodes with a fix are ignored.
+        """
         known = {*self.tracker.failing_nodes, *[stop.node.path for stop in self.tracker.stops]}
         failing = [(node, verdict.why) for node, verdict in other.tracker.failing_nodes.values() if not verdict.fixes]
         failing += [(stop.node, stop.why) for stop in other.tracker.stops if not (stop.fix or stop.cause)]
@@ -230,7 +234,7 @@ def report_model(
     The report contains an explanation for each node in `names` (see `add_node_explanations`). If `include_all`, the
     report describes all nodes, otherwise only the listed nodes.
 
-    Raises `ShapeError` (file) if the file cannot be used, `ShapeError` (usage) if the options do not fit the model.
+    Raises `ShapeError` (file) if the file cannot be used, and `ShapeError` (usage) for invalid options.
     """
     judged = judge_model(read_model(file), options)
     report = judged.build_report(str(file))
@@ -304,7 +308,7 @@ def add_node_explanations(model: JudgedModel, report: Report, names: Iterable[st
         try:
             judged = find_node(report, name)
         except ShapeError:
-            path = _upstream_failing_path(model, name)
+            path = _find_failing_upstream_path(model, name)
             if path is None:
                 continue
             above[name] = path
@@ -315,7 +319,7 @@ def add_node_explanations(model: JudgedModel, report: Report, names: Iterable[st
     return replace(report, nodes=nodes, failing_above=FrozenDict(above))
 
 
-def _upstream_failing_path(model: JudgedModel, name: str) -> str | None:
+def _find_failing_upstream_path(model: JudgedModel, name: str) -> str | None:
     """Return the path of the nearest failing node upstream of a node.
 
     `name` is the name or the path of the node. Returns None if no upstream node fails.
@@ -342,7 +346,7 @@ def _describe_downstream_failure(model: JudgedModel, path: str) -> str:
     )
 
 
-def movement_chains(model: Model, nodes: Iterable[JudgedNode]) -> list[list[JudgedNode]]:
+def find_movement_chains(model: Model, nodes: Iterable[JudgedNode]) -> list[list[JudgedNode]]:
     """Return the chains of consecutive listed nodes that only move elements.
 
     Each node of a chain is the only reader of the previous node's output. A chain has at least two nodes. The chains

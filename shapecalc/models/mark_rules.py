@@ -44,7 +44,10 @@ def reshape_mark(node: NodeInLane, output_index: int) -> BatchMark:
 
 
 def repeat_mark(node: NodeInLane, _output_index: int) -> BatchMark:
-    """Return the batch mark after an Expand or Tile, which add axes on the left."""
+    """Return the batch mark after an Expand or Tile.
+
+    These operators add axes on the left.
+    """
     mark = node.marks[0]
     if any(node.marks[1:]) or not isinstance(mark, BatchAxis):
         return LostBatch(f"the elements decide what {node.op} does")
@@ -73,12 +76,15 @@ def concat_mark(node: NodeInLane, _output_index: int) -> BatchMark:
 
 
 def quantized_concat_mark(node: NodeInLane, output_index: int) -> BatchMark:
-    """Return the batch mark after a quantized Concat, whose tensors are every third input from input 2 on."""
+    """Return the batch mark after a quantized Concat.
+
+    The tensors are every third input from input 2 on.
+    """
     return concat_mark(replace(node, marks=node.marks[2::3], inputs=node.inputs[2::3]), output_index)
 
 
 def _mark_after_selection(node: NodeInLane, axis: int, select: Callable[[np.ndarray], np.ndarray | None]) -> BatchMark:
-    """Return the batch mark after the selection of some indices along `axis`.
+    """Return the batch mark after a selection of indices along `axis`.
 
     `select` maps the sample numbers along the axis to the sample numbers of the selected indices, or returns None if
     the selection is unknown. A mark on a different axis does not change.
@@ -124,7 +130,7 @@ def slice_mark(node: NodeInLane, _output_index: int) -> BatchMark:
 
 
 def _is_argument_absent(node: NodeInLane, name: str, input_index: int) -> bool:
-    """Return whether an optional argument is neither an attribute nor an input."""
+    """Return whether an optional argument is absent as attribute and as input."""
     return name not in node.attributes and node.is_absent(input_index)
 
 
@@ -177,7 +183,7 @@ def gather_nd_mark(node: NodeInLane, _output_index: int) -> BatchMark:
 
 
 def _merge_with_indices(data_mark: BatchMark, indices_mark: BatchMark) -> BatchMark:
-    """Merge the batch mark of gathered data with the batch mark of the indices."""
+    """Merge the batch marks of gathered data and of the indices."""
     if isinstance(data_mark, SharedSample):
         return SharedSample(data_mark.why, intended=indices_mark)
     return (
@@ -187,11 +193,11 @@ def _merge_with_indices(data_mark: BatchMark, indices_mark: BatchMark) -> BatchM
     )
 
 
-def _mark_after_indexing(node: NodeInLane, bounds: Any, first_axis: int) -> BatchMark:
-    """Return the batch mark after indices are gathered from the batch axis.
+def _mark_after_indexing(node: NodeInLane, bounds: Any, first_batch_axis: int) -> BatchMark:
+    """Return the batch mark after a gather along the batch axis.
 
     `bounds` are the lower and upper bounds of the indices, or None if unknown. The axes of the index tensor become
-    output axes, of which the first is `first_axis`.
+    output axes, starting at `first_batch_axis`.
     """
     mark, shape = node.marks[0], node.inputs[0]
     unknown = LostBatch(f"nobody can say which samples {node.op} takes")
@@ -207,12 +213,12 @@ def _mark_after_indexing(node: NodeInLane, bounds: Any, first_axis: int) -> Batc
     for axis in range(samples.ndim):
         runs = np.moveaxis(samples, axis, 0).reshape(samples.shape[axis], -1)
         if (runs == runs[:, :1]).all():
-            return infer_mark(first_axis + axis, runs[:, 0], node.batch)
+            return infer_mark(first_batch_axis + axis, runs[:, 0], node.batch)
     return LostBatch("the samples change places")
 
 
 def _samples_at_indices(mark: BatchAxis, shape: IntTuple, indices: Any, batch: int) -> np.ndarray:
-    """Return the sample number for each of the indices into the batch axis.
+    """Return the sample number at each of the indices into the batch axis.
 
     Negative indices count from the end of the axis.
     """

@@ -58,7 +58,7 @@ RECURRENT_STATES = (("sequence_lens", 4, 0), ("initial_h", 5, 1), ("initial_c", 
 
 
 class FirstInputShape(Record):
-    """A shape rule: the output has the shape and element type of the first input."""
+    """A shape rule: the output has the shape and dtype of the first input."""
 
 
 class BroadcastShape(Record):
@@ -97,7 +97,7 @@ class ControlFlow(Enum):
 
 
 class CoreArgument(Record):
-    """An argument of a core op, and the matching attribute or input of an ONNX node."""
+    """An argument of a core op, with the matching ONNX attribute or input."""
 
     name: str
     attribute: str = ""
@@ -110,7 +110,7 @@ class CoreArgument(Record):
 
 
 class CoreOp(Record):
-    """The op of the package `core` that is equivalent to a listed operator."""
+    """The `shapecalc.core` op that is equivalent to an ONNX operator."""
 
     op: str
     arguments: tuple[CoreArgument, ...]
@@ -128,7 +128,7 @@ class CoreOp(Record):
 
     @property
     def target(self) -> CoreArgument | None:
-        """The argument that contains a shape, a permutation or axes, or None without one."""
+        """The shape, permutation or axes argument of the op, or None."""
         return self.arguments[0] if self.arguments[0].kind is tuple else None
 
 
@@ -163,7 +163,10 @@ class OperatorSpec(Record):
 
 
 def integer_tuple(array: ElementArray | None) -> tuple[int, ...] | None:
-    """Return an integer vector or scalar as a tuple, or None for other arrays."""
+    """Convert an integer vector or scalar to a tuple.
+
+    Returns None for other arrays.
+    """
     if array is None or array.ndim > 1 or array.dtype.kind != "i":
         return None
     return tuple(array.reshape(-1).tolist())
@@ -185,7 +188,7 @@ def constant_elements(attributes: Attributes) -> ElementArray | None:
 
 
 def _divide(_: Attributes, a: ElementArray, b: ElementArray) -> ElementArray:
-    """Divide two arrays; an integer quotient is truncated towards 0."""
+    """Divide two arrays, truncating an integer quotient towards 0."""
     if a.dtype.kind == "f":
         return a / b
     if not np.all(b):
@@ -247,12 +250,12 @@ def _constant_of_shape(attributes: Attributes, shape: ElementArray) -> ElementAr
 
 
 def _input_reduction_evaluator(function: Any) -> Evaluator:
-    """Return an evaluator that combines all inputs with a binary NumPy function."""
+    """Return an evaluator that reduces all inputs with a binary NumPy function."""
     return lambda _, *parts: np.asarray(function.reduce(np.broadcast_arrays(*parts)))
 
 
 def _reduction_evaluator(function: Any) -> Evaluator:
-    """Return the evaluator of a reduction with the NumPy function `function`.
+    """Return the evaluator of a reduction with a NumPy function.
 
     The list of reduced axes is an attribute in older opsets and an input in newer opsets.
     """
@@ -304,7 +307,7 @@ def _numpy_evaluator(function: Any) -> Evaluator:
 
 
 def _dtype_preserving_evaluator(function: Any) -> Evaluator:
-    """Return an evaluator that applies a NumPy function and keeps the element type."""
+    """Return an evaluator that applies a NumPy function and preserves the dtype."""
     return lambda _, data, *parts: np.asarray(function(data, *parts)).astype(data.dtype)
 
 
@@ -330,7 +333,7 @@ def _check_concat(node: Node, shapes: InputSizes, constants: Container[int], _: 
 
 
 def _differing_axis(shapes: InputSizes, ignored_axis: int) -> int | None:
-    """Return the first axis except `ignored_axis` on which shapes differ, or None.
+    """Return the first differing axis of several shapes, or None.
 
     >>> _differing_axis([(1, 2), (3, 2)], 1), _differing_axis([(1, 2), (1, 4)], -1), _differing_axis([(1, 2), None], 1)
     (0, None, None)
@@ -374,7 +377,7 @@ def _check_update_shape(updates: IntTuple | None, expected: IntTuple) -> str | N
 
 
 def _check_index_shape(data: IntTuple | None, indices: IntTuple | None, axis: int) -> str | None:
-    """Return an error message if the indices are larger than the data on an axis.
+    """Return an error message if the indices exceed the data along an axis.
 
     The axis `axis` is not checked.
 
@@ -390,7 +393,7 @@ def _check_index_shape(data: IntTuple | None, indices: IntTuple | None, axis: in
 
 
 def _shared_batch_check(get_batch_inputs: Callable[[Attributes], BatchInputs]) -> SizeCheck:
-    """Return a check that all inputs have the same batch size.
+    """Return a check that all inputs have equal batch sizes.
 
     `get_batch_inputs` returns the inputs with a batch axis, given the attributes of the node.
     """
@@ -421,7 +424,7 @@ def _recurrent_batch_inputs(attributes: Attributes) -> BatchInputs:
 def _contraction_check(
     get_contracted_axes: Callable[[Attributes], tuple[tuple[int, int], tuple[int, int], int]],
 ) -> SizeCheck:
-    """Return a check that two contracted axes have the same size.
+    """Return a check that two contracted axes have equal sizes.
 
     `get_contracted_axes` maps the attributes of a node to three values: the input index and the axis of the first
     tensor, those of the second tensor, and a factor. The size of the first axis must equal the size of the second axis
@@ -467,7 +470,7 @@ def _matmul_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
 
 
 def _attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
-    """Return the output shape of a multi-head attention operator.
+    """Return the output shape of multi-head attention.
 
     In the key and the value, the heads may be a separate axis.
 
@@ -483,7 +486,9 @@ def _attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
 
 
 def _quantized_gemm_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
-    """Return the output shape of a quantized Gemm, whose matrices are inputs 0 and 3.
+    """Return the output shape of a quantized Gemm.
+
+    The matrices are inputs 0 and 3.
 
     >>> _quantized_gemm_shape({"transB": 1}, [(2, 3), (), (), (5, 3)])
     ((2, 5),)
@@ -495,7 +500,9 @@ def _quantized_gemm_shape(attributes: Attributes, shapes: InputSizes) -> InputSi
 
 
 def _quantized_concat_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
-    """Return the output shape of a quantized Concat, whose tensors are every third input from input 2 on.
+    """Return the output shape of a quantized Concat.
+
+    The tensors are every third input from input 2 on.
 
     >>> _quantized_concat_shape({"axis": 1}, [(), (), (2, 3), (), (), (2, 4), (), ()])
     ((2, 7),)
@@ -509,7 +516,9 @@ def _quantized_concat_shape(attributes: Attributes, shapes: InputSizes) -> Input
 
 
 def _global_pool_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
-    """Return the output shape of a global pool, whose channels may be last.
+    """Return the output shape of a global pool.
+
+    The attribute `channels_last` determines the axis of the channels.
 
     >>> _global_pool_shape({}, [(2, 8, 4, 4)]), _global_pool_shape({"channels_last": 1}, [(2, 4, 4, 8)])
     (((2, 8, 1, 1),), ((2, 1, 1, 8),))
@@ -522,7 +531,7 @@ def _global_pool_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes
 
 
 def _grouped_query_attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
-    """Return the output shape of a grouped-query attention operator.
+    """Return the output shape of grouped-query attention.
 
     The shape is unknown if query, key and value are packed in one input.
     """
@@ -582,9 +591,9 @@ DEPTH_TO_SPACE, SPACE_TO_DEPTH = (
 
 
 def _split_operator_names(specs: Mapping[str, OperatorSpec]) -> dict[str, OperatorSpec]:
-    """Return the operator table with one operator name per key.
+    """Split table keys that contain several operator names.
 
-    A key of `specs` may contain several operator names, separated by spaces.
+    The names in a key of `specs` are separated by spaces.
     """
     return {name: row for names, row in specs.items() for name in names.split()}
 
@@ -797,16 +806,16 @@ UNKNOWN_OPERATOR = OperatorSpec()
 
 
 def find_operator(node: Node | NodeInLane) -> OperatorSpec:
-    """Return the entry of a node's operator in the operator table."""
+    """Return the operator table entry of a node."""
     return OPERATORS.get(node.domain, {}).get(node.op, UNKNOWN_OPERATOR)
 
 
 def evaluate_node(
     spec: OperatorSpec, attributes: Attributes, arrays: Sequence[ElementArray | None]
 ) -> list[ElementArray] | None:
-    """Evaluate a node; return the output arrays, or None if unknown or too large.
+    """Compute the output arrays of a node from its input arrays.
 
-    Raises `IndexError` if an index is out of bounds.
+    Returns None if the outputs are unknown or too large. Raises `IndexError` if an index is out of bounds.
     """
     assert spec.evaluate is not None
     try:

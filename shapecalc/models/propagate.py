@@ -56,7 +56,7 @@ SILENT_VERDICTS = (BatchVerdict.SWALLOWS, BatchVerdict.SCRAMBLES)
 
 
 class UnlistedFailure(Record):
-    """A failing node of an operator that is not listed."""
+    """A failing node whose operator has no core op."""
 
     node: Node
     why: str
@@ -74,7 +74,7 @@ class UnlistedFailure(Record):
 
 
 class NodeVerdict(Record):
-    """The verdict on a listed node."""
+    """The verdict on a node whose operator has a core op."""
 
     verdict: BatchVerdict
     why: str
@@ -124,18 +124,18 @@ def _apply_axis_rule(node: NodeInLane, spec: OperatorSpec, output_index: int) ->
             axis = spec.axis_rule(node, index, mark.axis, output_index)
             if axis == MIXES:
                 return MixedSamples("mixes the samples", intended=_intended_mark(node, index, output_index))
-            if axis is None or not _is_same_size(node.inputs[index], mark.axis, node.outputs[output_index], axis):
+            if axis is None or not _has_same_size(node.inputs[index], mark.axis, node.outputs[output_index], axis):
                 return LostBatch(f"{node.op} may read several samples at once")
             marks.append(mark if axis == mark.axis else BatchAxis(axis, mark.inner))
     return merge_marks(marks)
 
 
 def _intended_mark(node: NodeInLane, input_index: int, output_index: int) -> BatchMark:
-    """Return the batch mark of an input if the output of a node has the same shape; otherwise None."""
+    """Return the batch mark of an input if the output has the same shape, or None."""
     return node.marks[input_index] if node.inputs[input_index] == node.outputs[output_index] else None
 
 
-def _is_same_size(input_shape: IntTuple | None, axis: int, output_shape: IntTuple | None, output_axis: int) -> bool:
+def _has_same_size(input_shape: IntTuple | None, axis: int, output_shape: IntTuple | None, output_axis: int) -> bool:
     """Return whether an input axis and an output axis have the same known size."""
     return (
         input_shape is not None
@@ -146,7 +146,7 @@ def _is_same_size(input_shape: IntTuple | None, axis: int, output_shape: IntTupl
 
 
 def _mark_without_axis(node: Node, mark: BatchMark, shape: IntTuple | None, axis: int) -> BatchMark:
-    """Return the batch mark of one slice of a Scan input; `axis` is the scanned axis."""
+    """Return the batch mark of one slice of a Scan input along `axis`."""
     if not isinstance(mark, BatchAxis):
         return mark
     if shape is None or axis % len(shape) == mark.axis:
@@ -155,7 +155,7 @@ def _mark_without_axis(node: Node, mark: BatchMark, shape: IntTuple | None, axis
 
 
 def _mark_with_new_axis(mark: BatchMark, shape: IntTuple | None, axis: int) -> BatchMark:
-    """Return the batch mark of a loop output after it is stacked along a new axis."""
+    """Return the batch mark of a loop output stacked along a new axis."""
     if not isinstance(mark, BatchAxis):
         return mark
     if shape is None:
@@ -166,8 +166,8 @@ def _mark_with_new_axis(mark: BatchMark, shape: IntTuple | None, axis: int) -> B
 class BatchTracker:
     """The batch marks and verdicts of a walk.
 
-    During the walk, the tracker propagates batch marks, judges and fixes the listed nodes, and records the first
-    failing node upstream of each tensor.
+    During the walk, the tracker propagates batch marks, judges and fixes the nodes with a core op, and records the
+    first failing node upstream of each tensor.
     """
 
     trial_attributes = ("_marks", "stops", "judged_nodes", "failing_nodes", "cause_fixes", "_failures_above")
@@ -228,7 +228,7 @@ class BatchTracker:
         if find_operator(node).is_pointwise and own[1] and None not in own[1] and all(pair == own for pair in reached):
             self._store_marks(node.outputs[0], own[0])
         else:
-            lanes = list(self._node_in_lanes(node))
+            lanes = list(self._iter_lane_nodes(node))
             for to, tensor in enumerate(node.outputs):
                 after = [output_mark(lane, to) if lane else None for lane in lanes]
                 if self._has_constant_size(node, tensor, after):
@@ -248,13 +248,13 @@ class BatchTracker:
         return sum(any(isinstance(mark, LostBatch) for mark in marks) for marks in self._marks.values())
 
     def mark_lost(self, node: Node, reason: str) -> None:
-        """Set the marks of all outputs of a node to `LostBatch`."""
+        """Record the batch as lost in all outputs of a node."""
         for tensor in node.outputs:
-            self._store_marks(tensor, self._lost_in_lanes(reason))
+            self._store_marks(tensor, self._lost_mark_per_lane(reason))
         self._propagate_failure(node)
 
     def copy_for_trial(self) -> Self:
-        """Return a copy for a trial walk, which must not change this tracker."""
+        """Return a copy for a trial walk, which leaves this tracker unchanged."""
         trial = copy(self)
         for name in self.trial_attributes:
             setattr(trial, name, getattr(self, name).copy())
@@ -265,19 +265,19 @@ class BatchTracker:
         return [self.marks_of(tensor) or self._no_marks for tensor in tensors]
 
     def lost_marks(self, count: int) -> list[LaneMarks]:
-        """Return `LostBatch` marks for `count` tensors."""
-        return [self._lost_in_lanes("a loop above moves the batch")] * count
+        """Return `count` lists of `LostBatch` marks, one mark per lane."""
+        return [self._lost_mark_per_lane("a loop above moves the batch")] * count
 
     def mark_body_inputs(self, tensors: Sequence[int], marks: Sequence[LaneMarks]) -> None:
-        """Set the batch marks of the inputs of a subgraph to `marks`."""
+        """Set the batch marks of the inputs of a subgraph."""
         for tensor, tensor_marks in zip(tensors, marks, strict=True):
             self._marks.pop(tensor, None)
             self._store_marks(tensor, tensor_marks)
 
     def mark_scan_input(self, node: Node, tensor: int, inner: int, axis: int) -> None:
-        """Set the batch mark of the Scan body input `inner`.
+        """Set the batch mark of a Scan body input.
 
-        In each iteration, the body input is a slice of the outer tensor `tensor` along `axis`.
+        In each iteration, the body input `inner` is a slice of the outer tensor `tensor` along `axis`.
         """
         shapes, marks = self._walk.shapes_of(tensor), self.marks_of(tensor) or self._no_marks
         self.mark_body_inputs(
@@ -286,16 +286,16 @@ class BatchTracker:
         )
 
     def merge_loop_marks(self, marks: Sequence[LaneMarks], tensors: Sequence[int]) -> list[LaneMarks]:
-        """Merge the marks before an iteration with the current marks of carried tensors."""
+        """Merge the marks of loop-carried tensors with their marks after an iteration."""
         after = self.loop_marks(tensors)
         return [tuple(map(merge_marks, zip(*both, strict=True))) for both in zip(marks, after, strict=True)]
 
-    def _lost_in_lanes(self, why: str) -> LaneMarks:
+    def _lost_mark_per_lane(self, why: str) -> LaneMarks:
         """Return a `LostBatch` mark for each tracked lane."""
         return tuple([LostBatch(why) if followed else None for followed in self._tracked_lanes])
 
     def _propagate_bodies(self, node: Node) -> None:
-        """Propagate batch marks from the subgraphs of a node to the outputs of the node."""
+        """Set the batch marks of a node's outputs from the outputs of its subgraphs."""
         graphs = control_flow_of(node)
         if node.is_function_call or graphs is ControlFlow.IF:
             lists: list[list[LaneMarks | None]] = [
@@ -313,14 +313,14 @@ class BatchTracker:
         decided = any(map(self.marks_of, deciding))
         for tensor, sources in zip(node.outputs, lists, strict=False):
             if decided:
-                self._store_marks(tensor, self._lost_in_lanes(f"elements decide what {node.op} runs"))
+                self._store_marks(tensor, self._lost_mark_per_lane(f"elements decide what {node.op} runs"))
             elif known := [marks for marks in sources if marks]:
                 self._store_marks(tensor, [merge_marks(marks) for marks in zip(*known, strict=True)])
 
     def _loop_output_marks(
         self, node: Node, initial_values: Sequence[int], results: Sequence[int]
     ) -> Iterator[list[LaneMarks | None]]:
-        """Yield, for each output of a loop, the list of batch marks to merge.
+        """Yield the batch marks to merge for each output of a loop.
 
         Loop-carried outputs come first, then scan outputs.
         """
@@ -336,12 +336,10 @@ class BatchTracker:
                 lanes = zip(marks, self._walk.shapes_of(result), strict=True)
                 yield [tuple([_mark_with_new_axis(mark, shape, along[index - count]) for mark, shape in lanes])]
 
-    def _node_in_lanes(self, node: Node, outputs: LaneShapes | None = None) -> Iterator[NodeInLane | None]:
-        """Yield the argument of the batch rules for each lane.
+    def _iter_lane_nodes(self, node: Node, outputs: LaneShapes | None = None) -> Iterator[NodeInLane | None]:
+        """Yield a node with its shapes and marks in each lane, or None if untracked.
 
-        Yields None for untracked lanes.
-
-        `outputs` is the shape of the only output in each lane; None takes the output shapes from the walk.
+        `outputs` is the shape of the only output in each lane, or None for the output shapes of the walk.
         """
         unknown = self._no_marks
         absent = tuple([index for index, tensor in enumerate(node.inputs) if tensor == ABSENT])
@@ -406,10 +404,10 @@ class BatchTracker:
         return np.full(shape, -UNBOUNDED), np.full(shape, UNBOUNDED)
 
     def _has_constant_size(self, node: Node, tensor: int, marks: Sequence[BatchMark]) -> bool:
-        """Return whether an output depends on the batch, but has equally many elements at every judged batch size.
+        """Return whether a batch-dependent output has the same size at every batch size.
 
-        `marks` are the batch marks of the output. The result is False unless all marks at batch sizes other than
-        the declared one are `LostBatch` and not `SharedSample`.
+        `marks` are the batch marks of the output. The result is False unless all marks at batch sizes other than the
+        declared one are `LostBatch` and not `SharedSample`.
         """
         others = [
             lane for lane, size in enumerate(self._batches) if self._tracked_lanes[lane] and size != self.declared_batch
@@ -422,7 +420,7 @@ class BatchTracker:
         return None not in shapes and len({prod(shape or ()) for shape in shapes}) == 1
 
     def _record_constant_size(self, node: Node, tensor: int) -> Sequence[BatchMark]:
-        """Record a node with an output of constant size, and return the batch marks of the output.
+        """Record a failure for an output of constant size, and return its batch marks.
 
         The sizes of a Resize are fixed, and the output gets the fixed shape.
         """
@@ -439,10 +437,10 @@ class BatchTracker:
         return marks
 
     def _replace_shared_samples(self, node: Node, marks: Sequence[BatchMark]) -> Sequence[BatchMark]:
-        """Replace `SharedSample` marks by their intended marks; record a silent failure.
+        """Replace `SharedSample` marks by their intended marks, and record the failure.
 
-        Nothing happens unless the node uses one sample for the whole batch, or mixes the samples, in every tracked
-        lane. A failure is recorded only if elements of an output are used.
+        Marks are replaced only if the node shares or mixes samples in every tracked lane. The failure is recorded only
+        if elements of an output are used.
         """
         shared = [mark for mark in marks if isinstance(mark, SharedSample)]
         if not shared or len(shared) < sum(self._tracked_lanes):
@@ -457,8 +455,11 @@ class BatchTracker:
         return [mark.intended if isinstance(mark, SharedSample) else mark for mark in marks]
 
     def _repair_indices(self, node: Node) -> tuple[NodeFix, LaneShapes, LaneMarks] | None:
-        """Return the fix of a node whose indices count the declared batch, with its output shapes and marks."""
-        mark = repairs.first_axis(self.marks_of(node.inputs[0])) if len(node.inputs) > 1 else None
+        """Return the fix of a node with hard-coded sample indices, its shapes and marks.
+
+        Returns None if the node has no such fix.
+        """
+        mark = repairs.first_batch_axis(self.marks_of(node.inputs[0])) if len(node.inputs) > 1 else None
         if mark is None or self._walk.declared_batch is None:
             return None
         found = repairs.find_index_fix(node, self._walk, mark, self.declared_batch)
@@ -489,11 +490,11 @@ class BatchTracker:
             self._marks[tensor] = by_lane
 
     def visit_listed_node(self, visit: NodeVisit) -> LaneShapes:
-        """Judge a listed node; return its output shape in each lane after the best fix."""
+        """Judge a listed node, and return its output shapes after the best fix."""
         return self._record_verdict(visit).outputs
 
     def _record_verdict(self, visit: NodeVisit) -> NodeVerdict:
-        """Return the verdict on a listed node; record its marks, verdict and failure."""
+        """Judge a listed node, and record its marks, verdict and failure."""
         node = visit.node
         before = self.marks_of(node.inputs[0]) if node.inputs else None
         reached = len(node.inputs) > 1 and any(map(self.marks_of, node.inputs[1:]))
@@ -512,11 +513,12 @@ class BatchTracker:
         return verdict
 
     def _build_verdict(self, visit: NodeVisit, input_marks: LaneMarks) -> NodeVerdict:
-        """Build the verdict on a listed node; the result may be cached.
+        """Build the verdict on a listed node.
 
-        The verdict depends only on the shapes and the batch marks of the node, so `blocked_by` is not set.
+        The verdict depends only on the shapes and the batch marks of the node, so it can be cached, and `blocked_by` is
+        not set.
         """
-        lanes = self._node_in_lanes(visit.node, visit.outputs)
+        lanes = self._iter_lane_nodes(visit.node, visit.outputs)
         after = tuple([None if lane is None else output_mark(lane) for lane in lanes])
         runs = self._build_runs(visit, input_marks, after)
         verdict, why = verdicts.judge_runs(runs, self.declared_batch, self._walk.batch)
@@ -565,20 +567,22 @@ class BatchTracker:
 
         return verdicts.find_fixes(failure, visit.core_op.fix_candidates, evaluate_targets)
 
-    def find_repeats(self, node: Node) -> tuple[NodeFix, tuple[Node, NodeFix] | None] | None:
-        """Return the fix of a failing node that repeats its constant inputs for each sample.
+    def find_repeat_fixes(self, node: Node) -> tuple[NodeFix, tuple[Node, NodeFix] | None] | None:
+        """Return the fix that repeats the constant inputs of a failing node.
 
-        The second element of the result is the upstream Expand or Tile to fix instead, with its fix.
+        The inputs are repeated for each sample. The second element of the result is the upstream Expand or Tile to fix
+        instead, with its fix.
         """
         fix = repairs.find_repeat_fix(node, self._walk, self.marks_of, self.declared_batch)
         return None if fix is None else (fix, self._find_cause(node))
 
-    def add_fixed_failure(
+    def record_repeat_fix(
         self, node: Node, failures: LaneFailures, fix: NodeFix, cause: tuple[Node, NodeFix] | None
     ) -> None:
-        """Record a failing node that repeated inputs fix, and propagate the batch as if they were repeated.
+        """Record a failing node whose fix repeats constant inputs.
 
-        If an upstream node is the cause, this node is fixed instead.
+        The batch is propagated as if the inputs were repeated. If an upstream node is the cause, that node is fixed
+        instead.
         """
         why = next((reason for reason in failures if reason), "it fails")
         self.stops.append(UnlistedFailure(node, why, cause and cause[0].path, fix=None if cause else fix))
@@ -590,10 +594,10 @@ class BatchTracker:
         for number in repeated:
             del self._marks[number]
 
-    def add_fixed_indices(self, node: Node, failures: LaneFailures) -> LaneShapes | None:
-        """Record a failing node whose indices count the batch; return its fixed output shapes.
+    def record_index_fix(self, node: Node, failures: LaneFailures) -> LaneShapes | None:
+        """Record a failing node with hard-coded sample indices, and its fixed shapes.
 
-        Returns None without a fix.
+        Returns the fixed shapes, or None if the node has no fix.
         """
         fixed = self._repair_indices(node)
         if fixed is None:
@@ -604,7 +608,7 @@ class BatchTracker:
         return fixed[1]
 
     def record_failure(self, node: Node, failures: LaneFailures) -> None:
-        """Record a failing node that is not listed, and its cause.
+        """Record a failing node without a core op, and its cause.
 
         The outputs of the node are marked as `LostBatch`.
         """
@@ -643,7 +647,7 @@ class BatchTracker:
                 queue += [maker for maker in makers if maker is not None]
 
     def _build_runs(self, visit: NodeVisit, input_marks: LaneMarks, output_marks: LaneMarks) -> list[verdicts.BatchRun]:
-        """Return the run of a listed node at each judged batch size."""
+        """Return the outcome of a listed node at each judged batch size."""
         problems = [problem.message if problem else "" for problem in visit.problems]
         outputs = [None if shape is None else output for shape, output in zip(visit.input, visit.outputs, strict=True)]
         lanes = zip(self._batches, visit.input, outputs, input_marks, output_marks, problems, strict=True)
@@ -657,7 +661,7 @@ class BatchTracker:
         return "refused" if visit.problems[lane] else "ok"
 
     def _propagate_failure(self, node: Node, *, is_failing: bool = False) -> str | None:
-        """Return the path of the first failing node upstream of a node, or None.
+        """Return the path of the first failing upstream node, or None.
 
         The outputs of the node inherit this failure. If no upstream node fails and `is_failing`, the node itself is
         recorded as the first failing node upstream of its outputs.
@@ -674,7 +678,7 @@ class BatchTracker:
         return first and first[1]
 
     def _find_cause(self, node: Node) -> tuple[Node, NodeFix] | None:
-        """Return the nearest upstream Expand or Tile to the declared batch, and its fix.
+        """Return the nearest upstream node with a hard-coded batch, and its fix.
 
         The node repeats elements of a tensor that does not depend on the batch. Returns None if there is no such node.
         """
@@ -687,7 +691,7 @@ class BatchTracker:
                 shapes = self._walk.shapes[above.outputs[0]]
                 repeated = axis - rank + len(shapes[0]) if shapes and shapes[0] is not None else -1
                 if repeated >= 0 and shapes and {shape[repeated] for shape in shapes if shape} == {self.declared_batch}:
-                    return above, verdicts.fix_from_input(self._walk.batch, repeated)
+                    return above, verdicts.build_insertion_fix(self._walk.batch, repeated)
         return None
 
     def _find_whole_batch_axis(self, node: Node) -> tuple[int, int] | None:
@@ -704,7 +708,7 @@ class BatchTracker:
 
 
 class UnfixedNodeTracker(BatchTracker):
-    """A tracker that does not fix one node and its downstream nodes.
+    """A tracker that leaves one node and its downstream nodes unfixed.
 
     The tracker records the first of these nodes that fails with an error. It fixes other nodes only if they fail with
     an error, because nodes that fail without an error may fail for the same reason as the unfixed node.
@@ -721,7 +725,7 @@ class UnfixedNodeTracker(BatchTracker):
         self._downstream_tensors: set[int] = set()
 
     def visit_listed_node(self, visit: NodeVisit) -> LaneShapes:
-        """Judge a listed node; return its output shape in each lane.
+        """Judge a listed node, and return its output shape in each lane.
 
         The shapes are those after the best fix, unless the node must stay unfixed.
         """
@@ -740,7 +744,7 @@ class UnfixedNodeTracker(BatchTracker):
                 self._record_downstream(node, self._walk.shapes_of(tensor)[: len(self._walk.judged_lanes)])
 
     def record_failure(self, node: Node, failures: LaneFailures) -> None:
-        """Record a failing node that is not listed, and its cause."""
+        """Record a failing node without a core op, and its cause."""
         if self._is_downstream(node):
             self._record_downstream(node, (), fails=True)
         super().record_failure(node, failures)
@@ -750,7 +754,7 @@ class UnfixedNodeTracker(BatchTracker):
         return not self._downstream_tensors.isdisjoint(node.used_tensors)
 
     def _record_downstream(self, node: Node, outputs: Iterable[object], *, fails: bool = False) -> None:
-        """Record the unfixed node, or a downstream node, and whether the node fails."""
+        """Record the node if it is downstream of the unfixed node."""
         self._downstream_tensors.update(node.outputs)
         if self.first_failure is None and fails:
             self.first_failure = node

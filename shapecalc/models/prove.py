@@ -83,19 +83,19 @@ class Proof:
 
 
 class ProofImpossible(Exception):
-    """Raised if no proof is possible; the message is the reason."""
+    """The exception raised if no proof is possible; its message is the reason."""
 
 
 class ProofFailed(Exception):
-    """Raised if the models differ; the message describes the difference."""
+    """The exception raised if the models differ; its message is the difference."""
 
 
 class InvalidModel(Exception):
-    """Raised if the original model is invalid; the message is the first line of the checker's error."""
+    """The exception raised if the original model is invalid."""
 
 
 class ModelComparison:
-    """A comparison of the original and the fixed model on the same samples."""
+    """A comparison of the original and the fixed model on equal samples."""
 
     def __init__(self, task: Mapping[str, Any]) -> None:
         """Start without comparisons; `task` is described in `prove_model`."""
@@ -132,7 +132,7 @@ class ModelComparison:
         Raises `ProofImpossible` if no proof is possible, `ProofFailed` if the models differ.
         """
         home = self._run(self.original_session, range(self.declared_batch), ProofImpossible)
-        fixed = self._run_fixed(self.declared_batch, BIT_FOR_BIT)
+        fixed = self._run_fixed_model(self.declared_batch, BIT_FOR_BIT)
         for name, old, new in zip(self.output_names, home, fixed, strict=True):
             if old.shape != new.shape or old.dtype != new.dtype or old.tobytes() != new.tobytes():
                 self._fail(self.declared_batch, BIT_FOR_BIT, f"output {name} differs at batch {self.declared_batch}")
@@ -146,11 +146,14 @@ class ModelComparison:
             self.checks.append(ProofCheck(batch, SAMPLE_BY_SAMPLE, ok=True))
 
     def describe(self) -> str:
-        """Describe the successful comparisons, such as `batch 1 bit for bit; checker passes`."""
+        """Describe the successful comparisons.
+
+        For example, `batch 1 bit for bit; checker passes`.
+        """
         passed = [check for check in self.checks if check.ok]
         texts = [f"batch {check.size} {BIT_FOR_BIT}" for check in passed if check.what == BIT_FOR_BIT]
         others = sorted([check.size or 0 for check in passed if check.what == SAMPLE_BY_SAMPLE])
-        texts += [f"{_batches_text(others)} {SAMPLE_BY_SAMPLE}"] if others else []
+        texts += [f"{_format_batches(others)} {SAMPLE_BY_SAMPLE}"] if others else []
         checker = ["checker passes"] if any(check.what == CHECKER for check in passed) else []
         checker += ["the checker refuses it, as it refuses the model that was read"] if self._refusal else []
         return "; ".join([", ".join(texts), *checker] if texts else checker)
@@ -167,16 +170,16 @@ class ModelComparison:
             raise ProofFailed(f"the checker refuses it: {error}")
 
     def _compare_samples(self, batch: int, alone: Sequence[tuple[list[np.ndarray], int]]) -> None:
-        """Compare the outputs at one batch size with the outputs of each sample.
+        """Compare each sample of a batch with its output from the original model.
 
         `alone` contains, for each sample, the outputs of the original model and the index of the sample in them. Raises
         `ProofFailed` if the outputs differ.
         """
-        actual = self._run_fixed(batch, SAMPLE_BY_SAMPLE)
+        actual = self._run_fixed_model(batch, SAMPLE_BY_SAMPLE)
         for index, name in enumerate(self.output_names):
             expected = [(outputs[index], sample) for outputs, sample in alone]
             axes = self._candidate_axes(index, batch, actual[index].shape, expected[0][0].shape)
-            differing = [self._first_difference(actual[index], batch, expected, *pair) for pair in axes]
+            differing = [self._find_first_difference(actual[index], batch, expected, *pair) for pair in axes]
             if None not in differing:
                 sample = max(differing, key=lambda number: number or 0, default=0)
                 self._fail(batch, SAMPLE_BY_SAMPLE, f"output {name} differs in sample {sample} of batch {batch}")
@@ -184,9 +187,10 @@ class ModelComparison:
     def _candidate_axes(
         self, index: int, batch: int, shape: tuple[int, ...], home_shape: tuple[int, ...]
     ) -> list[tuple[SampleAxis, SampleAxis]]:
-        """Return the pairs of sample axes of an output at a batch size and at the declared batch size.
+        """Return the possible sample axes of an output.
 
-        If the batch marks do not determine the axes, every axis that can hold the samples is a candidate.
+        Each pair contains the axis at batch size `batch` and the axis at the declared batch size. If the batch marks do
+        not determine the axes, every axis that can hold the samples is a candidate.
         """
         known = self.task["places"].get(str(batch))
         if known is not None and known[index] != UNKNOWN_AXIS:
@@ -194,7 +198,7 @@ class ModelComparison:
         home_axes = [*_iter_sample_axes(home_shape, self.declared_batch)]
         return [(axis, home_axis) for axis in _iter_sample_axes(shape, batch) for home_axis in home_axes]
 
-    def _first_difference(
+    def _find_first_difference(
         self,
         actual: np.ndarray,
         batch: int,
@@ -202,13 +206,13 @@ class ModelComparison:
         axis: SampleAxis,
         home_axis: SampleAxis,
     ) -> int | None:
-        """Return the number of the first sample that differs from its expected output.
+        """Return the number of the first differing sample.
 
-        Returns None if all are equal.
+        Returns None if all samples are equal to their expected outputs.
         """
         for sample, (array, index) in enumerate(expected):
-            alone = _take_sample(array, home_axis, self.declared_batch, index)
-            if not _is_close(_take_sample(actual, axis, batch, sample), alone):
+            alone = _select_sample(array, home_axis, self.declared_batch, index)
+            if not _is_close(_select_sample(actual, axis, batch, sample), alone):
                 return sample
         return None
 
@@ -245,15 +249,21 @@ class ModelComparison:
             feeds[name] = array.take(samples, dims.index(None)) if None in dims else array
         return feeds
 
-    def _run_fixed(self, batch: int, what: str) -> list[np.ndarray]:
-        """Run the fixed model on the first samples; `what` is the comparison that needs the outputs."""
+    def _run_fixed_model(self, batch: int, what: str) -> list[np.ndarray]:
+        """Run the fixed model on the first samples.
+
+        `what` is the comparison that needs the outputs.
+        """
         try:
             return self._run(self.fixed_session, range(batch), ProofFailed)
         except ProofFailed as error:
             self._fail(batch, what, f"at batch {batch}: {error}")
 
     def _run(self, session: Any, samples: range | list[int], error_type: type[Exception]) -> list[np.ndarray]:
-        """Run a model on some samples; raise `error_type` if ONNX Runtime fails."""
+        """Run a model on some samples.
+
+        Raises `error_type` if ONNX Runtime fails.
+        """
         try:
             outputs: list[np.ndarray] = session.run(self.output_names, self._select_samples(samples))
         except MemoryError:
@@ -304,10 +314,10 @@ def prove_model(model: Path, task: dict[str, Any] | str, fixed_model: IO[bytes])
     return Proof(**{**result, "checks": tuple([ProofCheck(**check) for check in result["checks"]])})
 
 
-def _batches_text(sizes: Sequence[int]) -> str:
-    """Format batch sizes, such as `batches 3 and 5`.
+def _format_batches(sizes: Sequence[int]) -> str:
+    """Format batch sizes for the description of a proof.
 
-    >>> _batches_text([3]), _batches_text([1, 3, 5])
+    >>> _format_batches([3]), _format_batches([1, 3, 5])
     ('batch 3', 'batches 1, 3 and 5')
     """
     *others, last = map(str, sizes)
@@ -315,7 +325,10 @@ def _batches_text(sizes: Sequence[int]) -> str:
 
 
 def _iter_sample_axes(shape: Sequence[int], batch: int) -> Iterator[SampleAxis]:
-    """Yield every sample axis that an output may have; None stands for an output without a batch axis."""
+    """Yield every possible sample axis of an output.
+
+    None represents an output without a batch axis.
+    """
     yield None
     for axis, size in enumerate(shape if batch > 1 else ()):
         yield from ((axis, inner) for inner in range(1, size // batch + 1) if size % (inner * batch) == 0)
@@ -324,8 +337,7 @@ def _iter_sample_axes(shape: Sequence[int], batch: int) -> Iterator[SampleAxis]:
 def _encode_sample_numbers(bits: np.ndarray, dims: list[int | None]) -> np.ndarray:
     """Overwrite the first elements of each sample with the sample number in binary.
 
-    Samples then differ in these elements. `bits` is an array of random zeros and ones. It is changed in place and
-    returned.
+    This makes all samples distinct. `bits` is an array of random zeros and ones, modified in place and returned.
     """
     if None in dims:
         samples = np.moveaxis(bits, dims.index(None), 0)
@@ -335,7 +347,7 @@ def _encode_sample_numbers(bits: np.ndarray, dims: list[int | None]) -> np.ndarr
 
 
 def _load_session(model: bytes) -> Any:
-    """Create an ONNX Runtime session with one thread and without optimizations.
+    """Create a single-threaded ONNX Runtime session without optimizations.
 
     Equal nodes then compute bit-identical outputs in both models.
     """
@@ -354,12 +366,12 @@ def _load_session(model: bytes) -> Any:
 
 
 def _error_reason(error: Exception) -> str:
-    """Return the last line of an ONNX Runtime error message, which states the cause."""
+    """Return the last line of an ONNX Runtime error, which contains the cause."""
     message = str(error).strip().rstrip(".")
     return f"ONNX Runtime: {message.splitlines()[-1]}" if message else "ONNX Runtime failed"
 
 
-def _take_sample(array: np.ndarray, sample_axis: SampleAxis, batch: int, sample: int) -> np.ndarray:
+def _select_sample(array: np.ndarray, sample_axis: SampleAxis, batch: int, sample: int) -> np.ndarray:
     """Return one sample of an output, or the whole output if it has no batch axis."""
     if sample_axis is None or batch == 1:
         return array
@@ -383,11 +395,10 @@ def _is_close(actual: np.ndarray, expected: np.ndarray) -> bool:
 
 
 def _checker_error(model: bytes, *, infer_types: bool = False) -> str:
-    """Return the first line of the error of ONNX's checker.
+    """Return the first line of the ONNX checker's error.
 
-    Returns an empty string if the model is valid.
-
-    With `infer_types`, the checker also infers the types and shapes of all tensors.
+    Returns an empty string if the model is valid. With `infer_types`, the checker also infers the types and shapes of
+    all tensors.
     """
     import onnx
 
@@ -399,7 +410,6 @@ def _checker_error(model: bytes, *, infer_types: bool = False) -> str:
 
 
 def _limit_memory() -> None:
-    """Limit the memory of this process."""
     most = 2**33
     with suppress(AttributeError, ValueError, OSError):
         most = int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * MEMORY_SHARE)
@@ -411,14 +421,17 @@ def _limit_memory() -> None:
 
 
 def _exit_with_parent(parent_id: int) -> None:
-    """Exit when the parent process has died: a killed parent cannot stop its child."""
+    """Exit when the parent process has ended.
+
+    A killed parent cannot stop its child.
+    """
     while os.getppid() == parent_id:
         time.sleep(POLL_SECONDS)
     os._exit(1)
 
 
 def run_task(task: Mapping[str, Any], fixed_model: bytes) -> Proof:
-    """Run the comparisons of a task (see `prove_model`); return the proof."""
+    """Run the comparisons of a proof task (see `prove_model`)."""
     comparison, unfixed = ModelComparison(task), task["unfixed"]
     proved: bool | None = None
     why = unfixed
@@ -441,7 +454,10 @@ def run_task(task: Mapping[str, Any], fixed_model: bytes) -> Proof:
 
 
 def main() -> int:
-    """Run the task in the first command line argument; print the `Proof` as JSON."""
+    """Run the proof task in the first command line argument.
+
+    Prints the `Proof` as JSON.
+    """
     task = json.loads(sys.argv[1])
     _limit_memory()
     Thread(target=_exit_with_parent, args=(task["parent"],), daemon=True).start()

@@ -56,9 +56,9 @@ COUNT_ATTRIBUTES = ("num_outputs", "group", "num_groups")
 
 @dataclass(slots=True, eq=False)
 class CoreResults:
-    """The results of a core op; each tuple has one entry per lane.
+    """The results of a core op in each lane.
 
-    Equal queries return the same object, so results are compared by identity.
+    Each tuple has one entry per lane. Equal queries return the same object, so results are compared by identity.
     """
 
     version: int | None
@@ -73,7 +73,7 @@ class CoreResults:
 
 @dataclass(slots=True, eq=False)
 class NodeVisit:
-    """A listed node during a walk; all failing upstream nodes are already fixed."""
+    """A listed node during a walk, after its failing upstream nodes are fixed."""
 
     node: Node
     core_op: CoreOp
@@ -98,7 +98,7 @@ class NodeVisit:
 
 @dataclass(slots=True, eq=False)
 class NodeSignature:
-    """A node without its tensor names, as arguments for ONNX shape inference."""
+    """The operator, attributes and arguments of a node without tensor names."""
 
     schema: Any
     message: Any
@@ -107,17 +107,17 @@ class NodeSignature:
 
 
 def has_target_input(node: Node) -> bool:
-    """Return whether the target of a listed node (shape or axes) is its second input."""
+    """Return whether the second input of a node is its target (shape or axes)."""
     return _is_input_argument(LISTED_OPERATORS[node.op].arguments[0], node)
 
 
 def _is_input_argument(argument: CoreArgument, node: Node) -> bool:
-    """Return whether an argument is an input in the opset of the node."""
+    """Return whether an argument is an input in the node's opset."""
     return argument.input_since is not None and node.opset >= argument.input_since
 
 
 def read_allowzero(node: Node) -> bool | None:
-    """Return the value of the attribute `allowzero`, or None if it is absent."""
+    """Return the attribute `allowzero`, or None if it is absent."""
     name = LISTED_OPERATORS[node.op].switch
     return bool(_check_type(node.attributes[name], int)) if name and name in node.attributes else None
 
@@ -145,9 +145,9 @@ def read_arguments(node: Node, read_integers: Callable[[int], tuple[int, ...] | 
 
 
 def _check_type(value: Any, kind: type) -> Any:
-    """Return an attribute value; raise `TypeError` if its type is not `kind`.
+    """Return an attribute value of the type `kind`.
 
-    A tuple must contain integers.
+    A tuple must contain integers. Raises `TypeError` for another type.
     """
     if type(value) is not kind or (isinstance(value, tuple) and value and type(value[0]) is not int):
         raise TypeError(f"an attribute is not {kind.__name__}")
@@ -180,10 +180,10 @@ class CoreQueries:
     def query_symbolic(
         self, visit: NodeVisit, input: SymbolicShape | None, arguments: Mapping[str, Any] | None, lanes: Sequence[Lane]
     ) -> tuple[Any, Conditions] | None:
-        """Run the core op of a node on symbolic dims; return its output and conditions.
+        """Run the core op of a node on symbolic dims.
 
-        Returns None if core cannot represent a dim, if the output is unknown, or if the symbolic output is not equal to
-        the output of the node in some lane.
+        Returns the output and its conditions. Returns None if core cannot represent a dim, if the output is unknown, or
+        if the symbolic output is not equal to the output of the node in some lane.
         """
         if input is None or arguments is None or not _is_core_shape(input):
             return None
@@ -199,7 +199,6 @@ class CoreQueries:
 def _run_in_all_lanes(
     op_setting: VersionedOp, shapes: Sequence[Any], arguments: Sequence[CoreArguments | None]
 ) -> CoreResults:
-    """Run a core op in each lane."""
     op, opset, switch = op_setting
     try:
         version = rules_for(Request(op, (), {}, "onnx", opset, None, switch)).version
@@ -210,10 +209,11 @@ def _run_in_all_lanes(
 
 
 def _run_in_lane(op_setting: VersionedOp, shape: Any, arguments: CoreArguments | None) -> Any:
-    """Run a core op in one lane; return its output, problem and conditions.
+    """Run a core op in one lane.
 
-    The output of a Reshape with an unknown input is its target if all entries are above 0. An empty input uses the
-    dialect `onnxruntime`, because the ONNX specification does not define how -1 is inferred for an empty input.
+    Returns its output, problem and conditions. The output of a Reshape with an unknown input is its target if all
+    entries are above 0. An empty input uses the dialect `onnxruntime`, because the ONNX specification does not define
+    how -1 is inferred for an empty input.
     """
     if shape is None or arguments is None:
         is_explicit = op_setting[0] == "reshape" and arguments is not None and min(arguments["target"], default=0) > 0
@@ -287,7 +287,7 @@ class ShapeInference:
         self._cache: dict[object, InferredTypes] = {}
 
     def find_signature(self, node: Node) -> NodeSignature | None:
-        """Return the signature of a node, or None if ONNX has no schema for the operator.
+        """Return the signature of a node, or None if ONNX has no operator schema.
 
         Nodes with the same operator, attributes, present inputs and present outputs have the same signature.
         """
@@ -369,7 +369,10 @@ class ShapeInference:
     def _run_inference(
         self, node: Node, signature: NodeSignature, input_types: tuple[TensorType | None, ...], values: tuple[Any, ...]
     ) -> InferredTypes:
-        """Run ONNX shape inference for one node; see `infer_lane` for the arguments."""
+        """Run ONNX shape inference for one node.
+
+        The arguments are those of `infer_lane`.
+        """
         from_array = self._onnx.numpy_helper.from_array
         unknown: InferredTypes = tuple([(0, None)] * len(node.outputs))
         dims = [dim for kind in input_types if type(kind) is tuple for dim in kind[1] or ()]

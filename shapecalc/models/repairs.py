@@ -1,4 +1,4 @@
-"""Find fixes of nodes that are not listed, and whose constants contain the declared batch size."""
+"""Find fixes for constants that contain the declared batch size."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ RESIZE_AXES_SINCE = 18
 def find_resize_fix(
     node: Node, walk: WalkState, marks: Sequence[BatchMark], declared_batch: int
 ) -> tuple[NodeFix, IntTuple, LaneShapes] | None:
-    """Return the fix of a Resize with constant sizes, the old sizes, and the fixed output shapes.
+    """Return the fix of a Resize with constant sizes.
 
     `marks` are the batch marks of the data. The fix resizes only the axes that change, so that the batch keeps its
-    size. Returns None for other operators and sizes, and for a Resize that uses a region or keeps the aspect ratio.
+    size. Returns the fix, the old sizes and the fixed output shapes. Returns None for other operators and sizes, and
+    for a Resize that uses a region or keeps the aspect ratio.
     """
     values = walk.elements_of(node.inputs[RESIZE_SIZES_INPUT]) if len(node.inputs) > RESIZE_SIZES_INPUT else None
     mark = next((mark for mark in marks if isinstance(mark, BatchAxis)), None)
@@ -67,7 +68,7 @@ def find_resize_fix(
 def find_repeat_fix(
     node: Node, walk: WalkState, marks_of: Callable[[int], Sequence[BatchMark] | None], declared_batch: int
 ) -> NodeFix | None:
-    """Return the fix that repeats the constant inputs of a node for each sample.
+    """Return the fix that repeats constant inputs of a node for each sample.
 
     Returns None without such inputs.
 
@@ -79,7 +80,7 @@ def find_repeat_fix(
         (
             (mark, shapes[0])
             for number in node.inputs
-            if (mark := first_axis(marks_of(number))) and (shapes := walk.shapes_of(number))[0] is not None
+            if (mark := first_batch_axis(marks_of(number))) and (shapes := walk.shapes_of(number))[0] is not None
         ),
         None,
     )
@@ -101,13 +102,13 @@ def find_repeat_fix(
     return NodeFix(None, None, "", "repeats a constant", inserts, repeats=tuple(repeats)) if repeats else None
 
 
-def first_axis(marks: Sequence[BatchMark] | None) -> BatchAxis | None:
-    """Return the first batch mark with an axis."""
+def first_batch_axis(marks: Sequence[BatchMark] | None) -> BatchAxis | None:
+    """Return the first `BatchAxis` among batch marks, or None."""
     return next((mark for mark in marks or () if isinstance(mark, BatchAxis)), None)
 
 
 def _has_equal_samples(walk: WalkState, number: int, axis: int, batch: int) -> bool:
-    """Return whether a constant is known to consist of equal samples along an axis."""
+    """Return whether a constant has equal samples along an axis."""
     known = walk.elements_of(number)
     array = known[0] if known else None
     if array is None and number in walk.initializers:
@@ -121,7 +122,7 @@ def _has_equal_samples(walk: WalkState, number: int, axis: int, batch: int) -> b
 def find_index_fix(
     node: Node, walk: WalkState, mark: BatchAxis, declared_batch: int
 ) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
-    """Return the fix of a Gather or GatherND whose indices count the declared batch, with its output.
+    """Return the fix of a Gather or GatherND with hard-coded sample indices.
 
     `mark` is the batch mark of the data. On one axis, the indices of each sample are those of the first sample plus a
     constant step. The result contains the output shapes and the batch mark of the output. Returns None for other
@@ -148,7 +149,7 @@ def find_index_fix(
         return None
     column = array[..., mark.axis] if is_nd else array
     axis = next((axis for axis, size in enumerate(column.shape) if size == declared_batch), None)
-    if axis is None or any(_changes(value, array) for value in values):
+    if axis is None or any(_differs_between_lanes(value, array) for value in values):
         return None
     along = np.moveaxis(column, axis, 0)
     numbers = np.arange(declared_batch).reshape(-1, *[1] * (along.ndim - 1)) * step
@@ -165,6 +166,6 @@ def find_index_fix(
     return fix, tuple(output), BatchAxis(axis if is_nd else first + axis, 1)
 
 
-def _changes(value: Any, array: Any) -> bool:
+def _differs_between_lanes(value: Any, array: Any) -> bool:
     """Return whether the indices in a lane differ from the indices in another lane."""
     return value is not None and not np.array_equal(value, array)

@@ -39,8 +39,8 @@ class ModelInput(Record):
     """The shape that the walk used, with a name for each free dim; None if the rank is unknown."""
 
 
-class StayingInput(ModelInput):
-    """A model input that keeps a fixed dim that may be the batch dim."""
+class FixedBatchInput(ModelInput):
+    """A model input with a fixed dim that may be the batch dim."""
 
     axis: int
     """The axis of this dim."""
@@ -49,7 +49,7 @@ class StayingInput(ModelInput):
 
 
 class JudgedNode(NodeVerdict):
-    """A listed node with its verdict."""
+    """A node with a core op, and its verdict."""
 
     node: Node
     version: int | None
@@ -71,7 +71,7 @@ class JudgedNode(NodeVerdict):
 
 
 class FixResult(Record):
-    """The result of `--fix`."""
+    """The result of writing a fixed model."""
 
     mended: tuple[tuple[JudgedNode | UnlistedFailure, NodeFix], ...]
     """The fixed nodes and their fixes; first the listed nodes."""
@@ -94,7 +94,7 @@ class FixResult(Record):
 
 
 class NodeOutput(Record):
-    """An output of a node."""
+    """A node output with its symbolic shape."""
 
     name: str
     type: str | None
@@ -106,7 +106,10 @@ class NodeOutput(Record):
 
 
 class NodeSummary(Record):
-    """A node with its shapes, as reported by the option `--all`."""
+    """The shapes of a node.
+
+    The option `--all` reports them.
+    """
 
     node: Node
     input: SymbolicShape | None
@@ -131,7 +134,7 @@ class AllNodes(Record):
 
 
 class Report(Record):
-    """The report of a model."""
+    """The report on a model."""
 
     model: str
     """The path of the model as the user wrote it."""
@@ -151,7 +154,7 @@ class Report(Record):
     nodes: tuple[JudgedNode, ...]
     """The listed nodes in file order."""
     stops: tuple[UnlistedFailure, ...]
-    stays: tuple[StayingInput, ...] = ()
+    stays: tuple[FixedBatchInput, ...] = ()
     """The inputs with a fixed dim that may be the batch dim."""
     fix_result: FixResult | None = None
     """The result of `--fix`; None without that option."""
@@ -173,7 +176,7 @@ def format_shape(shape: SymbolicShape | None) -> str:
 
 
 def node_name(node: Node) -> str:
-    """Return the name of a node, or its path (`#18`) if the node has no name."""
+    """Return the name of a node, or its path (`#18`) if unnamed."""
     return node.name or f"#{node.path}"
 
 
@@ -185,8 +188,8 @@ def is_failing(judged: JudgedNode, *, strict: bool = False) -> bool:
     return judged.verdict in FAILING_VERDICTS or (strict and judged.verdict is BatchVerdict.UNKNOWN)
 
 
-def is_fault(stop: UnlistedFailure, report: Report, *, strict: bool = False) -> bool:
-    """Return whether an unlisted node counts as failing.
+def is_failing_unlisted(stop: UnlistedFailure, report: Report, *, strict: bool = False) -> bool:
+    """Return whether a node without a core op counts as failing.
 
     If the batch dim is free, a node that mixes the samples (a loss, for example) counts as failing only if `strict`.
     """
@@ -194,7 +197,7 @@ def is_fault(stop: UnlistedFailure, report: Report, *, strict: bool = False) -> 
 
 
 def list_failing_nodes(nodes: Iterable[JudgedNode], *, strict: bool = False) -> list[JudgedNode]:
-    """Return the failing nodes, sorted by verdict, the worst verdict first.
+    """Return the failing nodes, the worst verdict first.
 
     Nodes with the same verdict are in file order. `strict` is passed to `is_failing`.
     """
@@ -204,7 +207,10 @@ def list_failing_nodes(nodes: Iterable[JudgedNode], *, strict: bool = False) -> 
 
 
 def format_verdict(judged: JudgedNode, report: Report) -> str:
-    """Format a verdict; the verdict `only` is followed by the working batch size."""
+    """Format a verdict.
+
+    The verdict `only` is followed by the working batch size.
+    """
     if judged.verdict is BatchVerdict.ONLY:
         return f"only {report.batch}={declared_batch_size(report)}"
     return str(judged.verdict.value)
@@ -216,7 +222,7 @@ def declared_batch_size(report: Report) -> int:
 
 
 def format_fix(fix: NodeFix) -> str:
-    """Format a fix as its new target, or as the operators to insert."""
+    """Format a fix as its new target, or as the nodes to insert."""
     if fix.resize is not None:
         axes, sizes = map(format_shape, fix.resize)
         return f"{sizes} on axes {axes}"
@@ -286,7 +292,7 @@ def find_node(report: Report, name_or_path: str) -> JudgedNode:
 
 
 def build_request(judged: JudgedNode, report: Report, target: tuple[int, ...] | None = None) -> Request | None:
-    """Build a request to `core` for a listed node.
+    """Build a `Request` that `core` can resolve from a listed node.
 
     `target` replaces the target of the node. Returns None if the input shape or a required target is unknown.
 
@@ -310,7 +316,10 @@ def build_request(judged: JudgedNode, report: Report, target: tuple[int, ...] | 
 
 
 def _core_options(node: Node, core_op: CoreOp) -> dict[str, object]:
-    """Convert the attributes of a node, except its target, to options of the core op."""
+    """Convert the attributes of a node to options of its core op.
+
+    The target is omitted.
+    """
     names = {argument.attribute: argument.name for argument in core_op.arguments if argument is not core_op.target}
     names |= {core_op.switch: core_op.switch}
     values = {name: node.attributes[attribute] for attribute, name in names.items() if attribute in node.attributes}

@@ -90,7 +90,7 @@ class BatchRun:
 
     @property
     def outcome(self) -> str:
-        """The outcome as text: `ok`, `fails`, or `blocked` if the output is unknown."""
+        """The outcome as text: `ok`, `fails`, or `blocked` for an unknown output."""
         return "ok" if self.output is not None else "fails" if self.error else "blocked"
 
     @property
@@ -130,7 +130,7 @@ class NodeFix(Record):
 
 
 class FixCandidate(Record):
-    """A fix to try, with the new target in each lane."""
+    """A candidate fix, with the new target in each lane."""
 
     targets: tuple[Any, ...]
     fix: NodeFix
@@ -138,7 +138,7 @@ class FixCandidate(Record):
 
 
 class FixWithOutputs(Record):
-    """A fix, and the output shape of the fixed node in each lane.
+    """A fix, with the output shape of the fixed node in each lane.
 
     The output shape is None where the fixed node fails.
     """
@@ -169,7 +169,7 @@ class BatchFailure(Record):
 
     @property
     def declared_lane(self) -> int:
-        """The index of the judged lane with the declared batch size.
+        """The index of the lane with the declared batch size.
 
         A fix must not change the output shape in this lane.
         """
@@ -178,8 +178,8 @@ class BatchFailure(Record):
     def sort_key(self, fixed: FixWithOutputs) -> tuple[bool, bool, bool]:
         """Return the sort key of a fix; the best fix has the smallest key.
 
-        The elements of the key are whether the batch is merged with other dims in the output, whether it is on the last
-        axis (which usually contains features), and whether its axis differs from the axis in the input.
+        The key contains whether the batch is merged with other dims in the output, whether it is on the last axis
+        (which usually contains features), and whether its axis differs from the axis in the input.
         """
         for lane in range(len(self.batches) - 1, -1, -1):
             before, output, mark, batch = self.input[lane], fixed.outputs[lane], self.marks[lane], self.batches[lane]
@@ -218,7 +218,7 @@ def judge_runs(runs: Sequence[BatchRun], declared_batch: int, batch: str) -> tup
 
 
 def _judge_samples(runs: Sequence[BatchRun], other_runs: Sequence[BatchRun], batch: str) -> tuple[BatchVerdict, str]:
-    """Return the verdict on a node that runs at all batch sizes, and the reason."""
+    """Return the verdict on a node that runs at all batch sizes, with its reason."""
     # Samples are distinguishable only at batch sizes of 2 and more, in tensors that depend on the batch.
     visible = [run for run in other_runs if run.batch > 1 and None not in (run.output, run.input_mark, run.output_mark)]
     fates = [run.sample_verdict for run in visible]
@@ -256,7 +256,7 @@ def find_fixes(
 
 
 def _try_candidate(node: BatchFailure, candidate: FixCandidate, resolve: TargetEvaluator) -> FixWithOutputs | None:
-    """Return the output shapes of a node after a candidate fix, or None.
+    """Apply a candidate fix, and return it with the output shapes.
 
     Returns None unless the fixed node is safe, and has the original output shape at the declared batch size.
     """
@@ -279,9 +279,10 @@ def _try_candidate(node: BatchFailure, candidate: FixCandidate, resolve: TargetE
 def mark_after_fix(
     mark: BatchMark, input_shape: IntTuple | None, output_shape: IntTuple | None, batch: int
 ) -> BatchMark:
-    """Return the output batch mark of a node whose input has the batch mark `mark`.
+    """Return the output batch mark of a fixed node.
 
-    The node must keep the element order, as Reshape does, or repeat elements along axes, as Expand does.
+    `mark` is the batch mark of its input. The node must keep the element order, as Reshape does, or repeat elements
+    along axes, as Expand does.
     """
     if not isinstance(mark, BatchAxis) or input_shape is None or output_shape is None:
         return mark
@@ -323,10 +324,11 @@ def _iter_reshape_targets(
     input_shape: IntTuple,
     output_shape: IntTuple,
 ) -> Iterator[tuple[int, ...]]:
-    """Yield candidate targets of a Reshape with `symbol` (0 or -1) at `batch_entry`.
+    """Yield candidate targets of a Reshape with 0 or -1 as the batch entry.
 
-    `constant_entries` contains the entries of the original target, with None for an entry that differs between lanes.
-    In the new target, such an entry is 0 or -1. If `symbol` is -1, an original entry -1 is replaced by the output size.
+    `symbol` is 0 or -1, and `batch_entry` its index. `constant_entries` contains the entries of the original target,
+    with None for an entry that differs between lanes. In the new target, such an entry is 0 or -1. If `symbol` is -1,
+    an original entry -1 is replaced by the output size.
     """
     choices: list[tuple[int, ...]] = []
     for index, entry in enumerate(constant_entries):
@@ -349,8 +351,8 @@ def _reshape_candidate(
 ) -> FixCandidate:
     """Build a candidate fix of a Reshape with a new target.
 
-    `symbol` (0 or -1) is the target entry at index `batch_entry`. If `zero_is_size`, each 0 in the target means a size
-    of 0, as in the original target.
+    `symbol` (0 or -1) is the target entry at index `batch_entry`. If `zero_is_size`, each 0 in the target is a size, as
+    in the original target.
     """
     switch = node.switch if zero_is_size else None
     how = f"copies axis {batch_entry}" if symbol == 0 else "counts it"
@@ -363,11 +365,11 @@ def _reshape_candidate(
 
 
 def _inference_assumption(node: BatchFailure, target: tuple[int, ...]) -> str:
-    """Describe the assumption under which a batch dim inferred with -1 is correct.
+    """Describe the assumption behind a batch dim that -1 infers.
 
     If the new target contains the product of input dims as a number, these dims must not change.
     """
-    perm = folded_transpose(node.input[node.declared_lane], node.outputs[node.declared_lane])
+    perm = find_folded_transpose(node.input[node.declared_lane], node.outputs[node.declared_lane])
     if perm is not None:
         return f"{NO_TRANSPOSE} {','.join(map(str, perm))} was folded into it"
     original = node.targets[node.declared_lane]
@@ -382,14 +384,14 @@ def _inference_assumption(node: BatchFailure, target: tuple[int, ...]) -> str:
     return OTHER_SIZES_STAY
 
 
-def folded_transpose(input_shape: IntTuple | None, output_shape: IntTuple | None) -> tuple[int, ...] | None:
-    """Return the permutation of the Transpose that a Reshape may replace, or None.
+def find_folded_transpose(input_shape: IntTuple | None, output_shape: IntTuple | None) -> tuple[int, ...] | None:
+    """Return the permutation of a Transpose that was exported as a Reshape, or None.
 
     Exporters replace a Transpose that only moves a batch axis of size 1 by a Reshape.
 
-    >>> folded_transpose((1, 8, 8, 8), (64, 1, 8))
+    >>> find_folded_transpose((1, 8, 8, 8), (64, 1, 8))
     (1, 0, 2)
-    >>> folded_transpose((1, 64, 8), (64, 8)), folded_transpose((1, 64, 8), (1, 8, 64))
+    >>> find_folded_transpose((1, 64, 8), (64, 8)), find_folded_transpose((1, 64, 8), (1, 8, 64))
     (None, None)
     """
     if not input_shape or not output_shape or input_shape[0] != 1 or output_shape[0] == 1 or 1 not in output_shape:
@@ -401,7 +403,7 @@ def folded_transpose(input_shape: IntTuple | None, output_shape: IntTuple | None
 def expand_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
     """Yield the candidate fixes of an Expand.
 
-    Each fix replaces a target entry that equals the input dim by a 1, which leaves the input dim unchanged at any size.
+    Each fix replaces a target entry that equals the input dim by a 1, so that the input dim is copied at any size.
     """
     original, before = node.targets[node.declared_lane], node.input[node.declared_lane]
     if original is None or before is None or any(target not in (None, original) for target in node.targets):
@@ -415,27 +417,27 @@ def expand_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
 
 
 def flatten_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
-    """Yield the candidate fixes of a Flatten: one for each possible value of `axis`."""
+    """Yield the candidate fixes of a Flatten, one for each possible `axis`."""
     for axis in range(len(node.input[node.declared_lane] or ()) + 1):
         fix = NodeFix((axis,), None, "the batch stays first", f"cuts in front of axis {axis}")
         yield FixCandidate((axis,) * len(node.batches), fix)
 
 
 def _insertion_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
-    """Yield fixes that compute one target entry from the batch size of a model input."""
+    """Yield fixes whose inserted nodes compute a target entry from the batch size."""
     for index, size in enumerate(node.targets[node.declared_lane]):
         if size == node.declared:
             targets = [
                 target and (*target[:index], batch, *target[index + 1 :])
                 for target, batch in zip(node.targets, node.batches, strict=True)
             ]
-            yield FixCandidate(tuple(targets), fix_from_input(node.batch, index), node.switch)
+            yield FixCandidate(tuple(targets), build_insertion_fix(node.batch, index), node.switch)
 
 
-def fix_from_input(batch: str, entry_index: int) -> NodeFix:
-    """Build a fix that inserts nodes; they read a target entry from a model input.
+def build_insertion_fix(batch: str, entry_index: int) -> NodeFix:
+    """Build a fix that computes a target entry from the shape of a model input.
 
-    `batch` is the name of the batch dim.
+    The fix inserts the nodes for this. `batch` is the name of the batch dim.
     """
     inserts = ("Shape", "Gather", "Concat")
     return NodeFix(None, None, "the input keeps its batch", f"takes {batch} from an input", inserts, entry_index)

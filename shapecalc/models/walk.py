@@ -63,7 +63,10 @@ CHANGED_BY_LOOP = "a loop above changes it"
 
 
 class Walker:
-    """A walk in progress; passes each node to the visitor for its kind of node."""
+    """A walk over the nodes of a model.
+
+    Each node is passed to the visitor for its kind of node.
+    """
 
     def __init__(self, walk: WalkState, tracker: BatchTracker) -> None:
         """Create the visitors; results are stored in `walk` and `tracker`."""
@@ -73,8 +76,8 @@ class Walker:
         self._probe: list[tuple[Sequence[LaneShapes | None], Sequence[int], LaneFailures | None]] | None = None
         """The outputs of a node that is only tried, as arguments of `record_outputs`; None if nodes are recorded."""
         self._listed, self._others, self._bodies = (
-            ListedNodeVisitor(self),
-            UnlistedNodeVisitor(self),
+            CoreNodeVisitor(self),
+            InferredNodeVisitor(self),
             ControlFlowVisitor(self),
         )
 
@@ -104,10 +107,10 @@ class Walker:
     def record_outputs(
         self, node: Node, outputs: Sequence[LaneShapes | None], dtypes: Sequence[int], failures: LaneFailures | None
     ) -> None:
-        """Record the output shapes and element types of a node that is not listed.
+        """Record the output shapes and dtypes of a node without a core op.
 
-        `failures` contains the error message in each lane; None if the node does not fail. The outputs are recorded as
-        unknown if the node fails in a judged lane.
+        `failures` contains the error message in each lane, or None if the node does not fail. The outputs are recorded
+        as unknown if the node fails in a judged lane.
         """
         walk, why = self.walk, ""
         if self._probe is not None:
@@ -117,7 +120,7 @@ class Walker:
             failures = walk.mask_skipped_lanes(failures)
         fails = failures is not None and any(failures[lane] for lane in walk.judged_lanes)
         if fails and failures is not None:
-            if self._record_repaired(node, failures):
+            if self._record_repaired_outputs(node, failures):
                 return
             self.tracker.record_failure(node, failures)
             why = f"{NO_SHAPE}: {node.op} {node.name or node.path} above it fails"
@@ -128,14 +131,15 @@ class Walker:
         if not fails:
             self.tracker.propagate(node)
 
-    def _record_repaired(self, node: Node, failures: LaneFailures) -> bool:
-        """Record the outputs of a failing node that has a fix; return whether it has one.
+    def _record_repaired_outputs(self, node: Node, failures: LaneFailures) -> bool:
+        """Record the outputs of a failing node after its fix.
 
         The outputs are those of the node with its constant inputs repeated for each sample, or with new indices.
+        Returns whether the node has a fix.
         """
-        walk, repeats = self.walk, self.tracker.find_repeats(node)
+        walk, repeats = self.walk, self.tracker.find_repeat_fixes(node)
         if repeats is None:
-            fixed = self.tracker.add_fixed_indices(node, failures)
+            fixed = self.tracker.record_index_fix(node, failures)
             if fixed is not None:
                 walk.set_shape(node.outputs[0], fixed, walk.dtypes[node.inputs[0]])
             return fixed is not None
@@ -158,7 +162,7 @@ class Walker:
         if works:
             for number, shapes, dtype in zip(node.outputs, outputs, dtypes, strict=False):
                 walk.set_shape(number, shapes, dtype)
-            self.tracker.add_fixed_failure(node, failures, fix, cause)
+            self.tracker.record_repeat_fix(node, failures, fix, cause)
         for number, (old_shapes, values) in saved.items():
             walk.shapes[number] = old_shapes
             walk.values.pop(number)
@@ -166,8 +170,8 @@ class Walker:
         return works
 
 
-class ListedNodeVisitor:
-    """The visitor of listed nodes; computes their outputs with `core`."""
+class CoreNodeVisitor:
+    """The visitor of nodes that `core` resolves."""
 
     def __init__(self, walker: Walker) -> None:
         """Use the state and the core queries of a walker."""
@@ -190,7 +194,7 @@ class ListedNodeVisitor:
             self._record_output(visit, self._walker.tracker.visit_listed_node(visit))
 
     def judge_malformed(self, node: Node, reason: str) -> None:
-        """Judge a listed node that violates its ONNX schema; the verdict is unknown."""
+        """Record the verdict "unknown" on a listed node that violates its ONNX schema."""
         unknown = self._walk.all_unknown
         answers = CoreResults(None, unknown, unknown, ())
         self._walker.tracker.visit_listed_node(
@@ -221,7 +225,7 @@ class ListedNodeVisitor:
         return ""
 
     def _record_output(self, visit: NodeVisit, fixed_shapes: LaneShapes) -> None:
-        """Record the output shape of a listed node, and its output elements if known."""
+        """Record the output shape of a listed node, and its elements if known."""
         walk, node, call = self._walk, visit.node, visit.core_op
         output, first = node.outputs[0], node.inputs[0] if node.inputs else 0
         is_unfixed = fixed_shapes == visit.outputs
@@ -250,8 +254,8 @@ class ListedNodeVisitor:
         )
 
 
-class UnlistedNodeVisitor:
-    """The visitor of nodes that are not listed and have no subgraphs.
+class InferredNodeVisitor:
+    """The visitor of nodes that have no core op and no subgraphs.
 
     The outputs are computed with the operator table or with ONNX shape inference.
     """
@@ -296,7 +300,10 @@ class UnlistedNodeVisitor:
             self._record_inferred(node, spec)
 
     def _record_elements(self, node: Node, spec: OperatorSpec) -> bool:
-        """Evaluate a node and record its outputs; return whether outputs were recorded."""
+        """Evaluate a node and record its outputs.
+
+        Returns whether outputs were recorded.
+        """
         walk = self._walk
         if spec.evaluate is operators.constant_elements:
             return self._record_constant(node)
@@ -344,9 +351,10 @@ class UnlistedNodeVisitor:
     def _evaluate(
         self, node: Node, spec: OperatorSpec, inputs: Sequence[LaneValues | None]
     ) -> tuple[list[Any], LaneFailures | None]:
-        """Evaluate a node in each lane; return the outputs and the error messages.
+        """Evaluate a node in each lane.
 
-        The outputs are None in a lane where they are unknown. The error messages are None if no lane fails.
+        Returns the outputs and the error messages. The outputs are None in a lane where they are unknown. The error
+        messages are None if no lane fails.
         """
         times = 1 if all(lanes is None or is_same_in_all_lanes(lanes) for lanes in inputs) else len(self._walk.lanes)
         outputs: list[Any] = []
@@ -377,7 +385,7 @@ class UnlistedNodeVisitor:
                 walk.origins[number] = "folded"
 
     def _record_broadcast(self, node: Node, rule: operators.BroadcastShape) -> None:
-        """Record the output of a node whose operator broadcasts its inputs."""
+        """Record the output of an operator that broadcasts its inputs."""
         walk = self._walk
         key = tuple([walk.shapes_of(number) for number in node.inputs])
         result = self._broadcasts.get(key)
@@ -391,7 +399,7 @@ class UnlistedNodeVisitor:
         self._walker.record_outputs(node, (output,), (dtype,), failures)
 
     def _record_inferred(self, node: Node, spec: OperatorSpec) -> None:
-        """Record the output shapes that ONNX shape inference returns.
+        """Record the output shapes from ONNX shape inference.
 
         Inference is run once for all lanes if possible, otherwise once per lane.
         """
@@ -470,7 +478,7 @@ class UnlistedNodeVisitor:
 
 
 class ControlFlowVisitor:
-    """The visitor of nodes with subgraphs, and of function calls."""
+    """The visitor of If, Loop, Scan, and function calls."""
 
     def __init__(self, walker: Walker) -> None:
         """Use the state of a walker."""
@@ -507,7 +515,7 @@ class ControlFlowVisitor:
                 walk.origins[number] = walk.origins[inner]
 
     def _walk_if(self, node: Node) -> None:
-        """Walk the branches of an If, and record the outputs of the If.
+        """Walk the branches of an If, and record its outputs.
 
         Each branch is walked in the lanes in which the branch may run.
         """
@@ -528,7 +536,7 @@ class ControlFlowVisitor:
             self._merge_branches(number, inner, chosen)
 
     def _merge_branches(self, number: int, inner: Sequence[int], conditions: Sequence[bool | None]) -> None:
-        """Record an output of an If from the outputs `inner` of its branches.
+        """Record an output of an If from the outputs of its branches.
 
         In a lane with a known condition, the output is the output of the branch that runs. In other lanes, the shape is
         known only if it is equal in both branches.
@@ -552,7 +560,7 @@ class ControlFlowVisitor:
             walk.values[number] = tuple(arrays)
 
     def _walk_loop(self, node: Node) -> None:
-        """Walk the body of a Loop, and record the outputs of the Loop.
+        """Walk the body of a Loop, and record its outputs.
 
         Inside the body, the loop condition is true.
         """
@@ -585,7 +593,7 @@ class ControlFlowVisitor:
         ]
 
     def _walk_scan(self, node: Node) -> None:
-        """Walk the body of a Scan, and record the outputs of the Scan.
+        """Walk the body of a Scan, and record its outputs.
 
         The body is walked with one slice of each scan input.
         """
@@ -611,7 +619,7 @@ class ControlFlowVisitor:
             self._record_scan_output(number, result, turns, axis)
 
     def _walk_to_fixed_point(self, body: NodeGraph, loop_values: Sequence[LoopValue]) -> None:
-        """Walk a loop body with carried shapes and marks that hold in every iteration.
+        """Walk a loop body until its carried shapes and marks hold in every iteration.
 
         The shapes and marks are found with trials, in which the body is walked. After each trial, a carried shape that
         the body changed becomes unknown, and the marks before and after the body are merged. The trials end when a
@@ -631,7 +639,7 @@ class ControlFlowVisitor:
     def _walk_trial(
         self, body: NodeGraph, loop_values: Sequence[LoopValue], shapes: list[LaneShapes], marks: list[Any]
     ) -> tuple[list[LaneShapes], list[Any]]:
-        """Walk a loop body as a trial; return the shapes and marks for the next trial.
+        """Walk a loop body as a trial, and return the shapes and marks for the next one.
 
         A carried shape that the body changes becomes unknown. The batch marks before and after the body are merged. The
         trial does not change the tracker.
@@ -654,7 +662,7 @@ class ControlFlowVisitor:
     def _walk_body(
         self, body: NodeGraph, loop_values: Sequence[LoopValue], shapes: Sequence[LaneShapes], marks: Sequence[Any]
     ) -> None:
-        """Walk a loop body, given the shapes and batch marks of its carried values."""
+        """Walk a loop body with the given shapes and batch marks of carried values."""
         walk = self._walk
         for (outer, inner, _), inner_shapes in zip(loop_values, shapes, strict=True):
             walk.set_shape(inner, inner_shapes, walk.dtypes[outer], CHANGED_BY_LOOP)
@@ -662,9 +670,10 @@ class ControlFlowVisitor:
         self._visit_graph(body)
 
     def _record_scan_output(self, number: int, result: int, counts: Sequence[int | None], axis: int) -> None:
-        """Record a scan output of a loop, which stacks the results of the iterations.
+        """Record a scan output of a loop.
 
-        `result` is the output of the body, `axis` the new axis, and `counts` the number of iterations in each lane.
+        The output stacks the results of the iterations. `result` is the output of the body, `axis` the new axis, and
+        `counts` the number of iterations in each lane.
         """
         walk = self._walk
         shapes = []
@@ -698,12 +707,15 @@ def _output_elements(visit: NodeVisit, array: Any, shape: IntTuple | None, argum
 
 
 def _is_true(array: Any) -> bool:
-    """Return whether an array is known and contains one true element."""
+    """Return whether an array contains one element, which is true."""
     return array is not None and array.size == 1 and bool(array.item())
 
 
 def _remove_axis(shape: IntTuple | None, axis: int) -> tuple[int | None, IntTuple | None]:
-    """Remove an axis from a shape; return the size of the axis and the new shape."""
+    """Remove an axis from a shape.
+
+    Returns the size of the axis and the new shape.
+    """
     if shape is None or not -len(shape) <= axis < len(shape):
         return None, None
     return shape[axis], (*shape[: axis % len(shape)], *shape[axis % len(shape) + 1 :])

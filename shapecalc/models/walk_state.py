@@ -65,7 +65,10 @@ class WalkState:
             self.shapes[declared.tensor] = tuple(shapes)  # type: ignore[arg-type]  # no dim is None
 
     def add_initializers(self, initializers: Sequence[Initializer]) -> None:
-        """Record the initializers of a graph; `elements_of` parses their elements."""
+        """Record the initializers of a graph.
+
+        Their elements are parsed later, by `elements_of`.
+        """
         for constant in initializers:
             proto, number = constant.proto, constant.tensor
             self.initializers[number] = constant
@@ -94,7 +97,7 @@ class WalkState:
         return self.origins.get(number) in ("initializer", "Constant", "folded")
 
     def mask_skipped_lanes(self, values: tuple[T | None, ...]) -> tuple[T | None, ...]:
-        """Replace values by None in the lanes where the current branch does not run."""
+        """Replace values by None in lanes that do not run the current branch."""
         if self.running_lanes is None:
             return values
         return tuple([value if live else None for value, live in zip(values, self.running_lanes, strict=True)])
@@ -116,12 +119,12 @@ class WalkState:
         self.dtypes[number] = dtype
 
     def set_unknown(self, node: Node, reason: str) -> None:
-        """Record the outputs of a node as unknown, for the reason `reason`."""
+        """Record the outputs of a node as unknown."""
         for number in node.outputs:
             self.set_shape(number, None, 0, reason)
 
     def set_elements(self, number: int, arrays: Sequence[Any], dtype: int, shapes: LaneShapes | None = None) -> None:
-        """Record the elements, the element type and the shape of a tensor.
+        """Record the elements, the dtype and the shape of a tensor.
 
         `arrays` contains the elements in each lane. `shapes` contains the shape in each lane; it is used only where the
         elements are unknown.
@@ -135,7 +138,7 @@ class WalkState:
         self.set_shape(number, tuple(known), dtype)
 
     def has_unknown(self, values: Sequence[Any]) -> bool:
-        """Return whether the value is unknown (None) in some judged lane."""
+        """Return whether a value is None in some judged lane."""
         return None in values and None in values[: len(self.judged_lanes)]
 
     def unknown_reason(self, node: Node) -> str:
@@ -156,7 +159,7 @@ def is_same_in_all_lanes(values: Sequence[Any]) -> bool:
 
 
 def broadcast_shapes(shapes: Sequence[IntTuple]) -> IntTuple | str:
-    """Broadcast shapes; return an error message if the shapes are incompatible.
+    """Broadcast shapes, or return an error message if they are incompatible.
 
     >>> broadcast_shapes([(2, 1), (3,)]), broadcast_shapes([(2,), (3,)])
     ((2, 3), '2 and 3 do not broadcast')

@@ -1,9 +1,9 @@
 """Fix a model, prove that it is equivalent to the original, and write it.
 
-The fixes are applied to a copy of the ModelProto, and declared dims that are no longer correct are removed from the
-copy. A fix replaces the target of a node, that is, its shape, permutation or axes argument. If the old target is an
-initializer that only this node reads, the initializer is overwritten. Otherwise a new constant is added, so that other
-nodes that read the old target are unaffected. An initializer that becomes unused is removed.
+The fixes are applied to a copy of the ModelProto, and declared dims that become wrong are removed from the copy. A fix
+replaces the target of a node, that is, its shape, permutation or axes argument. If the old target is an initializer
+that only this node reads, the initializer is overwritten. Otherwise a new constant is added, so that other nodes that
+read the old target are unaffected. An initializer that becomes unused is removed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MAX_REPORTED_ASSUMPTIONS = 3
 
 
 class FixedModel(Record):
-    """A model to which all known fixes have been applied."""
+    """A model with all known fixes applied."""
 
     walk: WalkState
     """The state after the walk of the fixed model."""
@@ -75,12 +75,12 @@ class FixedModel(Record):
 
     @property
     def is_changed(self) -> bool:
-        """Whether the ModelProto was modified."""
+        """Whether the fixes changed the ModelProto."""
         return bool(self.applied_fixes or self.freed_inputs)
 
 
 class ModelEditor:
-    """An editor that changes the arguments of nodes in a ModelProto."""
+    """An editor of the node arguments in a ModelProto."""
 
     def __init__(self, proto: Any, names: Iterable[str]) -> None:
         """Create an editor that changes `proto` in place.
@@ -152,7 +152,7 @@ class ModelEditor:
     def repeat_inputs(
         self, graph: Any, node: Any, fix: NodeFix, shapes: Sequence[IntTuple | None], source: tuple[str, int]
     ) -> None:
-        """Insert nodes that repeat the first sample of some inputs of a node for each sample.
+        """Insert nodes that repeat the first sample of inputs to the batch size.
 
         `shapes` are the shapes of the inputs. The batch size is the size of an axis of the tensor `source`.
         """
@@ -171,10 +171,11 @@ class ModelEditor:
             node.input[index] = tile.output[0]
         self._insert_before(graph, node, new)
 
-    def count_indices(self, graph: Any, node: Any, fix: NodeFix, rank: int, source: tuple[str, int]) -> None:
-        """Insert nodes that add the number of each sample, times a step, to the indices of the first sample.
+    def offset_indices(self, graph: Any, node: Any, fix: NodeFix, rank: int, source: tuple[str, int]) -> None:
+        """Insert nodes that compute the indices of each sample from the first sample.
 
-        `rank` is the rank of the indices. The batch size is the size of an axis of the tensor `source`.
+        The indices of a sample are those of the first sample plus the sample number times a step. `rank` is the rank of
+        the indices. The batch size is the size of an axis of the tensor `source`.
         """
         assert fix.counts is not None
         axis, _, steps = fix.counts
@@ -198,7 +199,10 @@ class ModelEditor:
         node.input[1] = indices.output[0]
 
     def _read_batch(self, source: tuple[str, int], name: str) -> list[Any]:
-        """Build nodes that read the size of an axis of a tensor; the output of the last node is a vector."""
+        """Build nodes that read the size of an axis of a tensor.
+
+        The output of the last node is a vector.
+        """
         shape = self._build_node("Shape", [source[0]], f"{name}_sizes")
         index = self._build_constant(source[1:], f"{name}_axis")
         return [shape, index, self._build_node("Gather", [shape.output[0], index.output[0]], f"{name}_batch")]
@@ -210,9 +214,10 @@ class ModelEditor:
         return node
 
     def set_resize_sizes(self, graph: Any, node: Any, fix: NodeFix) -> None:
-        """Resize only some axes of the data; the other axes keep the sizes of the data.
+        """Restrict a Resize to some axes.
 
-        Before the attribute `axes` exists, inserted nodes read the sizes of the leading axes.
+        The other axes keep the sizes of the data. Before the attribute `axes` exists, inserted nodes read the sizes of
+        the leading axes.
         """
         assert fix.resize is not None
         axes, sizes = fix.resize
@@ -232,12 +237,12 @@ class ModelEditor:
         node.input[RESIZE_SIZES_INPUT] = concat.output[0]
 
     def _gather_entries(self, name: str, entries: Sequence[int]) -> list[Any]:
-        """Build the nodes that gather the entries at the indices `entries` of a tensor."""
+        """Build the nodes that gather the entries `entries` of a vector."""
         indices = self._build_constant(entries, f"{name}_places")
         return [indices, self._build_node("Gather", [name, indices.output[0]], f"{name}_kept")]
 
     def _store_target(self, graph: Any, node: Any, target: Sequence[int]) -> str:
-        """Store the new target of a node as a constant; return the name of the constant.
+        """Store the new target of a node as a constant, and return its name.
 
         If only this node reads the initializer of the old target, the initializer is overwritten.
         """
@@ -312,9 +317,9 @@ def write_fixed_model(
     `chosen_fixes` maps node paths to fixes that are used instead of the best fixes. If `force`, an existing file is
     overwritten. If `prove`, the fixed model is compared with the original model; no file is written if the proof fails.
 
-    Raises `ShapeError` (usage) if the model was judged at other sizes than the file declares, `ShapeError` (file) if
-    the model is invalid, if ONNX Runtime is needed and not installed, or if the output would overwrite the model, or
-    would not be in the folder of the model's external data. Raises `OSError` if the file cannot be written.
+    Raises `ShapeError` (usage) if the model was judged at other sizes than the file declares. Raises `ShapeError`
+    (file) if the model is invalid, if ONNX Runtime is needed and not installed, or if the output path is not usable.
+    Raises `OSError` if the file cannot be written.
     """
     walk = judged_model.walk
     _check_valid(walk)
@@ -322,7 +327,7 @@ def write_fixed_model(
     _check_output_path(walk.model, output_path)
     model = fix_model(walk, judged_model.tracker, chosen_fixes)
     proof = Proof(None, "nobody asked for it")
-    content = message_pieces(walk.model, model.proto) if model.is_changed else [walk.model.path.read_bytes()]
+    content = serialize_model(walk.model, model.proto) if model.is_changed else [walk.model.path.read_bytes()]
     with atomic_file(output_path, force=force, should_commit=lambda: proof.proved is not False) as file:
         for piece in content:
             file.write(piece)
@@ -333,7 +338,7 @@ def write_fixed_model(
 
 
 def fix_model(walk: WalkState, tracker: BatchTracker, chosen_fixes: Mapping[str, NodeFix]) -> FixedModel:
-    """Apply fixes to a model and walk the model again, until no fix remains to apply.
+    """Fix a model, and walk it again until no node is left to fix.
 
     `chosen_fixes` maps node paths to fixes that are used instead of the best fixes.
     """
@@ -369,7 +374,7 @@ def fix_model(walk: WalkState, tracker: BatchTracker, chosen_fixes: Mapping[str,
 def _select_fixes(
     tracker: BatchTracker, original_paths: Mapping[str, str], chosen_fixes: Mapping[str, NodeFix]
 ) -> dict[str, tuple[Node, NodeFix]]:
-    """Return the nodes to fix and their fixes, by current node path.
+    """Return the nodes to fix and their fixes by node path.
 
     `original_paths` maps current node paths to paths in the original model, which are the keys of `chosen_fixes`.
     """
@@ -384,7 +389,7 @@ def _select_fixes(
 
 
 def _original_path(model: Model, path: str, inserted_names: frozenset[str]) -> str:
-    """Convert a node path to the path in the original model, without inserted nodes."""
+    """Convert a node path to the path before nodes were inserted."""
     index, slash, rest = path.partition("/")
     inserted_before = (
         sum(node.name in inserted_names for node in model.proto.graph.node[: int(index)]) if inserted_names else 0
@@ -393,9 +398,9 @@ def _original_path(model: Model, path: str, inserted_names: frozenset[str]) -> s
 
 
 def _check_valid(walk: WalkState) -> None:
-    """Raise `ShapeError` (file) for a declared batch of 0, and for a target that is not a vector.
+    """Check for errors that ONNX's checker accepts.
 
-    ONNX's checker accepts both.
+    Raises `ShapeError` (file) for a declared batch of 0, and for a target that is not a vector.
     """
     path = walk.model.path
     if walk.declared_batch == 0:
@@ -409,7 +414,10 @@ def _check_valid(walk: WalkState) -> None:
 
 
 def _check_declared_sizes(walk: WalkState) -> None:
-    """Raise `ShapeError` (usage) if the walk used other sizes than the file declares."""
+    """Check that the walk used the sizes that the file declares.
+
+    Raises `ShapeError` (usage) if it used other sizes.
+    """
     sizes = next(lane.sizes for lane in walk.lanes if lane.judged and lane.batch == (walk.declared_batch or 1))
     for declared, dims in zip(walk.model.inputs, walk.inputs, strict=True):
         taken = [sizes[dim] if isinstance(dim, str) else dim for dim in dims or ()]
@@ -422,9 +430,10 @@ def _check_declared_sizes(walk: WalkState) -> None:
 
 
 def _check_output_path(model: Model, output_path: Path) -> None:
-    """Raise `ShapeError` (file) if the output path is not usable.
+    """Check that the output path is usable.
 
-    The path is not usable if the model itself is at the path. A model with external data must stay in its folder.
+    The path of the model itself is not usable. A model with external data must stay in its folder. Raises `ShapeError`
+    (file) for a path that is not usable.
     """
     if os.path.realpath(output_path) == os.path.realpath(model.path) or (
         output_path.exists() and output_path.samefile(model.path)
@@ -438,7 +447,7 @@ def _check_output_path(model: Model, output_path: Path) -> None:
 
 
 def _prove_fixed_model(fixed: FixedModel, file: Any) -> Proof:
-    """Try to prove a fixed model.
+    """Try to prove that a fixed model is equivalent to the original.
 
     Raises `ShapeError` (file) if the original model is invalid, or if ONNX Runtime is not installed.
     """
@@ -446,7 +455,7 @@ def _prove_fixed_model(fixed: FixedModel, file: Any) -> Proof:
     random = {node.op_type for graph in iter_graphs(fixed.proto) for node in graph.node} & RANDOM_OPERATORS
     if random:
         return Proof(None, f"{min(random)} gives other numbers each time")
-    proof = prove_model(path, _proof_task(fixed), file)
+    proof = prove_model(path, _build_proof_task(fixed), file)
     if proof.refusal:
         raise file_error(f"{path}: {escape_unprintable(proof.refusal)}")
     if proof.missing_module:
@@ -454,14 +463,14 @@ def _prove_fixed_model(fixed: FixedModel, file: Any) -> Proof:
     return proof
 
 
-def _proof_task(fixed: FixedModel) -> dict[str, Any]:
+def _build_proof_task(fixed: FixedModel) -> dict[str, Any]:
     """Build the task for `prove_model`."""
     walk, declared = fixed.walk, fixed.walk.declared_batch or 1
     lanes = {lane.batch: index for index, lane in enumerate(walk.lanes) if lane.judged}
-    batches = _proof_batches(sorted(lanes), declared) if walk.batch else []
+    batches = _choose_proof_batches(sorted(lanes), declared) if walk.batch else []
     marks = [fixed.tracker.marks_of(output.tensor) or (None,) * len(walk.lanes) for output in walk.model.outputs]
     home, *others = [
-        [_sample_axis(output[lanes[size]]) for output in marks] if size in lanes else None
+        [_encode_sample_axis(output[lanes[size]]) for output in marks] if size in lanes else None
         for size in (declared, *batches)
     ]
     count = fixed.failure_count
@@ -470,7 +479,7 @@ def _proof_task(fixed: FixedModel) -> dict[str, Any]:
         "folder": str(walk.model.path.resolve().parent),
         "declared": declared,
         "batches": batches,
-        "inputs": _proof_inputs(walk, lanes[declared]),
+        "inputs": _input_shapes_for_proof(walk, lanes[declared]),
         "places": dict(zip(map(str, batches), others, strict=True)),
         "home_places": home,
         "unfixed": f"{count} {'node' if count == 1 else 'nodes'} in it cannot be mended" if count else "",
@@ -478,8 +487,8 @@ def _proof_task(fixed: FixedModel) -> dict[str, Any]:
     }
 
 
-def _proof_batches(judged: Sequence[int], declared: int) -> list[int]:
-    """Return the batch sizes of a proof, besides the declared one.
+def _choose_proof_batches(judged: Sequence[int], declared: int) -> list[int]:
+    """Return the batch sizes of a proof, without the declared one.
 
     If the user has chosen the judged sizes, the largest of them is used.
     """
@@ -489,17 +498,17 @@ def _proof_batches(judged: Sequence[int], declared: int) -> list[int]:
     return [*dict.fromkeys([*others[-1:], *[size for size in PROOF_BATCHES if size != declared]])]
 
 
-def _sample_axis(mark: BatchMark) -> Any:
-    """Convert the batch mark of an output for the task of a proof."""
+def _encode_sample_axis(mark: BatchMark) -> Any:
+    """Convert the batch mark of an output to JSON for a proof task."""
     if mark is None:
         return None
     return (mark.axis, mark.inner) if isinstance(mark, BatchAxis) else UNKNOWN_AXIS
 
 
-def _proof_inputs(walk: WalkState, lane: int) -> dict[str, list[int | None] | None]:
-    """Return the input shapes in one lane by input name, with None for the batch dim.
+def _input_shapes_for_proof(walk: WalkState, lane: int) -> dict[str, list[int | None] | None]:
+    """Return the input shapes of a proof task by input name.
 
-    An unknown shape is None.
+    The batch dim is None. An unknown shape is None.
     """
     sizes: dict[Any, Any] = {**walk.lanes[lane].sizes, walk.batch: None}
     return {
@@ -566,7 +575,10 @@ def apply_fixes(
 
 
 def _apply_fix(editor: ModelEditor, graph: Any, message: Any, node: Node, fix: NodeFix, walk: WalkState) -> bool:
-    """Apply a fix to a ModelProto; return whether the fix could be applied."""
+    """Apply a fix to a ModelProto.
+
+    Returns whether the fix could be applied.
+    """
     if fix.resize is not None:
         editor.set_resize_sizes(graph, message, fix)
         return True
@@ -579,7 +591,7 @@ def _apply_fix(editor: ModelEditor, graph: Any, message: Any, node: Node, fix: N
         editor.repeat_inputs(graph, message, fix, [walk.shapes_of(number)[0] for number in node.inputs], source)
         return True
     if source is not None and fix.counts is not None:
-        editor.count_indices(graph, message, fix, len(walk.shapes_of(node.inputs[1])[0] or ()), source)
+        editor.offset_indices(graph, message, fix, len(walk.shapes_of(node.inputs[1])[0] or ()), source)
         return True
     entries = walk.shapes[node.inputs[1]] if len(node.inputs) > 1 else None
     if source is None or "/@" in node.path or entries is None or entries[0] is None or fix.entry_index is None:
@@ -588,8 +600,8 @@ def _apply_fix(editor: ModelEditor, graph: Any, message: Any, node: Node, fix: N
     return True
 
 
-def message_pieces(model: Model, proto: Any) -> list[bytes | memoryview]:
-    """Serialize a ModelProto and restore its payloads; return the pieces to write.
+def serialize_model(model: Model, proto: Any) -> list[bytes | memoryview]:
+    """Serialize a ModelProto with its payloads as a list of buffers.
 
     Raises `OSError` if the file can no longer be mapped.
     """
@@ -623,10 +635,10 @@ def _iter_tensors(proto: Any) -> Iterable[Any]:
 
 
 def update_declarations(proto: Any, walk: WalkState) -> list[str]:
-    """Update the declared dims of a ModelProto; return the names of changed inputs.
+    """Update the declared dims of a ModelProto, and return the changed inputs.
 
-    A fixed input dim that has a name in the walk is replaced by the name. A fixed output dim that is wrong in
-    some judged lane is removed, and so is a value_info with such a dim.
+    A fixed input dim that has a name in the walk is replaced by the name. A fixed output dim that is wrong in some
+    judged lane is removed, and so is a value_info with such a dim.
     """
     changed = [*_update_input_dims(proto, walk)]
     for graph, body in _pair_graphs(proto, walk):
@@ -634,7 +646,8 @@ def update_declarations(proto: Any, walk: WalkState) -> list[str]:
         for output in graph.output:
             _free_output_dims(output, shapes.get(output.name), walk)
         _remove_matching(
-            graph.value_info, lambda value, s=shapes: value.name in s and any(_stale_dims(value, s[value.name], walk))
+            graph.value_info,
+            lambda value, s=shapes: value.name in s and any(_iter_stale_dims(value, s[value.name], walk)),
         )
     for function in proto.functions:
         del function.value_info[:]
@@ -642,7 +655,7 @@ def update_declarations(proto: Any, walk: WalkState) -> list[str]:
 
 
 def _update_input_dims(proto: Any, walk: WalkState) -> Iterator[str]:
-    """Replace freed input dims by their names; yield the names of changed inputs."""
+    """Replace freed input dims by their names, and yield the changed inputs."""
     by_name = {value.name: value for value in proto.graph.input}
     for declared, taken in zip(walk.model.inputs, walk.inputs, strict=True):
         dims = by_name[declared.name].type.tensor_type.shape.dim
@@ -667,7 +680,9 @@ def _pair_graphs(proto: Any, walk: WalkState) -> Iterator[tuple[Any, NodeGraph]]
                 stack += [(each.g, subgraphs[each.name]) for each in attributes if each.HasField("g")]
 
 
-def _stale_dims(value_info: Any, shapes: LaneShapes | None, walk: WalkState) -> Iterator[tuple[Any, list[int | None]]]:
+def _iter_stale_dims(
+    value_info: Any, shapes: LaneShapes | None, walk: WalkState
+) -> Iterator[tuple[Any, list[int | None]]]:
     """Yield the fixed dims in a ValueInfoProto that are wrong in some judged lane.
 
     Each dim is yielded with its size in each judged lane.
@@ -685,14 +700,13 @@ def _free_output_dims(value_info: Any, shapes: LaneShapes | None, walk: WalkStat
     A dim that equals the batch size in all judged lanes gets the name of the batch dim.
     """
     batches = [lane.batch for lane in walk.lanes if lane.judged]
-    for dim, sizes in _stale_dims(value_info, shapes, walk):
+    for dim, sizes in _iter_stale_dims(value_info, shapes, walk):
         dim.Clear()
         if sizes == batches:
             dim.dim_param = walk.batch
 
 
 def _set_attribute(node: Any, name: str, value: Any) -> None:
-    """Set an attribute of a NodeProto."""
     from onnx import helper
 
     _remove_matching(node.attribute, lambda attribute: attribute.name == name)
@@ -700,7 +714,7 @@ def _set_attribute(node: Any, name: str, value: Any) -> None:
 
 
 def _remove_matching(items: Any, should_remove: Any) -> None:
-    """Remove the unwanted items from a repeated protobuf field."""
+    """Remove the matching items from a repeated protobuf field."""
     for index in range(len(items) - 1, -1, -1):
         if should_remove(items[index]):
             del items[index]
@@ -720,7 +734,10 @@ def iter_graphs(proto: Any) -> Iterator[Any]:
 
 
 def _iter_used_names(proto: Any) -> Iterator[str]:
-    """Yield the name of each node input and graph output, with repetitions."""
+    """Yield the name of each node input and graph output.
+
+    Names may repeat.
+    """
     for graph in iter_graphs(proto):
         for node in graph.node:
             yield from node.input

@@ -25,7 +25,7 @@ from shapecalc.models.file import build_model
 from shapecalc.models.operators import LISTED_OPERATORS, OPERATORS, InferredShape, OperatorSpec
 from shapecalc.models.propagate import output_mark
 from shapecalc.models.queries import ShapeInference
-from shapecalc.models.walk import UnlistedNodeVisitor
+from shapecalc.models.walk import InferredNodeVisitor
 from tests.models.judging import assert_matches_runtime, walk_and_judge
 from tests.models.samples import are_apart, batch_axes, changes, dims_of, random_inputs, separating_axes, session
 from tests.models.text import model, rows
@@ -146,7 +146,7 @@ def test_onnx_inference_runs_once_if_the_batch_continues(monkeypatch):
     monkeypatch.setattr(
         ShapeInference, "infer_lane", lambda self, node, *rest: inferred.append(node.op) or infer(self, node, *rest)
     )
-    monkeypatch.setattr(UnlistedNodeVisitor, "_infer_each_lane", lambda *_: pytest.fail("each size is inferred"))
+    monkeypatch.setattr(InferredNodeVisitor, "_infer_each_lane", lambda *_: pytest.fail("each size is inferred"))
     walk_and_judge(model("y = MatMul (N,4) zeros(4,5)"))
     assert inferred == ["MatMul"]
 

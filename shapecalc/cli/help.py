@@ -7,7 +7,7 @@ from textwrap import TextWrapper
 
 from shapecalc.cli.options import Argument, load_command
 from shapecalc.cli.output_options import OUTPUT_OPTIONS
-from shapecalc.core.ops import OPS, dialects_with, params_of
+from shapecalc.core.ops import OPS, all_params, supporting_dialects
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.requests import switch_name
 from shapecalc.reading.options import HELP, RULE_OPTIONS, VALUE_KINDS, Option
@@ -122,8 +122,8 @@ def exclusive_dialect_names(op: Op, name: str) -> str:
     >>> exclusive_dialect_names(OPS["reshape"], "reverse"), exclusive_dialect_names(OPS["reshape"], "allowzero")
     ('mxnet', '')
     """
-    param = next((param for param in params_of(op) if param.name == name), None)
-    owners = [dialect.name for dialect in dialects_with(op) if _dialect_has_option(op, dialect, param, name)]
+    param = next((param for param in all_params(op) if param.name == name), None)
+    owners = [dialect.name for dialect in supporting_dialects(op) if _dialect_has_option(op, dialect, param, name)]
     return "" if op.default_dialect in owners else ", ".join(owners)
 
 

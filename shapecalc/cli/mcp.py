@@ -30,7 +30,7 @@ from shapecalc.core import __version__
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.limits import MAX_AGENT_ANSWER_LENGTH, MAX_AGENT_LINE_BYTES, MAX_SHAPE_DIMS
-from shapecalc.core.ops import OPS, dialects_with, params_of
+from shapecalc.core.ops import OPS, all_params, supporting_dialects
 from shapecalc.core.ops.op import Op
 from shapecalc.core.packages import missing_package_message
 from shapecalc.core.params import LIST_SCHEMA, TEXT_SCHEMA, JsonSchema, ParamType
@@ -183,8 +183,8 @@ def _rule_option_properties(options: Iterable[Option], dialects: Iterable[str]) 
 
 def _make_op_tool(op: Op) -> AgentTool:
     """Return the tool that resolves a request of an op."""
-    properties: dict[str, JsonSchema] = {"input": INPUT_SCHEMA} | {param.name: param.schema for param in params_of(op)}
-    properties |= _rule_option_properties(rule_options(op), [dialect.name for dialect in dialects_with(op)])
+    properties: dict[str, JsonSchema] = {"input": INPUT_SCHEMA} | {param.name: param.schema for param in all_params(op)}
+    properties |= _rule_option_properties(rule_options(op), [dialect.name for dialect in supporting_dialects(op)])
     required = ["input", *(param.name for param in op.params if param.required)]
     description = f"{op.summary} Returns the output shape with every step, under the rules of {op.default_dialect}"
 

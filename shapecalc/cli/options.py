@@ -12,7 +12,7 @@ from shapecalc.cli.answer import run_op_command
 from shapecalc.cli.output_options import OUTPUT_OPTIONS as OUTPUT_OPTIONS
 from shapecalc.cli.output_options import OutputOptions
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.ops import OPS, params_of
+from shapecalc.core.ops import OPS, all_params
 from shapecalc.core.record import Record, replace
 from shapecalc.reading.options import (
     HELP,
@@ -129,7 +129,7 @@ def select_output_options(*names: str) -> list[Option]:
 
 def op_command_parameters(op: Op) -> list[Argument | Option]:
     """Return the arguments and options of an op's command, in the order of its help."""
-    params = params_of(op)
+    params = all_params(op)
     arguments = [
         _positional_argument(param) for name in op.positional_param_names for param in params if param.name == name
     ]

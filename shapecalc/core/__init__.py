@@ -1,3 +1,3 @@
-"""The resolver of output shapes; it depends only on the standard library."""
+"""Resolve the output shapes of ops; this package imports only the standard library."""
 
 __version__ = "0.3.0"

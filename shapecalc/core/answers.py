@@ -1,8 +1,8 @@
-"""The records of requests, stages, steps and answers.
+"""Requests, stages, steps and answers.
 
-An op runs in one or more stages; the pictures draw the stages, and the engine executes them. A stage has steps
-and a move, which describes how elements change position. A step records a rule, the dim that the rule determines and
-the input axes from which the dim is derived. A `Trace` is a request with its stages and its output, and a `Chain` is a
+An op runs in one or more stages; the pictures draw the stages, and the engine executes them. A stage has steps and a
+move, which describes how elements change position. A step records a rule, the dim that the rule determines and the
+input axes from which the dim is derived. A `Trace` is a request with its stages and its output, and a `Chain` is a
 sequence of traces. The command line, `--json`, the pictures and the engine all read these records.
 """
 
@@ -56,7 +56,7 @@ class Request(Record):
     __slots__ = ("_is_symbolic",)
 
     def __post_init__(self) -> None:
-        """Make the mappings immutable, and look for symbolic dims."""
+        """Make the mappings immutable, and detect symbolic dims."""
         arguments = self._arguments = freeze(self.arguments)
         if self.argument_texts is not EMPTY_DICT or self.names_in_use is not EMPTY_DICT:
             self._argument_texts, self._names_in_use = freeze(self.argument_texts), freeze(self.names_in_use)
@@ -84,14 +84,14 @@ class Request(Record):
 
 
 def freeze(mapping: Mapping[str, Any]) -> FrozenDict:
-    """Return an immutable copy of a mapping; a `FrozenDict` is returned unchanged."""
+    """Return a mapping as a `FrozenDict`; copy it only if it is not one already."""
     return mapping if type(mapping) is FrozenDict else FrozenDict(mapping)
 
 
 def shapes_in(value: object) -> tuple[Shape, ...]:
     """Return the shapes that an argument value contains.
 
-    A shape yields itself, a list of operands yields the shape of each operand, and any other value yields no shapes.
+    A shape yields itself, a list of operands yields the shape of each operand, and any other value yields nothing.
 
     >>> shapes_in((2, 3)), shapes_in(((2, 3), "_", (4,))), shapes_in("a b"), shapes_in(((),))
     (((2, 3),), ((2, 3), (4,)), (), ((),))
@@ -104,7 +104,7 @@ def shapes_in(value: object) -> tuple[Shape, ...]:
 
 
 def _has_symbolic_dim(values: Iterable[object]) -> bool:
-    """Return whether one of the values is a shape, or a list of operands, with a symbolic dim."""
+    """Return whether any value is a shape, or a list of shapes, with a symbolic dim."""
     for value in values:
         if type(value) is not tuple or not value:
             continue
@@ -114,9 +114,9 @@ def _has_symbolic_dim(values: Iterable[object]) -> bool:
 
 
 class StageKind(Choice):
-    """The kind of a stage; its value describes the effect of the stage.
+    """The kind of a stage; the value is a phrase that describes the effect.
 
-    Mypy reports a kind that a picture or a code writer does not handle.
+    Mypy reports each picture and code writer that does not handle a kind.
     """
 
     PERMUTE = "moves axes"
@@ -142,7 +142,7 @@ class StageKind(Choice):
 
 
 class StepRule(Rule):
-    """A rule that determines dims; `why` explains the steps that apply the rule."""
+    """A rule that determines dims, with the function that explains its steps."""
 
     __slots__ = ()
 
@@ -172,7 +172,10 @@ class Step(Record):
 
     @property
     def dim(self) -> Dim:
-        """The dim that the step determines; raises `TypeError` if the step concerns all dims."""
+        """The dim that the step determines.
+
+        Raises `TypeError` if the step concerns all dims.
+        """
         if isinstance(self.value, tuple):
             raise TypeError(f"{self.rule} settles a whole shape")
         return self.value
@@ -259,14 +262,15 @@ class StageBuilder:
         return step
 
     def finish(self, move: Move) -> Stages:
-        """Return a tuple that contains only the finished stage, whose move is `move`."""
+        """Finish the stage with a move, and return it in a tuple."""
         return self._build(move.output_shape(self.before), move)
 
 
 def run_in_sequence(shape: Shape, *stage_functions: Callable[[Shape], Stages]) -> Stages:
-    """Return the stages of several functions; each gets the previous output shape.
+    """Call stage functions in sequence, and return all their stages.
 
-    If one of them raises a `ShapeError`, the earlier stages are prepended to the stages in the error.
+    Each function gets the output shape of the previous function. If one of them raises a `ShapeError`, the earlier
+    stages are prepended to the stages in the error.
     """
     stages: Stages = ()
     for run in stage_functions:
@@ -280,7 +284,7 @@ def run_in_sequence(shape: Shape, *stage_functions: Callable[[Shape], Stages]) -
 
 
 def output_of(shape: Shape, stages: Stages) -> Shape:
-    """Return the output shape of stages; without stages, it is the input `shape`."""
+    """Return the output shape of stages that are applied to `shape`."""
     after = stages[-1].after if stages else shape
     return shape if after is None else after
 
@@ -290,7 +294,7 @@ class Answer(Record):
 
     @property
     def shape(self) -> Shape | None:
-        """The output shape, under the name that arrays give it; None if the request was refused."""
+        """The output shape; an alias of `output`, like the attribute of arrays."""
         return self.output
 
     def __str__(self) -> str:
@@ -331,7 +335,10 @@ class Answer(Record):
 
     @property
     def stages(self) -> Stages:
-        """The stages of all ops, in order; if a stage is refused, it is the last one."""
+        """The stages of all ops, in order.
+
+        A refused stage is the last one.
+        """
         return tuple([stage for trace in self.traces for stage in trace.stages])
 
     @property
@@ -443,7 +450,10 @@ class Answer(Record):
         return content | self.optional_json()
 
     def optional_json(self) -> dict[str, object]:
-        """Return the keys `results`, `alternatives` and `notes` of the JSON object; empty ones are omitted."""
+        """Return the JSON object's optional keys that are not empty.
+
+        The keys are `results`, `alternatives` and `notes`.
+        """
         results: dict[str, str] = {}
         if self.results:
             from shapecalc.core.results import result_texts  # deferred: few answers have named results
@@ -558,7 +568,7 @@ class Chain(Answer):
 
     @property
     def results(self) -> Mapping[str, SizeExpression]:
-        """The definitions of the names that the answer introduces, and of the names in its operands."""
+        """The definitions of the names that the stages and their operands introduce."""
         return {**self.named_sizes, **super().results}
 
     def as_json(self) -> dict[str, object]:
@@ -573,7 +583,7 @@ class Chain(Answer):
         }
 
 
-def moves_of(answer: Answer) -> MoveChain:
+def move_chain_of(answer: Answer) -> MoveChain:
     """Return the chain of moves that an answer applies to its input.
 
     Raises `ShapeError` (usage) for the op `shape`, and for ops with several operands or with windows, because their
@@ -581,14 +591,14 @@ def moves_of(answer: Answer) -> MoveChain:
     """
     from shapecalc.core.layout import MoveChain  # deferred: the output shape needs no layout
 
-    check_elements_move(answer)
+    check_moves_only(answer)
     return MoveChain(answer.input, answer.moves)
 
 
-def check_elements_move(answer: Answer, *, allows_pads: bool = False) -> None:
-    """Raise `ShapeError` (usage) unless each output element is a single input element.
+def check_moves_only(answer: Answer, *, allows_pads: bool = False) -> None:
+    """Raise `ShapeError` (usage) unless the answer only moves elements.
 
-    With `allows_pads`, output elements may also be those that a pad adds.
+    Ops that compute elements, such as matmul, are refused. With `allows_pads`, pads are accepted.
     """
     for stage in answer.stages:
         if isinstance(stage.move, ShapeVector):

@@ -85,10 +85,10 @@ class WorkBudget:
 
 
 class Condition(Record):
-    """A relation between two dims that some sizes of their names satisfy.
+    """A relation between two dims that does not hold for all sizes.
 
-    The relation is `left % right == 0`, `left == right`, `left != right` or `left >= right`. The string of a condition
-    is this relation as a Python expression.
+    The relation is `left % right == 0`, `left == right`, `left != right` or `left >= right`. The string of a
+    condition is this relation as a Python expression.
     """
 
     left: dims.Dim
@@ -223,9 +223,9 @@ def require_at_least(a: dims.Dim, b: dims.Dim) -> Conditions:
 
 
 def require_positions(dim: dims.Dim, count: int) -> Conditions:
-    """Return the conditions under which an axis of size `dim` has at least `count` positions.
+    """Return the conditions under which `dim` is at least `count`.
 
-    A named size has at least 1 position. Raises `Unsatisfiable` if `dim` is smaller for all sizes.
+    A named size is at least 1. Raises `Unsatisfiable` if `dim` is smaller for all sizes.
     """
     return require_at_least(dim, count) if count > 1 else ()
 
@@ -487,11 +487,12 @@ class Assumptions:
         return ratio == ONE or (self._implies_integral(ratio) and self._implies_integral(_inverse(ratio)))
 
     def _can_all_differ_from_one(self, monomials: Iterable[dims.Monomial]) -> bool:
-        """Return False if the monomials provably cannot all differ from 1, else True.
+        """Return whether all monomials may differ from 1 at the same sizes.
 
-        A monomial differs from 1 if a prime divides the denominator of the monomial or of its inverse. There are
-        infinitely many primes that divide no coefficient. Each monomial for which such a prime suffices therefore has
-        a prime of its own. The other monomials must share the primes that divide the coefficients.
+        Returns False only for a proven result. A monomial differs from 1 if a prime divides the denominator of
+        the monomial or of its inverse. There are infinitely many primes that divide no coefficient. Each
+        monomial for which such a prime suffices therefore has a prime of its own. The other monomials must
+        share the primes that divide the coefficients.
         """
         ratios = [self.substitute(ratio) for ratio in monomials]
         self._add_integral_names(ratios)
@@ -525,9 +526,10 @@ class Assumptions:
         )
 
     def _can_divide_denominators(self, prime: int, *ratios: dims.Monomial) -> bool:
-        """Return False if `prime` provably cannot divide all denominators of `ratios`.
+        """Return whether `prime` may divide the denominators of all `ratios`.
 
-        The sizes must satisfy the assumption that the integral monomials are integers.
+        Returns False only for a proven result. The sizes must satisfy the assumption that the integral
+        monomials are integers.
         """
         self.work.spend(len(self.integral_monomials))
         rows: Inequalities = {}
@@ -618,7 +620,7 @@ def _substitute_fixed_sizes(conditions: Conditions, sizes: Mapping[str, int]) ->
 
 
 def can_hold(conditions: Iterable[Condition], sizes: Mapping[str, int]) -> bool:
-    """Return whether each condition alone is satisfiable with `sizes` substituted."""
+    """Return whether each condition, considered alone, is satisfiable at `sizes`."""
     try:
         for condition in conditions:
             substitute_condition(condition, sizes)
@@ -724,7 +726,7 @@ def _inverse(ratio: dims.Monomial) -> dims.Monomial:
 
 
 def _implies_all_ones(ratio: dims.Monomial) -> bool:
-    """Return whether all names in `ratio` must be 1 if `ratio == 1`."""
+    """Return whether `ratio == 1` implies that every name in it is 1."""
     signs = {power > 0 for _, power in ratio.powers}
     return ratio.numerator == ratio.denominator and len(signs) == 1 and not _has_auxiliary_unknown(ratio)
 
@@ -783,9 +785,9 @@ def add_inequality(inequalities: Inequalities, coefficients: Iterable[tuple[str,
 
 
 def has_solution(inequalities: Inequalities, work: WorkBudget) -> bool:
-    """Return False if inequalities provably have no integer solution, else True.
+    """Return whether inequalities may have an integer solution.
 
-    Raises `Undecided` if the work exceeds its limit.
+    Returns False only if they provably have none. Raises `Undecided` if the work exceeds its limit.
 
     >>> at_least_two, below_two = {(("N", 1),): -2}, {(("N", -1),): 1}
     >>> has_solution(at_least_two, WorkBudget()), has_solution({**at_least_two, **below_two}, WorkBudget())

@@ -152,7 +152,7 @@ def _monomial_product(dims: Shape) -> Dim:
 
 
 def is_concrete(dims: Iterable[Dim]) -> bool:
-    """Return whether every dim is an integer, so that no dim is symbolic.
+    """Return whether every dim is an integer.
 
     >>> is_concrete((2, 3)), is_concrete((named_dim("N"), 3))
     (True, False)
@@ -161,7 +161,7 @@ def is_concrete(dims: Iterable[Dim]) -> bool:
 
 
 def numeric_dims(dims: Iterable[Dim]) -> tuple[int, ...]:
-    """Return the dims that are integers, without the symbolic dims."""
+    """Return the dims that are integers."""
     return tuple([dim for dim in dims if isinstance(dim, int)])
 
 

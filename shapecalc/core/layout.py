@@ -197,7 +197,7 @@ def _resolve_atom(atom: Atom, known: Assumptions) -> Atoms:
 
 
 def is_reversed(atom: Atom) -> bool:
-    """Return whether an atom is read from its last position to its first."""
+    """Return whether the stride of an atom is negative."""
     stride = atom.stride
     return (stride if isinstance(stride, int) else stride.numerator) < 0
 
@@ -234,7 +234,7 @@ def reshape_axes(axes: StridedAxes, shape: Sequence[Dim], known: Assumptions) ->
 
 
 class _AtomSplitter:
-    """A splitter of a list of atoms into the dims of a shape, outermost dim first."""
+    """The state of splitting a list of atoms into the dims of a shape."""
 
     def __init__(self, atoms: Atoms, shape: Sequence[Dim], known: Assumptions) -> None:
         self.remaining_atoms, self.remaining_dims = list(atoms[::-1]), list(shape[::-1])
@@ -397,7 +397,10 @@ class View(Record):
 
     @property
     def is_strided(self) -> bool:
-        """Whether all atoms step through the input itself, so no axis is mixed or rolled."""
+        """Whether no axis is mixed or rolled.
+
+        All atoms of a strided view step through the input itself.
+        """
         if self.fixed:
             return False
         for axis in self.axes:
@@ -475,10 +478,10 @@ def view_after_moves(shape: Shape, moves: Iterable[Move], known: Assumptions) ->
 
 
 class _ViewSlicer:
-    """A slicer of the axes of a view.
+    """The state of slicing the axes of a view.
 
-    The slicer collects the terms that the slices add to the offset, and the index spaces of the atoms that the slices
-    reduce to one position.
+    The slicer collects the terms that the slices add to the offset, and the index spaces of the atoms that the
+    slices reduce to one position.
     """
 
     def __init__(self, known: Assumptions) -> None:
@@ -538,7 +541,10 @@ class _ViewSlicer:
         return self._drop_single_position(Atom(count, dims.product((atom.stride, step)), *atom.space))
 
     def _drop_single_position(self, atom: Atom) -> Atoms:
-        """Return `(atom,)`, or `()` for an atom of size 1, whose index space is recorded."""
+        """Return the atom in a tuple, which is empty if the atom has size 1.
+
+        The index space of an atom of size 1 is recorded.
+        """
         if atom.size != 1:
             return (atom,)
         if atom.base:
@@ -678,7 +684,7 @@ def _apply_take(view: View, move: Take, input_shape: Shape, known: Assumptions) 
 
 
 def _reduce_start(start: Sum, size: Dim, known: Assumptions) -> Sum:
-    """Reduce the terms of a start modulo `size`, as far as their quotients are known."""
+    """Reduce the terms of a start modulo `size` where their quotients are known."""
     multiples = [dims.product((fraction, size)) for fraction in known.integral_quotients]
     modulus = gcd(*[number for number in multiples if isinstance(number, int)])
     terms = list[Dim]()
@@ -833,7 +839,10 @@ def _gather(source: array[int], view: View) -> array[int]:
 
 
 def _strided_elements(source: array[int], start: int, stride: int, size: int) -> array[int]:
-    """Return `size` elements, `stride` apart; a stride of 0 repeats one element."""
+    """Return `size` elements of `source` that are `stride` apart.
+
+    A stride of 0 repeats one element.
+    """
     if stride == 0:
         return source[start : start + 1] * size
     end = start + size * stride

@@ -169,9 +169,8 @@ CONSTANT, REFLECT, SYMMETRIC, EDGE, WRAP = "constant", "reflect", "symmetric", "
 def pad_source_index(mode: str, index: Any, size: int) -> Any:
     """Return the input index of an element of an axis padded as by numpy.pad.
 
-    `size` is the length of the axis before padding. `index` counts from the first input element; it is an integer, or
-    an integer array. In mode `constant`, the result
-    for an added position is out of range.
+    `size` is the length of the axis before padding. `index` counts from the first input element; it is an integer,
+    or an integer array. In mode `constant`, the result for an added position is out of range.
 
     >>> [pad_source_index(REFLECT, index, 3) for index in range(-2, 5)]
     [2, 1, 0, 1, 2, 1, 0]
@@ -189,7 +188,10 @@ def pad_source_index(mode: str, index: Any, size: int) -> Any:
 
 
 class Pad(Combine):
-    """A pad of the input: positions are added at both ends of axes; negative counts remove positions."""
+    """A pad of the input.
+
+    It adds positions at both ends of axes; negative counts remove positions.
+    """
 
     begins: tuple[int, ...] = ()
     """The number of added positions at the start of each axis."""

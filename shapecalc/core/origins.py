@@ -425,7 +425,10 @@ class _IndexSet(Record):
 
 
 class _InputIndexTable:
-    """A table of the input index of each output element; all sizes are numbers."""
+    """A table of the input index of each output element.
+
+    All sizes must be numbers.
+    """
 
     def __init__(self, moves: layout.MoveChain) -> None:
         self.output_shape = dims.numeric_dims(moves.output)
@@ -574,7 +577,7 @@ class _OriginAnalysis:
         return self.known.divides(dims.product((size, step)), dim)
 
     def _rotated_axes(self, space: layout.IndexSpace) -> list[int]:
-        """Return a list with the axis that an index space rotates; empty if there is none."""
+        """Return the axes that an index space rotates: one axis or none."""
         base = layout.merge_atoms(space[0])
         index = self.axis_index_by_stride.get(base[0].stride) if len(base) == 1 and not base[0].base else None
         axes = [] if index is None else [self.axes[index]]
@@ -680,7 +683,7 @@ class _OriginAnalysis:
         return tuple(parts) or (forward,)
 
     def _find_invalid_dims(self, origins: Sequence[Origin], starts: Mapping[int, Sum]) -> set[int]:
-        """Return the dims with an atom that, given the mixed axes, does not describe its digit."""
+        """Return the dims with an atom that does not describe its digit correctly."""
         mixed = {axis for origin in origins for atom in origin if isinstance(atom, MixedAtom) for axis in atom.axes}
         wrong = set[int]()
         for out, origin in enumerate(origins):
@@ -859,17 +862,18 @@ def _make_forward(atom: layout.Atom) -> layout.Atom:
 def digit_changes(
     count: int, step: int, size: int, stride: int, offset: int, other_steps: Iterable[tuple[int, int]]
 ) -> bool | None:
-    """Return whether `index // stride % size` varies over `count` indices that are `step` apart.
+    """Return whether a mixed-radix digit varies over evenly spaced indices.
 
-    The first index is `offset` plus any combination of `other_steps`, pairs of count and step; one for which
-    the value varies is enough. Returns None if there are too many first indices to enumerate.
+    The digit of an index is `index // stride % size`. There are `count` indices, which are `step` apart. The first
+    index is `offset` plus any combination of `other_steps`, pairs of count and step; one combination for which the
+    digit varies is enough. Returns None if there are too many first indices to enumerate.
 
     >>> digit_changes(2, 6, 3, 4, 0, [(6, 1)]), digit_changes(2, 1, 3, 4, 0, [(6, 2)])
     (True, False)
     >>> digit_changes(2, 1, 3, 4, 3, [])
     True
     """
-    step = (step + stride) % (size * stride) - stride  # full cycles of the digit change nothing
+    step = (step + stride) % (size * stride) - stride  # whole cycles do not change the digit
     length = (count - 1) * abs(step)
     if length >= stride or step == 0:
         return step != 0

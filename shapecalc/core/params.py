@@ -50,7 +50,7 @@ class ParamType(Record):
     """Whether a value is always one of the parameter's words."""
 
     def __hash__(self) -> int:
-        return hash(self.name)  # a schema contains lists, which have no hash
+        return hash(self.name)  # a schema contains lists, which are not hashable
 
     TARGET: ClassVar[ParamType]
     AXES: ClassVar[ParamType]
@@ -179,7 +179,7 @@ def _read_target(value: object, param: Param, _input_shape: Shape) -> Shape:
 
 
 def _read_pattern(value: object, param: Param, input_shape: Shape) -> str:
-    """Parse an axis pattern; a pattern such as `NCHW->NHWC` gets blanks between its letters."""
+    """Parse an axis pattern; separate the letters of one such as `NCHW->NHWC`."""
     pattern = values.expand_layout_pattern(value, len(input_shape)) if isinstance(value, str) else value
     values.parse_axis_pattern(pattern, param.name)
     return str(pattern)

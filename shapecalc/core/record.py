@@ -231,7 +231,7 @@ class FrozenDict(_Dict):
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _raise_immutable
 
     def copy(self) -> Self:
-        """Return this dict, because an immutable dict needs no copy."""
+        """Return the dict itself, because it is immutable."""
         return self
 
     def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Any]]]:

@@ -29,7 +29,7 @@ from shapecalc.core.dialects.base import (
 )
 from shapecalc.core.dims import Monomial, Shape, substitute
 from shapecalc.core.limits import MAX_NAMES
-from shapecalc.core.ops import OPS, dialects_with, params_of
+from shapecalc.core.ops import OPS, all_params, supporting_dialects
 from shapecalc.core.ops.op import Op, operator_of, operator_types, resolver_of
 from shapecalc.core.params import ParamType, parse_flag
 from shapecalc.core.problem import USAGE, Problem, ShapeError, rule_error, usage_error
@@ -60,7 +60,7 @@ SHARED_OPTIONS = ("dialect", "opset", "dtype", "where")
 """The options of every op in every dialect."""
 DEFAULT_OPSET = 25
 PLAIN_CHARACTERS = frozenset("0123456789,- ")
-"""The characters of texts that need no notes; see `_cannot_have_notes`."""
+"""The characters of texts that need no notes; see `_are_plain_texts`."""
 SHAPE_TYPES = frozenset([ParamType.TARGET.name, ParamType.SHAPE.name, ParamType.SHAPES.name])
 """The types of arguments that are shapes."""
 CONFIGURABLE_OPTIONS = ("dialect", "opset")
@@ -269,7 +269,7 @@ def make_request(
         row, operator, params = parsed.dialect, parsed.operator, parsed.params
     arguments, texts = _parse_arguments(spec, row, params, options, dims)
     if operator.params_since or operator.variant_of is not None:
-        _check_operator_has(arguments, operator, row)
+        _check_operator_arguments(arguments, operator, row)
     if parsed is None:
         own = {name: value for name, _, value in others if name not in arguments}
         parsed = _parse_options(own, spec, row, operator)
@@ -277,7 +277,7 @@ def make_request(
     if isinstance(shape, str):
         texts = {"input": shape, **texts}
     request = Request(op, dims, arguments, row.name, parsed.opset, parsed.dtype, parsed.switch, texts)
-    if typed is not None or not _cannot_have_notes(texts):
+    if typed is not None or not _are_plain_texts(texts):
         request = _add_input_notes(request, params, typed)
     if options.get("where") is not None:
         request = _substitute_known_sizes(request, values.parse_sizes(options["where"]))
@@ -287,7 +287,7 @@ def make_request(
 
 
 def _add_input_dtype(op: Op, word: str, options: Options) -> Options:
-    """Add the element type in the text of an input to the options, as the option `dtype`.
+    """Add the element type in the text of an input to the options.
 
     Raises `ShapeError` (usage) if the options contradict it.
     """
@@ -301,9 +301,9 @@ def _add_input_dtype(op: Op, word: str, options: Options) -> Options:
 
 
 def parse_printed_element_type(word: str, dialect: Dialect) -> str:
-    """Parse the element type that a tool prints beside a shape, under the rules of a dialect.
+    """Parse the element type that a tool prints beside a shape.
 
-    Raises `ShapeError` (usage) if there is no such element type.
+    Raises `ShapeError` (usage) if the dialect has no such type.
 
     >>> parse_printed_element_type("float", DIALECTS["onnx"]), parse_printed_element_type("Float", DIALECTS["numpy"])
     ('float32', 'float32')
@@ -320,7 +320,10 @@ def parse_printed_element_type(word: str, dialect: Dialect) -> str:
 
 
 def _read_input(shape: str | Iterable[object]) -> tuple[Shape, TypedShape | None]:
-    """Parse an input; the second value is None if there are only dims: no notes, element type or strides."""
+    """Parse the input shape.
+
+    The second value also has its notes, element type and strides; None if there are none.
+    """
     if not isinstance(shape, str):
         dims = values.to_shape(shape)
         if dims is shape or Monomial not in map(type, dims) or not (notes := values.unknown_size_notes(shape)):
@@ -334,7 +337,7 @@ def _read_input(shape: str | Iterable[object]) -> tuple[Shape, TypedShape | None
 
 
 def _add_input_notes(request: Request, params: Iterable[Param], typed: TypedShape | None) -> Request:
-    """Add the strides in the text of the input, and notes on its interpretation, to a request.
+    """Add the strides and the notes of the input text to a request.
 
     Raises `ShapeError` (usage) if the option `strides` contradicts the text.
     """
@@ -350,8 +353,8 @@ def _add_input_notes(request: Request, params: Iterable[Param], typed: TypedShap
     return replace(request, arguments=arguments, notes=notes)
 
 
-def _cannot_have_notes(texts: Mapping[str, str]) -> bool:
-    """Return whether no text of an argument can need a note."""
+def _are_plain_texts(texts: Mapping[str, str]) -> bool:
+    """Return whether no text contains a character that may need a note."""
     return not texts or all(map(PLAIN_CHARACTERS.issuperset, texts.values()))
 
 
@@ -389,7 +392,7 @@ def _parse_arguments(
         if not param.is_omitted(value):
             if param.supported_by is not None and not param.supported_by(dialect):
                 if not any(other.name == param.counterpart and other.is_supported_by(dialect) for other in op.params):
-                    having = ", ".join(other.name for other in dialects_with(op) if param.supported_by(other))
+                    having = ", ".join(other.name for other in supporting_dialects(op) if param.supported_by(other))
                     raise usage_error(f"{dialect.name} has no {name} here", f"it is in {having}", argument=name)
                 options = {param.counterpart: value, **options}
                 continue
@@ -428,15 +431,18 @@ def _cache_options(key: tuple[object, ...], parsed: ParsedOptions) -> None:
 
 
 def _parse_options(options: Options, op: Op, dialect: Dialect, operator: Operator) -> ParsedOptions:
-    """Parse the options that are not arguments; raise `ShapeError` (usage) for an invalid one."""
+    """Parse the options that are not arguments of the op.
+
+    Raises `ShapeError` (usage) for an invalid option.
+    """
     _check_option_names(options, op, dialect)
     opset, dtype = parse_opset_option(options, dialect), _parse_dtype_option(options, dialect)
     switch = _parse_switch_option(options, dialect, op)
     return ParsedOptions(op, dialect, operator, (*op.params, *operator.params), opset, dtype, switch)
 
 
-def _check_operator_has(arguments: Mapping[str, object], operator: Operator, dialect: Dialect) -> None:
-    """Raise `ShapeError` (usage) for an argument that no version of the dialect's operator has."""
+def _check_operator_arguments(arguments: Mapping[str, object], operator: Operator, dialect: Dialect) -> None:
+    """Raise `ShapeError` (usage) for an argument that no operator version has."""
     variant = operator if operator.variant_of is None else operator.variant_of(arguments)
     for name in arguments:
         if variant.params_since.get(name, 1) is None:
@@ -453,7 +459,7 @@ def dialect_and_operator(op: Op, dialect_name: object) -> tuple[Dialect, Operato
     row = DIALECTS.loaded.get(dialect) or lookup_dialect(dialect)
     operator = operator_of(op, row)
     if operator is None:
-        having = ", ".join(other.name for other in dialects_with(op))
+        having = ", ".join(other.name for other in supporting_dialects(op))
         raise MissingOpError(row.name, Problem(USAGE, f"{row.name} has no {op.name}", f"it is in {having}", "dialect"))
     return row, operator
 
@@ -476,7 +482,7 @@ def _check_option_names(option_names: Iterable[str], op: Op, dialect: Dialect) -
     for name in option_names:
         if name in SHARED_OPTIONS or name in zero_meaning_by_switch():
             continue
-        params = [param.name for param in params_of(op)]
+        params = [param.name for param in all_params(op)]
         if name in params:
             raise usage_error(f"{dialect.name} has no {name} here", argument=name)
         shown = escape_unprintable(truncate(str(name)))

@@ -194,7 +194,7 @@ def _is_wrong_at_zero(answer: Trace | Chain, zero_answer: Trace | Chain, sizes: 
 
 
 def locate_problem(problem: Problem, request: Request) -> Problem:
-    """Add the span of the invalid token, in the text of its argument, to a problem."""
+    """Add the span of the invalid token to a problem."""
     argument = problem.argument or ""
     value = request.input if argument == "input" else request.arguments.get(argument)
     if isinstance(value, str) and problem.index is not None:
@@ -276,7 +276,7 @@ def _sizes_of_results(requests: Sequence[Request], sizes: Mapping[str, int]) -> 
 
 
 def _next_stage_input(requests: Sequence[Request], op: str, options: Mapping[str, object]) -> Shape:
-    """Return the input of the next stage if its permutation names dims, or else ().
+    """Return the input of the next stage if its permutation names dims, else ().
 
     Raises `ShapeError` (usage) if the input is unknown because an earlier stage is refused.
     """
@@ -306,7 +306,9 @@ def resolve_chain(
 
     def assumed_names(chain: Chain) -> tuple[str, ...]:
         names = _zero_sensitive_names(chain, dims, lambda zero: _resolve_chain_with_sizes(requests, zero))
-        return tuple([name for name in names if name not in answer.results])  # conditions keep those from being 0
+        return tuple(
+            [name for name in names if name not in answer.results]
+        )  # conditions already require that results are not 0
 
     return replace(answer, assumes=assumed_names)
 
@@ -360,10 +362,11 @@ def _resolve_in_sequence(
 
 
 def _require_positive_results(trace: Trace, zero_results: Mapping[str, Conditions]) -> Trace:
-    """Add the conditions of a stage that is wrong if a named result of an earlier stage is 0.
+    """Add the conditions under which the named results in a stage are positive.
 
-    Like any named size, a named result is at least 1 in the rules of ops, but a size that is rounded down, or a slice,
-    may be 0. `zero_results` has such names with the conditions under which they are not 0.
+    The rules of ops assume that a named result is at least 1, but a size that is rounded down, or a slice, may be
+    0. Only names for which the trace is wrong at 0 add conditions. `zero_results` maps names that may be 0 to the
+    conditions under which they are not.
     """
     request = trace.request
     used = [name for name in dim_names(request.dims) if name in zero_results] if trace.output is not None else []
@@ -377,9 +380,10 @@ def _require_positive_results(trace: Trace, zero_results: Mapping[str, Condition
 
 
 def _positive_conditions(name: str, result: SizeExpression, zero_results: Mapping[str, Conditions]) -> Conditions:
-    """Return conditions under which a named result is at least 1; empty if it is so for all sizes.
+    """Return the conditions under which a named result is at least 1.
 
-    The result is `floor(sum / divisor)`, which is at least 1 if the sum is at least the divisor.
+    There are none if it is at least 1 for all sizes. The result is `floor(sum / divisor)`, which is at least 1 if
+    the sum is at least the divisor.
     """
     terms = sum_terms([*result.dividend, *[product((term, result.divisor)) for term in result.terms]])
     least = result.divisor - sum(numeric_dims(terms))

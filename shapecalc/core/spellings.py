@@ -1,8 +1,9 @@
-"""Shapes as other tools print them: the forms that are parsed, and those that are refused with a hint.
+"""Parse shapes in the formats that other tools print.
 
-`SHAPE_FORMATS` is the only table of spellings. Each form has a regular expression and examples: the parser uses the
-expression, the tests read the examples in every position, and the manual page shapecalc-spellings(7) lists them. Plain
-shapes such as `2,3,4` are parsed by `core.text` alone, which imports this module only for other texts.
+`SHAPE_FORMATS` is the only table of formats. Each format has a regular expression and examples: the parser uses the
+expression, the tests read the examples in every position, and the manual page shapecalc-spellings(7) lists them.
+`REFUSALS` lists texts that are not a single shape, with a hint. Plain shapes such as `2,3,4` are parsed by `core.text`
+alone, which imports this module only for other texts.
 
 A text is first rewritten without changing its length, so that offsets stay valid: full-width characters become ASCII,
 and quotes and wrappers of numbers become blanks.
@@ -89,7 +90,7 @@ SIZE_CLASSES = "Size|TensorShape|PartialShape|Shape|StaticShape|Dims|Dims[2-8]|D
 
 
 class Spelling(Record):
-    """One row of the table of spellings: the output of a tool, and the shape that is parsed from it."""
+    """An output of a tool, with the shape that is parsed from it."""
 
     spelling: str
     tool: str
@@ -100,10 +101,10 @@ class Spelling(Record):
 
 
 class ShapeFormat(Record):
-    """A form in which tools print shapes.
+    """A format in which tools print shapes.
 
-    The groups of the pattern are `inner`, the text with the dims, and optionally `dtype`, `strides`, and `order`, the
-    axes from minor to major.
+    The groups of the pattern are `inner`, the text with the dims, and optionally `dtype`, `strides`, and `order`,
+    the axes from minor to major.
     """
 
     name: str
@@ -335,12 +336,14 @@ PLAIN_EXAMPLES = (
 
 
 def all_spellings() -> tuple[Spelling, ...]:
-    """Return every row of the table of spellings."""
+    """Return the examples of all formats."""
     return (*PLAIN_EXAMPLES, *[example for form in SHAPE_FORMATS for example in form.examples])
 
 
 def rewrite_characters(text: str) -> str:
-    """Replace full-width characters, quotes and wrappers of numbers without changing any offset.
+    """Replace full-width characters, quotes and wrappers of numbers.
+
+    The length of the text does not change.
 
     >>> rewrite_characters("\uff082\uff0c'N'\uff09"), rewrite_characters("(np.int64(2), 3)")
     ('(2, N )', '(         2 , 3)')
@@ -359,7 +362,10 @@ WRAPPED_NUMBER = re.compile(
 
 
 def locate_spelled_dims(text: str) -> LocatedDims | None:
-    """Find the dims in the text of a shape that is not plain; return None if no form matches."""
+    """Locate the dims in a shape that is printed by another tool.
+
+    Returns None if no format matches.
+    """
     if len(text) > MAX_SPELLING_LENGTH:
         return None
     rewritten = rewrite_characters(text)
@@ -370,7 +376,7 @@ def locate_spelled_dims(text: str) -> LocatedDims | None:
 
 
 def _match_nested_formats(text: str, located: LocatedDims, depth: int) -> LocatedDims:
-    """Match nested forms, from the outermost to the dims."""
+    """Match nested formats, from the outermost to the dims."""
     start, end = located.start, located.end
     for form in SHAPE_FORMATS if depth < MAX_DEPTH else ():
         match = form.pattern.fullmatch(text, start, end)
@@ -411,15 +417,18 @@ def _inner_span(match: re.Match[str]) -> tuple[int, int]:
 
 
 def _has_known_type(form: ShapeFormat, groups: dict[str, str]) -> bool:
-    """Return whether the element type is known; before bracketed strides, only names such as `f32` are known."""
+    """Return whether a match has a known element type, if its format needs one.
+
+    Before strides in brackets, only short names such as `f32` are known.
+    """
     dtype = groups.get("dtype", "")
     if form.name == "type in front" and "strides" in groups and not SHORT_TYPE.fullmatch(dtype):
-        return False  # `float[2][3]` is an array of C
+        return False  # `float[2][3]` is a C array
     return not form.needs_type or is_element_type(dtype)
 
 
 def is_element_type(word: str) -> bool:
-    """Return whether a word names an element type, in any tool.
+    """Return whether a word is the name of an element type in any tool.
 
     >>> is_element_type("torch.float32"), is_element_type("Half"), is_element_type("x")
     (True, True, False)
@@ -436,7 +445,9 @@ def _field_type(text: str, form: ShapeFormat) -> str:
 
 
 def canonical_type(word: str) -> str:
-    """Return NumPy's or ml_dtypes' name of an element type, or the word itself.
+    """Return the NumPy or ml_dtypes name of an element type.
+
+    An unknown word is returned unchanged.
 
     >>> canonical_type("torch.float32"), canonical_type("Half"), canonical_type("bf16")
     ('float32', 'float16', 'bfloat16')
@@ -446,7 +457,10 @@ def canonical_type(word: str) -> str:
 
 
 def _clean_jit_dims(text: str, start: int, end: int, strides: str) -> tuple[str, str]:
-    """Rewrite the dims of torch.jit: `*` is an unknown size, and `2:12` a size with its stride."""
+    """Convert the dims of torch.jit to dims and strides.
+
+    `*` is an unknown size, and `2:12` is a size with its stride.
+    """
     dims = text[start:end]
     pairs = [dim.partition(":") for dim in dims.split(",")] if ":" in dims else []
     strides = ",".join([stride for _, _, stride in pairs]) if pairs else strides
@@ -455,7 +469,7 @@ def _clean_jit_dims(text: str, start: int, end: int, strides: str) -> tuple[str,
 
 
 def _strip_whitespace(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the offsets of `text[start:end]` without blanks at both ends."""
+    """Return the offsets of `text[start:end]` without surrounding blanks."""
     piece = text[start:end]
     if not piece.strip():
         return start, start
@@ -561,7 +575,9 @@ SIZES_IN_TEXT = re.compile(r"(?:[:=\[]\s*)(\d+|\?)", re.ASCII)
 
 
 def find_known_refusal(text: str, argument: str) -> ShapeError | None:
-    """Return the error for a known kind of text that is not a single shape; None for any other text.
+    """Return the error for a text that is known not to be a single shape.
+
+    Returns None for other texts.
 
     >>> print(find_known_refusal("[1..8,3]", "input"))
     usage: a range is not the size of a dim (write a name (N) or ? for a size that is not known)
@@ -573,10 +589,12 @@ def find_known_refusal(text: str, argument: str) -> ShapeError | None:
     return None
 
 
-def dims_in_text(text: str) -> str:
-    """Return the dims of the named or the only list of sizes in a text that is not a shape; empty if there is none.
+def extract_dims(text: str) -> str:
+    """Return the dims of the named or only list of sizes in a text.
 
-    >>> dims_in_text("#tf.shape<?x784>"), dims_in_text("[torch.FloatTensor of size 2x3]"), dims_in_text("a, b")
+    Returns an empty string if there is no such list.
+
+    >>> extract_dims("#tf.shape<?x784>"), extract_dims("[torch.FloatTensor of size 2x3]"), extract_dims("a, b")
     ('?,784', '2,3', '')
     """
     lists = [*LISTS_IN_TEXT.finditer(rewrite_characters(text[:MAX_REFUSED_LENGTH]))]

@@ -261,12 +261,15 @@ def scan_shape(text: str, argument: str = "shape") -> ScannedShape:
 
 
 def _is_typed_list(body: str) -> bool:
-    """Return whether a text is a list of sizes with an element type, such as `2x3xf32` or `224x224x3 single`."""
+    """Return whether a text is sizes with an element type, such as `2x3xf32`."""
     return "x" in body and body[0] in "0123456789?-" and any(char.isalpha() and char != "x" for char in body)
 
 
 def _split_dims(text: str, start: int, end: int, bracketed: bool, argument: str) -> tuple[tuple[Token, ...], bool]:
-    """Split the dims in `text[start:end]`; return the tokens, and whether blanks separate names."""
+    """Split the dims in `text[start:end]` into tokens.
+
+    The second result states whether blanks separate names without brackets.
+    """
     offset, body = start, text[start:end]
     if not body.strip():
         if bracketed:
@@ -294,7 +297,10 @@ def _split_dims(text: str, start: int, end: int, bracketed: bool, argument: str)
 
 
 def _split_words(body: str) -> tuple[list[str], bool]:
-    """Split dims at commas, at `x` or at blanks; return the words, and whether blanks separate them."""
+    """Split dims at commas, at `x` or at blanks.
+
+    The second result states whether blanks separate the words.
+    """
     if "x" in body and all(map(_is_size, body.split("x"))):
         return body.split("x"), False
     if "," not in body:
@@ -332,7 +338,7 @@ def _locate_dims(text: str, argument: str, start: int = 0, end: int | None = Non
 
 
 def _strip_offsets(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the offsets of `text[start:end]` without the blanks at both ends."""
+    """Return the offsets of `text[start:end]` without surrounding blanks."""
     piece = text[start:end]
     first = start + len(piece) - len(piece.lstrip())
     return first, max(first, start + len(piece.rstrip()))
@@ -488,11 +494,14 @@ def _parse_input_dims(tokens: Sequence[Token], argument: str) -> Shape:
 
 
 def _specific_error(text: str, argument: str, error: ShapeError) -> ShapeError:
-    """Return the error for a known kind of invalid text, or `error` with the dims to write as its hint."""
-    from shapecalc.core.spellings import dims_in_text, find_known_refusal  # deferred: only invalid requests need it
+    """Return a more specific error for an invalid text.
+
+    The specific error is that of a known kind of text. Otherwise `error` gets a hint with the dims in the text.
+    """
+    from shapecalc.core.spellings import extract_dims, find_known_refusal  # deferred: only invalid requests need it
 
     refusal, hint = find_known_refusal(text, argument), error.problem.hint
-    dims = "" if refusal or (hint and not hint.startswith(GENERAL_DIM_HINT)) else dims_in_text(text)
+    dims = "" if refusal or (hint and not hint.startswith(GENERAL_DIM_HINT)) else extract_dims(text)
     return ShapeError(replace(error.problem, hint=f"write {dims}")) if dims else refusal or error
 
 
@@ -565,7 +574,9 @@ def shape_notes(scanned: ScannedShape) -> list[str]:
 
 
 def split_layout_name(name: str) -> list[str]:
-    """Split a name such as `NCHW` into the letters of its dims; return an empty list for other names.
+    """Split a name such as `NCHW` into the letters of its dims.
+
+    Returns an empty list for a name that is not a layout.
 
     >>> split_layout_name("NxCxHxW"), split_layout_name("bhwc"), split_layout_name("batch"), split_layout_name("N")
     (['N', 'C', 'H', 'W'], ['b', 'h', 'w', 'c'], [], [])
@@ -606,10 +617,10 @@ def join_words(words: Iterable[str]) -> str:
     >>> join_words(["2,3", "N C", "[2, 3]"])
     "2,3 'N C' [2, 3]"
     """
-    return " ".join([_quote_if_split(word) for word in words])
+    return " ".join([_quote_if_needed(word) for word in words])
 
 
-def _quote_if_split(word: str) -> str:
+def _quote_if_needed(word: str) -> str:
     if " " not in word and not {*word} & {*QUOTES}:
         return word
     quote = '"' if "'" in word else "'"
@@ -617,7 +628,9 @@ def _quote_if_split(word: str) -> str:
 
 
 def parse_plain_shape(text: str) -> Shape | None:
-    """Parse non-negative integers separated by commas, some of which may be names; return None for any other text.
+    """Parse integers and names that are separated by commas.
+
+    Returns None for any other text, such as dims in brackets.
 
     >>> parse_plain_shape("2,3"), parse_plain_shape("N,3"), parse_plain_shape("[2,3]"), parse_plain_shape("N")
     ((2, 3), (N, 3), None, None)
@@ -635,7 +648,7 @@ def parse_plain_shape(text: str) -> Shape | None:
 
 
 def _has_leading_zeros(words: Sequence[str]) -> bool:
-    """Return whether a number after a comma has a leading 0, as in `1,024`."""
+    """Return whether an integer after a comma has a leading 0, as in `1,024`."""
     return any(word[0] == "0" and len(word) > 1 for word in map(str.strip, words[1:]) if word.isdigit())
 
 
@@ -791,7 +804,7 @@ def suggestion(name: str, known_names: Iterable[str]) -> str:
     known_names = list(known_names)
     typed = name[:MAX_COMPARED_LENGTH].lower().strip("-='\"[](){}")
     limit = 2 if len(typed) >= MIN_LENGTH_OF_TWO_MISTAKES else 1
-    distances = [(_typing_mistakes(typed, known.lstrip("-"), limit), known) for known in known_names]
+    distances = [(_edit_distance(typed, known.lstrip("-"), limit), known) for known in known_names]
     close = [(distance, known) for distance, known in distances if distance <= min(limit, len(typed) - 1)]
     for known in known_names if not close else ():
         short, long = sorted((typed, known.lstrip("-")), key=len)
@@ -802,10 +815,12 @@ def suggestion(name: str, known_names: Iterable[str]) -> str:
     return f"there are {', '.join(known_names)}" if len(known_names) <= MAX_LISTED_NAMES else ""
 
 
-def _typing_mistakes(typed: str, known: str, limit: int) -> int:
-    """Return the number of inserted, deleted, replaced or swapped letters; more than `limit` if there are more.
+def _edit_distance(typed: str, known: str, limit: int) -> int:
+    """Return the edit distance of two names, with swaps of adjacent letters.
 
-    >>> _typing_mistakes("viwe", "view", 2), _typing_mistakes("squeze", "squeeze", 2)
+    The result is greater than `limit` if the distance is.
+
+    >>> _edit_distance("viwe", "view", 2), _edit_distance("squeze", "squeeze", 2)
     (1, 1)
     """
     if abs(len(typed) - len(known)) > limit:

@@ -449,9 +449,9 @@ def layout_rank(text: str) -> int:
 
 
 def expand_layout_pattern(text: str, rank: int) -> str:
-    """Separate the letters of a pattern such as `NCHW->NHWC` by blanks, if it has a letter for each dim.
+    """Separate the letters of a pattern such as `NCHW->NHWC` by blanks.
 
-    Returns any other pattern unchanged.
+    A pattern that does not have one letter for each of `rank` dims is returned unchanged.
 
     >>> expand_layout_pattern("NCHW->NHWC", 4), expand_layout_pattern("NCHW->NHWC", 1)
     ('N C H W -> N H W C', 'NCHW->NHWC')

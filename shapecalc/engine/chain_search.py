@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.answers import Chain, moves_of
+from shapecalc.core.answers import Chain, move_chain_of
 from shapecalc.core.dims import Shape, is_concrete, substitute
 from shapecalc.core.layout import input_index
 from shapecalc.core.moves import ravel, unravel
@@ -167,7 +167,7 @@ def has_intended_effect(way: Rearrangement) -> bool:
         return False
     sizes = {} if answer.is_concrete else example_sizes(answer, smallest=False)
     split, output = _substitute_sizes(way.split, sizes), _substitute_sizes(way.after, sizes)
-    moves, count = moves_of(answer).substitute(sizes), prod(output)
+    moves, count = move_chain_of(answer).substitute(sizes), prod(output)
     if count > MAX_EXECUTED or max(len(split), len(output), len(way.before)) > MAX_DIMS:
         sampled = [Random(seed).randrange(count) for seed in range(SAMPLED_ELEMENTS)]
         return all(input_index(moves, sample) == _expected_index(split, way.perm, sample) for sample in sampled)

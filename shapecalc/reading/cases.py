@@ -32,7 +32,7 @@ from shapecalc.core.conditions import (
 )
 from shapecalc.core.dims import Dim
 from shapecalc.core.limits import MAX_WHEN_CONDITIONS
-from shapecalc.core.ops import OPS, params_of, refusal_rules
+from shapecalc.core.ops import OPS, all_params, refusal_rules
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.requests import (
@@ -382,7 +382,7 @@ def _parse_op_and_input(fields: Mapping[str, Any]) -> tuple[str, Any, tuple[str,
 
 def case_keys() -> dict[str, None]:
     """Return the keys of a JSON case; the call imports all ops and dialects."""
-    names = [param.name for op in OPS.values() for param in params_of(op)]
+    names = [param.name for op in OPS.values() for param in all_params(op)]
     return dict.fromkeys(["op", "input", *names, *common_option_names(), "expect", "id", "source"])
 
 

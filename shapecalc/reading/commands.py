@@ -16,7 +16,7 @@ from itertools import chain, pairwise, takewhile
 
 from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.dialects import DIALECTS, find_dialect
-from shapecalc.core.ops import COMMAND_ALIASES, OPS, params_of
+from shapecalc.core.ops import COMMAND_ALIASES, OPS, all_params
 from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import Problem, ShapeError, rule_error, usage_error
 from shapecalc.core.record import Record, replace
@@ -458,7 +458,7 @@ def usage_hint(op: Op, *, with_input: bool = True) -> str:
     """
     slots = [(param.name.upper(), param.required) for param in op.params if param.positional]
     words = [name if required else f"[{name}]" for name, required in slots]
-    options = [param for param in params_of(op) if not param.positional]
+    options = [param for param in all_params(op) if not param.positional]
     words += [f"[--{to_dashes(param.name)}{'' if param.type.is_flag else ' ...'}]" for param in options]
     return " ".join(["write", op.name, *(["INPUT"] if with_input else []), *words])
 
@@ -508,7 +508,7 @@ def command_pieces(op: str, arguments: Mapping[str, object]) -> list[tuple[str |
     >>> command_pieces("reshape", {"input": "2,3,4", "target": "0,-1", "allowzero": True})
     [(None, 'reshape'), ('input', '2,3,4'), ('target', '0,-1'), (None, '--allowzero')]
     """
-    flags = {param.name for param in params_of(OPS[op]) if param.type.is_flag} if op in OPS else set()
+    flags = {param.name for param in all_params(OPS[op]) if param.type.is_flag} if op in OPS else set()
     slots = (
         "input",
         *[name for name in (OPS[op].positional_only_names if op in OPS else arguments) if name != "input"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.dialects import DIALECTS, find_dialect
 from shapecalc.core.dialects.base import ALL_TYPES
-from shapecalc.core.ops import dialects_with, params_of
+from shapecalc.core.ops import all_params, supporting_dialects
 from shapecalc.core.ops.op import Op
 from shapecalc.core.params import parse_flag
 from shapecalc.core.problem import USAGE, Problem, ShapeError, usage_error
@@ -366,7 +366,7 @@ def switch_options(op: Op | None = None) -> list[Option]:
     If `op` is given, returns only the switches that change this op.
     """
     all_switches = zero_meaning_by_switch()
-    names = all_switches if op is None else {switch_name(op, row) for row in dialects_with(op)}
+    names = all_switches if op is None else {switch_name(op, row) for row in supporting_dialects(op)}
     options = []
     for name in sorted(all_switches.keys() & names):
         dialects = [row.name for row in DIALECTS.values() if row.switch is not None and row.switch.name == name]
@@ -387,7 +387,7 @@ def op_options(op: Op) -> Iterator[Option]:
     """
     yield from map(option_from_param, op.params)
     yield from RULE_OPTIONS.values()
-    yield from map(option_from_param, params_of(op)[len(op.params) :])
+    yield from map(option_from_param, all_params(op)[len(op.params) :])
     yield from switch_options(op)
 
 

@@ -12,7 +12,7 @@ from shapecalc.core.answers import EMPTY_DICT, Chain, Request, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Dialect
 from shapecalc.core.dims import Shape, to_json
-from shapecalc.core.ops import OPS, dialects_with, params_of
+from shapecalc.core.ops import OPS, all_params, supporting_dialects
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.requests import Options, StageRequest, apply_chain_options, lookup_dialect, make_request
@@ -105,9 +105,9 @@ def compare(
     _check_opset(options)
     rows, errors = list[ComparisonRow](), dict[str, ShapeError]()
     spec = lookup(op, OPS, "operation")
-    omitted = {param.name for param in params_of(spec) if param.is_omitted(arguments.get(param.name))}
+    omitted = {param.name for param in all_params(spec) if param.is_omitted(arguments.get(param.name))}
     values = {name: _materialize_iterator(value) for name, value in arguments.items() if name not in omitted}
-    for dialect in [lookup_dialect(name) for name in dialects] or dialects_with(spec):
+    for dialect in [lookup_dialect(name) for name in dialects] or supporting_dialects(spec):
         try:
             request = make_request(op, shape, {**values, "dialect": dialect.name, "where": options.get("where")})
             if other := values.keys() - request.arguments.keys():

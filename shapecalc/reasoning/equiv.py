@@ -19,7 +19,7 @@ from math import prod
 from operator import mul
 
 from shapecalc.core import dims
-from shapecalc.core.answers import Chain, Trace, moves_of
+from shapecalc.core.answers import Chain, Trace, move_chain_of
 from shapecalc.core.conditions import (
     Assumptions,
     Condition,
@@ -177,8 +177,8 @@ def find_counterexample(
     each output is a strided view of the input.
 
     >>> import shapecalc as sc
-    >>> from shapecalc.reasoning.equiv import moves_of
-    >>> first, second = moves_of(sc.transpose((2, 2))), moves_of(sc.flip((2, 2), 0))
+    >>> from shapecalc.reasoning.equiv import move_chain_of
+    >>> first, second = move_chain_of(sc.transpose((2, 2))), move_chain_of(sc.flip((2, 2), 0))
     >>> print(find_counterexample(first, second, {}, are_strided=True))
     at [0,0] the first has input element 0, the second has 2
     """
@@ -211,7 +211,7 @@ def count_elsewhere(first: Trace | Chain, second: Trace | Chain, counterexample:
     if counterexample.index is None:
         return None
     sizes = counterexample.sizes
-    chains = [moves_of(answer).substitute(sizes_with_results(answer.results, sizes)) for answer in (first, second)]
+    chains = [move_chain_of(answer).substitute(sizes_with_results(answer.results, sizes)) for answer in (first, second)]
     if max(map(max_element_count, chains)) > MAX_EQUIV_ELEMENTS:
         return None
     elements = array("q", range(int(str(dims.product(chains[0].input)))))
@@ -386,7 +386,7 @@ class _ChainPair:
     """Two chains, and the conditions under which each chain is defined."""
 
     def __init__(self, first: Trace | Chain, second: Trace | Chain, max_elements: int = MAX_EQUIV_ELEMENTS) -> None:
-        self.chains, self.max_elements = (moves_of(first), moves_of(second)), max_elements
+        self.chains, self.max_elements = (move_chain_of(first), move_chain_of(second)), max_elements
         self.defined, self.results = (first.conditions, second.conditions), (first.results, second.results)
         self.dims = tuple(dict.fromkeys(self.chains[0].dims + self.chains[1].dims))
         sides = [

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 
-from shapecalc.core.answers import Chain, StageKind, Trace, check_elements_move
+from shapecalc.core.answers import Chain, StageKind, Trace, check_moves_only
 from shapecalc.core.conditions import Conditions, can_hold
 from shapecalc.core.dims import Shape, dim_names, monomial, substitute
 from shapecalc.core.moves import Index, Move, index_after_move, index_before_move
@@ -135,7 +135,7 @@ def stage_moves(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
         raise usage_error("the request is refused, so no element moves")
     if not answer.is_concrete:
         raise usage_error("names have no size, so no element has an index", "give the sizes with --where")
-    check_elements_move(answer, allows_pads=True)
+    check_moves_only(answer, allows_pads=True)
     return tuple([(stage.label, stage.before, move) for stage, move in zip(answer.stages, answer.moves, strict=True)])
 
 

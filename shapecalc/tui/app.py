@@ -34,7 +34,7 @@ from textual.screen import ModalScreen, Screen
 from textual.system_commands import SystemCommandsProvider
 from textual.theme import Theme
 
-from shapecalc.core.ops import OPS, dialects_with
+from shapecalc.core.ops import OPS, supporting_dialects
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import escape_unprintable
 from shapecalc.engine.atomic_files import write_atomically
@@ -131,7 +131,7 @@ def _setting_commands(explore: ExploreScreen) -> Iterator[SystemCommand]:
         yield SystemCommand(
             f"operation: {name}", escape(about), partial(explore.open_question, changed_question), False
         )
-    for row in dialects_with(OPS[question.op]) if question.op in OPS else ():
+    for row in supporting_dialects(OPS[question.op]) if question.op in OPS else ():
         changed_question = question.with_setting("dialect", row.name)
         yield SystemCommand(
             f"dialect: {row.name}", escape(row.source), partial(explore.open_question, changed_question), False

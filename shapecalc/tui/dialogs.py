@@ -14,7 +14,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.ops import OPS, params_of
+from shapecalc.core.ops import OPS, all_params
 from shapecalc.core.params import Param
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import escape_unprintable
@@ -111,7 +111,7 @@ def widget_help(widget_id: str, op: str) -> str:
     if widget_id in WIDGET_HELP:
         return WIDGET_HELP[widget_id]
     name = widget_id.removeprefix("field-")
-    params = {param.name: _param_help(param) for param in params_of(OPS[op])} if op in OPS else {}
+    params = {param.name: _param_help(param) for param in all_params(OPS[op])} if op in OPS else {}
     return f"{name.replace('_', '-')}: {(FIELD_HELP | params).get(name, 'change it, and the answer is updated')}"
 
 

@@ -29,7 +29,7 @@ from textual.widgets import Input
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.limits import MAX_FILM_STAGES
-from shapecalc.core.ops import OPS, dialects_with
+from shapecalc.core.ops import OPS, supporting_dialects
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable
@@ -773,7 +773,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
 
     def _may_compare(self) -> bool:
         """Return whether the frameworks can be compared, and no answer is hidden."""
-        return self.state.is_offered("compare") and len(dialects_with(OPS[self.state.question.op])) > 1
+        return self.state.is_offered("compare") and len(supporting_dialects(OPS[self.state.question.op])) > 1
 
     def _compare(self) -> None:
         """Compare the frameworks, and draw the comparison."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from shapecalc.core import requests
 from shapecalc.core.answers import EMPTY_DICT, Chain, Request, Trace
 from shapecalc.core.dialects.base import Dialect, parse_element_type
-from shapecalc.core.ops import OPS, params_of
+from shapecalc.core.ops import OPS, all_params
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, usage_error
 from shapecalc.core.record import Record, replace
@@ -407,7 +407,9 @@ def _matching_completions(question: Question, focused_field: str, text: str) -> 
         return [
             text + op.removeprefix(word) + " 1" * values for op in ops for values in range(MAX_COMPLETION_VALUES + 1)
         ]
-    words = (word for param in params_of(OPS[question.op]) if param.name == focused_field for word in param.completions)
+    words = (
+        word for param in all_params(OPS[question.op]) if param.name == focused_field for word in param.completions
+    )
     return [word for word in words if word.lower().startswith(text.strip().lower())]
 
 

@@ -13,7 +13,7 @@ from textual.containers import Horizontal
 from textual.widgets import DataTable, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from shapecalc.core.ops import OPS, dialects_with
+from shapecalc.core.ops import OPS, supporting_dialects
 from shapecalc.core.text import escape_unprintable
 from shapecalc.render.canvas import UNICODE, clip
 from shapecalc.render.story import setting_text
@@ -100,7 +100,7 @@ class ChooseDialog(Dialog[Question | None]):
 
     def _list_dialects(self) -> None:
         op = self.question.op
-        dialects = [row.name for row in dialects_with(OPS[op])] if op in OPS else []
+        dialects = [row.name for row in supporting_dialects(OPS[op])] if op in OPS else []
         choices = self.query_one("#dialect", ChoiceList)
         with self.prevent(OptionList.OptionHighlighted):
             choices.clear_options().add_options([Option(name, id=name) for name in dialects])
@@ -139,7 +139,7 @@ def dialect_rows(question: Question) -> list[DialectRow]:
     onnx allowzero on refused: zero-beside-infer {'allowzero': True}
     """
     result = []
-    for dialect in dialects_with(OPS[question.op]):
+    for dialect in supporting_dialects(OPS[question.op]):
         dialect_question = question.with_setting("dialect", dialect.name)
         switch = dialect.switch if dialect_question.switch else None
         for value in dialect.switch_settings() if switch else (None,):

@@ -12,7 +12,7 @@ from shapecalc.checking.judging import Block, CheckOptions, check_block
 from shapecalc.cli.mcp import make_tools
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import to_json
-from shapecalc.core.ops import OPS, params_of
+from shapecalc.core.ops import OPS, all_params
 from shapecalc.core.params import ParamType
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import make_request
@@ -46,7 +46,7 @@ WRONG_TYPES = (
 
 def fitting_arguments(op):
     """Return an input and arguments by which the op resolves, and which give as many arguments as possible."""
-    own = {param.name for param in params_of(op) if param.is_supported_by(DIALECTS[op.default_dialect])}
+    own = {param.name for param in all_params(op) if param.is_supported_by(DIALECTS[op.default_dialect])}
     rows = [row for row in op.vectors if row[1].keys() <= own]
     resolved = [row for row in rows if resolve(make_request(op.name, *row)).output is not None]
     return max(resolved, key=lambda row: len(row[1]))
@@ -69,7 +69,7 @@ def outcome(answer):
 def test_json_arguments_are_read_alike_by_check_mcp_and_compare(op):
     shape, fitting = fitting_arguments(op)
     compare = make_tools()["compare"]
-    for param in params_of(op):
+    for param in all_params(op):
         if not param.is_supported_by(DIALECTS[op.default_dialect]):
             continue
         for text in WRONG_TYPES:
@@ -86,7 +86,7 @@ def test_json_arguments_are_read_alike_by_check_mcp_and_compare(op):
 @pytest.mark.parametrize("op", OPS.values(), ids=lambda op: op.name)
 def test_json_operand_shapes_equal_their_text(op):
     shape, fitting = fitting_arguments(op)
-    for param in params_of(op):
+    for param in all_params(op):
         if param.type not in (ParamType.SHAPE, ParamType.SHAPES) or param.name not in fitting:
             continue
         parsed = to_json(make_request(op.name, shape, fitting).arguments[param.name])

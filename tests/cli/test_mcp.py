@@ -18,7 +18,7 @@ import pytest
 from shapecalc.cli.mcp import make_tools
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.limits import MAX_AGENT_ANSWER_LENGTH
-from shapecalc.core.ops import OPS, params_of
+from shapecalc.core.ops import OPS, all_params
 from tests.cli.conftest import ROOT, command, environment, rows, run_program
 from tests.models import detector
 from tests.transcripts import is_seen
@@ -155,7 +155,7 @@ def test_mcp_schemas_match_the_command_line(served):
     assert [*tools] == [*OPS, "chain", "compare", "doctor", "model"]
     for op in OPS.values():
         schema = tools[op.name].schema
-        names = {"input", *(param.name for param in params_of(op)), "dialect", "opset", "dtype", "where"}
+        names = {"input", *(param.name for param in all_params(op)), "dialect", "opset", "dtype", "where"}
         assert names <= {*schema["properties"]}
         assert {*schema["required"]} == {"input", *(param.name for param in op.params if param.required)}
         assert {*schema["properties"]["dialect"]["enum"]} <= {*DIALECTS}

@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from shapecalc.core.ops import OPS, params_of
+from shapecalc.core.ops import OPS, all_params
 from shapecalc.core.ops.pad import MODE_PARAM
 from shapecalc.core.params import Param, ParamType
 from shapecalc.core.problem import ShapeError
@@ -15,7 +15,7 @@ from shapecalc.core.requests import make_request
 from shapecalc.core.values import parse_number
 from shapecalc.reading.options import OptionKind, option_from_param
 
-PARAMS = [*chain.from_iterable(map(params_of, OPS.values()))]
+PARAMS = [*chain.from_iterable(map(all_params, OPS.values()))]
 
 
 def accepts(schema, value):

@@ -6,7 +6,7 @@ import pytest
 
 from shapecalc.cli.info import DIALECT_KEYS
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.ops import OPS, dialects_with
+from shapecalc.core.ops import OPS, supporting_dialects
 from shapecalc.core.ops.expand import EXPAND_SEMANTICS
 from shapecalc.core.ops.op import DialectTable, operator_of
 from shapecalc.core.problem import ShapeError
@@ -54,7 +54,7 @@ def test_undecided_ops_of_a_new_dialect_are_listed():
 def test_tables_name_dialects_of_their_ops():
     for table in TABLES:
         ops = [op for op in OPS.values() if any(table is other for other in op.semantics)]
-        assert {*table} <= {dialect.name for op in ops for dialect in dialects_with(op)}, ops[0].name
+        assert {*table} <= {dialect.name for op in ops for dialect in supporting_dialects(op)}, ops[0].name
 
 
 def test_tables_have_one_row_for_equal_semantics():
@@ -68,7 +68,7 @@ def test_ops_list_the_tables_that_they_read(monkeypatch):
     monkeypatch.setattr(DialectTable, "of", lambda table, dialect: read.add(id(table)) or of(table, dialect))
     for op in OPS.values():
         read.clear()
-        for dialect in dialects_with(op):
+        for dialect in supporting_dialects(op):
             for shape, arguments in (*op.vectors, *MORE_VECTORS.get(op.name, ())):
                 try:
                     resolve(make_request(op.name, shape, {**arguments, "dialect": dialect.name}))

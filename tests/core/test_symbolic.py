@@ -10,7 +10,7 @@ from shapecalc.core.answers import Request
 from shapecalc.core.conditions import can_hold
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import dim_names, lowest_terms, substitute
-from shapecalc.core.ops import OPS, dialects_with
+from shapecalc.core.ops import OPS, supporting_dialects
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import substitute_sizes
 from shapecalc.core.resolve import resolve
@@ -95,7 +95,7 @@ def mxnet_reshapes(draw):
 def position_requests(draw):
     """Draw a request of an op that selects or moves positions."""
     op, shape = draw(st.sampled_from(POSITIONS)), draw(st.lists(dims, min_size=1, max_size=3))
-    row = draw(st.sampled_from(dialects_with(OPS[op])))
+    row = draw(st.sampled_from(supporting_dialects(OPS[op])))
     return make_test_request(op, shape, row.name, **draw(positions(op, len(shape))))
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.moves import Combine, Pad
-from shapecalc.core.ops import OPS, params_of
+from shapecalc.core.ops import OPS, all_params
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.params import ParamType
 from shapecalc.core.problem import ShapeError
@@ -119,7 +119,7 @@ def requests():
     for op in OPS.values():
         for dialect in [row.name for row in DIALECTS.values() if operator_of(op, row)]:
             for shape, arguments in bases_of(op):
-                for param in params_of(op):
+                for param in all_params(op):
                     others = {name: value for name, value in arguments.items() if name != param.name}
                     without = answer(op.name, shape, tuple(others.items()), dialect)
                     for value in () if param.required else values_of(param):

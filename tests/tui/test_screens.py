@@ -8,7 +8,7 @@ import pytest
 from textual.widgets import DataTable, Input, OptionList
 
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.ops import OPS, dialects_with
+from shapecalc.core.ops import OPS, supporting_dialects
 from shapecalc.core.ops.op import operator_of
 from shapecalc.render.step import ARROW
 from shapecalc.tui.widgets import ClickableText
@@ -122,8 +122,8 @@ async def test_dialogs_close_by_clicks_and_keys(user, key):
     assert user.command == before
 
 
-PAIRS = [("reshape", row.name) for row in dialects_with(OPS["reshape"])]
-PAIRS += [(name, dialects_with(op)[-1].name) for name, op in OPS.items()]
+PAIRS = [("reshape", row.name) for row in supporting_dialects(OPS["reshape"])]
+PAIRS += [(name, supporting_dialects(op)[-1].name) for name, op in OPS.items()]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ PAIRS += [(name, dialects_with(op)[-1].name) for name, op in OPS.items()]
 @driven("reshape", "2,3,4", "0,-1", size=(100, 30))
 async def test_ops_and_dialects_are_chosen_by_keys(user, pairs):
     for op, dialect in pairs:
-        names = [row.name for row in dialects_with(OPS[op])]
+        names = [row.name for row in supporting_dialects(OPS[op])]
         await user.hurry(":choose", "home", *["down"] * [*OPS].index(op))
         await user.hurry("tab", "home", *["down"] * names.index(dialect), "enter")
         assert (user.state.question.op, user.state.question.dialect) == (op, dialect)

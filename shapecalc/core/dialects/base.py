@@ -313,12 +313,12 @@ def rank_limit_error(
 
 
 def rank_limit_check(limit: int) -> RefusalCheck:
-    """Return a check that refuses tensors whose rank exceeds a limit (rank-limit)."""
+    """Return a check that refuses inputs above a maximum rank (rank-limit)."""
     return lambda shape, rules, **_: rank_limit_error(limit, len(shape), rules.dialect)
 
 
 def check_volume(dims: Shape, argument: str) -> Dim:
-    """Return the element count of `dims`; refuse counts that exceed int64.
+    """Return the element count of `dims`.
 
     Raises `ShapeError` (overflow) if a dim or the count exceeds int64 for every value of the names.
     """
@@ -367,7 +367,7 @@ def check_negative_dim(index: int, dim: int, infer_index: int | None, argument: 
 
 
 def regroup_step(shape: Shape, output: Shape, conditions: Conditions = ()) -> Step:
-    """Return the step that regroups the elements of a tensor, the last step of a stage."""
+    """Return the last step of a reshape, which regroups the elements."""
     return Step(rules.REGROUPED, None, tuple(range(len(shape))), output, conditions, FrozenDict(before=shape))
 
 
@@ -406,10 +406,10 @@ def insert_unit_dims(stage: StageBuilder, sources: Sequence[int | None], dialect
 
 
 def infer_dim(shape: Shape, known: Dim, index: int, why_any: str = WHY_ANY_SIZE) -> Inference:
-    """Infer -1, as the element count divided by `known`, the product of the other dims.
+    """Return the inferred size of -1.
 
-    `why_any` is the reason in the message if `known` is 0. Raises `ShapeError` (zero-volume-infer, indivisible) at
-    `index` of the target.
+    The size is the element count divided by `known`, the product of the other dims. `why_any` is the reason in the
+    message if `known` is 0. Raises `ShapeError` (zero-volume-infer, indivisible) at `index` of the target.
     """
     have = product(shape)
     if known == 0:
@@ -427,7 +427,7 @@ def infer_dim(shape: Shape, known: Dim, index: int, why_any: str = WHY_ANY_SIZE)
 
 
 class Target:
-    """A requested shape, which resolves its dims and then explains them in steps.
+    """A requested shape that is resolved dim by dim.
 
     Frameworks that differ in the meaning of 0 or -1 override `resolve_zero`, `zero_step` or `resolve_infer`.
     """
@@ -456,7 +456,10 @@ class Target:
         self.output: Shape | None = None
 
     def resolve_zero(self, index: int) -> Dim:
-        """Return the dim that a 0 denotes; store the axis if the 0 copies a dim."""
+        """Return the dim of a 0.
+
+        The axis is stored if the 0 copies a dim.
+        """
         return 0
 
     def zero_step(self, index: int) -> Step:
@@ -500,7 +503,7 @@ class Target:
         return output
 
     def explain(self, _: Stage) -> tuple[Step, ...]:
-        """Return the steps, which end before an error."""
+        """Return the steps of the dims, up to an error."""
         steps = self.dim_steps()
         if self.output is not None:
             steps.append(regroup_step(self.shape, self.output, self.conditions))
@@ -525,10 +528,10 @@ class Target:
 
 
 def resolve_target(target: Target, requested: Shape, dialect: Dialect, label: str = "reshape") -> Stages:
-    """Return the stage of a requested shape; the target explains the stage.
+    """Resolve a requested shape, and return its stage.
 
-    A stage is built directly from a target, without a `StageBuilder`. Raises `ShapeError` with the refused stage:
-    rank-limit, and the errors of `Target.resolve`.
+    The target explains the stage. No `StageBuilder` is needed, because a target stores its steps. Raises
+    `ShapeError` with the refused stage: rank-limit, and the errors of `Target.resolve`.
     """
     try:
         check_rank(target.target, dialect, target.argument)

@@ -14,7 +14,7 @@ from shapecalc.core.text import truncate
 
 
 def _explain_clamped_index(step: Step, index: int, place: int) -> str:
-    """Return the reason why `place`, the nearest valid index, is used instead of `index`."""
+    """Explain that `index` is clamped to `place`, the nearest valid index."""
     requested, axis = truncate(str(index)), step.sources[0]
     return f"dim {axis} has no index {requested}: {place}, the nearest, is used, and the dim is dropped"
 

@@ -244,7 +244,10 @@ def _check_infer_position(
 
 
 def _entry_steps(request: MxnetTarget, position: int, cursor: int) -> list[Step]:
-    """Return the steps of the entry at `position`; `cursor` is the position of the next input dim."""
+    """Return the steps of one entry of the target.
+
+    `position` is the position of the entry, and `cursor` that of the next input dim.
+    """
     code, shape = request.target[position], request.shape
     left = max(0, len(shape) - cursor)
     if code == COPY_REST:

@@ -36,8 +36,8 @@ The signatures of the ops contain these names too, but importing all ops takes l
 OPS: LazyRegistry[Op] = LazyRegistry(__name__, *(name for names in FAMILIES.values() for name in names))
 
 
-def params_of(op: Op) -> tuple[Param, ...]:
-    """Return all parameters that an op has in at least one dialect."""
+def all_params(op: Op) -> tuple[Param, ...]:
+    """Return all parameters that an op has in any dialect."""
     operators = [operator_of(op, dialect) for dialect in DIALECTS.values()]
     by_name = {param.name: param for operator in operators if operator for param in operator.params}
     return (*op.params, *by_name.values())
@@ -48,7 +48,7 @@ def operators_of(dialect: Dialect) -> dict[str, Operator]:
     return {name: operator for name, op in OPS.items() if (operator := operator_of(op, dialect)) is not None}
 
 
-def dialects_with(op: Op) -> list[Dialect]:
+def supporting_dialects(op: Op) -> list[Dialect]:
     """Return the dialects that support an op."""
     return [dialect for dialect in DIALECTS.values() if operator_of(op, dialect) is not None]
 

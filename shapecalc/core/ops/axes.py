@@ -66,7 +66,7 @@ def merge_axis_groups(stage: StageBuilder, groups: list[Axes]) -> Stages:
 
 
 def flatten_axes(shape: Shape) -> Stages:
-    """Merge all axes in a separate stage.
+    """Merge all axes in one stage.
 
     Raises `ShapeError`: overflow.
     """
@@ -75,10 +75,10 @@ def flatten_axes(shape: Shape) -> Stages:
 
 
 def merge_adjacent_axes(shape: Shape, runs: Iterable[Iterable[str | Record]]) -> Stages:
-    """Merge runs of adjacent axes in a separate stage.
+    """Merge runs of adjacent axes in one stage.
 
-    The runs cover all axes in order. A run is an iterable with one item per axis; the items themselves are not used.
-    Raises `ShapeError`: overflow.
+    The runs cover all axes in order. A run is an iterable with one item per axis; the items themselves are not
+    used. Raises `ShapeError`: overflow.
     """
     with StageBuilder(StageKind.MERGE, "merge", "", shape) as stage:
         axes = iter(range(len(shape)))

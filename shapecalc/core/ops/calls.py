@@ -118,7 +118,7 @@ def calls_by_name() -> Mapping[str, tuple[OpCall, ...]]:
 
 
 def find_call(name: str, framework: str) -> OpCall:
-    """Return the call with this name in a framework, or else in another framework.
+    """Return the call with this name, preferably in the given framework.
 
     >>> [find_call("transpose", framework)[0].name for framework in ("torch", "numpy", "onnx")]
     ['swapaxes', 'transpose', 'transpose']
@@ -128,10 +128,10 @@ def find_call(name: str, framework: str) -> OpCall:
 
 
 def argument_names(op: Op, name: str, framework: str) -> Mapping[str, str]:
-    """Map each parameter of an op to its argument names, separated by slashes.
+    """Map each parameter of an op to its argument names in a framework.
 
-    `name` is the name of a call. Argument names of the op's other calls are included, except names that this call uses
-    for another parameter.
+    Slashes separate the names. `name` is the name of a call. Argument names of the op's other calls are included,
+    except names that this call uses for another parameter.
 
     >>> from shapecalc.core.ops.swapaxes import SWAPAXES
     >>> argument_names(SWAPAXES, "transpose", "torch")
@@ -158,7 +158,9 @@ CONVERTED_PARAMS = frozenset(["padding"])
 
 
 def parameter_of_argument(op: Op, name: str) -> str:
-    """Return the parameter of an op that a framework calls `name`; `name` itself if there is none.
+    """Return the op parameter that a framework argument corresponds to.
+
+    Returns `name` itself if there is none.
 
     >>> parameter_of_argument(OPS["pool"], "kernel_size"), parameter_of_argument(OPS["pad"], "pad_width")
     ('kernel', 'pad_width')

@@ -44,7 +44,7 @@ OUT_CHANNELS = StepRule(
 
 
 class WeightDims(Record):
-    """The dims of a convolution weight; `axis` is the axis of the filters."""
+    """The dims of a convolution weight."""
 
     channels: Dim
     filters: Dim
@@ -116,7 +116,7 @@ def conv(
 
 
 def _channel_step(input_channels: Dim, axis: int, weight_dims: WeightDims, groups: int, *, transposed: bool) -> Step:
-    """Return the step that checks that the input has the channels of the weight.
+    """Return the step that compares the channels of the input and the weight.
 
     Raises `ShapeError`: channels-differ, indivisible.
     """

@@ -43,7 +43,10 @@ BAD_BLOCK = Rule(
 
 
 def _explain_split_blocks(step: Step, counts: str, cut: Dim, by: int | None = None) -> str:
-    """Explain the size of an axis part that `counts` describes: `cut / by`, or a block."""
+    """Explain the size of one part of an axis.
+
+    The size is the block size `cut`, or `cut / by`. `counts` describes the part.
+    """
     if by is None:
         return f"{counts}: {step.value}"
     return f"{counts}: {cut} / {by} = {step.value}"

@@ -36,7 +36,7 @@ REST_DIFFERS = Rule(
 
 
 def _explain_label(_: Step, label: str, given: tuple[tuple[int, Dim], ...]) -> str:
-    """Explain a label; `given` are the operand numbers with the dims of the label."""
+    """Explain a label; `given` are pairs of operand number and dim."""
     sizes = dict.fromkeys([size for _, size in given])
     said = f"{label} is {' and '.join([truncate(str(size)) for size in sizes])}"
     return said + (": a 1 is repeated" if 1 in sizes and len(sizes) > 1 else "")

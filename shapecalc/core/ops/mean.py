@@ -42,10 +42,11 @@ EMPTY_REDUCTION = Rule(
 def mean(
     shape: Shape, rules: Setting, axes: Axes | None = None, *, keepdims: bool | None = None, kind: str = "mean"
 ) -> Stages:
-    """Reduce axes, by default all of them; `keepdims` keeps them as dims of 1.
+    """Reduce axes, by default all of them.
 
-    Source: ONNX ReduceMean ("if keepdims equals 1, the reduced dimension is kept"; "reduce over all dimensions"),
-    numpy.mean, torch.mean. Raises `ShapeError`: axis-out-of-range, negative-axis, repeated-axis, empty-reduction.
+    `keepdims` keeps the axes as dims of 1. Source: ONNX ReduceMean ("if keepdims equals 1, the reduced dimension is
+    kept"; "reduce over all dimensions"), numpy.mean, torch.mean. Raises `ShapeError`: axis-out-of-range,
+    negative-axis, repeated-axis, empty-reduction.
     """
     with StageBuilder(StageKind.REDUCE, kind, "axes", shape) as stage:
         semantics = REDUCE_SEMANTICS.of(rules.dialect)
@@ -69,7 +70,10 @@ def mean(
 
 
 def _require_elements(dim: Dim, axis: int, kind: str) -> Conditions:
-    """Return the conditions for a maximum or a minimum along an axis; raise `ShapeError` (empty-reduction)."""
+    """Return the conditions under which a maximum or a minimum exists.
+
+    Raises `ShapeError` (empty-reduction) if the axis is empty.
+    """
     if kind not in ("max", "min"):
         return ()
     error = rule_error(EMPTY_REDUCTION, f"dim {axis} is 0, and {kind} needs an element", argument="axes")
@@ -122,7 +126,11 @@ def _operator_by_kind(
     required_since: Mapping[str, int] = EMPTY_DICT,
     **names: str,
 ) -> Operator:
-    """Return an operator with a variant for each kind; `template` has `{kind}` or `{Kind}`, `names` are others."""
+    """Return an operator with a variant for each kind of reduction.
+
+    The placeholder `{kind}` or `{Kind}` in `template` is replaced by the kind; `names` overrides the name of a
+    kind.
+    """
 
     def variant_of(arguments: Mapping[str, object]) -> Operator:
         kind = str(arguments.get("kind", "mean"))

@@ -27,7 +27,7 @@ SignatureRow: TypeAlias = "tuple[str, str] | tuple[str, str, Mapping[str, object
 
 
 class DialectTable(dict[str, "Semantics"]):
-    """The semantics of one or several ops, by the name of the dialect.
+    """A table of the semantics of ops, by dialect name.
 
     The first row is the default for dialects without a row.
 
@@ -42,7 +42,7 @@ class DialectTable(dict[str, "Semantics"]):
     __slots__ = ("default",)
 
     def __init__(self, rows: Mapping[str, Semantics]) -> None:
-        """Store the rows; a key lists the names of dialects, separated by spaces.
+        """Create a table from rows whose keys are space-separated dialect names.
 
         Raises `ValueError` if two rows name the same dialect.
         """
@@ -52,7 +52,10 @@ class DialectTable(dict[str, "Semantics"]):
             raise ValueError("a dialect is in two rows")
 
     def of(self, dialect: Dialect) -> Semantics:
-        """Return the semantics of a dialect, of the dialect that it follows, or the default."""
+        """Return the semantics for a dialect.
+
+        A dialect without a row uses the row of the dialect that it follows, or else the default.
+        """
         row = self.get(dialect.name)
         while row is None:
             if dialect.follows is None:
@@ -181,7 +184,7 @@ def operator_of(op: Op, dialect: Dialect) -> Operator | None:
     """Return a dialect's operator for an op; None if the dialect lacks the op.
 
     If neither the dialect nor the op lists an operator, the operator of `Dialect.follows` applies. A dialect also
-    supports an op if it supports all ops of which the op is composed.
+    supports a composed op if it supports all of its parts.
     """
     operator = dialect.operators.get(op.name) or op.operators.get(dialect.name)
     if operator is None and dialect.follows is not None:
@@ -194,7 +197,7 @@ def operator_of(op: Op, dialect: Dialect) -> Operator | None:
 
 
 def resolver_of(op: Op, operator: Operator) -> Callable[..., Stages]:
-    """Return the resolver of an operator, with the op's resolver as a fallback."""
+    """Return the resolver of an operator, by default that of the op."""
     own_resolver, check = operator.resolve, operator.refusal_check
     if own_resolver is None and check is None:
         return op.resolve
@@ -211,7 +214,7 @@ def resolver_of(op: Op, operator: Operator) -> Callable[..., Stages]:
 
 
 def _refused_stages(resolve: Callable[..., Stages], shape: Shape, rules: Setting, arguments: Arguments) -> Stages:
-    """Return the first stage of a request, without its steps and its result."""
+    """Return the first stage of a refused request, without steps and result."""
     try:
         stages = resolve(shape, rules, **arguments)
     except ShapeError as error:

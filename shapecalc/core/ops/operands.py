@@ -156,7 +156,7 @@ def align_dims(
 
 
 def _explain_alignment(step: Step, given: tuple[tuple[int, Dim], ...]) -> str:
-    """Explain an aligned dim; `given` are the operand numbers with their dims."""
+    """Explain an aligned dim; `given` are pairs of operand number and dim."""
     sizes = [size for _, size in given]
     if len(sizes) == 1:
         return f"{step.value}: only operand {given[0][0]} has this dim"

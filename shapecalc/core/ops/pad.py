@@ -68,7 +68,7 @@ PADDING_LIMIT = Rule(
 
 
 class PadSemantics(Record):
-    """The modes that the pad of a dialect accepts in addition to `constant`, and the limits on its padding."""
+    """The modes and the limits of a dialect's pad."""
 
     since: Mapping[str, int]
     """The first version of the operator that supports each mode; 1 if operators are not versioned."""
@@ -91,22 +91,27 @@ class PadSemantics(Record):
     """Whether negative padding in the mode `constant` is limited to `last_dims`, too."""
 
     def limits_dims(self, mode: str, ends: Iterable[tuple[int, ...]]) -> bool:
-        """Return whether only some dims can be padded in a mode, with these numbers for both ends of each axis."""
+        """Return whether a mode can pad only some of the dims.
+
+        `ends` are the numbers of positions to add at both ends of each axis.
+        """
         return mode != CONSTANT or (self.limits_negative_padding and any(min(both) < 0 for both in ends))
 
-    def last_dims_of(self, rank: int) -> tuple[int, ...]:
-        """Return the possible numbers of trailing dims that a call pads in a tensor of rank `rank`."""
+    def trailing_dim_counts(self, rank: int) -> tuple[int, ...]:
+        """Return the possible numbers of trailing dims that a call pads."""
         if not self.last_dims:
             return (rank,)
         return self.last_dims[rank] if rank < len(self.last_dims) else ()
 
-    def count_last_dims(self, rank: int, first_axis: int) -> int | None:
-        """Return the smallest possible number of trailing dims that includes `first_axis`; None if there is none.
+    def min_trailing_dims(self, rank: int, first_axis: int) -> int | None:
+        """Return the smallest number of trailing dims that includes `first_axis`.
 
-        >>> PAD_SEMANTICS["torch"].count_last_dims(4, 3), PAD_SEMANTICS["torch"].count_last_dims(4, 0)
+        Returns None if no call can pad this axis.
+
+        >>> PAD_SEMANTICS["torch"].min_trailing_dims(4, 3), PAD_SEMANTICS["torch"].min_trailing_dims(4, 0)
         (2, None)
         """
-        return next((count for count in self.last_dims_of(rank) if count >= rank - first_axis), None)
+        return next((count for count in self.trailing_dim_counts(rank) if count >= rank - first_axis), None)
 
 
 PAD_SEMANTICS = DialectTable(
@@ -185,7 +190,9 @@ def pad(
         if not crops:
             return _finish_pad(stage, rules, ends, mode, fill)
         added = {axis: (max(begin, 0), max(end, 0)) for axis, (begin, end) in ends.items() if max(begin, end) > 0}
-        must_keep = ends if semantics.removes_new_positions else added  # PyTorch leaves axes empty that it does not pad
+        must_keep = (
+            ends if semantics.removes_new_positions else added
+        )  # an axis that PyTorch does not pad may become empty
         for axis, both in ends.items():
             least = (axis in must_keep) - sum(min(end, 0) for end in both)
             message = f"{mode} reads the new positions from what is left of dim {axis}, and that is empty"
@@ -225,7 +232,10 @@ def _padding_by_axis(
 def _finish_pad(
     stage: StageBuilder, rules: Setting, ends: Mapping[int, tuple[int, ...]], mode: str, fill: float | None
 ) -> Stages:
-    """Finish a stage that pads axes; `ends` has the padding of both ends of each padded axis."""
+    """Finish a stage that pads axes.
+
+    `ends` maps each padded axis to the padding of its start and its end.
+    """
     shape, semantics = stage.before, PAD_SEMANTICS.of(rules.dialect)
     if semantics.limits_dims(mode, ends.values()):
         _check_padded_dims(shape, ends, mode, semantics, rules)
@@ -255,7 +265,10 @@ def _check_mode(mode: str, semantics: PadSemantics, rules: Setting) -> None:
 def _check_padded_dims(
     shape: Shape, ends: Mapping[int, tuple[int, ...]], mode: str, semantics: PadSemantics, rules: Setting
 ) -> None:
-    """Raise `ShapeError` (mode-unsupported, padding-limit) for dims that a mode other than constant cannot pad."""
+    """Check that a mode other than `constant` can pad the dims.
+
+    Raises `ShapeError`: mode-unsupported, padding-limit.
+    """
     rank, first = len(shape), min(ends, default=len(shape) - 1)
     if mode not in (CONSTANT, *semantics.crops_last) and any(number < 0 for both in ends.values() for number in both):
         raise rule_error(
@@ -266,9 +279,9 @@ def _check_padded_dims(
             f"{rules.dialect.name} pads at most {semantics.max_rank} dims in the mode {mode}, and there are {rank}"
         )
         raise rule_error(MODE_UNSUPPORTED, message, argument="mode")
-    count = semantics.count_last_dims(rank, first)
+    count = semantics.min_trailing_dims(rank, first)
     if count is None:
-        counts = " or ".join(map(str, semantics.last_dims_of(rank)))
+        counts = " or ".join(map(str, semantics.trailing_dim_counts(rank)))
         takes = f"the last {counts} dims" if counts else "nothing"
         message = f"{rules.dialect.name} pads {takes} of rank {rank} in the mode {mode}"
         raise rule_error(MODE_UNSUPPORTED, message + (f", and dim {first} is padded" if ends else ""), argument="mode")

@@ -37,7 +37,7 @@ BAD_PATTERN = Rule(
 
 
 def _explain_pattern_axis(step: Step, axis: str, cut: Dim, by: int | None) -> str:
-    """Explain the length of an axis, which is `cut / by` if it is inferred."""
+    """Explain the length of an axis; an inferred length is `cut / by`."""
     worked_out = f"{cut} / {by} = " if by not in (None, 1) else ""
     return f"{truncate(axis)} is {worked_out}{step.value}"
 
@@ -222,7 +222,7 @@ def _infer_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete
 
 
 def _repeat_new_axes(shape: Shape, rules: Setting, new_axes: dict[int, int]) -> Stages:
-    """Insert the axes that only the right side has, and repeat along these axes."""
+    """Insert the axes that are only on the right side, and repeat along them."""
     inserted = unsqueeze(shape, rules, tuple(new_axes))
     if all(length == 1 for length in new_axes.values()):
         return inserted
@@ -250,7 +250,7 @@ def _format_lengths(lengths: dict[str, int]) -> str:
 
 
 def axis_lengths(shape: Shape, plan: RearrangePlan) -> dict[str, Dim]:
-    """Return the length of each axis of a plan, by name; `shape` is the input shape."""
+    """Return the length of each axis of a plan, by name."""
     lengths: dict[str, Dim] = {**plan.lengths}
     for dim, axes in zip(shape, plan.left, strict=True):
         known = product([lengths[axis] for axis in axes if axis in lengths])

@@ -72,10 +72,11 @@ def select(shape: Shape, rules: Setting, axis: int, index: int) -> Stages:
 def resolve_index(
     index: int, dim: Dim, axis: int, rules: Setting, argument: str = "index", argument_index: int | None = None
 ) -> tuple[StepRule, int, Conditions]:
-    """Return the rule that accepts or clamps an index, the index counted from 0, and the conditions of its existence.
+    """Resolve an index of an axis.
 
-    If the dim is symbolic, a negative index is returned unchanged. `argument_index` is the position of the index in a
-    list argument, for the error message. Raises `ShapeError`: index-out-of-range.
+    Returns the rule that accepts or clamps the index, the index counted from 0, and the conditions under which it
+    exists. If the dim is symbolic, a negative index is returned unchanged. `argument_index` is the position of the
+    index in a list argument, for the error message. Raises `ShapeError`: index-out-of-range.
     """
     if index < 0 and rules.version is not None:
         first = AXIS_SEMANTICS.of(rules.dialect).negative_axes_since

@@ -22,7 +22,7 @@ from shapecalc.core.text import rank_text
 
 
 def _explain_clamp(step: Step, end: str, wanted: int, rank: int) -> str:
-    """Explain a clamped value; `end` is "start" or "end", and `wanted` is its value."""
+    """Explain a clamped start or end; `wanted` is the requested value."""
     text = f"{end} {wanted}"
     if wanted < 0:
         text += f" counts from the end: {wanted + rank}"

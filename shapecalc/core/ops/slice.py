@@ -150,9 +150,9 @@ def _check_bounds(dim: int, slice_parts: SliceParts, axis: int, rules: Setting) 
 def _slice_symbolic_axis(
     dim: Monomial, slice_parts: SliceParts, axis: int, rules: Setting, keeps_any: bool
 ) -> AxisSlice:
-    """Return the slice of an axis with a symbolic size, with the condition under which no end is clamped.
+    """Return the slice of an axis with a symbolic size.
 
-    Raises `ShapeError`: needs-size, slice-out-of-bounds.
+    The slice has the condition under which no end is clamped. Raises `ShapeError`: needs-size, slice-out-of-bounds.
     """
     start, stop, step = slice_parts[0], slice_parts[1], 1 if slice_parts[2] is None else slice_parts[2]
     semantics, least = SLICE_SEMANTICS.of(rules.dialect), 1

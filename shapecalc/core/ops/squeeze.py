@@ -46,7 +46,10 @@ def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
 
 
 def _optional_drop_step(axis: int, out: int, dim: Dim) -> Step:
-    """Return the step that drops a dim of 1, or keeps any other dim as output dim `out`."""
+    """Return the step that drops a dim of 1, or keeps a dim of another size.
+
+    `out` is the output axis of a kept dim.
+    """
     if dim == 1:
         return Step(DROPPED_ONE, None, (axis,), dim)
     return Step(KEPT_DIM, out, (axis,), dim, require_different(dim, 1))

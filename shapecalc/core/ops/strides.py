@@ -28,7 +28,7 @@ CHANNELS_LAST_ORDERS: Mapping[int, Axes] = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 
 
 class StrideConflict(Record):
-    """Two non-contiguous input dims that one dim of the requested view spans."""
+    """Two non-contiguous input dims that a view would have to merge."""
 
     outer: int
     inner: int
@@ -79,12 +79,18 @@ def _contiguous_runs(shape: Axes, strides: Axes) -> list[list[int]]:
 
 
 def is_contiguous(shape: Shape, strides: Shape) -> bool:
-    """Return whether a tensor is contiguous in C order; the strides of dims of 1 are ignored."""
+    """Return whether a tensor is contiguous in C order.
+
+    The strides of dims of 1 are ignored.
+    """
     return _has_order(shape, strides, range(len(shape)))
 
 
 def _has_order(shape: Shape, strides: Shape, order: Sequence[int]) -> bool:
-    """Return whether a tensor is dense, with its axes in `order`, the outermost first."""
+    """Return whether a tensor is dense, and its axes are stored in `order`.
+
+    `order` lists the outermost axis first.
+    """
     expected = strides_in_order(shape, order)
     return 0 in shape or all(
         dim == 1 or stride == dense for dim, stride, dense in zip(shape, strides, expected, strict=True)
@@ -92,7 +98,9 @@ def _has_order(shape: Shape, strides: Shape, order: Sequence[int]) -> bool:
 
 
 def strides_in_order(shape: Shape, order: Sequence[int]) -> Shape:
-    """Return the strides of a dense tensor whose axes are stored in `order`, the outermost first.
+    """Return the strides of a dense tensor whose axes are stored in `order`.
+
+    `order` lists the outermost axis first.
 
     >>> strides_in_order((2, 3, 4, 5), CHANNELS_LAST_ORDERS[4])
     (60, 1, 15, 3)
@@ -106,10 +114,10 @@ def strides_in_order(shape: Shape, order: Sequence[int]) -> Shape:
 
 
 def elementwise_strides(shape: Shape, operands: Sequence[StridedShape]) -> Shape | None:
-    """Return the strides of the result of an elementwise op, or None if they depend on unknown sizes.
+    """Return the strides of the result of an elementwise op.
 
-    `shape` is the shape of the result. A number is an operand without dims. The axes of the result are in the order of
-    the operands' strides. Source: TensorIterator.
+    Returns None if they depend on unknown sizes. `shape` is the shape of the result. A number is an operand without
+    dims. The axes of the result are in the order of the operands' strides. Source: TensorIterator.
 
     >>> elementwise_strides((2, 3), [((2, 3), (1, 2))]), elementwise_strides((2, 3), [((2, 3), (6, 2))])
     ((1, 2), (3, 1))
@@ -133,14 +141,17 @@ def _elementwise_strides(shape: Shape, operands: Sequence[StridedShape]) -> Shap
 
 
 def _broadcast_strides(shape: Shape, dims: Shape, strides: Shape) -> Shape:
-    """Return the stride of an operand along each axis of the result; 0 where the operand is broadcast."""
+    """Return the stride of an operand along each axis of the result.
+
+    The stride is 0 where the operand is broadcast.
+    """
     missing = len(shape) - len(dims)
     triples = zip(dims, strides, shape[missing:], strict=True)
     return (0,) * missing + tuple([0 if dim == 1 and size != 1 else stride for dim, stride, size in triples])
 
 
 def _iteration_order(shape: Shape, operands: Sequence[Shape]) -> list[int]:
-    """Return the axes in the order in which an elementwise op steps along them, the innermost first.
+    """Return the axes in the order of iteration, the innermost first.
 
     The initial order is C order; two axes are exchanged if the strides of an operand require it. `operands` are the
     aligned strides of the operands. The result depends on the insertion sort, because the comparison is not a total
@@ -148,7 +159,7 @@ def _iteration_order(shape: Shape, operands: Sequence[Shape]) -> list[int]:
     """
 
     def compare_axes(axis: int, other: int) -> int:
-        """Return 1 if `axis` must come after `other`, -1 if before it, and 0 if the operands do not determine it."""
+        """Return 1 if `axis` is outside `other`, -1 if it is inside, and 0 if unknown."""
         for strides in operands:
             if strides[axis] == 0 or strides[other] == 0:
                 continue
@@ -171,9 +182,9 @@ def _iteration_order(shape: Shape, operands: Sequence[Shape]) -> list[int]:
 
 
 def _compare_dims(left: Dim, right: Dim) -> int:
-    """Return the sign of `left - right`; named sizes are taken as greater than 1.
+    """Return the sign of `left - right`.
 
-    Raises `Undecided` if the sign depends on the sizes.
+    Named sizes are assumed to be greater than 1. Raises `Undecided` if the sign depends on the sizes.
     """
     if isinstance(left, int) and isinstance(right, int):
         return (left > right) - (left < right)
@@ -204,14 +215,18 @@ def _is_dense(shape: Shape, strides: Shape) -> bool:
 
 
 def cloned_strides(shape: Shape, strides: Shape) -> Shape | None:
-    """Return the strides of a copy that preserves the order of the axes, as PyTorch's `clone` does."""
+    """Return the strides of a copy that preserves the order of the axes.
+
+    Source: PyTorch's `clone`.
+    """
     return strides if _is_dense(shape, strides) and 0 not in shape else elementwise_strides(shape, [(shape, strides)])
 
 
 def suggests_channels_last(shape: Shape, strides: Shape) -> bool:
-    """Return whether PyTorch treats a tensor as channels-last; the tensor may have gaps.
+    """Return whether PyTorch treats a tensor as channels-last.
 
-    Source: is_channels_last_strides_2d_s4 and is_channels_last_strides_3d_s5 in c10/core/MemoryFormat.h.
+    The tensor may have gaps. Source: is_channels_last_strides_2d_s4 and is_channels_last_strides_3d_s5 in
+    c10/core/MemoryFormat.h.
     """
     order = CHANNELS_LAST_ORDERS.get(len(shape), ())
     least: Dim = 0
@@ -228,25 +243,33 @@ def suggests_channels_last(shape: Shape, strides: Shape) -> bool:
 
 
 def memory_format_strides(shape: Shape, memory_format: str) -> Shape:
-    """Return the strides of a new tensor in a memory format, such as `channels_last`."""
+    """Return the strides of a new tensor in a memory format."""
     is_last = memory_format.startswith("channels_last")
     return strides_in_order(shape, CHANNELS_LAST_ORDERS[len(shape)]) if is_last else contiguous_strides(shape)
 
 
 def has_memory_format(shape: Shape, strides: Shape, memory_format: str) -> bool:
-    """Return whether a tensor is dense in a memory format, so that `contiguous` returns it without a copy."""
+    """Return whether a tensor is dense in a memory format.
+
+    PyTorch's `contiguous` then returns it without a copy.
+    """
     is_last = memory_format.startswith("channels_last")
     return _has_order(shape, strides, CHANNELS_LAST_ORDERS[len(shape)] if is_last else range(len(shape)))
 
 
 def suggested_format_strides(shape: Shape, tensors: Iterable[StridedShape]) -> Shape:
-    """Return channels-last strides if all `tensors` are channels-last, otherwise the strides of C order."""
+    """Return the strides of a result in the memory format that PyTorch suggests.
+
+    The strides are channels-last if all `tensors` are channels-last, and C-contiguous otherwise.
+    """
     is_last = len(shape) in CHANNELS_LAST_ORDERS and all(suggests_channels_last(*tensor) for tensor in tensors)
     return strides_in_order(shape, CHANNELS_LAST_ORDERS[len(shape)]) if is_last else contiguous_strides(shape)
 
 
 def expanded_strides(shape: Shape, strides: Shape, target: Shape) -> Shape:
-    """Return the strides of a view that expands a tensor to `target`. Source: inferExpandGeometry.
+    """Return the strides of a tensor that is expanded to `target`.
+
+    Source: inferExpandGeometry.
 
     >>> expanded_strides((3, 1), (1, 1), (2, 3, 4))
     (0, 1, 0)
@@ -267,7 +290,7 @@ def expanded_strides(shape: Shape, strides: Shape, target: Shape) -> Shape:
 
 
 def strides_after_move(shape: Shape, strides: Shape, move: Move, assumptions: Assumptions) -> Shape | None:
-    """Return the strides after a move, or None if it may require a copy.
+    """Return the strides after a move; None if it may require a copy.
 
     `assumptions` are about symbolic dims.
 
@@ -286,9 +309,10 @@ def strides_after_move(shape: Shape, strides: Shape, move: Move, assumptions: As
 
 
 def strides_after_traces(traces: Iterable[Trace]) -> Shape | None:
-    """Return the output strides of consecutive traces, or None if contiguous or unknown.
+    """Return the output strides of consecutive traces.
 
-    The first input is contiguous, or has the strides in its request.
+    Returns None if the output is contiguous, or if the strides are unknown. The first input is contiguous, or has
+    the strides in its request.
     """
     strides: Shape | None = None
     for trace in traces:
@@ -300,10 +324,10 @@ def strides_after_traces(traces: Iterable[Trace]) -> Shape | None:
 
 
 def strides_after_trace(trace: Trace, strides: Shape | None, operand_strides: Sequence[Shape] = ()) -> Shape | None:
-    """Return the output strides of a trace, or None if they are not known.
+    """Return the output strides of a trace; None if they are not known.
 
-    `strides` are the strides of the input, or None if unknown. `operand_strides` are those of the other operands, which
-    are contiguous by default. In other frameworks than PyTorch, all tensors are treated as contiguous.
+    `strides` are the strides of the input, or None if unknown. `operand_strides` are those of the other operands,
+    which are contiguous by default. In other frameworks than PyTorch, all tensors are treated as contiguous.
     """
     output = trace.output or ()
     if trace.dialect != "torch" or 0 in output:
@@ -346,7 +370,10 @@ def _strides_after_stage(stage: Stage, strides: Shape, known: Assumptions) -> Sh
 
 
 def _unsqueezed_strides(stage: Stage, strides: Shape) -> Shape:
-    """Return the strides after dims of 1 are inserted one by one. Source: inferUnsqueezeGeometry."""
+    """Return the strides after dims of 1 are inserted one by one.
+
+    Source: inferUnsqueezeGeometry.
+    """
     kept = {step.out: step.sources[0] for step in stage.steps if step.out is not None and step.sources}
     after = stage.after or ()
     result = list[Dim]()
@@ -357,7 +384,10 @@ def _unsqueezed_strides(stage: Stage, strides: Shape) -> Shape:
 
 
 def _reshaped_strides(shape: Shape, strides: Shape, move: Reshape, known: Assumptions) -> Shape:
-    """Return the strides of a view if there is one, otherwise those of a copy in C order."""
+    """Return the strides of a reshape.
+
+    The result is a view if possible, and otherwise a copy in C order.
+    """
     if is_concrete((*shape, *strides, *move.shape)):
         result = compute_view_strides(numeric_dims(shape), numeric_dims(strides), numeric_dims(move.shape))
         return contiguous_strides(move.shape) if isinstance(result, StrideConflict) else result
@@ -365,7 +395,7 @@ def _reshaped_strides(shape: Shape, strides: Shape, move: Reshape, known: Assump
 
 
 def _rolled_strides(shape: Shape, strides: Shape, move: Roll) -> Shape:
-    """Return the strides of a roll, which concatenates the two parts of the axis."""
+    """Return the strides of a roll, which concatenates two parts of the axis."""
     size = shape[move.axis]
     lengths = [length for _, length in move.segments(size)] if isinstance(size, int) else [size]
     return suggested_format_strides(
@@ -374,7 +404,7 @@ def _rolled_strides(shape: Shape, strides: Shape, move: Roll) -> Shape:
 
 
 def _operand_strided_shapes(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> list[StridedShape]:
-    """Return the shapes and strides of all operands of the last stage, the input first."""
+    """Return the shapes and strides of the last stage's operands, the input first."""
     (move,) = [stage.move for stage in trace.stages[-1:]]
     assert isinstance(move, Combine)
     others = move.operands[1:]
@@ -386,7 +416,10 @@ def _concatenated_strides(trace: Trace, strides: Shape, operand_strides: Sequenc
 
 
 def _stacked_strides(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape:
-    """Return the strides of a stack, which PyTorch executes as a concatenation whose axis is then split."""
+    """Return the strides of a stack.
+
+    PyTorch concatenates the operands, and then splits the axis.
+    """
     output = trace.output or ()
     rank, tensors = len(output), _operand_strided_shapes(trace, strides, operand_strides)
     axis = trace.request.arguments.get("axis", 0) % rank
@@ -417,10 +450,10 @@ def _pooled_strides(trace: Trace, strides: Shape, _: Sequence[Shape]) -> Shape:
 
 
 def _einsum_strides(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shape | None:
-    """Return the strides of a batched product of two operands, such as `bhid,bhjd->bhij`; None for other patterns.
+    """Return the strides of a batched product, such as `bhid,bhjd->bhij`.
 
-    The output must have the batch dims first, then the dims of one operand, then those of the other; it is in C order.
-    Source: at::einsum, which permutes the result of `bmm`; measured.
+    Returns None for other patterns. The output must have the batch dims first, then the dims of one operand, then
+    those of the other; it is in C order. Source: at::einsum, which permutes the result of `bmm`; measured.
     """
     output = trace.output or ()
     (move,) = [stage.move for stage in trace.stages[-1:]]

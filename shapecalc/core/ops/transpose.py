@@ -78,7 +78,7 @@ def _permutation_steps(stage: Stage, order: PermSource) -> tuple[Step, ...]:
 def resolve_permutation(
     perm: Axes | None, rank: int, rules: Setting, argument: str = "perm"
 ) -> tuple[Axes, PermSource]:
-    """Return the given or the default permutation, and its source.
+    """Return the requested or default permutation, and its source.
 
     The axes are counted from 0. Raises `ShapeError`: missing-argument, and the errors of `normalize_permutation`.
     """

@@ -166,9 +166,9 @@ class Window(Record):
 
     @property
     def dilated_kernel_terms(self) -> tuple[Dim, int]:
-        """The terms of the window's extent, d*(k - 1) + 1: a symbolic dim and an integer.
+        """The terms of the window's extent, d*(k - 1) + 1.
 
-        If the kernel size is a number, the symbolic term is 0.
+        The terms are a symbolic dim and an integer. If the kernel size is a number, the symbolic term is 0.
         """
         if isinstance(self.kernel, int):
             return 0, self.dilation * (self.kernel - 1) + 1
@@ -267,7 +267,7 @@ def spatial_axes(shape: Shape, rules: Setting, count: int, layout: str | None = 
 
 
 def values_per_axis(values: Sequence[T], counts: Iterable[int], name: str) -> tuple[T, ...]:
-    """Return one value per axis; a single value is repeated.
+    """Return one value per axis; repeat a single value.
 
     `counts` are the accepted numbers of values; the last of them is the length of the result. Raises `ShapeError`:
     window-values.
@@ -285,10 +285,10 @@ def values_per_axis(values: Sequence[T], counts: Iterable[int], name: str) -> tu
 
 
 def numbers_per_axis(values: Shape | None, counts: Iterable[int], name: str, least: int = 1) -> tuple[int, ...]:
-    """Return one integer per axis, by default `least`, which is also the minimum.
+    """Return one integer per axis.
 
-    `counts` are the accepted numbers of values; the last of them is the length of the result. Raises `ShapeError`:
-    window-values.
+    Each integer is at least `least`, which is also the default. `counts` are the accepted numbers of values; the
+    last of them is the length of the result. Raises `ShapeError`: window-values.
     """
     numbers: tuple[int, ...] = (least,) if values is None else values  # type: ignore[assignment]  # read as numbers
     for index, number in enumerate(numbers):
@@ -353,7 +353,7 @@ def _padding_fault(window: Window, rules: Setting) -> str:
 
 
 def at_least_conditions(dim: Dim, least: Dim, error: ShapeError) -> Conditions:
-    """Return the conditions under which a dim is at least `least`, and at least 1.
+    """Return the conditions under which a dim is at least `least` and 1.
 
     Raises `error` if the dim is never that large.
     """
@@ -392,14 +392,17 @@ def window_dim_step(dim: Dim, window: Window, rules: Setting) -> Step:
 
 
 def _count_runtime_windows(dim: int, rest: int, window: Window) -> int:
-    """Return the size of a pool in ONNX Runtime, which rounds towards 0 unless it rounds up."""
+    """Return the output size of a pool in ONNX Runtime.
+
+    ONNX Runtime rounds towards 0 unless it rounds up.
+    """
     if window.ceil or dim + rest >= 0:
         return (dim + rest) // window.stride + 1
     return 1 - -(dim + rest) // window.stride
 
 
 def _pad_undilated(dim: Dim, window: Window, rules: Setting) -> Window:
-    """Return a pool's window with the numbers of its `same` padding, which ignore the dilation.
+    """Replace `same` padding by numbers that ignore the dilation.
 
     Source: ONNX Runtime, measured. Raises `ShapeError`: bad-padding, needs-size.
     """
@@ -462,11 +465,12 @@ def finish_window_stage(
     weight_axes: WeightAxes = NO_WEIGHT_AXES,
     make_move: Callable[..., Combine] = Combine,
 ) -> Stages:
-    """Finish a stage: resolve the axes in `resolvers`, and leave others unchanged.
+    """Finish a stage by resolving some axes; the others are unchanged.
 
-    `window_axes` are the axes along which an output element depends on several input elements. `weight_shapes` contains
-    the shape of the weight, if any, and `weight_axes` are the operand axes of the output dims that depend on it.
-    `make_move` takes the fields of `Combine`. Raises `ShapeError`: overflow.
+    `resolvers` maps axes to functions that return their steps. `window_axes` are the axes along which an output
+    element depends on several input elements. `weight_shapes` contains the shape of the weight, if any, and
+    `weight_axes` are the operand axes of the output dims that depend on it. `make_move` takes the fields of
+    `Combine`. Raises `ShapeError`: overflow.
     """
     shape, output = stage.before, list[Dim]()
     for axis, dim in enumerate(shape):

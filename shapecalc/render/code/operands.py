@@ -218,7 +218,7 @@ class OperandCall(Record):
         count: int | None = len(pairs)
         if PAD_SEMANTICS[self.framework].limits_dims(mode, pairs):
             first = next((axis for axis, ends in enumerate(pairs) if any(ends)), len(pairs) - 1)
-            count = PAD_SEMANTICS[self.framework].count_last_dims(len(pairs), first)
+            count = PAD_SEMANTICS[self.framework].min_trailing_dims(len(pairs), first)
         elif self.framework == "paddle":
             pairs.reverse()
         return [number for ends in pairs[: -(count or 0) - 1 : -1] for number in ends]

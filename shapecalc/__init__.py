@@ -120,7 +120,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> type[Comparison]:
-    """Import `Comparison` when it is first read, since its module is slow to import."""
+    """Import `Comparison` on first use, because its module is slow to import."""
     if name != "Comparison":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from shapecalc.reasoning.compare import Comparison
@@ -627,9 +627,10 @@ def chain(
 
 
 def permute(input: DimsLike, *dims: AxesLike, **options: Unpack[VersionOptions]) -> Trace:
-    """Permute axes as PyTorch does: one list of axes, or an argument for each.
+    """Permute axes as PyTorch does.
 
-    Options: `dialect`, by default torch, `opset`, `dtype`, `where`. Raises `ShapeError`.
+    The axes are one list, or one argument each. Options: `dialect`, by default torch, `opset`, `dtype`, `where`.
+    Raises `ShapeError`.
 
     >>> permute((2, 3, 4), 2, 0, 1).output, permute((2, 3, 4), (2, 0, 1)).output
     ((4, 2, 3), (4, 2, 3))
@@ -659,10 +660,11 @@ def code(
     where: Mapping[str, int] | None = None,
     **inputs: DimsLike,
 ) -> Chain:
-    """Return the chain of the first result of a line or a function of Python code, which is not run.
+    """Return the chain of a line, or of a function, of Python code.
 
-    `input` is the shape of the first tensor, and `inputs` are the shapes of tensors by name; `where` maps names to
-    sizes. Raises `ShapeError`.
+    The code is parsed, but not run; if it has several results, the chain is that of the first one. `input` is the
+    shape of the first tensor, and `inputs` are the shapes of tensors by name; `where` maps names to sizes. Raises
+    `ShapeError`.
 
     >>> code("x.view(2, -1)", (2, 3, 4)).output, code("x @ w", x=("B", "T", 768), w=(768, 3072)).output
     ((2, 12), (B, T, 3072))
@@ -680,9 +682,10 @@ def code(
 
 
 def doctor(text: str, model: str | None = None) -> list[dict[str, Any]]:
-    """Return the diagnoses of the error messages in a text, as `shapecalc doctor --json` prints them.
+    """Return the diagnoses of the error messages in a text.
 
-    `model` is the path of the model that failed, if known. Raises `ShapeError` (usage) if the text has no message.
+    The diagnoses have the form that `shapecalc doctor --json` prints. `model` is the path of the model that failed,
+    if known. Raises `ShapeError` (usage) if the text has no message.
 
     >>> doctor("shape '[8, 3, 64]' is invalid for input of size 1600")[0]["op"]
     'reshape'
@@ -693,9 +696,10 @@ def doctor(text: str, model: str | None = None) -> list[dict[str, Any]]:
 
 
 def model(path: str, *, all_nodes: bool = False) -> Any:
-    """Return the report on an ONNX model that `shapecalc model` prints: its inputs, and the verdicts on its nodes.
+    """Return the report on an ONNX model: its inputs, and verdicts on its nodes.
 
-    With `all_nodes`, the report describes all nodes. Raises `ShapeError`: file, usage.
+    It is the report that `shapecalc model` prints. With `all_nodes`, the report describes all nodes. Raises
+    `ShapeError`: file, usage.
     """
     from shapecalc.models.judge import report_model
 
@@ -705,10 +709,10 @@ def model(path: str, *, all_nodes: bool = False) -> Any:
 def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] | None = None) -> Equivalence:
     """Decide whether two chains are the same function of their input.
 
-    The result may depend on conditions on the sizes. A chain is a result of `chain` or a string. If the second string
-    begins with `|`, it has the same input as the first; a string without stages is the identity. `where` maps names in
-    strings to sizes. Raises `ShapeError`. The result is true if the chains are the same and false if they differ;
-    otherwise its truth raises `TypeError`, and `verdict` has the answer.
+    The result may depend on conditions on the sizes. A chain is a result of `chain` or a string. If the second
+    string begins with `|`, it has the same input as the first; a string without stages is the identity. `where`
+    maps names in strings to sizes. Raises `ShapeError`. The truth value of the result is true if the chains are the
+    same and false if they differ; otherwise `bool` raises `TypeError`, and `verdict` has the answer.
 
     >>> print(equiv("N,C,H | reshape N,C*H | reshape -1", "| flatten | reshape -1"))
     same
@@ -754,9 +758,8 @@ def compare(
 ) -> Comparison:
     """Compare a reshape under all dialects and all settings of their switches.
 
-    If `dialects` is not empty, only these dialects are compared. The result also contains the dialects that
-    refuse the reshape. `ShapeError` is raised only for an invalid request. The truth of
-    the result is its `agree`.
+    If `dialects` is not empty, only these dialects are compared. The result also contains the dialects that refuse
+    the reshape. `ShapeError` is raised only for an invalid request. The truth value of the result is its `agree`.
 
     >>> compare((2, 3, 4), (0, -1)).agree
     False
@@ -814,7 +817,10 @@ def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = N
 
 
 def _shape_and_type(value: object) -> tuple[Shape, str | None]:
-    """Return the shape and the element type of a text, an array or a sequence of dims; the type is None if unknown."""
+    """Return the shape and the element type of a text, an array or a sequence.
+
+    The element type is None if unknown.
+    """
     from shapecalc.core.dialects.numpy import NUMPY
     from shapecalc.core.requests import parse_printed_element_type
     from shapecalc.core.text import parse_typed_shape
@@ -829,7 +835,10 @@ def _shape_and_type(value: object) -> tuple[Shape, str | None]:
 def _resolve_or_raise(
     function: Callable[..., Trace], input: DimsLike, options: Mapping[str, object], **arguments: object
 ) -> Trace:
-    """Resolve the op with the name of a function; raise `ShapeError` if it is refused."""
+    """Resolve the op with the name of a function.
+
+    Raises `ShapeError` if the request is refused.
+    """
     trace = _answers.answer_request(make_request(function.__name__, input, {**arguments, **options}))
     if trace.problem:
         raise ShapeError(trace.problem, trace)
@@ -837,7 +846,10 @@ def _resolve_or_raise(
 
 
 def _split_operands(input: DimsLike, operands: Sequence[DimsLike]) -> list[DimsLike]:
-    """Return the operands of a call, which may be one list of tuples, lists or texts with several dims."""
+    """Return the operands of a call.
+
+    The operands are separate arguments, or one list of tuples, lists or texts with several dims.
+    """
     if not operands and isinstance(input, (list, tuple)) and input:
         items: list[Any] = [*input]
         if all(

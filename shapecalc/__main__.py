@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class TextualApp:
-    """The functions that the command line calls to run the terminal app.
+    """The terminal app, as the command line starts it.
 
     The modules of the app are imported on the first call, so that other commands start fast.
     """
@@ -36,10 +36,10 @@ class TextualApp:
         return question_from_words(words, defaults)
 
     def open(self, question: Question, step: int | None, course: Course | None) -> tuple[QuestionResult | None, int]:
-        """Run the app; return the result of the last request, and the exit code.
+        """Run the app, and return the last request's result and the exit code.
 
-        The app opens at the step with the index `step`, or after the last step if `step` is None. If `course` is not
-        None, the app opens its lessons.
+        The app opens at the step with the index `step`, or after the last step if `step` is None. If `course`
+        is not None, the app opens its lessons.
         """
         from shapecalc.tui.app import ShapecalcApp
 
@@ -48,9 +48,10 @@ class TextualApp:
         return app.run(), app.return_code or output.ExitCode.OK
 
     def open_model(self, report: Report, node_index: int, write_fixed: Callable[[str], list[str]]) -> int:
-        """Run the app, open a model report at a node, and return the exit code.
+        """Run the app on a model report, and return the exit code.
 
-        `write_fixed` writes the fixed model to a path and returns the lines of the report on the fixes.
+        The app opens the node with index `node_index`. `write_fixed` writes the fixed model to a path and
+        returns the lines of the report on the fixes.
         """
         from shapecalc.tui.app import ShapecalcApp
         from shapecalc.tui.model import ModelScreen

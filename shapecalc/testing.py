@@ -1,4 +1,4 @@
-"""Test support for other programs: an assertion on the shape of an array."""
+"""An assertion on the shape of an array, for tests of other programs."""
 
 from __future__ import annotations
 

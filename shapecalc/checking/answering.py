@@ -35,9 +35,9 @@ def _sort_equalities(conditions: Iterable[str]) -> frozenset[str]:
 
 
 def answer_case(case: Case, *, with_fixes: bool = True) -> Trace | Chain:
-    """Answer the request of a case; if `with_fixes`, suggest fixes for a refusal.
+    """Resolve the request of a case.
 
-    Raises `ShapeError` (usage) if the request is invalid.
+    With `with_fixes`, a refusal has a hint. Raises `ShapeError` (usage) if the request is invalid.
 
     >>> from shapecalc.reading.cases import parse_case
     >>> print(answer_case(parse_case("reshape N,4 2,6 => 2,6 when N == 3", {})))
@@ -56,9 +56,9 @@ def answer_case(case: Case, *, with_fixes: bool = True) -> Trace | Chain:
 
 
 def answer_json_case(fields: Mapping[str, Any], defaults: Mapping[str, object]) -> Trace | None:
-    """Answer the request of a JSON case, without fixes; return None if the request is invalid.
+    """Resolve the request of a JSON case, without hints.
 
-    `case_from_json` and `answer_case` raise the error of such a case.
+    Returns None if the request is invalid; `case_from_json` and `answer_case` raise its error.
 
     >>> print(answer_json_case({"op": "reshape", "input": ["N", 4], "target": [2, 6]}, {}))
     2,6 when N == 3
@@ -70,7 +70,7 @@ def answer_json_case(fields: Mapping[str, Any], defaults: Mapping[str, object]) 
 
 
 def equals_expectation(expect: object, answer: Trace, *, strict: bool = False) -> bool:
-    """Return whether the output of an answer equals the JSON value of an expectation, dim by dim.
+    """Return whether the output of an answer equals an expected JSON value.
 
     If this is false, the answer may still meet an expectation that has another form.
 
@@ -130,9 +130,10 @@ def output_mismatch(expected: Expectation, answer: Trace | Chain) -> str | None:
 
 
 def equivalence_verdict(chain: str, options: Mapping[str, object], answer: Trace | Chain) -> str:
-    """Return the verdict, as text, on the equivalence of an answer and a chain.
+    """Return the verdict on the equivalence of an answer and a chain, as text.
 
-    `options` are the default options of the chain's stages. A chain that starts with `|` uses the input of the answer.
+    `options` are the default options of the chain's stages. A chain that starts with `|` uses the input of the
+    answer.
 
     >>> import shapecalc as sc
     >>> equivalence_verdict("| transpose 1,0 | transpose", {}, sc.reshape("2,3", "3,2"))
@@ -188,7 +189,10 @@ def describe_mismatch(expected: Expectation, answer: Trace | Chain) -> str:
 
 
 def _mismatch_reason(expected: Expectation, answer: Trace | Chain) -> str:
-    """Return the reason for the refusal or the first differing dim; empty if unknown."""
+    """Return the reason for a refusal, or the first dim that differs.
+
+    Returns an empty string if unknown.
+    """
     if answer.problem:
         return f" ({answer.problem.message}" + (f"; {answer.problem.hint})" if answer.problem.hint else ")")
     if expected.output is None or answer.output is None:

@@ -1,4 +1,7 @@
-"""Judge case files in blocks, in one or more processes, and format the results."""
+"""Check the cases of files in blocks, in one or more processes.
+
+The results are formatted as text, JSON, JUnit or GitHub annotations.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,7 @@ def split_blocks(stream: BufferedIOBase) -> Iterator[Block]:
 
 
 def regular_file_size(stream: BufferedIOBase) -> int:
-    """Return the size of a regular file in bytes, 0 for a pipe or a device."""
+    """Return the size of a regular file in bytes; 0 for a pipe or a device."""
     try:
         status = os.fstat(stream.fileno())
     except (OSError, UnsupportedOperation):
@@ -163,12 +166,12 @@ class CaseResult(Record):
         return junit_testcase(file, name, self.message, failed=self.verdict is CheckVerdict.FAILED)
 
 
-def result_of_unreadable_line(line: int, text: str, problem: Problem, case_id: object = None) -> CaseResult:
+def unreadable_line_result(line: int, text: str, problem: Problem, case_id: object = None) -> CaseResult:
     """Return the result of a line that could not be parsed."""
     return CaseResult(line, text, CheckVerdict.UNREAD, case_id, problem=problem, message=str(problem))
 
 
-def result_from_answer(
+def answered_case_result(
     line: int, text: str, case: Case, answer: Trace | Chain, passed: bool | None, *, strict: bool
 ) -> CaseResult:
     """Return the result of a case, given its answer.
@@ -228,13 +231,13 @@ class BlockResult(Record):
 
 
 def check_block(block: Block, file: str, options: CheckOptions, defaults: Mapping[str, object]) -> BlockResult:
-    """Judge the lines of a block, given the defaults in effect at its first line."""
+    """Check the lines of a block with the defaults in effect at its first line."""
     checker = _BlockChecker(file, options, defaults)
     updated_text = None
     if not block.is_partial:
         updated_text = checker.check_lines(_decode_block(block), block.line)
     elif block.is_line_start:
-        checker.add_result(result_of_unreadable_line(block.line, "", MAX_LINE_BYTES.error("a line is longer").problem))
+        checker.add_result(unreadable_line_result(block.line, "", MAX_LINE_BYTES.error("a line is longer").problem))
     data = None if updated_text is None else _leading_bom(block) + updated_text.encode("utf-8", "surrogateescape")
     shown = "" if options.quiet else "".join(checker.stdout_texts)
     return BlockResult(shown, "".join(checker.junit), checker.counts, data, checker.ends_run)
@@ -252,7 +255,7 @@ def defaults_after_block(block: Block, defaults: Mapping[str, object]) -> Mappin
 
 
 def _decode_block(block: Block) -> str:
-    """Decode the text of a block; bytes that are not UTF-8 become surrogates."""
+    """Decode the text of a block, with surrogates for bytes that are not UTF-8."""
     return block.data[len(_leading_bom(block)) :].decode("utf-8", "surrogateescape")
 
 
@@ -265,7 +268,10 @@ def _is_default_directive(text: str) -> bool:
 
 
 class _BlockChecker:
-    """A checker of the lines of one block, which collects the output and the counts."""
+    """A checker of the lines of one block.
+
+    The checker collects the output and the counts.
+    """
 
     def __init__(self, file: str, options: CheckOptions, defaults: Mapping[str, object]) -> None:
         self.file, self.options, self.defaults = file, options, defaults
@@ -287,7 +293,7 @@ class _BlockChecker:
             self.junit.append(result.as_junit(self.file))
 
     def check_lines(self, text: str, first_line: int) -> str | None:
-        """Judge the lines of a text; return the text with updated expectations.
+        """Check the lines of a text, and return it with updated expectations.
 
         Returns None if no expectation was updated.
         """
@@ -303,7 +309,7 @@ class _BlockChecker:
         return "\n".join(lines) if self.updated_lines else None
 
     def _check_line(self, number: int, text: str, line: str) -> None:
-        """Judge the case on a line, or apply the line's default directive."""
+        """Check the case on a line, or apply the line's default directive."""
         name: object = None
         try:
             is_json = cases.is_json_object(text)
@@ -326,13 +332,13 @@ class _BlockChecker:
             else:
                 answer, case = None, cases.parse_case(text, self.defaults)
         except ShapeError as error:
-            self.add_result(result_of_unreadable_line(number, text, error.problem, name))
+            self.add_result(unreadable_line_result(number, text, error.problem, name))
             return
         try:
             self.add_result(self._check_case(number, text, line, case, answer))
         except RecursionError:
             self.add_result(
-                result_of_unreadable_line(number, text, usage_error("it is nested too deeply").problem, case.id)
+                unreadable_line_result(number, text, usage_error("it is nested too deeply").problem, case.id)
             )
 
     def _check_case(self, number: int, text: str, line: str, case: Case, answer: Trace | Chain | None) -> CaseResult:
@@ -349,11 +355,11 @@ class _BlockChecker:
         except ShapeError as error:
             if error.problem.rule == USAGE and expected and expected.rule == USAGE:
                 return CaseResult(number, text, CheckVerdict.PASSED, case.id, problem=error.problem, passed=True)
-            return result_of_unreadable_line(number, text, error.problem, case.id)
+            return unreadable_line_result(number, text, error.problem, case.id)
         if passed is False and expected is not None and expected.same_as is None and style.update:
             self.updated_lines[number] = rewrite_expectation(line, expected, answer, strict=style.strict)
             return CaseResult(number, text, CheckVerdict.UPDATED, case.id, answer, answer.problem, passed)
-        return result_from_answer(number, text, case, answer, passed, strict=style.strict)
+        return answered_case_result(number, text, case, answer, passed, strict=style.strict)
 
 
 def _check_utf8(text: str) -> None:

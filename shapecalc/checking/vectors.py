@@ -98,7 +98,7 @@ def _dtype_requests(setup: GoldenSetup) -> Iterator[Request]:
 
 
 def _rule_examples() -> Iterator[tuple[str, Request]]:
-    """Yield each rule whose example is a single valid request, with that request."""
+    """Yield each rule whose example is a single valid request, with the request."""
     for rule in all_rules().values():
         words = split_outside_brackets(rule.example)[1:]
         try:
@@ -123,6 +123,6 @@ def golden_case(name: str, request: Request) -> dict[str, object]:
 
 
 def _rule_sources(trace: Trace) -> str:
-    """Return the sources of the dialect and of the answer's rules."""
+    """Return the sources of the dialect, and of the rules in an answer."""
     rules = [trace.problem.rule] if trace.problem else [step.rule for step in trace.steps]
     return "; ".join(dict.fromkeys([DIALECTS[trace.dialect].source, *(rule.source for rule in rules)]))

@@ -330,7 +330,12 @@ def run_against(first: str, second: str, output_options: OutputOptions, **option
     `options` apply to every stage that accepts them and does not set them itself. Return 0 if the outputs are equal, 1
     if they differ, and 3 if a chain is refused.
     """
-    from shapecalc.reasoning.equiv import EquivalenceVerdict, check_equivalence, count_elsewhere, resolve_parsed_chains
+    from shapecalc.reasoning.equiv import (
+        EquivalenceVerdict,
+        check_equivalence,
+        count_differences,
+        resolve_parsed_chains,
+    )
 
     shape = options.pop("input")
     try:
@@ -343,7 +348,7 @@ def run_against(first: str, second: str, output_options: OutputOptions, **option
         return print_error(error, "against", {"first": first, "second": second}, output_options)
     counterexample = result.counterexample
     is_same = result.verdict is EquivalenceVerdict.SAME
-    elsewhere = 0 if is_same else None if counterexample is None else count_elsewhere(*answers, counterexample)
+    elsewhere = 0 if is_same else None if counterexample is None else count_differences(*answers, counterexample)
     if output.print_json_if_requested(output_options, lambda: result.as_json() | {"elsewhere": elsewhere}):
         _print_counterexample(None if result.by_shape else counterexample, answers, on_stdout=True)
         output.print_stdout(_against_sentence(result, elsewhere))

@@ -1,4 +1,4 @@
-"""Arrays in files and stores, whose elements are loaded on first use.
+"""Arrays in files and stores, loaded on first use.
 
 Opening an array reads only its header. Elements are memory-mapped where the format allows it. Another process may
 truncate a file at any time, and reading a mapping past the end of its file kills this process (SIGBUS). `read_elements`
@@ -46,7 +46,7 @@ class MappedFile(Record):
 
 
 class Source(Record):
-    """An array in a file or a store; the elements are loaded on first use."""
+    """An array in a file or a store, whose elements are loaded on first use."""
 
     __slots__ = ("__dict__",)
 
@@ -70,7 +70,10 @@ class Source(Record):
 
     @cached_property
     def array(self) -> Any:
-        """The array, loaded on first use; raises `FileError` if loading fails."""
+        """The array, loaded on first use.
+
+        Raises `FileError` if loading fails.
+        """
         with convert_to_file_error(self.text):
             return self.load()
 
@@ -152,7 +155,10 @@ def _unpack_npz_member(path: str, member: str) -> Any:
 
 
 def _map_tensor(path: str, member: str) -> Any:
-    """Map a tensor of a .safetensors file into memory; the package safetensors validates its header."""
+    """Map a tensor of a .safetensors file into memory.
+
+    The package safetensors validates the header.
+    """
     try:
         from safetensors import SafetensorError, safe_open
     except ImportError:
@@ -255,12 +261,12 @@ def load_copy(source: Source, memory_limit: int) -> Any:
 
 
 def is_truncated(source: Source) -> bool:
-    """Return whether the mapped file of a source no longer contains all elements."""
+    """Return whether the mapped file of a source has become too short."""
     mapped = source.mapped_file
     try:
         return mapped is not None and Path(mapped.path).stat().st_size < mapped.offset + source.array.nbytes
     except OSError:
-        return True  # the file vanished
+        return True  # the file was removed
 
 
 def truncation_error(source: Source) -> FileError:

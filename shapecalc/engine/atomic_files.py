@@ -23,7 +23,7 @@ from shapecalc.engine.processes import SignalGuard
 
 try:
     import fcntl
-except ImportError:  # Windows; there, an open file cannot be removed or renamed
+except ImportError:  # Windows, where an open file can neither be removed nor renamed
     fcntl = None  # type: ignore[assignment]
 
 TMPFILE_FLAG = getattr(os, "O_TMPFILE", 0) if Path("/proc/self/fd").exists() else 0
@@ -74,7 +74,7 @@ def atomic_file(
 def write_atomically(target: Path, data: bytes, *, force: bool = False) -> None:
     """Write `data` to a file atomically.
 
-    Raises `OSError` with a one-line message that gives the file and the reason.
+    Raises `OSError` with a one-line message that contains the file and the reason.
     """
     try:
         with atomic_file(target, force=force) as file:
@@ -116,10 +116,10 @@ def restore_backup(target: Path, backup: Path) -> None:
 
 
 def write_files(files: Iterable[tuple[Path, Any]], root: Path) -> list[Path]:
-    """Write files below the folder `root`, given as pairs of path and data, and return their paths.
+    """Write pairs of path and data to files below `root`, and return the paths.
 
-    No other process may use their folder. Each file is flushed to the disk before it gets its final name, and then all
-    folders of the files, up to and including `root`. If the process is killed, temporary files with the suffix
+    No other process may use their folder. Each file is flushed to the disk before it gets its final name, and then
+    all folders of the files, up to and including `root`. If the process is killed, temporary files with the suffix
     `PARTIAL_SUFFIX` remain. Raises `OSError` if a file cannot be written.
     """
     pending: list[tuple[IO[bytes], Path, Path]] = []
@@ -199,9 +199,7 @@ def lock_folder(folder: Path, timeout: float = 2) -> Iterator[None]:
 def open_report_file(target: Path) -> Iterator[IO[bytes]]:
     """Open a report file for writing; regular files are written atomically.
 
-    A pipe or a device is opened directly.
-
-    Raises `OSError` if the file cannot be written.
+    A pipe or a device is opened directly. Raises `OSError` if the file cannot be written.
     """
     streams = target.exists() and not target.is_file() and not target.is_dir()
     with target.open("wb") if streams else atomic_file(target, force=True) as file:
@@ -254,7 +252,7 @@ def _open_unnamed(folder: Path, mode: int) -> int | None:
 
 
 def _create_part_file(part: Path, mode: int) -> int | None:
-    """Create and lock a part file; return its descriptor.
+    """Create and lock a part file, and return its descriptor.
 
     Returns None if another process removed the file, as stale, before it was locked.
     """
@@ -283,7 +281,7 @@ def _link_target(file: IO[bytes], part: Path, target: Path) -> None:
 
 
 def _replace_target(file: IO[bytes], part: Path, target: Path) -> None:
-    """Replace `target` with a file, after copying the target's mode and owner to it."""
+    """Copy the mode and owner of `target` to a file, and replace `target` with it."""
     _copy_mode_and_owner(file.fileno(), target)
     if not part.exists():
         _link(file, part)
@@ -301,7 +299,7 @@ def _link(file: IO[bytes] | Path, target: Path) -> None:
 
 
 def _copy_mode_and_owner(descriptor: int, target: Path) -> None:
-    """Copy the mode of `target` to an open file; if permitted, also owner and group."""
+    """Copy the mode of `target` to an open file, and its owner if permitted."""
     if not target.exists() or not hasattr(os, "fchown"):
         return
     old, new = target.stat(), os.fstat(descriptor)

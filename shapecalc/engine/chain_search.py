@@ -93,7 +93,7 @@ def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:
 
 
 def _element_keys(before: Any, after: Any) -> tuple[Any, Any]:
-    """Map the elements of two arrays to integers that are equal for equal elements."""
+    """Map the elements of two arrays to integers; equal elements get equal ones."""
     if before.dtype != after.dtype:
         common = np.result_type(before.dtype, after.dtype)
         before, after = before.astype(common), after.astype(common)
@@ -147,7 +147,7 @@ def factor_positions(positions: Any) -> SizesAndStrides | None:
 
 
 def resolve_rearrangement(way: Rearrangement, sizes: Mapping[str, int]) -> Chain:
-    """Resolve the chain of a rearrangement; `sizes` are the sizes of named dims.
+    """Resolve the chain of a rearrangement with sizes for its named dims.
 
     >>> resolve_rearrangement(Rearrangement((2, 3), (2, 3), (1, 0), (6,)), {}).output
     (6,)
@@ -158,9 +158,9 @@ def resolve_rearrangement(way: Rearrangement, sizes: Mapping[str, int]) -> Chain
 def has_intended_effect(way: Rearrangement) -> bool:
     """Return whether the chain of a rearrangement has the intended effect.
 
-    The chain is compared with the split and the permutation of the rearrangement.
-    If there are more than `MAX_EXECUTED` elements, only a sample is checked. Raises `ShapeError` (usage) if the named
-    dims have no small example sizes.
+    The chain is compared with the split and the permutation of the rearrangement. If there are more than
+    `MAX_EXECUTED` elements, only a sample is checked. Raises `ShapeError` (usage) if the named dims have no small
+    example sizes.
     """
     answer = resolve_rearrangement(way, {})
     if answer.output != way.after:

@@ -126,7 +126,10 @@ def choose_copy_function(source: Array) -> Callable[..., object]:
 
 
 def prepare_copy_function(shape: IntTuple, strides: IntTuple, itemsize: int) -> Callable[..., object]:
-    """Return a function that copies arrays of a layout; for large arrays, it counts the cores when it is called."""
+    """Return a function that copies arrays of a given layout.
+
+    For large arrays, the function counts the cores when it is called.
+    """
     size = prod(shape) * itemsize
     if size < SMALL_COPY_BYTES:
         return np.copyto
@@ -261,7 +264,7 @@ def _fill_by_tile(
     If `element_dtype` is not None, both arrays are viewed with that dtype. `tick` is called with the size, in bytes, of
     each finished tile.
     """
-    if source.dtype.hasobject:  # references are not viewed as bytes
+    if source.dtype.hasobject:  # elements that are Python objects cannot be viewed as bytes
         np.copyto(target, source)
         tick(source.nbytes)
         return

@@ -106,7 +106,7 @@ class Backend(Record):
         return self.namespace.asarray(_view_as_numbers(array)).view(array.dtype)
 
     def to_host(self, array: Any) -> Any:
-        """Return a non-empty device array as a NumPy array of the same strides.
+        """Return a non-empty device array as a NumPy array with the same strides.
 
         The bytes are transferred in memory order, which requires no kernel.
         """
@@ -126,7 +126,7 @@ class Backend(Record):
         return strided(array, view.shape, view.strides)
 
     def copy(self, array: Any, copy: BufferCopy) -> Any:
-        """Return the new buffer of a copy of `array`."""
+        """Return a new buffer with a copy of `array`."""
         view = self.view(array, copy.source)
         numbers = _view_as_numbers(view)
         if copy.pieces is None:
@@ -145,10 +145,11 @@ class Backend(Record):
         itemsize: int,
         contiguous: bool,
     ) -> tuple[Plan, tuple[ArrayCall, ...], str]:
-        """Return the plan for an array of a layout, the functions that execute it, and the verdict of the result.
+        """Return the plan, the functions that execute it and the result's verdict.
 
-        `moves`, `expected` and `output` are the moves, the input and the output of an answer. Raises `ShapeError`
-        (usage) if the array has another shape or if the answer is not concrete.
+        The plan is for an array with the given shape, strides and item size. `moves`, `expected` and `output`
+        are the moves, the input and the output of an answer. Raises `ShapeError` (usage) if the array has
+        another shape or if the answer is not concrete.
         """
         require_concrete(moves, expected, output)
         if shape != expected:
@@ -168,21 +169,26 @@ class Backend(Record):
         return plan, tuple(calls), "copy" if padded else plan.verdict
 
     def make_calls(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayCall, ...]:
-        """Return the functions that execute a plan; each takes the array that the previous one returned.
+        """Return the functions that execute a plan, in order.
 
-        With `owns_source`, the first array is new, and a view of it is writable.
+        Each function takes the array that the previous one returned. With `owns_source`, the first array is
+        new, and a view of it is writable.
         """
         copies = [partial(self.copy, copy=copy) for copy in plan.copies]
         return (*copies, *([] if plan.is_last_buffer else [partial(self.view, view=plan.view)]))
 
 
 class NumpyBackend(Backend):
-    """The NumPy backend; everything that depends only on the layout is computed before the first call."""
+    """The NumPy backend.
+
+    Everything that depends only on the layout is computed before the first call.
+    """
 
     def make_calls(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayCall, ...]:
-        """Return the functions that execute a plan; each takes the array that the previous one returned.
+        """Return the functions that execute a plan, in order.
 
-        With `owns_source`, the first array is new, and a view of it is writable.
+        Each function takes the array that the previous one returned. With `owns_source`, the first array is
+        new, and a view of it is writable.
         """
         copies = [self._copy_call(copy, plan.itemsize) for copy in plan.copies]
         if plan.is_last_buffer:
@@ -200,7 +206,7 @@ class NumpyBackend(Backend):
         shape, strides, offset = view.shape, view.strides, view.offset
 
         def view_array(array: Any) -> Any:
-            if array.flags.forc:  # `as_strided` takes 2.6 us for what the buffer of a contiguous array does in 0.3
+            if array.flags.forc:  # 0.3 us, `as_strided` takes 2.6 us
                 return np.ndarray(shape, array.dtype, array, offset, strides)
             return self.view(array, view)
 
@@ -331,7 +337,7 @@ def pad_array(array: Any, pad: Any, backend: Backend = NUMPY) -> Any:
 
 
 def _fill_value(fill: float, dtype: Any) -> Any:
-    """Return the value of the positions that a pad adds, as a zero-dimensional array.
+    """Return the value that a pad adds, as a zero-dimensional array.
 
     Raises `ShapeError` (usage) if the element type cannot represent the value.
     """
@@ -433,7 +439,7 @@ def _memory_bytes() -> int | None:
 
 
 def _view_as_numbers(array: Any) -> Any:
-    """View elements as numbers of the same size, since CuPy copies only numbers."""
+    """View elements as numbers of the same size, because CuPy copies only numbers."""
     if array.itemsize not in NUMBER_TYPES or array.dtype.hasobject:
         width = array.itemsize
         raise BackendError(f"CuPy moves no elements of type {array.dtype}, which have {width} bytes; numpy does")
@@ -441,7 +447,10 @@ def _view_as_numbers(array: Any) -> Any:
 
 
 def has_combine_move(answer: Trace | Chain) -> bool:
-    """Return whether an answer combines several operands or computes new elements, other than those of a pad."""
+    """Return whether an answer combines operands or computes new elements.
+
+    Pads do not count.
+    """
     return any(isinstance(move, Combine) and not isinstance(move, Pad) for move in answer.moves)
 
 
@@ -709,7 +718,7 @@ def _copy_to_scratch(view: Any, pieces: AxisPieces | None, tick: Callable[[int],
 
 
 def _create_npy(file: IO[bytes], shape: tuple[int, ...], dtype: Any) -> Any:
-    """Write the header of a .npy file; return the mapped array to fill."""
+    """Write the header of a .npy file, and return the mapped array to fill."""
     write_npy_header(file, shape, dtype)
     start, size = file.tell(), prod(shape) * dtype.itemsize
     file.flush()

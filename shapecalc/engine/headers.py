@@ -162,10 +162,10 @@ def missing_member_error(names: Iterable[str], path: str) -> UnreadableError:
 
 
 def open_descriptor(path: str) -> int:
-    """Open a regular file; return its descriptor.
+    """Open a regular file, and return its descriptor.
 
-    Raises `OSError` if the file is a folder or cannot be opened; `UnreadableError` if the name is invalid, or if the
-    path is a pipe or a device, because a read may never end.
+    Raises `OSError` if the file is a folder or cannot be opened; `UnreadableError` if the name is invalid, or if
+    the path is a pipe or a device, because a read may never end.
     """
     try:
         descriptor = os.open(path, OPEN_FLAGS)
@@ -241,9 +241,9 @@ def read_npy_header(file: IO[bytes]) -> NpyHeader:
 
 
 def parse_npy_header(file: IO[bytes]) -> NpyHeader:
-    """Parse the header at the start of an open .npy file; read no elements.
+    """Parse the header at the start of an open .npy file.
 
-    Raises `UnreadableError` for an invalid header or an unsupported element type.
+    No elements are read. Raises `UnreadableError` for an invalid header or an unsupported element type.
     """
     version = _read_version(file)
     text, start = _read_header_text(file, version)
@@ -318,7 +318,10 @@ def _parse_header_fields(text: str, version: tuple[int, int]) -> dict[str, Any]:
 
 
 def parse_descr(descr: Any) -> np.dtype[Any]:
-    """Convert a `descr` field to a dtype; raise `UnreadableError` if unsupported."""
+    """Convert a `descr` field to a dtype.
+
+    Raises `UnreadableError` for an unsupported field.
+    """
     import numpy as np
 
     unknown = UnreadableError(f"its header describes no element type that can be read: {truncate(repr(descr))}")
@@ -501,9 +504,9 @@ def _iter_safetensors(path: str, member: str = "") -> Iterator[ArrayInfo]:
 
 
 def _tensor_info(name: str, entry: object, data_bytes: int) -> ArrayInfo:
-    """Parse the header entry of a tensor; set `problem` if the entry is invalid.
+    """Parse the header entry of a tensor.
 
-    `data_bytes` is the total size of the elements of all tensors.
+    `problem` is set if the entry is invalid. `data_bytes` is the total size of the elements of all tensors.
     """
     try:
         fields = entry if isinstance(entry, dict) else {}
@@ -539,7 +542,7 @@ def _iter_store(path: str, depth: int = 0) -> Iterator[ArrayInfo]:
             raise UnreadableError(f"it lies in {MAX_GROUP_DEPTH} groups, and no more are looked into")
         entries = sorted(os.scandir(path), key=lambda entry: entry.name)
     except (OSError, UnreadableError) as error:
-        if not (depth and isinstance(error, FileNotFoundError)):  # the folder vanished after its group was listed
+        if not (depth and isinstance(error, FileNotFoundError)):  # the folder was removed after its group was listed
             yield _unreadable_info(path, error)
         return
     for entry in entries:

@@ -146,7 +146,7 @@ class _CopySearch:
         minimum = (
             1,
             min(map(prod, self.shapes[start:])),
-        )  # nothing is better than one copy at the smallest stage
+        )  # one copy at the smallest stage is optimal
         return last if self._cost(last) == minimum else min((last, *choices), key=self._cost)
 
     def _iter_views(self, start: int, view: View) -> Iterator[tuple[int, View]]:
@@ -167,7 +167,7 @@ class _CopySearch:
             yield index + 1, view
 
     def _view_after(self, view: View, index: int) -> View:
-        """Return the view after a move; for an empty tensor, a contiguous view."""
+        """Return the view after a move, which is contiguous for an empty tensor."""
         if 0 in self.shapes[index + 1]:
             return View(contiguous_axes(self.shapes[index + 1], self.itemsize))
         if isinstance(self.moves[index], Roll):
@@ -180,9 +180,9 @@ class _CopySearch:
         )
 
     def _piecewise_move(self, index: int) -> Roll | Take | None:
-        """Return the move if only a copy can execute it: a roll or an irregular take.
+        """Return the move if it is a roll or an irregular take.
 
-        Returns None for other moves, and for a roll that moves no element.
+        Only a copy can execute such a move. Returns None for other moves, and for a roll that moves no element.
         """
         move, sizes = self.moves[index], self.shapes[index]
         if isinstance(move, Take):
@@ -190,7 +190,10 @@ class _CopySearch:
         return move if isinstance(move, Roll) and 0 not in sizes and move.shift % sizes[move.axis] else None
 
     def _iter_solutions(self, start: int, views: IndexedViews) -> Iterator[tuple[BufferView, ...]]:
-        """Yield solutions whose first copy is at a strided view, the last view first."""
+        """Yield the solutions, those with the latest first copy first.
+
+        The first copy is at a strided view.
+        """
         for count in range(len(views), 0, -1):
             index, view = views[count - 1]
             if not view.is_strided:
@@ -237,7 +240,11 @@ def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
 
 
 def require_concrete(moves: tuple[Move, ...], input_shape: Shape, output: Shape | None) -> None:
-    """Raise `ShapeError` (usage) as `concrete_moves` does for an answer with these moves, input and output."""
+    """Check that a plan can execute the moves of an answer.
+
+    `input_shape` and `output` are the input and the output of the answer. Raises `ShapeError` (usage) as
+    `concrete_moves` does.
+    """
     if any(isinstance(move, Combine) and not isinstance(move, Pad) for move in moves):
         raise usage_error("an array is moved by itself, and this answer combines operands or computes elements")
     if output is None:
@@ -305,7 +312,7 @@ def _make_piecewise_copy(view: View, move: Roll | Take) -> BufferCopy:
 
 
 def _make_strided_view(shape: IntTuple, view: View, itemsize: int) -> StridedView:
-    """Return a strided view; contiguous if an axis needs several strides."""
+    """Return a strided view, which is contiguous if an axis needs several strides."""
     strides = [merge_axes((axis,))[1] for axis in view.axes] if view.is_strided else []
     if 0 in shape or not view.is_strided or any(len(axis) > 1 for axis in strides):
         view = View(contiguous_axes(shape, itemsize))
@@ -346,7 +353,7 @@ def byte_strides(shape: Sequence[int], itemsize: int) -> IntTuple:
 
 
 def merge_axes(axes: StridedAxes) -> tuple[IntTuple, IntTuple]:
-    """Merge axes where one stride steps through both; return sizes and strides.
+    """Merge axes where one stride steps through both, and return sizes and strides.
 
     The strides are in bytes, like the strides of the atoms.
 

@@ -175,10 +175,11 @@ def ignore_termination() -> None:
 
 
 def run_in_child(work: Callable[[ProgressCallback], object], tick: ProgressCallback) -> None:
-    """Run `work` in a child process; forward its progress to `tick` in this process.
+    """Run `work` in a child process, and forward its progress to `tick`.
 
-    `work` may read a mapped file; if the file is truncated, only the child is killed. Errors of `work` are re-raised in
-    this process; `KilledError` is raised if a signal kills the child. If this process ends, the child ends as well.
+    `work` may read a mapped file; if the file is truncated, only the child is killed. Errors of `work` are
+    re-raised in this process; `KilledError` is raised if a signal kills the child. If this process ends, the child
+    ends as well.
     """
     from multiprocessing import get_context
 
@@ -205,9 +206,10 @@ def run_in_child(work: Callable[[ProgressCallback], object], tick: ProgressCallb
 
 
 def _run_child(work: Callable[[ProgressCallback], object], receiver: Connection, sender: Connection) -> None:
-    """Run `work` in the child; send its progress and its error or None to the parent.
+    """Run `work` in the child, and send its progress to the parent.
 
-    Several threads may send, because a pipe does not interleave short messages. If the parent is gone, the child ends.
+    At the end, the error of `work` or None is sent. Several threads may send, because a pipe does not interleave
+    short messages. If the parent is gone, the child ends.
     """
     import resource
 

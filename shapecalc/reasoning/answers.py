@@ -33,7 +33,7 @@ The answer to this chain contains the conditions of the input.
 
 
 def answer_request(request: Request) -> Trace:
-    """Answer a request; add a hint to the problem of a refused request.
+    """Resolve a request, and add a hint if it is refused.
 
     >>> from shapecalc.core.requests import make_request
     >>> answer_request(make_request("transpose", "2,3,4", {"perm": "1,0,1"})).problem.hint
@@ -48,10 +48,10 @@ def answer_request(request: Request) -> Trace:
 
 
 def answer_chain(shape: str | Iterable[object], stages: Sequence[StageRequest], sizes: Mapping[str, int]) -> Chain:
-    """Answer a chain of ops, each applied to the output of the previous op.
+    """Resolve a chain of ops, and add a hint if it is refused.
 
-    Without stages, the input is returned unchanged. `stages` are op names with their options; `sizes` replaces names in
-    all stages. Raises `ShapeError` (usage) for a stage that cannot be parsed.
+    Without stages, the input is returned unchanged. `stages` are op names with their options; `sizes` replaces
+    names in all stages. Raises `ShapeError` (usage) for a stage that cannot be parsed.
 
     >>> answer_chain("2,3,4", [("transpose", {"perm": "1,0,2"}), ("reshape", {"target": "2,-1,3"})], {}).output
     (2, 4, 3)
@@ -66,15 +66,19 @@ def answer_chain(shape: str | Iterable[object], stages: Sequence[StageRequest], 
 
 
 def answer_code(code: CodeChain, options: Mapping[str, object] = EMPTY_DICT) -> Chain:
-    """Answer the chain of code; the answer has the conditions of all tensors on which it depends.
+    """Resolve the chain of a line of code.
 
-    `options` apply to every stage that supports them.
+    The answer has the conditions of all tensors that the code depends on. `options` apply to every stage that
+    supports them.
     """
     return _answer_known_chain(code.input_shape, code.stages, code.conditions, code, options)
 
 
 def answer_further_results(code: CodeChain, options: Mapping[str, object] = EMPTY_DICT) -> list[Chain]:
-    """Answer the chains of the further results of code, each without the conditions of earlier results."""
+    """Resolve the chains of the further results of code.
+
+    Each answer omits the conditions of earlier results.
+    """
     answers, stated = list[Chain](), {*code.conditions}
     for shape, stages, conditions in code.other_chains:
         answer = _answer_known_chain(shape, stages, conditions, code, options)
@@ -90,7 +94,7 @@ def _answer_known_chain(
     code: CodeChain,
     options: Mapping[str, object],
 ) -> Chain:
-    """Answer a chain of code, with the names and the conditions of the code."""
+    """Resolve a chain of code with the names and the conditions of the code."""
     stages = apply_chain_options(own_stages, options)
     requests = make_chain_requests(shape, stages or IDENTITY_STAGES, {})
     answer = resolve_chain(requests, answer_request, code.names)
@@ -110,7 +114,7 @@ def _answer_known_chain(
 
 
 def batch_hint(answer: Trace | Chain) -> str:
-    """Return a hint for making an answer hold for every batch size.
+    """Return a hint on how to make an answer hold for every batch size.
 
     Returns an empty string unless the answer holds for one batch size only.
 
@@ -134,10 +138,10 @@ OTHER_DIALECTS = ("torch", "numpy")
 
 
 def describe_other_rules(answer: Trace | Chain) -> str:
-    """Return one line on other answers of PyTorch and NumPy; empty if theirs are the same.
+    """Describe how the answers of PyTorch and NumPy differ, in one line.
 
-    The answers differ in the shape or in the conditions, or one of them is a refusal. A dialect that lacks an op or an
-    argument has no answer.
+    Returns an empty string if they are the same. The answers differ in the shape or in the conditions, or one of
+    them is a refusal. A dialect that lacks an op or an argument has no answer.
 
     >>> import shapecalc as sc
     >>> describe_other_rules(sc.flatten((2, 3, 4)))
@@ -162,7 +166,10 @@ def describe_other_rules(answer: Trace | Chain) -> str:
 
 
 def _answer_under(answer: Trace | Chain, dialect: str) -> Trace | Chain | None:
-    """Return the answer under the rules of a dialect; None if it lacks an op or an argument."""
+    """Resolve a request or chain under the rules of a dialect.
+
+    Returns None if the dialect lacks an op or an argument.
+    """
     stages = [(trace.op, _arguments(trace, dialect)) for trace in answer.traces]
     try:
         if isinstance(answer, Trace):
@@ -178,7 +185,7 @@ def _arguments(trace: Trace, dialect: str) -> Mapping[str, object]:
 
 
 def _reason(refused: Trace | Chain) -> str:
-    """Return why an answer is refused; in a requested shape, a 0 that others copy explains it best."""
+    """Return the reason for a refusal, preferably that a 0 is a size."""
     assert refused.problem is not None
     target = refused.traces[-1].request.arguments.get("target", ())
     if 0 in target and refused.problem.rule in (ZERO_VOLUME_INFER, VOLUME_MISMATCH):
@@ -187,7 +194,10 @@ def _reason(refused: Trace | Chain) -> str:
 
 
 def _describe_difference(answer: Trace | Chain, other: Trace | Chain) -> tuple[str, str] | None:
-    """Return how another answer differs, as a verb and its object; None if it does not."""
+    """Return how another answer differs, as a verb and its object.
+
+    Returns None if the answers are equal.
+    """
     if other.output is None:
         return None if answer.output is None or other.problem is None else ("refuse", f"it: {_reason(other)}")
     conditions = [str(condition) for condition in other.conditions]

@@ -68,7 +68,7 @@ class Comparison(Record):
     def agree(self) -> bool:
         """Whether the results in all dialects are equal at the default switch settings.
 
-        Refusals are equal, whatever their reasons are.
+        All refusals are equal, whatever their reasons.
         """
         return len({row.verdict for row in self.rows if row.default}) <= 1
 
@@ -128,13 +128,16 @@ def compare(
 
 
 def _check_opset(options: Options) -> None:
-    """Raise `ShapeError` (usage) for an opset that is not an integer; a dialect without opsets ignores the option."""
+    """Raise `ShapeError` (usage) for an opset that is not an integer.
+
+    Dialects without opsets do not read the option.
+    """
     if options.get("opset") is not None:
         parse_integer(options["opset"], "opset")
 
 
 def _materialize_iterator(value: object) -> object:
-    """Return the items of an iterator as a tuple, and any other value unchanged."""
+    """Return an iterator as a tuple, and any other value unchanged."""
     return tuple(value) if isinstance(value, Iterator) else value
 
 

@@ -79,9 +79,10 @@ class Cost(Record):
 
 
 def group_into_shuffles(items: Iterable[Entry], move_of: Callable[[Entry], Move | None]) -> list[list[Entry]]:
-    """Group consecutive items into runs, each of which one Shuffle can execute.
+    """Group consecutive items into runs that one Shuffle can execute.
 
-    `move_of` returns the move of an item. An item whose move is neither a transpose nor a reshape forms its own run.
+    `move_of` returns the move of an item. An item whose move is neither a transpose nor a reshape forms its own
+    run.
 
     >>> rows = group_into_shuffles([Permute((1, 0)), Reshape((6,)), Permute((0,)), Reshape((2, 3))], lambda move: move)
     >>> [len(row) for row in rows]
@@ -138,9 +139,9 @@ def _fuse_moves(shape: Shape, moves: Iterable[Move]) -> list[AppliedMove]:
 
 
 def _fuse_same_kind(first: AppliedMove, second: AppliedMove) -> AppliedMove | None:
-    """Fuse two transposes or two reshapes into one move; None for other moves.
+    """Fuse two transposes or two reshapes into one move.
 
-    Reshapes of an empty tensor are not fused.
+    Returns None for other moves, and for reshapes of an empty tensor.
     """
     (before, first_move), (_, second_move) = first, second
     if isinstance(first_move, Permute) and isinstance(second_move, Permute):
@@ -174,14 +175,14 @@ def _dominates(larger: Shape, smaller: Shape) -> bool:
     return True
 
 
-def cost_of(shape: Shape, moves: Iterable[Move], known: Assumptions, itemsize: int) -> Cost:
-    """Return the cost of moves on a tensor of `shape`.
+def compute_cost(shape: Shape, moves: Iterable[Move], known: Assumptions, itemsize: int) -> Cost:
+    """Compute the cost of moves on a tensor of `shape`.
 
     `known` are the conditions on the symbolic sizes, and `itemsize` is the size of an element in bytes.
 
     >>> from shapecalc.core.conditions import Assumptions
     >>> from shapecalc.core.moves import Reshape
-    >>> print(cost_of((2, 3), [Permute((1, 0)), Reshape((6,))], Assumptions(), 4))
+    >>> print(compute_cost((2, 3), [Permute((1, 0)), Reshape((6,))], Assumptions(), 4))
     1 transpose, 1 Shuffle, 48 bytes
     """
     moves = tuple(moves)
@@ -208,5 +209,8 @@ def _copied_element_counts(shape: Shape, moves: Iterable[Move], known: Assumptio
 
 
 def parse_goal(name: str) -> Goal:
-    """Look up a goal by name; raise `ShapeError` (usage) for an unknown name."""
+    """Look up a goal by name.
+
+    Raises `ShapeError` (usage) for an unknown name.
+    """
     return lookup(name, {goal.value: goal for goal in Goal}, "goal")

@@ -198,14 +198,15 @@ def find_counterexample(
     return None
 
 
-def count_elsewhere(first: Trace | Chain, second: Trace | Chain, counterexample: Counterexample) -> int | None:
-    """Return how many output elements of two chains differ at the sizes of a counterexample.
+def count_differences(first: Trace | Chain, second: Trace | Chain, counterexample: Counterexample) -> int | None:
+    """Count the output elements that differ between two chains.
 
-    Returns None if the output shapes differ, or if there are more than `MAX_EQUIV_ELEMENTS` elements.
+    The sizes are those of the counterexample. Returns None if the output shapes differ, or if there are more than
+    `MAX_EQUIV_ELEMENTS` elements.
 
     >>> import shapecalc as sc
     >>> pair = sc.chain("2,3", "reshape 3,2"), sc.chain("2,3", "transpose 1,0")
-    >>> count_elsewhere(*pair, sc.equiv(*pair).counterexample)
+    >>> count_differences(*pair, sc.equiv(*pair).counterexample)
     4
     """
     if counterexample.index is None:
@@ -220,10 +221,10 @@ def count_elsewhere(first: Trace | Chain, second: Trace | Chain, counterexample:
 
 
 def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield flat output indices, each with the flat input index in each chain.
+    """Yield flat output indices, each with its flat input index in both chains.
 
-    Yields the first indices of the output, one for each block, before an array is created, and then all indices of the
-    blocks that differ.
+    The first index of each block is yielded before an array is created, and then all indices of the blocks that
+    differ.
     """
     volumes = [int(str(dims.product(shape))) for shape in (first.input, first.output)]
     for index in range(volumes[1] // BLOCK_SIZE):
@@ -255,9 +256,10 @@ def _compare_atom_steps(
 
 
 def resolve_parsed_chains(first: ChainRequest, second: ChainRequest, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
-    """Resolve two parsed chains; `sizes` maps symbolic sizes to their values.
+    """Resolve two parsed chains.
 
-    Raises `ShapeError` (usage) for a stage that cannot be parsed, and for a name in `sizes` that occurs in no chain.
+    `sizes` maps symbolic sizes to their values. Raises `ShapeError` (usage) for a stage that cannot be parsed, and
+    for a name in `sizes` that occurs in no chain.
     """
     known = [_symbolic_size_names(spec) if sizes else () for spec in (first, second)]
     check_size_names(sizes, known[0] + known[1])
@@ -280,10 +282,10 @@ def _symbolic_size_names(parsed: ChainRequest) -> tuple[str, ...]:
 
 
 def resolve_chain_pair(first: str | Chain, second: str | Chain, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
-    """Resolve each of two chains that is a string; return both chains.
+    """Return two chains; resolve those that are strings.
 
-    `sizes` maps symbolic sizes in the strings to their values. Raises `ShapeError` (usage) as `parse_chain_request` and
-    `resolve_parsed_chains` do.
+    `sizes` maps symbolic sizes in the strings to their values. Raises `ShapeError` (usage) as `parse_chain_request`
+    and `resolve_parsed_chains` do.
     """
     one = parse_chain_request(first) if isinstance(first, str) else first
     other = parse_chain_request(second, one.input) if isinstance(second, str) else second
@@ -350,7 +352,10 @@ def can_replace(answer: Trace | Chain, other: Trace | Chain) -> bool:
 
 
 class _StridedChain(Record):
-    """A chain whose view is strided for all sizes, so that sizes are substituted in the view instead of the moves."""
+    """A chain whose view is strided for all sizes.
+
+    Sizes are substituted in the view, which is faster than in the moves.
+    """
 
     output: dims.Shape
     shapes: tuple[dims.Shape, ...]
@@ -383,7 +388,7 @@ class _StridedChain(Record):
 
 
 class _ChainPair:
-    """Two chains, and the conditions under which each chain is defined."""
+    """The equivalence check of two chains, with the conditions of each chain."""
 
     def __init__(self, first: Trace | Chain, second: Trace | Chain, max_elements: int = MAX_EQUIV_ELEMENTS) -> None:
         self.chains, self.max_elements = (move_chain_of(first), move_chain_of(second)), max_elements
@@ -451,10 +456,10 @@ class _ChainPair:
         return simplify_conditions(assumptions + missing)
 
     def unimplied_conditions(self, index: int, other_index: int, assumptions: Conditions) -> Conditions:
-        """Return the conditions of a chain that do not follow from the other chain's.
+        """Return the conditions of a chain that the other chain does not imply.
 
-        `index` and `other_index` are the indices of the two chains in `chains`. The other chain is considered under its
-        own conditions and the `assumptions`.
+        `index` and `other_index` are the indices of the two chains in `chains`. The other chain is considered
+        under its own conditions and the `assumptions`.
         """
         if self.defined[index] == self.defined[other_index]:
             return ()
@@ -462,7 +467,7 @@ class _ChainPair:
         return tuple([condition for condition in self.defined[index] if not known.implies(condition)])
 
     def _run_trials(self) -> Iterator[Counterexample | Mapping[str, int]]:
-        """Yield the counterexample of each trial, or the sizes if the chains agree.
+        """Compare the chains at several sizes; yield counterexamples or equal sizes.
 
         The trials end before more than `max_elements` elements are compared.
         """
@@ -484,7 +489,7 @@ class _ChainPair:
             yield find_counterexample(first, second, sizes, are_strided=are_strided) or sizes
 
     def _strided_chains(self) -> tuple[_StridedChain, _StridedChain] | None:
-        """Return the chains with their views; None unless the views are strided for all sizes that fit."""
+        """Return both chains with strided views; None if a view is not strided."""
         with suppress(Unsatisfiable, Undecided):
             known = Assumptions(self.dims, simplify_conditions(self.defined[0] + self.defined[1]))
             views = [chain.substitute(known.values).view(known) for chain in self.chains]

@@ -69,7 +69,7 @@ def _are_integers(dims: Shape, sizes: Mapping[str, int]) -> bool:
 
 
 def _is_informative(answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
-    """Return whether sizes are informative as defined in `example_sizes`."""
+    """Return whether sizes are informative, as `example_sizes` defines it."""
     for stage in answer.stages:
         if stage.after is None or stage.kind not in (StageKind.RESHAPE, StageKind.MERGE, StageKind.VIEW):
             continue
@@ -96,10 +96,10 @@ def _distinct_dims(answer: Trace | Chain) -> Shape:
 
 
 def ascending_sizes(names: tuple[str, ...], start: int) -> Iterator[Mapping[str, int]]:
-    """Yield at most `MAX_CHOICES` assignments of sizes, each size at least `start`.
+    """Yield assignments of sizes in ascending order of their sums.
 
-    The assignments are in ascending order of their sums. Among equal sums, assignments with
-    larger sizes at the end come first.
+    Each size is at least `start`, and there are at most `MAX_CHOICES` assignments. Among equal sums, assignments
+    with larger sizes at the end come first.
     """
     queue, seen = [tuple(start for _ in names)], set[tuple[int, ...]]()
     for sizes in queue:
@@ -142,10 +142,9 @@ def stage_moves(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
 def trace_element(answer: Trace | Chain, index: Index) -> list[tuple[str, Index | None]]:
     """Return the index of an input element after each stage.
 
-    If a stage repeats the element, the index of the first copy is returned. If a stage drops the element, its index is
-    None, and the list ends.
-
-    Raises `ShapeError` (usage) as `stage_moves` does, and if the input has no such element.
+    If a stage repeats the element, the index of the first copy is returned. If a stage drops the element, its index
+    is None, and the list ends. Raises `ShapeError` (usage) as `stage_moves` does, and if the input has no such
+    element.
 
     >>> import shapecalc as sc
     >>> trace_element(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), (1, 0, 0))
@@ -165,9 +164,8 @@ def trace_element(answer: Trace | Chain, index: Index) -> list[tuple[str, Index 
 def trace_element_back(answer: Trace | Chain, index: Index) -> list[tuple[str, Index | None]]:
     """Return the index of an output element before each stage, back to the input.
 
-    The path of an element that a pad adds ends with `FILL` and None.
-
-    Raises `ShapeError` (usage) as `stage_moves` does, and if the output has no such element.
+    The path of an element that a pad adds ends with `FILL` and None. Raises `ShapeError` (usage) as `stage_moves`
+    does, and if the output has no such element.
 
     >>> import shapecalc as sc
     >>> trace_element_back(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), (0, 1, 1))
@@ -202,7 +200,7 @@ def _normalize_index(index: Index, shape: Shape) -> Index:
 
 
 def index_text(index: Sequence[int] | None) -> str:
-    """Format an index; None is the index of an element that a stage has dropped.
+    """Format an index; None is the index of a dropped element.
 
     >>> index_text((0, 2)), index_text(None)
     ('[0,2]', 'left out')

@@ -1,7 +1,7 @@
-"""Explanations of two sizes that disagree: where each number may come from, and what the two have in common.
+"""Explanations of two sizes that disagree, such as feature counts of two layers.
 
-An explanation is a guess from arithmetic. It is offered only if it is unlikely for two random numbers: tests limit
-the fraction of random pairs that are explained. Each kind of explanation is one row of `KINDS`.
+An explanation is a guess from arithmetic. It is offered only if it is unlikely for two random numbers: tests limit the
+fraction of random pairs that are explained. Each kind of explanation is one row of `KINDS`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ LARGE_NUMBER = re.compile(r"(?<![\w.])\d{2,9}(?![\w.])")
 
 
 class FigureContext(Record):
-    """The context of two mismatching sizes."""
+    """The circumstances in which two sizes disagree."""
 
     target: tuple[int, ...] = ()
     """The requested dims, if the first figure is an element count; -1 is a dim to infer."""
@@ -100,12 +100,12 @@ class FigureContext(Record):
 
     @property
     def numbers(self) -> frozenset[int]:
-        """The numbers of at least two digits in the text."""
+        """The numbers in the text that have at least two digits."""
         return frozenset(map(int, LARGE_NUMBER.findall(self.text)))
 
 
 class Explanation(Record):
-    """A possible reason why two figures disagree."""
+    """A possible reason why two sizes disagree."""
 
     kind: str
     arithmetic: str
@@ -118,12 +118,12 @@ class Explanation(Record):
     """Whether one cause explains both figures, so that they are equal without it."""
 
     def as_json(self) -> dict[str, object]:
-        """Return the object that `--json` prints."""
+        """Return the explanation as the JSON object that the manual documents."""
         return {"kind": self.kind, "arithmetic": self.arithmetic, "text": self.text, "agree": self.agree}
 
 
 class Candidate(Record):
-    """An explanation before its kind is known, with the number of its assumptions."""
+    """A candidate explanation of any kind, with the number of its assumptions."""
 
     assumptions: int
     arithmetic: str
@@ -137,10 +137,10 @@ Search = Callable[[int, int, FigureContext], Iterator[Candidate]]
 
 
 def explain(figures: tuple[int, ...], context: FigureContext | None = None) -> tuple[Explanation, ...]:
-    """Return at most `MAX_EXPLANATIONS` explanations of two figures, the likeliest first.
+    """Return the likeliest explanations of two sizes, the likeliest first.
 
-    `figures` are the actual and the expected size. If `context.target` is set, `figures` contains
-    only an element count. Returns an empty tuple if there is no explanation.
+    At most `MAX_EXPLANATIONS` are returned. `figures` are the actual and the expected size. If `context.target` is
+    set, `figures` contains only an element count.
 
     >>> [found.arithmetic for found in explain((256, 729))]
     ['256 = 16*16, 729 = 27*27']
@@ -170,7 +170,9 @@ def explain(figures: tuple[int, ...], context: FigureContext | None = None) -> t
 
 
 def describe(count: int) -> tuple[str, ...]:
-    """Return at most `MAX_EXPLANATIONS` products and sums that a number may come from; empty if none is likely.
+    """Return likely products and sums that a number may come from.
+
+    At most `MAX_EXPLANATIONS` are returned.
 
     >>> describe(4608)
     ('4608 = 512+64*64: would be patches beside 512 tokens of text', '4608 = 512*3*3: would be maps, flattened')
@@ -191,7 +193,7 @@ def describe(count: int) -> tuple[str, ...]:
 
 
 def _explain_empty(actual: int, expected: int, _context: FigureContext) -> Iterator[Candidate]:
-    """Explain a size of 0: an empty selection."""
+    """Explain a size of 0 by an empty selection."""
     if 0 in (actual, expected):
         side = "the first" if actual == 0 else "the second"
         yield Candidate(
@@ -203,7 +205,7 @@ def _explain_empty(actual: int, expected: int, _context: FigureContext) -> Itera
 
 
 def _explain_one_more(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain a difference of one by a token, a class, an odd length, a window or an inclusive end."""
+    """Explain a difference of one, for example by a class token or an inclusive end."""
     small, large = sorted((actual, expected))
     if large - small != 1 or small < MIN_LENGTH:
         return
@@ -230,7 +232,7 @@ def _explain_one_more(actual: int, expected: int, context: FigureContext) -> Ite
 
 
 def _explain_squares(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain two figures as square grids of patches, both with the same number of additional tokens."""
+    """Explain two sizes as square grids of patches with equally many extra tokens."""
     if context.is_features or context.target:  # neither features nor element counts are numbers of tokens
         return
     both_powers = _is_power_of_two(actual) and _is_power_of_two(expected)
@@ -253,7 +255,7 @@ def _explain_squares(actual: int, expected: int, context: FigureContext) -> Iter
 
 
 def _explain_maps(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain two figures as feature maps of the same number of channels, flattened."""
+    """Explain two sizes as flattened feature maps with equally many channels."""
     common = gcd(actual, expected) if min(actual, expected) > 0 else 0
     if not common or (_is_power_of_two(actual) and _is_power_of_two(expected) and not context.is_features):
         return
@@ -288,14 +290,14 @@ def _explain_maps(actual: int, expected: int, context: FigureContext) -> Iterato
 
 
 def _explain_channels(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain the channels of a picture: grey, colours, or colours and alpha."""
+    """Explain two channel counts of an image: grey, RGB or RGBA."""
     if context.is_channel and (actual, expected) in PICTURE_CHANNELS:
         what, advice = PICTURE_CHANNELS[actual, expected]
         yield Candidate(1, f"{actual} and {expected} channels", f"would be {what}", advice)
 
 
 def _explain_encoder(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain two numbers of features by two well-known encoders."""
+    """Explain two feature counts by two well-known encoders."""
     large, small = max(actual, expected), max(1, min(actual, expected))
     is_map = large % small == 0 and isqrt(large // small) ** 2 == large // small
     if context.is_features and expected == FEED_FORWARD_RATIO * actual and actual in ENCODER_FEATURES:
@@ -315,7 +317,7 @@ def _explain_encoder(actual: int, expected: int, context: FigureContext) -> Iter
 
 
 def _explain_positions(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain a number of tokens that exceeds the positions of a text model."""
+    """Explain a token count that exceeds the positions of a text model."""
     small, large = sorted((actual, expected))
     if small in TOKEN_POSITIONS and large > small + 1 and POSITION_WORDS.search(context.text) and context.axis != 0:
         yield Candidate(
@@ -327,7 +329,7 @@ def _explain_positions(actual: int, expected: int, context: FigureContext) -> It
 
 
 def _explain_stride(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain two sides of feature maps of which the larger was rounded up to a multiple of a stride."""
+    """Explain two sides of feature maps by rounding up to a multiple of a stride."""
     small, large = sorted((actual, expected))
     stride = large & -large
     while stride > 2 * (large - small):
@@ -344,7 +346,7 @@ def _explain_stride(actual: int, expected: int, context: FigureContext) -> Itera
 
 
 def _explain_spectrum(actual: int, expected: int, _context: FigureContext) -> Iterator[Candidate]:
-    """Explain a number of samples and the length of their spectrum."""
+    """Explain two sizes as a number of samples and the length of their spectrum."""
     small, large = sorted((actual, expected))
     if large % 2 == 0 and small == large // 2 + 1 and small > MIN_SHARED:
         yield Candidate(
@@ -356,7 +358,7 @@ def _explain_spectrum(actual: int, expected: int, _context: FigureContext) -> It
 
 
 def _explain_homogeneous(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain 3 and 4 features by points without and with a homogeneous coordinate."""
+    """Explain 3 and 4 features by homogeneous coordinates of points."""
     if context.is_features and {actual, expected} == {3, 4} and not context.is_channel:
         yield Candidate(
             2,
@@ -367,7 +369,7 @@ def _explain_homogeneous(actual: int, expected: int, context: FigureContext) -> 
 
 
 def _explain_rounding(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain an element count by a height and a width near the requested ones."""
+    """Explain an element count by a height and width near the requested ones."""
     target = context.target
     for axis in range(len(target) - 1):
         height, width = target[axis : axis + 2]
@@ -394,7 +396,7 @@ def _explain_rounding(actual: int, _expected: int, context: FigureContext) -> It
 
 
 def _explain_heads(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain an element count that is a fraction of the requested one by grouped key heads."""
+    """Explain an element count that is too small by grouped key heads."""
     target = context.target
     if len(target) != 4 or -1 in target or actual < 1 or expected % actual or target[-1] not in HEAD_DIMS:
         return
@@ -413,7 +415,7 @@ def _explain_heads(actual: int, expected: int, context: FigureContext) -> Iterat
 
 
 def _explain_one_size(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain an element count by a different value of one requested size."""
+    """Explain an element count by another value of one requested size."""
     target, found = context.target, list[tuple[int, int, int]]()
     for axis, size in enumerate(target):
         others = prod(other for index, other in enumerate(target) if index != axis and other != -1)
@@ -432,7 +434,7 @@ def _explain_one_size(actual: int, _expected: int, context: FigureContext) -> It
 
 
 def _explain_last_batch(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain a smaller size along axis 0 by the last batch of an epoch."""
+    """Explain a smaller size of axis 0 by the last batch of an epoch."""
     target = context.target
     sample = prod(target[1:]) if -1 not in target else 0
     samples, requested = (divmod(actual, sample)[0], target[0]) if target and sample else (actual, expected)
@@ -452,7 +454,7 @@ def _explain_last_batch(actual: int, expected: int, context: FigureContext) -> I
 
 
 def _explain_classes(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain a batch of class numbers where one-hot labels are expected."""
+    """Explain a batch of class indices where one-hot labels are expected."""
     if actual < 2 or expected < 2:
         return
     is_loss = LABEL_WORDS.search(context.text) is not None
@@ -475,7 +477,7 @@ def _explain_classes(actual: int, expected: int, context: FigureContext) -> Iter
 
 
 def _explain_ratio(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain two figures of which one is a multiple of the other."""
+    """Explain a size that is a multiple of the other size."""
     small, large = sorted((actual, expected))
     if small < 1 or large % small:
         return
@@ -512,7 +514,7 @@ def _explain_ratio(actual: int, expected: int, context: FigureContext) -> Iterat
 
 
 def _explain_shared_factor(actual: int, expected: int, _context: FigureContext) -> Iterator[Candidate]:
-    """Explain two figures that are multiples of an unusual number."""
+    """Explain two sizes by an unusual common factor."""
     common = gcd(actual, expected)
     cofactors = (actual // common, expected // common) if common else (0, 0)
     if common < MIN_SHARED or _odd_part(common) < MIN_ODD_PART or not 1 < min(cofactors) <= max(cofactors):
@@ -528,7 +530,7 @@ def _explain_shared_factor(actual: int, expected: int, _context: FigureContext) 
 
 
 def _explain_difference(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain a difference by another number in the text, or by tokens that are missing in a mask."""
+    """Explain a difference by a number in the text, or by tokens without a mask."""
     small, large = sorted((actual, expected))
     rest = large - small
     is_printed = rest in context.numbers - {small, large} and rest >= MIN_SHARED

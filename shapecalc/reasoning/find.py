@@ -91,7 +91,7 @@ SharedFactors = frozenset[SharedFactor]
 class FactorSplits(Record):
     """The splits with the fewest factors.
 
-    If `complete` is False, the search was stopped, and other splits may have as few factors.
+    If `complete` is False, the search was stopped early, and there may be other splits with as few factors.
     """
 
     candidates: tuple[SharedFactors, ...]
@@ -99,7 +99,7 @@ class FactorSplits(Record):
 
 
 class PartialSplit(Record):
-    """A partial split: the remaining input and output dims, and the factors found."""
+    """A partial split: the remaining dims of both shapes, and the factors so far."""
 
     before: Shape
     after: Shape
@@ -182,7 +182,7 @@ class Rearrangement(Record):
 
 
 class ChainSearch(Record):
-    """The result of a search for chains between two shapes.
+    """The chains that a search found between two shapes.
 
     `fits` is the number of chains found, of which `ways` contains at most `MAX_LISTED_CHAINS`.
     """
@@ -331,7 +331,7 @@ def _extend_split(split: PartialSplit, known: Assumptions) -> Iterator[PartialSp
 
 
 def _take_factor(split: PartialSplit, input_axis: int, output_axis: int, size: Dim) -> PartialSplit:
-    """Take a factor of `size` from two axes; return the new partial split."""
+    """Take a factor from two axes, and return the new partial split."""
     before, after = list(split.before), list(split.after)
     before[input_axis], after[output_axis] = quotient(before[input_axis], size), quotient(after[output_axis], size)
     return PartialSplit(tuple(before), tuple(after), split.factors | {SharedFactor(input_axis, output_axis, size)})
@@ -346,10 +346,10 @@ class ShapePair(Record):
 
 
 def parse_shape_pair(before: object, after: object) -> ShapePair:
-    """Convert two strings or sequences of dims to the input shape and the output shape of a search.
+    """Parse the input shape and the output shape of a search.
 
-    One size of the output may be unknown: it is inferred from the element count. Raises `ShapeError` (usage) for any
-    other unknown size.
+    One size of the output may be unknown: it is inferred from the element count. Raises `ShapeError` (usage) for
+    any other unknown size.
 
     >>> parse_shape_pair("2,3,4", "-1,6")
     ShapePair(before=(2, 3, 4), after=(4, 6), notes=('the unknown size of the output is 4',))
@@ -399,7 +399,7 @@ def search_chains(before: Shape, after: Shape) -> ChainSearch:
     if 0 in before:
         return ChainSearch((_plain_reshape(before, after),), 1)
     best = find_splits(before, after)
-    chains = list(_iterate_rearrangements(before, after, best))
+    chains = list(_iter_rearrangements(before, after, best))
     fits = int(order_preserving_split(before, after) not in best.candidates)
     for factors in best.candidates:
         fits += prod(
@@ -415,14 +415,14 @@ def search_chains(before: Shape, after: Shape) -> ChainSearch:
     return ChainSearch(tuple(chains[:MAX_LISTED_CHAINS]), fits, complete, bounds, other)
 
 
-def iterate_rearrangements(before: Shape, after: Shape) -> Iterator[Rearrangement]:
+def iter_rearrangements(before: Shape, after: Shape) -> Iterator[Rearrangement]:
     """Yield at most `MAX_ORDERS` rearrangements from one shape to another.
 
     Yields nothing if the element counts differ.
     """
     if product(before) != product(after):
         return iter(())
-    return _iterate_rearrangements(before, after, find_splits(before, after))
+    return _iter_rearrangements(before, after, find_splits(before, after))
 
 
 def _plain_reshape(before: Shape, after: Shape) -> Rearrangement:
@@ -430,7 +430,7 @@ def _plain_reshape(before: Shape, after: Shape) -> Rearrangement:
     return Rearrangement(before, before, tuple(range(len(before))), after)
 
 
-def _iterate_rearrangements(before: Shape, after: Shape, splits: FactorSplits) -> Iterator[Rearrangement]:
+def _iter_rearrangements(before: Shape, after: Shape, splits: FactorSplits) -> Iterator[Rearrangement]:
     """Yield well-known layout changes, the single reshape, and splits by length.
 
     If the shapes are equal, rearrangements without a transpose come first.
@@ -564,19 +564,19 @@ def find_chains_for_pairs(pairs: Sequence[ArrayPair], before: Shape, after: Shap
     Raises `ShapeError` (usage) if an array does not have the requested shape, or if the arrays do not determine a
     symbolic size.
     """
-    sizes = tuple(sizes_of_pair(pair, before, after) for pair in pairs)
+    sizes = tuple(solve_pair_sizes(pair, before, after) for pair in pairs)
     if is_concrete(before + after):
         return generalize_pairs(pairs)
     known = list(zip(pairs, sizes, strict=True))
     fitting = [
         way
-        for way in iterate_rearrangements(before, after)
+        for way in iter_rearrangements(before, after)
         if all(_is_consistent(pair, way, values) for pair, values in known)
     ]
     return PairSearch(ChainSearch(tuple(fitting), len(fitting)), sizes)
 
 
-def sizes_of_pair(pair: ArrayPair, before: Shape, after: Shape) -> Mapping[str, int]:
+def solve_pair_sizes(pair: ArrayPair, before: Shape, after: Shape) -> Mapping[str, int]:
     """Return the value of each symbolic size, derived from the shapes of a pair.
 
     Raises `ShapeError` (usage) if the arrays do not have the requested shapes, or if they do not determine a size.
@@ -614,10 +614,10 @@ def _is_consistent(pair: ArrayPair, rearrangement: Rearrangement, sizes: Mapping
     )
 
 
-def rearrangement_of_pair(pair: ArrayPair) -> Rearrangement:
+def find_pair_rearrangement(pair: ArrayPair) -> Rearrangement:
     """Return the rearrangement that maps the first array of a pair to the second.
 
-    >>> print(rearrangement_of_pair(ArrayPair((2, 3), (3, 2), ((3, 1), (2, 3)))).chain)
+    >>> print(find_pair_rearrangement(ArrayPair((2, 3), (3, 2), ((3, 1), (2, 3)))).chain)
     2,3 | transpose 1,0
     """
     pieces = _split_pair(pair)
@@ -627,7 +627,9 @@ def rearrangement_of_pair(pair: ArrayPair) -> Rearrangement:
 
 
 def generalize_pairs(pairs: Sequence[ArrayPair]) -> PairSearch:
-    """Return the rearrangement that fits every pair; differing sizes become symbolic.
+    """Return the rearrangement that fits every pair.
+
+    A size that differs between pairs becomes symbolic.
 
     >>> pairs = ArrayPair((2, 3), (3, 2), ((3, 1), (2, 3))), ArrayPair((2, 5), (5, 2), ((5, 1), (2, 5)))
     >>> [way.chain for way in generalize_pairs(pairs).search.ways]
@@ -635,7 +637,7 @@ def generalize_pairs(pairs: Sequence[ArrayPair]) -> PairSearch:
     """
     none = PairSearch(ChainSearch((), 0))
     if len({*pairs}) == 1:
-        return PairSearch(ChainSearch((rearrangement_of_pair(pairs[0]),), 1), ({},) * len(pairs))
+        return PairSearch(ChainSearch((find_pair_rearrangement(pairs[0]),), 1), ({},) * len(pairs))
     factors_of_pairs = [factors for pair in pairs if (factors := _split_pair(pair)) is not None]
     ranks = {(len(pair.before), len(pair.after)) for pair in pairs}
     if len(factors_of_pairs) < len(pairs) or len(ranks) > 1:
@@ -672,7 +674,7 @@ def _factor_dims(sizes: Sequence[IntTuple], reference: Sequence[PairFactor]) -> 
 
 
 def _align_sizes(reference: Sequence[PairFactor], factors: Sequence[PairFactor]) -> IntTuple | None:
-    """Align the factors of a pair with those of a reference pair; return the sizes.
+    """Return the sizes of a pair's factors, aligned with a reference pair.
 
     The reference pair has the most factors. The size is 1 for each factor that only the reference pair has. Returns
     None if the factors cannot be aligned.

@@ -128,7 +128,7 @@ class RefusedRequest(Record):
 
     @property
     def nearest_fit(self) -> tuple[int, list[int]]:
-        """The index of the dim that `nearest_sizes` selects in the target, and its sizes."""
+        """The index of the target dim to change, and its nearest fitting sizes."""
         if not isinstance(self.value, tuple):
             return 0, []
         return nearest_sizes(product(self.shape), self.value, self.resolved_target, self.infer_index)
@@ -157,7 +157,7 @@ class RefusedRequest(Record):
         return (*self.value[:position], *dims, *self.value[position + 1 :])
 
     def aligned_input_dim(self, index: int) -> Shape:
-        """Return a tuple with the input dim of a target index; empty if there is none.
+        """Return the input dim at a target index, as a tuple that may be empty.
 
         The dims of an expand are aligned at the right, all others at the left.
         """
@@ -255,7 +255,7 @@ def _find_square_replacements(shape: Shape, target: Shape, start: int, count: in
 
 
 def _is_square_image(sides: Shape, pixel_count: Dim) -> bool:
-    """Return whether there are two equal sides, and the pixel count is a square."""
+    """Return whether `sides` has two equal sides, and the pixel count is a square."""
     return (
         len(sides) == 2
         and sides[0] == sides[1]
@@ -265,10 +265,10 @@ def _is_square_image(sides: Shape, pixel_count: Dim) -> bool:
 
 
 def find_differing_dims(shape: Shape, target: Shape) -> tuple[int, Shape, Shape]:
-    """Return the index of the first difference, and the differing dims of each shape.
+    """Return the position and the dims of the part in which two shapes differ.
 
-    The index is an index in `target`. The dims before the differing dims have equal element counts in both shapes, and
-    so do the dims after the differing dims.
+    The position is an index in `target`. The dims before the differing dims have equal element counts in both
+    shapes, and so do the dims after the differing dims.
 
     >>> find_differing_dims((1, 27, 120, 120), (1, 3, 9, 30, 30))
     (3, (120, 120), (30, 30))
@@ -566,7 +566,7 @@ def _is_operand_mismatch(trace: Trace, problem: Problem) -> bool:
 
 
 def propose_batch_changes(trace: Trace) -> ArgumentChanges:
-    """Yield targets for every batch size, if the target is for one batch size only."""
+    """Yield targets for every batch size if the target is for one batch size only."""
     arguments = trace.request.arguments
     for stage in trace.stages:
         target = arguments.get(stage.argument)
@@ -595,7 +595,7 @@ def propose_fallback_changes(trace: Trace, problem: Problem) -> ArgumentChanges:
 
 
 def find_fixes(trace: Trace) -> tuple[Fix, ...]:
-    """Return the fixes of a request; fixes without conditions come first.
+    """Return the fixes of a refused request, those without conditions first.
 
     If the request resolves for one batch size only, the fixes make it resolve for every batch size.
 
@@ -711,7 +711,7 @@ def _try_changes(trace: Trace, problem: Problem) -> FixesWithAnswers:
     is_single = not _is_operand_mismatch(trace, problem)
     yield from ((fix, answer) for fix, answer in attempts if is_single or keeps_batch(request, answer))
     yield from _try_fixes(request, _switch_fixes(request))
-    yield from newer  # empty for `NO_SUCH_ATTRIBUTE`, whose newer opset was yielded first
+    yield from newer  # `NO_SUCH_ATTRIBUTE` yielded its newer opset already
 
 
 def _try_fixes(request: Request, fixes: Iterable[Fix]) -> FixesWithAnswers:
@@ -724,7 +724,7 @@ def _try_fixes(request: Request, fixes: Iterable[Fix]) -> FixesWithAnswers:
 
 
 def _describe_changes(request: Request, changes: ArgumentChanges) -> Iterator[Fix]:
-    """Convert changes to fixes with descriptions, at most `MAX_TRIED_VALUES`.
+    """Convert at most `MAX_TRIED_VALUES` changes to fixes with descriptions.
 
     Yields nothing for a request with more than `MAX_REQUEST_DIMS` dims.
     """
@@ -778,7 +778,7 @@ def build_hint(trace: Trace) -> str:
 
 
 def batch_fix_text(fixes: Iterable[Fix]) -> str:
-    """Describe the fixes that fit every batch size; empty if there are none."""
+    """Describe the fixes for every batch size; empty if there are none."""
     texts = [f"{truncate(str(fix.value))}, {fix.every_batch}" for fix in fixes if fix.every_batch]
     return f"for every batch try {'; or '.join(texts)}" if texts else ""
 
@@ -879,7 +879,7 @@ def _missing_axes_hint(refused: RefusedRequest) -> str:
 
 
 def _switch_hint(request: Request, problem: Problem) -> str:
-    """Describe the effect of the dialect's switch, if the switch affects the answer."""
+    """Describe the effect of the dialect's switch if the switch affects the answer."""
     texts = []
     for fix, answer in _try_fixes(request, _switch_fixes(request)):
         copies = DIALECTS[request.dialect].reshape_semantics[bool(fix.value)].zero is ZeroMeaning.COPIES

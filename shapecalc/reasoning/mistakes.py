@@ -23,7 +23,7 @@ MisreadRequest: TypeAlias = tuple[Request, str]
 
 
 class Mistake(Record):
-    """A mistake, and the answer that results from the mistake."""
+    """A mistake, and the wrong answer that it leads to."""
 
     kind: str
     sentence: str
@@ -33,7 +33,7 @@ class Mistake(Record):
 
 
 def find_mistakes(answer: Trace | Chain) -> Iterator[Mistake]:
-    """Yield the mistakes that result in a different answer.
+    """Yield the mistakes that lead to a different answer.
 
     Yields nothing for a refused request.
 
@@ -162,8 +162,8 @@ def _copy_zeros_from_input(trace: Trace) -> Iterator[MisreadRequest]:
 def _fill_zeros(stage: Stage, shape: Shape, start: int = 0, increment: int = 1) -> Shape:
     """Return the target with its zeros replaced by dims of `shape`.
 
-    A zero at index i copies the dim at index `start + increment * i`. The result is empty if the target has no zeros,
-    if an index is out of range, or if a copied dim is 0.
+    A zero at index i copies the dim at index `start + increment * i`. The result is empty if the target has no
+    zeros, if an index is out of range, or if a copied dim is 0.
     """
     outs = [step.out for step in stage.steps if step.rule == COPIED_ZERO and step.out is not None]
     target = list(stage.requested)

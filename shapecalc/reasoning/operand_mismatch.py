@@ -105,7 +105,7 @@ def reshape_to_other(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def flatten_last_axes(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with its last dims flattened to a dim that `other` contains."""
+    """Yield the shape with its last dims flattened to a dim of `other`."""
     for start in range(1, len(shape) - 1):
         if product(shape[start:]) in other:
             yield f"flatten {{}} from axis {start} on", (*shape[:start], product(shape[start:]))
@@ -281,7 +281,9 @@ def find_size_mismatch(request: Request) -> tuple[int, int] | None:
 
 
 def find_missing_flatten(request: Request) -> str:
-    """Return the equation that suggests that a flatten is missing before a matrix product; empty if there is none.
+    """Return an equation that suggests a missing flatten before a matrix product.
+
+    Returns an empty string if there is none.
 
     >>> from shapecalc.core.requests import make_request
     >>> find_missing_flatten(make_request("matmul", "14336,7", {"operands": "3136,10"}))
@@ -300,7 +302,9 @@ def find_missing_flatten(request: Request) -> str:
 
 
 def explain_mismatch(request: Request) -> str:
-    """Explain the sizes of a request's operands that disagree, or compare them; empty if none disagree.
+    """Explain or compare the sizes in which the operands disagree.
+
+    Returns an empty string if they do not disagree.
 
     >>> from shapecalc.core.requests import make_request
     >>> explain_mismatch(make_request("matmul", "512,2304", {"operands": "256,4"}))
@@ -320,7 +324,9 @@ def explain_mismatch(request: Request) -> str:
 
 
 def explain_count(request: Request) -> str:
-    """Explain the element count of a reshape's input by a rounded map or by grouped heads; empty if neither does.
+    """Explain an element count by a rounded feature map or by grouped heads.
+
+    Returns an empty string if neither explains it.
 
     >>> from shapecalc.core.requests import make_request
     >>> explain_count(make_request("reshape", "8,8475", {"target": "8,1,112,74"})).partition(": ")[0]

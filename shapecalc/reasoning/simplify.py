@@ -48,7 +48,7 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import resolve_chain
 from shapecalc.reading.commands import chain_text
 from shapecalc.reasoning.answers import answer_chain
-from shapecalc.reasoning.costs import MAX_SHUFFLE_RANK, Cost, Goal, cost_of, count_shuffles, group_into_shuffles
+from shapecalc.reasoning.costs import MAX_SHUFFLE_RANK, Cost, Goal, compute_cost, count_shuffles, group_into_shuffles
 from shapecalc.reasoning.equiv import can_replace
 from shapecalc.reasoning.find import find_permutation
 
@@ -150,10 +150,10 @@ def _transpose_if_needed(axes: AxisOrder) -> tuple[Permute, ...]:
 
 
 def _split_off_expand(axes: StridedAxes, after: Shape) -> tuple[StridedAxes, Shape, Shape]:
-    """Return the axes and the shape before the last expand, and the shape after it.
+    """Split the last expand off a layout.
 
-    The expand creates the atoms with stride 0. If an axis contains atoms with stride 0 and other atoms, every atom of
-    the layout becomes an axis.
+    Returns the axes and the shape before the expand, and the shape after it. The expand creates the atoms with
+    stride 0. If an axis contains atoms with stride 0 and other atoms, every atom of the layout becomes an axis.
     """
     has_partial_repeat = any(len(axis) > 1 and any(atom.stride == 0 for atom in axis) for axis in axes)
     if has_partial_repeat:
@@ -167,7 +167,7 @@ def _split_off_expand(axes: StridedAxes, after: Shape) -> tuple[StridedAxes, Sha
 def _forms_without_expand(
     before: Shape, axes: StridedAxes, after: Shape, known: Assumptions, for_shuffle: bool
 ) -> Iterator[MoveSequence]:
-    """Yield the short forms of a layout that requires no expand."""
+    """Yield the short forms of a layout without broadcast dims."""
     column = merge_atoms(chain(*axes))
     if len(column) < 2:
         yield _reshape_if_needed(before, after)
@@ -320,7 +320,7 @@ def _group_inseparable_axes(
 
 
 def _order_with_contiguous_sequences(sequences: Iterable[Sequence[Atom]]) -> list[Atom] | None:
-    """Return the atoms in an order that keeps each sequence contiguous, or None."""
+    """Order atoms so that each sequence is contiguous; None if impossible."""
     successor, predecessor = dict[Atom, Atom](), dict[Atom, Atom]()
     atoms = dict[Atom, None]()
     for row in sequences:
@@ -341,7 +341,7 @@ class RequestBuilder:
     """A builder of requests with the dialects, opsets, types and switches of a chain."""
 
     def __init__(self, chain: Chain) -> None:
-        """Store the first request of each dialect; the most frequent dialect comes first."""
+        """Store the first request of each dialect, the most frequent dialect first."""
         requests = [trace.request for trace in chain.traces]
         dialects = [request.dialect for request in requests]
         order = sorted(dict.fromkeys(dialects), key=lambda name: -dialects.count(name))
@@ -393,10 +393,10 @@ class RequestBuilder:
 
 
 def _request_target(shape: Shape, move: Reshape | Expand, dialect: str) -> Shape | None:
-    """Return the target shape of a reshape or expand; None if it cannot be written.
+    """Return the target shape of a reshape or expand.
 
-    A dim of unknown size is written as 0 if 0 copies the dim in the dialect, otherwise as -1. Returns None for several
-    dims of -1, and for an expand to an unknown size.
+    A dim of unknown size is written as 0 if 0 copies the dim in the dialect, otherwise as -1. Returns None for
+    several dims of -1, and for an expand to an unknown size.
     """
     unknown = [axis for axis, dim in enumerate(move.shape) if any(name.startswith("?") for name in dim_names((dim,)))]
     if not unknown:
@@ -411,7 +411,7 @@ def _request_target(shape: Shape, move: Reshape | Expand, dialect: str) -> Shape
 
 
 def _switch_setting(op: str, dialect: str, current: bool | None, *, literal: bool) -> bool | None:
-    """Return the setting of a dialect's switch for a stage; None for the default.
+    """Return the switch setting of a stage; None for the default.
 
     If `literal`, returns the setting with which a 0 in a target shape is a size.
     """
@@ -462,7 +462,7 @@ class _ChainSimplifier:
         )
 
     def simplify(self) -> Simplification:
-        """Return the best chain if it is proved equal, else the original chain."""
+        """Return the best chain if it is proved equal, otherwise the original chain."""
         before, plan = self._cost(self.segments), self._choose_segments()
         if all(piece.is_original for piece in plan):
             return Simplification(self.chain, before, before, shorter=False)
@@ -474,7 +474,7 @@ class _ChainSimplifier:
         if proved is None:
             return Simplification(self.chain, before, before, shorter=False)
         second = _ChainSimplifier(proved, self.goal, self.itemsize)
-        after = second._cost(second.segments)  # can be higher: the new chain is defined for more sizes
+        after = second._cost(second.segments)  # the cost can be higher, because the new chain is defined for more sizes
         if not after.is_at_most(before, self.goal):
             return Simplification(self.chain, before, before, shorter=False)
         moving = [piece for piece in plan if piece.moves]
@@ -486,7 +486,7 @@ class _ChainSimplifier:
     def _cost(self, segments: Segments) -> Cost:
         """Return the cost of a sequence of segments."""
         moves = [move for piece in segments for move in piece.moves]
-        return cost_of(segments[0].before if segments else (), moves, self.known, self.itemsize)
+        return compute_cost(segments[0].before if segments else (), moves, self.known, self.itemsize)
 
     def _count_stages(self, segments: Segments) -> int:
         """Return the number of stages in a sequence of segments."""
@@ -520,7 +520,7 @@ class _ChainSimplifier:
         return best[len(span)][1]
 
     def _replacements(self, span: Segments, start: int) -> Iterator[tuple[int, ChainSegment]]:
-        """Yield segments that replace windows of `span`, which begin at index `start`.
+        """Yield segments that replace windows of `span` from index `start` on.
 
         Each segment is preceded by the exclusive end index of the window.
         """

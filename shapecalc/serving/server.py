@@ -136,7 +136,10 @@ class ConnectionLimiter:
     def __init__(
         self, server: web.Server, limit: int, states: dict[RequestHandler, int], logger: logging.Logger
     ) -> None:
-        """Set the limit; `states` is shared with the server, which updates it."""
+        """Set the limit.
+
+        `states` is shared with the server, which updates it.
+        """
         self._server, self._limit, self._states, self._logger = server, limit, states, logger
 
     def accept(self) -> RequestHandler:
@@ -179,7 +182,7 @@ class ConnectionLimiter:
 
 
 class AccessPolicy(Record):
-    """The host names that the server accepts, and the token in the server's address."""
+    """The accepted host names, and the token in the server's address."""
 
     host_names: frozenset[str]
     token: str
@@ -204,7 +207,7 @@ class AccessPolicy(Record):
         return ""
 
     def is_valid_token(self, token: str | None) -> bool:
-        """Return whether a token is valid; the comparison takes constant time."""
+        """Return whether a token is valid, in constant time."""
         return compare_digest((token or "").encode("utf-8", "replace"), self.token.encode())
 
 
@@ -228,7 +231,10 @@ class ServerConfig(Record):
 
     @property
     def cookie(self) -> str:
-        """The name of the cookie with the token; servers on other ports of the host have other cookies."""
+        """The name of the cookie with the token.
+
+        The name contains the port, because servers on all ports of a host share their cookies.
+        """
         return f"shapecalc-{self.port}"
 
 
@@ -355,7 +361,7 @@ class Server:
             self._free_sessions.release()
 
     def _store_download(self, picture: bytes) -> str:
-        """Store a picture or a text for download; return its key."""
+        """Store a picture or a text for download, and return its key."""
         # at most 8 files are stored for download
         if len(self._downloads) >= 8:
             del self._downloads[next(iter(self._downloads))]
@@ -434,7 +440,7 @@ def url_host(host: str) -> str:
 
 
 async def _close_socket(socket: web.WebSocketResponse, ending: SessionEnd) -> None:
-    """Close a socket with a reason; wait for at most `WAIT_SECONDS`."""
+    """Close a socket with a reason, and wait for at most `WAIT_SECONDS`."""
     with suppress(TimeoutError):
         async with asyncio.timeout(WAIT_SECONDS):
             await socket.close(code=ending.code, message=ending.reason.encode())
@@ -442,11 +448,11 @@ async def _close_socket(socket: web.WebSocketResponse, ending: SessionEnd) -> No
 
 async def _add_headers(_request: web.Request, response: web.StreamResponse) -> None:
     response.headers.update(RESPONSE_HEADERS)
-    response.headers.popall("Server", None)  # it would tell the versions of Python and aiohttp
+    response.headers.popall("Server", None)  # the default value contains the versions of Python and aiohttp
 
 
 def _parse_page_size(query: Mapping[str, str]) -> tuple[int, int]:
-    """Parse the columns and rows of the terminal in a query; the default is 80, 24."""
+    """Parse the columns and rows of the terminal in a query, by default 80 and 24."""
     try:
         return clamp_size(int(query["width"]), int(query["height"]))
     except (KeyError, ValueError):
@@ -575,7 +581,7 @@ def _app_stdin(app: Process) -> StreamWriter:
 
 
 def encode_frame(frame: str) -> bytes:
-    r"""Encode a browser frame as a packet for the app; return b"" for a ping.
+    r"""Encode a browser frame as a packet for the app; a ping is encoded as b"".
 
     Raises `ProtocolError` for an invalid frame.
 
@@ -610,7 +616,9 @@ def _encode_packet(kind: bytes, content: bytes) -> bytes:
 
 
 def encode_link_frame(content: bytes) -> str:
-    """Convert a link message of the app to a browser frame; empty for other messages.
+    """Convert a link message of the app to a browser frame.
+
+    Other messages are converted to an empty string.
 
     >>> encode_link_frame(b'{"type": "link", "ask": "reshape 6 -1", "step": "1"}')
     '["link", {"ask": "reshape 6 -1", "step": "1"}]'
@@ -624,7 +632,7 @@ def encode_link_frame(content: bytes) -> str:
 
 
 async def read_packet(stream: StreamReader) -> tuple[bytes, bytes]:
-    """Read the next packet of an app; return the letter and the content.
+    """Read the next packet of an app, and return its letter and its content.
 
     Raises `ProtocolError` if the packet is too long.
     """

@@ -16,9 +16,9 @@ from shapecalc.reasoning.find import (
     ArrayPair,
     Rearrangement,
     find_chains_for_pairs,
+    find_pair_rearrangement,
     generalize_pairs,
-    iterate_rearrangements,
-    rearrangement_of_pair,
+    iter_rearrangements,
 )
 from tests.core.drawing import cut_row, draw_factors
 from tests.numpy_moves import positions_of
@@ -52,7 +52,7 @@ def test_array_pair_path_leads_to_the_second_array(seeds):
         for row in (sizes, [sizes[axis] for axis in perm]):
             fitting_dims = [prod(part) for part in cut_row(draw, row)]
             shapes.append(tuple(draw.choice([fitting_dims, fitting_dims, draw_factors(draw, prod(sizes))])))
-        rearrangement = rearrangement_of_pair(ArrayPair(*shapes, atoms_of(sizes, perm)))
+        rearrangement = find_pair_rearrangement(ArrayPair(*shapes, atoms_of(sizes, perm)))
         assert [rearrangement.before, rearrangement.after] == shapes
         assert is_correct(rearrangement, sizes, perm), seed
 
@@ -87,7 +87,7 @@ def test_array_pair_filters_paths_between_shapes(pair):
     assert [dict(sizes) for sizes in pair_search.sizes] == [{"N": pair.before[0], "C": pair.before[1]}]
     expected = [
         rearrangement
-        for rearrangement in iterate_rearrangements(before, after)
+        for rearrangement in iter_rearrangements(before, after)
         if rearrangement.moves == (len(pair.atoms) > 1)
     ]
     assert [*pair_search.search.ways] == expected

@@ -16,7 +16,7 @@ from shapecalc.core.dims import substitute
 from shapecalc.core.moves import Permute
 from shapecalc.core.text import shape_text
 from shapecalc.reading.commands import chain_text
-from shapecalc.reasoning.costs import Goal, cost_of, parse_goal
+from shapecalc.reasoning.costs import Goal, compute_cost, parse_goal
 from shapecalc.reasoning.simplify import simplify
 from tests.cases import rows
 from tests.core.drawing import draw_chain
@@ -139,7 +139,7 @@ def numpy_copy_sizes(answer):
 def test_copying_stages_are_those_without_numpy_view(seeds):
     for seed in seeds:
         answer = draw_chain(Random(seed))
-        cost = cost_of(answer.input, answer.moves, Assumptions(), 8)
+        cost = compute_cost(answer.input, answer.moves, Assumptions(), 8)
         assert cost.transposes == sum(isinstance(move, Permute) for move in answer.moves)
         assert [*cost.copies] == [16 * size for size in numpy_copy_sizes(answer)], seed
         assert cost.bytes == sum(cost.copies)

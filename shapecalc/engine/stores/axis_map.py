@@ -126,7 +126,7 @@ def build_axis_map(source_shape: IntTuple, moves: Sequence[Move]) -> AxisMap:
 
 
 def split_into_axis_maps(source_shape: IntTuple, moves: Sequence[Move]) -> tuple[AxisMap, ...]:
-    """Split moves into the fewest passes over the data; return the map of each pass.
+    """Split moves into the fewest passes over the data, each an axis map.
 
     Ties are resolved in favour of the smallest intermediate arrays. Raises `MoveError` if a single move cannot be
     executed in one pass.
@@ -154,7 +154,7 @@ def split_into_axis_maps(source_shape: IntTuple, moves: Sequence[Move]) -> tuple
 
 
 class _MapBuilder:
-    """Convert the atoms of a layout to an axis map."""
+    """A converter from the atoms of a layout to an axis map."""
 
     def __init__(self, source_shape: IntTuple, padded_shape: IntTuple, view: View) -> None:
         """Store the layout `view` of a source that is padded to `padded_shape`."""
@@ -185,7 +185,7 @@ class _MapBuilder:
         return AxisMap(self.source_shape, output_shape, groups, self._axis_starts(), tuple(self.rolls), tuple(repeated))
 
     def _build_group(self, source_key: Any, strided_outputs: list[tuple[int, AxisPart]]) -> PartGroup:
-        """Return the group with the given pairs of a stride and an output part.
+        """Return the group of some output parts, each with its stride in the source.
 
         `source_key` is the source part of the group, or the index space of a mixed group.
         """

@@ -104,7 +104,7 @@ class PartialOutput:
         self._log.flush()
 
     def drop_changed_tasks(self, pass_number: int, store_pass: Pass) -> bool:
-        """Discard a finished task of a pass if the files of the task have changed.
+        """Discard the finished tasks of a pass whose files have changed.
 
         Returns whether all tasks of the pass are still finished.
         """
@@ -124,7 +124,7 @@ class PartialOutput:
         )
 
     def clean_up_files(self, pass_number: int) -> None:
-        """Remove the incomplete files of a pass, and check the complete files.
+        """Remove the incomplete files of a pass, and check the complete ones.
 
         Raises `FileError` if the number or total size of the complete files differs from the log.
         """
@@ -143,7 +143,10 @@ class PartialOutput:
 
 
 class _ChunkReader:
-    """A reader of single elements that caches up to `memory` bytes of decoded chunks."""
+    """A reader of single elements with a cache of decoded chunks.
+
+    The cache contains up to `memory` bytes.
+    """
 
     def __init__(self, store: store_io.Store, memory: int) -> None:
         self.store = store
@@ -186,10 +189,11 @@ def partial_folder(output_path: Path) -> Path:
 
 @contextmanager
 def lock_partial_output(output_path: Path, manifest: dict[str, Any], *, resume: bool) -> Iterator[PartialOutput]:
-    """Create or, with `resume`, reopen the folder of an incomplete output; lock it.
+    """Create and lock the folder of an incomplete output.
 
-    Raises `FileError` if the folder exists and `resume` is false, if the folder belongs to another request, source or
-    owner, or if another process has locked the folder; `OSError` if the folder cannot be written.
+    With `resume`, an existing folder is reopened. Raises `FileError` if the folder exists and `resume` is false, if
+    the folder belongs to another request, source or owner, or if another process has locked the folder; `OSError`
+    if the folder cannot be written.
     """
     folder = partial_folder(output_path)
     if os.path.lexists(folder):
@@ -339,10 +343,10 @@ def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chun
 def run_job(
     job: StoreJob, output_path: Path, run_tasks: TaskRunner, tick: Callable[[int], object], *, force: bool, resume: bool
 ) -> None:
-    """Execute a job; call `tick` with the output bytes of each finished task.
+    """Execute a job, and call `tick` with the output bytes of each finished task.
 
-    Raises `FileError` if the output cannot be written, if the output exists and `force` is false, if an
-    incomplete output exists and `resume` is false, or if the incomplete output belongs to another job. After
+    Raises `FileError` if the output cannot be written, if the output exists and `force` is false, if an incomplete
+    output exists and `resume` is false, or if the incomplete output belongs to another job. After
     `KeyboardInterrupt` the incomplete output remains.
     """
     output_path = output_path.absolute()
@@ -415,11 +419,12 @@ def _run_pass(
 def find_first_difference(
     answer: Trace | Chain, source: str, output: str, mode: str, memory: int, tick: Callable[[int], object]
 ) -> ElementDifference | None:
-    """Compare an output with its source; return the first wrong output element.
+    """Compare an output with its source, and return the first wrong element.
 
-    `mode` is `all`, or `sample` for a few elements. Up to `memory` bytes of decoded chunks are cached. If the shape or
-    the element type is wrong, the result describes them and has the index (). Returns None if no wrong element is
-    found. Raises `FileError` if an array cannot be opened, `OSError` or `UnreadableError` if an array is damaged.
+    `mode` is `all`, or `sample` for a few elements. Up to `memory` bytes of decoded chunks are cached. If the shape
+    or the element type is wrong, the result describes them and has the index (). Returns None if no wrong element
+    is found. Raises `FileError` if an array cannot be opened, `OSError` or `UnreadableError` if an array is
+    damaged.
     """
     before, after = store_io.open_store(source), store_io.open_store(output)
     if after.array.shape != answer.output or after.array.dtype != before.array.dtype:

@@ -105,7 +105,7 @@ class Pass(Record):
 
 
 class StorePlan(Record):
-    """The passes over the data, each of which reads the output of the previous one."""
+    """A sequence of passes; each pass reads the output of the previous one."""
 
     passes: tuple[Pass, ...]
 
@@ -164,9 +164,10 @@ class _TaskSearch:
             yield self.shrink_task(steps, self.memory, whole_task=1)
 
     def choose_chunks(self, task: IntTuple, chunk_bytes: int) -> IntTuple:
-        """Return the chunk shape for a task; a chunk has about `chunk_bytes` bytes.
+        """Return the chunk shape for a task.
 
-        If `chunk_bytes` is 0, a chunk has about as many bytes as a source chunk.
+        A chunk has about `chunk_bytes` bytes. If `chunk_bytes` is 0, a chunk has about as many bytes as a
+        source chunk.
         """
         chunk_bytes = max(
             MIN_CHUNK_BYTES, min(chunk_bytes or prod(self.source_chunks) * self.itemsize, MAX_CHUNK_BYTES)
@@ -235,8 +236,8 @@ class _TaskSearch:
     def enlarge_chunks(self, chunks: IntTuple) -> IntTuple:
         """Enlarge a chunk shape to the task shape of lowest cost that fits in memory.
 
-        The task shape is a multiple of the chunk shape.
-        A task of fewer than `MIN_TASK_BYTES` is enlarged even if that saves no reads.
+        The task shape is a multiple of the chunk shape. A task of fewer than `MIN_TASK_BYTES` is enlarged even
+        if that saves no reads.
         """
         best = steps = chunks
         while 0 not in self.axis_map.output_shape:

@@ -66,7 +66,9 @@ class AxisRead(Record):
 
 
 def iter_grid(shape: Sequence[int], steps: Sequence[int]) -> Iterator[Region]:
-    """Yield the cells of a grid over an array, in C order; `steps` is the cell shape.
+    """Yield the cells of a grid over an array, in C order.
+
+    `steps` is the shape of a cell.
 
     >>> [*iter_grid((3, 2), (2, 2))]
     [((0, 2), (0, 2)), ((2, 3), (0, 2))]
@@ -265,7 +267,7 @@ def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: IntTuple, 
 
 
 def _chunks_of_region(axis_map: AxisMap, axis: int, step: int, region: Region) -> Collection[int]:
-    """Return the chunk indices, along an axis with chunk size `step`, of a region."""
+    """Return the chunk indices of a region along an axis with chunk size `step`."""
     atoms, start = axis_map.source_parts[axis], axis_map.starts[axis]
     if not axis_map.rolls[axis]:
         return _chunks_of_parts(start, atoms, region, step)
@@ -328,7 +330,7 @@ def fill_regions(axis_map: AxisMap, regions: Sequence[Region], source: Any, bloc
 
 
 def find_axis_reads(axis_map: AxisMap, axis: int, step: int, regions: Sequence[Region]) -> list[AxisRead]:
-    """Return the ranges of a source axis to read, one per block of size `step`."""
+    """Return the ranges of a source axis to read, one for each block."""
     atoms, start = axis_map.source_parts[axis], axis_map.starts[axis]
     extents = [spanned_range(start, atoms, region) for region in regions]
     first, last = min(extent[0] for extent in extents), max(extent[1] for extent in extents)
@@ -346,9 +348,9 @@ def find_axis_reads(axis_map: AxisMap, axis: int, step: int, regions: Sequence[R
 
 
 def _iter_block_ranges(size: int, roll: int, step: int, first: int, last: int) -> Iterator[AxisRange]:
-    """Split the range from `first` to `last` of a rolled axis at block boundaries.
+    """Split a range of a rolled axis at block boundaries.
 
-    The blocks of size `step` are blocks of the axis before the roll.
+    The range is from `first` to `last`. The blocks of size `step` are blocks of the axis before the roll.
     """
     for begin, end, on in ((0, roll, size - roll), (roll, size, -roll)):
         low, high = max(first, begin), min(last, end)
@@ -360,7 +362,7 @@ def _iter_block_ranges(size: int, roll: int, step: int, first: int, last: int) -
 def iter_blocks(
     axis_map: AxisMap, source_regions: Sequence[SourceRegion], block: Sequence[int]
 ) -> Iterator[tuple[Region, dict[int, list[list[Region]]]]]:
-    """Yield the source ranges to read from each block, and the regions inside them.
+    """Yield the source ranges to read from each block, and the regions in them.
 
     The second item maps the index of a source region to the regions of parts along each axis.
     """

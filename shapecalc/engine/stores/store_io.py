@@ -1,9 +1,9 @@
 """Arrays in stores: Zarr for input and output, HDF5 and .npy only for input.
 
 The metadata of the output are copied from a Zarr source, except for the shape, the chunks and the names of dims.
-Writing through the arrays of the Zarr library costs copies, comparisons and an event loop, which take
-longer than many codecs. This module therefore encodes whole chunks with the array's codecs and writes the files itself.
-A chunk is flushed to the disk before its task is logged as finished.
+Writing through the arrays of the Zarr library costs copies, comparisons and an event loop, which take longer than many
+codecs. This module therefore encodes whole chunks with the array's codecs and writes the files itself. A chunk is
+flushed to the disk before its task is logged as finished.
 
 Source: Zarr storage specification version 2; Zarr core specification version 3, with the codecs sharding and transpose.
 """
@@ -122,7 +122,8 @@ def source_state(location: str) -> str:
 def _iter_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
     """Yield the path and status of each file of an array, in a fixed order.
 
-    A folder with several symbolic links to it is listed once. A file or folder that vanishes meanwhile is skipped.
+    A folder with several symbolic links to it is listed once. A file or folder that is removed meanwhile is
+    skipped.
     """
     if not root.is_dir():
         yield str(root), root.stat()
@@ -156,7 +157,7 @@ def store_path(location: str) -> Path:
 
 
 def _store_stamp(path: Path) -> tuple[int, ...]:
-    """Return the `file_stamp` of a file, or of the metadata file of an array folder.
+    """Return the `file_stamp` of a file, or of an array folder's metadata file.
 
     Returns an empty tuple if neither file exists.
     """
@@ -191,7 +192,7 @@ def _open_zarr(folder: Path) -> Store:
         raise UnreadableError("its metadata give chunks that hold nothing")
     if metadata.inner_chunks is not None:
         return _make_block_store(array, str(folder), metadata.inner_chunks, metadata)
-    return Store(array, make_chunk_accessor(array, folder), metadata.chunks, metadata.chunks, metadata)
+    return Store(array, zarr_chunks(array, folder), metadata.chunks, metadata.chunks, metadata)
 
 
 def _open_hdf5(path: str, member: str) -> Store:
@@ -239,17 +240,20 @@ def create_store(folder: Path, source: Store, axis_map: AxisMap, chunks: IntTupl
 
 
 def open_chunks(folder: str) -> ZarrChunks:
-    """Open a Zarr array for writing its chunk files; open arrays are cached."""
+    """Open a Zarr array for writing its chunk files.
+
+    Open arrays are cached.
+    """
     return _open_chunks(folder, _store_stamp(Path(folder)))
 
 
 @lru_cache(maxsize=8)
 def _open_chunks(folder: str, _stamp: tuple[int, ...]) -> ZarrChunks:
-    return make_chunk_accessor(_open_zarr_array(folder, "r+"), Path(folder))
+    return zarr_chunks(_open_zarr_array(folder, "r+"), Path(folder))
 
 
 def _open_zarr_array(folder: str, mode: str) -> Any:
-    """Open a Zarr array; suppress the library's warnings about rare element types."""
+    """Open a Zarr array without the library's warnings about rare element types."""
     import zarr
 
     with warnings.catch_warnings(), convert_to_unreadable_error(LIBRARY_ERRORS):
@@ -271,9 +275,10 @@ def read_metadata(folder: Path) -> ArrayMetadata:
 
 
 def write_metadata(folder: Path, metadata: ArrayMetadata) -> None:
-    """Write the metadata of an array; raise `OSError` if a file cannot be written.
+    """Write the metadata of an array.
 
-    The file that contains the shape is written last, so its existence shows that the metadata are complete.
+    The file that contains the shape is written last, so its existence shows that the metadata are complete. Raises
+    `OSError` if a file cannot be written.
     """
     folder.mkdir(exist_ok=True)
     for name in sorted(metadata.files, reverse=True):
@@ -281,7 +286,10 @@ def write_metadata(folder: Path, metadata: ArrayMetadata) -> None:
 
 
 def output_metadata(source: ArrayMetadata, axis_map: AxisMap, chunks: IntTuple) -> ArrayMetadata:
-    """Return the metadata of the output array; `chunks` is the chunk or shard shape."""
+    """Return the metadata of the output array.
+
+    `chunks` is the chunk or shard shape.
+    """
     main = {**source.document, "shape": [*axis_map.output_shape]}
     files: dict[str, Any] = {**source.files}
     if source.version == 2:
@@ -301,7 +309,10 @@ def output_metadata(source: ArrayMetadata, axis_map: AxisMap, chunks: IntTuple) 
 
 
 def _supports_rank(codec: Mapping[str, Any], rank: int) -> bool:
-    """Return whether a codec supports a rank; a transpose supports only one."""
+    """Return whether a codec supports a rank.
+
+    A transpose supports only one rank.
+    """
     return bool(codec["name"] != "transpose" or len(codec["configuration"]["order"]) == rank)
 
 
@@ -364,13 +375,19 @@ class WriteSummary(Record):
 
 
 class SliceReader(Record):
-    """A reader of slices of an array, which converts errors to `UnreadableError`."""
+    """A reader of slices of an array.
+
+    Errors of the library are converted to `UnreadableError`.
+    """
 
     array: Any
     path: str
 
     def __getitem__(self, slices: Sequence[slice]) -> Any:
-        """Read a slice of the array; raise `UnreadableError` if its data are damaged."""
+        """Read a slice of the array.
+
+        Raises `UnreadableError` if its data are damaged.
+        """
         with convert_to_unreadable_error(LIBRARY_ERRORS, path=self.path):
             return np.asarray(self.array[(*slices, ...)], self.dtype)
 
@@ -381,7 +398,7 @@ class SliceReader(Record):
 
 
 class ZarrChunks(Record):
-    """An accessor to the chunk files of a Zarr array, or to its shard files."""
+    """The chunk files of a Zarr array, or its shard files."""
 
     array: Any
     folder: Path
@@ -398,7 +415,10 @@ class ZarrChunks(Record):
         yield from every(*[range(start // step, -(-stop // step)) for (start, stop), step in steps])
 
     def __getitem__(self, slices: Sequence[slice]) -> Any:
-        """Read a slice of one chunk; raise `UnreadableError` if the chunk is damaged."""
+        """Read a slice of one chunk.
+
+        Raises `UnreadableError` if the chunk is damaged.
+        """
         index = tuple([part.start // step for part, step in zip(slices, self.spec.shape, strict=True)])
         try:
             packed = np.fromfile(self.chunk_path(index), "B")
@@ -468,8 +488,8 @@ class ZarrChunks(Record):
         return summary
 
 
-def make_chunk_accessor(array: Any, folder: Path) -> ZarrChunks:
-    """Return an accessor to the chunk files of a Zarr array."""
+def zarr_chunks(array: Any, folder: Path) -> ZarrChunks:
+    """Return the chunk files of a Zarr array."""
     from zarr.core.array_spec import ArrayConfig
     from zarr.core.buffer import default_buffer_prototype
 

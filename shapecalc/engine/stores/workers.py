@@ -90,10 +90,11 @@ class Cluster:
                     raise FileError(f"worker {worker}: its {name} is {actual.get(name)}, and here {value}")
 
     def run(self, pass_job: PassJob, numbers: Iterable[int]) -> Iterator[tuple[int, WriteSummary]]:
-        """Run tasks on the workers; at most two tasks per thread are submitted at a time.
+        """Run tasks on the workers, and yield their results.
 
-        If no task finishes for `STALLED_SECONDS`, the delay is reported. Raises `FileError` if the connection to the
-        scheduler is lost, or if there were no workers for `WORKERLESS_SECONDS`.
+        At most two tasks per thread are submitted at a time. If no task finishes for `STALLED_SECONDS`, the
+        delay is reported. Raises `FileError` if the connection to the scheduler is lost, or if there were no
+        workers for `WORKERLESS_SECONDS`.
         """
         last_seen = last_finished = time.monotonic()
         is_reported = False
@@ -124,7 +125,10 @@ class Cluster:
                 executor.shutdown(wait=False)
 
     def _busy_workers(self) -> str:
-        """Return the addresses of the workers that have tasks, as the end of a sentence; empty if unknown."""
+        """Return the addresses of the busy workers, as the end of a sentence.
+
+        Returns an empty string if they are unknown.
+        """
         with suppress(OSError):
             busy = [worker for worker, tasks in self.client.processing().items() if tasks]
             return f"; waiting for {', '.join(busy)}" if busy else ""
@@ -190,9 +194,10 @@ def _iter_finished_tasks(
     numbers: Iterable[int],
     on_finished: Callable[[int], object] = int,
 ) -> Iterator[tuple[int, WriteSummary]]:
-    """Run tasks, at most `max_pending` at a time; yield task numbers and summaries.
+    """Run tasks, and yield their numbers and summaries.
 
-    `on_finished` is called at least once a second with the number of tasks that finished since the previous call.
+    At most `max_pending` tasks run at a time. `on_finished` is called at least once a second with the number of
+    tasks that finished since the previous call.
     """
     remaining, pending = iter(numbers), dict[Future[WriteSummary], int]()
     while True:
@@ -247,11 +252,9 @@ def _try_read(read: Callable[[], str]) -> str:
 def open_cluster(address: str, memory: int, report: Callable[[str], object]) -> Iterator[Cluster]:
     """Connect to a Dask scheduler, or start a local cluster.
 
-    `address` is `tcp://HOST:PORT`, `tls://HOST:PORT`, or `local:N` for N local workers. `report` is called with a line
-    of text if the cluster makes no progress.
-
-    Only local workers are limited to `memory` bytes. Raises `FileError` if Dask is not installed or
-    the scheduler does not respond; `ValueError` for any other address.
+    `address` is `tcp://HOST:PORT`, `tls://HOST:PORT`, or `local:N` for N local workers. `report` is called with a
+    line of text if the cluster makes no progress. Only local workers are limited to `memory` bytes. Raises
+    `FileError` if Dask is not installed or the scheduler does not respond; `ValueError` for any other address.
     """
     kind, _, rest = address.partition(":")
     if kind == "local" and not (rest.isdigit() and 0 < int(rest) <= MAX_WORKERS):

@@ -76,7 +76,7 @@ def run_doctor(
     if print_json_if_requested(output_options, lambda: objects):
         print_stdout("\n".join(lines))
         is_log = text is None and len((file or "-").split()) == 1
-        if source is None and is_log and (path := report.own_source(Path.cwd())):
+        if source is None and is_log and (path := report.find_source_path(Path.cwd())):
             words = ["shapecalc", "doctor", *([file] if file else []), "--code", path]
             print_stderr(f"shapecalc: next: {' '.join(map(quote, words))} reads the failing line")
     return ExitCode.OK if report.is_understood or has_node else ExitCode.FAILED
@@ -85,11 +85,11 @@ def run_doctor(
 def _diagnose_with_source(log: str, model: str | None, source: str) -> Diagnosis:
     """Diagnose a log with the failing lines as they are in a file. Raises `ShapeError` (file) if it cannot be read."""
     from shapecalc.diagnosis.report import diagnose
-    from shapecalc.diagnosis.source import locate_in_source, write_changed_lines  # imports `ast`, which is slow
+    from shapecalc.diagnosis.source import locate_in_source, replace_fixes_with_code  # imports `ast`, which is slow
 
     code = _read_file(source)
     report = diagnose(log, model, lambda message: locate_in_source(message, log, code, source))
-    entries = tuple((message, write_changed_lines(message, advice)) for message, advice in report.entries)
+    entries = tuple((message, replace_fixes_with_code(message, advice)) for message, advice in report.entries)
     return replace(report, entries=entries)
 
 

@@ -1,4 +1,7 @@
-"""Advice for a parsed message: fixes that resolve, explanations of its numbers, and the missing information."""
+"""Advise on parsed messages.
+
+The advice consists of fixes that resolve, explanations of the numbers in a message, and the missing information.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage
 from shapecalc.diagnosis.subjects import MAX_FIXES, MODEL_FILE_FRAMEWORKS, WEAK_KINDS, Advice, advise_on_subject
 from shapecalc.diagnosis.suggestions import (
-    rank_and_perm,
+    find_rank_and_permutation,
     suggest_fixes,
     suggest_remedies,
 )
@@ -109,7 +112,7 @@ def advise(message: ParsedMessage) -> Advice:
         dict.fromkeys(texts)
         for texts in (suggest_remedies(message, find_mismatch(message, trace)), _general_remedies(message))
     )
-    verified = dict(_verify_fixes(message, trace))
+    verified = dict(_iter_verified_fixes(message, trace))
     is_structural = any(text.startswith(STRUCTURAL_CHANGES) for text in verified)
     explanations = () if is_structural else explain_message(message, trace)
     if verified and any(found.kind in WEAK_KINDS for found in explanations):
@@ -129,13 +132,13 @@ def advise(message: ParsedMessage) -> Advice:
     summary = ": ".join(filter(None, (OP_DESCRIPTIONS.get(message.op or ""), cause)))
     facts = tuple(dict.fromkeys(find_facts(message, trace)))
     fixes = tuple(islice(all_fixes.items(), MAX_FIXES))
-    return Advice(summary, facts, fixes, _describe_missing(message), command, explanations)
+    return Advice(summary, facts, fixes, _describe_missing_information(message), command, explanations)
 
 
 def _resolve_request(message: ParsedMessage) -> Trace | None:
-    """Resolve the failing request of a message; return None if it is incomplete.
+    """Resolve the failing request of a message under the rules of its dialect.
 
-    The request is resolved under the rules of the message's dialect, if it has one.
+    Returns None if the request is incomplete.
     """
     options, op = _request_options(message), message.op
     if options is None or op is None:
@@ -169,7 +172,9 @@ def _request_options(message: ParsedMessage) -> dict[str, str] | None:
     arguments: dict[str, PrintedSizes | None] = {TARGET_ARGUMENTS.get(message.op or "", ""): target}
     if message.op in (TRANSPOSE.name, SQUEEZE.name, UNSQUEEZE.name):
         arguments = (
-            {"perm": rank_and_perm(message)[1] or None} if message.op == TRANSPOSE.name else {"axes": message.axes}
+            {"perm": find_rank_and_permutation(message)[1] or None}
+            if message.op == TRANSPOSE.name
+            else {"axes": message.axes}
         )
     elif message.op == UNFLATTEN.name:
         arguments = {"axis": message.axes if message.input else (0,), "sizes": target}
@@ -179,7 +184,7 @@ def _request_options(message: ParsedMessage) -> dict[str, str] | None:
 
 
 def _operand_options(message: ParsedMessage) -> dict[str, str] | None:
-    """Return the arguments of an op with several operands, as strings.
+    """Return the arguments of an op with several operands as strings.
 
     If only the two mismatching sizes are known, the operands are vectors of these sizes.
     """
@@ -204,8 +209,8 @@ def _operand_options(message: ParsedMessage) -> dict[str, str] | None:
     return arguments | ({} if message.groups is None else {"groups": str(message.groups)})
 
 
-def _verify_fixes(message: ParsedMessage, trace: Trace | None) -> Iterator[tuple[str, str | None]]:
-    """Yield fixes that resolve, each with its command; likely fixes first.
+def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterator[tuple[str, str | None]]:
+    """Yield the fixes that resolve, likely fixes first, each with its command.
 
     An implausible fix is yielded only if no plausible fix resolves.
     """
@@ -260,7 +265,7 @@ def _is_plausible(trace: Trace, fix: Fix, fixed: Trace) -> bool:
 
 
 def _general_remedies(message: ParsedMessage) -> list[str]:
-    """Return the remedies that follow from the op and the cause."""
+    """Return the general remedies for the op and the cause of a message."""
     if message.op in OP_DESCRIPTIONS:
         return [*_operand_remedies(message)]
     if message.op is None or message.cause not in ("count-mismatch", "indivisible"):
@@ -283,11 +288,11 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
 
 
 def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
-    """Yield the remedies for incompatible operands whose sizes are not explained."""
+    """Yield remedies for incompatible operands with unexplained sizes."""
     if message.op == BROADCAST.name:
         yield from filter(None, [_broadcast_remedy(message)])
     elif message.op in (LINEAR.name, MATMUL.name, CONV.name) and message.cause in ("inner-differs", "channels-differ"):
-        pair = find_mismatch(message, None) or _inner_sizes(message)
+        pair = find_mismatch(message, None) or _contracted_sizes(message)
         if message.op == MATMUL.name and message.framework == "numpy":
             yield "make the two agree: transpose one of the operands, or cut or pad it"
         elif pair and 0 not in pair:
@@ -306,8 +311,8 @@ def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
         yield remedy
 
 
-def _inner_sizes(message: ParsedMessage) -> tuple[int | str, ...]:
-    """Return the sizes that a matrix product sums over.
+def _contracted_sizes(message: ParsedMessage) -> tuple[int | str, ...]:
+    """Return the sizes of the contracted axes of a matrix product.
 
     Returns an empty tuple if a shape is unknown.
     """
@@ -316,9 +321,9 @@ def _inner_sizes(message: ParsedMessage) -> tuple[int | str, ...]:
 
 
 def _broadcast_remedy(message: ParsedMessage) -> str:
-    """Return the remedy for a broadcast by the dims that differ.
+    """Return the remedy for the differing dims of a broadcast.
 
-    Returns an empty string if they are unknown.
+    Returns an empty string if the dims are unknown.
     """
     shape, other = message.input or (), (message.operands or ((),))[0]
     differ = numeric_differences(shape, other) if len(shape) == len(other) > 1 else ()
@@ -342,11 +347,8 @@ def _has_literal_zero(message: ParsedMessage) -> bool:
     return message.line is not None and "0" in message.line.arguments
 
 
-def _describe_missing(message: ParsedMessage) -> str | None:
-    """Describe the information that is missing in a message.
-
-    Returns None if it is complete.
-    """
+def _describe_missing_information(message: ParsedMessage) -> str | None:
+    """Describe the information that a message lacks, or return None."""
     has_operands = message.op in OP_DESCRIPTIONS
     names = message.failing_line.operands if message.failing_line else ()
     if message.op is None and message.framework != "tensorflow":
@@ -361,7 +363,7 @@ def _describe_missing(message: ParsedMessage) -> str | None:
 
 
 def _describe_missing_shape(message: ParsedMessage) -> str:
-    """Describe the missing input shape, and the missing line of code if unknown."""
+    """Describe the missing input shape and, if unknown, the missing line of code."""
     needs_strides = message.cause == "stride-incompatible"
     tensor = "x" if message.line is None else message.line.tensor
     shape = f"the shape of {message.line.receiver}" if message.line and tensor is None else f"{tensor}.shape"
@@ -375,7 +377,7 @@ def _describe_missing_shape(message: ParsedMessage) -> str:
 
 
 def _code_command(message: ParsedMessage) -> str | None:
-    """Return the command that explains a failing view in a line of code.
+    """Return the `shapecalc code` command for the failing line.
 
     The placeholder `...` represents an unknown shape.
     """

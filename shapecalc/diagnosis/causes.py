@@ -1,4 +1,4 @@
-"""The causes of shape errors that messages state, or that follow from their numbers."""
+"""The causes of shape errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shapecalc.core.record import Record
 
 
 class Cause(Record):
-    """A cause of a shape error, as it is described to the user."""
+    """A cause of a shape error, with the text that describes it to the user."""
 
     summary: str
     remedy: str = ""

@@ -29,7 +29,7 @@ from shapecalc.diagnosis.match import (
 
 
 class FrameworkTraits(Record):
-    """The properties of a framework that determine how its messages are interpreted."""
+    """The framework properties that determine how messages are parsed."""
 
     has_dialect: bool = False
     """Whether shapecalc has a dialect for the framework, and can therefore check requests in its messages."""
@@ -44,7 +44,7 @@ class FrameworkTraits(Record):
 
 
 class NodePattern(Record):
-    """A pattern for the name or the op of a failing node near a message."""
+    """A pattern for the name or op of a failing node."""
 
     frameworks: frozenset[str]
     precedes_message: bool
@@ -69,7 +69,7 @@ class FailingLine(Record):
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """The names of the values that the line reads, at most three."""
+        """The names of the values that the line uses, at most three."""
         code = STRING_LITERAL.sub("''", self.text)
         if code.count("(") > code.count(")"):  # the call continues on the next line
             return ()
@@ -92,7 +92,7 @@ class CodeCall(Record):
 
     @property
     def tensor(self) -> str | None:
-        """The variable on which the call is made.
+        """The variable on which the method is called.
 
         The value is None if the receiver is another call.
         """
@@ -101,7 +101,7 @@ class CodeCall(Record):
 
     @property
     def sizes(self) -> PrintedSizes | None:
-        """The arguments, if all of them are integer literals."""
+        """The arguments as integers, or None if one is not an integer literal."""
         numbers = [int(text) for text in self.arguments if INTEGER.fullmatch(text)]
         return tuple(numbers) if len(numbers) == len(self.arguments) else None
 
@@ -200,7 +200,10 @@ FRAME_ARROW = re.compile(r"-{1,6}> ?\d")
 
 
 def _node_patterns(frameworks: str, *patterns: str, precedes_message: bool = True) -> tuple[NodePattern, ...]:
-    """Compile patterns for frameworks; `precedes_message` is that of each pattern."""
+    """Compile the patterns of several frameworks.
+
+    `precedes_message` applies to each pattern.
+    """
     return tuple(
         NodePattern(frozenset(frameworks.split()), precedes_message, re.compile(pattern)) for pattern in patterns
     )
@@ -261,7 +264,7 @@ For each framework, the first matching pattern with a name gives the name, and t
 def find_failing_node(
     match: TemplateMatch, framework: str | None, cleaned: CleanText, bounds: tuple[int, int]
 ) -> FailingNode:
-    """Find the name and the op of the failing node in the text around a message.
+    """Find the name and the op of the failing node near a message.
 
     Only the span `bounds`, which contains no other message, is searched.
     """
@@ -309,8 +312,8 @@ def find_node_inputs(match: TemplateMatch, cleaned: CleanText) -> list[PrintedSi
 def find_printed_shapes(match: TemplateMatch, cleaned: CleanText, tensor: str | None = None) -> Iterator[PrintedSizes]:
     """Yield the shapes that are printed near a message.
 
-    If `tensor` is not None, only shapes that are printed after this name are yielded. The comment on a line that
-    has not returned is skipped, because it describes the result of the line.
+    If `tensor` is not None, only shapes that are printed after this name are yielded. The comment on a line that has
+    not returned is skipped, because it describes the result of the line.
     """
     start = max(0, match.start - 3 * MAX_DISTANCE)
     of_tensor = rf"(?<![\w.]){re.escape(tensor or '')}(?:\.shape|\.size\(\))?[\s:=)]{{1,4}}(?:torch\.Size)?(?=[\[(])"
@@ -322,9 +325,9 @@ def find_printed_shapes(match: TemplateMatch, cleaned: CleanText, tensor: str | 
 
 
 def _has_returned(position: int, match: TemplateMatch, cleaned: CleanText) -> bool:
-    """Return whether the line of code at a position has returned.
+    """Return whether the line of code at a position has completed.
 
-    A line in a frame of a traceback, or directly above the message, has not returned.
+    A line in a frame of a traceback, or directly above the message, has not completed.
     """
     index = bisect_right(cleaned.line_ends, position)
     starts = (0, *cleaned.line_ends)

@@ -1,4 +1,7 @@
-"""Explanations of the two mismatching sizes of a message, from the message and the surrounding text."""
+"""Explain the two mismatching sizes of a message.
+
+The explanations use the message and the surrounding text.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from shapecalc.core.ops.unflatten import UNFLATTEN
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.findings import find_dim_mismatches, find_mismatch, numeric_differences
 from shapecalc.diagnosis.match import PrintedSizes
-from shapecalc.diagnosis.reading import LOSS_SUBJECT, WEIGHTS_SUBJECT, ParsedMessage, volume_of_sizes
+from shapecalc.diagnosis.reading import LOSS_SUBJECT, WEIGHTS_SUBJECT, ParsedMessage, size_product
 from shapecalc.diagnosis.suggestions import numeric_sizes
 from shapecalc.reasoning.figures import Explanation, FigureContext, explain
 
@@ -34,11 +37,11 @@ RANK_CAUSES = (
 PLACE_NUMBERS = re.compile(r"(?i)line \d+|:\d+\b|0x[0-9a-f]+|\d+:\d+|\b\d+[-/]\d+[-/]\d+|\[\d+\]|-{1,6}> ?\d+|pid=\d+")
 """Numbers that are positions in files and times, not sizes."""
 MIN_PICTURE_SIDE = 8
-"""The minimum height and width of a picture."""
+"""The minimum height and width of an image."""
 
 
 class Figures(Record):
-    """Two mismatching sizes, or an element count, with their context."""
+    """The mismatching sizes or the element count of a message, with context."""
 
     sizes: tuple[int, ...]
     context: FigureContext
@@ -54,7 +57,7 @@ def explain_message(message: ParsedMessage, trace: Trace | None) -> tuple[Explan
 
 
 def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
-    """Return the mismatching sizes of a message, or None if it does not contain them.
+    """Return the mismatching sizes of a message, or None if it contains none.
 
     The text around the message is part of the context, without line numbers and times.
     """
@@ -73,7 +76,7 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     ):
         return None
     if message.about is not None or message.op is None:
-        return _pair_of_shapes(message, text)
+        return _find_size_pair(message, text)
     pair = find_mismatch(message, trace)
     if pair is None or min(pair) < 0:
         return None
@@ -94,9 +97,9 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
 
 
 def _count_figures(message: ParsedMessage, text: str) -> Figures | None:
-    """Return the element count of the input and the requested dims.
+    """Return the element count of the input, with the requested dims as context.
 
-    Returns None if the input's shape is known.
+    Returns None if the count or the requested dims are unknown.
     """
     target = numeric_sizes(message.target)
     if message.elements is None or (not target and message.target_elements is None):
@@ -109,9 +112,12 @@ def _count_figures(message: ParsedMessage, text: str) -> Figures | None:
     return Figures((message.elements,), FigureContext(target=target, text=text))
 
 
-def _pair_of_shapes(message: ParsedMessage, text: str) -> Figures | None:
-    """Return the pair of a message without an op, or the sizes of the only axis along which its shapes differ."""
-    if any(int(axis) >= 2 for axis, *_ in find_dim_mismatches(message)):  # sides of pictures
+def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
+    """Return the two mismatching sizes of a message without an op.
+
+    If the message does not contain them, they are the sizes of the only axis along which its shapes differ.
+    """
+    if any(int(axis) >= 2 for axis, *_ in find_dim_mismatches(message)):  # height or width of images
         return None
     is_features = message.cause in FEATURE_CAUSES
     if message.pair is not None and min(message.pair) >= 0:
@@ -135,7 +141,7 @@ def _pair_of_shapes(message: ParsedMessage, text: str) -> Figures | None:
 
 
 def _differing_axis(message: ParsedMessage, pair: tuple[int, int]) -> int | None:
-    """Return the axis of the result along which two known shapes have the sizes of `pair`."""
+    """Return the result axis along which two shapes have the sizes of `pair`."""
     shape, other = message.input or (), message.target or (message.operands or ((),))[0]
     rank = max(len(shape), len(other))
     pairs = [*zip(shape[::-1], other[::-1], strict=False)]
@@ -144,7 +150,7 @@ def _differing_axis(message: ParsedMessage, pair: tuple[int, int]) -> int | None
 
 
 def _is_channel_axis(message: ParsedMessage, axis: int | None) -> bool:
-    """Return whether the mismatching sizes are channels of pictures."""
+    """Return whether the mismatching sizes are image channels."""
     shape, other = message.input or (), message.target or (message.operands or ((),))[0]
     if message.op == CONV.name:
         return is_channel_axis(shape, 1)
@@ -154,12 +160,14 @@ def _is_channel_axis(message: ParsedMessage, axis: int | None) -> bool:
 
 
 def is_channel_axis(shape: PrintedSizes, axis: int) -> bool:
-    """Return whether an axis of a shape may be the channels of a picture: of three or four dims, none of them 0.
+    """Return whether an axis may be the channel axis of an image tensor.
+
+    Such a tensor has three or four dims, none of them 0.
 
     >>> is_channel_axis((2, 4, 64, 64), 1), is_channel_axis((2, 4, 3), 1), is_channel_axis((64, 64, 4), 2)
     (True, False, True)
     """
-    if len(shape) not in (3, 4) or volume_of_sizes(shape) == 0 or axis not in (len(shape) - 3, len(shape) - 1):
+    if len(shape) not in (3, 4) or size_product(shape) == 0 or axis not in (len(shape) - 3, len(shape) - 1):
         return False
     sides = [size for index, size in enumerate(shape[-3:]) if index != axis - len(shape) + 3]
     return all(not isinstance(size, int) or size >= MIN_PICTURE_SIDE for size in sides)

@@ -1,4 +1,7 @@
-"""Advice for unknown messages: a sentence that reports a failure and contains two shapes or sizes."""
+"""Advise on messages without a template.
+
+Such a message is a sentence that reports a failure and contains two shapes or sizes.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +50,10 @@ MAX_SHAPES = 3
 
 
 def find_unknown_mismatch(text: str) -> tuple[ParsedMessage, Advice] | None:
-    """Find the last sentence of a text that reports a failure and states two shapes or sizes that differ.
+    """Find the last sentence that reports a failure with two different shapes.
 
-    Returns the sentence as a message, with advice; None if there is none.
+    Two different sizes also count. Returns the sentence as a message, with advice, or None if there is no such
+    sentence.
 
     >>> message, _ = find_unknown_mismatch("FooError: got shape (4, 729, 8), but the cache has (4, 256, 8)")
     >>> message.input, message.operands
@@ -63,20 +67,20 @@ def find_unknown_mismatch(text: str) -> tuple[ParsedMessage, Advice] | None:
         message = _read_sentence(line)
         if message is not None:
             cleaned = clean_text(text[-TAIL_LENGTH:])
-            return _advise(read_context(message, _locate(message.quote, cleaned), cleaned))
+            return _add_advice(read_context(message, _locate_sentence(message.quote, cleaned), cleaned))
     return None
 
 
-def _locate(quote: str, cleaned: CleanText) -> TemplateMatch:
-    """Return the position of a sentence in the cleaned text."""
+def _locate_sentence(quote: str, cleaned: CleanText) -> TemplateMatch:
+    """Return the position of a sentence in the cleaned text as a match."""
     start = max(0, cleaned.text.rfind(" ".join(quote.split())))
     return TemplateMatch(MessageTemplate("", "", None, "unknown-message", ""), start, start + len(quote), {})
 
 
 def _read_sentence(line: str) -> ParsedMessage | None:
-    """Return the two shapes or sizes in a sentence as a message.
+    """Parse the two shapes or sizes in a sentence into a message.
 
-    Returns None if it does not state two that differ.
+    Returns None if the sentence does not contain two different shapes or sizes.
     """
     spans = [*_list_spans(line)]
     shapes = [*dict.fromkeys(shape for shape, _, _ in spans)]
@@ -93,7 +97,7 @@ def _read_sentence(line: str) -> ParsedMessage | None:
 
 
 def _list_spans(line: str) -> Iterator[tuple[PrintedSizes, int, int]]:
-    """Yield the lists of numbers in a line, each with its span."""
+    """Yield each list of numbers in a line, with its start and end."""
     at = 0
     while start := LIST_START.search(line, at):
         sizes, end = parse_sizes_at(line, start.start())
@@ -103,7 +107,7 @@ def _list_spans(line: str) -> Iterator[tuple[PrintedSizes, int, int]]:
             yield sizes, start.start(), end
 
 
-def _advise(message: ParsedMessage) -> tuple[ParsedMessage, Advice]:
+def _add_advice(message: ParsedMessage) -> tuple[ParsedMessage, Advice]:
     """Return the message with advice: which dims differ, and where the sizes may come from."""
     shape, other = message.input or (), (message.operands or ((),))[0]
     differences = numeric_differences(shape, other) if len(shape) == len(other) else []

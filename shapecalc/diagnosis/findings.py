@@ -1,4 +1,4 @@
-"""Facts that follow from the numbers of a message, and from its resolved request."""
+"""Find facts about the numbers of a message and about its resolved request."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.ops.unflatten import UNFLATTEN
 from shapecalc.core.text import rank_text
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
-from shapecalc.diagnosis.reading import ParsedMessage, as_dims, volume_of_sizes, volume_without_infer
-from shapecalc.diagnosis.suggestions import explain_factors, numeric_sizes, rank_and_perm, unequal_axes
+from shapecalc.diagnosis.reading import ParsedMessage, known_size_product, size_product, sizes_to_dims
+from shapecalc.diagnosis.suggestions import explain_factors, find_rank_and_permutation, numeric_sizes, unequal_axes
 from shapecalc.reasoning.fixing import find_differing_dims
 from shapecalc.reasoning.operand_mismatch import find_missing_flatten, find_size_mismatch
 
@@ -52,7 +52,7 @@ def find_facts(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
 
 
 def _rank_findings(message: ParsedMessage) -> Iterator[str]:
-    """Explain a mismatch between a rank and its axes, or between sizes of an expand."""
+    """Explain a mismatch between a rank and its axes, or between expanded sizes."""
     if message.pair is not None and message.op == EXPAND.name:
         yield f"the tensor has {message.pair[0]} there, which is neither 1 nor the {message.pair[1]} that is asked for"
     elif message.cause == "bad-axis" and message.pair is not None:
@@ -67,7 +67,7 @@ def _rank_findings(message: ParsedMessage) -> Iterator[str]:
     elif message.cause == "too-many-indices" and message.pair is not None:
         yield f"the array has {rank_text(message.pair[0])}, and the index names {message.pair[1]}"
     elif message.op == TRANSPOSE.name:
-        known_rank, perm = rank_and_perm(message)
+        known_rank, perm = find_rank_and_permutation(message)
         axis_count = message.pair[1] if message.pair else len(perm)
         if known_rank and axis_count and known_rank != axis_count:
             yield f"the tensor has {rank_text(known_rank)}, and the permutation names {axis_count}"
@@ -76,7 +76,7 @@ def _rank_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _operand_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
-    """Report that a flatten is missing before a matrix product, or the ratio of two sizes."""
+    """Report the ratio of two sizes, or a missing flatten before a matrix product."""
     pair = find_mismatch(message, trace) if message.op in OP_DESCRIPTIONS and message.cause != "ranks-differ" else None
     flatten = find_missing_flatten(trace.request) if trace is not None and trace.problem else ""
     if flatten:
@@ -101,8 +101,8 @@ def declaration_findings(message: ParsedMessage) -> Iterator[str]:
         differences = numeric_differences(shape, declared_shape)
         if len(shape) == len(declared_shape) and len(differences) == 1:
             yield "only dim {} differs: {} and {}".format(*differences[0])
-        elif volume_of_sizes(shape) == volume_of_sizes(declared_shape) is not None:
-            yield f"both hold {volume_of_sizes(shape)} elements, so one of them was reshaped"
+        elif size_product(shape) == size_product(declared_shape) is not None:
+            yield f"both hold {size_product(shape)} elements, so one of them was reshaped"
 
 
 def find_dim_mismatches(message: ParsedMessage) -> list[tuple[str, str, str]]:
@@ -117,9 +117,9 @@ def find_dim_mismatches(message: ParsedMessage) -> list[tuple[str, str, str]]:
 
 
 def _count_findings(message: ParsedMessage) -> Iterator[str]:
-    """Compare the element counts of input and target: their factors and their ratio."""
-    count = message.elements if message.input is None else volume_of_sizes(message.input)
-    target_count = volume_without_infer(message.target) if message.target_elements is None else message.target_elements
+    """Compare the factors of the element counts of input and target."""
+    count = message.elements if message.input is None else size_product(message.input)
+    target_count = known_size_product(message.target) if message.target_elements is None else message.target_elements
     if (
         count is None
         or target_count is None
@@ -145,37 +145,36 @@ def _count_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _difference_findings(message: ParsedMessage) -> Iterator[str]:
-    """Name the differing dims of input and target, if the remaining dims are equal."""
+    """Report the differing dims of input and target if all other dims are equal."""
     if message.input is None or message.target is None:
         return
     extra = find_extra_axis(message)
     if extra is not None:
         yield f"without its axis {extra}, of size {(message.input or ())[extra]}, the counts agree"
     elif message.cause in ("count-mismatch", "not-broadcastable"):
-        _, dims, target_dims = find_differing_dims(as_dims(message.input), as_dims(message.target))
+        _, dims, target_dims = find_differing_dims(sizes_to_dims(message.input), sizes_to_dims(message.target))
         if dims and target_dims and len(dims) < len(message.input):
             yield f"only this differs: {format_sizes(dims)} in the input, {format_sizes(target_dims)} in the target"
 
 
 def find_extra_axis(message: ParsedMessage) -> int | None:
-    """Return the last axis of the input whose removal makes the counts of a reshape equal.
+    """Return the input axis to remove so that the counts of a reshape are equal.
 
-    Returns None if there is none.
-
-    Axes whose removal leaves the dims of the target come first. The leading batch is never removed.
+    Axes whose removal leaves the dims of the target are preferred, then later axes. The leading batch is never removed.
+    Returns None if there is no such axis.
     """
     shape, target = message.input or (), message.target or ()
-    count = volume_of_sizes(target)
+    count = size_product(target)
     if message.op != RESHAPE.name or message.cause != "count-mismatch" or not count:
         return None
     axes = [axis for axis in range(len(shape) - 1, 0, -1) if shape[axis] != 1]
     rests = [(axis, (*shape[:axis], *shape[axis + 1 :])) for axis in axes]
     equal = [axis for axis, rest in rests if rest == target]
-    return next(iter([*equal, *(axis for axis, rest in rests if volume_of_sizes(rest) == count)]), None)
+    return next(iter([*equal, *(axis for axis, rest in rests if size_product(rest) == count)]), None)
 
 
 def _slice_findings(message: ParsedMessage) -> Iterator[str]:
-    """Name the axes along which a slice is longer than its input."""
+    """Report the axes along which a slice is longer than its input."""
     if message.cause == "out-of-range" and len(message.input or ()) == len(message.target or ()):
         triples = numeric_differences(message.input or (), message.target or ())
         yield from (f"{size} are taken along axis {axis}, where the input has {dim}" for axis, dim, size in triples)
@@ -183,7 +182,7 @@ def _slice_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
-    """Explain the refused request, or report that the request resolves."""
+    """Explain the refused request, or report that the request is valid."""
     has_literal_first = message.line is not None and message.line.arguments[0].isdigit()
     if trace is None or message.op == CONCAT.name:
         return
@@ -201,15 +200,18 @@ def _rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]
 
 
 def _code_findings(message: ParsedMessage) -> Iterator[str]:
-    """Count the elements that the failing call takes, if the message does not state its target."""
+    """Report the element count of the target in the failing call.
+
+    This is reported only if the message does not contain its target.
+    """
     line = message.line
     if line is not None and message.cause == "count-mismatch" and message.target is None:
-        count = volume_without_infer(line.sizes)
+        count = known_size_product(line.sizes)
         yield from [] if count is None else [f"{line.text} takes {factorization_text(count)} elements"]
 
 
 def numeric_differences(shape: PrintedSizes, other: PrintedSizes) -> list[tuple[int, int, int]]:
-    """Return each axis along which two shapes differ, with both sizes.
+    """Return the axes along which two shapes differ, each with both sizes.
 
     Named and unknown sizes are ignored.
     """
@@ -218,7 +220,7 @@ def numeric_differences(shape: PrintedSizes, other: PrintedSizes) -> list[tuple[
 
 
 def find_mismatch(message: ParsedMessage, trace: Trace | None) -> tuple[int, int] | None:
-    """Return the two mismatching sizes, or None if they cannot be determined."""
+    """Return the two mismatching sizes, or None if they are unknown."""
     if message.pair is not None or message.input is None:
         return message.pair
     other = message.target or (message.operands or ((),))[0]

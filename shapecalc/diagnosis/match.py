@@ -146,7 +146,7 @@ KEY_LENGTH = 160
 
 
 class MessageTemplate(Record):
-    """The template of a message, with the framework, op and cause of the message."""
+    """A message template, with the framework, op and cause of the message."""
 
     __slots__ = ("__dict__",)
 
@@ -162,17 +162,20 @@ class MessageTemplate(Record):
 
     @property
     def about(self) -> str | None:
-        """The subject of a message that is not a shape error, otherwise None."""
+        """The subject of a message that is not a shape error, or None."""
         return self.cause.removeprefix("about ") if self.cause.startswith("about ") else None
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
-        """The text parts, in lower case, alternating with the placeholder names."""
+        """The lower-case text parts, alternating with the placeholder names."""
         return tuple(self.text.lower().replace("}", "{").split("{"))
 
     @cached_property
     def anchor(self) -> str:
-        """The longest text part, with which the search for the template begins."""
+        """The longest text part.
+
+        The search for the template begins with it.
+        """
         return max(self.parts[::2], key=len)
 
     @cached_property
@@ -183,7 +186,10 @@ class MessageTemplate(Record):
 
 
 class CleanText(Record):
-    """A text and its lower-case form; both are ASCII, so their positions are equal."""
+    """A text with its lower-case form.
+
+    Both are ASCII, so that their positions are equal.
+    """
 
     text: str
     lower: str
@@ -201,7 +207,9 @@ class TemplateMatch(Record):
 
 
 def parse_templates(rows: str) -> Iterator[MessageTemplate]:
-    r"""Parse the rows of `sentences.txt`; raise `ValueError` for an incomplete row.
+    r"""Parse the rows of `sentences.txt`.
+
+    Raises `ValueError` for an incomplete row.
 
     >>> [template.cause for template in parse_templates("[1.0]\ntorch | - | two-infer | only one dimension can be")]
     ['two-infer']
@@ -241,7 +249,7 @@ def find_matches(template: MessageTemplate, cleaned: CleanText) -> Iterator[Temp
 
 
 def _match_at(template: MessageTemplate, cleaned: CleanText, start: int) -> TemplateMatch | None:
-    """Match a template at a position; return None if the text does not match."""
+    """Match a template at a position, or return None."""
     parts = template.parts
     end = start + len(parts[0])
     values: dict[str, Any] = {}
@@ -259,7 +267,9 @@ def _match_at(template: MessageTemplate, cleaned: CleanText, start: int) -> Temp
 
 
 def parse_count(text: str, position: int) -> tuple[int | None, int]:
-    """Parse the number at a position; return the number, or None, and its end.
+    """Parse the number at a position.
+
+    Returns the number, or None, and its end.
 
     >>> parse_count("size 24 into", 5)
     (24, 7)
@@ -269,10 +279,10 @@ def parse_count(text: str, position: int) -> tuple[int | None, int]:
 
 
 def parse_sizes_at(text: str, position: int) -> tuple[PrintedSizes | None, int]:
-    """Parse the list of sizes at a position; return the sizes, or None, and the end.
+    """Parse the list of sizes at a position.
 
-    The forms are `[2, 3]`, `(2,3,)`, `{1 2 1 1}`, `torch.Size([2, 3])`, `f32[2,?]`, `(5,newaxis)`, `2x3` and
-    `[np.int32(5), 2L]`.
+    Returns the sizes, or None, and the end. The forms are `[2, 3]`, `(2,3,)`, `{1 2 1 1}`, `torch.Size([2, 3])`,
+    `f32[2,?]`, `(5,newaxis)`, `2x3` and `[np.int32(5), 2L]`.
 
     >>> parse_sizes_at("shape (5,newaxis)", 5), parse_sizes_at("{1 2 1 1}", 0), parse_sizes_at("2.3.4)", 0)
     (((5, -1), 17), ((1, 2, 1, 1), 9), ((2, 3, 4), 5))
@@ -296,9 +306,10 @@ def parse_sizes_at(text: str, position: int) -> tuple[PrintedSizes | None, int]:
 
 
 def parse_lists(text: str, position: int) -> tuple[tuple[PrintedSizes, ...] | None, int]:
-    """Parse two or more lists of sizes at a position, perhaps in one outer bracket.
+    """Parse two or more lists of sizes at a position.
 
-    Returns the lists and their end; if there are fewer than two lists, returns None and the start position.
+    The lists may be in one outer bracket. Returns the lists and their end. If there are fewer than two lists, returns
+    None and the start position.
 
     >>> parse_lists("[(2, 3), (2,)] no", 0), parse_lists("(672,294,3) (3,3) ", 0)[0]
     ((((2, 3), (2,)), 14), ((672, 294, 3), (3, 3)))
@@ -346,7 +357,7 @@ def format_sizes(sizes: Iterable[object]) -> str:
 
 
 def _parse_sizes(body: str) -> PrintedSizes | None:
-    """Parse the items of a list of sizes; return None if an item is not a size."""
+    """Parse the items of a list of sizes, or return None if an item is not a size."""
     words = _split_list(body)
     if len(words) > MAX_LIST_SIZES:
         return None
@@ -355,7 +366,7 @@ def _parse_sizes(body: str) -> PrintedSizes | None:
 
 
 def _split_list(body: str) -> list[str]:
-    """Split a list at its separators: commas, `x`, dots or blanks."""
+    """Split a list at commas, `x`, dots or blanks."""
     if "," in body:
         words = body.split(",")
         return words[:-1] if not words[-1].strip() else words
@@ -367,7 +378,7 @@ def _split_list(body: str) -> list[str]:
 
 
 def _parse_size(word: str) -> int | str | None:
-    """Parse one size; return None if the text is not a size."""
+    """Parse one size, or return None if the text is not a size."""
     number = word.removesuffix("L")
     if number.removeprefix("-").isdigit() and len(number) <= MAX_DIGITS + 1:
         return int(number)
@@ -379,7 +390,7 @@ def _parse_size(word: str) -> int | str | None:
 
 
 def clean_lines(text: str) -> list[str]:
-    r"""Remove decorations and lines of carets; return the remaining lines of a text.
+    r"""Return the lines of a text without decorations and lines of carets.
 
     >>> clean_lines("2024-05-06T07:08:09Z E   ValueError: shape &#39;[2]&#39;\n     ^^^^")
     ["ValueError: shape '[2]'"]
@@ -454,7 +465,7 @@ def _split_chunks(text: str) -> Iterator[str]:
 
 
 def _find_windows(lower: str, keywords: Sequence[str]) -> Iterator[TextSpan]:
-    """Yield the spans around keywords, with touching spans merged.
+    """Yield merged spans around keywords.
 
     If the texts after several keywords differ only in their numbers, only the first few of these keywords are used.
     """
@@ -489,9 +500,9 @@ def _merge_spans(spans: Iterator[TextSpan], max_length: int) -> list[TextSpan]:
 
 
 def _excerpt_start(lower: str, position: int) -> int:
-    """Return the start of an excerpt around a position, usually a start of a line.
+    """Return the start of an excerpt around a position.
 
-    If no line starts nearby, the excerpt starts `CONTEXT_BEFORE` characters before the position.
+    This is the start of a line or, if no line starts nearby, `CONTEXT_BEFORE` characters before the position.
     """
     start = max(0, position - CONTEXT_BEFORE)
     line_start = lower.rfind("\n", max(0, start - CONTEXT_BEFORE), start) + 1
@@ -512,8 +523,8 @@ def _excerpt_end(lower: str, position: int) -> int:
 def _find_candidates(lower: str, start: int, end: int, template: MessageTemplate) -> list[int]:
     """Return the candidate positions of a template in a window.
 
-    These are the positions of the template's longest text part, or, if line breaks split that part, of its longest
-    word.
+    These are the positions of the template's longest text part. If line breaks split that part, they are the positions
+    of its longest word.
     """
     positions: dict[str, int] = {}
     for anchor in (template.anchor, max(template.words or {template.anchor}, key=len)):
@@ -538,6 +549,6 @@ def clean_text(excerpt: str, join_lines: Callable[[list[str]], str] = "\n".join)
 
 
 def unwrap_lines(lines: list[str]) -> str:
-    """Join lines with newlines, but without a newline after a line of maximum width."""
+    """Join lines with newlines, except after a line of maximum width."""
     width = max(max(map(len, lines), default=0), MIN_WRAP_WIDTH)
     return "".join(line if len(line) == width else f"{line}\n" for line in lines)

@@ -65,9 +65,10 @@ MAX_QUOTE_SUFFIX = 100
 
 @dataclass(frozen=True, slots=True)
 class ParsedMessage:
-    """A parsed message; a field is None if the message does not contain its value.
+    """A parsed error message.
 
-    Messages are compared without the node, the quote, and the text around the message.
+    A field is None if the message does not contain its value. Messages are compared without the node, the quote, and
+    the text around the message.
     """
 
     framework: str | None
@@ -105,12 +106,12 @@ class ParsedMessage:
 
     @property
     def traits(self) -> context.FrameworkTraits:
-        """The traits of the framework; default traits if the framework is unknown."""
+        """The traits of the framework, or default traits if it is unknown."""
         return context.FRAMEWORKS.get(self.framework or "", context.FrameworkTraits())
 
     @property
     def dialect(self) -> str | None:
-        """The dialect that checks the request, or None if the framework has no dialect."""
+        """The dialect of the framework, or None if it has no dialect."""
         return self.framework if self.traits.has_dialect else None
 
     @property
@@ -120,9 +121,9 @@ class ParsedMessage:
 
 
 def parse_messages(text: str) -> list[ParsedMessage]:
-    """Parse the messages in a text, without duplicates.
+    """Parse the distinct messages in a text.
 
-    Returns all messages about shapes; if there are none, at most one message about another subject.
+    Returns all messages about shapes. If there are none, returns at most one message about another subject.
 
     >>> [found.cause for found in parse_messages("ValueError: cannot reshape array of size 24 into shape (5,5)")]
     ['count-mismatch']
@@ -152,7 +153,10 @@ def has_known_message(text: str) -> bool:
 
 
 def _count_information(messages: list[ParsedMessage]) -> int:
-    """Count the known causes, shapes and numbers in messages; a shape counts twice."""
+    """Count the known causes, shapes and numbers in messages.
+
+    A shape counts twice.
+    """
     causes = [message for message in messages if message.about is None and message.cause != "unspecified"]
     shapes = [value for message in messages for value in message.shapes if value is not None]
     return len(causes) + len(shapes) + sum(isinstance(value, tuple) for value in shapes)
@@ -161,13 +165,16 @@ def _count_information(messages: list[ParsedMessage]) -> int:
 def _parse_excerpts(
     excerpts: Iterable[tuple[str, Sequence[MessageTemplate]]], join_lines: Callable[[list[str]], str] = "\n".join
 ) -> list[ParsedMessage]:
-    """Parse the messages in excerpts; `join_lines` joins the lines of each excerpt."""
+    """Parse the messages in excerpts.
+
+    `join_lines` joins the lines of each excerpt.
+    """
     result: dict[ParsedMessage, ParsedMessage] = {}
     for part, templates in excerpts:
         clean = sentences.clean_text(part, join_lines)
         found = (match for template in templates for match in sentences.find_matches(template, clean))
         kept = _select_matches(match for match in found if not _is_in_source(match, clean))
-        for match, bounds in _bound_matches(kept, len(clean.text)):
+        for match, bounds in _iter_bounded_matches(kept, len(clean.text)):
             message = _parse_match(match, clean, bounds)
             result.setdefault(message, message)
             if len(result) >= MAX_MESSAGES:
@@ -176,14 +183,19 @@ def _parse_excerpts(
 
 
 def _is_in_source(match: TemplateMatch, cleaned: CleanText) -> bool:
-    """Return whether a match is in the line of code that formats the message, as a traceback prints it."""
+    """Return whether a match is in a source line that formats the message.
+
+    A traceback may print this line.
+    """
     starts = (0, *cleaned.line_ends)
     index = bisect_right(cleaned.line_ends, match.start)
     line = cleaned.text[starts[index] : starts[index + 1] if index + 1 < len(starts) else None]
     return SOURCE_LINE.search(line) is not None and not match.template.text.startswith("{}")
 
 
-def _bound_matches(matches: list[TemplateMatch], length: int) -> Iterator[tuple[TemplateMatch, tuple[int, int]]]:
+def _iter_bounded_matches(
+    matches: list[TemplateMatch], length: int
+) -> Iterator[tuple[TemplateMatch, tuple[int, int]]]:
     """Yield each match with its span between the previous and the next message.
 
     Messages without a specific cause do not limit the span.
@@ -204,7 +216,7 @@ def _drop_less_specific(messages: list[ParsedMessage]) -> list[ParsedMessage]:
 
 
 def _is_more_specific(message: ParsedMessage, other_message: ParsedMessage) -> bool:
-    """Return whether a message has all values of `other_message`, and more."""
+    """Return whether a message has more values than another, and all its values."""
     if (message.framework, message.op, message.cause) != (
         other_message.framework,
         other_message.op,
@@ -219,7 +231,7 @@ def _is_more_specific(message: ParsedMessage, other_message: ParsedMessage) -> b
 def _select_matches(matches: Iterable[TemplateMatch]) -> list[TemplateMatch]:
     """Return non-overlapping matches in order of position.
 
-    The match with the most values is selected from overlapping matches.
+    Of several overlapping matches, the match with the most values is selected.
     """
     kept: list[TemplateMatch] = []
     starts: list[int] = []
@@ -245,39 +257,39 @@ def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, in
     elif sentence.about is not None:
         cause = {DECLARED_INPUT: "declared-input", UNKNOWN_MESSAGE: "unknown-message"}.get(sentence.about, unrelated)
         other = ParsedMessage(framework, None, node.name, cause, quote, sentence.about, nearby_text=after)
-        return _fill_shapes(replace(other, failing_line=context.find_failing_line(match, cleaned)), match.values)
+        return _add_shapes(replace(other, failing_line=context.find_failing_line(match, cleaned)), match.values)
     if node.op in ASSIGNMENTS:
         weights = ParsedMessage(framework, None, node.name, unrelated, quote, WEIGHTS_SUBJECT)
-        filled = _fill_shapes(weights, match.values)
+        filled = _add_shapes(weights, match.values)
         if filled.operands and filled.input is not None:  # the variable is printed before its value
             pair = filled.pair and filled.pair[::-1]
             filled = replace(filled, input=filled.operands[0], operands=(filled.input,), pair=pair)
         return filled
     if op is None and node.op and node.op not in context.OPS_BY_NAME and cause != "dims-differ":
         return ParsedMessage(framework, None, node.name, unrelated, quote, f"{NODE_SUBJECT} {node.op}")
-    message = _fill_shapes(ParsedMessage(framework, op, node.name, cause, quote), match.values)
+    message = _add_shapes(ParsedMessage(framework, op, node.name, cause, quote), match.values)
     before = cleaned.text[max(bounds[0], match.start - context.MAX_DISTANCE) : match.start]  # the text may contain code
     line = context.find_call(before, op, message.target) or context.find_call(after, op, message.target)
     stated = next(context.find_printed_shapes(match, cleaned, line.tensor), None) if line and line.tensor else None
     failing_line = context.find_failing_line(match, cleaned)
     message = replace(message, line=line, failing_line=failing_line, nearby_text=before, printed_shape=stated)
-    message = _fill_printed_shape(message, [*context.find_printed_shapes(match, cleaned)])
+    message = _add_printed_shape(message, [*context.find_printed_shapes(match, cleaned)])
     if message.input is None and framework == "openvino":
         shapes = [_mark_unknown_sizes(shape) for shape in context.find_node_inputs(match, cleaned)]
         others = tuple([shape for shape in shapes[1:] if shape]) if cause in OPERAND_CAUSES else ()
         message = replace(message, input=shapes[0] if shapes else None, operands=others or None)
-    return _decide_cause(message)
+    return _determine_cause(message)
 
 
 def read_context(message: ParsedMessage, match: TemplateMatch, cleaned: CleanText) -> ParsedMessage:
-    """Add the framework, the failing line and the text around a message that has no template."""
+    """Add the framework, the failing line and the surrounding text to a message."""
     before = cleaned.text[max(0, match.start - context.MAX_DISTANCE) : match.start]
     framework, line = context.identify_framework(match, cleaned), context.find_failing_line(match, cleaned)
     return replace(message, framework=framework, failing_line=line, nearby_text=before)
 
 
 def _extract_quote(match: TemplateMatch, cleaned: CleanText) -> str:
-    """Quote a message up to the end of its line, limited in length at both ends."""
+    """Return a message up to the end of its line, limited in length."""
     text = cleaned.text
     before = text[max(0, match.start - MAX_QUOTE_PREFIX) : match.start].replace("vs. ", "vs  ")
     default = len(before) if match.start > MAX_QUOTE_PREFIX else 0
@@ -291,15 +303,15 @@ def _extract_quote(match: TemplateMatch, cleaned: CleanText) -> str:
 
 
 def _identify_op(template: MessageTemplate, framework: str | None, node: context.FailingNode) -> str | None:
-    """Return the op of the template, or of the node if the template has several ops."""
+    """Return the op of a template, or of the failing node if it is ambiguous."""
     node_op = context.OPS_BY_NAME.get(node.op or "")
     if framework == "tensorrt" and template.op == SHUFFLE.name and node_op not in (RESHAPE.name, TRANSPOSE.name):
         return node_op or template.op
     return template.op or node_op
 
 
-def _fill_shapes(message: ParsedMessage, values: Mapping[str, Any]) -> ParsedMessage:
-    """Add the shapes and counts to a message; `values` are the placeholder values."""
+def _add_shapes(message: ParsedMessage, values: Mapping[str, Any]) -> ParsedMessage:
+    """Add the shapes and counts in the placeholder values `values` to a message."""
     shapes = values.get("shapes") or [values[name] for name in ("input", "operand") if name in values]
     first, *others = [_mark_unknown_sizes(shape) for shape in shapes] or [None]
     if first and "features" in values and values["axis"] in (-1, len(first) - 1):
@@ -336,7 +348,7 @@ def _extract_pair(values: Mapping[str, Any]) -> tuple[int, int] | None:
     """Return the actual and expected size, or the rank and the invalid axis."""
     values = {"rank": values["last"] + 1} | {**values} if "last" in values else values
     if "features" in values:
-        actual = volume_of_sizes(values["input"][values["axis"] :][:1])
+        actual = size_product(values["input"][values["axis"] :][:1])
         return None if actual is None else (actual, values["features"])
     if "aligned" in values:
         sizes = zip(values["aligned"], values["other"], strict=False)
@@ -346,8 +358,8 @@ def _extract_pair(values: Mapping[str, Any]) -> tuple[int, int] | None:
     return (values[names[0]], values[names[1]]) if {*names} <= {*values} else None
 
 
-def _fill_printed_shape(message: ParsedMessage, printed: Sequence[PrintedSizes]) -> ParsedMessage:
-    """Add the input shape from `printed` shapes if its element count or rank matches."""
+def _add_printed_shape(message: ParsedMessage, printed: Sequence[PrintedSizes]) -> ParsedMessage:
+    """Add the printed input shape that matches the element count or rank."""
     if message.input is not None or message.op == CONCAT.name:
         return message
     if message.op in (MATMUL.name, BROADCAST.name):
@@ -356,7 +368,7 @@ def _fill_printed_shape(message: ParsedMessage, printed: Sequence[PrintedSizes])
     rank = message.pair[0] if needs_rank and message.pair else len(printed[-1]) if needs_rank and printed else None
     candidates = (sizes for sizes in printed[::-1] if len(sizes) > 1 and sizes != message.target)
     for sizes in candidates:
-        if volume_of_sizes(sizes) == message.elements if message.elements else len(sizes) == rank:
+        if size_product(sizes) == message.elements if message.elements else len(sizes) == rank:
             return replace(message, input=sizes, elements=None)
     return message
 
@@ -364,7 +376,7 @@ def _fill_printed_shape(message: ParsedMessage, printed: Sequence[PrintedSizes])
 def _pair_printed_shapes(message: ParsedMessage, printed: Sequence[PrintedSizes]) -> Iterator[ParsedMessage]:
     """Yield copies of a message with two printed shapes as input and operand.
 
-    The shapes contain the mismatching sizes.
+    Each pair of shapes contains the mismatching sizes.
     """
     for one, other in permutations(dict.fromkeys(sizes for sizes in printed if sizes), 2):
         pairs = (
@@ -375,12 +387,18 @@ def _pair_printed_shapes(message: ParsedMessage, printed: Sequence[PrintedSizes]
 
 
 def _mark_unknown_sizes(sizes: PrintedSizes | None) -> PrintedSizes | None:
-    """Replace negative sizes, which runtimes print for unknown sizes, with `?`."""
+    """Replace negative sizes with `?`.
+
+    Runtimes print negative numbers for unknown sizes.
+    """
     return sizes and tuple("?" if isinstance(size, int) and size < 0 else size for size in sizes)
 
 
-def _decide_cause(message: ParsedMessage) -> ParsedMessage:
-    """Compute the cause from the numbers; insert a -1 that NumPy does not print."""
+def _determine_cause(message: ParsedMessage) -> ParsedMessage:
+    """Determine the cause from the numbers of a message.
+
+    Also inserts a -1 that NumPy does not print.
+    """
     if message.framework in ("numpy", "cupy", "dask") and message.op == RESHAPE.name:
         message = _restore_hidden_infer(message)
     if message.op == SQUEEZE.name and message.framework == "tensorrt":
@@ -401,7 +419,7 @@ def _decide_cause(message: ParsedMessage) -> ParsedMessage:
         return (
             message if message.cause == "infer-with-empty" and cause != "two-infer" else replace(message, cause=cause)
         )
-    if message.cause == "indivisible" and target and 0 in (volume_without_infer(target), message.elements):
+    if message.cause == "indivisible" and target and 0 in (known_size_product(target), message.elements):
         return replace(message, cause="infer-with-empty")
     if message.cause in ("counts", "asked"):
         return replace(message, cause="count-mismatch" if message.cause == "counts" else "unspecified")
@@ -411,7 +429,7 @@ def _decide_cause(message: ParsedMessage) -> ParsedMessage:
 def _resolve_zeros(message: ParsedMessage) -> PrintedSizes | None:
     """Replace each 0 in the target with the input dim that it copies.
 
-    In a framework in which a 0 does not copy, the target is returned unchanged.
+    If a 0 does not copy in the framework, the target is returned unchanged.
     """
     if message.target is None or message.input is None or not message.traits.zero_copies:
         return message.target
@@ -425,14 +443,14 @@ def _restore_hidden_infer(message: ParsedMessage) -> ParsedMessage:
         return message
     arguments = message.line.arguments if message.line else ()
     is_in_code = arguments[:1] == ("-1",) and len(arguments) == len(message.target) + 1
-    would_resolve = message.elements is not None and volume_without_infer(message.target) == message.elements
+    would_resolve = message.elements is not None and known_size_product(message.target) == message.elements
     return replace(message, target=(-1, *message.target)) if is_in_code or would_resolve else message
 
 
 def cause_from_counts(
     input: PrintedSizes | None, elements: int | None, target: PrintedSizes | None, target_elements: int | None
 ) -> str:
-    """Determine why a reshape with these shapes or element counts was refused.
+    """Determine the cause of a refused reshape from shapes or element counts.
 
     >>> cause_from_counts((8, 255, 52, 52), None, (1, 3, 85, 52, 52), None)
     'hard-coded-batch'
@@ -445,8 +463,8 @@ def cause_from_counts(
             return "bad-value"
         if len(negative) > 1:
             return "two-infer"
-    count = volume_of_sizes(input) if elements is None else elements
-    requested = volume_without_infer(target) if target_elements is None else target_elements
+    count = size_product(input) if elements is None else elements
+    requested = known_size_product(target) if target_elements is None else target_elements
     infers = target is not None and -1 in target
     if target is not None and requested == 0 and count not in (0, None):
         return "zero-literal"
@@ -457,16 +475,21 @@ def cause_from_counts(
     if infers:
         return "indivisible"
     return (
-        "hard-coded-batch" if differs_in_batch_only(as_dims(input or ()), as_dims(target or ())) else "count-mismatch"
+        "hard-coded-batch"
+        if differs_in_batch_only(sizes_to_dims(input or ()), sizes_to_dims(target or ()))
+        else "count-mismatch"
     )
 
 
-def as_dims(sizes: PrintedSizes) -> Shape:
-    """Convert sizes to dims; a name becomes a symbol."""
+def sizes_to_dims(sizes: PrintedSizes) -> Shape:
+    """Convert sizes to dims.
+
+    A name becomes a symbol.
+    """
     return tuple(size if isinstance(size, int) else named_dim(size) for size in sizes)
 
 
-def volume_of_sizes(sizes: PrintedSizes | None) -> int | None:
+def size_product(sizes: PrintedSizes | None) -> int | None:
     """Return the product of sizes, or None if a size is not a number."""
     if sizes is None:
         return None
@@ -474,6 +497,6 @@ def volume_of_sizes(sizes: PrintedSizes | None) -> int | None:
     return prod(numbers) if len(numbers) == len(sizes) else None
 
 
-def volume_without_infer(sizes: PrintedSizes | None) -> int | None:
-    """Return the product of all sizes except -1, or None if a size is not a number."""
-    return None if sizes is None else volume_of_sizes(tuple(size for size in sizes if size != -1))
+def known_size_product(sizes: PrintedSizes | None) -> int | None:
+    """Return the product of the sizes other than -1, or None if one is not a number."""
+    return None if sizes is None else size_product(tuple(size for size in sizes if size != -1))

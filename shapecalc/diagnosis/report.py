@@ -1,4 +1,4 @@
-"""The diagnosis of a text: advice for each parsed message, as JSON or as lines.
+"""Diagnose a text: advise on each parsed message, as JSON or as lines.
 
 The failing request of a message is resolved under the rules of the dialect, and so is every fix with a command. Only
 fixes that resolve are reported.
@@ -40,7 +40,7 @@ LineLocator = Callable[[ParsedMessage], ParsedMessage]
 
 
 class Diagnosis(Record):
-    """The messages of a text, with advice, or the lists of sizes in an unknown text."""
+    """The messages of a text with advice, or the size lists of an unknown text."""
 
     entries: tuple[tuple[ParsedMessage, Advice], ...]
     lists: tuple[PrintedSizes, ...]
@@ -51,7 +51,7 @@ class Diagnosis(Record):
         return any(read.about in (None, DECLARED_INPUT) for read, _ in self.entries)
 
     def as_json(self) -> list[dict[str, object]]:
-        """Return the list that `--json` prints."""
+        """Return the list that the option `--json` prints."""
         if not self.entries:
             empty: dict[str, object] = dict.fromkeys(JSON_FIELDS)
             return [
@@ -67,9 +67,10 @@ class Diagnosis(Record):
         return [_entry_as_json(read, advised) for read, advised in self.entries]
 
     def format_lines(self, explain: bool = False) -> list[str]:
-        """Format the diagnosis as lines; escape unprintable characters.
+        """Format the diagnosis as printable lines.
 
-        With `explain`, each message and the command that reproduces it are included.
+        With `explain`, each message and the command that reproduces it are included. Unprintable characters are
+        escaped.
         """
         blocks = [_entry_lines(*entry, explain) for entry in self.entries] or [
             [f"{self._format_unknown_text()} (paste {WHOLE_TEXT})"]
@@ -78,8 +79,8 @@ class Diagnosis(Record):
             escape_unprintable(line) for number, block in enumerate(blocks) for line in ([""] if number else []) + block
         ]
 
-    def own_source(self, folder: Path) -> str | None:
-        """Return the file of the first failing line that is named below a folder, as its path there.
+    def find_source_path(self, folder: Path) -> str | None:
+        """Return the file of the first failing line in a folder, as a relative path.
 
         The file is not opened, and need not exist.
         """
@@ -163,23 +164,23 @@ def _entry_lines(message: ParsedMessage, advice: Advice, explain: bool) -> list[
         steps.append(advice.command)
     rows = [
         *([("message", message.quote)] if explain else []),
-        *_label("what", [_describe_mismatch(message, advice), *_describe_place(message)]),
-        *_label("why", [*reasons, *(fact for fact in advice.facts if shows_facts)]),
-        *_label("do", steps),
-        *_label("else", [alternative] if alternative else []),
+        *_label_lines("what", [_describe_mismatch(message, advice), *_describe_location(message)]),
+        *_label_lines("why", [*reasons, *(fact for fact in advice.facts if shows_facts)]),
+        *_label_lines("do", steps),
+        *_label_lines("else", [alternative] if alternative else []),
         *([("shows", advice.command)] if explain and advice.command else []),
     ]
     width = 7 if explain else 4
     return [f"{subject}: {message.cause}", *(f"  {name:{width}}  {text}" for name, text in rows)]
 
 
-def _label(name: str, lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield each line with a label: `name` for the first line, and an empty label for the others."""
+def _label_lines(name: str, lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the first line with the label `name`, and each other line without one."""
     yield from ((name if index == 0 else "", line) for index, line in enumerate(lines))
 
 
-def _describe_place(message: ParsedMessage) -> Iterator[str]:
-    """Describe the node and the line of code that failed."""
+def _describe_location(message: ParsedMessage) -> Iterator[str]:
+    """Describe the failing node and line of code."""
     if message.node:
         yield f"node {message.node}"
     line = message.failing_line
@@ -191,7 +192,7 @@ def _describe_place(message: ParsedMessage) -> Iterator[str]:
 
 
 def _describe_mismatch(message: ParsedMessage, advice: Advice) -> str:
-    """Describe the mismatch: the op, the shapes, and the cause."""
+    """Describe the mismatch by op, shapes and cause."""
     shapes, noun = _describe_shapes(message), OP_DESCRIPTIONS.get(message.op or "", "")
     return ": ".join(filter(None, (noun, shapes, advice.summary.removeprefix(f"{noun}: "))))
 
@@ -199,7 +200,7 @@ def _describe_mismatch(message: ParsedMessage, advice: Advice) -> str:
 def _describe_shapes(message: ParsedMessage) -> str:
     """Describe the mismatching shapes, sizes or counts.
 
-    Returns an empty string if the message states none.
+    Returns an empty string if the message contains none.
     """
     shape = "" if message.input is None else format_sizes(message.input)
     if message.elements is not None:

@@ -1,4 +1,4 @@
-"""The failing line of a message in a file of source code that the user names, and the line with a change."""
+"""Locate the failing line of a message in source code, and change it."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ LITERAL = re.compile(r"-?\d+")
 
 
 def locate_in_source(message: ParsedMessage, text: str, source: str, name: str) -> ParsedMessage:
-    """Replace the failing line of a message with its complete statement in a file.
+    """Replace the failing line of a message with its complete statement.
 
     The line is the innermost frame of `text` in the file `name`, or the only call of the message's op. The message is
-    returned unchanged if neither is in the file.
+    returned unchanged if neither is in the source.
     """
-    statements = [*_statements(source[:MAX_SOURCE_CHARS])]
+    statements = [*_iter_statements(source[:MAX_SOURCE_CHARS])]
     numbers = [
         int(frame["number"]) for frame in map(FRAME.match, _strip_lines(text)) if frame and _is_file(frame, name)
     ]
@@ -46,10 +46,11 @@ def locate_in_source(message: ParsedMessage, text: str, source: str, name: str) 
     return replace(message, failing_line=FailingLine(statement, name, number), line=call or message.line)
 
 
-def write_changed_lines(message: ParsedMessage, advice: Advice) -> Advice:
-    """Replace fixes of a target by the changed call of the failing line, and their commands by `shapecalc code`.
+def replace_fixes_with_code(message: ParsedMessage, advice: Advice) -> Advice:
+    """Replace fixes of a target by the changed call in the failing line.
 
-    A fix is replaced only if the changed call, read as code with the shapes of the message, has an output.
+    The command of such a fix is `shapecalc code`. A fix is replaced only if the changed call, read as code with the
+    shapes of the message, has an output.
     """
     line, target = message.line, message.target
     if line is None or target is None or message.failing_line is None or message.failing_line.file is None:
@@ -58,7 +59,7 @@ def write_changed_lines(message: ParsedMessage, advice: Advice) -> Advice:
     for text, command in advice.fixes:
         written = WRITTEN.match(text)
         changed = change_call(line, target, written[1].split(",")) if written else None
-        code_command = None if changed is None else _command_of_call(message, line, changed)
+        code_command = None if changed is None else _build_code_command(message, line, changed)
         if changed is None or code_command is None:
             fixes.append((text, command))
         else:
@@ -66,10 +67,10 @@ def write_changed_lines(message: ParsedMessage, advice: Advice) -> Advice:
     return replace_record(advice, fixes=tuple(fixes))
 
 
-def _command_of_call(message: ParsedMessage, line: CodeCall, changed: str) -> str | None:
-    """Return the command that reads a changed call with the shapes of the message.
+def _build_code_command(message: ParsedMessage, line: CodeCall, changed: str) -> str | None:
+    """Return the `shapecalc code` command for a changed call.
 
-    Returns None if it has no output.
+    The shapes are those of the message. Returns None if the call has no output.
     """
     sizes = {
         text: size
@@ -92,7 +93,9 @@ def _command_of_call(message: ParsedMessage, line: CodeCall, changed: str) -> st
 
 
 def change_call(line: CodeCall, old: Sequence[object], new: Sequence[str]) -> str | None:
-    """Return a call with the sizes `new` in place of `old`; unchanged arguments keep their text.
+    """Return a call with the sizes `new` instead of `old`.
+
+    Unchanged arguments keep their text.
 
     >>> from shapecalc.diagnosis.context import find_call
     >>> change_call(find_call("y = x.view(b, 3, self.dim)", "reshape"), (8, 3, 64), ("8", "-1", "64"))
@@ -116,14 +119,17 @@ def _strip_lines(text: str) -> list[str]:
 
 
 def _is_file(frame: re.Match[str], name: str) -> bool:
-    """Return whether a frame is in the file `name`, by the last part of its path."""
+    """Return whether a frame is in the file `name`.
+
+    Only the last part of the path is compared.
+    """
     return re.split(r"[/\\]", frame["file"])[-1] == re.split(r"[/\\]", name)[-1]
 
 
-def _statements(source: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the first and the last line of each simple statement, and its text in one line.
+def _iter_statements(source: str) -> Iterator[tuple[int, int, str]]:
+    """Yield each simple statement on one line, with its first and last line number.
 
-    Lines are yielded one by one if the source is not Python.
+    If the source is not Python, each line is a statement.
     """
     try:
         nodes = [*ast.walk(ast.parse(source))]

@@ -71,7 +71,7 @@ def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
 
 
 def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | None]:
-    """Return the remedy for a subject, and the command in it."""
+    """Return the remedy for a subject, and its command if it has one."""
     remedy, command = REMEDIES_BY_SUBJECT.get(subject, ""), None
     shape, declared = message.input or (), (message.operands or ((),))[0]
     if subject == WEIGHTS_SUBJECT and message.framework == "torch":
@@ -79,7 +79,7 @@ def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | No
     if subject == LOSS_SUBJECT and len(shape) == len(declared) > 1 and unequal_axes(shape, declared) == [1]:
         remedy = f"build the model for the {declared[1]} classes of the labels, or map the labels to {shape[1]} classes"
     if subject == DECLARED_INPUT:
-        sides = _declared_sides(message)
+        sides = _declared_image_sides(message)
         sizes = " and ".join(f"dim {axis} to {size}" for axis, size in sides)
         remedy = f"resize or pad the picture, {sizes}, or export the model with dynamic sides" if sides else remedy
         if message.framework == "triton" and message.dim == 0:
@@ -91,8 +91,11 @@ def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | No
     return remedy, command
 
 
-def _declared_sides(message: ParsedMessage) -> list[tuple[int, object]]:
-    """Return the axes that are sides of pictures, with their declared sizes, if only these axes differ."""
+def _declared_image_sides(message: ParsedMessage) -> list[tuple[int, object]]:
+    """Return the height and width axes with their declared sizes.
+
+    Returns an empty list if other axes also differ.
+    """
     mismatches = find_dim_mismatches(message)
     if mismatches:
         return (
@@ -100,11 +103,11 @@ def _declared_sides(message: ParsedMessage) -> list[tuple[int, object]]:
         )
     shape, declared = message.input or (), (message.operands or ((),))[0]
     axes = unequal_axes(shape, declared) if len(shape) == len(declared) == 4 else []
-    is_picture = all(_is_side(shape, axis) and _is_side(declared, axis) for axis in axes)
-    return [(axis, declared[axis]) for axis in axes] if is_picture else []
+    is_image = all(_is_image_side(shape, axis) and _is_image_side(declared, axis) for axis in axes)
+    return [(axis, declared[axis]) for axis in axes] if is_image else []
 
 
-def _is_side(shape: PrintedSizes, axis: int) -> bool:
-    """Return whether an axis may be the height or the width of a picture of four dims."""
+def _is_image_side(shape: PrintedSizes, axis: int) -> bool:
+    """Return whether an axis may be the height or width of a 4-D image tensor."""
     channels = next((index for index in (1, 3) if is_channel_axis(shape, index) and shape[index] in (1, 3, 4)), None)
     return channels is not None and axis not in (0, channels)

@@ -1,6 +1,7 @@
-"""Suggest fixes for a refused request from its numbers and from the line of code.
+"""Suggest candidate fixes for a refused request.
 
-The fixes are only candidates; the module `report` resolves each of them.
+The fixes are derived from the numbers of the request and from the line of code. The module `report` resolves each of
+them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from shapecalc.core.ops.squeeze import SQUEEZE
 from shapecalc.core.ops.stack import STACK
 from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
-from shapecalc.diagnosis.reading import ParsedMessage, as_dims, volume_without_infer
+from shapecalc.diagnosis.reading import ParsedMessage, known_size_product, sizes_to_dims
 from shapecalc.reasoning.fixing import Fix, find_differing_dims, nearest_divisors
 from shapecalc.reasoning.operand_mismatch import (
     MIN_FLATTENED,
@@ -67,7 +68,7 @@ def suggest_fixes(message: ParsedMessage, shape: Shape) -> Iterator[Fix]:
         for text, after in (change for way in SHAPE_CHANGES for change in way(shape, target)):
             yield Fix("input", format_sizes(after), f"{text.format('the input')}: write {format_sizes(after)}")
     elif message.op == REARRANGE.name and message.pair:
-        yield from _fix_pattern(message, sizes, *message.pair)
+        yield from _iter_pattern_fixes(message, sizes, *message.pair)
     elif (
         message.framework == "torch"  # PyTorch prints operands with merged leading dims
         and len(sizes) == 2 == len(other)
@@ -77,14 +78,14 @@ def suggest_fixes(message: ParsedMessage, shape: Shape) -> Iterator[Fix]:
     ):
         rows = format_sizes((count // other[0], other[0]))
         yield Fix("input", rows, f"flatten each sample before the layer, x.flatten(1), to {rows}")
-    elif message.op in (RESHAPE.name, SHUFFLE.name) and len(target) > 1 and count > 0 and volume_without_infer(target):
-        strategies = () if -1 in target else (_fix_batch, _fix_computed_size, _fix_one_size)
+    elif message.op in (RESHAPE.name, SHUFFLE.name) and len(target) > 1 and count > 0 and known_size_product(target):
+        strategies = () if -1 in target else (_iter_batch_fixes, _iter_computed_size_fixes, _iter_single_size_fixes)
         targets = next(filter(None, ([*strategy(message, count, target)] for strategy in strategies)), [])
         name = "to" if message.op == SHUFFLE.name else "target"
         yield from (
             Fix(name, format_sizes(value), f"write {format_sizes(value)}: {reason}") for value, reason in targets
         )
-        yield from _pad_input(sizes, target) if message.input else ()
+        yield from _iter_padded_inputs(sizes, target) if message.input else ()
 
 
 def numeric_sizes(sizes: tuple[object, ...] | None) -> NumericSizes:
@@ -93,8 +94,8 @@ def numeric_sizes(sizes: tuple[object, ...] | None) -> NumericSizes:
     return integers if len(integers) == len(sizes or ()) else ()
 
 
-def _fix_batch(message: ParsedMessage, count: int, target: NumericSizes) -> Iterator[tuple[NumericSizes, str]]:
-    """Yield targets with -1 as the batch size, or with an additional batch dim."""
+def _iter_batch_fixes(message: ParsedMessage, count: int, target: NumericSizes) -> Iterator[tuple[NumericSizes, str]]:
+    """Yield targets with a batch size of -1, or with an additional batch dim."""
     first, sample = target[0], target[1:]
     samples, remainder = divmod(count, prod(sample))
     times = 0 if remainder or samples % first else samples // first
@@ -115,8 +116,10 @@ def _fix_batch(message: ParsedMessage, count: int, target: NumericSizes) -> Iter
         yield (-1, *target), f"the input holds {times} of these, so a batch is missing in front"
 
 
-def _fix_computed_size(message: ParsedMessage, count: int, target: NumericSizes) -> Iterator[tuple[NumericSizes, str]]:
-    """Yield targets in which the value of an expression in the code is changed.
+def _iter_computed_size_fixes(
+    message: ParsedMessage, count: int, target: NumericSizes
+) -> Iterator[tuple[NumericSizes, str]]:
+    """Yield targets with a changed value of an expression in the code.
 
     The leading batch dim is never changed. Attributes are changed before other names, because attributes are settings,
     whereas other names usually come from a shape.
@@ -135,11 +138,12 @@ def _fix_computed_size(message: ParsedMessage, count: int, target: NumericSizes)
         yield value, f"{name} is {target[axes[0]] - offset} in that line, and {size - offset} would fit"
 
 
-def _fix_one_size(message: ParsedMessage, count: int, target: NumericSizes) -> Iterator[tuple[NumericSizes, str]]:
+def _iter_single_size_fixes(
+    message: ParsedMessage, count: int, target: NumericSizes
+) -> Iterator[tuple[NumericSizes, str]]:
     """Yield targets with one changed size.
 
-    The new size is near the old size, or equal to an adjacent size.
-    The leading batch dim is never changed.
+    The new size is near the old size, or equal to an adjacent size. The leading batch dim is never changed.
     """
     for axis, size in enumerate(target if message.input is None else ()):
         needed, remainder = divmod(count, prod((*target[:axis], *target[axis + 1 :])))
@@ -148,7 +152,7 @@ def _fix_one_size(message: ParsedMessage, count: int, target: NumericSizes) -> I
             yield (*target[:axis], needed, *target[axis + 1 :]), f"{needed} in place of {size}"
 
 
-def _fix_pattern(message: ParsedMessage, shape: NumericSizes, actual: int, divisor: int) -> Iterator[Fix]:
+def _iter_pattern_fixes(message: ParsedMessage, shape: NumericSizes, actual: int, divisor: int) -> Iterator[Fix]:
     """Yield fixes for an einops pattern.
 
     The fixes add a batch dim to the input, pad an axis of the input, or change a length.
@@ -170,12 +174,12 @@ def _fix_pattern(message: ParsedMessage, shape: NumericSizes, actual: int, divis
             yield Fix("lengths", value, f"let {' and '.join(names)} be {size}, which divides {actual}")
 
 
-def _pad_input(shape: NumericSizes, target: NumericSizes) -> Iterator[Fix]:
-    """Yield inputs with an axis padded to a multiple of a target dim.
+def _iter_padded_inputs(shape: NumericSizes, target: NumericSizes) -> Iterator[Fix]:
+    """Yield input shapes with one axis padded to a multiple of a target dim.
 
-    >>> [fix.value for fix in _pad_input((8, 729, 16, 72), (8, -1, 4608))]
+    >>> [fix.value for fix in _iter_padded_inputs((8, 729, 16, 72), (8, -1, 4608))]
     ['8,784,16,72']
-    >>> [fix.value for fix in _pad_input((3, 2000, 349), (3, 1000, 2, 174, 2))]
+    >>> [fix.value for fix in _iter_padded_inputs((3, 2000, 349), (3, 1000, 2, 174, 2))]
     ['3,2000,348']
     """
     dims, target_dims = (numeric_sizes(sizes) for sizes in find_differing_dims(shape, target)[1:])
@@ -198,14 +202,14 @@ def _pad_input(shape: NumericSizes, target: NumericSizes) -> Iterator[Fix]:
 
 
 def suggest_shape_changes(actual: PrintedSizes, declared: PrintedSizes) -> Iterator[tuple[str, str]]:
-    """Yield a description of a change from `actual` to `declared`, and the new shape.
+    """Yield descriptions of changes from `actual` to `declared`, with the new shape.
 
     A `?` in the declared shape matches any size.
 
     >>> [*suggest_shape_changes((400, 160), (160, 400))]
     [('transpose the given shape: 160,400', '160,400')]
     """
-    shape, target = as_dims(actual), as_dims(declared)
+    shape, target = sizes_to_dims(actual), sizes_to_dims(declared)
     for way in SHAPE_CHANGES:
         for text, after in way(shape, target):
             if len(after) == len(target) and not unequal_axes(after, target):
@@ -245,7 +249,7 @@ def explain_factors(count: int, target: NumericSizes) -> str:
 
 
 def _divide_by_ends(count: int, target: NumericSizes) -> tuple[list[int], list[int], int, list[int]]:
-    """Divide a count by leading and trailing dims of a target.
+    """Divide a count by the leading and trailing dims of a target.
 
     Returns the leading dims that divide the count, the remaining dims, the quotient, and the trailing dims that divide
     the count.
@@ -260,7 +264,10 @@ def _divide_by_ends(count: int, target: NumericSizes) -> tuple[list[int], list[i
 
 
 def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> Iterator[str]:
-    """Yield likely remedies; `pair` is the actual and the expected size."""
+    """Yield likely remedies for a mismatch.
+
+    `pair` is the actual and the expected size.
+    """
     target = numeric_sizes(message.target)
     floors = (
         FLOOR_DIVISION.findall(" ".join(message.line.arguments))
@@ -277,7 +284,7 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
     elif message.op == STACK.name:
         yield RESIZE_SAMPLES_REMEDY
     elif message.op == TRANSPOSE.name:
-        yield from _perm_remedies(*rank_and_perm(message), message.input)
+        yield from _permutation_remedies(*find_rank_and_permutation(message), message.input)
     elif (
         message.op == SQUEEZE.name
         and message.input
@@ -292,21 +299,24 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
 
 
 def _has_map_side(shape: PrintedSizes, axes: PrintedSizes) -> bool:
-    """Return whether `axes` contain a side of a square feature map in NHWC or NCHW."""
+    """Return whether axes contain a side of a square feature map.
+
+    The layouts are NHWC and NCHW.
+    """
     return any(shape[axis] == shape[axis + 1] and {axis, axis + 1} & {*axes} for axis in (1, 2))
 
 
-def rank_and_perm(message: ParsedMessage) -> tuple[int | None, PrintedSizes]:
-    """Return the input rank (None if unknown) and the permutation of a transpose.
+def find_rank_and_permutation(message: ParsedMessage) -> tuple[int | None, PrintedSizes]:
+    """Return the input rank and the permutation of a transpose.
 
-    The permutation is read from the message or from the line of code.
+    The rank is None if unknown. The permutation is read from the message or from the line of code.
     """
     rank = message.pair[0] if message.pair else len(message.input) if message.input else None
     return rank, message.perm or (message.line.sizes if message.line else None) or ()
 
 
-def _perm_remedies(rank: int | None, perm: PrintedSizes, shape: PrintedSizes | None) -> Iterator[str]:
-    """Yield remedies for a permutation that has one axis more than the tensor."""
+def _permutation_remedies(rank: int | None, perm: PrintedSizes, shape: PrintedSizes | None) -> Iterator[str]:
+    """Yield remedies for a permutation with one axis more than the tensor."""
     if {*perm} != {*range(len(perm))} or rank == len(perm):
         return
     if rank in (None, 2) and perm == (2, 0, 1):

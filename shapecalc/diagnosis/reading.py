@@ -193,9 +193,7 @@ def _is_in_source(match: TemplateMatch, cleaned: CleanText) -> bool:
     return SOURCE_LINE.search(line) is not None and not match.template.text.startswith("{}")
 
 
-def _iter_bounded_matches(
-    matches: list[TemplateMatch], length: int
-) -> Iterator[tuple[TemplateMatch, tuple[int, int]]]:
+def _iter_bounded_matches(matches: list[TemplateMatch], length: int) -> Iterator[tuple[TemplateMatch, tuple[int, int]]]:
     """Yield each match with its span between the previous and the next message.
 
     Messages without a specific cause do not limit the span.

@@ -280,7 +280,9 @@ class Case(Record):
 
 
 def parse_case(text: str, defaults: Mapping[str, object]) -> Case:
-    """Parse a case; raise `ShapeError` (usage) if it is invalid.
+    """Parse a case.
+
+    Raises `ShapeError` (usage) if it is invalid.
 
     >>> case = parse_case("reshape N,4 2,6 => 2,6 when N == 3  # a hard-coded batch", {})
     >>> print(case.input, "|", case.expected)
@@ -343,7 +345,10 @@ def _add_fixed_names(expected: Expectation | None, stages: StageRequests) -> Exp
 
 
 def case_from_json(fields: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
-    """Convert a JSON object to a case; raise `ShapeError` (usage) if it is invalid."""
+    """Convert a JSON object to a case.
+
+    Raises `ShapeError` (usage) if it is invalid.
+    """
     op, shape, _ = _parse_op_and_input(fields)
     expect = fields.get("expect")
     expected = None if expect is None else expectation_from_json(expect, defaults)
@@ -405,7 +410,9 @@ def _common_options(op: str, keys: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def parse_defaults(text: str, defaults: Mapping[str, object]) -> dict[str, object]:
-    """Parse an `@default` line; return the defaults that apply after it.
+    """Parse an `@default` line.
+
+    Returns the defaults that apply after it.
 
     A line without options resets all defaults. Raises `ShapeError` (usage) for an unknown or incomplete option.
 

@@ -61,7 +61,10 @@ def _require_min_rank(shape: Shape, min_rank: int) -> None:
 
 
 def _require_size(shape: Shape, axis: int, size: object) -> Conditions:
-    """Return the conditions under which a dim has a size; raise `ShapeError` (layer-mismatch) if there are none."""
+    """Return the conditions under which a dim has a size.
+
+    Raises `ShapeError` (layer-mismatch) if there are none.
+    """
     if not isinstance(size, Dim) or isinstance(size, bool):
         return ()
     try:

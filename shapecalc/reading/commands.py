@@ -191,7 +191,10 @@ def resolve_aliases(
 
 
 def _translate(words: Sequence[str], dialect: object, *, with_input: bool) -> list[str]:
-    """Replace a name in the signatures of an op with shapecalc's; return other words unchanged."""
+    """Replace a name in the signatures of an op with shapecalc's.
+
+    Returns other words unchanged.
+    """
     if not words or words[0] in OPS or not words[0].isidentifier():
         return [*words]
     from shapecalc.reading.framework_words import translate_word  # deferred: it imports all ops
@@ -395,7 +398,10 @@ def unsupported_op_error(name: str) -> ShapeError | None:
 
 
 def find_op(name: str) -> Op:
-    """Look up an op by name; raise `ShapeError` (usage) if there is none."""
+    """Look up an op by name.
+
+    Raises `ShapeError` (usage) if there is none.
+    """
     if "," in name or name[:1].isdigit():
         shown = escape_unprintable(truncate(name))
         raise usage_error(

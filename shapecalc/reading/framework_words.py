@@ -116,7 +116,10 @@ def _assign_values(op: Op, signature: Signature, values: Sequence[str]) -> Itera
 
 
 def _pop_named(op: Op, signature: Signature, options: list[str]) -> dict[str, str]:
-    """Remove the options with an argument's name from a list of words; return their values by parameter."""
+    """Remove the options with an argument's name from a list of words.
+
+    Returns their values by parameter.
+    """
     own = {name: argument.param for argument in signature.arguments for name in argument.names}
     arguments: dict[str, str] = {}
     index = 0

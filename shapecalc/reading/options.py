@@ -100,7 +100,9 @@ class Option(Record):
         return result
 
     def parse_value(self, text: str) -> Any:
-        """Parse a value; raise `ShapeError` (usage) for an invalid number or switch.
+        """Parse a value.
+
+        Raises `ShapeError` (usage) for an invalid number or switch.
 
         >>> jobs = Option("jobs", "...", OptionKind.NUMBER, minimum=1, maximum=256)
         >>> jobs.parse_value("4"), Option("where", "...").parse_value(" -1,4")

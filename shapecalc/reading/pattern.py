@@ -103,7 +103,9 @@ def to_pattern(value: object) -> ShapePattern:
 
 
 def parse_pattern(text: str, argument: str) -> ShapePattern:
-    """Parse a pattern; raise `ShapeError` (usage) if it is invalid.
+    """Parse a pattern.
+
+    Raises `ShapeError` (usage) if it is invalid.
 
     >>> parse_pattern("float32[N, ..., 3]", "pattern")
     ShapePattern(dims=(N, 3), ellipsis_index=1, dtype='float32')
@@ -148,7 +150,10 @@ def _check_sizes(dims: Shape, tokens: Sequence[Token], argument: str) -> None:
 
 
 def _scan_pattern(text: str, argument: str) -> ScannedShape:
-    """Split a pattern into tokens; raise `ShapeError` (usage) if it is not one shape."""
+    """Split a pattern into tokens.
+
+    Raises `ShapeError` (usage) if it is not one shape.
+    """
     try:
         scanned = scan_shape(text, argument)
     except ShapeError:
@@ -213,7 +218,9 @@ class Matcher:
         """
 
     def match_shape(self, shape: Shape, dtype: str | None = None, location: str = "") -> Problem | None:
-        """Match a shape and bind names; return the problem if the shape differs.
+        """Match a shape and bind names.
+
+        Returns the problem if the shape differs.
 
         If the shape differs, no name is bound. `location` is the source of the shape, such as a file. Problems of later
         shapes report it as the origin of the bound sizes.
@@ -258,7 +265,9 @@ class Matcher:
         return (*self._expected[:gap], *[None] * extra, *self._expected[gap:])
 
     def _bind(self, expected_dims: tuple[ExpectedDim, ...], shape: Shape, location: str) -> DimMismatch | None:
-        """Bind names to the dims of a shape; return the mismatch if a dim differs.
+        """Bind names to the dims of a shape.
+
+        Returns the mismatch if a dim differs.
 
         After a mismatch, no name is bound.
         """
@@ -351,7 +360,9 @@ def _format_dim(dim: Dim, sizes: Mapping[str, Dim]) -> str:
 
 
 def _solve_name(dim: Monomial, size: Dim, sizes: Mapping[str, Dim], name: str = "") -> Dim | None:
-    """Solve `dim == size` for the free name `name`; return the size of the name.
+    """Solve `dim == size` for the free name `name`.
+
+    Returns the size of the name.
 
     Without a free name, returns `size` if the equation holds. Returns None if there is no solution.
     """

@@ -86,7 +86,10 @@ def _module_path(name: str) -> str:
 
 
 def _input_channels(text: str, spatial_rank: int) -> Dim:
-    """Return the channels of an input whose spatial axes are the last ones; raises `ShapeError` (usage)."""
+    """Return the channels of an input whose spatial axes are the last ones.
+
+    Raises `ShapeError` (usage).
+    """
     shape = parse_dims(text, "input")
     return shape[-1 - spatial_rank] if len(shape) > spatial_rank else 1
 

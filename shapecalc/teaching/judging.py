@@ -137,7 +137,10 @@ def resolve_line(question: str) -> Trace | Chain:
 
 
 def _require_shape_text(shape: str) -> str:
-    """Return an input shape; raise `ShapeError` (usage) if it is a file or `-`."""
+    """Return an input shape.
+
+    Raises `ShapeError` (usage) if it is a file or `-`.
+    """
     if text.is_file_argument(shape) or shape.strip() == "-":
         raise usage_error("the input must be a shape that is written out", "write one, such as 2,3,4", argument="input")
     return shape
@@ -161,7 +164,10 @@ def correct_prediction(task: Task) -> Prediction:
 
 
 def parse_prediction(typed: str) -> Prediction:
-    """Parse a prediction; raise `ShapeError` (usage) if it is invalid."""
+    """Parse a prediction.
+
+    Raises `ShapeError` (usage) if it is invalid.
+    """
     return None if typed.strip().lower() in REFUSAL_WORDS else text.parse_dims(typed, "prediction")
 
 

@@ -93,7 +93,10 @@ class Call(Record):
         return tuple(map(self.to_dim, value)) if isinstance(value, tuple) else self.to_integer(value)
 
     def to_dim(self, value: CodeValue) -> Dim:
-        """Convert a value to a size; raise `ShapeError` (usage) if it is not a size."""
+        """Convert a value to a size.
+
+        Raises `ShapeError` (usage) if it is not a size.
+        """
         value = unwrap_size(value)
         if isinstance(value, float) and isfinite(value):
             raise self.error(f"{value} is not a whole number")

@@ -115,7 +115,10 @@ def _checked_length(items: tuple[CodeValue, ...], error: ErrorFactory) -> tuple[
 
 
 def _apply_to_numbers(left: Dim | float, symbol: str, right: Dim | float, error: ErrorFactory) -> int | float:
-    """Apply an operator to numbers of which one is not an integer; return nan for names and too large numbers."""
+    """Apply an operator to numbers of which one is not an integer.
+
+    Returns nan for names and too large numbers.
+    """
     if isinstance(left, Monomial) or isinstance(right, Monomial) or symbol not in NUMBER_OPERATORS:
         return nan
     if symbol in ("/", "//", "%") and right == 0:
@@ -147,7 +150,7 @@ def _apply_to_dims(left: Dim, symbol: str, right: Dim, error: ErrorFactory, prog
 
 
 def square_root(value: CodeValue) -> int | float:
-    """Return the square root of a number; nan for any other value."""
+    """Return the square root of a number, or nan for any other value."""
     if isinstance(value, int) and value >= 0:
         return isqrt(value) if isqrt(value) ** 2 == value else float(value) ** 0.5
     return value**0.5 if isinstance(value, float) and value >= 0 else nan
@@ -182,7 +185,10 @@ def get_item(value: CodeValue, key: CodeValue, error: ErrorFactory) -> CodeValue
 
 
 def _get_entry(value: CodeDict, key: CodeValue, error: ErrorFactory) -> CodeValue:
-    """Return the value of a dict for a key; raise `ShapeError` (usage) if there is none."""
+    """Return the value of a dict for a key.
+
+    Raises `ShapeError` (usage) if there is none.
+    """
     if (key is None or isinstance(key, str | int)) and key in value.items:
         item = value.items[key]
         if isinstance(item, ShapeError):

@@ -79,7 +79,10 @@ class AssignmentEvaluator(FunctionEvaluator):
         return replace(value, strides=before.strides, untraced_change=change)
 
     def require_shape(self, node: ast.AugAssign, value: TracedTensor, shape: Shape) -> TracedTensor:
-        """Return a tensor with the conditions under which it has a shape; raise `CheckRefused` if there are none."""
+        """Return a tensor with the conditions under which it has a shape.
+
+        Raises `CheckRefused` if there are none.
+        """
         conditions = list[Condition]()
         try:
             for dim, wanted in zip(value.shape, shape, strict=True):

@@ -41,7 +41,10 @@ def _range(call: Call, _: Program) -> CodeValue:
 
 
 def _items(value: CodeValue, call: Call) -> Sequence[Binding]:
-    """Return the items of a sequence; raise `ShapeError` (usage) if they are not known."""
+    """Return the items of a sequence.
+
+    Raises `ShapeError` (usage) if they are not known.
+    """
     if isinstance(value, CodeList):
         return value.bindings
     if isinstance(value, CodeDict):

@@ -221,7 +221,7 @@ class CallEvaluator(LayerEvaluator):
         return MISSING  # type: ignore[no-any-return]
 
     def call_string_method(self, node: ast.Call, base: str, name: str) -> CodeValue:
-        """Return the result of a method of a string; nan if it is not known."""
+        """Return the result of a method of a string, or nan if it is not known."""
         arguments = [*self.evaluate_all(node.args)]
         if name in ("lower", "upper") and not arguments:
             return base.lower() if name == "lower" else base.upper()
@@ -323,7 +323,7 @@ class CallEvaluator(LayerEvaluator):
         return value
 
     def check_type(self, node: ast.Call, name: str) -> CodeValue:
-        """Return the result of `isinstance` or `callable`; nan if it is not known."""
+        """Return the result of `isinstance` or `callable`, or nan if it is not known."""
         value = self.evaluate(node.args[0])
         if name == "callable":
             return True if isinstance(value, FunctionValue | LayerInstance | ClassValue) else nan
@@ -477,7 +477,10 @@ class CallEvaluator(LayerEvaluator):
         return values, keywords
 
     def unpack_keywords(self, node: ast.expr) -> dict[str, CodeValue]:
-        """Return the keyword arguments of a dict; raises the error of a value."""
+        """Return the keyword arguments of a dict.
+
+        Raises the error of a value.
+        """
         value = self.evaluate(node)
         if not isinstance(value, CodeDict):
             raise self.error(node, "only a dict can be unpacked")

@@ -79,7 +79,10 @@ def call_function(
 
 
 def _call_tensor_function(name: str, first: CodeValue, call: Call) -> CodeValue:
-    """Return the result of a function of a tensor; nan for an elementwise function of a number."""
+    """Return the result of a function of a tensor.
+
+    Returns nan for an elementwise function of a number.
+    """
     if name == "prod" and isinstance(first, tuple) and not call.positional:
         return product(require_dims(first, call))
     if name in SHAPE_PRESERVING_FUNCTIONS and (is_number(first) or isinstance(first, str)):

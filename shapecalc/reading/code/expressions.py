@@ -79,7 +79,10 @@ class ExpressionEvaluator(InterpreterState):
         return value
 
     def evaluate_node(self, node: ast.expr) -> CodeValue:
-        """Evaluate an expression by its node type; raise `ShapeError` (usage) if it is not supported."""
+        """Evaluate an expression by its node type.
+
+        Raises `ShapeError` (usage) if it is not supported.
+        """
         match node:
             case ast.Constant(value=None | bool() | int() | float() | str() | EllipsisType() as constant):
                 return constant
@@ -126,7 +129,10 @@ class ExpressionEvaluator(InterpreterState):
         raise self.error(node, "this is not supported here")
 
     def evaluate_logic(self, node: ast.Compare | ast.BoolOp | ast.IfExp) -> CodeValue:
-        """Return the value of a comparison or a logical expression; nan if it is unknown."""
+        """Return the value of a comparison or a logical expression.
+
+        Returns nan if it is unknown.
+        """
         if isinstance(node, ast.Compare):
             values = [self.evaluate(operand) for operand in (node.left, *node.comparators)]
             results = [
@@ -202,7 +208,10 @@ class ExpressionEvaluator(InterpreterState):
         return CodeDict(items)
 
     def dict_key(self, node: ast.expr, key: CodeValue) -> object:
-        """Return the key of a dict; raise `ShapeError` (usage) if it is not a constant."""
+        """Return the key of a dict.
+
+        Raises `ShapeError` (usage) if it is not a constant.
+        """
         if key is None or isinstance(key, str | int):
             return key
         raise self.error(node, "a key is a text or a whole number")
@@ -416,7 +425,10 @@ class ExpressionEvaluator(InterpreterState):
         return self.items_of(node, self.evaluate(node))
 
     def items_of(self, node: ast.expr, value: CodeValue) -> Sequence[Binding]:
-        """Return the items of an iterable; raise `ShapeError` (usage) if they are not known."""
+        """Return the items of an iterable.
+
+        Raises `ShapeError` (usage) if they are not known.
+        """
         if isinstance(value, TracedTensor):
             value = unbind_first_axis(value, self.error_factory(node))
         if isinstance(value, CodeList):
@@ -441,7 +453,10 @@ class ExpressionEvaluator(InterpreterState):
         return self.error(node, "which branch is taken is not known", hint)
 
     def count_iteration(self, node: ast.AST) -> None:
-        """Count a statement or an iteration of a loop; raise `ShapeError` (usage) if there are too many."""
+        """Count a statement or an iteration of a loop.
+
+        Raises `ShapeError` (usage) if there are too many.
+        """
         raise NotImplementedError
 
     def assign(self, target: ast.expr, value: Binding) -> None:

@@ -102,7 +102,10 @@ class FunctionEvaluator(CallEvaluator):
         return self.function_nodes[node]
 
     def result_of(self, frame: CallFrame) -> CodeValue:
-        """Return the result of a function from its frame; raise the error of the result if it is unknown."""
+        """Return the result of a function from its frame.
+
+        Raises the error of the result if it is unknown.
+        """
         results: list[tuple[Binding, ShapeError | None]] = [*frame.state["results"]]
         if frame.state["exit"] not in ("return", "raise"):
             results.append((None, None))
@@ -249,7 +252,10 @@ class FunctionEvaluator(CallEvaluator):
         raise error(f"{truncate(instance.cls.name)} has no forward", PASTE_HINT)
 
     def find_member(self, base: ObjectValue | ClassValue | SuperValue, name: str) -> CodeValue:
-        """Return an attribute or a method of an object or a class, or `MISSING`; raises the error of an attribute."""
+        """Return an attribute or a method of an object or a class, or `MISSING`.
+
+        Raises the error of an attribute.
+        """
         owner = base if isinstance(base, ObjectValue) else base.owner if isinstance(base, SuperValue) else None
         cls = base if isinstance(base, ClassValue) else base.cls
         value: Binding = base.attributes.get(name, MISSING) if isinstance(base, ObjectValue) else MISSING

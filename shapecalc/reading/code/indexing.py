@@ -46,7 +46,10 @@ def list_positions(value: CodeValue) -> tuple[int, ...]:
 
 
 def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: ErrorFactory) -> TracedTensor:
-    """Index a tensor with tensors; raise `ShapeError` (usage) if it is unknown whether one of them is a mask."""
+    """Index a tensor with tensors.
+
+    Raises `ShapeError` (usage) if it is unknown whether one of them is a mask.
+    """
     expanded = _split_masks(_fill_ellipsis(items, tensor, error), tensor, error)
     is_torch = tensor.dialect == "torch"
     if not is_torch:  # a number next to arrays is an array of rank 0
@@ -85,7 +88,10 @@ def _axis_count(item: IndexItem, tensor: TracedTensor, error: ErrorFactory) -> i
 
 
 def _is_mask(item: TracedTensor, tensor: TracedTensor, error: ErrorFactory) -> bool:
-    """Return whether an array in an index is boolean; raise `ShapeError` (usage) if this is unknown."""
+    """Return whether an array in an index is boolean.
+
+    Raises `ShapeError` (usage) if this is unknown.
+    """
     if item.is_bool is not None:
         return item.is_bool
     windows = [tensor.shape[start : start + item.rank] for start in range(tensor.rank - item.rank + 1)]

@@ -240,7 +240,10 @@ class LayerEvaluator(ExpressionEvaluator):
         keywords: Mapping[str, Binding],
         error: ErrorFactory,
     ) -> TracedTensor:
-        """Return the tensor with the conditions that a layer requires; raise `CheckRefused` if it refuses the shape."""
+        """Return the tensor with the conditions that a layer requires.
+
+        Raises `CheckRefused` if it refuses the shape.
+        """
 
         def shape_or_value(value: Binding) -> object:
             return value.shape if isinstance(value, TracedTensor) else None if isinstance(value, ShapeError) else value

@@ -50,7 +50,10 @@ def result_is_bool(left: CodeValue, op: ast.operator | ast.cmpop, right: CodeVal
 
 
 def compare_values(left: CodeValue, sign: ast.cmpop, right: CodeValue) -> bool | float:
-    """Return the result of a comparison of values that are not tensors; nan if it is unknown."""
+    """Return the result of a comparison of values that are not tensors.
+
+    Returns nan if it is unknown.
+    """
     if isinstance(sign, ast.In | ast.NotIn):
         return _contains(right, left, is_negated=isinstance(sign, ast.NotIn))
     if _is_plain(left) and _is_plain(right):
@@ -76,7 +79,7 @@ def _is_plain(value: CodeValue) -> bool:
 
 
 def _contains(container: CodeValue, item: CodeValue, *, is_negated: bool) -> bool | float:
-    """Return whether a container has an item; nan if it is unknown."""
+    """Return whether a container has an item, or nan if it is unknown."""
     if isinstance(container, CodeDict):
         items: tuple[object, ...] = (*container.items,)
     elif isinstance(container, CodeList):
@@ -93,7 +96,10 @@ def _contains(container: CodeValue, item: CodeValue, *, is_negated: bool) -> boo
 
 
 def freeze_value(value: CodeValue) -> CodeValue:
-    """Return a value with tuples instead of lists; raises the error of an item."""
+    """Return a value with tuples instead of lists.
+
+    Raises the error of an item.
+    """
     if isinstance(value, CodeList):
         return tuple([freeze_value(item) for item in value.items])
     return tuple([freeze_value(item) for item in value]) if isinstance(value, tuple) else value
@@ -124,7 +130,10 @@ def join_values(left: Binding, right: Binding, error: ShapeError) -> Binding:
 def _join_sequences(
     left: tuple[CodeValue, ...] | CodeList, right: tuple[CodeValue, ...] | CodeList, error: ShapeError
 ) -> Binding:
-    """Merge two sequences item by item with `join_values`; return `error` if their lengths differ."""
+    """Merge two sequences item by item with `join_values`.
+
+    Returns `error` if their lengths differ.
+    """
     ours, theirs = [value.bindings if isinstance(value, CodeList) else value for value in (left, right)]
     if len(ours) != len(theirs):
         return error

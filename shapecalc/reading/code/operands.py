@@ -65,7 +65,10 @@ def call_multi_operand(call: Call) -> CodeValue:
 
 
 def _flatten_operands(values: Sequence[CodeValue], call: Call) -> list[CodeValue]:
-    """Return the tensors flattened, as by `np.concatenate(..., axis=None)`; raise `ShapeError` (usage) elsewhere."""
+    """Return the tensors flattened, as by `np.concatenate(..., axis=None)`.
+
+    Raises `ShapeError` (usage) elsewhere.
+    """
     if call.name not in ("concatenate", "concat") or any(
         isinstance(value, TracedTensor) and value.dialect not in ("numpy", "jax") for value in values
     ):

@@ -21,7 +21,10 @@ def replace_dim(shape: Shape, axis: int, dim: Dim) -> Shape:
 
 
 def require_tensor(value: CodeValue, call: Call) -> TracedTensor:
-    """Return a tensor; raise `ShapeError` (usage) for any other value."""
+    """Return a tensor.
+
+    Raises `ShapeError` (usage) for any other value.
+    """
     if not isinstance(value, TracedTensor):
         raise call.error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
     return value

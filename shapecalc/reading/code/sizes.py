@@ -30,7 +30,10 @@ def require_dims(value: CodeValue, call: Call) -> Shape:
 
 
 def _require_size(value: CodeValue, call: Call) -> CodeValue:
-    """Return a size or a tuple unchanged; raise `ShapeError` (usage) otherwise."""
+    """Return a size or a tuple unchanged.
+
+    Raises `ShapeError` (usage) otherwise.
+    """
     if isinstance(value, tuple) or is_dim(value):
         return value
     not_square = "a root needs a square number, and a size is whole"

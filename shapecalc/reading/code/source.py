@@ -50,7 +50,10 @@ def normalize_pasted_code(text: str) -> str:
 
 
 def parse_code(text: str) -> ast.Module:
-    """Parse Python code; raise `ShapeError` (usage) if its syntax is invalid."""
+    """Parse Python code.
+
+    Raises `ShapeError` (usage) if its syntax is invalid.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -92,7 +92,10 @@ class CodeInterpreter(AssignmentEvaluator):
         strides: Mapping[str, Shape] = EMPTY_DICT,
         entry_name: str = "",
     ) -> Binding:
-        """Interpret code and return its result, or the error of its result; raises `StageRefused` for a refused op."""
+        """Interpret code and return its result, or the error of its result.
+
+        Raises `StageRefused` for a refused op.
+        """
         self.bind_inputs(inputs, strides)
         self.given_names = {*dim_names([dim for dims in inputs.values() for dim in dims])}
         self.imported_names = {
@@ -116,7 +119,10 @@ class CodeInterpreter(AssignmentEvaluator):
         return value
 
     def interpret_entry(self, entry: EntryPoint, statements: Sequence[ast.stmt]) -> Binding:
-        """Interpret the module, and then the function or the class that the user asks for; return its result."""
+        """Interpret the module, and then the function or the class that the user asks for.
+
+        Returns its result.
+        """
         self.is_quiet = True
         self.interpret_body(statements)
         module = self.frame
@@ -141,7 +147,10 @@ class CodeInterpreter(AssignmentEvaluator):
         return self.run_entry(frame, function, parameters)
 
     def build_chain(self, value: CodeValue) -> CodeChain:
-        """Return the chain that produces a value; raise `ShapeError` (usage) if the value is not a tensor."""
+        """Return the chain that produces a value.
+
+        Raises `ShapeError` (usage) if the value is not a tensor.
+        """
         tensors, outputs = self.results_of(value)
         if not tensors:
             raise usage_error("the code does not end with a tensor", PASTE_HINT, argument="line")
@@ -218,7 +227,10 @@ class CodeInterpreter(AssignmentEvaluator):
                 return
 
     def count_iteration(self, node: ast.AST) -> None:
-        """Count a statement or an iteration of a loop; raise `ShapeError` (usage) if there are too many."""
+        """Count a statement or an iteration of a loop.
+
+        Raises `ShapeError` (usage) if there are too many.
+        """
         self.statement_count += 1
         if self.statement_count > MAX_STATEMENTS:
             raise MAX_STATEMENTS.error(f"{self.statement_count} statements of code", PASTE_HINT, argument="line")
@@ -385,7 +397,10 @@ class CodeInterpreter(AssignmentEvaluator):
             raise branches[0]  # type: ignore[misc]  # all are refusals
 
     def interpret_branch(self, body: Sequence[ast.stmt]) -> Changes | StageRefused:
-        """Interpret a branch, undo its changes and return them; return the refusal if an op is refused."""
+        """Interpret a branch, undo its changes and return them.
+
+        Returns the refusal if an op is refused.
+        """
         self.journal.start()
         try:
             self.interpret_body(body)
@@ -483,7 +498,10 @@ class CodeInterpreter(AssignmentEvaluator):
         self.interpret_body(node.orelse)
 
     def ends_loop(self, node: ast.For | ast.While) -> bool:
-        """Return whether the loop ends after this iteration; raise `ShapeError` (usage) if this is unknown."""
+        """Return whether the loop ends after this iteration.
+
+        Raises `ShapeError` (usage) if this is unknown.
+        """
         leaves = self.frame.state["exit"]
         if leaves in ("break", "continue", "unknown"):
             self.journal.write(self.frame.state, "exit", "")

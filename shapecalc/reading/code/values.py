@@ -91,7 +91,10 @@ class Program:
         return named_dim(f"{prefix}{number}")
 
     def _terms(self, dim: Dim) -> Sequence[Dim]:
-        """Return the terms of a size that is a multiple of a named sum; the size itself otherwise."""
+        """Return the terms of a size that is a multiple of a named sum.
+
+        Returns the size itself otherwise.
+        """
         if isinstance(dim, Monomial) and len(dim_names([dim])) == 1:
             (name,) = dim_names([dim])
             factor, definition = quotient(dim, named_dim(name)), self.names.get(name)
@@ -306,7 +309,10 @@ class CodeList:
 
     @property
     def items(self) -> tuple[CodeValue, ...]:
-        """The items; raises the error of an item, or of the list if its length is not known."""
+        """The items.
+
+        Raises the error of an item, or of the list if its length is not known.
+        """
         items = self.bindings
         for item in items:
             if isinstance(item, ShapeError):
@@ -315,7 +321,10 @@ class CodeList:
 
     @property
     def bindings(self) -> tuple[Binding, ...]:
-        """The items, of which some may be errors; raises the error of a list of unknown length."""
+        """The items, of which some may be errors.
+
+        Raises the error of a list of unknown length.
+        """
         items = self.state["items"]
         if isinstance(items, ShapeError):
             raise items
@@ -331,14 +340,20 @@ class CodeDict:
 
     @property
     def items(self) -> dict[object, Binding]:
-        """The items; raises the error of a dict of unknown keys."""
+        """The items.
+
+        Raises the error of a dict of unknown keys.
+        """
         items = self.state["items"]
         if isinstance(items, ShapeError):
             raise items
         return items
 
     def values(self) -> dict[str, CodeValue]:
-        """Return the items by text; raises the error of a value."""
+        """Return the items by text.
+
+        Raises the error of a value.
+        """
         for item in self.items.values():
             if isinstance(item, ShapeError):
                 raise item
@@ -470,7 +485,10 @@ def tensors_in(value: CodeValue) -> Iterator[TracedTensor]:
 
 
 def unwrap_size(value: CodeValue) -> CodeValue:
-    """Return `value.size` for an input of rank 1; return any other value unchanged."""
+    """Return `value.size` for an input of rank 1.
+
+    Returns any other value unchanged.
+    """
     return value if not isinstance(value, TracedTensor) or value.size is None else value.size
 
 
@@ -493,14 +511,20 @@ def derived_tensor(dims: Shape, *sources: TracedTensor) -> TracedTensor:
 
 
 def split_tensor(tensor: TracedTensor, axis: int, **options: object) -> TensorChunks:
-    """Split a tensor into chunks; raise `StageRefused` if a rule refuses the split."""
+    """Split a tensor into chunks.
+
+    Raises `StageRefused` if a rule refuses the split.
+    """
     trace = tensor.apply(SPLIT, axis=axis, **options).traces[-1]
     (runs,) = [step.facts["runs"] for step in trace.steps if "runs" in step.facts]
     return TensorChunks(tensor, axis, part_count(runs), options)
 
 
 def all_parts(value: CodeValue) -> CodeValue:
-    """Return the parts of a split tensor as a tuple if their number is known; any other value unchanged."""
+    """Return the parts of a split tensor as a tuple if their number is known.
+
+    Returns any other value unchanged.
+    """
     if isinstance(value, TensorChunks) and value.count is not None and value.count <= MAX_SHAPE_DIMS:
         return tuple([value.chunk(index) for index in range(value.count)])
     return value
@@ -529,7 +553,10 @@ def are_unmodified_inputs(tensors: Sequence[TracedTensor]) -> bool:
 
 
 def nested_shape(value: CodeValue, error: ErrorFactory) -> Shape:
-    """Return the shape of a tensor that is made of nested tuples; raise `ShapeError` (usage) if lengths differ."""
+    """Return the shape of a tensor that is made of nested tuples.
+
+    Raises `ShapeError` (usage) if lengths differ.
+    """
     if not isinstance(value, tuple):
         return value.shape if isinstance(value, TracedTensor) else ()
     parts = {nested_shape(item, error) for item in value}

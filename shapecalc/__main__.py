@@ -14,6 +14,7 @@ from shapecalc.cli.app import run_command_line
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from shapecalc.models.report import Report
     from shapecalc.teaching.lessons import Course
@@ -25,6 +26,21 @@ class TextualApp:
 
     The modules of the app are imported on the first call, so that other commands start fast.
     """
+
+    def __init__(self) -> None:
+        """Create an app with the default theme and keys."""
+        self._settings: dict[str, Any] = {}
+        """The arguments of `ShapecalcApp` from the user's configuration."""
+
+    def configure(self, values: Mapping[str, object], source: str) -> None:
+        """Set the theme and the keys of the app to those of a configuration.
+
+        Raises `ShapeError` (usage), with the name of the source, for an unknown theme or key.
+        """
+        if "theme" in values or "keys" in values:
+            from shapecalc.tui.widgets import parse_settings
+
+            self._settings = parse_settings(values, source)
 
     def parse_question(self, words: Sequence[str], defaults: Mapping[str, object]) -> Question:
         """Parse a command line into the request that the app shows first.
@@ -43,7 +59,7 @@ class TextualApp:
         """
         from shapecalc.tui.app import ShapecalcApp
 
-        app = ShapecalcApp(question, step, lesson=course is not None)
+        app = ShapecalcApp(question, step, lesson=course is not None, **self._settings)
         app.explore.course = course
         return app.run(), app.return_code or output.ExitCode.OK
 
@@ -56,7 +72,8 @@ class TextualApp:
         from shapecalc.tui.app import ShapecalcApp
         from shapecalc.tui.model import ModelScreen
 
-        app = ShapecalcApp(self.parse_question([], {}), model=ModelScreen(report, node_index, write_fixed))
+        screen = ModelScreen(report, node_index, write_fixed)
+        app = ShapecalcApp(self.parse_question([], {}), model=screen, **self._settings)
         app.run()
         return app.return_code or output.ExitCode.OK
 

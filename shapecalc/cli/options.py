@@ -159,7 +159,7 @@ COMMAND_GROUPS = {
     | dict.fromkeys(("equiv", "against", "simplify", "find", "compare"), "chains"),
     "visualize and learn": {"tui": "terminal", "serve": "terminal"}
     | {name: name for name in ("drill", "film", "site", "repl")},
-    "reference": dict.fromkeys(("help", "why", "dialects"), "info"),
+    "reference": dict.fromkeys(("help", "why", "dialects"), "info") | {"config": "config"},
     "for programs": {"mcp": "mcp", "vectors": "info", "backends": "info", "completion": "completion"},
 }
 """The module of each command that is not an op, grouped as in the help."""

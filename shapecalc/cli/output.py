@@ -54,13 +54,23 @@ MAX_INPUT_BYTES = MAX_LINE_BYTES
 """Maximum length, in bytes, of a line of standard input with a shape."""
 ENVIRONMENT_VARIABLES = {"dialect": "SHAPECALC_DIALECT", "opset": "SHAPECALC_OPSET"}
 """The environment variable with the default value of an option, by option name."""
+CONFIG_VARIABLE = "SHAPECALC_CONFIG"
+"""The environment variable with the path of the user's configuration file."""
+CONFIG_FOLDERS = {
+    "darwin": "~/Library/Application Support",
+    "win32": os.environ.get("LOCALAPPDATA", "~\\AppData\\Local"),
+}
+"""The folder of configuration files on each platform, without XDG_CONFIG_HOME; on others, ~/.config.
+
+They are those of the package platformdirs, whose import takes as long as an answer.
+"""
 CONFIG_TABLE_SPELLINGS = b"tool.shapecalc", b"tool={shapecalc", b"tool]shapecalc"
 """Ways to write the table name `tool.shapecalc` in TOML, without quotes and white space.
 
 A `pyproject.toml` that contains none of them is not parsed, since `tomllib` is slow to import.
 """
 MAX_CONFIG_BYTES = 1 << 20
-"""Maximum number of bytes that are read from `pyproject.toml`."""
+"""Maximum number of bytes that are read from a configuration file."""
 
 
 class ExitCode:
@@ -462,8 +472,8 @@ def load_and_report_defaults(
 ) -> dict[str, object]:
     """Return the default values of unset options, by option name.
 
-    The values are from the environment or `pyproject.toml`. Each default value that changes the rules of a stage is
-    printed to stderr. `options` are the options that the user has set for all stages.
+    Each default value that changes the rules of a stage is printed to stderr. `options` are the options that the user
+    has set for all stages.
     Raises `ShapeError` (usage) for an invalid value, and (file) if a file cannot be read.
     """
     set_options = {name: value for name, value in options.items() if value is not None}
@@ -482,21 +492,51 @@ def load_and_report_defaults(
 def find_defaults(names: Sequence[str]) -> dict[str, Default]:
     """Return the default values of the named options, by option name.
 
-    The environment takes precedence over the nearest `pyproject.toml`.
-    Raises `ShapeError` (usage) for an invalid value, and (file) if `pyproject.toml` cannot be read.
+    The environment takes precedence over the nearest `pyproject.toml`, and both over the user's configuration.
+    Raises `ShapeError` (usage) for an invalid value, and (file) if a file cannot be read.
     """
-    texts = {name: text for name in names if (text := os.environ.get(ENVIRONMENT_VARIABLES[name]))}
-    path = _find_pyproject() if len(texts) < len(names) else None
-    data = b"" if path is None else _read_config(path)
+    result: dict[str, Default] = {}
+    for name in names:
+        if text := os.environ.get(ENVIRONMENT_VARIABLES[name]):
+            result[name] = parse_default(name, text, ENVIRONMENT_VARIABLES[name])
+    for read in (_read_project_config, read_user_config) if len(result) < len(names) else ():
+        values, path = read()
+        for name in names:
+            if name in values and name not in result:
+                result[name] = parse_default(name, values[name], path)
+    return result
+
+
+def _read_project_config() -> tuple[Mapping[str, object], str]:
+    """Return the options in the nearest `pyproject.toml`, and its path.
+
+    Raises `ShapeError`: usage for an invalid file, file if it cannot be read.
+    """
+    path = _find_pyproject()
+    data = b"" if path is None else read_config(path)
     compact = data.translate(None, b"\"' \t\r\n") if b"shapecalc" in data else b""
-    if not any(table in compact for table in CONFIG_TABLE_SPELLINGS):
-        path = None
-    if not texts and path is None:
-        return {}
-    from_environment = {name: parse_default(name, text, ENVIRONMENT_VARIABLES[name]) for name, text in texts.items()}
-    values = parse_config_table(data, path) if path else {}
-    from_file = {name: parse_default(name, value, str(path)) for name, value in values.items() if name in names}
-    return from_file | from_environment
+    if path is None or not any(table in compact for table in CONFIG_TABLE_SPELLINGS):
+        return {}, ""
+    return parse_config_table(data, path), path
+
+
+def user_config_path() -> str:
+    """Return the path of the user's configuration file, which need not exist."""
+    if path := os.environ.get(CONFIG_VARIABLE):
+        return path
+    folder = os.environ.get("XDG_CONFIG_HOME", "")
+    if sys.platform == "win32" or not folder.startswith("/"):
+        folder = os.path.expanduser(CONFIG_FOLDERS.get(sys.platform, "~/.config"))  # noqa: PTH111 - see _find_pyproject
+    return f"{folder}{os.sep}{PACKAGE_NAME}{os.sep}config.toml"
+
+
+def read_user_config() -> tuple[Mapping[str, Any], str]:
+    """Return the values in the user's configuration file, and its path; no values if the file does not exist.
+
+    Raises `ShapeError`: usage for an invalid file, file if it cannot be read.
+    """
+    path = user_config_path()
+    return parse_config_table(read_config(path), path, "") if os.path.isfile(path) else {}, path  # noqa: PTH113
 
 
 def _find_pyproject() -> str | None:
@@ -516,7 +556,7 @@ def _find_pyproject() -> str | None:
     return None
 
 
-def _read_config(path: str) -> bytes:
+def read_config(path: str) -> bytes:
     """Read up to `MAX_CONFIG_BYTES` of a file; raise `ShapeError` (file) on failure."""
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123

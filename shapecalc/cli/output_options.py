@@ -125,7 +125,7 @@ class OutputOptions(Record):
         maximum=400,
     )
     no_config: bool = _declare_option(
-        "no_config", "Ignore defaults from the environment and pyproject.toml.", OptionKind.FLAG
+        "no_config", "Ignore defaults from the environment, pyproject.toml and config.toml.", OptionKind.FLAG
     )
     film: str | None = None
     """Name of the animation file that the command `film` writes."""

@@ -23,6 +23,7 @@ from shapecalc.cli.output import (
     print_stderr,
     print_stdout,
     read_input_text,
+    read_user_config,
     report_stream_error,
 )
 from shapecalc.cli.output_options import MAX_STEP
@@ -216,6 +217,8 @@ def run_tui(
     """
     words, step = words or [], _parse_step(options.pop("place"))
     try:
+        if not output_options.no_config:
+            app.configure(*read_user_config())
         if model is not None and not words and not any(options.values()):
             return _open_model(app, model, node)
         if model is not None or node is not None:

@@ -63,8 +63,12 @@ PLAIN_CHARACTERS = frozenset("0123456789,- ")
 """The characters of texts that need no notes; see `_are_plain_texts`."""
 SHAPE_TYPES = frozenset([ParamType.TARGET.name, ParamType.SHAPE.name, ParamType.SHAPES.name])
 """The types of arguments that are shapes."""
-CONFIGURABLE_OPTIONS = ("dialect", "opset")
+PROJECT_KEYS = ("dialect", "opset")
 """The options that a project file or the environment can set."""
+USER_KEYS = (*PROJECT_KEYS, "theme", "keys")
+"""The keys of the user's configuration file."""
+PROJECT_TABLE = "tool.shapecalc"
+"""The table of a project file with the options in `PROJECT_KEYS`."""
 
 _zero_meaning_by_switch: dict[str, ZeroMeaning] = {}
 _setting_cache: dict[tuple[str, str, int | None, bool | None], Setting] = {}
@@ -664,30 +668,38 @@ def _parse_default_opset(value: object) -> int:
     return opset
 
 
-def parse_config_table(text: bytes, source: str) -> Mapping[str, object]:
-    r"""Parse the table `[tool.shapecalc]` of a TOML file.
+def parse_config_table(text: bytes, source: str, table_name: str = PROJECT_TABLE) -> Mapping[str, Any]:
+    r"""Parse the table of a TOML file with the options of shapecalc; without a name, the table is the whole file.
 
     Raises `ShapeError` (usage) with the name of the file, `source`, if the table is invalid.
 
     >>> parse_config_table(b"[tool.shapecalc]\ndialect = 'torch'", "pyproject.toml")
     {'dialect': 'torch'}
     """
-    from tomllib import loads  # deferred: few projects have such a table
+    from tomllib import loads  # deferred: few projects and users have such a file
 
     try:
-        tool = loads(text.decode()).get("tool")
+        table: Any = loads(text.decode())
     except (ValueError, RecursionError) as error:
         raise usage_error(f"{source}: it is not TOML: {' '.join(str(error).split())}") from None
-    table = tool.get("shapecalc", {}) if isinstance(tool, dict) else {}
+    for part in table_name.split(".") if table_name else ():
+        table = table.get(part, {}) if isinstance(table, dict) else {}
     if not isinstance(table, dict):
-        raise usage_error(f"{source}: tool.shapecalc is not a table")
+        raise usage_error(f"{source}: {table_name} is not a table")
     for name in table:
-        if name not in CONFIGURABLE_OPTIONS:
-            raise usage_error(
-                f"{source}: tool.shapecalc has no {escape_unprintable(truncate(name))}",
-                suggestion(name, CONFIGURABLE_OPTIONS),
-            )
+        check_config_key(name, source, table_name)
     return table
+
+
+def check_config_key(name: str, source: str, table_name: str = "") -> None:
+    """Raise `ShapeError` (usage) if a configuration file cannot have a key."""
+    names = PROJECT_KEYS if table_name else USER_KEYS
+    if name not in names:
+        owner = table_name or "the configuration"
+        raise usage_error(
+            f"{source}: {owner} has no {escape_unprintable(truncate(name))}",
+            suggestion(name, names),
+        )
 
 
 def iter_effective_defaults(

@@ -55,7 +55,7 @@ from shapecalc.tui.question import (
     question_from_words,
 )
 from shapecalc.tui.themes import DEFAULT_THEME, THEMES, initial_theme, line_filters
-from shapecalc.tui.widgets import COMMANDS, GLOBAL_KEYS, KEYS, HelpScreen
+from shapecalc.tui.widgets import COMMANDS, GLOBAL_KEYS, KEYS, HelpScreen, Key, key_binding_id
 
 CHAIN_HELP = "several ops in a row, each with its own options"
 MODE_NAMES = "work", "learn"
@@ -101,7 +101,7 @@ def _key_commands(explore: ExploreScreen) -> Iterator[SystemCommand]:
 
     Commands without an effect are found by search but not listed.
     """
-    for key in {key.action: key for key in (*COMMANDS[:2], *KEYS, *COMMANDS[2:], *GLOBAL_KEYS)}.values():
+    for key in {key.action: key for key in (*COMMANDS[:2], *explore.keys, *COMMANDS[2:], *GLOBAL_KEYS)}.values():
         works = explore.state.is_available(key.action)
         if not key.action.endswith("palette") and explore.state.is_offered(key.action) is works:
             about = key.display if works else f"{key.display} it would do nothing now".lstrip()
@@ -287,6 +287,8 @@ class ShapecalcApp(App[QuestionResult]):
         progress: Progress | None = None,
         user_file: UserFile | None = None,
         model: Screen[None] | None = None,
+        theme: str | None = None,
+        keys: tuple[Key, ...] = KEYS,
     ) -> None:
         """Open a question at a step of its answer.
 
@@ -299,8 +301,11 @@ class ShapecalcApp(App[QuestionResult]):
 
         `progress` stores the completed lessons, and `user_file` the state of the app; both default to the user's own
         files.
+
+        `theme` is the theme at the start, by default the stored one. `keys` are the keys of the main screen.
         """
         super().__init__()
+        self._first_theme = theme
         self.user_file = user_file or UserFile()
         self._is_open = False
         self.model_screen = model
@@ -311,7 +316,8 @@ class ShapecalcApp(App[QuestionResult]):
                 step is not None
                 and (self.user_file.mode or MODE_NAMES[question == EXAMPLE_QUESTION]) == MODE_NAMES[True]
             )
-        self.explore = ExploreScreen(question, step, progress, learns=learns)
+        self.explore = ExploreScreen(question, step, progress, learns=learns, keys=keys)
+        self.set_keymap({key_binding_id(key): key.name for key in keys if key not in KEYS})
         self.starts_with_lessons = lesson
         self._last_question: ExploreScreen.QuestionShown | None = None
 
@@ -411,7 +417,7 @@ class ShapecalcApp(App[QuestionResult]):
     def on_mount(self) -> None:
         """Set the theme, and open the lessons or the chain comparison if requested."""
         self.animation_level = "none"
-        self.theme = initial_theme(self.user_file.theme, has_colour=not self.no_color)
+        self.theme = initial_theme(self._first_theme or self.user_file.theme, has_colour=not self.no_color)
         self._is_open = True
         if self.starts_with_lessons:
             self.explore.action_lessons()

@@ -98,7 +98,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
     AUTO_FOCUS = ""
     BINDINGS = [
         *(
-            Binding(key.name, f"key({index})", key.label, show=False, tooltip=key.help, id=f"main.{key.label}")
+            Binding(key.name, f"key({index})", key.label, show=False, tooltip=key.help, id=widgets.key_binding_id(key))
             for index, key in enumerate(widgets.KEYS)
         ),
         *(Binding(key.name, key.action, key.label, show=False, tooltip=key.help) for key in widgets.GLOBAL_KEYS),
@@ -117,12 +117,22 @@ class ExploreScreen(widgets.HelpScreen[None]):
         is_final: bool = False
         """Whether the question is about to be replaced."""
 
-    def __init__(self, question: Question, step: int | None, progress: Progress | None, *, learns: bool) -> None:
+    def __init__(
+        self,
+        question: Question,
+        step: int | None,
+        progress: Progress | None,
+        *,
+        learns: bool,
+        keys: tuple[widgets.Key, ...] = widgets.KEYS,
+    ) -> None:
         """Open a question at a step of its answer; None means after the last step.
 
-        `learns` selects learning mode.
+        `learns` selects learning mode. `keys` are those that work while nothing has the focus.
         """
         super().__init__()
+        self.keys = keys
+        self._edit_key = next(key.name for key in keys if key.action == "edit")
         self.progress = progress or Progress()
         self.state = ExploreState(question, step, is_learning=learns, score=self.progress.session_score)
         self.course: Course | None = None
@@ -344,7 +354,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
         """Handle a key press while nothing has the focus; return whether the key has an effect."""
         if self.focused is not None:
             return False
-        if event.key == "e":  # not a binding, which would run after the characters that are typed next
+        if event.key == self._edit_key:  # not a binding, which would run after the characters that are typed next
             self.action_edit()
         elif event.key == "enter":
             self.run_worker(self._apply_fix_or_advance(), exclusive=True)
@@ -367,7 +377,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
 
     async def action_key(self, index: int) -> None:
         """Run the action of a key that works while nothing has the focus."""
-        await self.run_action(widgets.KEYS[index].action)
+        await self.run_action(self.keys[index].action)
 
     def action_step(self, offset: int) -> None:
         """Go to the previous or next step; first reveal the dims of the current step."""
@@ -479,7 +489,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action has an effect in the current state and with the current focus."""
         if action == "key":
-            key = widgets.KEYS[int(str(parameters[0]))]
+            key = self.keys[int(str(parameters[0]))]
             is_taken = self.is_typing or (self.focused is not None and key.name in PANEL_ARROWS)
             return not is_taken and self.state.is_available(key.action)
         full = f"{action}({parameters[0]})" if action in ("step", "go") else action
@@ -573,7 +583,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
     def help(self) -> tuple[str, list[tuple[str, str]]]:
         """Return the help for the focused widget, and the keys with their effects."""
         about = widget_help(str(self.focused.id) if self.focused else "", self.state.question.op)
-        return about, [*((key.display, key.help) for key in (*widgets.KEYS, *widgets.GLOBAL_KEYS)), *EXTRA_KEYS]
+        return about, [*((key.display, key.help) for key in (*self.keys, *widgets.GLOBAL_KEYS)), *EXTRA_KEYS]
 
     async def _open_optional_question(self, question: Question | None) -> None:
         if question is not None:
@@ -664,7 +674,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
             keys = ((widgets.FOLLOW_KEY if focused == "elements" else widgets.DIM_KEY), *mistake, *widgets.PANEL_KEYS)
         else:
             both = state.is_available("step(1)") and state.is_available("step(-1)")
-            shown = [key for key in widgets.KEYS if not key.action.startswith("dim(")]
+            shown = [key for key in self.keys if not key.action.startswith("dim(")]
             keys = (*((widgets.STEP_KEY, *shown[2:]) if both else shown), widgets.DIM_STEP_KEY)
             works = frozenset(key.action for key in keys if state.is_offered(key.action))
             return widgets.format_key_line(works, width, keys)

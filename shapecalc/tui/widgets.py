@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,11 +27,13 @@ from textual.widget import Widget
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
-from shapecalc.core.record import Record
-from shapecalc.core.text import escape_unprintable
+from shapecalc.core.problem import usage_error
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import escape_unprintable, suggestion
 from shapecalc.diagnosis.report import Diagnosis, diagnose
 from shapecalc.reading.code import is_code
 from shapecalc.render.canvas import UNICODE
+from shapecalc.tui.themes import THEMES
 
 TextRenderer = Callable[[int, int], Text]
 """A function that renders a text for a width and a height in cells."""
@@ -135,6 +137,8 @@ MIN_LIST_WIDTH = 4
 """The width, in cells, that replaces smaller widths when the height of a list is computed."""
 KEY_NAME = re.compile(r"\b(enter|escape|tab|F[0-9]{1,2})\b")
 """The pattern of a key name in a sentence."""
+REBOUND_KEY = re.compile(r"(?![0-9\[-])[!-~]|ctrl\+[a-z]|f([2-9]|1[0-2])")
+"""The pattern of the keys in the user's configuration."""
 EDIT_ACTIONS = {binding.key: binding.action for binding in Binding.make_bindings(Input.BINDINGS)}
 """The action of each key that edits or submits an input field."""
 COMMON_KEYS = (
@@ -477,6 +481,49 @@ def format_key_line(
         meta = {"key": key.action} if key.action else {}
         line.append(key.display, Style(bold=True, meta=meta)).append(f" {key.label}", Style(meta=meta))
     return line
+
+
+def key_binding_id(key: Key) -> str:
+    """Return the id of the binding of a key of the main screen, by which its key can be replaced."""
+    return f"main.{key.label}"
+
+
+def parse_settings(values: Mapping[str, object], source: str) -> dict[str, Any]:
+    """Parse the theme and the keys of a configuration; return the arguments `theme` and `keys` of the app.
+
+    The keys are a table with the label of each replaced key, as in fix = "x". Raises `ShapeError` (usage), with the
+    name of the source, for an unknown theme, label or key, and for a key with two labels.
+
+    >>> parse_settings({"theme": "light", "keys": {"fix": "ctrl+k"}}, "config.toml")["keys"][4].display
+    '^K'
+    """
+    result: dict[str, Any] = {}
+    if "theme" in values:
+        result["theme"] = theme = str(values["theme"])
+        if theme not in THEMES:
+            raise usage_error(f"{source}: there is no theme {theme!r}", suggestion(theme, THEMES), argument="theme")
+    table = values.get("keys", {})
+    if not isinstance(table, Mapping):
+        raise usage_error(f"{source}: keys is not a table", 'write fix = "x" below [keys]', argument="keys")
+    for label in table:
+        if label not in (labels := [key.label for key in KEYS]):
+            raise usage_error(f"{source}: no key is called {label!r}", suggestion(label, labels), argument="keys")
+    result["keys"] = keys = tuple([_rebind(key, table.get(key.label, key.name), source) for key in KEYS])
+    for key in table and keys:
+        others = [other.label for other in (*keys, *GLOBAL_KEYS) if other.name == key.name and other is not key]
+        if others:
+            raise usage_error(f"{source}: {key.display} is {key.label} and {others[0]}", argument="keys")
+    return result
+
+
+def _rebind(key: Key, name: object, source: str) -> Key:
+    """Return a key with another name; raise `ShapeError` (usage) unless it is a character, ctrl+x or f5."""
+    if name == key.name:
+        return key
+    if not isinstance(name, str) or not REBOUND_KEY.fullmatch(name):
+        raise usage_error(f"{source}: {name!r} is not a key", "write a character, ctrl+k or f5", argument="keys")
+    display = f"^{name[5:].upper()}" if name.startswith("ctrl+") else name if len(name) == 1 else name.upper()
+    return replace(key, name=next(iter(Binding.make_bindings([(name, "", "")]))).key, display=display)
 
 
 def _key_width(key: Key) -> int:

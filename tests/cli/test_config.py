@@ -6,9 +6,11 @@ import os
 import shlex
 
 import pytest
+from platformdirs import user_config_path
 
 import shapecalc as sc
 from shapecalc.__main__ import TextualApp
+from shapecalc.cli import output
 from shapecalc.cli.output import OutputOptions
 from shapecalc.cli.terminal import read_opening_question
 from shapecalc.tui.question import EXAMPLE_QUESTION, question_command, question_from_words
@@ -86,3 +88,34 @@ def test_defaults_are_reported_before_tui_and_serve(line, expected, file, capsys
     plain = read_opening_question(TextualApp(), shlex.split(line), OutputOptions(no_config=True))
     assert "numpy" not in question_command(plain, None)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("home", ["", "relative", "/xdg"])
+def test_user_config_path_is_the_folder_of_platformdirs(home, monkeypatch):
+    monkeypatch.delenv("SHAPECALC_CONFIG")
+    monkeypatch.setenv("XDG_CONFIG_HOME", home)
+    expected = user_config_path("shapecalc", appauthor=False) / "config.toml"
+    assert output.user_config_path() == str(expected)
+
+
+def test_user_config_does_not_reach_commands_without_defaults(shapecalc, tmp_path, monkeypatch):
+    config = tmp_path / "c.toml"
+    monkeypatch.setenv("SHAPECALC_CONFIG", str(config))
+    lines = [line for (line,) in rows("without_defaults.txt")]
+    before = [shapecalc(*shlex.split(line), stdin="reshape 2,3,4 6,-2 => error\n") for line in lines]
+    config.write_text('dialect = "numpy"\n')
+    assert [shapecalc(*shlex.split(line), stdin="reshape 2,3,4 6,-2 => error\n") for line in lines] == before
+    assert sc.reshape((2, 3), (6,)).dialect == "onnx"
+    assert shapecalc("reshape", "2,3,4", "6,-2").out == "6,4\n"
+
+
+def test_user_config_reaches_the_app():
+    app = TextualApp()
+    app.configure({"theme": "light", "keys": {"fix": "x", "edit": ";", "tint": "ctrl+t"}}, "c.toml")
+    settings = app._settings
+    assert settings["theme"] == "light"
+    assert [(key.label, key.name, key.display) for key in settings["keys"] if key.label in ("fix", "edit", "tint")] == [
+        ("fix", "x", "x"),
+        ("edit", "semicolon", ";"),
+        ("tint", "ctrl+t", "^T"),
+    ]

@@ -8,6 +8,8 @@ import pytest
 
 from shapecalc.tui.app import MAX_FILE_SIZE, MAX_QUESTION_LENGTH, MAX_QUESTIONS, NO_FILE, UserFile, default_user_file
 from shapecalc.tui.themes import initial_theme
+from shapecalc.tui.widgets import parse_settings
+from tests.tui.driven import driven
 
 LINE = "shapecalc reshape 2,3 6"
 
@@ -52,3 +54,20 @@ def test_served_app_does_not_use_the_user_file():
     visitor.add_question("shapecalc flatten 2,3")
     assert (visitor.theme, visitor.questions) == ("dark", ("shapecalc flatten 2,3",))
     assert (UserFile().theme, UserFile().questions) == ("light", (LINE,))
+
+
+SETTINGS = parse_settings({"theme": "light", "keys": {"edit": "ctrl+e", "tint": "x"}}, "config.toml")
+
+
+@driven("reshape", "2,3,4", "0,-1", **SETTINGS)
+async def test_user_config_sets_the_theme_and_the_keys(user):
+    assert user.theme == "light"
+    await user.press("e")
+    assert user.focus is None
+    await user.press("ctrl+e")
+    assert user.focus == "field-input"
+    await user.press("escape")
+    assert "^E edit" in user.keys
+    await user.press("?")
+    assert "^E" in user.text
+    assert UserFile().theme == ""

@@ -342,12 +342,12 @@ def _check_element_options(code: CodeChain, output_options: OutputOptions) -> No
     The positions of elements are right even if their values change, so that `--follow` only prints a note.
     """
     if output_options.code is not None:
-        code.refuse_elements("--as")
+        code.require_equal_elements("--as")
     follows = output_options.follow is not None or output_options.follow_out is not None
     if follows and code.untraced_change and not (output_options.quiet or output_options.json):
         print_stderr(f"shapecalc: the path is that of positions: {code.untraced_change} changes the elements")
     if output_options.has_data_options and (output_options.values or not follows):
-        code.refuse_elements("--values" if output_options.values else "--out")
+        code.require_equal_elements("--values" if output_options.values else "--out")
 
 
 CODE_COMMAND = Command(

@@ -76,7 +76,7 @@ def check_written_code(library, program):
         reading = interpret_code(
             "\n".join(lines), {name: tuple(value.shape) for name, value in inputs.items()}, library
         )
-        reading.refuse_elements("--as")
+        reading.require_equal_elements("--as")
         answer = answer_chain(reading.input_shape, reading.stages, {})
         written = find_generator(library)(answer).text
     except ShapeError:

@@ -135,9 +135,9 @@ def test_code_names_a_change_that_the_chain_lacks(line, inputs, change):
     assert reading.untraced_change == change
     if change:
         with pytest.raises(ShapeError, match=r"is not in the chain of stages, so --as would be wrong"):
-            reading.refuse_elements("--as")
+            reading.require_equal_elements("--as")
     else:
-        reading.refuse_elements("--as")
+        reading.require_equal_elements("--as")
 
 
 @each_row(("line", "inputs", "expected"), rows("code", "several results"))
@@ -152,4 +152,4 @@ def test_code_with_several_results(line, inputs, expected):
     if expected:
         assert answer_code(reading).output == reading.outputs[0]
         with pytest.raises(ShapeError, match=f"ends with {len(reading.outputs)} tensors, and --as is for one"):
-            reading.refuse_elements("--as")
+            reading.require_equal_elements("--as")

@@ -17,7 +17,7 @@ def strides_of(code, inputs):
     """Return the strides of the last tensor of code; None if it is refused or not read."""
     interpreter = CodeInterpreter(code, "torch", {}, [])
     try:
-        result = interpreter.result_of_module(parse_code(code), inputs)
+        result = interpreter.interpret_module(parse_code(code), inputs)
     except StageRefused:
         return None
     result = result[0] if isinstance(result, tuple) else result

@@ -1,8 +1,8 @@
-"""Abstract interpretation of PyTorch, NumPy, TensorFlow and JAX code as chains.
+"""Abstract interpretation of PyTorch, NumPy, TensorFlow and JAX code.
 
-The code is parsed but never executed: tensors have shapes instead of data. A chain is an input shape and a sequence of
-stages. Each stage is a request for an op, and its input is the output of the previous stage. A rule of a dialect can
-refuse a request, as PyTorch refuses `view(5)` of six elements.
+The result is a chain: an input shape and a sequence of stages. Each stage is a request for an op, and its input is the
+output of the previous stage. The code is parsed but never executed: tensors have shapes instead of data. A rule of a
+dialect can refuse a request; PyTorch, for example, refuses `view(5)` of six elements.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def interpret_code(
 
 
 def _name_input(shapes: Mapping[str, Shape], name: str) -> dict[str, Shape]:
-    """Return shapes by the names of their tensors; `name` replaces the empty name."""
+    """Return shapes by tensor name, with the empty name replaced by `name`."""
     return {input_name or name: dims for input_name, dims in shapes.items()}
 
 

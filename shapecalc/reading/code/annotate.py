@@ -1,4 +1,4 @@
-"""Source code with the shapes of each line in a comment."""
+"""Annotate source code with the shapes of each line."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ANNOTATION_PART = re.compile(rf"(?:{_NAMES})?{_SHAPE}")
 
 
 def annotate(text: str, lines: Iterable[CodeLine]) -> str:
-    """Return source code with the shapes of lines as comments at their ends.
+    """Append the shapes of each line to the source code as comments.
 
-    A comment that is a shape is replaced. Every other comment stays, and the shapes follow it. A line whose shapes are
-    not known, or that is executed with different shapes, is unchanged.
+    A comment that is a shape is replaced. Every other comment stays, and the shapes follow it. A line is unchanged if
+    its shapes are unknown, or if it is executed with different shapes.
     """
     by_end: dict[int, list[CodeLine]] = {}
     for line in lines:
@@ -38,15 +38,15 @@ def annotate(text: str, lines: Iterable[CodeLine]) -> str:
             continue
         body = source.rstrip("\r\n")
         start = starts.get(number, len(body))
-        kept = _without_shapes(body[start:], told[0].shapes)
+        kept = _strip_shapes(body[start:], told[0].shapes)
         result.append("  ".join(filter(None, [body[:start].rstrip(), kept, *comments])) + source[len(body) :])
     return "".join(result)
 
 
 def _format_shapes(line: CodeLine) -> str:
-    """Format the shapes of a line, as in `# q, k, v: B,12,T,64`.
+    """Format the shapes of a line as a comment.
 
-    Returns an empty string if one is not known.
+    The format is `# q, k, v: B,12,T,64`. Returns an empty string if a shape is unknown.
     """
     if None in line.shapes.values():
         return ""
@@ -60,12 +60,10 @@ def _format_shapes(line: CodeLine) -> str:
     return f"# {'; '.join(pieces)}"
 
 
-def _without_shapes(comment: str, names: Collection[str]) -> str:
+def _strip_shapes(comment: str, names: Collection[str]) -> str:
     """Return a comment without the shapes at its end.
 
-    Returns an empty string if it is a shape alone.
-
-    `names` are the names that the line binds.
+    `names` are the names that the line binds. Returns an empty string for a comment that contains only shapes.
     """
     if SHAPE_COMMENT.match(comment) or _is_annotation(comment, names):
         return ""
@@ -74,13 +72,16 @@ def _without_shapes(comment: str, names: Collection[str]) -> str:
 
 
 def _is_annotation(comment: str, names: Collection[str]) -> bool:
-    """Return whether `annotate` writes such a comment for a line that binds `names`."""
+    """Return whether `annotate` wrote a comment.
+
+    `names` are the names that the line binds.
+    """
     parts = [ANNOTATION_PART.fullmatch(part) for part in comment.removeprefix("# ").rstrip().split("; ")]
     return all(part and set((part[1] or RESULT).split(", ")) <= {*names} for part in parts)
 
 
 def _comment_starts(text: str) -> dict[int, int]:
-    """Return the column of the comment of each line that has one."""
+    """Return the column of the comment of each line with a comment."""
     starts = {}
     with suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):

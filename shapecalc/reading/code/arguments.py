@@ -1,4 +1,4 @@
-"""A call and the conversion of its arguments."""
+"""Calls, and the conversion of their arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shapecalc.reading.code.values import CodeValue, ErrorFactory, Program, Trac
 
 
 class Call(Record):
-    """A call: the function's name, and its arguments except the tensor."""
+    """A function call with its arguments, except for the tensor."""
 
     name: str
     """The name of the function, method or layer."""
@@ -26,8 +26,8 @@ class Call(Record):
     def bind_arguments(self, *names: str) -> list[CodeValue]:
         """Return the arguments in the order of the parameter names.
 
-        An omitted argument is None. Slashes separate the aliases of a name: `dim/axis`. Raises `ShapeError` (usage) for
-        an unknown argument.
+        An omitted argument is None. Aliases of a name are separated by slashes: `dim/axis`. Raises `ShapeError` (usage)
+        for an unknown argument.
         """
         known = {alias: position for position, name in enumerate(names) for alias in name.split("/")}
         if len(self.positional) > len(names):
@@ -40,7 +40,7 @@ class Call(Record):
         return arguments
 
     def bind_params(self, op: Op, dialect: str, *params: str) -> list[CodeValue]:
-        """Return the arguments of the call, in the order of the op's parameters `params`.
+        """Bind the arguments of the call to the op parameters `params`, in order.
 
         A keyword argument may have any name that a framework uses for the parameter.
         """
@@ -48,10 +48,11 @@ class Call(Record):
         return self.bind_arguments(*[names[param] for param in params])
 
     def sequence_argument(self, *names: str) -> tuple[CodeValue, ...]:
-        """Return the items of a sequence argument, such as `(2, 3)` in `reshape(2, 3)`.
+        """Return the items of a sequence argument.
 
-        The call passes the sequence as a tuple, as a keyword argument called one of `names`, or as separate positional
-        arguments. Raises `ShapeError` (usage) for any other keyword.
+        For example, the items are `(2, 3)` in `reshape(2, 3)`. The call passes the sequence as a tuple, as a keyword
+        argument called one of `names`, or as separate positional arguments. Raises `ShapeError` (usage) for any other
+        keyword.
         """
         keyword_values = [value for name, value in self.keywords.items() if name in names]
         if len(keyword_values) < len(self.keywords):
@@ -74,9 +75,9 @@ class Call(Record):
         return tuple([self.to_integer(axis) for axis in self.sequence_argument(*names)])
 
     def to_integer(self, value: CodeValue, default: int | None = None) -> int:
-        """Convert a value to an integer; None becomes `default`.
+        """Convert a value to an integer.
 
-        Raises `ShapeError` (usage) if the value is not an integer.
+        None is converted to `default`. Raises `ShapeError` (usage) if the value is not an integer.
         """
         value = unwrap_size(value)
         if value is None and default is not None:
@@ -95,7 +96,7 @@ class Call(Record):
     def to_dim(self, value: CodeValue) -> Dim:
         """Convert a value to a size.
 
-        Raises `ShapeError` (usage) if it is not a size.
+        Raises `ShapeError` (usage) for any other value.
         """
         value = unwrap_size(value)
         if isinstance(value, float) and isfinite(value):
@@ -105,7 +106,7 @@ class Call(Record):
         return value
 
     def to_axis(self, tensor: TracedTensor, value: CodeValue, default: int | None = None) -> int:
-        """Convert a value to the non-negative index of an axis of the tensor.
+        """Convert a value to a non-negative axis of a tensor.
 
         Raises `ShapeError` (usage) if the axis is out of range.
         """

@@ -1,4 +1,4 @@
-"""Operators on sizes and tuples, and indices of tensors."""
+"""Operators and index expressions on sizes, tuples and tensors."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from shapecalc.reading.code.values import (
     Program,
     TensorChunks,
     TracedTensor,
-    all_parts,
     is_number,
+    unpack_chunks,
 )
 from shapecalc.reading.preserving import ELEMENTWISE, SAME_TENSOR
 
@@ -48,7 +48,7 @@ NUMBER_OPERATORS = {**INTEGER_OPERATORS, "*": operator.mul, "/": operator.truedi
 
 
 def apply_unary(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeValue:
-    """Apply a unary operator: `-`, `+` or `~`.
+    """Apply `-`, `+` or `~` to a value.
 
     Raises `ShapeError` (usage) if the operator is not defined for the value: `-` is not defined for a named size.
     """
@@ -68,7 +68,7 @@ def apply_unary(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeV
 def apply_binary(
     left: CodeValue, symbol: str, right: CodeValue, error: ErrorFactory, program: Program | None = None
 ) -> CodeValue:
-    """Apply a binary operator to two numbers or sizes, or concatenate or repeat tuples.
+    """Apply a binary operator to numbers, sizes, tuples or strings.
 
     A sum of named sizes is a named result of `program`. Raises `ShapeError` (usage) for a sum without a program, a
     division by 0, a result that is too large, or other operands.
@@ -93,9 +93,12 @@ def apply_binary(
 
 
 def _apply_to_sequences(left: CodeValue, symbol: str, right: CodeValue, error: ErrorFactory) -> CodeValue:
-    """Concatenate or repeat tuples or strings; the result of string formatting is nan."""
+    """Concatenate or repeat tuples or strings.
+
+    String formatting with `%` returns nan.
+    """
     if isinstance(left, tuple) and isinstance(right, tuple) and symbol == "+":
-        return _checked_length(left + right, error)
+        return _check_length(left + right, error)
     for items, count in ((left, right), (right, left)):
         if isinstance(items, tuple | str) and isinstance(count, int) and symbol == "*":
             if len(items) * count > MAX_SHAPE_DIMS:
@@ -108,16 +111,16 @@ def _apply_to_sequences(left: CodeValue, symbol: str, right: CodeValue, error: E
     raise error(f"{symbol} works between sizes only")
 
 
-def _checked_length(items: tuple[CodeValue, ...], error: ErrorFactory) -> tuple[CodeValue, ...]:
+def _check_length(items: tuple[CodeValue, ...], error: ErrorFactory) -> tuple[CodeValue, ...]:
     if len(items) > MAX_SHAPE_DIMS:
         raise error(MAX_SHAPE_DIMS.message(f"{len(items)} dims"))
     return items
 
 
 def _apply_to_numbers(left: Dim | float, symbol: str, right: Dim | float, error: ErrorFactory) -> int | float:
-    """Apply an operator to numbers of which one is not an integer.
+    """Apply an operator to numbers that are not both integers.
 
-    Returns nan for names and too large numbers.
+    Returns nan for symbolic sizes and on overflow.
     """
     if isinstance(left, Monomial) or isinstance(right, Monomial) or symbol not in NUMBER_OPERATORS:
         return nan
@@ -150,22 +153,22 @@ def _apply_to_dims(left: Dim, symbol: str, right: Dim, error: ErrorFactory, prog
 
 
 def square_root(value: CodeValue) -> int | float:
-    """Return the square root of a number, or nan for any other value."""
+    """Return the square root of a number, or nan if it is unknown."""
     if isinstance(value, int) and value >= 0:
         return isqrt(value) if isqrt(value) ** 2 == value else float(value) ** 0.5
     return value**0.5 if isinstance(value, float) and value >= 0 else nan
 
 
 def get_item(value: CodeValue, key: CodeValue, error: ErrorFactory) -> CodeValue:
-    """Return an item or slice of a tuple, or a part of a split tensor.
+    """Return an item or slice of a value.
 
-    Raises `ShapeError` (usage) if there is no such item.
+    The value is a tuple, a dict or a split tensor. Raises `ShapeError` (usage) if there is no such item.
     """
     if isinstance(value, LayerInstance) and value.name == "Sequential":
         part = get_item(value.positional, key, error)
         return replace(value, positional=part) if isinstance(part, tuple) else part
     if isinstance(value, CodeDict):
-        return _get_entry(value, key, error)
+        return _get_dict_item(value, key, error)
     items: CodeValue | tuple[Binding, ...] = value.bindings if isinstance(value, CodeList) else value
     if isinstance(items, tuple | str):
         try:
@@ -176,7 +179,7 @@ def get_item(value: CodeValue, key: CodeValue, error: ErrorFactory) -> CodeValue
             raise item
         return CodeList(item) if isinstance(value, CodeList) and isinstance(key, slice) else item  # type: ignore[arg-type]
     if isinstance(value, TensorChunks) and isinstance(key, slice):
-        return get_item(all_parts(value), key, error)
+        return get_item(unpack_chunks(value), key, error)
     if isinstance(value, TensorChunks) and isinstance(key, int):
         if value.count is not None and not -value.count <= key < value.count:
             raise error(f"there is no such part among {value.count}")
@@ -184,10 +187,10 @@ def get_item(value: CodeValue, key: CodeValue, error: ErrorFactory) -> CodeValue
     raise error("only a shape, a tensor or its parts can be indexed")
 
 
-def _get_entry(value: CodeDict, key: CodeValue, error: ErrorFactory) -> CodeValue:
-    """Return the value of a dict for a key.
+def _get_dict_item(value: CodeDict, key: CodeValue, error: ErrorFactory) -> CodeValue:
+    """Return the value of a key in a dict.
 
-    Raises `ShapeError` (usage) if there is none.
+    Raises `ShapeError` (usage) for a missing key.
     """
     if (key is None or isinstance(key, str | int)) and key in value.items:
         item = value.items[key]
@@ -209,7 +212,7 @@ TENSOR_ATTRIBUTES: dict[str, Callable[[TracedTensor], CodeValue]] = {
 
 
 def index_tensor(tensor: TracedTensor, key: CodeValue, error: ErrorFactory) -> TracedTensor:
-    """Return the tensor after an index expression.
+    """Index a tensor with integers, slices and None.
 
     An integer selects one index, a slice keeps a range, and None inserts a dim of size 1. Raises `ShapeError` (usage)
     for any other item.
@@ -231,7 +234,7 @@ def index_tensor(tensor: TracedTensor, key: CodeValue, error: ErrorFactory) -> T
 
 
 def _expand_index(items: tuple[CodeValue, ...], rank: int, error: ErrorFactory) -> list[CodeValue]:
-    """Expand the `...` of an index, and add full slices for omitted axes."""
+    """Replace `...` in an index, and the omitted axes, by full slices."""
     for item in items:
         is_integer = isinstance(item, int) and not isinstance(item, bool)
         if not (item is None or item is Ellipsis or isinstance(item, slice) or is_integer):

@@ -1,4 +1,4 @@
-"""The assignment of values to names, items and attributes, and changes of tensors in place."""
+"""Evaluate assignments and in-place changes of tensors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SHAPE_METHODS_IN_PLACE = {
 
 
 class AssignmentEvaluator(FunctionEvaluator):
-    """An evaluator that binds names, and changes tensors, lists and objects in place."""
+    """An evaluator of assignments and in-place changes."""
 
     def peek(self, name: str) -> Binding:
         """Return the value or the error of a dotted name, or `MISSING`."""
@@ -51,7 +51,7 @@ class AssignmentEvaluator(FunctionEvaluator):
         return owner.attributes.get(attribute, MISSING) if isinstance(owner, ObjectValue) else MISSING
 
     def assign_name(self, name: str, value: Binding) -> None:
-        """Set a variable or an attribute of an object, by its dotted name."""
+        """Assign a value to a variable or attribute by its dotted name."""
         base, _, attribute = name.rpartition(".")
         owner = self.peek(base) if base else MISSING
         if isinstance(owner, ObjectValue):
@@ -64,7 +64,7 @@ class AssignmentEvaluator(FunctionEvaluator):
     def update_in_place(self, node: ast.AugAssign, value: CodeValue) -> CodeValue:
         """Return the value of a target after an augmented assignment.
 
-        PyTorch and NumPy update a tensor in place: it keeps its strides, and all variables that refer to it change.
+        PyTorch and NumPy update a tensor in place: its strides stay, and all variables that refer to it change.
         """
         before = self.evaluate(node.target)
         if isinstance(before, CodeList) and isinstance(value, CodeList):
@@ -79,9 +79,9 @@ class AssignmentEvaluator(FunctionEvaluator):
         return replace(value, strides=before.strides, untraced_change=change)
 
     def require_shape(self, node: ast.AugAssign, value: TracedTensor, shape: Shape) -> TracedTensor:
-        """Return a tensor with the conditions under which it has a shape.
+        """Require that a tensor has a shape, and return it with the conditions.
 
-        Raises `CheckRefused` if there are none.
+        Raises `CheckRefused` if the shapes cannot be equal.
         """
         conditions = list[Condition]()
         try:
@@ -95,7 +95,7 @@ class AssignmentEvaluator(FunctionEvaluator):
         return replace(value, shape=shape, earlier_conditions=earlier) if conditions else value
 
     def assign(self, target: ast.expr, value: Binding) -> None:
-        """Bind an assignment target; unpack tuples and starred targets."""
+        """Bind an assignment target, unpacking tuples and starred targets."""
         name, parts = dotted_name(target), getattr(target, "elts", None)
         if name:
             self.assign_name(name, value)
@@ -122,27 +122,28 @@ class AssignmentEvaluator(FunctionEvaluator):
             self.assign(part, get_item(value, position, self.error_factory(part)))
 
     def evaluate_call(self, node: ast.Call) -> CodeValue:
-        """Return the value of a call, and bind the names of tensors that it changes in place or writes to.
+        """Evaluate a call, and rebind the tensors that it changes in place.
 
-        Raises `ShapeError` (usage) for a method that changes a shape in place if its result is not known; the names of
-        the tensor are then unknown, too.
+        Raises `ShapeError` (usage) for a method that changes a shape in place to an unknown shape. The names of the
+        tensor are then bound to the error.
         """
         function = node.func
         if isinstance(function, ast.Attribute) and function.attr in SHAPE_METHODS_IN_PLACE:
             before = self.evaluate(function.value)
             if isinstance(before, TracedTensor):
-                return self.reshape_names(node, function, before)
+                return self.rebind_reshaped_tensor(node, function, before)
         value = super().evaluate_call(node)
         for keyword in node.keywords:
             if keyword.arg == "out" and (name := dotted_name(keyword.value)) and isinstance(value, TracedTensor):
-                self.assign_name(name, self.record_change_source(node, value))
+                self.assign_name(name, self.name_untraced_change(node, value))
         return value
 
-    def check_item(self, target: ast.Subscript, value: CodeValue) -> None:
-        """Raise `CheckRefused` or `StageRefused` if a tensor of other sizes is assigned to a part of a tensor.
+    def check_item_shape(self, target: ast.Subscript, value: CodeValue) -> None:
+        """Check that a value broadcasts to the part of a tensor that it is assigned to.
 
-        Parts and values with unknown sizes are not compared. Source: "broadcast" of numpy.ndarray.__setitem__ and of
-        torch.Tensor.__setitem__, which drop leading dims of 1.
+        Parts and values with unknown sizes are not compared. Raises `CheckRefused` or `StageRefused` if it does not
+        broadcast. Source: "broadcast" of numpy.ndarray.__setitem__ and of torch.Tensor.__setitem__, which drop leading
+        dims of 1.
         """
         try:
             part = self.evaluate_node(ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target))
@@ -160,8 +161,11 @@ class AssignmentEvaluator(FunctionEvaluator):
                 problem = self.error(target, message).problem
                 raise CheckRefused(ShapeError(replace(problem, rule=NOT_BROADCASTABLE)))
 
-    def reshape_names(self, node: ast.Call, function: ast.Attribute, before: TracedTensor) -> CodeValue:
-        """Return the tensor after a method that changes its shape in place, and bind all of its names to the result."""
+    def rebind_reshaped_tensor(self, node: ast.Call, function: ast.Attribute, before: TracedTensor) -> CodeValue:
+        """Evaluate a method that changes a shape in place, and rebind the tensor.
+
+        All names of the tensor are bound to the result.
+        """
         method = ast.copy_location(ast.Attribute(function.value, function.attr[:-1], ast.Load()), function)
         renamed = ast.copy_location(ast.Call(method, node.args, node.keywords), node)
         try:
@@ -169,7 +173,7 @@ class AssignmentEvaluator(FunctionEvaluator):
         except ShapeError as error:
             value = error
         name = dotted_name(function.value)
-        root = "" if name else root_of_chain(function.value)  # `x.add_(1).t_()` changes x as well
+        root = "" if name else find_mutated_name(function.value)  # `x.add_(1).t_()` changes x as well
         names = {name for name in self.names_in_scope() if self.peek(name) is before} | {*filter(None, (name, root))}
         if root:
             value = self.error(node, "the tensor that this changes has no name")
@@ -184,7 +188,7 @@ class AssignmentEvaluator(FunctionEvaluator):
         return value
 
     def names_in_scope(self) -> list[str]:
-        """Return the names of all variables in the current frame and those around it."""
+        """Return the names of the variables in the current and enclosing frames."""
         names, frame = list[str](), self.frame
         while frame is not None:
             names += frame.variables
@@ -192,7 +196,10 @@ class AssignmentEvaluator(FunctionEvaluator):
         return names
 
     def assign_item(self, target: ast.Subscript | ast.Attribute, value: CodeValue) -> None:
-        """Set an item of a list or a dict, or an attribute of an object; record the change of a tensor."""
+        """Set an item of a list, dict or tensor, or an attribute of an object.
+
+        A change of a tensor is recorded.
+        """
         base = self.evaluate(target.value)
         if isinstance(target, ast.Attribute):
             if not isinstance(base, ObjectValue):
@@ -205,7 +212,7 @@ class AssignmentEvaluator(FunctionEvaluator):
             return
         if not isinstance(base, CodeList):
             if isinstance(base, TracedTensor):
-                self.check_item(target, value)
+                self.check_item_shape(target, value)
             self.in_place_change = self.in_place_change or self.source_text(target)
             return
         items, key = [*base.bindings], self.evaluate(target.slice)
@@ -217,12 +224,12 @@ class AssignmentEvaluator(FunctionEvaluator):
         self.journal.write(base.state, "items", tuple(items))
 
 
-def root_of_chain(node: ast.expr) -> str:
-    """Return the name of the tensor that a chain of calls changes, as x of `x.add_(1)`.
+def find_mutated_name(node: ast.expr) -> str:
+    """Return the name of the tensor that a chain of method calls mutates.
 
-    Returns an empty string for a new tensor.
+    For example, `x.add_(1)` mutates x. Returns an empty string if the chain returns a new tensor.
 
-    >>> [root_of_chain(ast.parse(text, mode="eval").body) for text in ("x.add_(1)", "x.clone()", "x.add_(1).sum(0)")]
+    >>> [find_mutated_name(ast.parse(code, mode="eval").body) for code in ("x.add_(1)", "x.clone()", "x.add_(1).sum()")]
     ['x', '', '']
     """
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -234,7 +241,7 @@ def root_of_chain(node: ast.expr) -> str:
 
 
 def reshape_in_place(tensor: TracedTensor, target: CodeValue) -> Binding:
-    """Return the tensor after `x.shape = target`, or an error if the target is not a shape."""
+    """Apply `x.shape = target`, or return an error for an invalid target."""
     target = freeze_value(target)
     dims = target if isinstance(target, tuple) else (target,)
     if not all(map(is_dim, dims)):

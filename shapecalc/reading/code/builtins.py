@@ -1,4 +1,4 @@
-"""Functions of Python and its `math` module, applied to known values."""
+"""Python's built-in and `math` functions on known values."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _range(call: Call, _: Program) -> CodeValue:
 def _items(value: CodeValue, call: Call) -> Sequence[Binding]:
     """Return the items of a sequence.
 
-    Raises `ShapeError` (usage) if they are not known.
+    Raises `ShapeError` (usage) for an unknown sequence.
     """
     if isinstance(value, CodeList):
         return value.bindings
@@ -76,8 +76,8 @@ def _to_tuple(call: Call, _: Program) -> CodeValue:
     return CodeList(_items(call.positional[0], call) if call.positional else ()).items
 
 
-def _extreme(call: Call, _: Program) -> CodeValue:
-    """Return the maximum or the minimum of numbers."""
+def _max_or_min(call: Call, _: Program) -> CodeValue:
+    """Return the maximum or minimum of numbers."""
     choose: Callable[..., int | float] = max if call.name == "max" else min
     values = call.positional
     values = values if len(values) > 1 else CodeList(_items(values[0], call)).items
@@ -115,7 +115,7 @@ def _absolute(call: Call, _: Program) -> CodeValue:
 
 
 def _make_rounding(function: Callable[[float], int]) -> Callable[[Call, Program], CodeValue]:
-    """Return a function that rounds a number."""
+    """Return a function that applies a rounding function to a number."""
 
     def convert(call: Call, program: Program) -> CodeValue:
         value, *_ = call.positional
@@ -150,7 +150,10 @@ REPEATING_FUNCTIONS = {
 
 
 def _make_divisible(call: Call, _: Program) -> CodeValue:
-    """Return a number of channels rounded to a multiple, as timm and torchvision define `make_divisible`."""
+    """Round a number of channels to a multiple.
+
+    Source: `make_divisible` of timm and torchvision.
+    """
     values = call.bind_arguments("v", "divisor", "min_value", "round_limit")
     value, divisor = unwrap_size(values[0]), call.to_integer(values[1], 8)
     least = call.to_integer(values[2], divisor) or divisor
@@ -184,8 +187,8 @@ def _sort_items(call: Call, _: Program) -> CodeValue:
     return CodeList(sorted(items, reverse=call.keywords.get("reverse") is True))  # type: ignore[type-var]
 
 
-def _log(function: Callable[[float], float]) -> Callable[[Call, Program], CodeValue]:
-    """Return a function of `math` that is nan for an unknown number."""
+def _make_math_function(function: Callable[[float], float]) -> Callable[[Call, Program], CodeValue]:
+    """Return a function that applies a `math` function, with nan for unknown numbers."""
 
     def apply(call: Call, _: Program) -> CodeValue:
         try:
@@ -203,8 +206,8 @@ BUILTINS: Mapping[str, Callable[[Call, Program], CodeValue]] = {
     "reversed": lambda call, _: CodeList(CodeList(_items(call.positional[0], call)).items[::-1]),
     "list": _to_list,
     "tuple": _to_tuple,
-    "max": _extreme,
-    "min": _extreme,
+    "max": _max_or_min,
+    "min": _max_or_min,
     "sum": _sum,
     "abs": _absolute,
     "int": _make_rounding(int),
@@ -221,17 +224,16 @@ BUILTINS: Mapping[str, Callable[[Call, Program], CodeValue]] = {
 MATH_FUNCTIONS: Mapping[str, Callable[[Call, Program], CodeValue]] = {
     "ceil": _make_rounding(math.ceil),
     "floor": _make_rounding(math.floor),
-    **{name: _log(getattr(math, name)) for name in ("log", "log2", "log10", "exp", "cos", "sin", "pow")},
+    **{name: _make_math_function(getattr(math, name)) for name in ("log", "log2", "log10", "exp", "cos", "sin", "pow")},
 }
 """Functions of the `math` module that `SIZE_FUNCTIONS` lacks, by name."""
 
 
 def call_list_method(value: CodeList, call: Call) -> tuple[CodeValue, tuple[Binding, ...] | None]:
-    """Return the result of a method of a list, and its new items.
+    """Call a method of a list.
 
-    Returns None if they do not change.
-
-    Raises `ShapeError` (usage) for a method that is not supported.
+    Returns the result and the new items, or None for unchanged items. Raises `ShapeError` (usage) for an unsupported
+    method.
     """
     name, items, arguments = call.name, value.bindings, call.positional
     if name == "append" and len(arguments) == 1:
@@ -256,8 +258,8 @@ def call_list_method(value: CodeList, call: Call) -> tuple[CodeValue, tuple[Bind
     raise call.error(f"{name} of a list is not supported")
 
 
-def size_of(value: CodeValue) -> Dim | None:
-    """Return the length of a list, a dict or a `Sequential`.
+def length_of(value: CodeValue) -> Dim | None:
+    """Return the length of a list, dict or `Sequential`, or None for another value.
 
     Returns None for any other value.
     """

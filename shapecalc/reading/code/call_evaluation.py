@@ -1,4 +1,4 @@
-"""The evaluation of calls: their arguments, functions, methods and layers."""
+"""Evaluate calls of functions, methods and layers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import truncate
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.builtins import BUILTINS, MATH_FUNCTIONS, REPEATING_FUNCTIONS, call_list_method, size_of
+from shapecalc.reading.code.builtins import BUILTINS, MATH_FUNCTIONS, REPEATING_FUNCTIONS, call_list_method, length_of
 from shapecalc.reading.code.calls import SHAPE_PRESERVING_FUNCTIONS, call_function, is_known_function
 from shapecalc.reading.code.expressions import LIBRARY_NAMES
 from shapecalc.reading.code.layer_evaluation import LayerEvaluator, is_known_layer
@@ -36,7 +36,7 @@ from shapecalc.reading.code.values import (
     SuperValue,
     TensorChunks,
     TracedTensor,
-    is_list_of_truths,
+    has_bool_items,
     nested_shape,
     unwrap_size,
 )
@@ -81,10 +81,10 @@ INSTANCE_TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 class CallEvaluator(LayerEvaluator):
-    """An evaluator of calls."""
+    """An evaluator of function, method and layer calls."""
 
     def evaluate_call(self, node: ast.Call) -> CodeValue:
-        """Evaluate a call of a function, a method or an instantiated layer."""
+        """Evaluate a call of a function, a method or a layer."""
         function, path = node.func, dotted_name(node.func)
         if any("(" in name for name in self.inputs) and ast.unparse(node) in self.inputs:
             return self.inputs[ast.unparse(node)]
@@ -103,15 +103,15 @@ class CallEvaluator(LayerEvaluator):
     def call_code(
         self, node: ast.Call, callee: CodeValue, positional: Sequence[Binding], keywords: Mapping[str, Binding]
     ) -> CodeValue:
-        """Call a function, a class or an object of the code."""
+        """Call a function, class or object that the code defines."""
         raise NotImplementedError
 
     def find_member(self, base: ObjectValue | ClassValue | SuperValue, name: str) -> CodeValue:
-        """Return an attribute or a method of an object or a class, or `MISSING`."""
+        """Return an attribute or method of an object or class, or `MISSING`."""
         raise NotImplementedError
 
     def call_module_method(self, node: ast.Call, base: ObjectValue | SuperValue, name: str) -> CodeValue:
-        """Return the result of a method that objects inherit from `nn.Module`.
+        """Call a method that is inherited from `nn.Module`.
 
         Returns `MISSING` for any other method.
         """
@@ -122,7 +122,10 @@ class CallEvaluator(LayerEvaluator):
         raise NotImplementedError
 
     def find_callee(self, function: ast.expr, path: str) -> tuple[CodeValue, CodeValue]:
-        """Return the called value and the value before the last dot; each is `MISSING` if it is not known."""
+        """Return the callee of a call, and the value before its last dot.
+
+        Each of them is `MISSING` if unknown.
+        """
         if path:
             value = self.find(path)
             if isinstance(value, ShapeError):
@@ -144,7 +147,7 @@ class CallEvaluator(LayerEvaluator):
         return MISSING, base
 
     def call_value(self, node: ast.Call, callee: CodeValue) -> CodeValue:
-        """Call a function, a class, an object or a layer."""
+        """Call a function, class, object or layer."""
         if isinstance(callee, LayerInstance):
             if not is_known_layer(callee.name):
                 raise self.unknown_function_error(node)
@@ -162,12 +165,12 @@ class CallEvaluator(LayerEvaluator):
         raise self.error(node, "this is not a function")
 
     def is_library_callable(self, path: str) -> bool:
-        """Return whether a name denotes a supported function or layer of a library."""
+        """Return whether a name is a supported library function or layer."""
         name = path.rpartition(".")[2]
         return (is_known_layer(name) if name[:1].isupper() else is_known_function(name)) or name == "ModuleList"
 
     def call_partial(self, node: ast.Call, callee: PartialValue) -> CodeValue:
-        """Call a function with the arguments of `partial` before those of the call."""
+        """Call a `functools.partial` object."""
         keywords = {**callee.keywords, **self.evaluate_keywords(node)}
         positional = [*callee.positional, *self.evaluate_bindings(node.args)]
         function = callee.function
@@ -198,7 +201,7 @@ class CallEvaluator(LayerEvaluator):
         return keywords
 
     def call_method(self, node: ast.Call, base: CodeValue) -> CodeValue:
-        """Return the result of a method of a list, a dict, an object or a string.
+        """Call a method of a list, a dict, an object or a string.
 
         Returns `MISSING` for any other value.
         """
@@ -221,7 +224,7 @@ class CallEvaluator(LayerEvaluator):
         return MISSING  # type: ignore[no-any-return]
 
     def call_string_method(self, node: ast.Call, base: str, name: str) -> CodeValue:
-        """Return the result of a method of a string, or nan if it is not known."""
+        """Call a method of a string, or return nan if the result is unknown."""
         arguments = [*self.evaluate_all(node.args)]
         if name in ("lower", "upper") and not arguments:
             return base.lower() if name == "lower" else base.upper()
@@ -230,7 +233,7 @@ class CallEvaluator(LayerEvaluator):
         return nan
 
     def call_dict_method(self, node: ast.Call, base: CodeDict, name: str) -> CodeValue:
-        """Return the result of a method of a dict."""
+        """Call a method of a dict."""
         arguments = [*self.evaluate_all(node.args)]
         if name in ("keys", "values", "items") and not arguments:
             pairs = base.items.items()
@@ -256,9 +259,9 @@ class CallEvaluator(LayerEvaluator):
         raise self.error(node, f"{truncate(name)} of a dict is not supported")
 
     def call_builtin(self, node: ast.Call, name: str) -> CodeValue:
-        """Return the result of a function of Python.
+        """Call a built-in function with evaluated arguments.
 
-        Returns `MISSING` if there is no such function for these arguments.
+        Returns `MISSING` if the function does not support these arguments.
         """
         if name == "super":
             return self.super_value(node)
@@ -279,9 +282,9 @@ class CallEvaluator(LayerEvaluator):
         return BUILTINS[name](Call(name, tuple(operands), keywords, self.error_factory(node)), self.program)
 
     def call_special_builtin(self, node: ast.Call, name: str) -> CodeValue:
-        """Return the result of a function of Python that needs more than its values.
+        """Call a built-in function that needs the syntax of its arguments.
 
-        Returns `MISSING` for any other.
+        Returns `MISSING` for any other function.
         """
         if name == "partial" and node.args:
             return PartialValue(
@@ -295,12 +298,12 @@ class CallEvaluator(LayerEvaluator):
             value = self.evaluate(node.args[0])
             if name in REPEATING_FUNCTIONS:
                 return value if isinstance(value, tuple | CodeList) else (value,) * REPEATING_FUNCTIONS[name]
-            length = size_of(value)
+            length = length_of(value)
             return MISSING if length is None else length
         return MISSING  # type: ignore[no-any-return]
 
     def call_reflection(self, node: ast.Call, name: str) -> CodeValue:
-        """Return the result of a function of Python that inspects or changes an object."""
+        """Call a built-in function that inspects or changes an object."""
         if name == "dict":
             if node.args:
                 raise self.error(node, "only keyword arguments of dict are supported")
@@ -323,7 +326,7 @@ class CallEvaluator(LayerEvaluator):
         return value
 
     def check_type(self, node: ast.Call, name: str) -> CodeValue:
-        """Return the result of `isinstance` or `callable`, or nan if it is not known."""
+        """Evaluate `isinstance` or `callable`, or return nan if unknown."""
         value = self.evaluate(node.args[0])
         if name == "callable":
             return True if isinstance(value, FunctionValue | LayerInstance | ClassValue) else nan
@@ -332,7 +335,7 @@ class CallEvaluator(LayerEvaluator):
         return True if True in results else nan if None in results else False
 
     def is_instance(self, value: CodeValue, kind: ast.expr) -> bool | None:
-        """Return whether a value has a type, or None if it is not known."""
+        """Return whether a value is an instance of a type, or None if unknown."""
         name = dotted_name(kind).rpartition(".")[2]
         cls = self.find(dotted_name(kind))
         if isinstance(cls, ClassValue):
@@ -347,7 +350,10 @@ class CallEvaluator(LayerEvaluator):
     def call_by_name(
         self, node: ast.Call, path: str, base_value: CodeValue, function: ast.expr | None = None
     ) -> CodeValue:
-        """Call a function or a method of a library by its name; `function` is the expression of the name."""
+        """Call a library function or method by its name.
+
+        `function` is the expression of the callee.
+        """
         function = function or node.func
         qualified = qualified_name(path)
         name = qualified if is_known_function(qualified) else getattr(function, "attr", path)
@@ -370,7 +376,7 @@ class CallEvaluator(LayerEvaluator):
         return self.evaluate_function_call(node, function, base, name, base_value)
 
     def make_module_list(self, node: ast.Call, name: str) -> CodeValue:
-        """Return the list or dict of a `ModuleList`, `ModuleDict` or `ParameterList`."""
+        """Create the list or dict of a `ModuleList`, `ModuleDict` or `ParameterList`."""
         values = self.evaluate_bindings(node.args)
         if name == "ModuleDict":
             return values[0] if values and isinstance(values[0], CodeDict) else CodeDict({})
@@ -379,7 +385,7 @@ class CallEvaluator(LayerEvaluator):
     def evaluate_function_call(
         self, node: ast.Call, function: ast.expr, base_name: str, name: str, base_value: CodeValue
     ) -> CodeValue:
-        """Evaluate a function or method call, or instantiate a layer."""
+        """Call a library function or method, or create a layer."""
         is_class = name[:1].isupper() and name not in SIZE_FUNCTIONS
         is_unknown = (base_name == "self" and not self.is_assigned("self")) or not (is_class or is_known_function(name))
         if is_unknown or isinstance(base_value, ObjectValue | SuperValue | ClassValue):
@@ -404,7 +410,7 @@ class CallEvaluator(LayerEvaluator):
             return values[0]  # a list in a tensor, as in `x.repeat_interleave(torch.tensor([1, 2]), 0)`
         if name in TENSOR_CONSTRUCTORS and values and isinstance(values[0], tuple):
             created = self.new_tensor(nested_shape(values[0], self.error_factory(node)))
-            return replace(created, is_bool=is_list_of_truths(values[0]))
+            return replace(created, is_bool=has_bool_items(values[0]))
         if is_class and not any(isinstance(value, TracedTensor) for value in values):
             flags = {word.arg: self.evaluate(word.value) for word in node.keywords if word.arg == "inplace"}
             return LayerInstance(name, tuple(values), keywords | (flags if is_preserving_layer(name) else {}))
@@ -432,7 +438,7 @@ class CallEvaluator(LayerEvaluator):
         *,
         is_method: bool,
     ) -> CodeValue:
-        """Call a known function with evaluated arguments, and return its result."""
+        """Call a known library function with evaluated arguments."""
         if name in CREATION_FUNCTIONS and not is_method:
             created = self.new_tensor(
                 CREATION_FUNCTIONS[name](Call(name, tuple(values), keywords, self.error_factory(node), self.program))
@@ -452,10 +458,10 @@ class CallEvaluator(LayerEvaluator):
         return value
 
     def check_target(self, node: ast.expr) -> None:
-        """Raise `ShapeError` (usage) for a lone name as the target of a reshape, unless it is known to be a size.
+        """Check that a single name as a reshape target is a size.
 
         A name is a size if it occurs in the shape of an input, if the user or the code assigns a number to it, or if it
-        is a single letter.
+        is a single letter. Raises `ShapeError` (usage) for any other name.
         """
         name = dotted_name(node)
         if not name or len(name) == 1 or not isinstance(self.evaluate(node), Monomial) or self.is_assigned(name):
@@ -467,7 +473,10 @@ class CallEvaluator(LayerEvaluator):
     def evaluate_arguments(
         self, node: ast.Call, operands: Sequence[ast.expr]
     ) -> tuple[list[CodeValue], dict[str, CodeValue]]:
-        """Evaluate a call's positional arguments, `operands`, and its keyword arguments."""
+        """Evaluate the positional and keyword arguments of a call.
+
+        The positional arguments are `operands`.
+        """
         values = [freeze_value(value) for value in self.evaluate_all(operands)]
         named = {word.arg: word.value for word in node.keywords if word.arg and word.arg not in IGNORED_ARGUMENTS}
         keywords = {name: freeze_value(self.evaluate(argument)) for name, argument in named.items()}
@@ -477,9 +486,9 @@ class CallEvaluator(LayerEvaluator):
         return values, keywords
 
     def unpack_keywords(self, node: ast.expr) -> dict[str, CodeValue]:
-        """Return the keyword arguments of a dict.
+        """Evaluate a dict that is unpacked as keyword arguments.
 
-        Raises the error of a value.
+        Raises the error of an unsupported value.
         """
         value = self.evaluate(node)
         if not isinstance(value, CodeDict):

@@ -1,4 +1,4 @@
-"""Calls of functions by name."""
+"""Call functions by name."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from shapecalc.core.dims import product
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.layer_calls import apply_window_layer
-from shapecalc.reading.code.list_functions import mesh_grid, stack_shapes
+from shapecalc.reading.code.list_functions import apply_meshgrid, apply_stack_function
 from shapecalc.reading.code.operands import call_multi_operand
 from shapecalc.reading.code.ops import SHAPE_CHANGING_FUNCTIONS
 from shapecalc.reading.code.shape_functions import SHAPE_FUNCTION_NAMES, call_shape_function
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS, require_dims
-from shapecalc.reading.code.values import CodeValue, ErrorFactory, TracedTensor, all_parts, is_number
+from shapecalc.reading.code.values import CodeValue, ErrorFactory, TracedTensor, is_number, unpack_chunks
 from shapecalc.reading.layers import LAYERS, MULTI_OPERAND_FUNCTIONS
 from shapecalc.reading.preserving import PRESERVING_FUNCTIONS
 
@@ -23,7 +23,7 @@ TENSOR_KEYWORDS = ("input", "x", "a", "tensor", "array", "arr")
 
 
 def is_known_function(name: str) -> bool:
-    """Return whether a method, function or layer with this name is supported."""
+    """Return whether a method, function or layer name is supported."""
     return any(
         name in known
         for known in (
@@ -44,26 +44,26 @@ LIST_FUNCTIONS = {"hstack", "vstack", "dstack", "row_stack", "column_stack", "me
 
 
 def _call_list_function(call: Call) -> CodeValue:
-    """Return the result of a function of a list of tensors, or of several tensors."""
+    """Call a function of a list of tensors."""
     values = call.positional
     values = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
     tensors = [value for value in values if isinstance(value, TracedTensor)]
     if len(tensors) < len(values) or not tensors:
         raise call.error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
-    return mesh_grid(tensors, call) if call.name == "meshgrid" else stack_shapes(call.name, tensors, call)
+    return apply_meshgrid(tensors, call) if call.name == "meshgrid" else apply_stack_function(call.name, tensors, call)
 
 
 def call_function(
     name: str, values: Sequence[CodeValue], keywords: Mapping[str, CodeValue], error: ErrorFactory
 ) -> CodeValue:
-    """Evaluate a function call.
+    """Call a function by name.
 
     The tensor is the first of `values`, or a keyword argument with a name in `TENSOR_KEYWORDS`. Raises `ShapeError`
     (usage) for an unsupported function or argument, and `StageRefused` if a rule refuses the op.
     """
     keywords = dict(keywords)
     if name in LIST_FUNCTIONS or name in MULTI_OPERAND_FUNCTIONS:
-        call = Call(name, tuple([all_parts(value) for value in values]), keywords, error)
+        call = Call(name, tuple([unpack_chunks(value) for value in values]), keywords, error)
         return _call_list_function(call) if name in LIST_FUNCTIONS else call_multi_operand(call)
     first = next(
         (keywords.pop(keyword) for keyword in TENSOR_KEYWORDS if isinstance(keywords.get(keyword), TracedTensor)), None
@@ -79,7 +79,7 @@ def call_function(
 
 
 def _call_tensor_function(name: str, first: CodeValue, call: Call) -> CodeValue:
-    """Return the result of a function of a tensor.
+    """Call a function of one tensor.
 
     Returns nan for an elementwise function of a number.
     """

@@ -1,4 +1,4 @@
-"""Shapes in comments."""
+"""Shapes that comments declare."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Examples are `# (B, T, C) after the split`, `# shape: B,T,C` and `# x -> [B, T]`
 """
 
 
-def shapes_in_comments(text: str) -> Iterator[tuple[int, ShapePattern]]:
-    """Yield the shapes that comments declare, each with its line number."""
+def find_comment_shapes(text: str) -> Iterator[tuple[int, ShapePattern]]:
+    """Yield the shape in each comment, with its line number."""
     with suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             match = SHAPE_COMMENT.match(token.string[:MAX_COMMENT_LENGTH]) if token.type == tokenize.COMMENT else None

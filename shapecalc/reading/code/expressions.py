@@ -1,4 +1,4 @@
-"""The evaluation of expressions."""
+"""Evaluate expressions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shapecalc.reading.code.arithmetic import (
 )
 from shapecalc.reading.code.indexing import IndexArray, IndexItem, has_arrays, index_with_arrays, list_positions
 from shapecalc.reading.code.layer_calls import layer_attribute
-from shapecalc.reading.code.logic import compare_values, freeze_value, join_values, result_is_bool, truth
+from shapecalc.reading.code.logic import compare_values, freeze_value, has_bool_operator_result, join_values, truth
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.scopes import InterpreterState
@@ -44,9 +44,9 @@ from shapecalc.reading.code.values import (
     ObjectValue,
     TensorChunks,
     TracedTensor,
+    has_bool_items,
     initial_tensor,
     is_dim,
-    is_list_of_truths,
     is_number,
     mark_untraced_change,
     nested_shape,
@@ -64,24 +64,27 @@ class ExpressionEvaluator(InterpreterState):
     """An evaluator of expressions over sizes, tuples and tensors."""
 
     def evaluate(self, node: ast.expr) -> CodeValue:
-        """Return the value of an expression.
+        """Evaluate an expression.
 
-        Raises `ShapeError` (usage) if the expression is not supported.
+        Raises `ShapeError` (usage) for an unsupported expression.
         """
-        return self.record_change_source(node, self.evaluate_node(node))
+        return self.name_untraced_change(node, self.evaluate_node(node))
 
-    def record_change_source(self, node: ast.expr | ast.stmt, value: CodeValue) -> CodeValue:
-        """Return the value; if its untraced change occurs in `node`, record the source text of `node` in it."""
+    def name_untraced_change(self, node: ast.expr | ast.stmt, value: CodeValue) -> CodeValue:
+        """Return a value, with the source text of its untraced change.
+
+        The text is that of `node`, if the change occurs there.
+        """
         if isinstance(value, TracedTensor) and value.untraced_change == UNNAMED_CHANGE:
             return replace(value, untraced_change=self.source_text(node))
         if isinstance(value, tuple) and any(isinstance(item, TracedTensor) for item in value):
-            return tuple([self.record_change_source(node, item) for item in value])
+            return tuple([self.name_untraced_change(node, item) for item in value])
         return value
 
     def evaluate_node(self, node: ast.expr) -> CodeValue:
         """Evaluate an expression by its node type.
 
-        Raises `ShapeError` (usage) if it is not supported.
+        Raises `ShapeError` (usage) for an unsupported expression.
         """
         match node:
             case ast.Constant(value=None | bool() | int() | float() | str() | EllipsisType() as constant):
@@ -105,7 +108,7 @@ class ExpressionEvaluator(InterpreterState):
         return self.evaluate_compound(node)
 
     def evaluate_compound(self, node: ast.expr) -> CodeValue:
-        """Return the value of a container, a condition, a comprehension or a lambda."""
+        """Evaluate a container, condition, comprehension or lambda."""
         match node:
             case ast.List(elts=parts):
                 return CodeList(self.evaluate_bindings(parts))
@@ -129,7 +132,7 @@ class ExpressionEvaluator(InterpreterState):
         raise self.error(node, "this is not supported here")
 
     def evaluate_logic(self, node: ast.Compare | ast.BoolOp | ast.IfExp) -> CodeValue:
-        """Return the value of a comparison or a logical expression.
+        """Evaluate a comparison or logical expression, or return nan if unknown.
 
         Returns nan if it is unknown.
         """
@@ -157,13 +160,16 @@ class ExpressionEvaluator(InterpreterState):
             value = self.evaluate(operand)
             is_true = truth(value)
             if is_true is None:
-                return self.unknown_logic(node)
+                return self.evaluate_unknown_logic(node)
             if is_true == is_or:
                 return value
         return self.evaluate(node.values[-1])
 
-    def unknown_logic(self, node: ast.BoolOp) -> CodeValue:
-        """Return the value of `and` or `or` with an unknown operand: nan, unless another operand decides."""
+    def evaluate_unknown_logic(self, node: ast.BoolOp) -> CodeValue:
+        """Evaluate `and` or `or` with an unknown operand.
+
+        Returns nan, unless another operand determines the value.
+        """
         decisive = isinstance(node.op, ast.Or)
         for operand in node.values:
             if self.truth_of(operand) is decisive:
@@ -171,21 +177,24 @@ class ExpressionEvaluator(InterpreterState):
         return nan
 
     def truth_of(self, node: ast.expr) -> bool | None:
-        """Return the truth value of an expression, or None if it is unknown."""
+        """Return the truth value of an expression, or None if unknown."""
         try:
             return truth(self.evaluate(node))
         except ShapeError:
             return None
 
     def evaluate_binding(self, node: ast.expr) -> Binding:
-        """Return the value of an expression, or its error."""
+        """Evaluate an expression, and return its value or error."""
         try:
             return self.evaluate(node)
         except ShapeError as error:
             return error
 
     def evaluate_bindings(self, nodes: Sequence[ast.expr]) -> list[Binding]:
-        """Return the values of expressions, or their errors; unpack starred expressions."""
+        """Evaluate expressions, and return their values or errors.
+
+        Starred expressions are unpacked.
+        """
         values = list[Binding]()
         for node in nodes:
             if isinstance(node, ast.Starred):
@@ -195,7 +204,7 @@ class ExpressionEvaluator(InterpreterState):
         return values
 
     def evaluate_dict(self, keys: Sequence[ast.expr | None], values: Sequence[ast.expr]) -> CodeDict:
-        """Return the value of a dict display."""
+        """Evaluate a dict display."""
         items: dict[object, Binding] = {}
         for key, value in zip(keys, values, strict=True):
             if key is None:
@@ -208,16 +217,16 @@ class ExpressionEvaluator(InterpreterState):
         return CodeDict(items)
 
     def dict_key(self, node: ast.expr, key: CodeValue) -> object:
-        """Return the key of a dict.
+        """Return the key of a dict item.
 
-        Raises `ShapeError` (usage) if it is not a constant.
+        Raises `ShapeError` (usage) for a key that is not constant.
         """
         if key is None or isinstance(key, str | int):
             return key
         raise self.error(node, "a key is a text or a whole number")
 
     def evaluate_string(self, parts: Sequence[ast.expr]) -> CodeValue:
-        """Return the value of a formatted string, or nan if a part is unknown."""
+        """Evaluate an f-string, or return nan if a part is unknown."""
         texts = list[str]()
         for part in parts:
             value = self.evaluate(part.value if isinstance(part, ast.FormattedValue) else part)
@@ -227,7 +236,7 @@ class ExpressionEvaluator(InterpreterState):
         return "".join(texts)
 
     def evaluate_comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> CodeValue:
-        """Return the list or dict of a comprehension."""
+        """Evaluate a list, generator or dict comprehension."""
         outer, self.frame = self.frame, CallFrame(self.frame.function, self.frame, self.frame.depth)
         self.frame.state = outer.state
         items = list[Any]()
@@ -243,7 +252,10 @@ class ExpressionEvaluator(InterpreterState):
         clauses: Sequence[ast.comprehension],
         items: list[Any],
     ) -> None:
-        """Append the items of a comprehension; `clauses` are its remaining `for` clauses."""
+        """Append the items of a comprehension to `items`.
+
+        `clauses` are the `for` clauses that remain to be evaluated.
+        """
         if not clauses:
             if isinstance(node, ast.DictComp):
                 items.append((self.dict_key(node.key, self.evaluate(node.key)), self.evaluate_binding(node.value)))
@@ -261,7 +273,10 @@ class ExpressionEvaluator(InterpreterState):
                 self.evaluate_clauses(node, rest, items)
 
     def evaluate_all(self, nodes: Sequence[ast.expr]) -> Iterator[CodeValue]:
-        """Yield the values of expressions; unpack starred expressions."""
+        """Evaluate expressions, and yield their values.
+
+        Starred expressions are unpacked.
+        """
         for node in nodes:
             if isinstance(node, ast.Starred):
                 value = self.evaluate(node.value)
@@ -278,9 +293,9 @@ class ExpressionEvaluator(InterpreterState):
                 yield self.evaluate(node)
 
     def evaluate_name(self, node: ast.expr) -> CodeValue:
-        """Return the value of a name or attribute.
+        """Evaluate a name or an attribute.
 
-        The name denotes a variable, an attribute of a tensor, or a size.
+        It is a variable, an attribute of a tensor, or a size.
         """
         name = dotted_name(node)
         value = self.find(name) if name else MISSING
@@ -304,7 +319,7 @@ class ExpressionEvaluator(InterpreterState):
         return self.lookup_size(node, name)
 
     def is_library_callable(self, path: str) -> bool:
-        """Return whether a name denotes a supported function or layer of a library."""
+        """Return whether a name is a supported library function or layer."""
         raise NotImplementedError
 
     def evaluate_attribute(self, node: ast.Attribute, base: CodeValue) -> CodeValue:
@@ -330,7 +345,7 @@ class ExpressionEvaluator(InterpreterState):
     ) -> CodeValue:
         """Apply an operator or a comparison.
 
-        The result of a comparison is nan if its truth value is unknown.
+        An unknown truth value is nan.
         """
         if isinstance(op, ast.Is | ast.IsNot) and (right is None or left is None):
             is_same = left is right
@@ -339,7 +354,7 @@ class ExpressionEvaluator(InterpreterState):
         if isinstance(op, ast.operator) or isinstance(left, TracedTensor) or isinstance(right, TracedTensor):
             result = self.apply_operator(node, left, OPERATOR_SYMBOLS.get(type(op).__name__, "&"), right)
             if isinstance(result, TracedTensor):
-                return replace(result, is_bool=result_is_bool(left, op, right))
+                return replace(result, is_bool=has_bool_operator_result(left, op, right))
             return result
         return compare_values(left, op, right)
 
@@ -384,7 +399,7 @@ class ExpressionEvaluator(InterpreterState):
         return self.apply_operator(node, freeze_value(left), symbol, freeze_value(right))
 
     def evaluate_subscript(self, node: ast.Subscript, base_node: ast.expr, index: ast.expr) -> CodeValue:
-        """Return an item of a tuple, or the tensor after an index expression."""
+        """Return an item of a container, or index a tensor."""
         name, key = dotted_name(base_node), self.evaluate(index)
         known = name in self.sizes or self.is_assigned(name)
         if isinstance(key, str) and name and key.isidentifier() and not known:
@@ -401,13 +416,16 @@ class ExpressionEvaluator(InterpreterState):
         return get_item(base, key, self.error_factory(node))
 
     def index_tensor(self, node: ast.Subscript, base: TracedTensor, key: CodeValue) -> TracedTensor:
-        """Index a tensor; lists in the index are arrays of positions."""
+        """Index a tensor.
+
+        A list in the index is an index array.
+        """
         error, items = self.error_factory(node), list[IndexItem](key if isinstance(key, tuple) else (key,))
         for position, item in enumerate(items):
             if isinstance(item, CodeList):
                 values = freeze_value(item)
                 array = self.new_tensor(nested_shape(values, error))
-                is_mask = is_list_of_truths(values)
+                is_mask = has_bool_items(values)
                 items[position] = replace(array, is_bool=True) if is_mask else IndexArray(array, list_positions(values))
             elif isinstance(item, TracedTensor) and item.size is not None and isinstance(item.size, int):
                 items[position] = replace(item, size=None)
@@ -416,18 +434,18 @@ class ExpressionEvaluator(InterpreterState):
         return index_tensor(base, key, error)
 
     def new_tensor(self, dims: Shape) -> TracedTensor:
-        """Return a tensor that the code creates, such as a parameter."""
+        """Return a new tensor that is not computed from the inputs."""
         tensor = replace(initial_tensor(dims, self.dialect, self.program), is_bool=False)
         return mark_untraced_change(tensor) if self.inputs else tensor
 
     def iterate(self, node: ast.expr) -> Sequence[Binding]:
-        """Return the items that a loop iterates over."""
+        """Return the items of the iterable in a `for` clause."""
         return self.items_of(node, self.evaluate(node))
 
     def items_of(self, node: ast.expr, value: CodeValue) -> Sequence[Binding]:
-        """Return the items of an iterable.
+        """Return the items of an iterable value.
 
-        Raises `ShapeError` (usage) if they are not known.
+        Raises `ShapeError` (usage) for unknown items.
         """
         if isinstance(value, TracedTensor):
             value = unbind_first_axis(value, self.error_factory(node))
@@ -448,14 +466,14 @@ class ExpressionEvaluator(InterpreterState):
         raise self.error(node, "how many values there are is not known", "give sizes with --where")
 
     def branch_error(self, node: ast.expr | ast.stmt, test: ast.expr) -> ShapeError:
-        """Return the error for a condition whose truth value is unknown."""
+        """Build the error for a condition with an unknown truth value."""
         hint = f"paste the lines of one, or give it: --where {truncate(self.source_text(test))}=0"
         return self.error(node, "which branch is taken is not known", hint)
 
     def count_iteration(self, node: ast.AST) -> None:
         """Count a statement or an iteration of a loop.
 
-        Raises `ShapeError` (usage) if there are too many.
+        Raises `ShapeError` (usage) if the limit is exceeded.
         """
         raise NotImplementedError
 
@@ -464,13 +482,13 @@ class ExpressionEvaluator(InterpreterState):
         raise NotImplementedError
 
     def peek(self, name: str) -> Binding:
-        """Return the value of a dotted name, its error, or `MISSING`."""
+        """Return the value or the error of a dotted name, or `MISSING`."""
         raise NotImplementedError
 
     def attribute_of(self, node: ast.Attribute, base: ObjectValue | ClassValue) -> CodeValue:
-        """Return an attribute of an object or a class of the code."""
+        """Return an attribute of an object or class that the code defines."""
         raise NotImplementedError
 
     def evaluate_call(self, node: ast.Call) -> CodeValue:
-        """Return the value of a call."""
+        """Evaluate a call."""
         raise NotImplementedError

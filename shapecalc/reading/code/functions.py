@@ -1,4 +1,4 @@
-"""Calls of functions, classes and objects of the code itself."""
+"""Evaluate calls of functions and classes that the code defines."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ SELF_METHODS = {"eval", "train", "to", "cuda", "cpu", "half", "float", "requires
 
 
 class FunctionEvaluator(CallEvaluator):
-    """An evaluator of calls of functions, classes and objects of the code."""
+    """An evaluator of calls of functions and classes that the code defines."""
 
     def call_code(
         self, node: ast.Call, callee: CodeValue, positional: Sequence[Binding], keywords: Mapping[str, Binding]
     ) -> CodeValue:
-        """Call a function, a class or an object of the code."""
+        """Call a function, class or object that the code defines."""
         if isinstance(callee, ClassValue):
             return self.instantiate(node, callee, positional, keywords)
         if isinstance(callee, ObjectValue):
@@ -59,7 +59,7 @@ class FunctionEvaluator(CallEvaluator):
         keywords: Mapping[str, Binding],
         error: ErrorFactory,
     ) -> CodeValue:
-        """Interpret the body of a function with the given arguments, and return its result.
+        """Call a function by interpreting its body.
 
         Raises `ShapeError` (usage) for recursion, a generator, or calls that are nested too deeply.
         """
@@ -96,7 +96,10 @@ class FunctionEvaluator(CallEvaluator):
         return self.result_of(frame)
 
     def nodes_of(self, node: ast.FunctionDef) -> Sequence[ast.AST]:
-        """Return all nodes of a function; the result is cached."""
+        """Return all syntax nodes of a function.
+
+        The result is cached.
+        """
         if node not in self.function_nodes:
             self.function_nodes[node] = [*ast.walk(node)]
         return self.function_nodes[node]
@@ -104,7 +107,7 @@ class FunctionEvaluator(CallEvaluator):
     def result_of(self, frame: CallFrame) -> CodeValue:
         """Return the result of a function from its frame.
 
-        Raises the error of the result if it is unknown.
+        Raises the error of an unknown result.
         """
         results: list[tuple[Binding, ShapeError | None]] = [*frame.state["results"]]
         if frame.state["exit"] not in ("return", "raise"):
@@ -155,7 +158,7 @@ class FunctionEvaluator(CallEvaluator):
             raise error(f"{truncate(function.name)} has no argument {truncate(next(iter(rest)))}")
 
     def evaluate_in(self, frame: CallFrame, node: ast.expr) -> Binding:
-        """Return the value of an expression in another frame, or its error."""
+        """Evaluate an expression in another frame, and return its value or error."""
         outer, self.frame = self.frame, frame
         try:
             return self.evaluate_binding(node)
@@ -165,7 +168,7 @@ class FunctionEvaluator(CallEvaluator):
     def instantiate(
         self, node: ast.Call, cls: ClassValue, positional: Sequence[Binding], keywords: Mapping[str, Binding]
     ) -> CodeValue:
-        """Return a new object of a class of the code."""
+        """Create an object of a class that the code defines."""
         instance, error = ObjectValue(cls), self.error_factory(node)
         initializer = self.find_member(instance, "__init__")
         if isinstance(initializer, FunctionValue):
@@ -177,7 +180,7 @@ class FunctionEvaluator(CallEvaluator):
         return instance
 
     def is_dataclass(self, cls: ClassValue) -> bool:
-        """Return whether a class is a dataclass or a named tuple."""
+        """Return whether a class is a dataclass or named tuple."""
         decorators = [dotted_name(getattr(node, "func", node)) for node in cls.node.decorator_list]
         bases = [dotted_name(base) for base in cls.node.bases]
         return any(name.rpartition(".")[2] in ("dataclass", "NamedTuple", "define") for name in decorators + bases)
@@ -212,7 +215,10 @@ class FunctionEvaluator(CallEvaluator):
         keywords: Mapping[str, Binding],
         error: ErrorFactory,
     ) -> None:
-        """Store the layer of a library that an object derives from, such as `nn.Sequential`."""
+        """Create the library layer that an object derives from.
+
+        For example, its class may derive from `nn.Sequential`.
+        """
         base = self.library_base(cls)
         if base in ("", *MODULE_CLASSES):
             return
@@ -226,7 +232,10 @@ class FunctionEvaluator(CallEvaluator):
         )
 
     def library_base(self, cls: ClassValue) -> str:
-        """Return the last component of the name of the first base class that the code does not define."""
+        """Return the name of the first base class that the code does not define.
+
+        A module prefix is omitted.
+        """
         for own in cls.lineage():
             for base, value in zip(own.node.bases, own.bases, strict=True):
                 if not isinstance(value, ClassValue):
@@ -240,7 +249,10 @@ class FunctionEvaluator(CallEvaluator):
         keywords: Mapping[str, Binding],
         error: ErrorFactory,
     ) -> CodeValue:
-        """Call an object: its `forward`, or the layer that it derives from."""
+        """Call an object of the code.
+
+        The call runs its `forward`, or the layer that it derives from.
+        """
         for name in ENTRY_METHODS:
             method = self.find_member(instance, name)
             if isinstance(method, FunctionValue):
@@ -252,9 +264,9 @@ class FunctionEvaluator(CallEvaluator):
         raise error(f"{truncate(instance.cls.name)} has no forward", PASTE_HINT)
 
     def find_member(self, base: ObjectValue | ClassValue | SuperValue, name: str) -> CodeValue:
-        """Return an attribute or a method of an object or a class, or `MISSING`.
+        """Return an attribute or method of an object or class, or `MISSING`.
 
-        Raises the error of an attribute.
+        Raises the error of an unknown attribute.
         """
         owner = base if isinstance(base, ObjectValue) else base.owner if isinstance(base, SuperValue) else None
         cls = base if isinstance(base, ClassValue) else base.cls
@@ -275,7 +287,10 @@ class FunctionEvaluator(CallEvaluator):
         return value
 
     def attribute_of(self, node: ast.Attribute, base: ObjectValue | ClassValue) -> CodeValue:
-        """Return an attribute of an object or a class; if the code does not define it, a size with this name."""
+        """Return an attribute of an object or class.
+
+        If the code does not define the attribute, its name is a size.
+        """
         value = self.find_member(base, node.attr)
         if value is not MISSING:
             return value
@@ -286,7 +301,7 @@ class FunctionEvaluator(CallEvaluator):
         return self.lookup_size(node, dotted_name(node) or node.attr)
 
     def super_value(self, node: ast.Call) -> CodeValue:
-        """Return the value of `super()` in a method."""
+        """Evaluate `super()` in a method."""
         frame: CallFrame | None = self.frame
         while frame is not None and "function" not in frame.state:
             frame = frame.parent
@@ -297,7 +312,7 @@ class FunctionEvaluator(CallEvaluator):
         return SuperValue(owner, function.cls) if isinstance(owner, ObjectValue) else MISSING
 
     def call_module_method(self, node: ast.Call, base: ObjectValue | SuperValue, name: str) -> CodeValue:
-        """Return the result of a method that objects inherit from `nn.Module`.
+        """Call a method that is inherited from `nn.Module`.
 
         Returns `MISSING` for any other method.
         """
@@ -323,9 +338,9 @@ class FunctionEvaluator(CallEvaluator):
         return MISSING  # type: ignore[no-any-return]
 
     def run_entry(self, frame: CallFrame, function: FunctionValue, inputs: Mapping[str, TracedTensor]) -> Binding:
-        """Interpret the function that the user asks for, and return its result or error.
+        """Interpret the entry function with the inputs, and return its result or error.
 
-        A parameter without a given value stays unbound: it denotes a size.
+        A parameter without a value stays unbound, and its name is a size.
         """
         frame.state |= {"node": function.node, "function": function}
         assert isinstance(function.node, ast.FunctionDef)

@@ -1,4 +1,7 @@
-"""Indices with tensors or lists. Sources: NumPy, "Advanced indexing"; PyTorch, `python_variable_indexing.cpp`."""
+"""Index a tensor with arrays and masks.
+
+Sources: "Advanced indexing" of NumPy, and `python_variable_indexing.cpp` of PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ from shapecalc.reading.code.values import (
 
 
 class IndexArray(Record):
-    """A tensor or a list of positions in an index; a mask is one array of positions for each of its axes."""
+    """An integer array in an index.
+
+    A mask is converted to one index array per axis of the mask.
+    """
 
     tensor: TracedTensor
     positions: tuple[int, ...] = ()
@@ -34,21 +40,21 @@ IndexItem: TypeAlias = "CodeValue | IndexArray"
 
 
 def has_arrays(items: Sequence[IndexItem]) -> bool:
-    """Return whether an index contains tensors."""
+    """Return whether an index contains arrays."""
     return any(isinstance(item, TracedTensor | IndexArray) for item in items)
 
 
 def list_positions(value: CodeValue) -> tuple[int, ...]:
-    """Return the numbers in nested tuples."""
+    """Return the integers in nested tuples."""
     if isinstance(value, tuple):
         return tuple([number for item in value for number in list_positions(item)])
     return (value,) if isinstance(value, int) and not isinstance(value, bool) else ()
 
 
 def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: ErrorFactory) -> TracedTensor:
-    """Index a tensor with tensors.
+    """Index a tensor with arrays.
 
-    Raises `ShapeError` (usage) if it is unknown whether one of them is a mask.
+    Raises `ShapeError` (usage) if it is unknown whether an array is a mask.
     """
     expanded = _split_masks(_fill_ellipsis(items, tensor, error), tensor, error)
     is_torch = tensor.dialect == "torch"
@@ -71,8 +77,8 @@ def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: E
 
 
 def _fill_ellipsis(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorFactory) -> list[IndexItem]:
-    """Replace the `...` of an index by full slices, and add them for omitted axes."""
-    count = sum(_axis_count(item, tensor, error) for item in items)
+    """Replace `...` in an index, and the omitted axes, by full slices."""
+    count = sum(_count_consumed_axes(item, tensor, error) for item in items)
     gaps = [position for position, item in enumerate(items) if item is Ellipsis]
     if count > tensor.rank or len(gaps) > 1:
         raise error(f"{count} indices for {tensor.rank} dims" if count > tensor.rank else "two ... in one index")
@@ -80,15 +86,15 @@ def _fill_ellipsis(items: Sequence[IndexItem], tensor: TracedTensor, error: Erro
     return [*items[:gap], *[slice(None)] * (tensor.rank - count), *items[gap + 1 :]]
 
 
-def _axis_count(item: IndexItem, tensor: TracedTensor, error: ErrorFactory) -> int:
-    """Return the number of axes that an item of an index consumes."""
+def _count_consumed_axes(item: IndexItem, tensor: TracedTensor, error: ErrorFactory) -> int:
+    """Return the number of axes that an index item consumes."""
     if item is None or item is Ellipsis:
         return 0
     return item.rank if isinstance(item, TracedTensor) and _is_mask(item, tensor, error) else 1
 
 
 def _is_mask(item: TracedTensor, tensor: TracedTensor, error: ErrorFactory) -> bool:
-    """Return whether an array in an index is boolean.
+    """Return whether an index array is boolean.
 
     Raises `ShapeError` (usage) if this is unknown.
     """
@@ -109,7 +115,7 @@ def _may_equal(one: Shape, other: Shape) -> bool:
 
 
 def _split_masks(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorFactory) -> list[IndexItem]:
-    """Replace each mask by an array of positions for each of its axes."""
+    """Replace each mask in an index by one index array per axis of the mask."""
     result, axis = list[IndexItem](), 0
     for item in items:
         if not isinstance(item, TracedTensor):
@@ -134,7 +140,10 @@ def _split_masks(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorF
 
 
 def _require_range(item: IndexArray, tensor: TracedTensor, axis: int, error: ErrorFactory) -> None:
-    """Raise `CheckRefused` if a known position is out of range."""
+    """Check that the known positions of an index array are in range.
+
+    Raises `CheckRefused` if a position is out of range.
+    """
     dim = tensor.shape[axis]
     beyond = [number for number in item.positions if isinstance(dim, int) and not -dim <= number < dim]
     if beyond:

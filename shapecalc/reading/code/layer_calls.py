@@ -1,4 +1,4 @@
-"""Layers and functions with a weight or a window, applied to a tensor."""
+"""Apply layers and functions with a weight or a window."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shapecalc.core.ops.strides import is_contiguous
 from shapecalc.core.record import replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.operands import refuse_call
+from shapecalc.reading.code.operands import size_mismatch_error
 from shapecalc.reading.code.values import (
     CodeValue,
     LayerInstance,
@@ -43,7 +43,10 @@ LAYER_PARAMETERS: Mapping[str, tuple[str, ...]] = {
 
 
 def layer_attribute(layer: LayerInstance, name: str, new_tensor: Callable[[Shape], TracedTensor]) -> CodeValue:
-    """Return a parameter or an argument of a layer, or None if it is not known."""
+    """Return an attribute of a layer: a parameter or an argument.
+
+    Returns None if it is unknown.
+    """
     parameters = LAYER_PARAMETERS.get(layer.name)
     if parameters is None:
         return None
@@ -63,9 +66,9 @@ def layer_attribute(layer: LayerInstance, name: str, new_tensor: Callable[[Shape
 
 
 def _parameter_shape(layer_name: str, name: str, arguments: Mapping[str, CodeValue]) -> Shape | None:
-    """Return the shape of a weight, a bias or a statistic of a layer.
+    """Return the shape of a weight, bias or running statistic of a layer.
 
-    Returns None if it is not known.
+    Returns None if it is unknown.
     """
     get = arguments.get
     if layer_name == "Linear":
@@ -93,7 +96,7 @@ def _parameter_shape(layer_name: str, name: str, arguments: Mapping[str, CodeVal
 
 
 def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
-    """Return the tensor after a layer whose arguments need a conversion to the options of its op."""
+    """Apply a layer with arguments that differ from the options of its op."""
     layer = LAYERS[call.name]
     if layer.op in (POOL, CONV) and tensor.dialect == "torch" and (count := window_rank(call.name)):
         if call.name.lower().startswith("adaptive"):
@@ -109,7 +112,7 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
         count = len(arguments["padding"]) // 2 if isinstance(arguments["padding"], tuple) else 0
         if tensor.rank not in (count + 1, count + 2):
             dims = f"{count + 1} or {count + 2} dims, and {shape_text(tensor.shape)} has {tensor.rank}"
-            raise refuse_call(call, f"{arguments['mode']} of {count} axes takes {dims}")
+            raise size_mismatch_error(call, f"{arguments['mode']} of {count} axes takes {dims}")
     shapes = {name: value.shape if isinstance(value, TracedTensor) else value for name, value in arguments.items()}
     try:
         options = layer.build_options(tensor.shape, shapes, layer)
@@ -123,15 +126,18 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 
 def window_rank(name: str) -> int:
-    """Return the number of axes along which a layer moves its window.
+    """Return the number of spatial axes in the name of a layer.
 
-    Returns 0 if its name does not imply the number.
+    For example, it is 2 for `Conv2d`. Returns 0 if the name contains no number.
     """
     return int(name[-2]) if name[-1] == "d" and name[-2].isdecimal() else 0
 
 
 def _check_window_ranks(tensor: TracedTensor, count: int, call: Call) -> None:
-    """Raise `CheckRefused` unless the input and the weight have the dims of a layer that moves along `count` axes."""
+    """Check the ranks of the input and the weight of a windowed layer.
+
+    Raises `CheckRefused` if they do not match a window along `count` axes.
+    """
     message = ""
     if tensor.rank not in (count + 1, count + 2):
         dims = f"{count + 1} or {count + 2} dims"
@@ -142,11 +148,14 @@ def _check_window_ranks(tensor: TracedTensor, count: int, call: Call) -> None:
                 f"the weight of {call.name} has {count + 2} dims, and {shape_text(weight.shape)} has {weight.rank}"
             )
     if message:
-        raise refuse_call(call, message)
+        raise size_mismatch_error(call, message)
 
 
 def _apply_adaptive_pool(tensor: TracedTensor, count: int, call: Call) -> TracedTensor:
-    """Return the tensor after a pool that computes given sizes; a size of None keeps the dim."""
+    """Apply an adaptive pool.
+
+    An output size of None keeps the dim.
+    """
     (size, *_) = call.bind_arguments("output_size", "return_indices")
     sizes = size if isinstance(size, tuple) else (size,) * count
     if len(sizes) != count:
@@ -170,7 +179,10 @@ def _apply_adaptive_pool(tensor: TracedTensor, count: int, call: Call) -> Traced
 
 
 def _pad_pairs(widths: CodeValue, rank: int) -> CodeValue:
-    """Return a pair of widths per axis for NumPy's `pad`, which repeats a single width or pair. Source: numpy.pad."""
+    """Return one pair of padding widths per axis.
+
+    Source: numpy.pad, which repeats a single width or pair.
+    """
     if not isinstance(widths, tuple) or not widths:
         return widths
     if len(widths) == 1 and isinstance(widths[0], tuple):
@@ -181,7 +193,7 @@ def _pad_pairs(widths: CodeValue, rank: int) -> CodeValue:
 
 
 def _omits_arguments(tensor: TracedTensor, arguments: Mapping[str, CodeValue], options: Mapping[str, object]) -> bool:
-    """Return whether the options of the op omit arguments that affect the result of the layer.
+    """Return whether op options lack arguments that affect the layer's elements.
 
     Examples are a bias, the weight of a `nn.Linear`, and the mode of an `interpolate`.
     """

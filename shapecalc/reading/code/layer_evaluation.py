@@ -1,4 +1,4 @@
-"""The application of layers, and of functions that keep the shape of a tensor."""
+"""Evaluate layers and shape-preserving functions."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ DEVICE = re.compile(r"(?i)device|cuda|cpu|mps|^-?\d+$")
 
 
 def is_not_float32(name: str) -> bool:
-    """Return whether an element type is not float32, the type that inputs are assumed to have."""
+    """Return whether the name of a dtype is not that of float32."""
     return CAST_TYPES.fullmatch(name) is not None and name not in ("float", "float32")
 
 
-def result_holds_truths(name: str, tensor: TracedTensor, types: Sequence[str]) -> bool | None:
-    """Return whether a function that keeps the shape returns booleans.
+def has_bool_result(name: str, tensor: TracedTensor, types: Sequence[str]) -> bool | None:
+    """Return whether a shape-preserving function returns booleans.
 
     Returns None if this is unknown.
     """
@@ -63,16 +63,16 @@ def result_holds_truths(name: str, tensor: TracedTensor, types: Sequence[str]) -
 
 
 def is_known_layer(name: str) -> bool:
-    """Return whether calls of a layer are supported."""
+    """Return whether a layer is supported."""
     is_listed = name in RESULT_LAYERS or name in FUNCTIONS_OF_LAYERS or pad_arguments(name, (0,)) is not None
-    return name == "Sequential" or keeps_shape(name) or is_listed or is_known_function(name)
+    return name == "Sequential" or is_shape_preserving(name) or is_listed or is_known_function(name)
 
 
-def prepare_for_numpy(name: str, tensor: TracedTensor, *, has_axis: bool) -> TracedTensor:
-    """Return the tensor whose shape a function keeps.
+def apply_numpy_defaults(name: str, tensor: TracedTensor, *, has_axis: bool) -> TracedTensor:
+    """Reshape the input of a NumPy function as the function does.
 
-    Without an axis, `cumsum` and `cumprod` flatten their input; `tril` and `triu` repeat a vector as the rows of a
-    matrix. Source: numpy.cumsum, numpy.tril.
+    Without an axis, `cumsum` and `cumprod` flatten their input. `tril` and `triu` expand a vector to a matrix. Source:
+    numpy.cumsum, numpy.tril.
     """
     if name in ("cumsum", "cumprod") and not has_axis and tensor.rank != 1:
         return tensor.reshape(-1)
@@ -81,13 +81,13 @@ def prepare_for_numpy(name: str, tensor: TracedTensor, *, has_axis: bool) -> Tra
     return tensor
 
 
-def keeps_shape(layer_name: str) -> bool:
-    """Return whether a layer keeps the shape, as its documentation or its name says."""
+def is_shape_preserving(layer_name: str) -> bool:
+    """Return whether a layer preserves the shape, by its table row or its name."""
     return layer_name in CHECKED_LAYERS or (is_preserving_layer(layer_name) and layer_name not in FUNCTIONS_OF_LAYERS)
 
 
 class LayerEvaluator(ExpressionEvaluator):
-    """An evaluator of layers."""
+    """An evaluator of layers and shape-preserving functions."""
 
     def call_object(
         self,
@@ -113,7 +113,7 @@ class LayerEvaluator(ExpressionEvaluator):
                 values = [self.apply_layer(inner, values, {}, error)]
                 self.record_layer(index, inner, values[0])
             return values[0]
-        if keeps_shape(layer.name) and values:
+        if is_shape_preserving(layer.name) and values:
             return self.apply_preserving_layer(layer, values[0], error)
         if (padding := pad_arguments(layer.name, layer.positional)) is not None:
             return call_function("pad", [*values, *padding], {}, error)
@@ -129,7 +129,10 @@ class LayerEvaluator(ExpressionEvaluator):
         return call_function(name, [*values, *layer.positional], {**keywords, **layer.keywords}, error)
 
     def apply_preserving_layer(self, layer: LayerInstance, value: CodeValue, error: ErrorFactory) -> CodeValue:
-        """Return the result of a layer that keeps the shape; name the layer if its sizes are not compared."""
+        """Apply a shape-preserving layer.
+
+        A layer whose sizes are not compared is recorded in `unchecked`.
+        """
         if not isinstance(value, TracedTensor):
             return value
         row = CHECKED_LAYERS.get(layer.name)
@@ -143,7 +146,7 @@ class LayerEvaluator(ExpressionEvaluator):
         return value.preserve(function)
 
     def record_layer(self, index: int, layer: LayerInstance, value: CodeValue) -> None:
-        """Store what a layer of a `Sequential` returns."""
+        """Record the result of a layer in a `Sequential`."""
         if not self.is_quiet and layer.name != "Sequential":
             place = (self.line, self.line, self.frame.function, self.frame.depth + 1)
             self.records.append(StatementRecord(*place, {"": value}, f"{index}  {layer}", layer))
@@ -151,10 +154,13 @@ class LayerEvaluator(ExpressionEvaluator):
     def apply_preserving(
         self, node: ast.Call, name: str, tensor: TracedTensor, arguments: Sequence[ast.expr]
     ) -> TracedTensor:
-        """Apply a function that preserves the shape of the tensor; `arguments` are its other arguments."""
+        """Apply a shape-preserving function to a tensor.
+
+        `arguments` are the other arguments.
+        """
         function, keywords = PRESERVING_FUNCTIONS[name], {word.arg: word.value for word in node.keywords}
         if tensor.dialect in ("numpy", "jax"):
-            tensor = prepare_for_numpy(name, tensor, has_axis=bool(arguments) or "axis" in keywords)
+            tensor = apply_numpy_defaults(name, tensor, has_axis=bool(arguments) or "axis" in keywords)
         if name in CHECKED_FUNCTIONS and tensor.dialect == "torch":
             named = {word.arg or "": self.evaluate_frozen(word.value) for word in node.keywords}
             positional = [*map(self.evaluate_frozen, arguments)]
@@ -169,20 +175,23 @@ class LayerEvaluator(ExpressionEvaluator):
         is_in_place = getattr(keywords.get("inplace"), "value", False) is True
         if is_in_place or (name.endswith("_") and not function.keeps_elements):
             self.in_place_change, function = self.in_place_change or self.source_text(node), SAME_STRIDES
-        result = replace(tensor.preserve(function), is_bool=result_holds_truths(name, tensor, types))
+        result = replace(tensor.preserve(function), is_bool=has_bool_result(name, tensor, types))
         if "memory_format" not in keywords or tensor.dialect != "torch":
             return result
         return self.apply_memory_format(node, name, tensor, result)
 
     def evaluate_frozen(self, node: ast.expr) -> Binding:
-        """Return the value of an expression with tuples instead of lists, or its error."""
+        """Evaluate an expression, with tuples instead of lists.
+
+        Returns the value or the error.
+        """
         try:
             return freeze_value(self.evaluate(node))
         except ShapeError as error:
             return error
 
     def cast_type_names(self, nodes: Iterable[ast.expr]) -> list[str]:
-        """Return the last component of each argument of a cast, except for devices and flags."""
+        """Return the dtype names among the arguments of a cast."""
         texts = [
             self.source_text(node)
             for node in nodes
@@ -193,7 +202,7 @@ class LayerEvaluator(ExpressionEvaluator):
     def apply_memory_format(
         self, node: ast.Call, name: str, tensor: TracedTensor, result: TracedTensor
     ) -> TracedTensor:
-        """Return the result of a call with `memory_format`.
+        """Apply the argument `memory_format` of a call to its result.
 
         `to` returns the tensor itself if PyTorch considers it to be in this format, and `contiguous` does so if the
         tensor is dense in this format. The other functions copy.
@@ -218,7 +227,10 @@ class LayerEvaluator(ExpressionEvaluator):
     def apply_broadcasting(
         self, node: ast.Call, name: str, tensor: TracedTensor, arguments: Sequence[ast.expr]
     ) -> TracedTensor:
-        """Return the result of an elementwise method whose arguments may be tensors, such as `masked_fill`."""
+        """Apply an elementwise method with tensor arguments.
+
+        An example is `masked_fill`.
+        """
         nodes = [*arguments, *[word.value for word in node.keywords]]
         others = [value for value in map(self.evaluate_binding, nodes) if isinstance(value, TracedTensor)]
         kept = self.apply_preserving(node, name, tensor, arguments)
@@ -240,9 +252,9 @@ class LayerEvaluator(ExpressionEvaluator):
         keywords: Mapping[str, Binding],
         error: ErrorFactory,
     ) -> TracedTensor:
-        """Return the tensor with the conditions that a layer requires.
+        """Check the input of a layer, and return it with the conditions on its sizes.
 
-        Raises `CheckRefused` if it refuses the shape.
+        Raises `CheckRefused` if the layer refuses the shape.
         """
 
         def shape_or_value(value: Binding) -> object:

@@ -1,4 +1,4 @@
-"""The shape that each line of code produces."""
+"""The shapes that each line of code produces."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ UNKNOWN = "?"
 
 
 class CodeLine(Record):
-    """A line of code that binds or returns tensors or sizes."""
+    """A line of code with the shapes and sizes that it binds or returns."""
 
     line: int
     end: int
@@ -64,7 +64,10 @@ class CodeLine(Record):
         } | ({} if self.parameters is None else {"parameters": self.parameters})
 
     def format_values(self) -> str:
-        """Format the shapes and sizes, as in `q, k B,T,64` and `B=N  T=196`; equal shapes are listed once."""
+        """Format the shapes and sizes of the line.
+
+        The formats are `q, k B,T,64` and `B=N  T=196`. Equal shapes are listed once.
+        """
         names_by_shape: dict[str, list[str]] = {}
         for name, shape in self.shapes.items():
             names_by_shape.setdefault(UNKNOWN if shape is None else shape_text(shape), []).append(name)
@@ -75,8 +78,8 @@ class CodeLine(Record):
 def list_lines(records: Iterable[StatementRecord]) -> list[CodeLine]:
     """Return the lines that bind or return a tensor or a size.
 
-    A statement that is executed several times with the same shapes, as in a loop, is one line. The lines of a function
-    that is called several times are those of its first call.
+    A statement that is executed several times with the same shapes is one line. A function that is called several times
+    is listed with its first call.
     """
     lines: dict[tuple[object, ...], CodeLine] = {}
     known_conditions = set[Condition]()
@@ -99,7 +102,10 @@ def list_lines(records: Iterable[StatementRecord]) -> list[CodeLine]:
 
 
 def _add_totals(lines: Sequence[CodeLine]) -> list[CodeLine]:
-    """Return the lines with the number of parameters of the layers that a statement applies, if all are known."""
+    """Add the parameter count of the layers that a line applies to each line.
+
+    The count is added only if it is known for all layers.
+    """
     result = list[CodeLine]()
     for index, line in enumerate(lines):
         layers = [*takewhile(lambda other: other.is_layer, lines[index + 1 :])]
@@ -111,9 +117,9 @@ def _add_totals(lines: Sequence[CodeLine]) -> list[CodeLine]:
 
 
 def result_names(records: Sequence[StatementRecord], count: int) -> list[str | None]:
-    """Return the names of the `count` results of code, as its last statement binds or returns them.
+    """Return the names of the `count` results of code.
 
-    A result that is not a name, such as that of a call, is None.
+    They are the names that the last statement binds or returns, with None for any other expression.
     """
     last = next((record for record in reversed(records) if record.depth == 0), None)
     names: list[str | None] = [None] * count
@@ -127,9 +133,9 @@ def result_names(records: Sequence[StatementRecord], count: int) -> list[str | N
 
 
 def _returned_names(text: str) -> list[str | None]:
-    """Return the names that a `return` or an expression lists.
+    """Return the names in a `return` or expression statement.
 
-    Returns None for an item that is not a name.
+    The name of any other expression is None.
     """
     try:
         value = getattr(ast.parse(text).body[0], "value", None)
@@ -140,9 +146,9 @@ def _returned_names(text: str) -> list[str | None]:
 
 
 def _order_calls_first(records: Iterable[StatementRecord]) -> list[StatementRecord]:
-    """Return statements with each call before the statements that it executes.
+    """Order statements so that a call precedes the statements that it executes.
 
-    An interpreter records a statement when it is finished, after those of the functions that it calls.
+    The interpreter records a statement when it is finished, after the statements of the functions that it calls.
     """
     blocks: list[list[StatementRecord]] = []
     for record in records:
@@ -155,7 +161,10 @@ def _order_calls_first(records: Iterable[StatementRecord]) -> list[StatementReco
 
 
 def _shapes_and_sizes(record: StatementRecord) -> tuple[dict[str, Shape | None], dict[str, Dim]]:
-    """Split the values of a statement into the shapes of tensors and the sizes; omit other values."""
+    """Return the shapes and the sizes among the values of a statement.
+
+    Other values are omitted.
+    """
     shapes: dict[str, Shape | None] = {}
     sizes: dict[str, Dim] = {}
     for name, value in record.names.items():
@@ -166,7 +175,7 @@ def _shapes_and_sizes(record: StatementRecord) -> tuple[dict[str, Shape | None],
         elif is_dim(value):
             sizes[name or "result"] = value
         else:
-            parts = [*_parts(value)]
+            parts = [*_tensors_of(value)]
             written = _returned_names(record.text) if name == RESULT else []
             labels = [f"{name}[{index}]" for index in range(len(parts))]
             if len(written) == len(parts):
@@ -177,8 +186,11 @@ def _shapes_and_sizes(record: StatementRecord) -> tuple[dict[str, Shape | None],
     return shapes, sizes
 
 
-def _parts(value: CodeValue) -> Iterable[TracedTensor]:
-    """Return the tensors of a value: itself, the items of a list or a tuple, or the parts of a split tensor."""
+def _tensors_of(value: CodeValue) -> Iterable[TracedTensor]:
+    """Return the tensors in a value.
+
+    These are the items of a list or tuple, or the chunks of a split tensor.
+    """
     if isinstance(value, TensorChunks):
         return [value.chunk(index) for index in range(value.count or 0)]
     if isinstance(value, CodeList | CodeDict):
@@ -189,16 +201,17 @@ def _parts(value: CodeValue) -> Iterable[TracedTensor]:
 
 
 def _conditions_of(values: Iterable[Binding]) -> Iterator[Condition]:
-    """Yield the conditions under which the tensors of values exist."""
+    """Yield the conditions on the sizes of tensors."""
     for value in values:
-        for tensor in () if isinstance(value, ShapeError) else _parts(value):
+        for tensor in () if isinstance(value, ShapeError) else _tensors_of(value):
             yield from tensor.conditions
 
 
 def format_lines(lines: Iterable[CodeLine], function: str, width: int) -> Iterator[str]:
-    """Yield the rows of a listing: the name of the function, and a row with number, source and shapes for each line.
+    """Yield the rows of a listing of lines.
 
-    The source text is truncated so that a row has at most `width` columns where the shapes leave room.
+    The first row is the name of the function. Each other row contains the number, source and shapes of a line. The
+    source text is truncated to `width` columns, except where the shapes need more.
     """
     rows = [(str(line.line), "  " * line.depth + line.text, line.format_values(), _remarks(line)) for line in lines]
     if not rows:
@@ -214,7 +227,7 @@ def format_lines(lines: Iterable[CodeLine], function: str, width: int) -> Iterat
 
 
 def _remarks(line: CodeLine) -> str:
-    """Format how often a line is executed, and its conditions."""
+    """Format the execution count and the conditions of a line."""
     times = f"  x{line.times}" if line.times > 1 else ""
     times += f"  {line.parameters:,} parameters" if line.parameters else ""
     return times + (

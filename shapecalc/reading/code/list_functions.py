@@ -1,4 +1,4 @@
-"""Functions of a list of tensors, and functions that create tensors of indices."""
+"""Functions of a list of tensors, and functions that create index tensors."""
 
 from __future__ import annotations
 
@@ -7,23 +7,21 @@ from collections.abc import Sequence
 from shapecalc.core.dims import Shape, product
 from shapecalc.core.ops.concat import CONCAT
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.operands import apply_multi_operand, refuse_call
+from shapecalc.reading.code.operands import apply_multi_operand, size_mismatch_error
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
 
-def stack_shapes(name: str, tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
-    """Return the result of `hstack`, `vstack` or `column_stack`: a concatenation of tensors of enough dims."""
+def apply_stack_function(name: str, tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
+    """Apply `hstack`, `vstack`, `dstack` or `column_stack`."""
     least = {"vstack": 2, "row_stack": 2, "dstack": 3}.get(name, 1)
-    raised = [
-        _raise_rank(tensor, 2 if name == "column_stack" and tensor.rank < 2 else least, name) for tensor in tensors
-    ]
+    raised = [_pad_rank(tensor, 2 if name == "column_stack" and tensor.rank < 2 else least, name) for tensor in tensors]
     rank = max([part.rank for part in raised], default=1)
     axis = {"vstack": 0, "row_stack": 0, "dstack": 2, "column_stack": 1}.get(name, 0 if rank == 1 else 1)
     return apply_multi_operand(CONCAT, raised, call.error, axis=axis)
 
 
-def _raise_rank(tensor: TracedTensor, least: int, name: str) -> TracedTensor:
-    """Return a tensor with dims of 1 inserted, so that it has at least `least` dims."""
+def _pad_rank(tensor: TracedTensor, least: int, name: str) -> TracedTensor:
+    """Insert dims of size 1 until a tensor has at least `least` dims."""
     if tensor.rank >= least:
         return tensor
     if name == "column_stack":
@@ -33,11 +31,11 @@ def _raise_rank(tensor: TracedTensor, least: int, name: str) -> TracedTensor:
     return tensor.reshape(*shape, *(1,) * (least - len(shape)))
 
 
-def mesh_grid(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
-    """Return the tensors of `meshgrid`."""
+def apply_meshgrid(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
+    """Apply `meshgrid`."""
     vectors = [tensor for tensor in tensors if tensor.rank < 2]
     if len(vectors) < len(tensors) or not tensors:
-        raise refuse_call(call, "meshgrid takes vectors")
+        raise size_mismatch_error(call, "meshgrid takes vectors")
     default = "ij" if tensors[0].dialect == "torch" else "xy"
     indexing = call.keywords.get("indexing", default)
     dims = [product(tensor.shape) for tensor in tensors]
@@ -46,7 +44,7 @@ def mesh_grid(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
     return tuple([derived_tensor(tuple(dims), *tensors) for _ in tensors])
 
 
-def triangle_indices(call: Call) -> Shape:
+def triangle_indices_shape(call: Call) -> Shape:
     """Return the shape of `tril_indices` and `triu_indices`."""
     rows, columns, offset = [call.to_integer(value, 0) for value in call.bind_arguments("row", "col", "offset")]
     if max(rows, columns) > MAX_MATRIX:

@@ -1,4 +1,4 @@
-"""Truth values, comparisons, and the values of names after a condition whose truth value is unknown."""
+"""Evaluate truth values and comparisons, and merge the values of two branches."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def truth(value: CodeValue) -> bool | None:
     return True if isinstance(value, LayerInstance | ObjectValue) else None
 
 
-def result_is_bool(left: CodeValue, op: ast.operator | ast.cmpop, right: CodeValue) -> bool | None:
-    """Return whether the result of an operator on tensors is boolean.
+def has_bool_operator_result(left: CodeValue, op: ast.operator | ast.cmpop, right: CodeValue) -> bool | None:
+    """Return whether an operator on tensors returns booleans.
 
     Returns None if this is unknown.
     """
@@ -50,13 +50,13 @@ def result_is_bool(left: CodeValue, op: ast.operator | ast.cmpop, right: CodeVal
 
 
 def compare_values(left: CodeValue, sign: ast.cmpop, right: CodeValue) -> bool | float:
-    """Return the result of a comparison of values that are not tensors.
+    """Compare values other than tensors, or return nan if unknown.
 
     Returns nan if it is unknown.
     """
     if isinstance(sign, ast.In | ast.NotIn):
         return _contains(right, left, is_negated=isinstance(sign, ast.NotIn))
-    if _is_plain(left) and _is_plain(right):
+    if _is_constant(left) and _is_constant(right):
         if isinstance(sign, ast.Eq | ast.Is):
             return left == right
         if isinstance(sign, ast.NotEq | ast.IsNot):
@@ -69,17 +69,17 @@ def compare_values(left: CodeValue, sign: ast.cmpop, right: CodeValue) -> bool |
     return nan
 
 
-def _is_plain(value: CodeValue) -> bool:
-    """Return whether a value is a known constant, or a tuple or list of constants."""
+def _is_constant(value: CodeValue) -> bool:
+    """Return whether a value is a constant, or a tuple or list of constants."""
     if isinstance(value, float):
         return not isnan(value)
     if isinstance(value, tuple):
-        return all(map(_is_plain, value))
+        return all(map(_is_constant, value))
     return value is None or isinstance(value, int | str)
 
 
 def _contains(container: CodeValue, item: CodeValue, *, is_negated: bool) -> bool | float:
-    """Return whether a container has an item, or nan if it is unknown."""
+    """Evaluate `in` or `not in`, or return nan if unknown."""
     if isinstance(container, CodeDict):
         items: tuple[object, ...] = (*container.items,)
     elif isinstance(container, CodeList):
@@ -90,15 +90,15 @@ def _contains(container: CodeValue, item: CodeValue, *, is_negated: bool) -> boo
         return (item in container) != is_negated
     else:
         return nan
-    if not _is_plain(item) or not all(_is_plain(part) for part in items):  # type: ignore[arg-type]
+    if not _is_constant(item) or not all(_is_constant(part) for part in items):  # type: ignore[arg-type]
         return nan
     return (item in items) != is_negated
 
 
 def freeze_value(value: CodeValue) -> CodeValue:
-    """Return a value with tuples instead of lists.
+    """Return a value with its lists converted to tuples.
 
-    Raises the error of an item.
+    Raises the error of an unknown item.
     """
     if isinstance(value, CodeList):
         return tuple([freeze_value(item) for item in value.items])
@@ -106,9 +106,9 @@ def freeze_value(value: CodeValue) -> CodeValue:
 
 
 def join_values(left: Binding, right: Binding, error: ShapeError) -> Binding:
-    """Return the value of a name after either of two branches.
+    """Merge the values of a name after two branches.
 
-    Returns `error` if the two values differ.
+    Returns `error` if the values differ.
     """
     if left is right:
         return left
@@ -120,11 +120,11 @@ def join_values(left: Binding, right: Binding, error: ShapeError) -> Binding:
         return left if left == right else error
     if isinstance(left, tuple | CodeList) and type(left) is type(right):
         return _join_sequences(left, right, error)
-    if isinstance(left, int | float) and isinstance(right, int | float) and not (left == right and _is_plain(left)):
+    if isinstance(left, int | float) and isinstance(right, int | float) and not (left == right and _is_constant(left)):
         return nan if isinstance(left, bool | float) and isinstance(right, bool | float) else error
     if isinstance(left, LayerInstance) and isinstance(right, LayerInstance):
         return left if left == right else error
-    return left if type(left) is type(right) and (_is_plain(left) or is_dim(left)) and left == right else error
+    return left if type(left) is type(right) and (_is_constant(left) or is_dim(left)) and left == right else error
 
 
 def _join_sequences(
@@ -144,7 +144,7 @@ def _join_sequences(
 
 
 def _join_tensors(left: TracedTensor, right: TracedTensor) -> TracedTensor:
-    """Return a tensor that represents either of two tensors of the same shape."""
+    """Return a tensor that represents both of two tensors of equal shape."""
     if left == right:
         return left
     strides = left.strides if left.strides == right.strides else None

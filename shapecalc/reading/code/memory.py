@@ -1,7 +1,7 @@
-"""Mutable state of interpreted code: frames, objects and lists, with an undo log.
+"""Undo log for the mutable state of interpreted code.
 
-All mutable state is in dicts that are written with `Journal.write`, so that both branches of a condition can be
-interpreted from the same state.
+All mutable state (frames, objects and lists) is in dicts that are written with `Journal.write`, so that both branches
+of a condition can be interpreted from the same state.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Changes = dict[Slot, tuple[dict[Any, Any], Any, Any]]
 
 
 class Journal:
-    """The undo log of all dicts that hold mutable state.
+    """An undo log for dicts with mutable state.
 
     >>> journal, state = Journal(), {"x": 1}
     >>> journal.start()
@@ -31,7 +31,10 @@ class Journal:
         self.logs: list[Changes] = []
 
     def write(self, container: dict[Any, Any], key: Any, value: Any) -> None:
-        """Set a key of a dict, or delete it if `value` is `MISSING`; log the previous value."""
+        """Set a key of a dict, and log its previous value.
+
+        The value `MISSING` deletes the key.
+        """
         if self.logs:
             self.logs[-1].setdefault((id(container), key), (container, key, container.get(key, MISSING)))
         if value is MISSING:
@@ -40,11 +43,11 @@ class Journal:
             container[key] = value
 
     def start(self) -> None:
-        """Begin to log changes."""
+        """Start logging changes."""
         self.logs.append({})
 
     def roll_back(self) -> Changes:
-        """Undo all changes since the last `start`, and return them with the undone values."""
+        """Undo all changes since the last `start`, and return the changes."""
         log = self.logs.pop()
         changes = {slot: (container, key, container.get(key, MISSING)) for slot, (container, key, _) in log.items()}
         for container, key, before in log.values():

@@ -1,4 +1,4 @@
-"""Functions of several tensors."""
+"""Apply functions of several tensors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OPERAND_KEYWORDS = ("tensors", "arrays", "values", "input", "x", "other", "y")
 
 
 def call_multi_operand(call: Call) -> CodeValue:
-    """Return the result of a function of several tensors."""
+    """Call a function of several tensors."""
     op, keywords = MULTI_OPERAND_FUNCTIONS[call.name], dict(call.keywords)
     params = [param.name for param in op.params]
     values = [*call.positional, *[keywords.pop(name) for name in OPERAND_KEYWORDS if name in keywords]]
@@ -65,9 +65,9 @@ def call_multi_operand(call: Call) -> CodeValue:
 
 
 def _flatten_operands(values: Sequence[CodeValue], call: Call) -> list[CodeValue]:
-    """Return the tensors flattened, as by `np.concatenate(..., axis=None)`.
+    """Flatten the operands of a concatenation.
 
-    Raises `ShapeError` (usage) elsewhere.
+    `np.concatenate` flattens them for `axis=None`. Raises `ShapeError` (usage) for other dialects.
     """
     if call.name not in ("concatenate", "concat") or any(
         isinstance(value, TracedTensor) and value.dialect not in ("numpy", "jax") for value in values
@@ -80,14 +80,17 @@ TORCH_RANKS: Mapping[str, int] = {"mm": 2, "bmm": 3, "dot": 1}
 """The rank that a product of PyTorch requires of both tensors, by function name."""
 
 
-def refuse_call(call: Call, message: str) -> CheckRefused:
-    """Return the refusal of a call whose sizes do not match."""
+def size_mismatch_error(call: Call, message: str) -> CheckRefused:
+    """Build the refusal of a call with mismatching sizes."""
     problem = call.error(f"{call.name}: {message}").problem
     return CheckRefused(ShapeError(replace(problem, rule=LAYER_MISMATCH)))
 
 
 def _check_ranks(tensors: Sequence[TracedTensor], rank: int, call: Call) -> None:
-    """Raise `CheckRefused` unless all tensors have a rank, and equal batch sizes if the rank is 3."""
+    """Check that all tensors have a rank and, if it is 3, equal batch sizes.
+
+    Raises `CheckRefused` otherwise.
+    """
     message = ""
     for tensor in tensors:
         if tensor.rank != rank:
@@ -98,7 +101,7 @@ def _check_ranks(tensors: Sequence[TracedTensor], rank: int, call: Call) -> None
         except Unsatisfiable:
             message = f"it never repeats a batch, and {tensors[0].shape[0]} is not {tensors[-1].shape[0]}"
     if message:
-        raise refuse_call(call, message)
+        raise size_mismatch_error(call, message)
 
 
 BROADCASTING_FUNCTIONS = ("broadcast_tensors", "broadcast_arrays")
@@ -106,7 +109,7 @@ BROADCASTING_FUNCTIONS = ("broadcast_tensors", "broadcast_arrays")
 
 
 def _broadcast_tensors(values: Sequence[CodeValue], call: Call) -> tuple[CodeValue, ...]:
-    """Return each tensor expanded to the common shape; the elements of the other tensors are not used."""
+    """Return each tensor expanded to the broadcast shape."""
     tensors = [value for value in values if isinstance(value, TracedTensor)]
     if len(tensors) < max(len(values), 2):
         raise call.error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
@@ -128,8 +131,8 @@ def _broadcast_tensors(values: Sequence[CodeValue], call: Call) -> tuple[CodeVal
 def apply_multi_operand(op: Op, values: Sequence[CodeValue], error: ErrorFactory, **options: object) -> TracedTensor:
     """Apply an op to several tensors, as a new stage of the main tensor.
 
-    The main tensor is a tensor that derives from the first input of the code, or else the first tensor. The other
-    tensors become operands of the stage. An elementwise op is a broadcast, so that it changes elements.
+    The main tensor is the first tensor that derives from the first input of the code, or else the first tensor. The
+    other tensors become operands of the stage. An elementwise op is a broadcast, so that it changes elements.
     """
     tensors = [part for part in values if isinstance(part, TracedTensor)]
     if len(tensors) < len(values) or not tensors:

@@ -1,4 +1,7 @@
-"""Functions and methods that can change the shape of a tensor, as stages of its chain."""
+"""Apply the functions and methods that change the shape of a tensor.
+
+Each application is a stage of the chain of the tensor.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ from shapecalc.reading.layers import LAYERS, MULTI_OPERAND_FUNCTIONS
 
 
 def _apply_call(tensor: TracedTensor, call: Call) -> CodeValue:
-    """Find the op for a function or method name, and apply it to the tensor.
+    """Apply the op that a function or method name denotes.
 
     If the op has a handler in `HANDLERS`, the handler converts the arguments of the call.
     """
@@ -53,9 +56,10 @@ def _apply_call(tensor: TracedTensor, call: Call) -> CodeValue:
 
 
 def _pop_order(call: Call) -> tuple[Call, str]:
-    """Return a call of NumPy's `reshape`, `ravel` or `flatten` without its argument `order`, and the order: C or F.
+    """Remove the argument `order` of NumPy's `reshape`, `ravel` or `flatten`.
 
-    Raises `ShapeError` (usage) for an order that depends on the memory of the array.
+    Returns the call and the order, C or F. Raises `ShapeError` (usage) for an order that depends on the memory of the
+    array.
     """
     last = call.positional[-1] if call.positional else None
     order = call.keywords.get("order", last if isinstance(last, str) else "C")
@@ -67,7 +71,10 @@ def _pop_order(call: Call) -> tuple[Call, str]:
 
 
 def _reshape_in_fortran_order(op: Op, tensor: TracedTensor, call: Call) -> TracedTensor:
-    """Reshape with the first axis as the innermost: a reshape between two transposes. Source: numpy.reshape."""
+    """Reshape in Fortran order, by a reshape between two transposes.
+
+    Source: numpy.reshape.
+    """
     target = call.dims_argument(*_sequence_argument_names(op, "target", tensor, call)) if op is RESHAPE else (-1,)
     result = (tensor.reverse_axes() if tensor.rank > 1 else tensor).reshape(*target[::-1])
     return result.reverse_axes() if result.rank > 1 else result
@@ -105,7 +112,7 @@ def _view(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 
 def _transpose(tensor: TracedTensor, call: Call) -> TracedTensor:
-    """Permute the axes; reverse them if an optional permutation is omitted."""
+    """Permute the axes, or reverse them without a permutation."""
     axes = call.axes_argument(*_sequence_argument_names(TRANSPOSE, "perm", tensor, call))
     _, signature = find_call(call.name, tensor.dialect)
     has_default = any(argument.default for argument in signature.arguments)
@@ -191,7 +198,7 @@ def _repeat_elements(tensor: TracedTensor, call: Call) -> TracedTensor:
 def _rearrange(tensor: TracedTensor, call: Call) -> TracedTensor:
     """Apply einops' `rearrange` or `repeat`.
 
-    If an axis length is symbolic, the pattern is replaced with stages such as a reshape and a transpose.
+    If an axis length is symbolic, the pattern is replaced by stages, for example a reshape and a transpose.
     """
     if len(call.positional) != 1 or not isinstance(call.positional[0], str):
         raise call.error(f"{call.name} of einops takes a pattern")
@@ -204,7 +211,10 @@ def _rearrange(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 
 def _apply_plan(tensor: TracedTensor, plan: RearrangePlan, lengths: Mapping[str, Dim]) -> TracedTensor:
-    """Apply the stages of a rearrange plan; `lengths` overrides its axis lengths."""
+    """Apply the stages of a rearrange plan.
+
+    `lengths` overrides its axis lengths.
+    """
     sizes = axis_lengths(tensor.shape, replace(plan, lengths={**plan.lengths, **lengths}))
     split_shape = tuple([sizes[axis] for axis in plan.axes])
     tensor = tensor if split_shape == tensor.shape else tensor.reshape(*split_shape)
@@ -273,7 +283,10 @@ def _unbind(tensor: TracedTensor, call: Call) -> TensorChunks:
 
 
 def _apply_composite(tensor: TracedTensor, call: Call) -> TracedTensor:
-    """Apply a function that expands to several stages, such as `rot90`."""
+    """Apply a function that expands to several stages.
+
+    An example is `rot90`.
+    """
     parameters = [parameter.rstrip("?") for parameter in COMPOSITE_OPS[call.name][2]]
     arguments = [
         value if value is None or isinstance(value, tuple) else (value,) for value in call.bind_arguments(*parameters)
@@ -286,9 +299,10 @@ def _apply_composite(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 
 def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
-    """Return the result of a reduction; without an op for it, as the initial tensor of a new chain.
+    """Apply a reduction.
 
-    In PyTorch, `max` and `min` along an axis return a pair of values and indices.
+    A reduction without an op returns the initial tensor of a new chain. In PyTorch, `max` and `min` along an axis
+    return a pair of values and indices.
     """
     power = ("p/ord",) if call.name == "norm" else ()
     spread = ("unbiased", "correction", "ddof") if call.name in ("std", "var") else ()

@@ -1,4 +1,7 @@
-"""The number of parameters of PyTorch's layers. Source: the constructors of `torch.nn`, 2.13."""
+"""Count the parameters of PyTorch's layers.
+
+Source: the constructors of `torch.nn`, 2.13.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ ConstructorArguments = Mapping[str, Any]
 
 
 class CountedLayer(Record):
-    """A layer with parameters."""
+    """A layer whose parameters can be counted."""
 
     names: tuple[str, ...]
     """The names of the arguments, in order."""
@@ -27,7 +30,7 @@ def _linear_count(arguments: ConstructorArguments) -> int:
 
 
 def _make_convolution(rank: int, names: str) -> CountedLayer:
-    """Return the row of a convolution of `rank` spatial dims."""
+    """Return the table row of a convolution with `rank` spatial dims."""
 
     def count(arguments: ConstructorArguments) -> int:
         """Return the size of the weight and the bias."""
@@ -40,7 +43,10 @@ def _make_convolution(rank: int, names: str) -> CountedLayer:
 
 
 def _make_normalization(names: str, *, is_affine: bool = True, has_bias: bool = True) -> CountedLayer:
-    """Return the row of a normalization; if `is_affine`, it has a weight and a bias by default."""
+    """Return the table row of a normalization layer.
+
+    If `is_affine`, it has a weight and a bias by default.
+    """
     size_name = next(name for name in names.split() if name != "num_groups")
 
     def count(arguments: ConstructorArguments) -> int:
@@ -61,7 +67,7 @@ def _attention_count(arguments: ConstructorArguments) -> int:
 
 
 def _make_recurrent(gates: int, names: str) -> CountedLayer:
-    """Return the row of a recurrent layer whose cells have `gates` gates."""
+    """Return the table row of a recurrent layer with `gates` gates per cell."""
 
     def count(arguments: ConstructorArguments) -> int:
         """Return the size of the weights and the biases of all layers and directions."""
@@ -117,9 +123,7 @@ LAYERS_WITHOUT_PARAMETERS = frozenset(_WITHOUT_PARAMETERS.split())
 
 
 def count_parameters(layer: str, positional: tuple[object, ...], keywords: Mapping[str, object]) -> int | None:
-    """Return the number of parameters of a layer of PyTorch.
-
-    Returns None if it is not known.
+    """Return the number of parameters of a PyTorch layer, or None if unknown.
 
     >>> count_parameters("Conv2d", (3, 64, 7), {"stride": 2, "bias": False}), count_parameters("ReLU", (), {})
     (9408, 0)

@@ -1,4 +1,4 @@
-"""The results of code: chains, with notes."""
+"""The results of interpreted code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StatementRecord(Record):
 
 
 class CodeChain(Record):
-    """The chain that code performs, with notes on how the code was interpreted."""
+    """The chain of interpreted code, with notes on the interpretation."""
 
     input_shape: Shape
     stages: tuple[StageRequest, ...]
@@ -53,10 +53,10 @@ class CodeChain(Record):
     unchecked: tuple[tuple[int, str], ...] = ()
     """The line and the name of each layer whose sizes were not compared."""
 
-    def refuse_elements(self, option: str) -> None:
-        """Raise `ShapeError` (usage) if the output elements of the chain differ from those of the code.
+    def require_equal_elements(self, option: str) -> None:
+        """Check that the chain computes the same elements as the code.
 
-        `option` is the option that requires equal elements, such as `--as`.
+        `option` is the option that requires equal elements. Raises `ShapeError` (usage) if they may differ.
         """
         if self.untraced_change:
             message = f"'{truncate(self.untraced_change)}' is not in the chain of stages, so {option} would be wrong"
@@ -67,8 +67,8 @@ class CodeChain(Record):
 
 
 class UnnamedInputIdentified(Exception):
-    """Raised when the interpreter finds the name of the input tensor in the code.
+    """The exception raised when the name of an unnamed input is found in the code.
 
-    The user can pass an input shape without a name. The only argument of the exception is the name that was found, with
-    which the code is interpreted again.
+    The user can pass an input shape without a name. The argument of the exception is the name, with which the code is
+    interpreted again.
     """

@@ -35,7 +35,7 @@ SIZE_LIST_NAME = re.compile(r"(.*_)?(shape|sizes|dims|perm|axes)")
 
 
 class InterpreterState:
-    """The names that code binds, the sizes and shapes that the user gives, and errors with spans."""
+    """The state of an interpreter, with lookup of names and error builders."""
 
     def __init__(
         self, text: str, dialect: str, sizes: Mapping[str, int | Shape], records: list[StatementRecord]
@@ -85,9 +85,10 @@ class InterpreterState:
         """The character offset of each line."""
 
     def bind_inputs(self, inputs: Mapping[str, Shape], strides: Mapping[str, Shape] = EMPTY_DICT) -> None:
-        """Bind the names of the input tensors; `strides` contains the strides of those that are not row-major.
+        """Bind the names of the input tensors.
 
-        An empty name denotes a tensor whose name is not known yet.
+        `strides` contains the strides of tensors that are not row-major. An empty name denotes a tensor whose name is
+        not known yet.
         """
         numbers = {name: size for name, size in self.sizes.items() if isinstance(size, int)}
         self.has_unnamed_input = "" in inputs
@@ -108,7 +109,10 @@ class InterpreterState:
         self.journal.write(self.frame.variables, name, value)
 
     def find(self, name: str) -> Binding:
-        """Return the variable with a dotted name in the current frame or an enclosing one, or `MISSING`."""
+        """Return the value of a dotted name, or `MISSING`.
+
+        The name is looked up in the current and the enclosing frames.
+        """
         frame: CallFrame | None = self.frame
         while frame is not None:
             if name in frame.variables:
@@ -124,7 +128,7 @@ class InterpreterState:
     def lookup_size(self, node: ast.expr, name: str) -> CodeValue:
         """Return the size, or the list of sizes, that a name denotes.
 
-        An attribute such as `self.heads` is looked up by its full name, then by its last component.
+        An attribute is looked up by its full name, such as `self.heads`, then by its last component.
         """
         last = name.rpartition(".")[2]
         if not name.isascii() or len(name) > MAX_DIM_TEXT_LENGTH:
@@ -137,19 +141,19 @@ class InterpreterState:
         return named_dim(last) if value is None else value
 
     def undeclared_size_list_error(self, node: ast.expr) -> ShapeError:
-        """Return the error for an undeclared list of sizes."""
+        """Build the error for an undeclared list of sizes."""
         return self.error(
             node, "this is a list of sizes", f"--where {truncate(self.source_text(node))}=2,3,32,32 gives them"
         )
 
     def check_tensors_known(self, nodes: Iterable[ast.expr]) -> None:
-        """Raise `ShapeError` (usage) for the first tensor whose shape is unknown."""
+        """Raise `ShapeError` (usage) for the first tensor of unknown shape."""
         for node in nodes:
             if dotted_name(node) and isinstance(self.evaluate(node), Monomial):
                 raise self.missing_shape_error(node)
 
     def unknown_function_error(self, node: ast.Call) -> ShapeError:
-        """Return the error for an unknown function, with a hint."""
+        """Build the error for an unknown function, with a hint."""
         callee = getattr(node.func, "attr", "") or dotted_name(node.func) or "this layer"
         if self.has_unnamed_input and dotted_name(node.func) in (callee, f"self.{callee}"):
             raise UnnamedInputIdentified(ast.unparse(node))
@@ -159,18 +163,18 @@ class InterpreterState:
         return self.error(node, f"{truncate(callee)} is not known here", hint)
 
     def missing_shape_error(self, node: ast.expr, example: str = "N,C,H,W") -> ShapeError:
-        """Return the error for a tensor of unknown shape, with a hint."""
+        """Build the error for a tensor of unknown shape, with a hint."""
         if self.has_unnamed_input:
             raise UnnamedInputIdentified(ast.unparse(node))
         return self.error(node, "the shape of this tensor is not known", self.input_hint(node, example))
 
     def input_hint(self, node: ast.expr, example: str) -> str:
-        """Return a hint with the `--input` option that declares an expression's shape."""
+        """Return a hint to declare the shape of an expression with `--input`."""
         inputs = " ".join([f"{name}={shape_text(tensor.shape)} " for name, tensor in self.inputs.items()])
         return f"give its shape: --input '{truncate(inputs)}{truncate(self.source_text(node))}={example}'"
 
     def error_factory(self, node: ast.expr | ast.stmt) -> ErrorFactory:
-        """Return a function that builds errors for an expression."""
+        """Return a function that builds errors for a syntax node."""
         return lambda message, hint="": self.error(node, message, hint)
 
     def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
@@ -179,22 +183,22 @@ class InterpreterState:
         return self.char_offset(node.lineno, node.col_offset), self.char_offset(end_line, end_column)
 
     def char_offset(self, line: int, column: int) -> int:
-        """Convert a line, counted from 1, and a column in UTF-8 bytes to a character offset."""
+        """Convert a line number and a UTF-8 byte column to a character offset."""
         start, *ends = self.line_starts[line - 1 : line + 1]
         before = self.text[start : ends[0] if ends else None].encode("utf-8", "surrogatepass")[:column]
         return start + len(before.decode("utf-8", "surrogatepass"))
 
     def source_text(self, node: ast.expr | ast.stmt) -> str:
-        """Return the source text of an expression on one line."""
+        """Return the source text of a syntax node on one line."""
         start, end = self.span(node)
         return escape_unprintable(" ".join(self.text[start:end].split()))
 
     def error(self, node: ast.expr | ast.stmt, message: str, hint: str = "") -> ShapeError:
-        """Return a usage error for an expression, with its span."""
+        """Build a usage error for a syntax node, with its span."""
         return usage_error(
             f"'{truncate(self.source_text(node))}': {message}", hint, argument="line", span=self.span(node)
         )
 
     def evaluate(self, node: ast.expr) -> CodeValue:
-        """Return the value of an expression."""
+        """Evaluate an expression."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""BoundArguments of functions whose result has no stage."""
+"""Convert and check the arguments of shape functions."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ResultFunction: TypeAlias = Callable[[TracedTensor, BoundArguments, Call], CodeV
 
 
 def replace_dim(shape: Shape, axis: int, dim: Dim) -> Shape:
-    """Return a shape with the size of one axis replaced."""
+    """Return a shape with one dim replaced."""
     return (*shape[:axis], dim, *shape[axis + 1 :])
 
 
 def require_tensor(value: CodeValue, call: Call) -> TracedTensor:
-    """Return a tensor.
+    """Check that a value is a tensor, and return it.
 
     Raises `ShapeError` (usage) for any other value.
     """
@@ -31,7 +31,10 @@ def require_tensor(value: CodeValue, call: Call) -> TracedTensor:
 
 
 def dims_of(value: CodeValue, count: int, call: Call) -> Shape:
-    """Return a tuple of `count` sizes; a single size is repeated."""
+    """Return a value as a tuple of `count` sizes.
+
+    A single size is repeated.
+    """
     values = value if isinstance(value, tuple) else (value,) * count
     if len(values) != count:
         raise call.error(f"{call.name} needs {count} sizes")
@@ -39,5 +42,5 @@ def dims_of(value: CodeValue, count: int, call: Call) -> Shape:
 
 
 def sizes_differ(one: Dim, other: Dim) -> bool:
-    """Return whether two sizes are numbers that differ."""
+    """Return whether two sizes are different integers."""
     return isinstance(one, int) and isinstance(other, int) and one != other

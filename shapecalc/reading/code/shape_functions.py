@@ -1,4 +1,4 @@
-"""Functions whose result has no stage: their result shapes, from the shapes of their tensors and from numbers.
+"""Result shapes of functions that have no op.
 
 The result is the first tensor of a new chain. Sources: the documents of PyTorch 2.13 and NumPy 2.3;
 `tests/engines/test_checks.py` compares each row with PyTorch on random inputs.
@@ -14,7 +14,7 @@ from shapecalc.core.ops.expand import EXPAND
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.operands import apply_multi_operand, refuse_call
+from shapecalc.reading.code.operands import apply_multi_operand, size_mismatch_error
 from shapecalc.reading.code.shape_arguments import (
     BoundArguments,
     ResultFunction,
@@ -38,7 +38,7 @@ from shapecalc.reading.code.values import (
 
 
 class ShapeFunction(Record):
-    """A function of one or more tensors: its other parameters with their defaults, and its result."""
+    """A function without an op, with its parameters and its result function."""
 
     parameters: tuple[str, ...]
     """The names of the parameters, with their aliases after slashes and a default after `=`."""
@@ -56,14 +56,20 @@ class ShapeFunction(Record):
 
 
 def _gather(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return a tensor with the shape of the indices, which must have the rank of the tensor and not be longer."""
+    """Apply `gather`: return a tensor with the shape of the indices.
+
+    The indices must have the rank of the tensor, and must not be longer along the other axes.
+    """
     index = require_tensor(arguments["index"], call)
     _require_within(index, tensor, call.to_axis(tensor, arguments["dim"]), call)
     return replace(derived_tensor(index.shape, tensor, index), is_bool=tensor.is_bool)
 
 
 def _require_within(index: TracedTensor, tensor: TracedTensor, axis: int | None, call: Call) -> None:
-    """Raise `CheckRefused` unless indices have the rank of a tensor, and are longer along `axis` only."""
+    """Check the shape of the indices of a gather or scatter.
+
+    The indices must have the rank of the tensor, and may be longer only along `axis`. Raises `CheckRefused` otherwise.
+    """
     pairs = zip(tensor.shape, index.shape, strict=False)
     too_long = [
         number
@@ -71,11 +77,11 @@ def _require_within(index: TracedTensor, tensor: TracedTensor, axis: int | None,
         if number != axis and isinstance(dim, int) and isinstance(own, int) and own > dim
     ]
     if max(tensor.rank, 1) != max(index.rank, 1) or too_long:
-        raise refuse_call(call, f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
+        raise size_mismatch_error(call, f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
 
 
 def _scatter(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return the tensor after elements of another tensor are written at indices."""
+    """Apply `scatter`: write elements of another tensor at indices."""
     index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
     _require_within(index, tensor, axis, call)
     if isinstance(arguments["src"], TracedTensor):
@@ -84,14 +90,14 @@ def _scatter(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Cod
 
 
 def _write_at_positions(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return the tensor after parts of another tensor are added or written at the positions in a vector."""
+    """Apply `index_add` or `index_copy` along an axis."""
     index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
     source = arguments["source"]
     if isinstance(source, TracedTensor):
         wanted = replace_dim(tensor.shape, axis, product(index.shape))
         differs = source.rank != tensor.rank or any(map(sizes_differ, source.shape, wanted))
     if index.rank > 1 or (isinstance(source, TracedTensor) and differs):
-        raise refuse_call(call, f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
+        raise size_mismatch_error(call, f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
     return replace(derived_tensor(tensor.shape, tensor, index), is_bool=tensor.is_bool)
 
 
@@ -102,13 +108,16 @@ def _masked_scatter(tensor: TracedTensor, arguments: BoundArguments, call: Call)
 
 
 def _take_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return a tensor with the shape of the indices, broadcast to the other dims."""
+    """Apply `take_along_axis`.
+
+    The result has the shape of the indices, broadcast along the other axes.
+    """
     index = require_tensor(arguments["index"], call)
     if arguments["dim"] is None:
         return derived_tensor((product(index.shape),), tensor, index)
     axis = call.to_axis(tensor, arguments["dim"])
     if tensor.rank != index.rank:
-        raise refuse_call(call, f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
+        raise size_mismatch_error(call, f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
     ones = [derived_tensor(replace_dim(part.shape, axis, 1), part) for part in (tensor, index)]
     common = apply_multi_operand(BROADCAST, ones, call.error)
     return derived_tensor(replace_dim(common.shape, axis, index.shape[axis]), common)
@@ -117,7 +126,7 @@ def _take_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call
 def _index_select(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
     if index.rank > 1:
-        raise refuse_call(call, f"the indices are a vector, not {shape_text(index.shape)}")
+        raise size_mismatch_error(call, f"the indices are a vector, not {shape_text(index.shape)}")
     return derived_tensor(replace_dim(tensor.shape, axis, product(index.shape)), tensor, index)
 
 
@@ -126,13 +135,19 @@ def _same_shape(tensor: TracedTensor, _: BoundArguments, __: Call) -> CodeValue:
 
 
 def _flatten_for_none(tensor: TracedTensor, call: Call) -> TracedTensor:
-    """Return the tensor, flattened if NumPy or JAX is given None as its axis. Source: numpy.sort."""
+    """Flatten a tensor if its axis is None.
+
+    This applies to NumPy and JAX. Source: numpy.sort.
+    """
     is_none = call.positional[:1] == (None,) or call.keywords.get("axis", 0) is None
     return tensor.reshape(-1) if is_none and tensor.dialect in ("numpy", "jax") else tensor
 
 
 def _values_and_indices(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return values and indices with the shape of the tensor; in NumPy, only the values."""
+    """Return values and indices with the shape of the tensor.
+
+    NumPy returns only the values.
+    """
     tensor = _flatten_for_none(tensor, call)
     if tensor.rank:
         call.to_axis(tensor, arguments["dim"])
@@ -141,7 +156,7 @@ def _values_and_indices(tensor: TracedTensor, arguments: BoundArguments, call: C
 
 
 def _indices_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return one integer for each element along an axis, such as its rank in sorted order."""
+    """Return an integer tensor with the shape of the tensor, as `argsort` does."""
     tensor = _flatten_for_none(tensor, call)
     if tensor.rank:
         call.to_axis(tensor, arguments["dim"])
@@ -152,7 +167,7 @@ def _topk(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVa
     axis, count = call.to_axis(tensor, arguments["dim"]), call.to_dim(arguments["k"])
     size = tensor.shape[axis]
     if isinstance(size, int) and isinstance(count, int) and count > size:
-        raise refuse_call(call, f"there are no {count} of {size}")
+        raise size_mismatch_error(call, f"there are no {count} of {size}")
     result = derived_tensor(replace_dim(tensor.shape, axis, count), tensor)
     return result, replace(result, is_bool=False)
 
@@ -170,15 +185,18 @@ def _reduction(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
     return derived_tensor(_reduced_shape(tensor, arguments, call), tensor)
 
 
-def _reduced_values_and_indices(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return the values and indices of a reduction along an axis; without an axis, a scalar if it is supported."""
+def _reduction_values_and_indices(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Return the values and indices of a reduction along an axis.
+
+    Without an axis, the result is a scalar if this is supported.
+    """
     result = derived_tensor(_reduced_shape(tensor, arguments, call), tensor)
     is_scalar = call.name in ("median", "nanmedian") and arguments.get("dim") is None
     return result if is_scalar else (result, result)
 
 
-def _like_other(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return the tensor with the shape of another tensor."""
+def _shape_of_other(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Return a tensor with the shape of another tensor."""
     other = require_tensor(arguments["other"], call)
     if call.name == "expand_as":
         return add_conditions(tensor.apply(EXPAND, target=other.shape), [other])
@@ -187,7 +205,7 @@ def _like_other(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> 
 
 
 def _new_tensor(tensor: TracedTensor, call: Call) -> CodeValue:
-    """Return a new tensor of the requested shape."""
+    """Create a tensor of the requested shape, as `new_zeros` does."""
     keywords = {name: value for name, value in call.keywords.items() if name not in ("size", "shape")}
     sized = [value for name, value in call.keywords.items() if name in ("size", "shape")]
     values = (*sized, *call.positional)
@@ -212,7 +230,7 @@ def _diagonal(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Co
     offset = call.to_integer(arguments["offset"])
     one, other = call.to_axis(tensor, arguments["dim1"]), call.to_axis(tensor, arguments["dim2"])
     if one == other:
-        raise refuse_call(call, "a diagonal needs two axes")
+        raise size_mismatch_error(call, "a diagonal needs two axes")
     rest = [dim for axis, dim in enumerate(tensor.shape) if axis not in (one, other)]
     length = _diagonal_length(tensor.shape[one], tensor.shape[other], offset, call)
     return derived_tensor((*rest, length), tensor)
@@ -224,7 +242,7 @@ def _diag(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVa
         size = tensor.program.add_dims(tensor.shape[0], abs(offset))
         return derived_tensor((size, size), tensor)
     if tensor.rank != 2:
-        raise refuse_call(call, f"diag takes a vector or a matrix, not {shape_text(tensor.shape)}")
+        raise size_mismatch_error(call, f"diag takes a vector or a matrix, not {shape_text(tensor.shape)}")
     rows, columns = tensor.shape
     return derived_tensor((_diagonal_length(rows, columns, offset, call),), tensor)
 
@@ -239,7 +257,9 @@ def _diag_embed(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> 
 def _outer(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     other = require_tensor(arguments["other"], call)
     if tensor.dialect == "torch" and (tensor.rank, other.rank) != (1, 1):
-        raise refuse_call(call, f"outer takes vectors, not {shape_text(tensor.shape)} and {shape_text(other.shape)}")
+        raise size_mismatch_error(
+            call, f"outer takes vectors, not {shape_text(tensor.shape)} and {shape_text(other.shape)}"
+        )
     return derived_tensor((product(tensor.shape), product(other.shape)), tensor, other)
 
 
@@ -253,7 +273,9 @@ def _kron(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVa
 def _cdist(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     other = require_tensor(arguments["other"], call)
     if tensor.rank < 2 or other.rank < 2 or sizes_differ(tensor.shape[-1], other.shape[-1]):
-        raise refuse_call(call, f"{shape_text(tensor.shape)} and {shape_text(other.shape)} are not lists of points")
+        raise size_mismatch_error(
+            call, f"{shape_text(tensor.shape)} and {shape_text(other.shape)} are not lists of points"
+        )
     batches = [derived_tensor(part.shape[:-2], part) for part in (tensor, other)]
     batch = apply_multi_operand(BROADCAST, batches, call.error)
     return derived_tensor((*batch.shape, tensor.shape[-2], other.shape[-2]), batch)
@@ -267,7 +289,7 @@ def _cosine_similarity(tensor: TracedTensor, arguments: BoundArguments, call: Ca
 
 
 def _elementwise(tensor: TracedTensor, call: Call) -> CodeValue:
-    """Return the result of an elementwise function of tensors and numbers."""
+    """Apply an elementwise function of tensors and numbers."""
     values = (*call.positional, *call.keywords.values())
     others = [value for value in values if isinstance(value, TracedTensor)]
     unknown = [value for value in values if isinstance(value, Monomial)]
@@ -280,7 +302,10 @@ def _elementwise(tensor: TracedTensor, call: Call) -> CodeValue:
 
 
 def _elementwise_in_place(tensor: TracedTensor, call: Call) -> CodeValue:
-    """Return the tensor after an elementwise method that changes it; the other tensors are broadcast to its shape."""
+    """Apply an in-place elementwise method.
+
+    The other tensors are broadcast to the shape of the tensor.
+    """
     others = [value for value in (*call.positional, *call.keywords.values()) if isinstance(value, TracedTensor)]
     for other in others:
         tensor = add_conditions(tensor, [other.apply(EXPAND, target=tensor.shape)])
@@ -289,7 +314,7 @@ def _elementwise_in_place(tensor: TracedTensor, call: Call) -> CodeValue:
 
 def _view_as_complex(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
     if not tensor.rank or sizes_differ(tensor.shape[-1], 2):
-        raise refuse_call(call, f"the last dim is 2, and the tensor is {shape_text(tensor.shape)}")
+        raise size_mismatch_error(call, f"the last dim is 2, and the tensor is {shape_text(tensor.shape)}")
     return derived_tensor(tensor.shape[:-1], tensor)
 
 
@@ -301,7 +326,7 @@ def _grid_sample(tensor: TracedTensor, arguments: BoundArguments, call: Call) ->
     grid = require_tensor(arguments["grid"], call)
     is_fit = tensor.rank == grid.rank and tensor.rank in (4, 5)
     if not is_fit or sizes_differ(grid.shape[-1], tensor.rank - 2) or sizes_differ(tensor.shape[0], grid.shape[0]):
-        raise refuse_call(call, f"a grid {shape_text(grid.shape)} does not sample {shape_text(tensor.shape)}")
+        raise size_mismatch_error(call, f"a grid {shape_text(grid.shape)} does not sample {shape_text(tensor.shape)}")
     return derived_tensor((*tensor.shape[:2], *grid.shape[1:-1]), tensor, grid)
 
 
@@ -313,14 +338,17 @@ def _affine_grid(tensor: TracedTensor, arguments: BoundArguments, call: Call) ->
 
 
 def _attention(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return the values of scaled dot product attention; the heads of keys may be fewer with `enable_gqa`."""
+    """Apply scaled dot product attention.
+
+    With `enable_gqa`, the keys may have fewer heads than the queries.
+    """
     key, value = require_tensor(arguments["key"], call), require_tensor(arguments["value"], call)
     parts = (tensor, key, value)
     text = " ".join([shape_text(part.shape) for part in parts])
     if min(part.rank for part in parts) < 2:
-        raise refuse_call(call, f"attention takes at least 2 dims: {text}")
+        raise size_mismatch_error(call, f"attention takes at least 2 dims: {text}")
     if sizes_differ(tensor.shape[-1], key.shape[-1]) or sizes_differ(key.shape[-2], value.shape[-2]):
-        raise refuse_call(call, f"queries, keys and values do not fit: {text}")
+        raise size_mismatch_error(call, f"queries, keys and values do not fit: {text}")
     if arguments["enable_gqa"] is True:
         return derived_tensor((*tensor.shape[:-1], value.shape[-1]), *parts)
     batches = [derived_tensor(part.shape[:-2], part) for part in parts]
@@ -331,7 +359,7 @@ def _attention(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
 def _embedding(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     weight = require_tensor(arguments["weight"], call)
     if weight.rank != 2:
-        raise refuse_call(call, f"the weight is a matrix, not {shape_text(weight.shape)}")
+        raise size_mismatch_error(call, f"the weight is a matrix, not {shape_text(weight.shape)}")
     return derived_tensor((*tensor.shape, weight.shape[1]), tensor, weight)
 
 
@@ -359,7 +387,7 @@ def _glu(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVal
     axis = call.to_axis(tensor, arguments["dim"])
     half = quotient(tensor.shape[axis], 2)
     if isinstance(half, Monomial) and not half.powers:
-        raise refuse_call(call, f"{tensor.shape[axis]} is not even")
+        raise size_mismatch_error(call, f"{tensor.shape[axis]} is not even")
     if isinstance(half, Monomial):
         tensor.program.require_division(tensor.shape[axis], 2)
     return derived_tensor(replace_dim(tensor.shape, axis, half), tensor)
@@ -389,11 +417,11 @@ def _histc(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeV
 
 
 def _add_product(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return the result of `addmm` or `baddbmm`: a tensor added to a product."""
+    """Apply `addmm` or `baddbmm`."""
     one, other = [require_tensor(arguments[name], call) for name in ("mat1", "mat2")]
     rank = 3 if call.name == "baddbmm" else 2
     if (one.rank, other.rank) != (rank, rank) or sizes_differ(one.shape[-1], other.shape[-2]):
-        raise refuse_call(call, f"{shape_text(one.shape)} and {shape_text(other.shape)} have no product")
+        raise size_mismatch_error(call, f"{shape_text(one.shape)} and {shape_text(other.shape)} have no product")
     result = derived_tensor((*one.shape[:-1], other.shape[-1]), one, other)
     return add_conditions(result, [tensor.apply(EXPAND, target=result.shape)])
 
@@ -422,14 +450,14 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
     "argsort": ShapeFunction((_LAST, "descending", "stable"), _indices_along_axis),
     **dict.fromkeys(("cummax", "cummin"), ShapeFunction((_DIM,), _values_and_indices)),
     "logcumsumexp": ShapeFunction((_DIM,), _indices_along_axis),
-    "kthvalue": ShapeFunction(("k", _LAST, _KEEP), _reduced_values_and_indices),
-    "mode": ShapeFunction((_LAST, _KEEP), _reduced_values_and_indices),
-    **dict.fromkeys(("median", "nanmedian"), ShapeFunction((_DIM, _KEEP), _reduced_values_and_indices)),
+    "kthvalue": ShapeFunction(("k", _LAST, _KEEP), _reduction_values_and_indices),
+    "mode": ShapeFunction((_LAST, _KEEP), _reduction_values_and_indices),
+    **dict.fromkeys(("median", "nanmedian"), ShapeFunction((_DIM, _KEEP), _reduction_values_and_indices)),
     **dict.fromkeys(
-        ("std_mean", "var_mean"), ShapeFunction((_DIM, "unbiased", _KEEP, "correction"), _reduced_values_and_indices)
+        ("std_mean", "var_mean"), ShapeFunction((_DIM, "unbiased", _KEEP, "correction"), _reduction_values_and_indices)
     ),
     **dict.fromkeys(("logsumexp", "nansum", "nanmean", "count_nonzero"), ShapeFunction((_DIM, _KEEP), _reduction)),
-    **dict.fromkeys(("view_as", "reshape_as", "expand_as"), ShapeFunction(("other",), _like_other)),
+    **dict.fromkeys(("view_as", "reshape_as", "expand_as"), ShapeFunction(("other",), _shape_of_other)),
     "diagonal": ShapeFunction(("offset=0", "dim1/axis1=0", "dim2/axis2=1"), _diagonal),
     "diag": ShapeFunction(("diagonal/k=0",), _diag),
     "diag_embed": ShapeFunction(("offset=0", "dim1=-2", "dim2=-1"), _diag_embed),
@@ -521,7 +549,9 @@ NEW_METHODS = {"new_zeros", "new_ones", "new_empty", "new_full"}
 
 
 def qualified_name(path: str) -> str:
-    """Return the name of a function whose name alone has another meaning, such as `F.unfold` and `fft.fft`.
+    """Return the function name of a dotted path, with the prefix that it needs.
+
+    `F.unfold` and `fft.fft`, for example, need a prefix, because the name alone has another meaning.
 
     >>> qualified_name("nn.functional.unfold"), qualified_name("torch.fft.rfft"), qualified_name("x.unfold")
     ('F.unfold', 'fft.rfft', 'x.unfold')
@@ -532,7 +562,7 @@ def qualified_name(path: str) -> str:
 
 
 def call_shape_function(name: str, tensor: TracedTensor, call: Call) -> CodeValue:
-    """Return the result of a function of the tables above."""
+    """Call a function without an op by name."""
     if name in ELEMENTWISE_FUNCTIONS:
         return _elementwise(tensor, call)
     if name in IN_PLACE_METHODS:

@@ -1,4 +1,4 @@
-"""Windows of images and signals, and Fourier transforms: the shapes of their results."""
+"""Shapes of sliding windows and Fourier transforms."""
 
 from __future__ import annotations
 
@@ -7,32 +7,35 @@ from typing import Any
 from shapecalc.core.dims import Dim, Monomial, Shape, product, quotient
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.operands import refuse_call
+from shapecalc.reading.code.operands import size_mismatch_error
 from shapecalc.reading.code.shape_arguments import BoundArguments, dims_of, replace_dim, sizes_differ
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
 
 def unfold_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return the windows along an axis, on a new last axis."""
+    """Apply `Tensor.unfold`.
+
+    The windows along an axis are on a new last axis.
+    """
     axis, size = call.to_axis(tensor, arguments["dimension"]), call.to_integer(arguments["size"])
     step, dim = call.to_integer(arguments["step"]), tensor.shape[axis]
     if step < 1 or size < 0 or (isinstance(dim, int) and size > dim):
-        raise refuse_call(call, f"windows of {size} every {step} do not fit {dim}")
+        raise size_mismatch_error(call, f"windows of {size} every {step} do not fit {dim}")
     count = tensor.program.floor_dim((dim, -size), step, 1)
     return derived_tensor((*replace_dim(tensor.shape, axis, count), size), tensor)
 
 
 def unfold_image(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return the columns of an image: `F.unfold`."""
+    """Apply `F.unfold`: return the columns of an image."""
     if tensor.rank not in (3, 4):
-        raise refuse_call(call, f"unfold takes 3 or 4 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
+        raise size_mismatch_error(call, f"unfold takes 3 or 4 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
     windows = _window_counts(tensor.shape[-2:], arguments, call, tensor)
     kernel = dims_of(arguments["kernel_size"], 2, call)
     return derived_tensor((*tensor.shape[:-3], product((tensor.shape[-3], *kernel)), product(windows)), tensor)
 
 
 def _window_counts(dims: Shape, arguments: BoundArguments, call: Call, tensor: TracedTensor) -> Shape:
-    """Return the number of windows along both axes of an image."""
+    """Return the number of windows along both spatial axes."""
     defaults = {"dilation": 1, "padding": 0, "stride": 1}
     given = {name: arguments[name] if arguments[name] is not None else number for name, number in defaults.items()}
     numbers = {name: dims_of(value, 2, call) for name, value in given.items()}
@@ -43,26 +46,26 @@ def _window_counts(dims: Shape, arguments: BoundArguments, call: Call, tensor: T
         ]
         terms = (dim, 2 * padding - dilation * (size - 1) - 1)
         if stride < 1 or (isinstance(dim, int) and dim + terms[1] < 0):
-            raise refuse_call(call, f"a window of {size} does not fit {dim}")
+            raise size_mismatch_error(call, f"a window of {size} does not fit {dim}")
         counts.append(tensor.program.floor_dim(terms, stride, 1))
     return tuple(counts)
 
 
 def fold_image(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return the image of its columns: `F.fold`."""
+    """Apply `F.fold`: return the image of columns."""
     sizes, kernel = dims_of(arguments["output_size"], 2, call), dims_of(arguments["kernel_size"], 2, call)
     if tensor.rank not in (2, 3):
-        raise refuse_call(call, f"fold takes 2 or 3 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
+        raise size_mismatch_error(call, f"fold takes 2 or 3 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
     channels = quotient(tensor.shape[-2], product(kernel))
     columns = product(_window_counts(sizes, arguments, call, tensor))
     is_fraction = isinstance(channels, Monomial) and not channels.powers
     if is_fraction or sizes_differ(columns, tensor.shape[-1]):
-        raise refuse_call(call, f"columns {shape_text(tensor.shape)} are not those of {shape_text(sizes)}")
+        raise size_mismatch_error(call, f"columns {shape_text(tensor.shape)} are not those of {shape_text(sizes)}")
     return derived_tensor((*tensor.shape[:-2], channels, *sizes), tensor)
 
 
 def transform_fourier(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return the result of a Fourier transform along one axis or several."""
+    """Apply a Fourier transform along one or several axes."""
     name = call.name.rpartition(".")[2]
     is_real = name.startswith(("rfft", "irfft"))
     default: Any = {"2": (-2, -1), "n": tuple(range(tensor.rank))}.get(name[-1], -1)
@@ -80,19 +83,19 @@ def transform_fourier(tensor: TracedTensor, arguments: BoundArguments, call: Cal
         elif is_real and is_last and length is None:
             shape[position] = tensor.program.add_dims(product((2, shape[position])), -2)
     if any(isinstance(dim, int) and dim < 1 for dim in shape):
-        raise refuse_call(call, f"there is no transform of {shape_text(tuple(shape))}")
+        raise size_mismatch_error(call, f"there is no transform of {shape_text(tuple(shape))}")
     return derived_tensor(tuple(shape), tensor)
 
 
 def transform_short_time(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return the spectra of the windows of a signal: `stft`."""
+    """Apply `stft`: return the spectra of the windows of a signal."""
     size = call.to_integer(arguments["n_fft"])
     hop = call.to_integer(arguments["hop_length"], size // 4)
     if arguments["return_complex"] is not True or tensor.rank not in (1, 2) or hop < 1:
         raise call.error("stft is read with return_complex=True, for signals of 1 or 2 dims")
     is_centred, length = arguments["center"] is not False, tensor.shape[-1]
     if isinstance(length, int) and (size // 2 >= length if is_centred else size > length):
-        raise refuse_call(call, f"{length} samples are too few for windows of {size}")
+        raise size_mismatch_error(call, f"{length} samples are too few for windows of {size}")
     frames = tensor.program.floor_dim((tensor.shape[-1], 0 if is_centred else -size), hop, 1)
     bins = size if arguments["onesided"] is False else size // 2 + 1
     return derived_tensor((*tensor.shape[:-1], bins, frames), tensor)

@@ -1,4 +1,4 @@
-"""Functions that return sizes, and functions that create tensors."""
+"""Functions that return sizes or create tensors."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from math import ceil, isfinite, nan
 from shapecalc.core.dims import Shape, product
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.arithmetic import apply_binary, get_item, square_root
-from shapecalc.reading.code.list_functions import triangle_indices
+from shapecalc.reading.code.list_functions import triangle_indices_shape
 from shapecalc.reading.code.values import CodeValue, TracedTensor, is_dim
 from shapecalc.reading.preserving import ELEMENTWISE
 
 
 def _evaluate_shape(value: CodeValue, call: Call) -> CodeValue:
-    """Return the shape of a tensor, or one of its dims if the call has an axis."""
+    """Return the shape of a tensor, or the dim along the axis of the call."""
     if not isinstance(value, TracedTensor):
         raise call.error(f"{call.name} works on the tensor only")
     (axis,) = call.bind_arguments("dim/axis")
@@ -22,7 +22,7 @@ def _evaluate_shape(value: CodeValue, call: Call) -> CodeValue:
 
 
 def require_dims(value: CodeValue, call: Call) -> Shape:
-    """Return the shape of a tensor, or the value itself if it is a shape."""
+    """Return the shape of a tensor, or a shape unchanged."""
     dims = value.shape if isinstance(value, TracedTensor) else value
     if not isinstance(dims, tuple) or not all(map(is_dim, dims)):
         raise call.error(f"{call.name} works on a shape or on the tensor only")
@@ -30,7 +30,7 @@ def require_dims(value: CodeValue, call: Call) -> Shape:
 
 
 def _require_size(value: CodeValue, call: Call) -> CodeValue:
-    """Return a size or a tuple unchanged.
+    """Check that a value is a size or a tuple, and return it.
 
     Raises `ShapeError` (usage) otherwise.
     """
@@ -59,7 +59,7 @@ SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
 
 
 def _requested_shape(call: Call) -> Shape:
-    """Return the shape argument of a creation function, such as `zeros`.
+    """Return the shape that a creation function such as `zeros` receives.
 
     The shape is a tuple, a keyword argument, or one positional argument per dim.
     """
@@ -75,7 +75,6 @@ def _requested_shape(call: Call) -> Shape:
 
 
 def _arange_shape(call: Call) -> Shape:
-    """Return the shape of an `arange`."""
     start, stop, step = call.bind_arguments("start/end/stop", "stop/end", "step")
     start, stop = (0, start) if stop is None else (start, stop)
     numbers = (start, stop, 1 if step is None else step)
@@ -113,6 +112,6 @@ CREATION_FUNCTIONS: dict[str, Callable[[Call], Shape]] = {
     "eye": _eye_shape,
     "randperm": lambda call: (call.to_dim(call.positional[0] if call.positional else None),),
     **dict.fromkeys(("hann_window", "hamming_window"), lambda call: (call.to_dim(call.positional[0]),)),
-    **dict.fromkeys(("tril_indices", "triu_indices"), triangle_indices),
+    **dict.fromkeys(("tril_indices", "triu_indices"), triangle_indices_shape),
 }
 """Functions that compute the shape of a created tensor, by the name of the creation function."""

@@ -1,4 +1,4 @@
-"""Pasted code: its text, its syntax tree, and its names."""
+"""The text, the syntax tree and the names of pasted code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PRESERVING_LAYER = re.compile(
 
 
 def normalize_pasted_code(text: str) -> str:
-    r"""Strip prompts, printed output and indentation from pasted code.
+    r"""Remove prompts, printed output and indentation from pasted code.
 
     >>> normalize_pasted_code(">>> x.T\n(3, 2)"), normalize_pasted_code("x = x.T\n    x[0]")
     ('x.T', 'x = x.T\nx[0]')
@@ -70,9 +70,10 @@ def parse_code(text: str) -> ast.Module:
 
 
 def normalize_tensor_name(name: str) -> str:
-    """Normalize the spelling of a tensor's name, or of a call that returns a tensor.
+    """Normalize the spelling of a tensor name.
 
-    The result is formatted by `ast.unparse`. Raises `ShapeError` (usage) for any other expression.
+    A call that returns a tensor is also a name. The result is formatted by `ast.unparse`. Raises `ShapeError` (usage)
+    for any other expression.
     """
     match parse_code(name).body:
         case [ast.Expr(value=ast.Name() | ast.Attribute() | ast.Call() as node)]:
@@ -85,7 +86,10 @@ def normalize_tensor_name(name: str) -> str:
 
 
 def detect_dialect(tree: ast.AST) -> str:
-    """Guess the dialect from module names and methods; PyTorch by default."""
+    """Guess the dialect of code from module names and methods.
+
+    The default is PyTorch.
+    """
     markers = set[str | None]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in MODULE_DIALECTS:
@@ -101,7 +105,7 @@ def detect_dialect(tree: ast.AST) -> str:
 
 
 class EntryPoint(Record):
-    """The function or method that the user asks about."""
+    """The function or method to interpret."""
 
     node: ast.FunctionDef
     class_node: ast.ClassDef | None = None
@@ -116,7 +120,7 @@ class EntryPoint(Record):
     def only_parameter(self) -> str:
         """The only parameter without a default, except for `self`.
 
-        The value is an empty string if there are several or none.
+        The name is empty if there are several such parameters, or none.
         """
         arguments = self.node.args
         required = arguments.args[: len(arguments.args) - len(arguments.defaults)]
@@ -125,11 +129,11 @@ class EntryPoint(Record):
 
 
 def select_entry(statements: Sequence[ast.stmt], name: str = "") -> tuple[EntryPoint | None, list[ast.stmt]]:
-    """Return the function or method to interpret, and the statements of the module to interpret before it.
+    """Return the entry point, and the module statements to interpret before it.
 
-    `name` is the name of a function, a class or a method of a class. Without it, and if a statement outside of
-    definitions operates on a tensor, there is no such function, and the statements are the code. Otherwise it is the
-    last function, or the `forward` of the last class. Raises `ShapeError` (usage) if there is no function of this name.
+    `name` is the name of a function, a class or a method of a class. Without it, the entry point is the last function,
+    or the `forward` of the last class. If a statement outside of definitions operates on a tensor, there is no entry
+    point, and the statements are the code. Raises `ShapeError` (usage) for an unknown name.
     """
     if name:
         return _find_entry(statements, name), [*statements]
@@ -150,16 +154,19 @@ def select_entry(statements: Sequence[ast.stmt], name: str = "") -> tuple[EntryP
 
 
 def _entry_method(node: ast.ClassDef) -> ast.FunctionDef | None:
-    """Return the method of a class that its calls run: `forward` or its kin, or the last method.
+    """Return the method that a call of an object runs, or the last method.
 
-    Returns None without any.
+    The method is `forward` or its equivalent in another framework. Returns None for a class without methods.
     """
     named = {method.name: method for method in node.body if isinstance(method, ast.FunctionDef)}
     return next((named[name] for name in (*ENTRY_METHODS, *reversed(named)) if name in named), None)
 
 
 def _find_entry(statements: Sequence[ast.stmt], name: str) -> EntryPoint:
-    """Return the function, or the method of a class, with a name such as `scale`, `Net` or `Net.forward`."""
+    """Return the entry point with a name.
+
+    Examples of names are `scale`, `Net` and `Net.forward`.
+    """
     defined = {node.name: node for node in statements if isinstance(node, DEFINITIONS)}
     outer, _, inner = name.partition(".")
     node = defined.get(outer)
@@ -177,7 +184,7 @@ def _find_entry(statements: Sequence[ast.stmt], name: str) -> EntryPoint:
 
 
 def first_variable(statements: Iterable[ast.stmt]) -> str:
-    """Return the first name that is read and is neither a module nor a function.
+    """Return the first name that is loaded and is neither a module nor a function.
 
     Returns `x` if there is no such name.
     """
@@ -191,7 +198,10 @@ def first_variable(statements: Iterable[ast.stmt]) -> str:
 
 
 def has_tensor_operation(statements: Iterable[ast.AST], *, counts_indices: bool = True) -> bool:
-    """Return whether the statements contain a supported call or, unless they are left out, an index expression."""
+    """Return whether statements contain a supported call or an index expression.
+
+    Index expressions count only if `counts_indices`.
+    """
     nodes = [node for statement in statements for node in ast.walk(statement)]
     called = [getattr(node.func, "attr", dotted_name(node.func)) for node in nodes if isinstance(node, ast.Call)]
     has_index = counts_indices and any(isinstance(node, ast.Subscript) for node in nodes)
@@ -199,18 +209,18 @@ def has_tensor_operation(statements: Iterable[ast.AST], *, counts_indices: bool 
 
 
 def names_in_statement(statement: ast.stmt, context: type[ast.expr_context]) -> set[str]:
-    """Return the names that a statement loads or stores, depending on `context`."""
+    """Return the names in a statement with the given context (load or store)."""
     return {dotted_name(node) for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), context)}
 
 
 def bound_names(statement: ast.stmt) -> list[str]:
-    """Return the dotted names that a statement binds, in the order in which they are written."""
+    """Return the dotted names that a statement binds, in source order."""
     stored = [node for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), ast.Store)]
     return [*dict.fromkeys(filter(None, map(dotted_name, stored)))]
 
 
 def is_preserving_layer(layer_name: str) -> bool:
-    """Return whether a layer's name implies that the layer preserves the shape.
+    """Return whether the name of a layer implies that it preserves the shape.
 
     An example is `self.attn_drop`.
     """
@@ -219,7 +229,10 @@ def is_preserving_layer(layer_name: str) -> bool:
 
 
 def dotted_name(node: ast.AST) -> str:
-    """Return a dotted name as a string, or an empty string for any other expression."""
+    """Return a dotted name as a string.
+
+    Returns an empty string for any other expression.
+    """
     parts = list[str]()
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -235,7 +248,7 @@ IGNORED_STATEMENTS = (
 
 
 def is_print_or_constant(statement: ast.stmt) -> bool:
-    """Return whether a statement is a constant, such as a docstring, or prints something."""
+    """Return whether a statement is a `print` call or a constant."""
     return isinstance(statement, ast.Expr) and (
         isinstance(statement.value, ast.Constant)
         or (isinstance(statement.value, ast.Call) and dotted_name(statement.value.func) == "print")

@@ -1,4 +1,4 @@
-"""The interpretation of statements."""
+"""Interpret statements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shapecalc.core.requests import check_size_names
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.reading.code.arithmetic import OPERATOR_SYMBOLS
 from shapecalc.reading.code.assignments import AssignmentEvaluator
-from shapecalc.reading.code.comments import shapes_in_comments
+from shapecalc.reading.code.comments import find_comment_shapes
 from shapecalc.reading.code.logic import join_values
 from shapecalc.reading.code.memory import MISSING, Changes
 from shapecalc.reading.code.results import CodeChain, StatementRecord, UnnamedInputIdentified
@@ -63,7 +63,7 @@ class CodeInterpreter(AssignmentEvaluator):
         strides: Mapping[str, Shape] = EMPTY_DICT,
         entry_name: str = "",
     ) -> CodeChain:
-        """Interpret code and return the chain that it performs.
+        """Interpret code, and return its chain.
 
         `inputs` maps the names of tensors to shapes, and `strides` maps the names of some tensors to their strides. If
         a name is empty, the method finds the name in the code and raises `UnnamedInputIdentified`. `entry_name` is the
@@ -71,7 +71,7 @@ class CodeInterpreter(AssignmentEvaluator):
         for code that is not supported.
         """
         try:
-            value = self.result_of_module(tree, inputs, strides, entry_name)
+            value = self.interpret_module(tree, inputs, strides, entry_name)
         except CheckRefused as refused:
             raise refused.args[0] from None
         except StageRefused as refused:
@@ -85,14 +85,14 @@ class CodeInterpreter(AssignmentEvaluator):
         check_size_names(dict.fromkeys(self.sizes, 0), [*self.given_names, *sorted(self.used_size_names)])
         return self.build_chain(value)
 
-    def result_of_module(
+    def interpret_module(
         self,
         tree: ast.Module,
         inputs: Mapping[str, Shape],
         strides: Mapping[str, Shape] = EMPTY_DICT,
         entry_name: str = "",
     ) -> Binding:
-        """Interpret code and return its result, or the error of its result.
+        """Interpret code, and return its result or error.
 
         Raises `StageRefused` for a refused op.
         """
@@ -119,10 +119,7 @@ class CodeInterpreter(AssignmentEvaluator):
         return value
 
     def interpret_entry(self, entry: EntryPoint, statements: Sequence[ast.stmt]) -> Binding:
-        """Interpret the module, and then the function or the class that the user asks for.
-
-        Returns its result.
-        """
+        """Interpret the module and then the entry point, and return the result."""
         self.is_quiet = True
         self.interpret_body(statements)
         module = self.frame
@@ -147,11 +144,11 @@ class CodeInterpreter(AssignmentEvaluator):
         return self.run_entry(frame, function, parameters)
 
     def build_chain(self, value: CodeValue) -> CodeChain:
-        """Return the chain that produces a value.
+        """Build the chain that computes a value.
 
-        Raises `ShapeError` (usage) if the value is not a tensor.
+        Raises `ShapeError` (usage) for a value other than a tensor.
         """
-        tensors, outputs = self.results_of(value)
+        tensors, outputs = self.split_results(value)
         if not tensors:
             raise usage_error("the code does not end with a tensor", PASTE_HINT, argument="line")
         first, others = tensors[0], tensors[1:]
@@ -171,8 +168,8 @@ class CodeInterpreter(AssignmentEvaluator):
             tuple(sorted(self.unchecked)),
         )
 
-    def results_of(self, value: CodeValue) -> tuple[list[TracedTensor], tuple[Shape, ...]]:
-        """Return the tensors of a value, and the shapes of all if there are several.
+    def split_results(self, value: CodeValue) -> tuple[list[TracedTensor], tuple[Shape, ...]]:
+        """Return the tensors in a value, and all shapes if there are several.
 
         The parts of a split are one tensor, after a stage that keeps all parts. Raises `ShapeError` (usage) if the
         number of parts is unknown, 0 or too large.
@@ -202,8 +199,8 @@ class CodeInterpreter(AssignmentEvaluator):
             for name, value in record.names.items()
             if is_dim(value) and name not in known  # type: ignore[arg-type]  # an error is not a dim
         }
-        shapes = {record.end_line: shape for record in self.records if (shape := shape_of(record)) is not None}
-        for line, pattern in shapes_in_comments(self.text) if shapes else ():
+        shapes = {record.end_line: shape for record in self.records if (shape := result_shape(record)) is not None}
+        for line, pattern in find_comment_shapes(self.text) if shapes else ():
             matcher = Matcher(pattern, sizes, known)
             problem = matcher.match_shape(shapes[line]) if line in shapes else None
             sizes = matcher.sizes if problem is None else sizes
@@ -211,7 +208,7 @@ class CodeInterpreter(AssignmentEvaluator):
         return tuple(notes)
 
     def interpret_body(self, statements: Sequence[ast.stmt]) -> None:
-        """Interpret statements in order, up to the first one that leaves the body.
+        """Interpret statements up to the first one that leaves the body.
 
         The error of an unsupported statement becomes the value of the names that the statement assigns. If the
         statement assigns only inputs, the inputs keep their shapes.
@@ -229,14 +226,14 @@ class CodeInterpreter(AssignmentEvaluator):
     def count_iteration(self, node: ast.AST) -> None:
         """Count a statement or an iteration of a loop.
 
-        Raises `ShapeError` (usage) if there are too many.
+        Raises `ShapeError` (usage) if the limit is exceeded.
         """
         self.statement_count += 1
         if self.statement_count > MAX_STATEMENTS:
             raise MAX_STATEMENTS.error(f"{self.statement_count} statements of code", PASTE_HINT, argument="line")
 
     def skip_statement(self, statement: ast.stmt, error: ShapeError) -> None:
-        """Bind the names that a statement assigns to the error of the statement."""
+        """Bind the names that a statement assigns to its error."""
         if self.statement_count > MAX_STATEMENTS:
             raise error
         state = self.frame.state
@@ -248,8 +245,8 @@ class CodeInterpreter(AssignmentEvaluator):
             return
         stored = names_in_statement(statement, ast.Store)
         self.record_in_place_change(statement)
-        self.forget_changes(statement, error)
-        if not stored or not self.keeps_inputs(stored, names_in_statement(statement, ast.Load)):
+        self.invalidate_containers(statement, error)
+        if not stored or not self.assigns_declared_inputs(stored, names_in_statement(statement, ast.Load)):
             self.journal.write(state, "last", error)
             if stored and not self.is_quiet:
                 self.skipped_errors[error] = None
@@ -257,16 +254,17 @@ class CodeInterpreter(AssignmentEvaluator):
                 self.assign_name(name, error)
             self.record(statement, dict.fromkeys(bound_names(statement), error))
 
-    def keeps_inputs(self, stored: Iterable[str], loaded: set[str]) -> bool:
-        """Return whether an assignment gives inputs the values that the user declares, as `img = imread('a.png')` does.
+    def assigns_declared_inputs(self, stored: Iterable[str], loaded: set[str]) -> bool:
+        """Return whether a statement assigns only inputs that the user declares.
 
-        The code is no function, the names are inputs that nothing has assigned, and the value depends on no variable.
+        An example is `img = imread('a.png')`. The statement is not in a function, the inputs are unassigned, and the
+        value does not depend on a variable.
         """
         is_declared = all(name in self.inputs and self.find(name) is self.inputs[name] for name in stored)
         return is_declared and self.is_snippet and not any(self.is_assigned(name) for name in loaded if name)
 
-    def forget_changes(self, statement: ast.stmt, error: ShapeError) -> None:
-        """Mark the lists and dicts as unknown that an incompletely interpreted statement may change."""
+    def invalidate_containers(self, statement: ast.stmt, error: ShapeError) -> None:
+        """Mark the lists and dicts that a skipped statement may change as unknown."""
         for node in ast.walk(statement):
             target: ast.expr | None = None
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LIST_METHODS:
@@ -281,7 +279,7 @@ class CodeInterpreter(AssignmentEvaluator):
                 self.journal.write(value.state, "items", error)
 
     def record_in_place_change(self, statement: ast.stmt) -> None:
-        """Record that a statement that was not interpreted may change the tensors in it in place.
+        """Record the tensors that a skipped statement may change in place.
 
         Examples are `x.fill_(0)`, `np.random.shuffle(x)` and a loop that assigns to `x[i]`.
         """
@@ -296,7 +294,7 @@ class CodeInterpreter(AssignmentEvaluator):
             self.in_place_change = self.in_place_change or self.source_text(statement)
 
     def interpret_statement(self, node: ast.stmt) -> None:
-        """Interpret one statement; record the values that it binds or returns."""
+        """Interpret a statement, and record the values that it binds or returns."""
         if isinstance(node, ast.Raise | ast.Break | ast.Continue):
             self.journal.write(self.frame.state, "exit", type(node).__name__.lower())
         if isinstance(node, IGNORED_STATEMENTS) or is_print_or_constant(node):
@@ -357,7 +355,10 @@ class CodeInterpreter(AssignmentEvaluator):
             self.records.append(StatementRecord(node.lineno, end, frame.function, frame.depth, names, text))
 
     def interpret_definition(self, node: ast.FunctionDef | ast.ClassDef) -> None:
-        """Bind the name of a function or a class; interpret the body of a class in a frame of its own."""
+        """Bind the name of a function or class.
+
+        The body of a class is interpreted in a frame of its own.
+        """
         if isinstance(node, ast.FunctionDef):
             closure = self.frame.parent if self.frame.state.get("is_class") else self.frame
             assert closure is not None
@@ -375,7 +376,10 @@ class CodeInterpreter(AssignmentEvaluator):
         self.bind(node.name, ClassValue(node, outer, bases, members))
 
     def interpret_if(self, node: ast.If) -> None:
-        """Interpret the branch that is taken; if it is unknown, join the changes of both branches."""
+        """Interpret the branch that is executed.
+
+        If the condition is unknown, both branches are interpreted, and their changes are merged.
+        """
         is_true = self.truth_of(node.test)
         if is_true is not None:
             self.interpret_body(node.body if is_true else node.orelse)
@@ -385,19 +389,22 @@ class CodeInterpreter(AssignmentEvaluator):
     def interpret_alternatives(
         self, node: ast.If | ast.Try, bodies: Sequence[Sequence[ast.stmt]], test: ast.expr | None = None
     ) -> None:
-        """Interpret bodies of which one is executed, and join their changes; `test` is the condition."""
+        """Interpret bodies of which only one is executed, and merge their changes.
+
+        `test` is the condition.
+        """
         branches = [self.interpret_branch(body) for body in bodies]
         error = self.branch_error(node, test) if test else self.error(node, "whether this raises is not known")
         possible = [branch for branch in branches if not isinstance(branch, StageRefused)]
         if len(possible) == len(branches):
             self.join_branches(possible, error)
         elif possible:
-            self.leave_undecided(node, possible, error)
+            self.invalidate_changes(node, possible, error)
         else:
             raise branches[0]  # type: ignore[misc]  # all are refusals
 
     def interpret_branch(self, body: Sequence[ast.stmt]) -> Changes | StageRefused:
-        """Interpret a branch, undo its changes and return them.
+        """Interpret a branch, and undo and return its changes.
 
         Returns the refusal if an op is refused.
         """
@@ -413,8 +420,11 @@ class CodeInterpreter(AssignmentEvaluator):
             raise
         return self.journal.roll_back()
 
-    def leave_undecided(self, node: ast.If | ast.Try, branches: Sequence[Changes], error: ShapeError) -> None:
-        """Mark the values that a condition changes as unknown, because an op in one of its branches is refused."""
+    def invalidate_changes(self, node: ast.If | ast.Try, branches: Sequence[Changes], error: ShapeError) -> None:
+        """Mark the values that the branches of a condition change as unknown.
+
+        This is necessary if an op in one of the branches is refused.
+        """
         for changes in branches:
             for container, key, _ in changes.values():
                 if container is not self.frame.state:
@@ -428,9 +438,10 @@ class CodeInterpreter(AssignmentEvaluator):
         self.journal.write(state, "last", error)
 
     def join_branches(self, branches: Sequence[Changes], error: ShapeError) -> None:
-        """Apply the changes of two branches; a name with different values has `error` as its value.
+        """Merge the changes of two branches.
 
-        If a branch returns or raises, the statements after the condition belong to the other branch.
+        A name with different values gets `error` as its value. If a branch returns or raises, the statements after the
+        condition belong to the other branch.
         """
         state = self.frame.state
         exits = [changes.get((id(state), "exit"), (state, "exit", ""))[2] for changes in branches]
@@ -455,7 +466,7 @@ class CodeInterpreter(AssignmentEvaluator):
         self.journal.write(state, "results", (*before, *results))
 
     def apply_changes(self, branches: Sequence[Changes], error: ShapeError) -> None:
-        """Apply the changes of the branches that may have been taken."""
+        """Apply the changes of the branches that may be executed."""
         slots = {slot: (container, key) for changes in branches for slot, (container, key, _) in changes.items()}
         for slot, (container, key) in slots.items():
             before = container.get(key, MISSING)
@@ -465,7 +476,7 @@ class CodeInterpreter(AssignmentEvaluator):
             self.journal.write(container, key, first)
 
     def join_slot(self, key: object, left: Any, right: Any, error: ShapeError) -> Any:
-        """Join the values of a slot of a frame, an object, a list or a dict."""
+        """Merge the values of one key of a frame, object, list or dict."""
         if key == "items" and isinstance(left, tuple) and isinstance(right, tuple):
             joined = join_values(CodeList(left), CodeList(right), error)
             return joined.state["items"] if isinstance(joined, CodeList) else error
@@ -474,7 +485,7 @@ class CodeInterpreter(AssignmentEvaluator):
         return left if left is right else join_values(left, right, error)
 
     def interpret_loop(self, node: ast.For | ast.While) -> None:
-        """Interpret the body of a loop for each item, or while its condition holds."""
+        """Interpret a `for` or `while` loop."""
         if isinstance(node, ast.While):
             self.interpret_while(node)
             return
@@ -487,7 +498,7 @@ class CodeInterpreter(AssignmentEvaluator):
         self.interpret_body(node.orelse)
 
     def interpret_while(self, node: ast.While) -> None:
-        """Interpret the body of a loop while its condition holds."""
+        """Interpret a `while` loop."""
         while (is_true := self.truth_of(node.test)) is not False:
             self.count_iteration(node)
             if is_true is None:
@@ -498,7 +509,7 @@ class CodeInterpreter(AssignmentEvaluator):
         self.interpret_body(node.orelse)
 
     def ends_loop(self, node: ast.For | ast.While) -> bool:
-        """Return whether the loop ends after this iteration.
+        """Return whether a loop ends after this iteration.
 
         Raises `ShapeError` (usage) if this is unknown.
         """
@@ -510,10 +521,10 @@ class CodeInterpreter(AssignmentEvaluator):
         return leaves not in ("", "continue")
 
     def interpret_assignment(self, node: ast.Assign | ast.AnnAssign, value_node: ast.expr) -> CodeValue:
-        """Bind the targets of an assignment and return the value.
+        """Bind the targets of an assignment, and return its value.
 
-        If the first target is an input and the value is a constant or a new tensor, as in `x = torch.zeros(2, 3)`, the
-        input keeps the shape that the user declared.
+        An input that is assigned a constant or a new tensor, as in `x = torch.zeros(2, 3)`, keeps the shape that the
+        user declared.
         """
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         name, is_created = (
@@ -523,7 +534,7 @@ class CodeInterpreter(AssignmentEvaluator):
         is_top = self.frame.depth == 0
         value: CodeValue = None
         if (is_created or isinstance(value_node, ast.Constant)) and name in self.inputs:
-            value = self.inputs[name] if self.keeps_inputs([name], set()) else None
+            value = self.inputs[name] if self.assigns_declared_inputs([name], set()) else None
         if value is None and isinstance(value_node, ast.Constant) and name in self.sizes and is_top:
             value = self.lookup_size(value_node, name)
         elif value is None:
@@ -536,7 +547,10 @@ class CodeInterpreter(AssignmentEvaluator):
         return value
 
     def check_shape_known(self, value_node: ast.expr, target: ast.expr) -> None:
-        """Raise `ShapeError` (usage) for `B, T, C = x.shape` if `x` is unknown."""
+        """Raise `ShapeError` (usage) if the shape of an unknown tensor is unpacked.
+
+        An example is `B, T, C = x.shape`.
+        """
         name, dims = dotted_name(value_node), ",".join(filter(None, map(dotted_name, getattr(target, "elts", ()))))
         if dims and name.endswith(".shape") and not (self.is_assigned(name) or {name, "shape"} & self.sizes.keys()):
             assert isinstance(value_node, ast.Attribute)
@@ -547,8 +561,8 @@ LIST_METHODS = {"append", "extend", "insert", "pop", "reverse", "clear", "sort",
 """The methods that change a list or a dict."""
 
 
-def shape_of(record: StatementRecord) -> Shape | None:
-    """Return the shape that a statement produces, for the check of its comment.
+def result_shape(record: StatementRecord) -> Shape | None:
+    """Return the shape that a statement binds or returns, or None.
 
     Returns None if there is none.
     """

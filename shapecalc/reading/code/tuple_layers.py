@@ -1,6 +1,7 @@
-"""Layers of PyTorch whose results have no stage: attention, recurrent layers, embeddings, and resized images.
+"""Result shapes of PyTorch layers that have no op.
 
-Sources: the documents of `torch.nn` of PyTorch 2.13; drawn in `tests/engines/test_checks.py`.
+These are attention, recurrent layers, embeddings, and resized images. Sources: the documents of `torch.nn` of PyTorch
+2.13; drawn in `tests/engines/test_checks.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from shapecalc.core.dims import Shape, product
 from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.operands import refuse_call
+from shapecalc.reading.code.operands import size_mismatch_error
 from shapecalc.reading.code.shape_arguments import require_tensor, sizes_differ
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
@@ -22,13 +23,16 @@ LayerFunction: TypeAlias = Callable[[TracedTensor, Mapping[str, Any], Call], Cod
 
 
 class ResultLayer(Record):
-    """A layer without a stage: its parameters, and its result."""
+    """A layer without an op, with its parameters and its result function."""
 
     parameters: tuple[str, ...]
     result: LayerFunction
 
     def apply(self, tensor: TracedTensor, layer: Call, call: Call) -> CodeValue:
-        """Return the result of a layer; `layer` has the arguments of its class."""
+        """Return the result of a layer call.
+
+        `layer` contains the constructor arguments of the layer.
+        """
         values = layer.bind_arguments(*self.parameters)
         return self.result(tensor, dict(zip(self.parameters, values, strict=True)), call)
 
@@ -38,7 +42,7 @@ def _embedding(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
 
 
 def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
-    """Return the output and the weights of multi-head attention."""
+    """Apply multi-head attention: return the output and the weights."""
     inputs = call.bind_arguments(
         *("key", "value", "key_padding_mask", "need_weights", "attn_mask", "average_attn_weights", "is_causal")
     )
@@ -47,14 +51,14 @@ def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
     text = " ".join([shape_text(part.shape) for part in parts])
     sizes = [arguments[name] or arguments["embed_dim"] for name in ("embed_dim", "kdim", "vdim")]
     if tensor.rank not in (2, 3) or {part.rank for part in parts} != {tensor.rank}:
-        raise refuse_call(call, f"queries, keys and values have 2 or 3 dims: {text}")
+        raise size_mismatch_error(call, f"queries, keys and values have 2 or 3 dims: {text}")
     if any(sizes_differ(part.shape[-1], call.to_dim(size)) for part, size in zip(parts, sizes, strict=True)):
-        raise refuse_call(call, f"the last dims are {', '.join(map(str, sizes))}: {text}")
+        raise size_mismatch_error(call, f"the last dims are {', '.join(map(str, sizes))}: {text}")
     length = 1 if is_batched and arguments["batch_first"] is True else 0
     batch = 1 - length
     is_fit = not sizes_differ(key.shape[length], value.shape[length])
     if not is_fit or (is_batched and any(sizes_differ(tensor.shape[batch], part.shape[batch]) for part in parts)):
-        raise refuse_call(call, f"queries, keys and values do not fit: {text}")
+        raise size_mismatch_error(call, f"queries, keys and values do not fit: {text}")
     output = derived_tensor(tensor.shape, *parts)
     if inputs[3] is False:
         return output, None
@@ -64,10 +68,10 @@ def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
 
 
 def _recurrent(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
-    """Return the outputs and the last states of a recurrent layer."""
+    """Apply a recurrent layer: return the outputs and the last states."""
     hidden, size = call.to_dim(arguments["hidden_size"]), call.to_dim(arguments["input_size"])
     if tensor.rank not in (2, 3) or sizes_differ(tensor.shape[-1], size):
-        raise refuse_call(call, f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
+        raise size_mismatch_error(call, f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
     layers = call.to_integer(arguments["num_layers"], 1)
     directions = 2 if arguments["bidirectional"] is True else 1
     projected = arguments.get("proj_size") or hidden
@@ -82,7 +86,7 @@ def _recurrent(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
 def _transformer_layer(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
     size = call.to_dim(arguments["d_model"])
     if tensor.rank not in (2, 3) or sizes_differ(tensor.shape[-1], size):
-        raise refuse_call(call, f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
+        raise size_mismatch_error(call, f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
     return derived_tensor(tensor.shape, tensor)
 
 
@@ -121,7 +125,7 @@ _PAD_MODES = {"Reflection": "reflect", "Replication": "replicate", "Circular": "
 
 
 def pad_arguments(layer_name: str, positional: Sequence[CodeValue]) -> tuple[CodeValue, ...] | None:
-    """Return the padding and the mode of a layer that pads.
+    """Return the padding and the mode of a padding layer.
 
     Returns None for any other layer.
 

@@ -1,4 +1,4 @@
-"""The values of expressions: tensors with a shape and a chain, their parts, and layers."""
+"""The values of expressions: tensors, containers, layers and functions."""
 
 from __future__ import annotations
 
@@ -44,21 +44,24 @@ UNNAMED_CHANGE = "?"
 
 
 class StageRefused(Exception):
-    """Raised if a rule of the dialect refuses an op.
+    """The exception raised if a rule of the dialect refuses an op.
 
     `args` contains the input shape of the chain, and its stages up to and including the refused stage.
     """
 
 
 class CheckRefused(StageRefused):
-    """Raised if a layer that keeps the shape refuses its input.
+    """The exception raised if a shape-preserving layer refuses its input.
 
     `args` contains the error.
     """
 
 
 class Program:
-    """The names of all sizes in the chains of a program; equal definitions have one name."""
+    """The named sizes of all chains of a program.
+
+    Equal definitions have one name.
+    """
 
     def __init__(self) -> None:
         """Create a program without names."""
@@ -68,7 +71,10 @@ class Program:
         """The conditions of divisions of named sizes."""
 
     def add_dims(self, left: Dim, right: Dim) -> Dim:
-        """Return the sum of two sizes, which is a named result if it is not a product of names."""
+        """Return the sum of two sizes.
+
+        A sum that is not a monomial is a named result.
+        """
         terms = [term for dim in (left, right) for term in self._terms(dim)]
         allocator = NameAllocator(self.names, self.names)
         total = allocator.floor_dim(terms)
@@ -76,7 +82,10 @@ class Program:
         return total
 
     def floor_dim(self, terms: Sequence[Dim], divisor: int, offset: int) -> Dim:
-        """Return `floor(sum(terms) / divisor) + offset`, which is a named result if it is not a product of names."""
+        """Return `floor(sum(terms) / divisor) + offset`.
+
+        A value that is not a monomial is a named result.
+        """
         allocator = NameAllocator(self.names, self.names)
         result = allocator.floor_dim([part for term in terms for part in self._terms(term)], divisor, offset)
         self.names.update(allocator.new_results)
@@ -91,9 +100,9 @@ class Program:
         return named_dim(f"{prefix}{number}")
 
     def _terms(self, dim: Dim) -> Sequence[Dim]:
-        """Return the terms of a size that is a multiple of a named sum.
+        """Return the terms of a size.
 
-        Returns the size itself otherwise.
+        A multiple of a named sum has several terms.
         """
         if isinstance(dim, Monomial) and len(dim_names([dim])) == 1:
             (name,) = dim_names([dim])
@@ -103,7 +112,10 @@ class Program:
         return [dim]
 
     def divide_dim(self, fraction: Monomial, *, rounds_up: bool) -> Dim:
-        """Round a fraction of a size down, or up if `rounds_up`, and return it as a named result."""
+        """Divide a size, rounding down, or up if `rounds_up`.
+
+        The quotient is a named result.
+        """
         dividend, divisor = product((fraction, fraction.denominator)), fraction.denominator
         allocator = NameAllocator(self.names, self.names)
         result = allocator.floor_dim([dividend, divisor - 1 if rounds_up else 0], divisor)
@@ -111,12 +123,12 @@ class Program:
         return result
 
     def require_division(self, left: Dim, right: Dim) -> None:
-        """Record that a size is a multiple of another one."""
+        """Record the condition that one size is a multiple of another."""
         with suppress(Unsatisfiable):
             self.conditions.update(dict.fromkeys(require_divisible(left, right)))
 
     def resolve(self, request: Request) -> Trace:
-        """Resolve a request; the names of its results differ from all other names of the program."""
+        """Resolve a request with result names that are new in the program."""
         if not request.is_symbolic:
             return resolve(request)
         trace = resolve(replace(request, names_in_use=self.names))
@@ -127,7 +139,7 @@ class Program:
 
 
 class TracedTensor(Record):
-    """A tensor without data: its shape and the stages that produced it."""
+    """A tensor without data, with its shape and the stages that computed it."""
 
     shape: Shape
     stages: tuple[StageRequest, ...]
@@ -154,7 +166,7 @@ class TracedTensor(Record):
 
     @property
     def conditions(self) -> Conditions:
-        """The conditions under which the tensor exists."""
+        """The conditions on sizes under which the tensor is valid."""
         own = [condition for trace in self.traces for condition in trace.conditions]
         return tuple(dict.fromkeys((*self.earlier_conditions, *own)))
 
@@ -164,7 +176,7 @@ class TracedTensor(Record):
         return len(self.shape)
 
     def apply(self, op: Op, **options: object) -> TracedTensor:
-        """Return the tensor after an op with the given options.
+        """Apply an op with options, as a new stage.
 
         Raises `StageRefused` if a rule refuses the op, and `ShapeError` if its options are invalid.
         """
@@ -173,9 +185,9 @@ class TracedTensor(Record):
     def apply_to_operands(
         self, op: Op, operand_strides: Sequence[Shape], options: Mapping[str, object]
     ) -> TracedTensor:
-        """Return the tensor after an op on several operands, as `apply` does.
+        """Apply an op on several operands, as a new stage.
 
-        `operand_strides` are the strides of the other operands.
+        `operand_strides` are the strides of the other operands. Raises the errors of `apply`.
         """
         request_options = {name: value for name, value in options.items() if value is not None} | {
             "dialect": self.dialect
@@ -189,13 +201,13 @@ class TracedTensor(Record):
         return replace(self, shape=trace.output, stages=stages, traces=traces, strides=strides, size=None)
 
     def reshape(self, *target: Dim) -> TracedTensor:
-        """Return the tensor reshaped to `target`."""
+        """Reshape the tensor to `target`."""
         return self.apply(RESHAPE, target=target)
 
     def insert_axes(self, axes: Sequence[int]) -> TracedTensor:
-        """Return the tensor with dims of size 1 inserted.
+        """Insert dims of size 1 at the output indices `axes`.
 
-        `axes` are output indices, in ascending order.
+        The indices are in ascending order.
         """
         inserts_one = UNSQUEEZE_SEMANTICS.of(DIALECTS[self.dialect]).inserts_one
         groups = [(axis,) for axis in axes] if inserts_one else [tuple(axes)]
@@ -205,18 +217,18 @@ class TracedTensor(Record):
         return tensor
 
     def permute(self, perm: Sequence[int]) -> TracedTensor:
-        """Return the tensor with its axes permuted by `perm`."""
+        """Permute the axes by `perm`."""
         return self.apply(TRANSPOSE, perm=tuple(perm))
 
     def reverse_axes(self) -> TracedTensor:
-        """Return the tensor with its axes in reverse order."""
+        """Reverse the order of the axes."""
         return self.permute(range(self.rank)[::-1])
 
     def view(self, target: Shape, error: ErrorFactory) -> TracedTensor:
-        """Return the tensor after PyTorch's `view`.
+        """Apply PyTorch's `view`.
 
-        If the strides that a chain derives from its stages differ from the actual strides, the stage states the actual
-        strides, or a reshape replaces it. Raises `ShapeError` (usage) if the strides are unknown.
+        If the strides that a chain derives from its stages differ from the actual strides, the stage contains the
+        actual strides, or is replaced by a reshape. Raises `ShapeError` (usage) if the strides are unknown.
         """
         if self.strides is None:
             raise error("the strides of this tensor are not known", "give sizes with --where, or write reshape")
@@ -235,12 +247,12 @@ class TracedTensor(Record):
             raise StageRefused(self.input_shape, stages) from None
 
     def compute_with_number(self) -> TracedTensor:
-        """Return the result of an elementwise op of the tensor and a number."""
+        """Apply an elementwise op with a number."""
         strides = self.strides and elementwise_strides(self.shape, [(self.shape, self.strides), ((), ())])
         return replace(self.preserve(SAME_STRIDES), strides=strides, is_bool=False)
 
     def preserve(self, function: PreservingFunction) -> TracedTensor:
-        """Return the tensor after a function that keeps its shape."""
+        """Apply a shape-preserving function."""
         strides = self.strides and function.result_strides(self.shape, self.strides)
         if function.keeps_elements:
             return replace(self, strides=strides)
@@ -249,7 +261,7 @@ class TracedTensor(Record):
 
 
 class TensorChunks(Record):
-    """The parts of a tensor after a split or unbind, before one part is selected."""
+    """The parts of a split tensor before one of them is selected."""
 
     tensor: TracedTensor
     axis: int
@@ -275,7 +287,10 @@ class TensorChunks(Record):
 
 
 class LayerInstance(Record):
-    """A layer that is instantiated but not yet called, such as `nn.Conv2d(3, 64, 7)`."""
+    """A layer with its constructor arguments.
+
+    An example is `nn.Conv2d(3, 64, 7)`.
+    """
 
     name: str
     positional: tuple[CodeValue, ...]
@@ -283,9 +298,9 @@ class LayerInstance(Record):
 
     def __str__(self) -> str:
         """Format the layer with short names of common arguments, as in `Conv2d(3,64,7,s2,p3)`."""
-        words = [*map(_argument_text, self.positional)]
+        words = [*map(_format_argument, self.positional)]
         marks = {name: ARGUMENT_MARKS.get(name, f"{name}=") for name in self.keywords}
-        words += [f"{marks[name]}{_argument_text(value)}" for name, value in self.keywords.items()]
+        words += [f"{marks[name]}{_format_argument(value)}" for name, value in self.keywords.items()]
         return f"{self.name}({','.join(words)})"
 
 
@@ -293,10 +308,13 @@ ARGUMENT_MARKS = {"stride": "s", "padding": "p", "dilation": "d", "groups": "g"}
 """The short names of the arguments of layers."""
 
 
-def _argument_text(value: CodeValue) -> str:
-    """Format an argument of a layer; a tuple without blanks, and anything but numbers, sizes and strings as `...`."""
+def _format_argument(value: CodeValue) -> str:
+    """Format an argument of a layer.
+
+    Tuples are formatted without blanks. Values other than numbers, sizes and strings are formatted as `...`.
+    """
     if isinstance(value, tuple):
-        return f"({','.join(map(_argument_text, value))})"
+        return f"({','.join(map(_format_argument, value))})"
     return str(value) if value is None or isinstance(value, int | float | str | Monomial) else "..."
 
 
@@ -311,7 +329,7 @@ class CodeList:
     def items(self) -> tuple[CodeValue, ...]:
         """The items.
 
-        Raises the error of an item, or of the list if its length is not known.
+        Raises the error of an unknown item, or of a list of unknown length.
         """
         items = self.bindings
         for item in items:
@@ -321,7 +339,7 @@ class CodeList:
 
     @property
     def bindings(self) -> tuple[Binding, ...]:
-        """The items, of which some may be errors.
+        """The items, or their errors.
 
         Raises the error of a list of unknown length.
         """
@@ -340,9 +358,9 @@ class CodeDict:
 
     @property
     def items(self) -> dict[object, Binding]:
-        """The items.
+        """The items, or their errors.
 
-        Raises the error of a dict of unknown keys.
+        Raises the error of a dict with unknown keys.
         """
         items = self.state["items"]
         if isinstance(items, ShapeError):
@@ -350,9 +368,9 @@ class CodeDict:
         return items
 
     def values(self) -> dict[str, CodeValue]:
-        """Return the items by text.
+        """Return the items with keys as strings.
 
-        Raises the error of a value.
+        Raises the error of an unknown value.
         """
         for item in self.items.values():
             if isinstance(item, ShapeError):
@@ -361,7 +379,7 @@ class CodeDict:
 
 
 class CallFrame:
-    """The variables of a call, a module or a comprehension, and its state."""
+    """The variables and the state of a call, a module or a comprehension."""
 
     def __init__(self, function: str, parent: CallFrame | None = None, depth: int = 0) -> None:
         """Create a frame whose unbound names are looked up in `parent`; a lower frame has a larger depth."""
@@ -372,7 +390,7 @@ class CallFrame:
 
 
 class FunctionValue:
-    """A function, a method or a lambda of the code, with the frame in which it is defined."""
+    """A function, method or lambda, with the frame of its definition."""
 
     def __init__(
         self,
@@ -391,22 +409,22 @@ class FunctionValue:
 
     @property
     def decorators(self) -> set[str]:
-        """The last component of the name of each decorator."""
+        """The names of the decorators, without module prefixes."""
         nodes = [getattr(node, "func", node) for node in getattr(self.node, "decorator_list", ())]
         return {getattr(node, "attr", getattr(node, "id", "?")) for node in nodes}
 
     @property
     def is_static(self) -> bool:
-        """Whether calls do not pass the object."""
+        """Whether the object is not passed to calls."""
         return "staticmethod" in self.decorators
 
     def bound_owner(self, owner: ObjectValue | None, cls: ClassValue) -> ObjectValue | ClassValue | None:
-        """Return the first argument of calls through an object or a class."""
+        """Return the first argument of calls through an object or class, or None."""
         return cls if "classmethod" in self.decorators else owner
 
 
 class ClassValue:
-    """A class of the code."""
+    """A class that the code defines."""
 
     def __init__(self, node: ast.ClassDef, frame: CallFrame, bases: Sequence[Binding], members: CallFrame) -> None:
         """Create a class with its base classes and the frame of its body."""
@@ -418,7 +436,10 @@ class ClassValue:
         return self.node.name
 
     def lineage(self) -> list[ClassValue]:
-        """Return the class and its base classes in the code, in the order of lookup."""
+        """Return the class and its base classes in the order of attribute lookup.
+
+        Base classes outside the code are omitted.
+        """
         lineage = [self]
         for base in self.bases:
             lineage += [cls for cls in (base.lineage() if isinstance(base, ClassValue) else ()) if cls not in lineage]
@@ -430,7 +451,7 @@ LAYER_KEY = "(layer)"
 
 
 class ObjectValue:
-    """An instance of a class of the code."""
+    """An instance of a class that the code defines."""
 
     def __init__(self, cls: ClassValue) -> None:
         """Create an instance without attributes."""
@@ -439,19 +460,22 @@ class ObjectValue:
 
     @property
     def layer(self) -> LayerInstance | None:
-        """The layer of a library that the class derives from."""
+        """The library layer that the class derives from, or None."""
         layer = self.attributes.get(LAYER_KEY)
         return layer if isinstance(layer, LayerInstance) else None
 
 
 class LibraryName(Record):
-    """A function or class of a library as a value, such as `nn.ReLU` in `act_layer=nn.ReLU`."""
+    """A library function or class as a value.
+
+    An example is `nn.ReLU` in `act_layer=nn.ReLU`.
+    """
 
     path: str
 
 
 class PartialValue:
-    """A function with some of its arguments, as `functools.partial` returns it."""
+    """A `functools.partial` object."""
 
     def __init__(self, function: CodeValue, positional: Sequence[Binding], keywords: Mapping[str, Binding]) -> None:
         """Store the function and the arguments."""
@@ -459,7 +483,10 @@ class PartialValue:
 
 
 class SuperValue:
-    """The value of `super()`: an object whose members are those of the classes after `cls`."""
+    """The value of `super()`.
+
+    Members are looked up in the classes after `cls`.
+    """
 
     def __init__(self, owner: ObjectValue, cls: ClassValue) -> None:
         """Store the object and the class of the method that calls `super`."""
@@ -477,7 +504,7 @@ def is_dim(value: CodeValue) -> TypeGuard[Dim]:
 
 
 def tensors_in(value: CodeValue) -> Iterator[TracedTensor]:
-    """Yield the tensors of a result, such as those of a tuple."""
+    """Yield the tensors in a value and its nested tuples."""
     if isinstance(value, TracedTensor):
         yield value
     for item in value if isinstance(value, tuple) else ():
@@ -485,7 +512,7 @@ def tensors_in(value: CodeValue) -> Iterator[TracedTensor]:
 
 
 def unwrap_size(value: CodeValue) -> CodeValue:
-    """Return `value.size` for an input of rank 1.
+    """Convert an input of rank 1 to its `size`.
 
     Returns any other value unchanged.
     """
@@ -493,19 +520,19 @@ def unwrap_size(value: CodeValue) -> CodeValue:
 
 
 def initial_tensor(dims: Shape, dialect: str, program: Program) -> TracedTensor:
-    """Return the initial tensor of a chain, without stages."""
+    """Return the initial tensor of a chain."""
     return TracedTensor(dims, (), dialect, program, strides=contiguous_strides(dims), input_shape=dims)
 
 
 def add_conditions(tensor: TracedTensor, others: Iterable[TracedTensor]) -> TracedTensor:
-    """Return a tensor that depends on the conditions of other tensors as well."""
+    """Add the conditions of other tensors to a tensor."""
     added = [condition for other in others for condition in other.conditions]
     earlier = tuple(dict.fromkeys((*tensor.earlier_conditions, *added)))
     return tensor if earlier == tensor.earlier_conditions else replace(tensor, earlier_conditions=earlier)
 
 
 def derived_tensor(dims: Shape, *sources: TracedTensor) -> TracedTensor:
-    """Return the initial tensor of a new chain, whose elements are computed from other tensors."""
+    """Return the initial tensor of a new chain, computed from other tensors."""
     first = sources[0]
     return mark_untraced_change(add_conditions(initial_tensor(dims, first.dialect, first.program), sources))
 
@@ -520,8 +547,8 @@ def split_tensor(tensor: TracedTensor, axis: int, **options: object) -> TensorCh
     return TensorChunks(tensor, axis, part_count(runs), options)
 
 
-def all_parts(value: CodeValue) -> CodeValue:
-    """Return the parts of a split tensor as a tuple if their number is known.
+def unpack_chunks(value: CodeValue) -> CodeValue:
+    """Convert a split tensor with a known number of parts to a tuple.
 
     Returns any other value unchanged.
     """
@@ -541,19 +568,19 @@ def unbind_first_axis(tensor: TracedTensor, error: ErrorFactory) -> TensorChunks
 
 
 def mark_untraced_change(tensor: TracedTensor) -> TracedTensor:
-    """Mark the tensor as changed by an expression that its stages do not contain."""
+    """Mark the elements of a tensor as changed by an op without a stage."""
     return replace(tensor, untraced_change=tensor.untraced_change or UNNAMED_CHANGE)
 
 
 def are_unmodified_inputs(tensors: Sequence[TracedTensor]) -> bool:
-    """Return whether all tensors except the first are unmodified inputs, each of which is used once."""
+    """Return whether all tensors except the first are distinct unmodified inputs."""
     names = [tensor.input_name for tensor in tensors]
     are_fresh = not any(tensor.stages or tensor.untraced_change for tensor in tensors[1:])
     return are_fresh and all(names[1:]) and len({*names}) == len(names)
 
 
 def nested_shape(value: CodeValue, error: ErrorFactory) -> Shape:
-    """Return the shape of a tensor that is made of nested tuples.
+    """Return the shape of a tensor given as nested tuples.
 
     Raises `ShapeError` (usage) if lengths differ.
     """
@@ -565,8 +592,8 @@ def nested_shape(value: CodeValue, error: ErrorFactory) -> Shape:
     return (len(value), *(parts.pop() if parts else ()))
 
 
-def is_list_of_truths(value: CodeValue) -> bool:
-    """Return whether the first item of nested tuples is True or False."""
+def has_bool_items(value: CodeValue) -> bool:
+    """Return whether the items of nested tuples are booleans."""
     while isinstance(value, tuple) and value:
         value = value[0]
     return isinstance(value, bool)

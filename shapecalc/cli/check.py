@@ -121,7 +121,7 @@ FILES_ARGUMENT = Argument(
     "files", "case files, folders with case files, or - for standard input", "[FILE...]", False, repeated=True
 )
 JUNIT_OPTION = Option("junit", "Also write the results as JUnit XML.", metavar="FILE")
-GITHUB_OPTION = Option("github", "Print failures as annotations of GitHub Actions.", OptionKind.FLAG)
+GITHUB_OPTION = Option("github", "Print failures as GitHub Actions annotations.", OptionKind.FLAG)
 CHECK_OPTIONS = (
     Option("fail_fast", "Stop at the first line that fails.", OptionKind.FLAG, short="-x"),
     Option("update", "Replace the expectations in the files with the actual answers.", OptionKind.FLAG),

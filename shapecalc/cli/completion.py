@@ -36,6 +36,7 @@ COMPLETION_COMMAND = Command(
   shapecalc completion zsh > ~/.zfunc/_shapecalc
   shapecalc completion fish > ~/.config/fish/completions/shapecalc.fish
   shapecalc completion powershell >> $PROFILE""",
-    details=""" --install-completion installs it for the current shell. zsh reads the functions of a folder in fpath
-after compinit: fpath+=~/.zfunc; autoload -Uz compinit; compinit. Only the script of bash was run in its shell.""",
+    details=""" --install-completion installs it for the current shell. In zsh, the folder must be in fpath
+before compinit runs: fpath+=~/.zfunc; autoload -Uz compinit; compinit. Only the bash script has been tested in its
+shell.""",
 )

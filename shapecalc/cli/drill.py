@@ -242,7 +242,7 @@ DRILL_COMMAND = Command(
         Option("with_answers", "Add the answers on a separate page.", OptionKind.FLAG),
         Option(
             "form",
-            "Format of the worksheet, by default that of the suffix of -o",
+            "Format of the worksheet; by default, the suffix of -o selects it",
             metavar="FORMAT",
             long="--format",
             completions=lambda: FORMATS,

@@ -48,11 +48,11 @@ DISPLAY_OPTIONS = (
     Option("offenders", "List only failing nodes.", OptionKind.FLAG),
     NODE_OPTION,
     Option("lint", "Print one line for each failing node, the worst first; exit 1 if there are any.", OptionKind.FLAG),
-    Option("github", "Print the lines of --lint as annotations of GitHub Actions.", OptionKind.FLAG),
+    Option("github", "Print the lines of --lint as GitHub Actions annotations.", OptionKind.FLAG),
     Option("strict", "Count a node that cannot be judged as failing.", OptionKind.FLAG),
     Option(
         "dialect",
-        "Write each series of transposes and reshapes with the fewest layers",
+        "Print each series of transposes and reshapes as code with the fewest layers",
         short="-d",
         completions=lambda: LAYER_DIALECTS,
         lists_completions=True,
@@ -234,6 +234,6 @@ MODEL_COMMAND = Command(
 SpaceToDepth node (--all: every node) is listed with its shapes and a verdict: safe; only (runs only at the declared
 batch); swallows (the batch moves into another axis, without an error); scrambles (no axis separates the samples any
 more); fails; sometimes; unknown. --fix writes the model with fixed targets, and verifies it with onnxruntime. Exit 0:
-the model was read, and --fix fixed and proved it; 1: --lint or -q found failing nodes, --fix left some, or nothing
-proves it; 4: a file cannot be used, or --fix needs onnxruntime. The command needs the package onnx.""",
+the model was read, and --fix fixed and proved it; 1: --lint or -q found failing nodes, --fix left some, or the
+fixed model is not proved; 4: a file cannot be used, or --fix needs onnxruntime. The command needs the package onnx.""",
 )

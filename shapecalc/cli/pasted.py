@@ -128,8 +128,8 @@ DOCTOR_COMMAND = Command(
     parameters=[
         Argument("file", "a file with a log, or the message itself; by default standard input", "[FILE|TEXT]", False),
         Option("model", "Also show the node of the message in this model.", metavar="FILE.onnx"),
-        Option("source", "Read the failing line in this file, and write it changed.", metavar="FILE", long="--code"),
-        Option("explain", "Also show the message, and all numbers.", OptionKind.FLAG, short="-e"),
+        Option("source", "Find the failing line in this file, and print it fixed.", metavar="FILE", long="--code"),
+        Option("explain", "Also print the message, and all facts about its numbers.", OptionKind.FLAG, short="-e"),
         *select_output_options("json", "quiet"),
     ],
     summary="Explain a runtime's error message, and suggest a fix.",
@@ -139,10 +139,9 @@ DOCTOR_COMMAND = Command(
   shapecalc doctor "RuntimeError: shape '[8, 3, 64]' is invalid for input of size 1600"
   shapecalc doctor run.log --model yolo.onnx
   trtexec --onnx=model.onnx 2>&1 | shapecalc doctor - --json""",
-    details=""" The input is a message or a whole log. The answer has four parts: what disagrees, why the numbers
-may differ, what to do first, and what to print or send if that is not it. With --model, it also contains the node in
-the model. On a terminal, paste the message and press Ctrl-D. Exit 0: recognized; 1: unknown,
-or not about a shape.""",
+    details=""" The input is a message or a whole log. The answer has four parts: the mismatch, possible reasons,
+what to do first, and what to check if that does not help. With --model, it also contains the node of the model. On a
+terminal, paste the message and press Ctrl-D. Exit 0: recognized; 1: unknown, or not about a shape.""",
 )
 
 
@@ -359,7 +358,7 @@ CODE_COMMAND = Command(
         *[option for option in RULE_OPTIONS.values() if option.name != "opset"],
         Option("lines", "Print the shapes of each line to stderr; by default on a terminal.", OptionKind.SWITCH),
         Option("annotate", "Print the source with the shapes of each line as comments.", OptionKind.FLAG),
-        Option("in_place", "With --annotate, write the result over the file.", OptionKind.FLAG),
+        Option("in_place", "With --annotate, overwrite the file with the result.", OptionKind.FLAG),
         *OUTPUT_OPTIONS.values(),
     ],
     summary="Compute the output shape of PyTorch, NumPy, TensorFlow or JAX code, without running it.",
@@ -370,8 +369,8 @@ CODE_COMMAND = Command(
   shapecalc code 'x.chunk(3, -1)' --input x=B,T,768 --expect B,T,256
   shapecalc code net.py::Net.forward --input x=B,3,224,224 --lines
   shapecalc code "rearrange(x, 'b (h w) c -> b c h w', h=14)" --input x=8,196,768 -e""",
-    details=""" The code is one or more statements, a function, or a file, of which the last function
-or class is used; FILE.py::NAME selects another one. The shapes of all lines are printed to stderr on
+    details=""" The code is one or more statements, a function, a class or a file. In a file, the last
+function or class is used, or the one that FILE.py::NAME selects. The shapes of all lines are printed to stderr on
 a terminal. The output is that of chain; several results are printed one per line. Every name that is not
 a tensor is a size; --where sets names to numbers or lists of numbers. The shapes of tensors created
 in the code are known. Shapes in comments are checked. Without --dialect, the modules and

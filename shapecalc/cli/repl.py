@@ -447,11 +447,11 @@ def _prompt_text(session: Session) -> str:
 REPL_COMMAND = Command(
     run=run_repl,
     parameters=select_output_options("no_config"),
-    summary="Open a prompt with a current shape that each op changes.",
+    summary="Open a prompt that applies each op to the current shape.",
     examples="""\
   shapecalc repl
   printf '2,3,4\\nreshape 0,-1\\n' | shapecalc repl""",
-    details=""" It also accepts command lines, error messages and lines of code. If the input is a pipe, the exit
-code is the largest exit code of the lines.""",
+    details=""" The prompt also accepts command lines, error messages and lines of code. If the input is a pipe, the
+exit code is the largest exit code of the lines.""",
     opens_app=True,
 )

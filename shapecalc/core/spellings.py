@@ -516,7 +516,7 @@ REFUSALS = (
         re.compile(
             rf"\s*\(?\s*(?:{TYPE}\s*)?{LIST}(?:\{{[^{{}}]*\}})?\s*,\s*(?:{TYPE}\s*)?{LIST}.*", re.DOTALL | re.ASCII
         ),
-        "here are several shapes, and one was expected",
+        "one shape was expected, not several",
         "write one of them: {dims}",
         (
             ("(2, 3), (3, 4)", "Python", "write one of them: 2,3"),
@@ -525,7 +525,7 @@ REFUSALS = (
     ),
     Refusal(
         re.compile(r"\s*\w*\s*[({\[<]*\s*(?:[A-Za-z_]\w*\s*[:=]\s*\d+\s*,?\s*)+[)}\]>]*\s*", re.DOTALL | re.ASCII),
-        "here are named sizes",
+        "a list of named sizes is not a shape",
         "write the sizes alone: {dims}",
         (
             ("(time: 10, lat: 5)", "xarray", "write the sizes alone: 10,5"),
@@ -534,7 +534,7 @@ REFUSALS = (
     ),
     Refusal(
         re.compile(r"\s*(?:\w+\s+)?\w*(?:\s*\[\s*\w+\s*\]){2,}\s*", re.ASCII),
-        "dims in several brackets are an array of C",
+        "dims in separate brackets declare an array in C",
         "write {dims}",
         (("[2][3][4]", "C", "write 2,3,4"), ("float x[2][3]", "C", "write 2,3")),
     ),
@@ -546,9 +546,9 @@ REFUSALS = (
     ),
     Refusal(
         re.compile(r"[^()]*[\w)]\s*[+]\s*[\w(].*", re.DOTALL | re.ASCII),
-        "a dim is a product, not a sum",
+        "a dim cannot be a sum",
         "write a name for it, such as L",
-        (("['batch', 'past + 1']", "ONNX Runtime", "a product, not a sum"),),
+        (("['batch', 'past + 1']", "ONNX Runtime", "a dim cannot be a sum"),),
     ),
     Refusal(
         re.compile(r"[^,]*(?:^|[\s\[(])[*#]\w[^,]*", re.DOTALL | re.ASCII),

@@ -287,7 +287,8 @@ def fill_text(text):
 
 def escape(text):
     """Escape the characters that mdoc would interpret."""
-    text = text.replace("\\", r"\e").replace("'", r"\(aq").replace("()", r"\&()")
+    text = text.replace("\\", r"\e").replace("'", r"\(aq").replace('"', r"\(dq").replace("()", r"\&()")
+    text = re.sub(r"^\[(?= )|(?<= \d)\]$", r"\\&\g<0>", text)
     return re.sub(r"-(?=[\d-]|\\-)|(?<=-)-", r"\-", text)
 
 

@@ -146,7 +146,7 @@ MEAN = Op(
     params=(
         Param("axes", ParamType.AXES, "the axes to reduce, by default all", positional_or_named=True),
         Param("keepdims", ParamType.FLAG, "keep the reduced axes as dims of 1; the default in ONNX"),
-        Param("kind", ParamType.CHOICE, "what is computed, by default the mean", choices=KINDS),
+        Param("kind", ParamType.CHOICE, "the reduction, by default the mean", choices=KINDS),
     ),
     resolve=mean,
     operators={

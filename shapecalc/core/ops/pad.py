@@ -50,8 +50,9 @@ MODE_UNSUPPORTED = Rule(
     "reflect and symmetric; OpenVINO also supports edge. NumPy and JAX support all modes. In modes other than "
     "constant, PyTorch pads the last dim of rank 2 or 3, the last two dims of rank 3 or 4, or the last three dims of "
     "rank 4 or 5. Paddle pads the dims after the channels, and TensorFlow supports at most 5 dims. In modes other than "
-    "constant, negative padding removes positions before the others are added in ONNX, ONNX Runtime and the mode wrap "
-    "of PyTorch, and afterwards in the modes reflect and edge of PyTorch and in Paddle. Other frameworks refuse it.",
+    "constant, negative padding removes positions. ONNX, ONNX Runtime and the mode wrap of PyTorch remove them before "
+    "they add positions; Paddle and the modes reflect and edge of PyTorch remove them afterwards. Other frameworks "
+    "refuse negative padding.",
     "shapecalc pad 1,3,8,8 0,0,1,1,0,0,1,1 --mode symmetric",
     SOURCE,
 )

@@ -36,7 +36,8 @@ def _explain_taken_index(step: Step, index: int, place: int) -> str:
 TAKEN_INDEX = StepRule(
     "take-index",
     "one position of an axis is selected, and the axis is dropped",
-    "The other axes do not change. If the size of an axis is a name, the answer holds for sizes with this position.",
+    "The other axes do not change. If the size of an axis is a name, the answer holds for sizes that "
+    "include this position.",
     "shapecalc select 2,3,4 1 -1",
     SOURCE,
     why=_explain_taken_index,

@@ -51,8 +51,8 @@ KEPT_POSITIONS = StepRule(
     "Negative values count from the end. A start or a stop outside of the dim is clamped to the ends of the dim. If a "
     "start lies before the dim and the step is negative, ONNX keeps the first position, and Python keeps none. If the "
     "size of the dim is a name, no start or stop is clamped: the answer holds for sizes that are large enough. A "
-    "resulting size that is not a product gets a new name. A slice from the end of the dim towards a stop that is "
-    "counted from its start, or the reverse, requires the size of the dim as a number.",
+    "resulting size that is not a product gets a new name. Slices such as -5:3 and 3:-5:-1 require the size "
+    "of the dim as a number.",
     "shapecalc slice 2,3,4 :,::2,1:3",
     SOURCE,
     name="slice axis",

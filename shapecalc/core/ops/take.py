@@ -28,7 +28,7 @@ TAKEN_POSITIONS = StepRule(
     "take-positions",
     "the listed positions of an axis are selected, in the order of the list",
     "A position that is listed twice is selected twice. The axis is kept, and its size is the number of positions. If "
-    "the size of an axis is a name, the answer holds for sizes with all of the positions.",
+    "the size of an axis is a name, the answer holds for sizes that include all positions.",
     "shapecalc take 2,3,4 1 2,0,0",
     "ONNX Gather with indices of one axis, numpy.take, PyTorch and JAX indexing, tf.gather, OpenVINO Gather",
     why=_explain_taken_positions,

@@ -57,10 +57,9 @@ WINDOW_TOO_LARGE = Rule(
 NOTHING_LEFT = Rule(
     "nothing-left",
     "the resulting dim is smaller than the framework allows",
-    "A negative pad removes positions, but no more than the axis has; in ONNX, it may also remove those that the other "
-    "end adds. A transposed convolution must produce more "
-    "positions than the padding removes. A scaled size is rounded down. PyTorch and Paddle refuse a rounded size of "
-    "0, but ONNX accepts it.",
+    "A negative pad removes at most the positions of the axis; in ONNX, it may also remove positions added at the "
+    "other end. A transposed convolution must produce more positions than the padding removes. A "
+    "scaled size is rounded down. PyTorch and Paddle refuse a rounded size of 0, but ONNX accepts it.",
     "shapecalc upsample 1,3,4,4 0.1 -d torch",
     "ONNX Pad, ONNX ConvTranspose, ONNX Resize, torch.nn.functional.interpolate",
 )
@@ -70,8 +69,8 @@ BAD_PADDING = Rule(
     "PyTorch pads both ends of an axis equally, limits the padding of a pool to half of the kernel, and accepts the "
     "padding same only with a stride of 1. TensorFlow Lite accepts only the paddings same and valid. TensorRT does "
     "not accept the padding valid. The output padding of a transposed convolution must be less than its stride or its "
-    "dilation. ONNX Runtime pads a pool by less than its kernel, takes no dilation with the padding same of a "
-    "convolution, and no output padding of the stride or more.",
+    "dilation. In ONNX Runtime, the padding of a pool must be less than its kernel, the output padding must be less "
+    "than the stride, and a convolution with the padding same must not have a dilation.",
     "shapecalc conv 1,3,8,8 8,3,3,3 --padding same --stride 2 -d torch",
     SOURCE,
 )
@@ -204,8 +203,8 @@ WINDOW_SLIDE = StepRule(
     "paddings. The number of positions is then (H + begin + end - d*(k - 1) - 1)//s + 1. With ceil, the last window "
     "may extend past the end. If a window starts in the padding at the end, ONNX and PyTorch omit it, but Paddle, "
     "OpenVINO and TensorRT count it. With same padding, there are H/s positions, rounded up. A "
-    "pool of ONNX Runtime ignores the dilation in its same padding, and its windows may fit nowhere: (H - k)//s is "
-    "then rounded towards 0.",
+    "pool of ONNX Runtime ignores the dilation in its same padding. If no window fits, (H - k)//s is rounded "
+    "towards 0.",
     "shapecalc pool 1,64,112,112 3 --stride 2 --padding 1",
     SOURCE,
     why=_explain_window_count,
@@ -224,9 +223,10 @@ def _explain_transposed_dim(step: Step, dim: Dim, window: Window, more: int) -> 
 WINDOW_SPREAD = StepRule(
     "spread",
     "each element is spread over a window, and consecutive windows are one stride apart",
-    "A transposed convolution is the opposite of a convolution: the size is (H - 1)*s - begin - end + d*(k - 1) + 1, "
-    "plus the output padding. With same padding, the size is H*s, whatever the output padding is; ONNX Runtime adds no "
-    "positions to reach it. The layers of Keras give H*s + max(d*(k - 1) + 1 - s, 0) if no output padding is given.",
+    "A transposed convolution inverts the size of a convolution: it is (H - 1)*s - begin - end + d*(k - 1) + 1, plus "
+    "the output padding. With same padding, the size is H*s, and the output padding is ignored; ONNX Runtime adds no "
+    "positions to reach this size. The layers of Keras give H*s + max(d*(k - 1) + 1 - s, 0) if no output padding is "
+    "given.",
     "shapecalc conv 1,64,16,16 64,32,2,2 --transposed --stride 2",
     "ONNX ConvTranspose, torch.nn.ConvTranspose2d, keras.layers.Conv2DTranspose, OpenVINO ConvolutionBackpropData",
     why=_explain_transposed_dim,

@@ -35,7 +35,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import make_request
 from shapecalc.core.rules import INDIVISIBLE, VOLUME_MISMATCH
 from shapecalc.diagnosis.causes import CAUSES
-from shapecalc.diagnosis.explanations import explain_message
+from shapecalc.diagnosis.explanations import count_unequal_dims, explain_message
 from shapecalc.diagnosis.findings import (
     OP_DESCRIPTIONS,
     find_extra_axis,
@@ -297,6 +297,8 @@ def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
             yield "make the two agree: transpose one of the operands, or cut or pad it"
         elif pair and 0 not in pair:
             yield "build the layer for {} features, or give it the {} that it is built for".format(*pair)
+    elif message.op == MATMUL.name and message.cause == "dims-differ":
+        yield "make the paired dims equal before that line: a dim of 1 is not broadcast here, x.repeat or broadcast_to"
     elif message.op in (CONCAT.name, STACK.name) and message.cause == "dims-differ":
         yield "bring them to one size before they are joined: resize, crop or pad one of them"
     elif message.op == REARRANGE.name and message.pair is not None and message.cause == "rank-mismatch":
@@ -327,6 +329,8 @@ def _broadcast_remedy(message: ParsedMessage) -> str:
     """
     shape, other = message.input or (), (message.operands or ((),))[0]
     differ = numeric_differences(shape, other) if len(shape) == len(other) > 1 else ()
+    if count_unequal_dims(message) > 1 and len(shape) == len(other) and len(differ) > 2:
+        return "bring both to one grid before: resample, crop or pad one of them"
     if len(differ) == 2 and differ[1][0] == differ[0][0] + 1 and 1 not in (*differ[0][1:], *differ[1][1:]):
         return "bring them to one size before: resize, crop or pad one of them"
     if len(shape) > 1 and other == shape[:-1]:
@@ -339,7 +343,9 @@ def _broadcast_remedy(message: ParsedMessage) -> str:
     pair = find_mismatch(message, None) or (differ[0][1:] if len(differ) == 1 else None)
     if message.dim is None and pair is not None:
         return "find which of {} and {} is meant, and change the line that makes the other".format(*pair)
-    return "" if message.dim is None else LENGTH_REMEDIES[min(message.dim, 2)]
+    if message.dim is None:
+        return "print both shapes before that line, and find which of them is not what you expected"
+    return LENGTH_REMEDIES[min(message.dim, 2)]
 
 
 def _has_literal_zero(message: ParsedMessage) -> bool:

@@ -78,7 +78,7 @@ CAUSES: Mapping[str, Cause] = {
         "name only an axis whose size is 1; PyTorch's squeeze leaves others alone, ONNX's refuses them",
     ),
     "not-broadcastable": Cause(
-        "dims are compared from the last on, and one that is not 1 would have to grow",
+        "from the last dim on, two sizes must be equal, or one of them 1",
         "1 keeps a dim in ONNX, -1 in PyTorch; only dims of 1 can grow",
     ),
     "stride-incompatible": Cause(

@@ -24,7 +24,7 @@ from shapecalc.diagnosis.findings import find_dim_mismatches, find_mismatch, num
 from shapecalc.diagnosis.match import PrintedSizes
 from shapecalc.diagnosis.reading import LOSS_SUBJECT, WEIGHTS_SUBJECT, ParsedMessage, size_product
 from shapecalc.diagnosis.suggestions import numeric_sizes
-from shapecalc.reasoning.figures import Explanation, FigureContext, explain
+from shapecalc.reasoning.figures import LOADER_WORDS, Explanation, FigureContext, explain
 
 COUNT_OPS = (RESHAPE.name, SHUFFLE.name, UNFLATTEN.name)
 FEATURE_CAUSES = ("features-differ",)
@@ -65,15 +65,7 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     text = PLACE_NUMBERS.sub(" ", f"{message.nearby_text} {line} {message.quote}")
     if message.op in COUNT_OPS:
         return _count_figures(message, text)
-    if message.cause in (
-        "ranks-differ",
-        "rank-mismatch",
-        "bad-axis",
-        "bad-perm",
-        "window-too-large",
-        "not-one",
-        *RANK_CAUSES,
-    ):
+    if message.cause in RANK_CAUSES or count_unequal_dims(message) > 1:
         return None
     if message.about is not None or message.op is None:
         return _find_size_pair(message, text)
@@ -89,11 +81,20 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
         axis=axis,
         is_divisor=message.op == REARRANGE.name and message.cause == "indivisible",
         is_channel=_is_channel_axis(message, axis),
-        is_joined=message.op == CONCAT.name,
+        is_joined=message.op == CONCAT.name or (message.framework == "numpy" and not LOADER_WORDS.search(text)),
         is_features=message.op in (LINEAR.name, MATMUL.name, CONV.name),
         text=text,
     )
     return Figures(pair, context)
+
+
+def count_unequal_dims(message: ParsedMessage) -> int:
+    """Return the number of dims that prevent a broadcast of the two shapes of a message; 0 if they are unknown."""
+    shape, other = message.input or (), (message.operands or ((),))[0]
+    if message.op != BROADCAST.name or message.operands is None or len(message.operands) > 1:
+        return 0
+    pairs = numeric_differences(shape[::-1], other[::-1])
+    return sum(1 not in sizes for _, *sizes in pairs)
 
 
 def _count_figures(message: ParsedMessage, text: str) -> Figures | None:
@@ -124,7 +125,12 @@ def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
         divides = message.cause == "indivisible"
         is_fixed = message.about != LOSS_SUBJECT
         context = FigureContext(
-            axis=message.dim, is_divisor=divides, is_joined=is_fixed, is_features=is_features, text=text
+            axis=message.dim,
+            is_divisor=divides,
+            is_joined=is_fixed,
+            is_features=is_features,
+            is_length=message.cause == "lengths-differ",
+            text=text,
         )
         return Figures(message.pair, context)
     shape, other = message.input or (), (message.operands or ((),))[0]
@@ -134,10 +140,14 @@ def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
     axis, size, expected = differences[0]
     is_channel = is_channel_axis(shape, axis) and is_channel_axis(other, axis)
     known_axis = None if len(shape) == 1 or message.about == WEIGHTS_SUBJECT else axis
-    return Figures(
-        (size, expected),
-        FigureContext(axis=known_axis, is_channel=is_channel, is_joined=message.about != LOSS_SUBJECT, text=text),
+    context = FigureContext(
+        axis=known_axis,
+        is_channel=is_channel,
+        is_joined=message.about != LOSS_SUBJECT,
+        is_length=message.cause == "lengths-differ",
+        text=text,
     )
+    return Figures((size, expected), context)
 
 
 def _differing_axis(message: ParsedMessage, pair: tuple[int, int]) -> int | None:
@@ -149,8 +159,10 @@ def _differing_axis(message: ParsedMessage, pair: tuple[int, int]) -> int | None
     return None if rank < 2 else axis
 
 
-def _is_channel_axis(message: ParsedMessage, axis: int | None) -> bool:
-    """Return whether the mismatching sizes are image channels."""
+def _is_channel_axis(message: ParsedMessage, axis: int | None) -> bool | None:
+    """Return whether the mismatching sizes are channels of pictures; None if the shapes are unknown."""
+    if message.input is None and message.op == BROADCAST.name:
+        return None
     shape, other = message.input or (), message.target or (message.operands or ((),))[0]
     if message.op == CONV.name:
         return is_channel_axis(shape, 1)

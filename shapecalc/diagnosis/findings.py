@@ -12,6 +12,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.ops.concat import CONCAT
 from shapecalc.core.ops.expand import EXPAND
+from shapecalc.core.ops.matmul import MATMUL
 from shapecalc.core.ops.rearrange import REARRANGE
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.shuffle import SHUFFLE
@@ -21,11 +22,14 @@ from shapecalc.core.text import rank_text
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, known_size_product, size_product, sizes_to_dims
 from shapecalc.diagnosis.suggestions import explain_factors, find_rank_and_permutation, numeric_sizes, unequal_axes
+from shapecalc.reasoning.figures import describe
 from shapecalc.reasoning.fixing import find_differing_dims
 from shapecalc.reasoning.operand_mismatch import find_missing_flatten, find_size_mismatch
 
 MAX_RATIO = 4096
 """The largest ratio of element counts that is reported."""
+MAX_SIZE_RATIO = 8
+"""The largest ratio of two sizes that is reported."""
 OP_DESCRIPTIONS = {op.name: op.noun for op in OPS.values() if op.noun}
 """The descriptions of ops that take several operands or a window, by op."""
 MULTIPLE_CONDITION = re.compile(r"(?i)eq\(mod\((.{1,200}?), (\d+)\), 0\)")
@@ -36,6 +40,8 @@ EXPECTED_RANK = re.compile(r"(?i)(?:rank .*expected: |ndim=|to have )(\d)\b")
 """The expected rank in a message."""
 DIM_MISMATCH = re.compile(r"(?i)index: (\d{1,3}) got: (-?\d{1,19}) expected: (-?\d{1,19})")
 """A dim that differs from the declared size, as printed by ONNX Runtime."""
+SETTING = re.compile(r"(?<![\w-])(?:--)?([A-Za-z]\w{1,40}_\w{1,40})(?:[ =:]{1,3})(\d{1,9})\b")
+"""A setting in a log or a command line, with its number: `--batch_size 32`, `num_classes=10`."""
 HIDDEN_CAUSES = "a 0 or -1 that was replaced before it was printed, strides, or a switch"
 
 
@@ -79,10 +85,23 @@ def _operand_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[s
     """Report the ratio of two sizes, or a missing flatten before a matrix product."""
     pair = find_mismatch(message, trace) if message.op in OP_DESCRIPTIONS and message.cause != "ranks-differ" else None
     flatten = find_missing_flatten(trace.request) if trace is not None and trace.problem else ""
+    yield from _named_numbers(message, pair)
+    if message.op == MATMUL.name and len(message.input or ()) == 2:
+        rows = (message.input or ())[0]
+        texts = describe(rows) if isinstance(rows, int) and rows % 2 else ()
+        yield from (f"{text.replace(':', ' rows:', 1)}" for text in texts[:1])
     if flatten:
         yield flatten
-    elif pair is not None and min(pair) > 1 and max(pair) % min(pair) == 0 and max(pair) // min(pair) <= MAX_RATIO:
+    elif pair is not None and min(pair) > 1 and max(pair) % min(pair) == 0 and max(pair) // min(pair) <= MAX_SIZE_RATIO:
         yield f"{max(pair)} = {max(pair) // min(pair)}*{min(pair)}"
+
+
+def _named_numbers(message: ParsedMessage, pair: tuple[int, int] | None) -> Iterator[str]:
+    """Name the settings of the text that have one of the two mismatching sizes."""
+    settings = SETTING.findall(message.nearby_text)
+    for size in pair or ():
+        names = dict.fromkeys(name for name, value in settings if int(value) == size > 1)
+        yield from [f"{size} is {' and '.join([*names][:2])} in this text"] if names else ()
 
 
 def declaration_findings(message: ParsedMessage) -> Iterator[str]:

@@ -21,7 +21,7 @@ from shapecalc.diagnosis.findings import OP_DESCRIPTIONS
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes, parse_sizes_at
 from shapecalc.diagnosis.reading import DECLARED_INPUT, UNKNOWN_MESSAGE, ParsedMessage, parse_messages
 from shapecalc.diagnosis.subjects import MODEL_FILE, Advice
-from shapecalc.diagnosis.suggestions import numeric_sizes
+from shapecalc.diagnosis.suggestions import INTEGER, numeric_sizes
 
 LIST_START = re.compile(r"[\[({](?=\s?-?\d)")
 MAX_LINE = 120
@@ -185,10 +185,18 @@ def _describe_location(message: ParsedMessage) -> Iterator[str]:
         yield f"node {message.node}"
     line = message.failing_line
     if line is None and message.line is not None:
-        yield f"in {truncate(message.line.text, MAX_LINE)}"
+        yield f"in {truncate(message.line.text, MAX_LINE)}{_describe_arguments(message)}"
     elif line is not None:
         place = f"{line.file}:{line.number}: " if line.file else ""
-        yield f"in {place}{truncate(line.text, MAX_LINE)}"
+        yield f"in {place}{truncate(line.text, MAX_LINE)}{_describe_arguments(message)}"
+
+
+def _describe_arguments(message: ParsedMessage) -> str:
+    """Describe the sizes of the target that the line of code computes; empty if it computes none."""
+    texts, target = message.line.arguments if message.line else (), message.target or ()
+    pairs = dict.fromkeys(zip(texts, target, strict=True)) if len(texts) == len(target) else {}
+    values = [f"{text} is {size}" for text, size in pairs if not INTEGER.fullmatch(text)]
+    return f", where {' and '.join(values)}" if values else ""
 
 
 def _describe_mismatch(message: ParsedMessage, advice: Advice) -> str:

@@ -62,6 +62,8 @@ def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
     rank = message.pair[0] if message.pair else len(shape)
     is_short = expected and rank == int(expected[1]) - 1
     changes = [INSERT_DIM_REMEDY] if is_short else [text for text, _ in suggest_shape_changes(shape, declared)]
+    if changes and message.framework == "keras":
+        remedy = ""
     texts = [*((text, None) for text in changes), *([(remedy, command)] if remedy else [])]
     explanations = () if changes else explain_message(message, None)
     advised = [(found.advice, None) for found in explanations[:1]]
@@ -78,6 +80,8 @@ def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | No
         remedy += ", by hand: strict=False does not"
     if subject == LOSS_SUBJECT and len(shape) == len(declared) > 1 and unequal_axes(shape, declared) == [1]:
         remedy = f"build the model for the {declared[1]} classes of the labels, or map the labels to {shape[1]} classes"
+    if subject == DECLARED_INPUT and message.framework == "keras" and len(shape) > 1:
+        remedy = f"build the model for its data, Input(shape={_sample_text(shape)}), or give it the declared shape"
     if subject == DECLARED_INPUT:
         sides = _declared_image_sides(message)
         sizes = " and ".join(f"dim {axis} to {size}" for axis, size in sides)
@@ -91,11 +95,14 @@ def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | No
     return remedy, command
 
 
-def _declared_image_sides(message: ParsedMessage) -> list[tuple[int, object]]:
-    """Return the height and width axes with their declared sizes.
+def _sample_text(shape: PrintedSizes) -> str:
+    """Return the shape of one sample as a Python tuple, as Keras takes it."""
+    sizes = ["None" if size == "?" else str(size) for size in shape[1:]]
+    return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
-    Returns an empty list if other axes also differ.
-    """
+
+def _declared_image_sides(message: ParsedMessage) -> list[tuple[int, object]]:
+    """Return the axes that are sides of pictures, with their declared sizes, if only these axes differ."""
     mismatches = find_dim_mismatches(message)
     if mismatches:
         return (

@@ -42,12 +42,14 @@ CLASS_COUNTS = (10, 100, 1000)
 """The numbers of classes of well-known data sets."""
 KNOWN_CLASSES = frozenset({10, 20, 21, 37, 80, 81, 90, 91, 100, 101, 102, 150, 200, 365, 400, 600, 1000, 1001, 21841})
 """The numbers of classes of well-known data sets, some with a class for the background."""
-ENCODER_FEATURES = frozenset({640, 768, 1024, 1152, 1280, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 8192})
+ENCODER_FEATURES = frozenset({384, 512, 640, 768, 1024, 1152, 1280, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 8192})
 """The feature counts of well-known encoders."""
 FEED_FORWARD_RATIO = 4
 """The usual ratio of the inner width of a feed-forward block to its features."""
 TOKEN_POSITIONS = (77, 512, 1024)
 """The numbers of positions of well-known text models."""
+MIN_LENGTH_LIMIT = 1024
+"""The minimum power of two that is explained as a maximum sequence length."""
 PICTURE_CHANNELS = {
     (4, 3): ("a picture with an alpha channel", "drop the alpha channel: image.convert('RGB'), or x[..., :3]"),
     (1, 3): ("a grey picture where colours are expected", "convert it to RGB, or repeat its channel 3 times"),
@@ -57,6 +59,8 @@ PICTURE_CHANNELS = {
     ),
 }
 """The meaning of an actual and an expected number of channels of a picture, and the advice."""
+MIN_PICTURE_SIDE = 16
+"""The minimum side of a square picture that explains an element count."""
 MAX_STRIDE = 64
 """The largest product of strides of a network."""
 HEAD_DIMS = (32, 64, 80, 96, 112, 128, 160, 192, 256)
@@ -77,6 +81,8 @@ LABEL_WORDS = re.compile(r"(?i)label|target|criterion|loss|one.?hot|class|cross_
 FOURIER_WORDS = re.compile(r"(?i)i?r?fft|stft|spectr")
 MASK_WORDS = re.compile(r"(?i)mask|token|image_features|input_ids")
 POSITION_WORDS = re.compile(r"(?i)position|pos_emb|wpe|clip|embedding")
+CONFUSION_WORDS = re.compile(r"(?i)confus|bincount|miou|fast_hist")
+PICTURE_WORDS = re.compile(r"(?i)im(?:g|age)|picture|frame|photo")
 LARGE_NUMBER = re.compile(r"(?<![\w.])\d{2,9}(?![\w.])")
 
 
@@ -89,12 +95,14 @@ class FigureContext(Record):
     """The axis along which the figures differ."""
     is_divisor: bool = False
     """Whether the second figure must divide the first."""
-    is_channel: bool = False
-    """Whether the figures are sizes of the channel axis of pictures."""
+    is_channel: bool | None = False
+    """Whether the figures are sizes of the channel axis of pictures; None if the shapes are unknown."""
     is_joined: bool = False
     """Whether the figures are sizes of concatenated operands, masks or declared inputs, which no data loader sets."""
     is_features: bool = False
     """Whether the figures are numbers of features: of the input of a layer, and of its weight."""
+    is_length: bool = False
+    """Whether the figures are lengths of lists or tables."""
     text: str = ""
     """The line of code and the log around the message."""
 
@@ -192,9 +200,16 @@ def describe(count: int) -> tuple[str, ...]:
     return tuple(found[:MAX_EXPLANATIONS])
 
 
-def _explain_empty(actual: int, expected: int, _context: FigureContext) -> Iterator[Candidate]:
-    """Explain a size of 0 by an empty selection."""
-    if 0 in (actual, expected):
+def _explain_empty(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain a size of 0: a layer without features, or an empty selection."""
+    if expected == 0 and context.is_features:
+        yield Candidate(
+            0,
+            "0 features expected",
+            "the layer was built for 0 features: would be a size read from the wrong axis, or rounded down to 0",
+            f"find the size that the layer was built with, and build it for {actual} features",
+        )
+    elif 0 in (actual, expected):
         side = "the first" if actual == 0 else "the second"
         yield Candidate(
             0,
@@ -216,6 +231,9 @@ def _explain_one_more(actual: int, expected: int, context: FigureContext) -> Ite
     elif context.is_features:
         arithmetic = f"{large} = {small}+1"
         text, advice = "would be one column that only one side has", "compare the lists of columns or features of both"
+    elif context.is_length:
+        arithmetic = f"{large} = {small}+1"
+        text, advice = "would be one row or item that only one side has", "find the row: a header, a total or a filter"
     elif FOURIER_WORDS.search(context.text):
         arithmetic = f"{large} = {small}+1, an odd and an even length"
         text, advice = "irfft returns an even length unless it is given n", f"pass the length: irfft(..., n={actual})"
@@ -294,6 +312,14 @@ def _explain_channels(actual: int, expected: int, context: FigureContext) -> Ite
     if context.is_channel and (actual, expected) in PICTURE_CHANNELS:
         what, advice = PICTURE_CHANNELS[actual, expected]
         yield Candidate(1, f"{actual} and {expected} channels", f"would be {what}", advice)
+    elif context.is_channel is None and context.axis in (0, 1) and {actual, expected} == {3, 4}:
+        what, advice = PICTURE_CHANNELS[4, 3]
+        yield Candidate(2, f"{actual} and {expected} at dim {context.axis}", f"if these are channels: {what}", advice)
+    small, large = sorted((actual, expected))
+    side = isqrt(max(small, 0))
+    if context.target and large == 3 * small and side * side == small and side >= MIN_PICTURE_SIDE:
+        what, advice = PICTURE_CHANNELS[(1, 3) if actual == small else (3, 1)]
+        yield Candidate(2, f"{small} = {side}*{side}, {large} = 3*{side}*{side}", f"would be {what}", advice)
 
 
 def _explain_encoder(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
@@ -319,7 +345,17 @@ def _explain_encoder(actual: int, expected: int, context: FigureContext) -> Iter
 def _explain_positions(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
     """Explain a token count that exceeds the positions of a text model."""
     small, large = sorted((actual, expected))
-    if small in TOKEN_POSITIONS and large > small + 1 and POSITION_WORDS.search(context.text) and context.axis != 0:
+    if context.axis == 0 or context.is_features or large <= small + 1:
+        return
+    is_limit = small >= MIN_LENGTH_LIMIT and _is_power_of_two(small) and large < 2 * small and not context.target
+    if is_limit and not POSITION_WORDS.search(context.text):
+        yield Candidate(
+            3,
+            f"{large} = {small}+{large - small}",
+            f"{small} is a usual maximum length: would be a sequence of {large} that was cut on one side only",
+            f"cut both to {small}, or raise the maximum length on both sides",
+        )
+    elif small in TOKEN_POSITIONS and POSITION_WORDS.search(context.text):
         yield Candidate(
             1,
             f"{small} positions, {large} tokens",
@@ -424,6 +460,14 @@ def _explain_one_size(actual: int, _expected: int, context: FigureContext) -> It
             found.append((actual // others, axis, others))
     for needed, axis, _ in sorted(found)[:1]:
         rest = [str(size) for index, size in enumerate(target) if index != axis and size not in (1, -1)]
+        if needed == 1:
+            yield Candidate(
+                3,
+                f"{actual} = {'*'.join(rest)}",
+                f"would be one block of {'x'.join(rest)} where {target[axis]} are requested",
+                f"collect {target[axis]} of them before the reshape, or write 1 for the {target[axis]}",
+            )
+            return
         yield Candidate(
             3,
             f"{actual} = {'*'.join([str(needed), *rest])}",
@@ -501,8 +545,17 @@ def _explain_ratio(actual: int, expected: int, context: FigureContext) -> Iterat
             else f"give the layer one of the {times} inputs, or build it for {actual}",
         )
         return
+    is_half = times == 2 and context.axis == 1 and small % MIN_MAP_CHANNELS == 0
     is_known = 2 <= times <= MAX_COFACTOR and small >= MIN_CHANNELS
-    if not is_known or _odd_part(small) < MIN_ODD_PART:
+    if not is_known or not (is_half or _odd_part(small) >= MIN_ODD_PART):
+        return
+    if is_half:
+        yield Candidate(
+            3,
+            f"{large} = 2*{small}",
+            "twice as many at dim 1: would be two maps that were joined on one side, or weights of another version",
+            f"find the line that joins maps to {large} channels, or use the versions that the project names",
+        )
         return
     general = f"{times} times as many: one row became {times}" if large == expected else f"{times} times as many"
     yield Candidate(
@@ -513,11 +566,16 @@ def _explain_ratio(actual: int, expected: int, context: FigureContext) -> Iterat
     )
 
 
-def _explain_shared_factor(actual: int, expected: int, _context: FigureContext) -> Iterator[Candidate]:
-    """Explain two sizes by an unusual common factor."""
+def _explain_shared_factor(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain two figures that are multiples of an unusual number."""
     common = gcd(actual, expected)
     cofactors = (actual // common, expected // common) if common else (0, 0)
-    if common < MIN_SHARED or _odd_part(common) < MIN_ODD_PART or not 1 < min(cofactors) <= max(cofactors):
+    if (
+        context.target
+        or common < MIN_SHARED
+        or _odd_part(common) < MIN_ODD_PART
+        or not 1 < min(cofactors) <= max(cofactors)
+    ):
         return
     if max(cofactors) > min(MAX_COFACTOR, common):
         return
@@ -534,10 +592,9 @@ def _explain_difference(actual: int, expected: int, context: FigureContext) -> I
     small, large = sorted((actual, expected))
     rest = large - small
     is_printed = rest in context.numbers - {small, large} and rest >= MIN_SHARED
-    is_mask = (
-        MASK_WORDS.search(context.text) is not None and rest >= MIN_SHARED and large < 1 << 17 and large % max(small, 1)
-    )
-    if rest < 2 or context.target or not (is_printed or is_mask):
+    is_token_count = rest >= MIN_SHARED and large < 1 << 17 and large % max(small, 1) != 0
+    is_mask = is_token_count and MASK_WORDS.search(context.text) is not None
+    if context.is_features or rest < 2 or context.target or not (is_printed or is_mask):
         return
     what = "which the text names" if is_printed else "such as image tokens that the mask lacks"
     yield Candidate(
@@ -546,6 +603,44 @@ def _explain_difference(actual: int, expected: int, context: FigureContext) -> I
         f"{rest} are missing on one side: would be a part that was not joined, {what}",
         f"find the {rest}, and join them on the side of {small}: pad a mask with a value for them",
     )
+
+
+def _explain_scalar(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain a count of one element by a reduced value, or by one stored object."""
+    if actual == 1 and prod(size for size in context.target if size != -1) >= MIN_CHANNELS:
+        yield Candidate(
+            2,
+            "1 element",
+            "would be the result of a mean or a sum, or a list or string that was stored as a single object",
+            "print the value and its type; a stored list: np.array(x.item()), a string: json.loads, arrays: np.stack",
+        )
+
+
+def _explain_confusion_matrix(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain a count that is not the square of the number of classes by labels out of range."""
+    target = context.target
+    if len(target) == 2 and target[0] == target[1] > 1 and CONFUSION_WORDS.search(context.text):
+        classes = target[0]
+        yield Candidate(
+            1,
+            f"{actual} counts, {classes * classes} = {classes}*{classes}",
+            f"would be labels outside 0 to {classes - 1}: bincount returns a count for each value up to its largest",
+            f"keep the labels below {classes}, and pass minlength={classes * classes} to bincount",
+        )
+
+
+def _explain_picture(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain a count that is not the area of a square picture by a picture of another size."""
+    side = isqrt(max(expected, 0))
+    is_area = bool(context.target) and -1 not in context.target and side * side == expected
+    is_picture = is_area and side >= MIN_PICTURE_SIDE and PICTURE_WORDS.search(context.text) is not None
+    if is_picture and len(context.target) < 3 and expected < actual and actual % expected:
+        yield Candidate(
+            2,
+            f"{expected} = {side}*{side}",
+            f"would be a picture of {side}x{side}, where the input is one of another size",
+            f"resize or crop the picture to {side}x{side} before, or reshape to its own height and width",
+        )
 
 
 def _explain_multiple(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
@@ -583,6 +678,9 @@ def _odd_part(number: int) -> int:
 KINDS: dict[str, Search] = {
     "empty": _explain_empty,
     "multiple": _explain_multiple,
+    "scalar": _explain_scalar,
+    "confusion": _explain_confusion_matrix,
+    "picture": _explain_picture,
     "channels": _explain_channels,
     "homogeneous": _explain_homogeneous,
     "spectrum": _explain_spectrum,

@@ -48,6 +48,17 @@ EXPLAINED = [
     ((225, 16), FigureContext(is_divisor=True), "multiple", "225 = 14*16+1"),
     ((304, 624), FigureContext(text="the shape of the mask"), "difference", "624 = 304+320"),
     ((1966080,), FigureContext(target=(-1, 3, 80, 1280)), "one-size", "1966080 = 512*3*1280"),
+    ((51529,), FigureContext(target=(-1, 227, 227, 10)), "one-size", "51529 = 227*227"),
+    ((640, 320), FigureContext(axis=1), "ratio", "640 = 2*320"),
+    ((16648, 16384), FigureContext(axis=2), "positions", "16648 = 16384+264"),
+    ((384, 1024), FEATURES, "encoder", "384 and 1024 features"),
+    ((1, 0), FEATURES, "empty", "0 features expected"),
+    ((266, 265), FigureContext(is_length=True), "one-more", "266 = 265+1"),
+    ((3, 4), FigureContext(axis=0, is_channel=None), "channels", "3 and 4 at dim 0"),
+    ((2304,), FigureContext(target=(1, 6912)), "channels", "2304 = 48*48, 6912 = 3*48*48"),
+    ((1,), FigureContext(target=(1, 12, 30)), "scalar", "1 element"),
+    ((5,), FigureContext(target=(2, 2), text="confusionMatrix = count.reshape"), "confusion", "5 counts, 4 = 2*2"),
+    ((9907170,), FigureContext(target=(65536,), text="img_to_array(label)"), "picture", "65536 = 256*256"),
 ]
 MAX_RANDOM_SHARE = 0.05
 MAX_SHUFFLED_SHARE = 0.10

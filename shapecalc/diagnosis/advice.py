@@ -131,7 +131,7 @@ def advise(message: ParsedMessage) -> Advice:
     cause = "a size is no multiple of what it is to be divided into" if is_division else CAUSES[message.cause].summary
     summary = ": ".join(filter(None, (OP_DESCRIPTIONS.get(message.op or ""), cause)))
     facts = tuple(dict.fromkeys(find_facts(message, trace)))
-    fixes = tuple(islice(all_fixes.items(), MAX_FIXES))
+    fixes = tuple(islice(all_fixes.items(), MAX_FIXES)) or ((CAUSES[message.cause].remedy, None),)
     return Advice(summary, facts, fixes, _describe_missing_information(message), command, explanations)
 
 
@@ -270,7 +270,8 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
         return [*_operand_remedies(message)]
     if message.op is None or message.cause not in ("count-mismatch", "indivisible"):
         grows = message.op == EXPAND.name and message.framework in MODEL_FILE_FRAMEWORKS
-        remedy = "" if message.cause == "not-broadcastable" and not grows else CAUSES[message.cause].remedy
+        has_own = message.cause == "bad-pattern" or (message.cause == "not-broadcastable" and not grows)
+        remedy = "" if has_own else CAUSES[message.cause].remedy
         remedy = FRAMEWORK_REMEDIES.get((message.cause, message.framework or ""), remedy)
         if message.cause == "zero-literal" and not _has_literal_zero(message):
             remedy = COMPUTED_ZERO_REMEDY
@@ -309,8 +310,8 @@ def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
         yield "join {1} of them along that axis before, or let the length in the pattern divide {0}".format(
             *message.pair
         )
-    elif remedy := "" if message.cause == "not-broadcastable" else CAUSES[message.cause].remedy:
-        yield remedy
+    elif message.cause not in ("not-broadcastable", "bad-pattern") and CAUSES[message.cause].remedy:
+        yield CAUSES[message.cause].remedy
 
 
 def _contracted_sizes(message: ParsedMessage) -> tuple[int | str, ...]:

@@ -14,7 +14,7 @@ from shlex import quote
 
 from shapecalc.core.ops.rearrange import REARRANGE
 from shapecalc.core.record import Record, replace
-from shapecalc.core.text import escape_unprintable, truncate
+from shapecalc.core.text import escape_unprintable, join_with_and, truncate
 from shapecalc.diagnosis.advice import advise
 from shapecalc.diagnosis.fallback import TAIL_LENGTH, find_unknown_mismatch
 from shapecalc.diagnosis.findings import OP_DESCRIPTIONS
@@ -196,7 +196,7 @@ def _describe_arguments(message: ParsedMessage) -> str:
     texts, target = message.line.arguments if message.line else (), message.target or ()
     pairs = dict.fromkeys(zip(texts, target, strict=True)) if len(texts) == len(target) else {}
     values = [f"{text} is {size}" for text, size in pairs if not INTEGER.fullmatch(text)]
-    return f", where {' and '.join(values)}" if values else ""
+    return f", where {join_with_and(values)}" if values else ""
 
 
 def _describe_mismatch(message: ParsedMessage, advice: Advice) -> str:

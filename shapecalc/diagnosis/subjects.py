@@ -7,7 +7,7 @@ from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.explanations import explain_message, is_channel_axis
 from shapecalc.diagnosis.findings import EXPECTED_RANK, declaration_findings, find_dim_mismatches
 from shapecalc.diagnosis.match import PrintedSizes
-from shapecalc.diagnosis.reading import DECLARED_INPUT, LOSS_SUBJECT, WEIGHTS_SUBJECT, ParsedMessage
+from shapecalc.diagnosis.reading import CONTRADICTED_SHAPE, DECLARED_INPUT, LOSS_SUBJECT, WEIGHTS_SUBJECT, ParsedMessage
 from shapecalc.diagnosis.suggestions import INSERT_DIM_REMEDY, suggest_shape_changes, unequal_axes
 from shapecalc.reasoning.figures import Explanation
 
@@ -29,6 +29,24 @@ REMEDIES_BY_SUBJECT = {
     "since 0 and 1 are taken as numbers; if it still is one, find the code that makes it one: TORCH_LOGS=+dynamic",
     "guard that torch.export cannot decide": "say it before that line with "
     "torch._check(CONDITION), or write the code so that no view needs it",
+    "name of a model's input": f"feed the names that the model declares: shapecalc model {MODEL_FILE} prints them",
+    "call with other arguments": "pass the sizes as integers or as one tuple, and check the names of the arguments",
+    "convolution that is folded back": "fold takes (N, C*kh*kw, blocks): check the channels and the number of blocks",
+    CONTRADICTED_SHAPE: "remove the shapes that the file stores for inner tensors, and infer them again: "
+    "onnx.shape_inference.infer_shapes",
+    "delegate, which prepares the whole model again": "resize the inputs before the delegate is applied, "
+    "or run without it to see the node that fails",
+    "device": "move both to one device, x.to(y.device); on a CUDA error, run again with CUDA_LAUNCH_BLOCKING=1",
+    "element type": "convert one of them: x.float() or x.to(y.dtype) in torch, x.astype(...) in NumPy",
+    "file that is missing": "check the path, and the folder in which the program runs",
+    "index": "print the index and the size of its axis: valid are 0 to size - 1; for an embedding, num_embeddings - 1",
+    "memory": "take a smaller batch, a smaller element type, or process the data in parts",
+    "model file or its version": "export the model again with the opset that this runtime supports, or update it",
+    "module that is missing": "install the package that contains the module",
+    "plugin or an inner check of the engine": "update the engine, or run the node in another runtime to compare",
+    "ragged list": "bring all rows to one length before np.array, or keep them in a list",
+    "storage and its bytes": "copy the data to a new array or tensor of the size that is needed",
+    "unpacking of a list": "print the value: it has another number of items, or of dims, than there are names",
     WEIGHTS_SUBJECT: "load them into the model that they were saved from, with as many classes and layers, "
     "or leave out those that differ",
 }
@@ -74,7 +92,7 @@ def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
 
 def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | None]:
     """Return the remedy for a subject, and its command if it has one."""
-    remedy, command = REMEDIES_BY_SUBJECT.get(subject, ""), None
+    remedy, command = REMEDIES_BY_SUBJECT.get(subject, CAUSES["unspecified"].remedy), None
     shape, declared = message.input or (), (message.operands or ((),))[0]
     if subject == WEIGHTS_SUBJECT and message.framework == "torch":
         remedy += ", by hand: strict=False does not"
@@ -102,7 +120,10 @@ def _sample_text(shape: PrintedSizes) -> str:
 
 
 def _declared_image_sides(message: ParsedMessage) -> list[tuple[int, object]]:
-    """Return the axes that are sides of pictures, with their declared sizes, if only these axes differ."""
+    """Return the height and width axes with their declared sizes.
+
+    Returns an empty list if other axes also differ.
+    """
     mismatches = find_dim_mismatches(message)
     if mismatches:
         return (

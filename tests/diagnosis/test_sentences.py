@@ -6,6 +6,7 @@ import pytest
 
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
+from shapecalc.diagnosis.advice import advise
 from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.context import FRAMEWORKS
 from shapecalc.diagnosis.findings import OP_DESCRIPTIONS
@@ -32,6 +33,16 @@ def test_sentence_match_returns_its_holes_once(templates):
             assert (message.about is None) == (template.about is None), text
         if message.about is not None:
             assert (message.op, message.elements, message.target, message.perm, message.axes) == (None,) * 5, text
+
+
+@pytest.mark.parametrize("templates", some_and_rest(TEMPLATES, 50))
+def test_sentence_advice_has_a_first_step(templates):
+    for template in templates:
+        filled = template.text.format_map({name: TEXTS[kind] for name, kind in PLACEHOLDER_KINDS.items()})
+        for message in parse_messages(f"RuntimeError: {filled} and so on"):
+            steps = [text for text, _ in advise(message).fixes]
+            assert steps, template.text
+            assert all(steps), template.text
 
 
 def find_faults(template):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
+from shapecalc.core.record import replace
 from shapecalc.diagnosis.explanations import explain_message
 from shapecalc.diagnosis.findings import numeric_differences
 from shapecalc.diagnosis.match import (

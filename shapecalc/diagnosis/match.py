@@ -25,9 +25,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from html import unescape
-from importlib.resources import files
 from itertools import accumulate
+from pkgutil import get_data  # `importlib.resources` costs 12 ms
 from typing import Any
 
 from shapecalc.core.record import Record
@@ -92,7 +91,7 @@ LINE_DECORATION = re.compile(
     | [IWEF]\d{4}\s+[\d:.]{8,20}\s+\d{1,9}\s+[\w./-]{1,80}:\d{1,6}\]         # I0000 00:00:1.2  345 file.cc:67]
     | \[(?:rank|default)\d{1,5}\]:(?:\[rank\d{1,5}\]:)?                      # [rank3]:
     | E\ {2,}                                                                # pytest
-    | [>|\u2502\u2503\u2551](?=\s)                                           # quoted, or in a box
+    | [>|](?=\s)                                                             # quoted, or in a box
     | [\w.-]{1,40}\s+\|(?=\s)                                                # docker compose
     | \#\d{1,5}\s\d{1,6}\.\d{1,4}(?=\s)                                      # docker build
     | \((?:[\w.]{1,60}\s)?pid=\d{1,9}[^()]{0,60}\)                           # a worker's process
@@ -228,7 +227,7 @@ def parse_templates(rows: str) -> Iterator[MessageTemplate]:
                 yield MessageTemplate(text, framework.strip("-"), op.strip("-") or None, cause, source)
 
 
-TEMPLATES = (*parse_templates(files("shapecalc.diagnosis").joinpath("sentences.txt").read_text("utf-8")),)
+TEMPLATES = (*parse_templates((get_data("shapecalc.diagnosis", "sentences.txt") or b"").decode()),)
 
 
 def find_matches(template: MessageTemplate, cleaned: CleanText) -> Iterator[TemplateMatch]:
@@ -404,8 +403,10 @@ def clean_lines(text: str) -> list[str]:
 
 def _unescape(text: str) -> str:
     """Decode HTML and JSON escapes, and drop terminal escapes."""
-    for _ in range(2 if "&" in text else 0):
-        text = unescape(text)
+    if "&" in text:
+        from html import unescape  # costs 2 ms, and few texts have escapes
+
+        text = unescape(unescape(text))
     if "<" in text:
         text = HTML_TAG.sub(lambda tag: "\n" if tag[0][1:3].lower() == "br" else "", text)
     if "\\" in text:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import permutations
 from math import prod
 from typing import Any
@@ -24,6 +23,7 @@ from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.shuffle import SHUFFLE
 from shapecalc.core.ops.squeeze import SQUEEZE
 from shapecalc.core.ops.transpose import TRANSPOSE
+from shapecalc.core.record import Record, lazy, replace
 from shapecalc.diagnosis import context
 from shapecalc.diagnosis import match as sentences
 from shapecalc.diagnosis.match import CleanText, MessageTemplate, PrintedSizes, TemplateMatch
@@ -63,8 +63,7 @@ MAX_QUOTE_SUFFIX = 100
 """The maximum number of characters that are quoted after the matched part of a message."""
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedMessage:
+class ParsedMessage(Record):
     """A parsed error message.
 
     A field is None if the message does not contain its value. Messages are compared without the node, the quote, and
@@ -73,9 +72,9 @@ class ParsedMessage:
 
     framework: str | None
     op: str | None
-    node: str | None = field(compare=False)
+    node: lazy[str | None]
     cause: str
-    quote: str = field(compare=False)
+    quote: lazy[str]
     about: str | None = None
     """The subject of a message that is not a shape error."""
     input: PrintedSizes | None = None
@@ -93,15 +92,15 @@ class ParsedMessage:
     """The shapes of the remaining operands, after the input."""
     groups: int | None = None
     """The number of groups of a convolution."""
-    dim: int | None = field(default=None, compare=False)
+    dim: lazy[int | None] = lazy(default=None)
     """The axis along which the sizes of `pair` differ."""
-    line: context.CodeCall | None = field(default=None, compare=False)
+    line: lazy[context.CodeCall | None] = lazy(default=None)
     """The failing call, if the text contains it."""
-    failing_line: context.FailingLine | None = field(default=None, compare=False)
+    failing_line: lazy[context.FailingLine | None] = lazy(default=None)
     """The line of the user's code that failed, if the text contains it."""
-    printed_shape: PrintedSizes | None = field(default=None, compare=False)
+    printed_shape: lazy[PrintedSizes | None] = lazy(default=None)
     """The shape of the tensor in the failing call, if the text prints it."""
-    nearby_text: str = field(default="", compare=False)
+    nearby_text: lazy[str] = lazy(default="")
     """The text before a shape error, which may contain code; for other messages, the text after the message."""
 
     @property

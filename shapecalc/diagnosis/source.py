@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from shlex import quote
 
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.record import replace as replace_record
+from shapecalc.core.record import replace
 from shapecalc.diagnosis.context import FRAME, FUNCTIONS_BY_OP, CodeCall, FailingLine, find_call
 from shapecalc.diagnosis.match import clean_lines, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage
@@ -64,7 +63,7 @@ def replace_fixes_with_code(message: ParsedMessage, advice: Advice) -> Advice:
             fixes.append((text, command))
         else:
             fixes.append((f"write {changed}{text[len(written[0]) if written else 0 :]}", code_command))
-    return replace_record(advice, fixes=tuple(fixes))
+    return replace(advice, fixes=tuple(fixes))
 
 
 def _build_code_command(message: ParsedMessage, line: CodeCall, changed: str) -> str | None:

@@ -212,9 +212,9 @@ def _read_framework_word(words: Sequence[str]) -> list[str] | None:
     translated = commands.resolve_aliases(words)
     if translated[0] in OPS:
         return translated
-    from shapecalc.reading.word_code import write_call
+    from shapecalc.reading.word_code import translate_to_code
 
-    return write_call(words)
+    return translate_to_code(words)
 
 
 def _peek_stdin_file() -> str:

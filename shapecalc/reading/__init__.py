@@ -1,1 +1,1 @@
-"""Parsing of command lines, chains, code and case files into requests."""
+"""Parse command lines, chains, code and case files into requests."""

@@ -67,7 +67,7 @@ SAME_AS = "same as"
 
 
 class Expectation(Record):
-    """An expected answer: an output shape, a refusal or a chain."""
+    """The expected answer of a case: an output shape, a refusal or a chain."""
 
     output: ShapePattern | None
     """The pattern of the output shape; None for a refusal or a chain."""
@@ -98,11 +98,11 @@ class Expectation(Record):
 def parse_expectation(
     text: str, options: Mapping[str, object] = EMPTY_DICT, *, is_argument: bool = False
 ) -> Expectation:
-    """Parse an expected shape, refusal or chain.
+    """Parse the expected answer of a case.
 
-    `options` are the default options for the stages of a `same as` chain. If `is_argument`, the text is a whole
-    argument, in which blanks may separate names. Raises `ShapeError` (usage) if the
-    expectation is invalid.
+    The answer is a shape, a refusal or a chain. `options` are the default options for the stages of a `same as` chain.
+    If `is_argument`, the text is a whole argument, in which blanks may separate names. Raises `ShapeError` (usage) if
+    the expectation is invalid.
 
     >>> print(parse_expectation("[2, 6]  when N == 3"))
     2,6 when N == 3
@@ -124,7 +124,7 @@ def parse_expectation(
 
 
 def parse_expectation_for_stages(text: str, stage_options: Iterable[Mapping[str, object]]) -> Expectation:
-    """Parse an expectation, given the options of the question's stages.
+    """Parse an expectation, given the options of the stages in the question.
 
     Names to which the options assign sizes become fixed names. Raises `ShapeError` (usage) if the expectation is
     invalid.
@@ -136,9 +136,9 @@ def parse_expectation_for_stages(text: str, stage_options: Iterable[Mapping[str,
 
 
 def _parse_definition(text: object) -> tuple[str, str]:
-    """Parse the definition of a named result, such as `H1 == (H - 1)//2 + 1`.
+    """Parse the definition of a named result.
 
-    Raises `ShapeError` (usage) if the definition is invalid.
+    An example is `H1 == (H - 1)//2 + 1`. Raises `ShapeError` (usage) if the definition is invalid.
     """
     name, separator, definition = str(text).partition("==")
     if not separator or not name.strip().isidentifier():
@@ -209,9 +209,10 @@ RELATION_WORDS: dict[str, Callable[[Dim, Dim], Conditions]] = {
 
 
 def parse_conditions(texts: Iterable[str]) -> Conditions:
-    """Parse and simplify conditions; conditions that are always true are dropped.
+    """Parse and simplify conditions.
 
-    Raises `ShapeError` (usage) if a condition is invalid, or if the conditions are unsatisfiable.
+    Conditions that are always true are omitted. Raises `ShapeError` (usage) if a condition is invalid, or if the
+    conditions are unsatisfiable.
 
     >>> [str(condition) for condition in parse_conditions(["C*H*W % 64 == 0", "2*N == 6"])]
     ['C*H*W % 64 == 0', 'N == 3']
@@ -253,7 +254,7 @@ def _parse_dim(text: str, condition: str) -> Dim:
 
 
 def format_expectation(output: str, conditions: Iterable[str], results: Mapping[str, str]) -> str:
-    """Format an expectation from its output, conditions and named results."""
+    """Format an expectation from output, conditions and named results."""
     condition_text = " and ".join(conditions)
     output = f"[{output}]" if output == ERROR_KEYWORD else output  # `error` alone would be a refusal
     output = f"{output} when {condition_text}" if condition_text else output
@@ -270,7 +271,7 @@ OTHER_ARROWS = frozenset(("->", "=", "=="))
 
 
 class Case(Record):
-    """A parsed case: the question and its expectation."""
+    """A parsed case: a question with its expectation."""
 
     input: object
     stages: StageRequests
@@ -282,7 +283,7 @@ class Case(Record):
 def parse_case(text: str, defaults: Mapping[str, object]) -> Case:
     """Parse a case.
 
-    Raises `ShapeError` (usage) if it is invalid.
+    Raises `ShapeError` (usage) for an invalid case.
 
     >>> case = parse_case("reshape N,4 2,6 => 2,6 when N == 3  # a hard-coded batch", {})
     >>> print(case.input, "|", case.expected)
@@ -294,7 +295,7 @@ def parse_case(text: str, defaults: Mapping[str, object]) -> Case:
 
 
 def is_json_object(text: str) -> bool:
-    """Return whether a line starts like a JSON object, as opposed to a chain.
+    """Return whether a line starts like a JSON object rather than a chain.
 
     The JSON is not validated.
 
@@ -305,9 +306,9 @@ def is_json_object(text: str) -> bool:
 
 
 def question_text(text: str) -> str:
-    """Return the question of a plain line, without the expectation and the comment.
+    """Return the question of a line, without the expectation and the comment.
 
-    A plain line is not JSON.
+    The line must not be JSON.
     """
     return text.partition(COMMENT_MARK)[0].partition(ARROW)[0].strip()
 
@@ -337,7 +338,7 @@ def _parse_plain_case(text: str, defaults: Mapping[str, object]) -> Case:
 
 
 def _add_fixed_names(expected: Expectation | None, stages: StageRequests) -> Expectation | None:
-    """Return the expectation with `Expectation.fixed_names` derived from the options of the stages."""
+    """Add the fixed names from the options of the stages to an expectation."""
     with_sizes = [options for _, options in stages if "where" in options]
     return (
         replace(expected, fixed_names=frozenset(names_with_sizes(with_sizes))) if expected and with_sizes else expected
@@ -347,7 +348,7 @@ def _add_fixed_names(expected: Expectation | None, stages: StageRequests) -> Exp
 def case_from_json(fields: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
     """Convert a JSON object to a case.
 
-    Raises `ShapeError` (usage) if it is invalid.
+    Raises `ShapeError` (usage) for an invalid case.
     """
     op, shape, _ = _parse_op_and_input(fields)
     expect = fields.get("expect")
@@ -370,9 +371,9 @@ def request_from_json(fields: Mapping[str, Any], defaults: Mapping[str, object])
 
 
 def _parse_op_and_input(fields: Mapping[str, Any]) -> tuple[str, Any, tuple[str, ...]]:
-    """Return the op and the input of a JSON case, and the names of its options that are not arguments.
+    """Return the op, the input and the common options of a JSON case.
 
-    Raises `ShapeError` (usage) for an op or a key that does not exist, and without an input.
+    Raises `ShapeError` (usage) for an unknown op or key, and for a missing input.
     """
     op, shape = fields.get("op"), fields.get("input")
     names = _common_options(op if isinstance(op, str) else "", tuple(fields))
@@ -386,17 +387,20 @@ def _parse_op_and_input(fields: Mapping[str, Any]) -> tuple[str, Any, tuple[str,
 
 
 def case_keys() -> dict[str, None]:
-    """Return the keys of a JSON case; the call imports all ops and dialects."""
+    """Return the valid keys of a JSON case.
+
+    All ops and dialects are imported for this.
+    """
     names = [param.name for op in OPS.values() for param in all_params(op)]
     return dict.fromkeys(["op", "input", *names, *common_option_names(), "expect", "id", "source"])
 
 
 @lru_cache(1024)
 def _common_options(op: str, keys: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the options that are not arguments of the op.
+    """Return the option names among the keys of a JSON case.
 
-    Raises `ShapeError` (usage) for a key that no case has. The keys of all ops are gathered only for a key that `op`
-    itself lacks.
+    Arguments of the op are omitted. Raises `ShapeError` (usage) for an unknown key. The keys of all ops are collected
+    only for a key that `op` does not have.
     """
     own = {param.name for param in OPS[op].params} if op in OPS else set()
     others = [key for key in keys if key not in NON_OPTION_KEYS and key not in SHARED_OPTIONS and key not in own]
@@ -410,9 +414,7 @@ def _common_options(op: str, keys: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def parse_defaults(text: str, defaults: Mapping[str, object]) -> dict[str, object]:
-    """Parse an `@default` line.
-
-    Returns the defaults that apply after it.
+    """Parse an `@default` line into the defaults that apply after it.
 
     A line without options resets all defaults. Raises `ShapeError` (usage) for an unknown or incomplete option.
 

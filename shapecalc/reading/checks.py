@@ -1,7 +1,7 @@
-"""The input shapes that PyTorch's shape-preserving layers and functions require during evaluation.
+"""Check the inputs of PyTorch's shape-preserving layers and functions.
 
-Sources: `torch/nn/functional.py` and `torch/nn/modules` of PyTorch 2.13.0. `tests/engines/test_checks.py` compares each
-row of the tables with PyTorch on random inputs.
+Layers are checked in evaluation mode. Sources: `torch/nn/functional.py` and `torch/nn/modules` of PyTorch 2.13.0.
+`tests/engines/test_checks.py` compares each row of the tables with PyTorch on random inputs.
 """
 
 from __future__ import annotations
@@ -23,22 +23,25 @@ Check: TypeAlias = Callable[[Shape, CheckedArguments], Iterator[Conditions]]
 
 
 class CheckedLayer(Record):
-    """A shape-preserving layer or function, and the requirements on its input."""
+    """A shape-preserving layer or function with the check of its input."""
 
     parameters: tuple[str, ...]
     """The names of the parameters in PyTorch, followed by `=` and the default if a check uses it."""
     check: Check
 
     def bind(self, positional: tuple[object, ...], keywords: CheckedArguments) -> dict[str, object]:
-        """Return the arguments by parameter; excess arguments are ignored."""
+        """Return the arguments by parameter name.
+
+        Excess arguments are ignored.
+        """
         names = [name.partition("=")[0] for name in self.parameters]
         defaults = {name: DEFAULTS[text] for name, _, text in (item.partition("=") for item in self.parameters)}
         return defaults | dict(zip(names, positional, strict=False)) | {**keywords}
 
     def conditions(self, shape: Shape, positional: tuple[object, ...], keywords: CheckedArguments) -> Conditions:
-        """Return the conditions that the layer requires of named sizes.
+        """Return the conditions on named sizes that the layer requires.
 
-        Raises `ShapeError` (layer-mismatch, too-few-values or axis-out-of-range) if it refuses the input.
+        Raises `ShapeError` (layer-mismatch, too-few-values or axis-out-of-range) if the layer refuses the input.
         """
         arguments = self.bind(positional, keywords)
         return tuple([condition for part in self.check(shape, arguments) for condition in part])
@@ -49,7 +52,10 @@ DEFAULTS: Mapping[str, object] = {"": None, "True": True, "False": False, "1": 1
 
 
 def _require_rank(shape: Shape, *ranks: int) -> None:
-    """Raise `ShapeError` (layer-mismatch) if the rank is not one of `ranks`."""
+    """Check that a shape has one of the ranks `ranks`.
+
+    Raises `ShapeError` (layer-mismatch) otherwise.
+    """
     if len(shape) not in ranks:
         message = f"it takes {' or '.join(map(str, ranks))} dims, and the input {shape_text(shape)} has {len(shape)}"
         raise rule_error(LAYER_MISMATCH, message)
@@ -63,7 +69,7 @@ def _require_min_rank(shape: Shape, min_rank: int) -> None:
 def _require_size(shape: Shape, axis: int, size: object) -> Conditions:
     """Return the conditions under which a dim has a size.
 
-    Raises `ShapeError` (layer-mismatch) if there are none.
+    Raises `ShapeError` (layer-mismatch) if the sizes cannot be equal.
     """
     if not isinstance(size, Dim) or isinstance(size, bool):
         return ()
@@ -75,7 +81,10 @@ def _require_size(shape: Shape, axis: int, size: object) -> Conditions:
 
 
 def _require_channels(shape: Shape, name: str, arguments: CheckedArguments) -> Conditions:
-    """Require that an argument, if it is a tensor, is a vector with a value for each channel."""
+    """Check that a tensor argument is a vector with one value per channel.
+
+    An argument of another type is not checked.
+    """
     dims = arguments.get(name)
     if not isinstance(dims, tuple):
         return ()
@@ -85,13 +94,15 @@ def _require_channels(shape: Shape, name: str, arguments: CheckedArguments) -> C
 
 
 def _require_several_values(count: Dim) -> None:
-    """Raise `ShapeError` (too-few-values) if a mean would be computed from a single value."""
+    """Check that a statistic is computed from more than one value.
+
+    Raises `ShapeError` (too-few-values) otherwise.
+    """
     if count == 1:
         raise rule_error(TOO_FEW_VALUES, "each mean would be that of one value")
 
 
 def _accept_any_input(_: Shape, __: CheckedArguments) -> Iterator[Conditions]:
-    """Accept every input."""
     yield ()
 
 
@@ -119,7 +130,7 @@ def _instance_norm_check(rank: int) -> Check:
 
 
 def _check_last_dims(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
-    """Require that the last dims are the dims that the layer normalizes."""
+    """Check that the last dims equal the normalized shape."""
     wanted = arguments["normalized_shape"]
     dims = wanted if isinstance(wanted, tuple) else (wanted,)
     if len(dims) > len(shape) or not dims:
@@ -151,7 +162,7 @@ def _check_group_norm(shape: Shape, arguments: CheckedArguments) -> Iterator[Con
 
 
 def _check_batch_norm_function(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
-    """Require that the statistics, the weight and the bias have one value for each channel."""
+    """Check the size of the statistics, the weight and the bias."""
     _require_min_rank(shape, 2)
     for name in ("running_mean", "running_var", "weight", "bias"):
         yield _require_channels(shape, name, arguments)
@@ -160,7 +171,10 @@ def _check_batch_norm_function(shape: Shape, arguments: CheckedArguments) -> Ite
 
 
 def _axis_check(default: int | None = None) -> Check:
-    """Return a check that the axis of a function exists; `default` is the default axis."""
+    """Return a check that the axis of a function is in range.
+
+    `default` is the default axis.
+    """
 
     def check(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
         axis, rank = arguments["dim"], max(len(shape), 1)
@@ -178,7 +192,7 @@ def _check_matrix(shape: Shape, _: CheckedArguments) -> Iterator[Conditions]:
 
 
 def _check_prelu(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
-    """Require one parameter for each channel, unless all channels share one parameter."""
+    """Check that there is one parameter per channel, or one for all channels."""
     count = arguments["num_parameters"]
     if count != 1:
         _require_min_rank(shape, 2)

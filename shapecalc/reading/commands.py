@@ -70,7 +70,10 @@ StageRequests = tuple[tuple[str, Mapping[str, object]], ...]
 
 
 class ParsedStage(Record):
-    """A parsed stage: the op, its unconverted options, and the input if present."""
+    """A parsed stage with unconverted options.
+
+    It contains the input if the stage was parsed with one.
+    """
 
     op: str
     options: Mapping[str, object]
@@ -101,15 +104,15 @@ def parse_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option]
 
 
 def _max_values(names: Sequence[str]) -> int | None:
-    """Return the number of positional values.
+    """Return the maximum number of positional values.
 
-    Returns None if the last parameter takes any number of them.
+    Returns None if the last parameter is variadic.
     """
     return None if names[-1:] and names[-1] in ("operands", "lengths") else len(names)
 
 
 def order_values(values: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the values in the order of the parameter names.
+    """Return positional values in the order of the parameters.
 
     All operands are joined into one value, and so are all lengths. A pattern with an arrow may be written before or
     after the shape. An einsum pattern without an arrow must be the first value.
@@ -156,7 +159,7 @@ UNSUPPORTED_OPS = {
 def resolve_aliases(
     words: Sequence[str], dialect: object = None, *, with_input: bool = True, translates: bool = True
 ) -> list[str]:
-    """Replace a framework's op name with shapecalc's, and add the `--dialect` option.
+    """Replace a framework's op name by shapecalc's, and add `--dialect`.
 
     `dialect` is the dialect of an alias with several meanings, if its words name none. A composite op with several
     stages becomes a chain. With `translates`, the names in the signatures of all ops are replaced, too. Raises
@@ -174,7 +177,7 @@ def resolve_aliases(
     if words and words[0] in COMMAND_ALIASES.keys() - OP_ALIASES.keys():
         return [COMMAND_ALIASES[words[0]].get(_requested_dialect(words, dialect), words[0]), *words[1:]]
     if not words or words[0] not in OP_ALIASES.keys() | COMPOSITE_OPS.keys():
-        return _translate(words, dialect, with_input=with_input) if translates else [*words]
+        return _translate_words(words, dialect, with_input=with_input) if translates else [*words]
     op, dialect = OP_ALIASES.get(words[0]) or COMPOSITE_OPS[words[0]][:2]
     values = list(takewhile(is_value, words[1:]))
     if words[0] in OP_ALIASES or not values:
@@ -190,28 +193,28 @@ def resolve_aliases(
     ]
 
 
-def _translate(words: Sequence[str], dialect: object, *, with_input: bool) -> list[str]:
-    """Replace a name in the signatures of an op with shapecalc's.
+def _translate_words(words: Sequence[str], dialect: object, *, with_input: bool) -> list[str]:
+    """Translate a command line that begins with a framework's function name.
 
-    Returns other words unchanged.
+    Other words are returned unchanged.
     """
     if not words or words[0] in OPS or not words[0].isidentifier():
         return [*words]
-    from shapecalc.reading.framework_words import translate_word  # deferred: it imports all ops
+    from shapecalc.reading.framework_words import translate_framework_call  # deferred: it imports all ops
 
-    translated = translate_word(words, _requested_dialect(words, dialect), with_input=with_input)
+    translated = translate_framework_call(words, _requested_dialect(words, dialect), with_input=with_input)
     return [*words] if translated is None else _add_dialect(*translated)
 
 
 def _quote_words(words: Iterable[str]) -> str:
-    """Join the words of a stage; quote words that contain spaces."""
+    """Join the words of a stage, quoting words that contain spaces."""
     return " ".join([f'"{word}"' if " " in word else word for word in words])
 
 
 def _requested_dialect(words: Sequence[str], default: object) -> str:
-    """Return the name of the dialect in the words of a command line.
+    """Return the dialect name in the words of a command line.
 
-    Returns an empty string if it is missing or unknown.
+    Returns an empty string if the dialect is missing or unknown.
     """
     names = [] if default is None else [str(default)]
     names += [word.removeprefix("--dialect=") for word in words if word.startswith("--dialect=")]
@@ -264,7 +267,7 @@ def expand_composite(name: str, shape: Shape, values: Sequence[str]) -> list[lis
 
 
 def _expand_narrow(shape: Shape, axis: int, start: int, length: int) -> list[list[str]]:
-    """Return the `slice` stage that equals `torch.narrow`.
+    """Return the `slice` stage that is equivalent to `torch.narrow`.
 
     Raises `ShapeError` (slice-out-of-bounds) for an out-of-range index, as `torch.narrow` does.
     """
@@ -282,7 +285,7 @@ def _expand_narrow(shape: Shape, axis: int, start: int, length: int) -> list[lis
 
 
 def _expand_rot90(shape: Shape, k: int = 1, axes: Sequence[int] = (0, 1)) -> list[list[str]]:
-    """Return the `flip` and `swapaxes` stages that equal `numpy.rot90`."""
+    """Return the `flip` and `swapaxes` stages that are equivalent to `numpy.rot90`."""
     indices = [_normalize_axis(axis, len(shape), len(shape)) for axis in axes]
     if len({*indices}) != 2 or len(indices) != 2:
         raise usage_error("rot90 turns two different axes", argument="axes")
@@ -292,7 +295,7 @@ def _expand_rot90(shape: Shape, k: int = 1, axes: Sequence[int] = (0, 1)) -> lis
 
 
 def _expand_rollaxis(shape: Shape, axis: int, start: int = 0) -> list[list[str]]:
-    """Return the `moveaxis` stage that equals `numpy.rollaxis`.
+    """Return the `moveaxis` stage that is equivalent to `numpy.rollaxis`.
 
     The axis is moved before the axis at index `start`.
     """
@@ -307,7 +310,10 @@ EINOPS_REDUCTIONS = ("any", "all", "max", "mean", "min", "prod", "sum")
 
 
 def _expand_reduce(shape: Shape, pattern: str, lengths: str = "") -> list[list[str]]:
-    """Return the stages that are equivalent to `einops.reduce`: a split, a sum and a merge."""
+    """Return the stages that are equivalent to `einops.reduce`.
+
+    These are a split, a sum and a merge.
+    """
     left, _, right = pattern.partition("->")
     dims = parse_axis_pattern(f"{left}->{left}" if "->" in pattern else pattern).left
     others = " ".join([f"e{number}" for number in range(len(shape) - len(dims) + 1)])
@@ -332,7 +338,7 @@ def _expand_reduce(shape: Shape, pattern: str, lengths: str = "") -> list[list[s
 def _normalize_axis(axis: int, rank: int, limit: int) -> int:
     """Convert an axis or insertion index to a non-negative index.
 
-    `limit` is the exclusive upper bound of valid indices. Raises `ShapeError` (axis-out-of-range).
+    `limit` is the exclusive upper bound of valid indices. Raises `ShapeError` (axis-out-of-range) for any other index.
     """
     if not -rank <= axis < limit:
         raise rule_error(AXIS_OUT_OF_RANGE, f"axis {axis} does not exist: the input has {rank_text(rank)}")
@@ -353,9 +359,10 @@ parameters (optional parameters end in `?`), and the function that returns the s
 
 
 def expand_composites(text: str, dialect: object = None) -> str:
-    """Replace the composite ops of a chain, such as `rot90`, with their stages.
+    """Replace composite ops in a chain by their stages.
 
-    Raises `ShapeError` if a stage before a composite op is refused, or if a composite op refuses its input.
+    An example of a composite op is `rot90`. Raises `ShapeError` if a stage before a composite op is refused, or if a
+    composite op refuses its input.
 
     >>> expand_composites("2,3,4 | transpose 2,0,1 | narrow 0 1 2")
     '2,3,4 | transpose 2,0,1 | slice 1:3 --dialect torch'
@@ -376,7 +383,7 @@ def expand_composites(text: str, dialect: object = None) -> str:
 
 
 def _chain_output(text: str, dialect: object) -> Shape:
-    """Return the output shape of a chain, which may have no stages.
+    """Return the output shape of a chain of zero or more stages.
 
     Raises `ShapeError` if the chain is refused.
     """
@@ -390,7 +397,7 @@ def _chain_output(text: str, dialect: object) -> Shape:
 
 
 def unsupported_op_error(name: str) -> ShapeError | None:
-    """Return the usage error for an unsupported op name, or None for any other name."""
+    """Build the usage error for an unsupported op, or return None for other names."""
     if name not in UNSUPPORTED_OPS:
         return None
     why, instead = UNSUPPORTED_OPS[name]
@@ -398,9 +405,9 @@ def unsupported_op_error(name: str) -> ShapeError | None:
 
 
 def find_op(name: str) -> Op:
-    """Look up an op by name.
+    """Return the op with a name.
 
-    Raises `ShapeError` (usage) if there is none.
+    Raises `ShapeError` (usage) for an unknown op.
     """
     if "," in name or name[:1].isdigit():
         shown = escape_unprintable(truncate(name))
@@ -413,7 +420,7 @@ def find_op(name: str) -> Op:
 def parse_stage(words: Sequence[str], *, with_input: bool, dialect: object = None) -> ParsedStage:
     """Parse the words of a stage.
 
-    `dialect` is the dialect of the whole chain, if one is given. Raises `ShapeError` (usage) for invalid words.
+    `dialect` is the dialect of the whole chain, or None. Raises `ShapeError` (usage) for invalid words.
 
     >>> parse_stage(["reshape", "0,-1", "--opset", "13"], with_input=False).options
     {'opset': '13', 'target': '0,-1'}
@@ -472,7 +479,7 @@ def usage_hint(op: Op, *, with_input: bool = True) -> str:
 def parse_chain(text: str, dialect: object = None) -> tuple[str, list[tuple[str, Mapping[str, object]]]]:
     """Parse a chain into its input and its stages.
 
-    `dialect` is the dialect of the whole chain, if one is given. Raises `ShapeError` (usage) if the chain is invalid.
+    `dialect` is the dialect of the whole chain, or None. Raises `ShapeError` (usage) if the chain is invalid.
 
     >>> parse_chain("2,3,4 | transpose 1,0,2 | reshape 2,-1,3")
     ('2,3,4', [('transpose', {'perm': '1,0,2'}), ('reshape', {'target': '2,-1,3'})])
@@ -509,7 +516,7 @@ def parse_chain_words(words: Sequence[str]) -> tuple[str, dict[str, object]]:
 def command_pieces(op: str, arguments: Mapping[str, object]) -> list[tuple[str | None, str]]:
     """Return the words of a command line, each with its argument name.
 
-    The argument name is None for the op and for the spelling of an option.
+    The argument name of the op and of an option spelling is None.
 
     >>> command_pieces("reshape", {"input": "2,3,4", "target": "0,-1", "allowzero": True})
     [(None, 'reshape'), ('input', '2,3,4'), ('target', '0,-1'), (None, '--allowzero')]
@@ -532,9 +539,9 @@ def command_pieces(op: str, arguments: Mapping[str, object]) -> list[tuple[str |
 
 
 def argument_texts(request: Request) -> dict[str, object]:
-    """Return the arguments of a request by name, as written in a command line.
+    """Format the arguments of a request by name.
 
-    An argument typed by the user is returned verbatim; any other argument is formatted.
+    An argument that the user typed is returned verbatim.
     """
     values = {"input": request.input, **request.arguments}
     texts: dict[str, object] = {
@@ -553,9 +560,9 @@ def argument_texts(request: Request) -> dict[str, object]:
 
 
 def command_line(answer: Trace | Chain) -> str:
-    """Return the shell command of an answer's request, with normalized shapes.
+    """Format the request of an answer as a shell command.
 
-    A refused chain ends with the refused stage.
+    Shapes are normalized. A refused chain ends with the refused stage.
 
     >>> import shapecalc as sc
     >>> print(command_line(sc.shuffle((3, 4), first=(1, 0), to=(0, -1))))
@@ -572,7 +579,7 @@ def command_line(answer: Trace | Chain) -> str:
 
 
 def chain_text(answer: Trace | Chain) -> str:
-    """Format a chain, with normalized shapes.
+    """Format the requests of an answer as a chain, with normalized shapes.
 
     >>> import shapecalc as sc
     >>> chain_text(sc.chain((2, 3), "transpose", "reshape [1, -1]"))
@@ -592,7 +599,9 @@ def stage_line(request: Request) -> str:
 
 
 def stage_text(op: str, options: Mapping[str, object]) -> str:
-    """Format a stage of a chain; words that contain spaces are quoted.
+    """Format an op with options as a stage of a chain.
+
+    Words that contain spaces are quoted.
 
     >>> stage_text("rearrange", {"pattern": "b c -> c b"})
     'rearrange "b c -> c b"'
@@ -601,7 +610,7 @@ def stage_text(op: str, options: Mapping[str, object]) -> str:
 
 
 def _normalized_requests(answer: Trace | Chain) -> list[Request]:
-    """Return the requests of an answer without the arguments as the user typed them."""
+    """Return the requests of an answer without the user's spelling of arguments."""
     return [replace(trace.request, argument_texts={}) for trace in answer.traces]
 
 
@@ -613,7 +622,7 @@ def _command_words(op: str, arguments: Mapping[str, object]) -> list[str]:
 def find_invalid_stage(stages: str) -> int | None:
     """Return the index of the first stage that cannot be parsed, or None.
 
-    The shapes are ignored, so a stage that its input shape makes invalid is not reported.
+    Shapes are not checked.
 
     >>> find_invalid_stage("transpose 1,0 | reshap -1 | flatten")
     1
@@ -628,9 +637,9 @@ def find_invalid_stage(stages: str) -> int | None:
 
 
 def token_span(stages: str, index: int, problem: Problem) -> tuple[int, int]:
-    """Return the span of the faulty token in the stage at `index`.
+    """Return the span of the token that caused a problem.
 
-    If the token is unknown, returns the span of the whole stage.
+    The token is in the stage at `index`. If the token is unknown, returns the span of the whole stage.
 
     >>> from shapecalc.core.rules import INDIVISIBLE
     >>> from shapecalc.core.problem import Problem
@@ -654,16 +663,16 @@ def token_span(stages: str, index: int, problem: Problem) -> tuple[int, int]:
 
 
 class ChainRequest(Record):
-    """A parsed chain: the input, and the stages with their options."""
+    """A parsed chain: the input and the stages with their options."""
 
     input: str | Iterable[object]
     stages: StageRequests
 
 
 def parse_chain_request(text: str, shape: object = None) -> ChainRequest:
-    """Parse a chain; `shape` is the input of a chain that begins with `|`.
+    """Parse a chain.
 
-    Raises `ShapeError` (usage) if the chain cannot be parsed.
+    `shape` is the input of a chain that begins with `|`. Raises `ShapeError` (usage) if the chain cannot be parsed.
 
     >>> parse_chain_request("| transpose 1,0", (2, 3))
     ChainRequest(input=(2, 3), stages=(('transpose', {'perm': '1,0'}),))

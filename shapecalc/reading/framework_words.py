@@ -1,7 +1,8 @@
-"""Command lines that begin with a framework's word, such as `pixel_shuffle 1,8,4,4 2`.
+"""Translate command lines that begin with a framework's function name.
 
-The signatures of the ops contain the words, and the names and defaults of their arguments. A word answers under the
-rules of its framework, unless the line has the option `--dialect`.
+An example is `pixel_shuffle 1,8,4,4 2`. The signatures of the ops contain the function names, and the names and
+defaults of their arguments. The request is resolved under the rules of the framework, unless the line has the option
+`--dialect`.
 """
 
 from __future__ import annotations
@@ -28,21 +29,21 @@ WORD_RANKS = {"mm": (2, 2), "bmm": (3, 3), "dot": (1, 2), "t": (0, 2)}
 """The minimum and the maximum rank of the tensors of a word whose op takes other ranks, too."""
 
 
-def translate_word(words: Sequence[str], dialect: str, *, with_input: bool) -> tuple[list[str], str] | None:
-    """Return the command line of an op for a line that begins with a framework's word, and the framework.
+def translate_framework_call(words: Sequence[str], dialect: str, *, with_input: bool) -> tuple[list[str], str] | None:
+    """Translate a framework's function call to the command line of an op.
 
-    `dialect` is the dialect that the line names, or empty. Returns None for another word, and for a function of
-    windows, since the number of its spatial dims is in its name. Raises `ShapeError` (usage) for an input whose rank
-    the word does not take.
+    Returns the command line and the framework. `dialect` is the dialect in the line, or an empty string. Returns None
+    for an unknown function, and for a windowed function, since its name contains its number of spatial dims. Raises
+    `ShapeError` (usage) for an input of unsupported rank.
 
-    >>> translate_word(["pixel_shuffle", "1,8,4,4", "2"], "", with_input=True)
+    >>> translate_framework_call(["pixel_shuffle", "1,8,4,4", "2"], "", with_input=True)
     (['depth_to_space', '1,8,4,4', '2'], 'torch')
-    >>> translate_word(["chunk", "3", "--dim", "-1", "--json"], "", with_input=False)
+    >>> translate_framework_call(["chunk", "3", "--dim", "-1", "--json"], "", with_input=False)
     (['split', '-1', '3', '--all', '--json'], 'torch')
-    >>> translate_word(["expand_dims", "2,3", "1", "-d", "tf"], "tensorflow", with_input=True)
+    >>> translate_framework_call(["expand_dims", "2,3", "1", "-d", "tf"], "tensorflow", with_input=True)
     (['unsqueeze', '2,3', '--axes', '1', '-d', 'tf'], 'tensorflow')
     """
-    call = find_word(words[0], dialect) if words else None
+    call = find_framework_call(words[0], dialect) if words else None
     if call is None:
         return None
     op, signature = call
@@ -50,11 +51,11 @@ def translate_word(words: Sequence[str], dialect: str, *, with_input: bool) -> t
     options = [*words[1 + len(values) :]]
     inputs, values = (values[:1], values[1:]) if with_input else ([], values)
     for text in inputs:
-        _check_rank(words[0], text)
+        _check_input_rank(words[0], text)
     arguments = dict(_assign_values(op, signature, values))
     if len(arguments) < len(values) and "operands" not in arguments:
         return None
-    arguments |= _pop_named(op, signature, options)
+    arguments |= _pop_named_arguments(op, signature, options)
     for argument in signature.arguments:
         is_required = any(param.required for param in op.params if param.name == argument.param)
         if is_required and argument.default not in ("", "None"):
@@ -67,8 +68,11 @@ def translate_word(words: Sequence[str], dialect: str, *, with_input: bool) -> t
     return [*line, *options], dialect or next(name for name in FRAMEWORKS if signature.exists_in(name))
 
 
-def _check_rank(word: str, text: str) -> None:
-    """Raise `ShapeError` (usage) for an input, as text, whose rank a word does not take."""
+def _check_input_rank(word: str, text: str) -> None:
+    """Check that a function supports the rank of an input.
+
+    The input is given as text. Raises `ShapeError` (usage) for an unsupported rank.
+    """
     low, high = WORD_RANKS.get(word, (0, None))
     if high is None or text == "-" or is_file_argument(text):
         return
@@ -79,12 +83,11 @@ def _check_rank(word: str, text: str) -> None:
         raise usage_error(f"{word} takes {takes} dims, and the input has {rank_text(rank)}", hint, argument="input")
 
 
-def find_word(word: str, dialect: str = "") -> OpCall | None:
-    """Return the op and the signature of a framework's word.
+def find_framework_call(word: str, dialect: str = "") -> OpCall | None:
+    """Return the op and the signature of a framework's function.
 
-    Returns None if there is none that is translated.
-
-    The signature of `dialect` is preferred, then those of `FRAMEWORKS` in their order.
+    Returns None if no function with this name is translated. The signature of `dialect` is preferred, then those of
+    `FRAMEWORKS` in their order.
     """
     if word in OPS or word[-2:-1].isdigit() or word[:1].isupper():
         return None
@@ -101,7 +104,7 @@ def find_word(word: str, dialect: str = "") -> OpCall | None:
 
 
 def _assign_values(op: Op, signature: Signature, values: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the parameters of an op with the values that a line has for them by position."""
+    """Yield the op parameters of positional values, each with its value."""
     params = [argument.param for argument in signature.arguments]
     params = [*takewhile(op.param_names.__contains__, params)]
     if "operands" in params:
@@ -115,10 +118,10 @@ def _assign_values(op: Op, signature: Signature, values: Sequence[str]) -> Itera
         yield from zip(params, values, strict=False)
 
 
-def _pop_named(op: Op, signature: Signature, options: list[str]) -> dict[str, str]:
-    """Remove the options with an argument's name from a list of words.
+def _pop_named_arguments(op: Op, signature: Signature, options: list[str]) -> dict[str, str]:
+    """Remove the options that are function arguments from a list of words.
 
-    Returns their values by parameter.
+    Returns their values by op parameter.
     """
     own = {name: argument.param for argument in signature.arguments for name in argument.names}
     arguments: dict[str, str] = {}
@@ -141,7 +144,10 @@ def _pop_named(op: Op, signature: Signature, options: list[str]) -> dict[str, st
 
 
 def _argument_words(op: Op, arguments: dict[str, str]) -> list[str]:
-    """Return the arguments as words, by position as long as no positional parameter is missing."""
+    """Format arguments as words.
+
+    They are positional until a positional parameter is missing.
+    """
     positional = [*takewhile(arguments.__contains__, op.positional_only_names)]
     words = [
         word

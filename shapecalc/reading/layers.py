@@ -1,4 +1,4 @@
-"""Layers and functions whose arguments need a conversion to the options of an op.
+"""Convert the arguments of layers and functions to options of ops.
 
 The signatures of the ops contain the names and the parameters of the layers. An option builder converts the arguments
 of a layer, such as `nn.Conv2d(3, 64, 7)`, to the options of the op, such as `{"weight": (64, 3, 7, 7)}`.
@@ -37,7 +37,7 @@ KERAS_LAYERS = "keras.layers."
 
 
 class Layer(Record):
-    """A supported layer or function: its op and its parameters.
+    """A supported layer or function, with its op and parameters.
 
     `build_options` converts arguments of the layer to options of the op.
     """
@@ -52,7 +52,7 @@ class Layer(Record):
 
 
 def _window_options(arguments: LayerArguments) -> dict[str, object]:
-    """Return the options of a sliding window from the arguments of the same name."""
+    """Return the window options of an op from the arguments of the same name."""
     return {
         name: arguments.get(name) for name in ("stride", "padding", "dilation", "groups", "output_padding", "layout")
     }
@@ -87,7 +87,7 @@ def _pool_options(_: Shape, arguments: LayerArguments, layer: Layer) -> Options:
 
 
 def _pad_options(shape: Shape, arguments: LayerArguments, _: Layer) -> Options:
-    """Return the options of `pad`: the padding widths, the axes, the mode and the value.
+    """Return the options of `pad`.
 
     PyTorch lists the pairs of widths from the last axis backwards. NumPy and TensorFlow list one pair per axis, from
     the first axis on. A mode that the op does not have is omitted, because it does not affect the shape.
@@ -130,7 +130,10 @@ def _find_builder(call: OpCall) -> OptionBuilder | None:
 
 
 def _layers_by_name() -> dict[str, Layer]:
-    """Return all layers by name; layers of several frameworks with the same name share an entry."""
+    """Return all layers by name.
+
+    Layers of several frameworks with the same name share an entry.
+    """
     layers = dict[str, Layer]()
     for name, calls in calls_by_name().items():
         builder = _find_builder(calls[0])

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class OptionKind(Choice):
-    """The kind of value that an option takes."""
+    """The kind of value that an option accepts."""
 
     FLAG = "nothing: it is there or not"
     FLAG_OR_ALL = "nothing, or =all, which asks for everything"
@@ -84,9 +84,9 @@ class Option(Record):
         return self.long or f"--{to_dashes(self.name)}"
 
     def spellings(self) -> dict[str, int | None]:
-        """Return all spellings of the option, each with the value that it sets.
+        """Return the values that the spellings of the option set.
 
-        The value is None for an option that takes a value.
+        The value is None for an option that requires a value.
 
         >>> Option("explain", "...", OptionKind.FLAG_OR_ALL, short="-e").spellings()
         {'--explain': 1, '-e': 1, '--explain=all': 2}
@@ -100,7 +100,7 @@ class Option(Record):
         return result
 
     def parse_value(self, text: str) -> Any:
-        """Parse a value.
+        """Parse the value of the option.
 
         Raises `ShapeError` (usage) for an invalid number or switch.
 
@@ -120,7 +120,7 @@ class Option(Record):
 
 
 def default_values(options: Iterable[Option]) -> dict[str, Any]:
-    """Return the values of options that the user omits, by name.
+    """Return the default values of options by name.
 
     >>> default_values([Option("backend", "...", default="auto"), Option("json", "...", OptionKind.FLAG)])
     {'backend': 'auto', 'json': False}
@@ -136,11 +136,11 @@ HELP = Option("help", "Show this message and exit.", OptionKind.FLAG, short="-h"
 
 
 class ExtraValueError(ShapeError):
-    """Raised if a command line has more values than the op has positional arguments."""
+    """The error for more values than the op has positional arguments."""
 
 
 class MissingArgumentError(ShapeError):
-    """Raised if a command line lacks a required argument."""
+    """The error for a missing required argument."""
 
 
 AXIS_SPELLINGS = ("--axis", "--axes", "--dim", "--dims", "--perm")
@@ -173,7 +173,10 @@ class OptionLookup:
         self._pending, self._known, self._op = iter(options), dict[str, "SpelledOption"](), op
 
     def find(self, spelling: str) -> SpelledOption | None:
-        """Return the option with a spelling, and the value set, or None if unknown."""
+        """Return the option with a spelling, and the value that the spelling sets.
+
+        Returns None for an unknown spelling.
+        """
         while spelling not in self._known:
             option = next(self._pending, None)
             if option is None:
@@ -182,9 +185,10 @@ class OptionLookup:
         return self._known[spelling]
 
     def _find_alias(self, spelling: str) -> SpelledOption | None:
-        """Return the option with an alias, and the value set, or None if unknown.
+        """Return the option with an alias, and the value that the alias sets.
 
-        An alias has underscores instead of dashes, or is another framework's name of the option.
+        An alias has underscores instead of dashes, or is another framework's name of the option. Returns None for an
+        unknown alias.
         """
         spelling = f"--{to_dashes(spelling[2:])}"
         aliases = AXIS_SPELLINGS if spelling in AXIS_SPELLINGS else (OPTION_ALIASES.get(spelling, spelling),)
@@ -195,13 +199,16 @@ class OptionLookup:
         return next((self._known[alias] for alias in aliases if alias in self._known), None)
 
     def find_dialect_option(self, spelling: str) -> tuple[SpelledOption, str] | None:
-        """Return the option `--dialect` and the name of a dialect that is spelled as an option, as in `--torch`."""
+        """Return the option `--dialect` for a spelling such as `--torch`.
+
+        Also returns the name of the dialect. Returns None for any other spelling.
+        """
         if spelling[:2] != "--" or "--dialect" not in self._known or (dialect := find_dialect(spelling[2:])) is None:
             return None
         return self._known["--dialect"], dialect.name
 
     def unknown_option_error(self, word: str, command_name: str) -> ShapeError:
-        """Return the usage error for an unknown option."""
+        """Build the usage error for an unknown option."""
         self.find("")
         names = dict.fromkeys(option.spelling for option, _ in self._known.values())
         return usage_error(
@@ -323,9 +330,10 @@ def assign_positional(
 
 
 def check_required(arguments: Mapping[str, Any], required: Mapping[str, str]) -> None:
-    """Raise `MissingArgumentError` (usage) if a required argument is missing.
+    """Check that all required arguments are present.
 
-    `required` maps the names of arguments to the metavars that the message prints.
+    `required` maps the names of arguments to the metavars in the message. Raises `MissingArgumentError` (usage) for a
+    missing argument.
     """
     for name, metavar in required.items():
         if name not in arguments:
@@ -333,12 +341,12 @@ def check_required(arguments: Mapping[str, Any], required: Mapping[str, str]) ->
 
 
 def options_by_name(*options: Option) -> dict[str, Option]:
-    """Return a dict of options by name, in the given order."""
+    """Return options by name, in the given order."""
     return {option.name: option for option in options}
 
 
 def _opset_numbers() -> list[str]:
-    """Return the ONNX opsets that some dialect supports."""
+    """Return the ONNX opsets that the dialects support."""
     return [str(opset + 1) for opset in range(max(row.newest_opset or 0 for row in DIALECTS.values()))]
 
 
@@ -363,9 +371,9 @@ _option_lookups: dict[str, tuple[Op, OptionLookup]] = {}
 
 
 def switch_options(op: Op | None = None) -> list[Option]:
-    """Return the options for the switches of all dialects, such as `--allowzero`.
+    """Return the options for the switches of the dialects.
 
-    If `op` is given, returns only the switches that change this op.
+    An example is `--allowzero`. If `op` is given, returns only the switches that change this op.
     """
     all_switches = zero_meaning_by_switch()
     names = all_switches if op is None else {switch_name(op, row) for row in supporting_dialects(op)}
@@ -378,14 +386,14 @@ def switch_options(op: Op | None = None) -> list[Option]:
 
 
 def rule_options(op: Op | None = None) -> list[Option]:
-    """Return the options in `RULE_OPTIONS`, and the options for switches."""
+    """Return the options in `RULE_OPTIONS`, and the switches."""
     return [*RULE_OPTIONS.values(), *switch_options(op)]
 
 
 def op_options(op: Op) -> Iterator[Option]:
     """Yield the options of an op's command line.
 
-    The op's own parameters come first; options that require the import of every dialect come last.
+    The op's own parameters come first. Options that require the import of every dialect come last.
     """
     yield from map(option_from_param, op.params)
     yield from RULE_OPTIONS.values()
@@ -394,14 +402,20 @@ def op_options(op: Op) -> Iterator[Option]:
 
 
 def op_option_lookup(op: Op) -> OptionLookup:
-    """Return the option lookup of an op; lookups are cached."""
+    """Return the option lookup of an op.
+
+    Lookups are cached.
+    """
     if op.name not in _option_lookups or _option_lookups[op.name][0] is not op:
         _option_lookups[op.name] = op, OptionLookup(op_options(op), op)
     return _option_lookups[op.name][1]
 
 
 def option_from_param(param: Param) -> Option:
-    """Convert a parameter of an op to an option; a flag becomes a switch."""
+    """Convert a parameter of an op to an option.
+
+    A flag becomes a switch.
+    """
     words, description = param.completions, f"{param.help[:1].upper()}{param.help[1:]}."
     if param.type.is_flag:
         return Option(param.name, description, OptionKind.SWITCH)
@@ -409,5 +423,5 @@ def option_from_param(param: Param) -> Option:
 
 
 def to_dashes(name: str) -> str:
-    """Replace the underscores in the name of an option or command with dashes."""
+    """Replace underscores in an option or command name by dashes."""
     return name.replace("_", "-")

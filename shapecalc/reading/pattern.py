@@ -65,7 +65,10 @@ The index is None if the rank or the element type differs.
 
 
 class ShapePattern(Record):
-    """A pattern of dims, some of which may be names, and an optional element type."""
+    """A pattern of dims and an optional element type.
+
+    Dims may be names.
+    """
 
     dims: Shape
     ellipsis_index: int | None = None
@@ -80,9 +83,9 @@ class ShapePattern(Record):
         return f"{self.dtype}[{text}]" if self.dtype else text or "[]"
 
     def is_open(self, fixed_names: Collection[str]) -> bool:
-        """Return whether the pattern has `...`, an element type or a name to bind.
+        """Return whether the pattern matches more than one shape.
 
-        Names in `fixed_names` match only themselves; other names match any size.
+        Such a pattern has `...`, an element type, or a name that is not in `fixed_names`.
         """
         return (
             self.ellipsis_index is not None
@@ -105,7 +108,7 @@ def to_pattern(value: object) -> ShapePattern:
 def parse_pattern(text: str, argument: str) -> ShapePattern:
     """Parse a pattern.
 
-    Raises `ShapeError` (usage) if it is invalid.
+    Raises `ShapeError` (usage) for an invalid pattern.
 
     >>> parse_pattern("float32[N, ..., 3]", "pattern")
     ShapePattern(dims=(N, 3), ellipsis_index=1, dtype='float32')
@@ -152,7 +155,7 @@ def _check_sizes(dims: Shape, tokens: Sequence[Token], argument: str) -> None:
 def _scan_pattern(text: str, argument: str) -> ScannedShape:
     """Split a pattern into tokens.
 
-    Raises `ShapeError` (usage) if it is not one shape.
+    Raises `ShapeError` (usage) for text other than one shape.
     """
     try:
         scanned = scan_shape(text, argument)
@@ -185,14 +188,17 @@ def _check_single_ellipsis(ellipses: list[Token] | list[int], argument: str) -> 
 
 
 class MatchedSizes(dict[str, Dim]):
-    """The sizes of the names in a pattern that matched; true even if it has no names."""
+    """The sizes of the names in a matching pattern.
+
+    It is true even if the pattern has no names.
+    """
 
     def __bool__(self) -> bool:
         return True
 
 
 class Matcher:
-    """A matcher that compares shapes with one pattern.
+    """A matcher of shapes against one pattern.
 
     A name keeps the size of its first match.
     """
@@ -218,12 +224,10 @@ class Matcher:
         """
 
     def match_shape(self, shape: Shape, dtype: str | None = None, location: str = "") -> Problem | None:
-        """Match a shape and bind names.
+        """Match a shape, and bind the names of the pattern.
 
-        Returns the problem if the shape differs.
-
-        If the shape differs, no name is bound. `location` is the source of the shape, such as a file. Problems of later
-        shapes report it as the origin of the bound sizes.
+        If the shape differs, returns the problem, and binds no name. `location` is the source of the shape, such as a
+        file. Problems of later shapes report it as the origin of the bound sizes.
 
         >>> from shapecalc.reading.pattern import to_pattern
         >>> matcher = Matcher(to_pattern("N,2*H,..."))
@@ -240,7 +244,7 @@ class Matcher:
         elif self.pattern.dtype not in (None, dtype):
             difference = None, f"its element type is {dtype or 'not known'}"
         else:
-            difference = self._bind(expected, shape, location)
+            difference = self._bind_names(expected, shape, location)
         if difference is None:
             self._last_match = shape, dtype
             return None
@@ -249,7 +253,7 @@ class Matcher:
         return Problem(DIFFERS, message, "", "input", difference[0])
 
     def _compile_dim(self, dim: Dim) -> ExpectedDim:
-        """Convert a dim of the pattern to the form that is fastest to compare."""
+        """Convert a pattern dim to a form that is fast to compare."""
         if isinstance(dim, int) or len(dim.powers) != 1:
             return dim
         ((name, _),) = dim.powers
@@ -264,12 +268,10 @@ class Matcher:
             return None if extra else self._expected
         return (*self._expected[:gap], *[None] * extra, *self._expected[gap:])
 
-    def _bind(self, expected_dims: tuple[ExpectedDim, ...], shape: Shape, location: str) -> DimMismatch | None:
+    def _bind_names(self, expected_dims: tuple[ExpectedDim, ...], shape: Shape, location: str) -> DimMismatch | None:
         """Bind names to the dims of a shape.
 
-        Returns the mismatch if a dim differs.
-
-        After a mismatch, no name is bound.
+        If a dim differs, returns the mismatch, and binds no name.
         """
         sizes, seen_at, products = self.sizes.copy(), dict[str, int](), list[int]()
         for index, (expected, size) in enumerate(zip(expected_dims, shape, strict=True)):
@@ -299,9 +301,9 @@ class Matcher:
     def _bind_products(
         self, dims: Mapping[int, Dim | None], shape: Shape, sizes: dict[str, Dim], bound_axes: dict[str, int]
     ) -> int | None:
-        """Bind the free names in products, by solving products with one free name.
+        """Bind the free names in products.
 
-        Returns the first axis that cannot match, or None.
+        A product with one free name is solved for it. Returns the first axis that cannot match, or None.
         """
         pending = {axis: monomial(dim) for axis, dim in dims.items() if dim is not None}
         while ready := [axis for axis, dim in pending.items() if len(self._free_names(dim, sizes)) < 2]:
@@ -313,10 +315,10 @@ class Matcher:
                     return axis
                 sizes |= dict.fromkeys(free, value)
                 bound_axes |= dict.fromkeys(free, axis)
-        return _find_unsatisfiable(pending, shape, sizes)
+        return _find_unsatisfiable_axis(pending, shape, sizes)
 
     def _free_names(self, dim: Monomial, sizes: Mapping[str, Dim]) -> list[str]:
-        """Return the names of a product that are neither bound nor fixed."""
+        """Return the unbound names of a product, without fixed names."""
         return [name for name, _ in dim.powers if name not in sizes and name not in self._fixed_names]
 
     def _explain_mismatch(
@@ -338,9 +340,9 @@ class Matcher:
 
 
 def element_type_of(array: object) -> str | None:
-    """Return the name of an array's element type, for arrays of any framework.
+    """Return the name of an array's element type, or None if it is unknown.
 
-    Returns None if the element type is unknown.
+    The array may belong to any framework.
 
     >>> class Tensor: dtype = "torch.float32"
     >>> element_type_of(Tensor()), element_type_of((2, 3))
@@ -362,9 +364,8 @@ def _format_dim(dim: Dim, sizes: Mapping[str, Dim]) -> str:
 def _solve_name(dim: Monomial, size: Dim, sizes: Mapping[str, Dim], name: str = "") -> Dim | None:
     """Solve `dim == size` for the free name `name`.
 
-    Returns the size of the name.
-
-    Without a free name, returns `size` if the equation holds. Returns None if there is no solution.
+    Returns the size of the name, or None if there is no solution. Without a free name, returns `size` if the equation
+    holds.
     """
     try:
         dim = monomial(substitute_dims(dim, sizes))
@@ -382,7 +383,7 @@ def _solve_name(dim: Monomial, size: Dim, sizes: Mapping[str, Dim], name: str = 
     return value if is_always_integral(value) else None
 
 
-def _find_unsatisfiable(dims: Mapping[int, Monomial], shape: Shape, sizes: Mapping[str, Dim]) -> int | None:
+def _find_unsatisfiable_axis(dims: Mapping[int, Monomial], shape: Shape, sizes: Mapping[str, Dim]) -> int | None:
     """Return the first axis whose product cannot equal its size, or None.
 
     Each product has several free names. The equations `product == size` of all axes must have a common solution.
@@ -419,13 +420,13 @@ def pattern_mismatch(expected: ShapePattern, answer: Trace | Chain, fixed_names:
         fixed_names
     )
     if expected.is_open(own):
-        problem = Matcher(expected, fixed_names=own).match_shape(output, _element_type(answer))
+        problem = Matcher(expected, fixed_names=own).match_shape(output, _output_element_type(answer))
         return None if problem is None else str(problem)
     return None if str(expected) == shape_text(output) else ""
 
 
 def names_with_sizes(stage_options: Iterable[Mapping[str, object]]) -> set[str]:
-    """Return the names to which the options of stages assign sizes.
+    """Return the names to which stage options assign sizes.
 
     >>> sorted(names_with_sizes([{"where": "N=8,C=3"}, {"target": "0,-1"}]))
     ['C', 'N']
@@ -435,8 +436,8 @@ def names_with_sizes(stage_options: Iterable[Mapping[str, object]]) -> set[str]:
     }
 
 
-def _element_type(answer: Trace | Chain) -> str | None:
-    """Return the element type of an output, or None if no request specifies a type."""
+def _output_element_type(answer: Trace | Chain) -> str | None:
+    """Return the element type in the requests of an answer, or None."""
     if any(OPS[trace.op].ends_chain for trace in answer.traces):
         return "int64"
     return next((trace.request.dtype for trace in reversed(answer.traces) if trace.request.dtype), None)

@@ -1,4 +1,4 @@
-"""Functions that preserve the shape of a tensor, with their effects on elements and on PyTorch's strides.
+"""The effects of shape-preserving functions on elements and strides.
 
 A chain has no stages for these functions. Code, data and examples of a chain are therefore wrong if a function changes
 the elements. The strides determine whether a later `view` is possible. Sources: the kernels of PyTorch 2.13.0 and its
@@ -22,7 +22,7 @@ from shapecalc.core.record import Record
 
 
 class PreservingFunction(Record):
-    """A function whose result has the same shape as its input."""
+    """A function whose output has the shape of its input."""
 
     keeps_elements: bool
     """Whether the result has the same elements as the input."""
@@ -111,7 +111,7 @@ CAST_TYPES = re.compile(r"(?:float|half|bfloat|double|u?int|long|short|bool|comp
 
 
 def find_preserving_layer(layer_name: str) -> PreservingFunction:
-    """Return the properties of a shape-preserving layer with the given name.
+    """Return the properties of a shape-preserving layer by name.
 
     >>> find_preserving_layer("self.attn_drop").keeps_elements, find_preserving_layer("nn.Identity").keeps_elements
     (False, True)

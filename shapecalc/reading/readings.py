@@ -1,4 +1,4 @@
-"""Detection of the command if the user writes an input without a command name.
+"""Detect the command of an input without a command name.
 
 The input is a file, shapes, an error message, a chain or code. Each kind of input has a recognizer, which returns a
 command line or None. The recognizers run in a fixed order; the first command line is executed.
@@ -56,7 +56,7 @@ MAX_INSPECTED = 1 << 20
 
 
 class UserInput(Record):
-    """A command line without a command name.
+    """The words of a command line without a command name.
 
     The function `is_error_message` returns whether a string is an error message of a framework.
     """
@@ -75,13 +75,13 @@ class UserInput(Record):
     def line(self) -> str:
         """The text with runs of whitespace collapsed.
 
-        The value is an empty string if the text is too long.
+        It is empty if the text is too long.
         """
         return " ".join(self.text.split()) if len(self.text) <= MAX_CODE_LENGTH else ""
 
 
 def detect_command(user_input: UserInput, options: Sequence[str] = ()) -> list[str] | None:
-    """Return the command line for an input, or None if the input is not recognized.
+    """Return the command line for an input, or None if it is not recognized.
 
     In this command line, the word `-` represents the text of the input.
 
@@ -117,7 +117,7 @@ COMMAND_ALIASES = {
 
 
 def resolve_command_alias(words: Sequence[str]) -> list[str] | None:
-    """Replace another program's command name with shapecalc's own.
+    """Replace another program's command name by shapecalc's.
 
     Returns None if the first word is not such a name. Raises `ShapeError` (usage) for `convert` without `--as`.
 
@@ -131,11 +131,11 @@ def resolve_command_alias(words: Sequence[str]) -> list[str] | None:
 
 
 def is_shape(text: str, *, beside_shape: bool = False) -> bool:
-    """Return whether a string is a valid shape rather than a word.
+    """Return whether a string is a shape rather than a word.
 
-    A shape starts with a digit, `-`, `?` or a bracket, contains a comma, or is written as a tool prints it. Names
-    separated by blanks are a shape if every word is a number, ? or at most two characters long; `beside_shape` states
-    that a shape follows, so that the words may be longer.
+    A shape starts with a digit, `-`, `?` or a bracket, contains a comma, or has the format in which a tool prints
+    shapes. Names separated by blanks are a shape if every word is a number, ? or at most two characters long.
+    `beside_shape` indicates that a shape follows, so that the words may be longer.
 
     >>> is_shape("2x3"), is_shape("N,-1"), is_shape("(4)"), is_shape("foo"), is_shape("x.view(2,3)")
     (True, True, True, False, False)
@@ -168,7 +168,7 @@ def _are_two_shapes(first: str, second: str) -> bool:
 
 
 def format_command_message(line: Iterable[str]) -> str:
-    r"""Format the message that reports the command line for an input.
+    r"""Format the message that reports the detected command line.
 
     A word that is long or has several lines is printed as `-`.
 
@@ -185,14 +185,15 @@ def format_command_message(line: Iterable[str]) -> str:
 
 
 def _quote_word(word: str) -> str:
-    """Quote a word for a shell; use double quotes if it contains a single quote."""
+    """Quote a word for a shell.
+
+    Double quotes are used if the word contains a single quote.
+    """
     return f'"{word}"' if "'" in word and not {*word} & {*'"$`!\\'} else quote(word)
 
 
 def suggest_command(words: Sequence[str]) -> str:
-    """Return a hint for words that are not recognized.
-
-    Returns an empty string if there is none.
+    """Return a hint for words that are not recognized, or an empty string.
 
     Hints exist for three or four shapes, for two shapes in a sentence, and for a shape that the shell split into words.
 
@@ -226,8 +227,8 @@ SUFFIX_COMMANDS = {".onnx": "model", ".py": "code"}
 def _recognize_file(user_input: UserInput) -> list[str] | None:
     """Recognize the path of a file or folder.
 
-    A file contains arrays, a model, code, cases or an error message. The paths of arrays may follow a shape pattern,
-    which the arrays are matched against.
+    A file contains arrays, a model, code, cases or an error message. A shape pattern for arrays may precede their
+    paths.
     """
     name, *others = user_input.words
     if not name or all(map(is_shape, user_input.words)) or _recognize_operands(user_input):
@@ -327,7 +328,7 @@ def _starts_with_case(text: str) -> bool:
 def _recognize_cases(user_input: UserInput) -> list[str] | None:
     """Recognize the lines of a case file.
 
-    A single line without an expected result is recognized as the command line of an op.
+    A single line without an expectation is recognized as the command line of an op.
     """
     text = user_input.text
     if (
@@ -356,7 +357,7 @@ def _recognize_shapes(user_input: UserInput) -> list[str] | None:
 
 
 def _recognize_operands(user_input: UserInput) -> list[str] | None:
-    """Recognize two shapes or files with an infix operator between them."""
+    """Recognize two shapes or files separated by an infix operator."""
     match re.split(" ([@+*/-]) ", user_input.line):
         case [first, sign, second] if _are_two_shapes(first, second):
             return [INFIX_OPS[sign], first.strip(), second.strip()]
@@ -488,7 +489,7 @@ def _recognize_chain(user_input: UserInput) -> list[str] | None:
 def _split_stages(text: str) -> list[str]:
     """Split a string at vertical bars.
 
-    A string with an unmatched quotation mark, such as an apostrophe in a comment, is not split.
+    A string with an unmatched quotation mark is not split, because the mark may be an apostrophe.
     """
     try:
         return split_outside_brackets(text, "|")
@@ -521,7 +522,7 @@ METHOD_CALL = re.compile(r"(?!x\b)[a-z_]\w*\(.*\)", re.DOTALL)
 
 
 def _recognize_code(user_input: UserInput) -> list[str] | None:
-    """Recognize Python code on a tensor: a call, index, assignment or function."""
+    """Recognize Python code with a tensor operation."""
     code, *others = user_input.words
     if others and is_shape(code) and METHOD_CALL.fullmatch(" ".join(others).strip()):
         return ["code", f"x.{' '.join(others).strip()}", "--input", f"x={code}"]
@@ -533,17 +534,18 @@ def _recognize_code(user_input: UserInput) -> list[str] | None:
     sums = ast.BinOp if others and "=" in others[0] else ast.MatMult
     names = {word.partition("=")[0].strip() for word in others if NAMED_SHAPE.fullmatch(word)}
     is_bound = re.split(r"\W", code.strip(), maxsplit=1)[0] in names
-    statement, name = _last_statement(code, sums, is_bound=is_bound), re.match(r"(\w+\.)*[A-Z]\w*(?=\()", code.strip())
+    statement, name = (
+        _parse_code(code, sums, is_bound=is_bound),
+        re.match(r"(\w+\.)*[A-Z]\w*(?=\()", code.strip()),
+    )
     if statement is None:
         return None
     makes_layer = isinstance(statement, ast.Call) and name and name.end() == statement.func.end_col_offset
     return ["code", f"{code.strip()}(x)" if makes_layer else code, *(["--input", " ".join(others)] if others else [])]
 
 
-def _last_statement(text: str, operator_type: type[ast.AST], *, is_bound: bool = False) -> ast.AST | None:
-    """Parse Python code and return its last statement.
-
-    Returns None if it is not tensor code.
+def _parse_code(text: str, operator_type: type[ast.AST], *, is_bound: bool = False) -> ast.AST | None:
+    """Return the last statement of tensor code, or None for other text.
 
     Tensor code has a call, an index, an assignment, a function definition or a node of `operator_type`. If `is_bound`,
     the text begins with the name of a given tensor: `x.T` is then code, and `x[2,3]` is not read as a shape. For an
@@ -562,7 +564,7 @@ def _last_statement(text: str, operator_type: type[ast.AST], *, is_bound: bool =
 
 
 def _recognize_multiline_message(user_input: UserInput) -> list[str] | None:
-    """Recognize any string of several lines as an error message."""
+    """Recognize any text of several lines as an error message."""
     return ["doctor", "-"] if "\n" in user_input.text.strip() else None
 
 

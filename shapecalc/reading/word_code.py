@@ -1,4 +1,7 @@
-"""Translation of command lines such as `max_pool2d 1,3,32,32 2` into code."""
+"""Translate command lines that begin with a function name into code.
+
+An example is `max_pool2d 1,3,32,32 2`.
+"""
 
 from __future__ import annotations
 
@@ -26,17 +29,15 @@ ARGUMENT_ALIASES = {"kernel": "kernel_size", "scale": "scale_factor"}
 """Short spellings of arguments."""
 
 
-def write_call(words: Sequence[str]) -> list[str] | None:
-    """Return the `code` command line for a line that begins with a function.
+def translate_to_code(words: Sequence[str]) -> list[str] | None:
+    """Translate a function name with arguments to a `code` command line.
 
-    Returns None for another line.
+    The values before the first option are the tensors and the positional arguments. Options with the name of an
+    argument are keyword arguments; other options belong to the command. Returns None for an unknown function.
 
-    The values before the first option are the tensor, or the tensors of a function of several, and the arguments by
-    position. Options with an argument's name are arguments, the others are those of the command.
-
-    >>> write_call(["max_pool2d", "1,3,32,32", "3", "--stride", "2", "--json"])
+    >>> translate_to_code(["max_pool2d", "1,3,32,32", "3", "--stride", "2", "--json"])
     ['code', 'F.max_pool2d(x, 3, stride=2)', '--input', 'x=1,3,32,32', '--json']
-    >>> write_call(["conv2d", "1,3,32,32", "16", "3"])[1], write_call(["vstack", "2,3", "4,3"])[1:4]
+    >>> translate_to_code(["conv2d", "1,3,32,32", "16", "3"])[1], translate_to_code(["vstack", "2,3", "4,3"])[1:4]
     ('nn.Conv2d(3, 16, 3)(x)', ['np.vstack([x, y])', '--input', 'x=2,3 y=4,3'])
     """
     name = words[0] if words else ""
@@ -52,19 +53,22 @@ def write_call(words: Sequence[str]) -> list[str] | None:
     tensors = dict(zip(TENSOR_NAMES, values[:count], strict=False))
     if len(tensors) < count:
         return None
-    arguments = [_literal(value) for value in values[count:]]
-    code = _write_code(name, [*tensors], arguments, keywords, values[0])
+    arguments = [_to_literal(value) for value in values[count:]]
+    code = _format_call(name, [*tensors], arguments, keywords, values[0])
     inputs = " ".join([f"{tensor}={_quote_shape(text)}" for tensor, text in tensors.items()])
     return ["code", code, "--input", inputs, *options]
 
 
-def _write_code(
+def _format_call(
     name: str, tensors: Sequence[str], arguments: list[str], keywords: Mapping[str, str], input_text: str
 ) -> str:
-    """Return the call of a function; a convolution that is given its channels is a layer."""
+    """Format the call of a function as code.
+
+    A convolution with numbers of channels is formatted as a layer.
+    """
     if name in LIST_FUNCTIONS:
         return f"np.{name}([{', '.join(tensors)}])"
-    path = _module_path(name)
+    path = _call_prefix(name)
     named = [f"{keyword}={value}" for keyword, value in keywords.items()]
     if name.startswith("conv") and (len(arguments) > 1 or "kernel_size" in keywords) and arguments[0].isdigit():
         layer = "".join([part.capitalize() for part in name.split("_")])
@@ -75,8 +79,11 @@ def _write_code(
     return f"{path}{name}({', '.join([*tensors, *arguments, *named])})"
 
 
-def _module_path(name: str) -> str:
-    """Return the module of a function as code has it: `F.`, `np.`, or `x.` for a method."""
+def _call_prefix(name: str) -> str:
+    """Return the prefix of a function name in code.
+
+    The prefix is `F.`, `np.`, or `x.` for a method.
+    """
     for _, signature in calls_by_name().get(name, ()):
         module = signature.path.rpartition(".")[0]
         return f"{module.replace('torch.nn.functional', 'F').replace('torch.nn', 'nn')}."
@@ -86,16 +93,19 @@ def _module_path(name: str) -> str:
 
 
 def _input_channels(text: str, spatial_rank: int) -> Dim:
-    """Return the channels of an input whose spatial axes are the last ones.
+    """Return the channel dim of an input with trailing spatial axes.
 
-    Raises `ShapeError` (usage).
+    Raises `ShapeError` (usage) for an invalid shape.
     """
     shape = parse_dims(text, "input")
     return shape[-1 - spatial_rank] if len(shape) > spatial_rank else 1
 
 
 def _pop_keywords(name: str, options: list[str]) -> dict[str, str]:
-    """Remove the arguments of a function from a list of words, and return them by keyword, as code."""
+    """Remove the function arguments from a list of options.
+
+    Returns them by keyword, as code.
+    """
     calls = calls_by_name().get(name, ())
     names = {own: own for _, signature in calls for argument in signature.arguments for own in argument.names}
     names |= dict.fromkeys(COMMON_ARGUMENTS, "") if not calls else {}
@@ -112,16 +122,16 @@ def _pop_keywords(name: str, options: list[str]) -> dict[str, str]:
             continue
         follows = options[index + 1 : index + 2]
         takes_next = not equals and bool(follows) and is_value(follows[0])
-        keywords[keyword] = _literal(value) if equals else _literal(follows[0]) if takes_next else "True"
+        keywords[keyword] = _to_literal(value) if equals else _to_literal(follows[0]) if takes_next else "True"
         del options[index : index + 1 + takes_next]
     return keywords
 
 
-def _literal(text: str) -> str:
-    """Return a value of a command line as Python code.
+def _to_literal(text: str) -> str:
+    """Format a value of a command line as a Python literal.
 
-    >>> _literal("2,3"), _literal("-1"), _literal("same"), _literal("[2]"), _literal("true"), _literal("0.5")
-    ('(2, 3)', '-1', "'same'", '(2,)', 'True', '0.5')
+    >>> [_to_literal(text) for text in ("2,3", "-1", "same", "[2]", "true", "0.5")]
+    ['(2, 3)', '-1', "'same'", '(2,)', 'True', '0.5']
     """
     word = text.strip()
     if word.lower() in TRUTH_WORDS:
@@ -138,5 +148,5 @@ def _literal(text: str) -> str:
 
 
 def _quote_shape(text: str) -> str:
-    """Quote a shape that has blanks, for the option `--input`."""
+    """Quote a shape with blanks for the option `--input`."""
     return f'"{text}"' if " " in text and text[:1] not in "[({" else text

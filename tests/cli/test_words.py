@@ -16,7 +16,7 @@ from shapecalc.core.ops.calls import signatures_of
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import suggestion
 from shapecalc.reading.commands import resolve_aliases
-from shapecalc.reading.word_code import write_call
+from shapecalc.reading.word_code import translate_to_code
 from tests.sampling import each_row
 from tests.tables import rows
 
@@ -99,7 +99,7 @@ def test_word_agrees_with_its_code(word, shapecalc):
             line = resolve_aliases([word, *values])
         except ShapeError:
             continue  # a rank that the word does not take
-        call = write_call([word, *values])
+        call = translate_to_code([word, *values])
         if line[0] == word or call is None:
             continue
         answers = [shapecalc(*words) for words in (line, [*call, "-d", line[-1]])]

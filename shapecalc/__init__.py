@@ -75,7 +75,10 @@ if TYPE_CHECKING:
         output_padding: AxesLike | None
 
     class ReshapeOptions(VersionOptions, total=False):
-        """The options of reshape; some options exist in only one dialect."""
+        """The options of reshape.
+
+        Some options exist in only one dialect.
+        """
 
         allowzero: bool | None
         special_zero: bool | None
@@ -130,11 +133,12 @@ def __getattr__(name: str) -> type[Comparison]:
 
 
 def reshape(input: DimsLike, target: DimsLike, **options: Unpack[ReshapeOptions]) -> Trace:
-    """Reshape a tensor; the dialect defines the meaning of 0 and -1 in `target`.
+    """Reshape a tensor under the rules of a dialect.
 
-    Options: `dialect`, `opset`, `dtype`, `where`, and the dialect's switch for the meaning of 0: `allowzero`,
-    `special_zero` or `zero_is_placeholder`. In MXNet, `reverse` matches the shapes from the right. In Caffe, `axis` and
-    `num_axes` select the dims that `target` replaces.
+    The dialect defines the meaning of 0 and -1 in `target`. Options: `dialect`, `opset`, `dtype`, `where`, and the
+    dialect's switch for the meaning of 0: `allowzero`, `special_zero` or `zero_is_placeholder`. In MXNet, `reverse`
+    matches the shapes from the right. In Caffe, `axis` and `num_axes` select the dims that `target` replaces.
+
     Source: ONNX Reshape, TensorRT Shuffle, oneDNN StaticReshape, and the runtimes that `shapecalc dialects` lists.
     Raises `ShapeError` with the broken rule.
 
@@ -157,10 +161,12 @@ def transpose(input: DimsLike, perm: AxesLike | None = None, **options: Unpack[V
 
 
 def shuffle(input: DimsLike, **options: Unpack[ShuffleOptions]) -> Trace:
-    """Apply a TensorRT Shuffle: transpose, reshape and transpose, each optional.
+    """Apply a TensorRT Shuffle: transpose, reshape and transpose.
 
-    Options: the stages `first`, `to` and `second`, the switch `zero_is_placeholder`, `dtype`, `where`. A 0 in `to`
-    copies the dim at the same index of the tensor after `first`.
+    Each of the three stages is optional. Options: the stages `first`, `to` and `second`, the switch
+    `zero_is_placeholder`, `dtype`, `where`. A 0 in `to` copies the dim at the same index of the tensor after
+    `first`.
+
     Source: TensorRT Shuffle. Raises `ShapeError`.
 
     >>> shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)).output
@@ -272,9 +278,10 @@ def view(
 
 
 def select(input: DimsLike, axis: int, index: int, **options: Unpack[VersionOptions]) -> Trace:
-    """Select one index of an axis and drop the axis; -1 is the last index.
+    """Select one index of an axis, and drop the axis.
 
-    Options: `dialect`, `opset`, `dtype`, `where`.
+    Index -1 is the last index. Options: `dialect`, `opset`, `dtype`, `where`.
+
     Source: ONNX Gather, NumPy indexing, torch.select, OpenVINO Gather. Raises `ShapeError`.
 
     >>> select((2, 3, 4), 1, 0).output
@@ -397,9 +404,10 @@ def swapaxes(input: DimsLike, axis1: int, axis2: int, **options: Unpack[DialectO
 
 
 def moveaxis(input: DimsLike, axes: AxesLike, destination: AxesLike, **options: Unpack[DialectOptions]) -> Trace:
-    """Move `axes` to the positions `destination`; the other axes keep their order.
+    """Move `axes` to the positions `destination`.
 
-    Options: `dialect`, `dtype`, `where`.
+    The other axes keep their order. Options: `dialect`, `dtype`, `where`.
+
     Source: numpy.moveaxis, torch.movedim, paddle.moveaxis. Raises `ShapeError`.
 
     >>> moveaxis(("N", "H", "W", "C"), -1, 1).output
@@ -409,9 +417,10 @@ def moveaxis(input: DimsLike, axes: AxesLike, destination: AxesLike, **options: 
 
 
 def unflatten(input: DimsLike, axis: int, sizes: DimsLike, **options: Unpack[DialectOptions]) -> Trace:
-    """Split an axis into axes with these `sizes`; one size may be -1.
+    """Split an axis into several axes.
 
-    Options: `dialect`, `dtype`, `where`.
+    One of the `sizes` may be -1. Options: `dialect`, `dtype`, `where`.
+
     Source: torch.unflatten. Raises `ShapeError`.
 
     >>> print(unflatten(("B", "T", "C"), -1, ("h", -1)))
@@ -530,9 +539,10 @@ def broadcast(input: DimsLike, *operands: DimsLike, **options: Unpack[VersionOpt
 
 
 def matmul(input: DimsLike, other: DimsLike, **options: Unpack[VersionOptions]) -> Trace:
-    """Multiply matrices; the leading dims of stacks are broadcast.
+    """Multiply matrices, or stacks of matrices.
 
-    Options: `dialect`, `opset`, `dtype`, `where`.
+    The leading dims of stacks are broadcast. Options: `dialect`, `opset`, `dtype`, `where`.
+
     Source: numpy.matmul, ONNX MatMul, torch.matmul. Raises `ShapeError`.
 
     >>> matmul(("B", "T", 768), (768, 3072)).output
@@ -561,10 +571,12 @@ def linear(
 
 
 def concat(input: DimsLike, *operands: DimsLike, axis: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
-    """Concatenate tensors along an axis; all other dims must be equal.
+    """Concatenate tensors along an axis.
 
-    The operands may be one list, as in `concat([(2, 3), (4, 3)], axis=0)`.
+    All other dims must be equal. The operands may be one list, as in `concat([(2, 3), (4, 3)], axis=0)`.
+
     Options: `dialect`, `opset`, `dtype`, `where`.
+
     Source: ONNX Concat (which requires `axis`), numpy.concatenate, torch.cat. Raises `ShapeError`.
 
     >>> found = concat(("N", "C"), ("N", "D"), axis=1)

@@ -1,4 +1,4 @@
-"""The entry point, which connects the command line and the terminal app.
+"""Connect the command line and the terminal app.
 
 The command line and the terminal app do not import each other.
 """

@@ -122,7 +122,7 @@ def _has_expected_results(answer: Trace | Chain, expected: Expectation) -> bool:
 
 
 def output_mismatch(expected: Expectation, answer: Trace | Chain) -> str | None:
-    """Return the reason why an output differs from the expected output, or None.
+    """Return why an output differs from the expected output, or None if it does not.
 
     An expectation without an output shape matches any output.
     """
@@ -139,7 +139,7 @@ def equivalence_verdict(chain: str, options: Mapping[str, object], answer: Trace
     >>> equivalence_verdict("| transpose 1,0 | transpose", {}, sc.reshape("2,3", "3,2"))
     'different (the outputs are 3,2 and 2,3)'
     """
-    from shapecalc.reasoning.equiv import check_equivalence  # costs 5 ms; few cases compare chains
+    from shapecalc.reasoning.equiv import check_equivalence  # deferred: costs 5 ms, and few cases compare chains
 
     request = parse_chain_request(chain, answer.input)
     stages = tuple([(op, apply_defaults(op, options, stage_options)) for op, stage_options in request.stages])

@@ -50,7 +50,7 @@ With two blocks, no worker waits for its next block.
 
 
 class Block(Record):
-    """Consecutive lines of a file, or a piece of an overlong line."""
+    """Consecutive lines of a file, or a part of an overlong line."""
 
     data: bytes
     line: int
@@ -84,7 +84,7 @@ def split_blocks(stream: BufferedIOBase) -> Iterator[Block]:
 
 
 def regular_file_size(stream: BufferedIOBase) -> int:
-    """Return the size of a regular file in bytes; 0 for a pipe or a device."""
+    """Return the size of a regular file in bytes, or 0 for a pipe or a device."""
     try:
         status = os.fstat(stream.fileno())
     except (OSError, UnsupportedOperation):
@@ -93,7 +93,10 @@ def regular_file_size(stream: BufferedIOBase) -> int:
 
 
 class CheckVerdict(StrEnum):
-    """The verdict on a case or an array; the summary prints the values."""
+    """The verdict on a case or an array.
+
+    The summary prints the values.
+    """
 
     PASSED = "passed"
     FAILED = "failed"
@@ -174,7 +177,7 @@ def unreadable_line_result(line: int, text: str, problem: Problem, case_id: obje
 def answered_case_result(
     line: int, text: str, case: Case, answer: Trace | Chain, passed: bool | None, *, strict: bool
 ) -> CaseResult:
-    """Return the result of a case, given its answer.
+    """Return the result of a case and its answer.
 
     `passed` is None if the case has no expectation.
     """
@@ -244,7 +247,7 @@ def check_block(block: Block, file: str, options: CheckOptions, defaults: Mappin
 
 
 def defaults_after_block(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the defaults in effect after a block, given the defaults at its start."""
+    """Return the defaults in effect after a block."""
     if block.is_partial or cases.DEFAULT_DIRECTIVE.encode() not in block.data:
         return defaults
     for text in _decode_block(block).split("\n"):

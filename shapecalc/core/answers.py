@@ -84,7 +84,10 @@ class Request(Record):
 
 
 def freeze(mapping: Mapping[str, Any]) -> FrozenDict:
-    """Return a mapping as a `FrozenDict`; copy it only if it is not one already."""
+    """Return a mapping as a `FrozenDict`.
+
+    A `FrozenDict` is returned unchanged.
+    """
     return mapping if type(mapping) is FrozenDict else FrozenDict(mapping)
 
 
@@ -104,7 +107,10 @@ def shapes_in(value: object) -> tuple[Shape, ...]:
 
 
 def _has_symbolic_dim(values: Iterable[object]) -> bool:
-    """Return whether any value is a shape, or a list of shapes, with a symbolic dim."""
+    """Return whether any of the values contains a symbolic dim.
+
+    A value is a shape or a list of shapes; other values are ignored.
+    """
     for value in values:
         if type(value) is not tuple or not value:
             continue
@@ -114,9 +120,10 @@ def _has_symbolic_dim(values: Iterable[object]) -> bool:
 
 
 class StageKind(Choice):
-    """The kind of a stage; the value is a phrase that describes the effect.
+    """The kind of a stage.
 
-    Mypy reports each picture and code writer that does not handle a kind.
+    The value of a kind describes the effect of the stage. Mypy reports each picture and code writer that does not
+    handle a kind.
     """
 
     PERMUTE = "moves axes"
@@ -221,7 +228,10 @@ class Stage(Record):
 
     @property
     def origins(self) -> Origins | None:
-        """The origin of each output dim in the stage's input; None for a refused stage."""
+        """The origin of each output dim in the stage's input.
+
+        It is None for a refused stage.
+        """
         conditions = tuple([condition for step in self.steps for condition in step.conditions])
         return None if self.after is None else compute_stage_origins(self.before, (self,), self.after, conditions)
 
@@ -294,7 +304,10 @@ class Answer(Record):
 
     @property
     def shape(self) -> Shape | None:
-        """The output shape; an alias of `output`, like the attribute of arrays."""
+        """The output shape.
+
+        An alias of `output`, for code that reads the attribute `shape` of arrays.
+        """
         return self.output
 
     def __str__(self) -> str:
@@ -315,12 +328,12 @@ class Answer(Record):
 
     @property
     def output(self) -> Shape | None:
-        """The shape of the result; None if the request is refused."""
+        """The shape of the result, or None if the request is refused."""
         raise NotImplementedError
 
     @property
     def problem(self) -> Problem | None:
-        """The reason for the refusal; None if the request has an output."""
+        """The reason for the refusal, or None if the request has an output."""
         raise NotImplementedError
 
     @property
@@ -330,7 +343,7 @@ class Answer(Record):
 
     @property
     def assumes(self) -> Names:
-        """The names whose size must not be 0 for the answer to be correct."""
+        """The names whose size 0 would make the answer wrong."""
         raise NotImplementedError
 
     @property
@@ -353,7 +366,9 @@ class Answer(Record):
 
     @lazy
     def origins(self) -> Origins | None:
-        """Compute the origin of each output dim in the input; None without an output.
+        """Compute the origin of each output dim in the input.
+
+        Returns None if there is no output.
 
         >>> import shapecalc as sc
         >>> sc.reshape((2, 6), (4, 3)).origins[1]
@@ -373,10 +388,10 @@ class Answer(Record):
 
     @property
     def alternatives(self) -> Conditions:
-        """Alternative conditions, each of which leads to a different answer.
+        """The conditions that lead to other answers.
 
-        For example, if a dim N is broadcast with 4, the answer requires N == 4. Under the alternative N == 1, the dim
-        is repeated.
+        For example, if a dim N is broadcast with 4, the answer requires N == 4. Under the alternative N == 1,
+        the dim is repeated.
         """
         if self.output is None:
             return ()
@@ -548,7 +563,10 @@ class Trace(Answer):
 
 
 class Chain(Answer):
-    """A sequence of traces; each trace's input is the output of the previous trace."""
+    """A sequence of traces.
+
+    The input of each trace is the output of the previous trace.
+    """
 
     input: Shape
     traces: tuple[Trace, ...]

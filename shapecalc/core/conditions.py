@@ -78,14 +78,17 @@ class WorkBudget:
         self.remaining = limit
 
     def spend(self, amount: int) -> None:
-        """Subtract `amount` units of work; raise `Undecided` if the budget is exceeded."""
+        """Subtract `amount` units of work.
+
+        Raises `Undecided` if the budget is exceeded.
+        """
         self.remaining -= amount
         if self.remaining < 0:
             raise Undecided
 
 
 class Condition(Record):
-    """A relation between two dims that does not hold for all sizes.
+    """A relation between two dims that holds only for some sizes.
 
     The relation is `left % right == 0`, `left == right`, `left != right` or `left >= right`. The string of a
     condition is this relation as a Python expression.
@@ -250,7 +253,7 @@ class Assumptions:
         conditions: Iterable[Condition] = (),
         work: WorkBudget | None = None,
     ) -> None:
-        """Assume that `integral_dims` are integers and that `conditions` hold.
+        """Assume that some dims are integers, and that conditions hold.
 
         `work` is a budget that all decisions share; without `work`, each decision has its own budget.
         """

@@ -125,7 +125,7 @@ def quotient(a: Dim, b: Dim) -> Dim:
 
 
 def product(dims: Iterable[Dim]) -> Dim:
-    """Return the product of `dims`; the product of no dims is 1.
+    """Return the product of `dims`, which is 1 if there are none.
 
     >>> product((2, 3, 4)), str(product((named_dim("N"), 4, named_dim("N"))))
     (24, '4*N*N')
@@ -135,7 +135,7 @@ def product(dims: Iterable[Dim]) -> Dim:
 
 
 def _monomial_product(dims: Shape) -> Dim:
-    """Return the product of `dims`, at least one of which is a monomial."""
+    """Return the product of dims, some of which are monomials."""
     numerator, denominator = 1, 1
     powers: dict[str, int] = {}
     for dim in dims:
@@ -244,7 +244,9 @@ def to_json(value: object) -> object:
 
 
 def sum_terms(terms: Iterable[Dim]) -> Sum:
-    """Return the sum of terms, which may be negative, with like terms combined.
+    """Add terms, and combine like terms.
+
+    Terms may be negative.
 
     >>> from shapecalc.core.text import parse_dims
     >>> sum_terms((*parse_dims("2*N,3,N/2"), -1))
@@ -282,7 +284,9 @@ def is_negative(dim: Dim) -> bool:
 
 
 def exact_root(number: int, order: int) -> int | None:
-    """Return the root of degree `order` of a number; None if it is not an integer.
+    """Return the integer root of a number, or None if it is not an integer.
+
+    `order` is the degree of the root.
 
     >>> exact_root(27, 3), exact_root(28, 3)
     (3, None)

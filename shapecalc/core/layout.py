@@ -272,7 +272,7 @@ class _AtomSplitter:
         self.remaining_dims[-1] = dims.quotient(rest, part)
 
     def _pop_outer_part(self, size: Dim) -> Atom:
-        """Pop the outer `size` positions of the next atom; the inner part remains."""
+        """Split the next atom, and pop its outer `size` positions."""
         atom = self.remaining_atoms.pop()
         if size == atom.size:
             return atom
@@ -321,7 +321,10 @@ class _AtomSplitter:
         return i, 1, j, 1
 
     def _is_cut_at(self, cut: Dim, products: Sequence[Dim], index: int) -> bool:
-        """Return whether a cut is the product at `index` or splits the next factor."""
+        """Return whether a cut is at `index`, or splits the next factor.
+
+        `products` are the running products of the factors.
+        """
         if cut == products[index]:
             return True
         divides, is_last = self.known.divides, index + 1 == len(products)
@@ -341,7 +344,10 @@ def _multiply(a: Dim, b: Dim) -> Dim:
 
 
 def _common_factor(a: Dim, b: Dim) -> Dim:
-    """Return the greatest common divisor of two dims; 1 if one of them is a fraction."""
+    """Return the greatest common divisor of two dims.
+
+    It is 1 if one of them is a fraction.
+    """
     if type(a) is int and type(b) is int:
         return gcd(a, b)
     if not (dims.is_always_integral(a) and dims.is_always_integral(b)):
@@ -364,10 +370,10 @@ def _common_multiple(a: Dim, b: Dim) -> Dim:
 
 
 def split_atoms(atoms: Sequence[Atom], shape: Sequence[Dim], known: Assumptions) -> StridedAxes | None:
-    """Split atoms into the dims of `shape`; return None if the dims mix.
+    """Split atoms into the dims of `shape`, or return None if the dims mix.
 
-    This function defines "mix" for the whole package: dims mix if a cut of the shape falls inside an atom that cannot
-    be split there. If the volumes of the atoms and of `shape` differ, the dims also mix.
+    This function defines "mix" for the whole package: dims mix if a cut of the shape falls inside an atom that
+    cannot be split there. If the volumes of the atoms and of `shape` differ, the dims also mix.
 
     >>> from shapecalc.core.conditions import Assumptions
     >>> axes = split_atoms((Atom(2, 8), Atom(8, 1)), (4, 4), Assumptions())
@@ -416,9 +422,10 @@ class View(Record):
         return sum([stride * (1 - size) for size, stride in numbers], sum(self.offset))  # type: ignore[arg-type]
 
     def apply_move(self, move: Move, input_shape: Shape, known: Assumptions) -> View:
-        """Apply a move to this view, whose shape is `input_shape`.
+        """Apply a move to this view.
 
-        No dim of `input_shape` may be 0. Raises `ShapeError` (usage) for op `shape`, which moves no elements.
+        `input_shape` is the shape of the view, and no dim of it may be 0. Raises `ShapeError` (usage) for op
+        `shape`, which moves no elements.
         """
         if isinstance(move, Permute):
             return View(tuple([self.axes[axis] for axis in move.axes]), self.offset, self.fixed)
@@ -506,7 +513,10 @@ class _ViewSlicer:
         return reverse_axis(self.slice_atoms(merge_atoms(atoms), lowest, -step, count))
 
     def slice_atoms(self, atoms: Atoms, start: Dim, step: Dim, count: Dim) -> Atoms:
-        """Return the atoms of `count` positions from `start`, which are `step` apart."""
+        """Return the atoms of a range of `count` positions.
+
+        The range begins at `start`, and its positions are `step` apart.
+        """
         if count == 1:
             step = 1
         if not atoms or (start == 0 and step == 1 and count == _volume(atoms)):
@@ -541,7 +551,7 @@ class _ViewSlicer:
         return self._drop_single_position(Atom(count, dims.product((atom.stride, step)), *atom.space))
 
     def _drop_single_position(self, atom: Atom) -> Atoms:
-        """Return the atom in a tuple, which is empty if the atom has size 1.
+        """Return the atom in a tuple, or no atom if its size is 1.
 
         The index space of an atom of size 1 is recorded.
         """
@@ -573,7 +583,7 @@ class _ViewSlicer:
         return None
 
     def _divide_with_remainder(self, number: Dim, divisor: Dim) -> tuple[Dim, Dim] | None:
-        """Return the quotient and the remainder; None if they depend on named sizes."""
+        """Return the quotient and the remainder, or None if they depend on named sizes."""
         ratio = dims.quotient(number, divisor)
         if self.known.is_integral(ratio):
             return ratio, 0
@@ -748,7 +758,10 @@ class MoveChain(Record):
         return MoveChain(_substitute_in_shape(self.input, replacements), tuple(moves))
 
     def view(self, known: Assumptions) -> View:
-        """Return the view of the output; an empty view if any dim of the chain is 0."""
+        """Return the view of the output.
+
+        The view is empty if any dim of the chain is 0.
+        """
         return View(()) if 0 in self.dims else view_after_moves(self.input, self.moves, known)
 
 

@@ -32,7 +32,10 @@ class Limit(int):
     """The consequence of exceeding the limit, in the wording of `shapecalc help limits`."""
 
     def __new__(cls, name: str, maximum: int, quantity: str, consequence: str = REQUEST_REFUSED) -> Self:
-        """Create a limit; `maximum` is the largest allowed value of the quantity."""
+        """Create a limit.
+
+        `maximum` is the largest allowed value of the quantity.
+        """
         limit = super().__new__(cls, maximum)
         limit.name, limit.quantity, limit.consequence = name, quantity, consequence
         return limit

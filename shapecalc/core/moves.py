@@ -97,7 +97,7 @@ class Take(Record):
 
     @property
     def start_and_step(self) -> tuple[int, int] | None:
-        """The start and the step of the indices; None if they are not evenly spaced.
+        """The start and the step of the indices, or None if they are not evenly spaced.
 
         The step is 0 if one index is repeated.
 
@@ -147,7 +147,7 @@ OperandAxis = tuple[int, int]
 
 
 class Combine(ShapedMove):
-    """An op on several operands, such as concat or matmul, or an op on windows.
+    """An op on several operands or on windows, such as concat or pool.
 
     Operand 0 is the input; the others are numbered from 1 in the order of the request.
     """
@@ -215,7 +215,9 @@ class Pad(Combine):
         return pad_source_index(self.mode, index, size) if self.begins[axis] or self.ends[axis] else index
 
     def first_position(self, axis: int, index: int, size: int) -> int:
-        """Return the first output position that reads an input index; it may be out of range.
+        """Return the first output position that reads an input index.
+
+        The position may be out of range.
 
         >>> Pad((7,), ((3,),), (((0, 0),),), None, (0,), (2,), (2,), REFLECT).first_position(0, 2, 3)
         0

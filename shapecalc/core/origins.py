@@ -80,7 +80,10 @@ class RepeatAtom(Record):
 
 
 class MixedAtom(Record):
-    """A whole dim that depends on `axes` in a way that no other atom can express."""
+    """A dim that depends on several axes in an irregular way.
+
+    No other atom can describe such a dim.
+    """
 
     axes: tuple[int, ...]
     exact: bool = True
@@ -92,7 +95,7 @@ class MixedAtom(Record):
 
 
 class ComputedAtom(Record):
-    """A whole dim whose elements are computed from elements along `operand_axes`."""
+    """A dim whose elements are computed from elements along `operand_axes`."""
 
     operand_axes: tuple[OperandAxis, ...]
 
@@ -102,7 +105,7 @@ class ComputedAtom(Record):
 
 
 class ConcatAtom(Record):
-    """A whole dim that concatenates dims of operands."""
+    """A dim that concatenates dims of operands."""
 
     parts: tuple[Origin, ...]
 
@@ -217,7 +220,10 @@ def _restore_zeros(atom: OriginAtom) -> OriginAtom:
 
 
 def _restore_zero(dim: Dim) -> Dim:
-    """Substitute 0 for `ZERO_NAME` in a dim; a quotient by this name becomes 0."""
+    """Substitute 0 for `ZERO_NAME` in a dim.
+
+    A quotient by this name becomes 0.
+    """
     try:
         return dims.substitute(dim, {layout.ZERO_NAME: 0})
     except ZeroDivisionError:
@@ -347,7 +353,10 @@ def mixed_dims(origins: Origins) -> frozenset[int]:
 
 
 def _describe_group(group: AxisChange) -> str:
-    """Describe a group; list output axes only if they differ from the input axes."""
+    """Describe a group of axes.
+
+    Output axes are listed only if they differ from the input axes.
+    """
     if group.is_partial:
         one = (
             f"a part of {_format_axes(group.sources)}"
@@ -370,7 +379,7 @@ def _format_axes(axes: tuple[int, ...]) -> str:
 
 
 class _Digit(Record):
-    """A digit of a flat index, and the input axes whose index changes with the digit."""
+    """A digit of a flat index, with the input axes that change with it."""
 
     size: Dim
     stride: Dim
@@ -390,14 +399,17 @@ class _IndexSet(Record):
 
     @property
     def as_numbers(self) -> tuple[int, list[tuple[int, int]]] | None:
-        """The offset, and the size and stride of each step; None if any is symbolic."""
+        """The offset and the steps as numbers, or None if any is symbolic.
+
+        A step is a pair of size and stride.
+        """
         steps: list[Any] = [(step.size, step.stride) for step in self.steps]
         offset: Any = self.offset
         return (sum(offset), steps) if dims.is_concrete([*offset, *chain(*steps)]) else None
 
     @property
     def extent(self) -> int:
-        """The difference of the largest and the smallest index; 0 if any is symbolic."""
+        """The largest index minus the smallest one, or 0 if any is symbolic."""
         numbers = self.as_numbers
         return sum([(size - 1) * stride for size, stride in numbers[1]]) if numbers else 0
 
@@ -406,7 +418,7 @@ class _IndexSet(Record):
         return self.exact and dims.product([step.size for step in self.steps]) == dims.product(sizes)
 
     def map_through(self, atom: layout.Atom) -> _IndexSet | None:
-        """Map the indices through an atom; return None unless the map is proven linear."""
+        """Map the indices through an atom, or return None if the map may not be linear."""
         if layout.is_take_table((atom,)) or layout.is_reversed(atom):
             return None
         if not self.exact or any(map(dims.is_negative, self.offset[:1])):
@@ -499,7 +511,10 @@ class _OriginAnalysis:
         self._index_table: _InputIndexTable | None = None
 
     def compute(self) -> tuple[Origin, ...]:
-        """Return the origin of each dim; a dim without proven digits counts as mixed."""
+        """Return the origin of each dim.
+
+        A dim without proven digits counts as mixed.
+        """
         candidates = map(self._digit_origin, self.view.axes)
         result = [self._mixed_origin(out) if origin is None else origin for out, origin in enumerate(candidates)]
         while True:
@@ -511,7 +526,7 @@ class _OriginAnalysis:
                 result[out] = self._mixed_origin(out)
 
     def _digit_origin(self, atoms: layout.Atoms) -> Origin | None:
-        """Return the origin of a dim without starts; None if the dim is mixed."""
+        """Return the origin of a dim without starts, or None if the dim is mixed."""
         result = list[AxisAtom | RepeatAtom | MixedAtom]()
         for atom in atoms:
             digits = [RepeatAtom(atom.size)] if atom.stride == 0 else self._axis_digits(atom)
@@ -622,7 +637,7 @@ class _OriginAnalysis:
         return starts
 
     def _find_overrun_axes(self) -> set[int]:
-        """Return the axes that may overflow because of their steps or a carry."""
+        """Return the axes whose index may overflow, because of steps or a carry."""
         unknown = [atom for base, _ in self.unknown_spaces for atom in base if atom.stride != 0]
         result = {digit.axis for atom in unknown for digit in self._axis_digits(atom)}
         steps_on_axis: dict[int, list[layout.Atom]] = {}
@@ -733,7 +748,10 @@ class _OriginAnalysis:
         )
 
     def _mixed_origin(self, output_axis: int) -> Origin:
-        """Return the origin of a mixed dim: the axes whose index changes along the dim."""
+        """Return the origin of a mixed dim.
+
+        The origin lists the axes whose index changes along the dim.
+        """
         if len(self.axes) > MAX_COMPARED_AXES:
             return (MixedAtom(tuple([axis for axis in self.axes if axis not in self.fully_read_axes]), exact=False),)
         results = [self._changing_axes(atom) for atom in self.view.axes[output_axis] if atom.stride != 0]
@@ -774,10 +792,10 @@ class _OriginAnalysis:
     def _digit_changes(
         self, steps: layout.Atom, others: _IndexSet, size: Dim, stride: Dim, *, aligned: bool
     ) -> bool | None:
-        """Return whether a digit of a flat index changes along steps; None if unknown.
+        """Return whether a digit of a flat index changes along steps, or None if unknown.
 
-        The result holds for all values of the other steps. `aligned` states that all values of the flat index are read,
-        or that the extents of the digits and the strides of the steps divide each other.
+        The result holds for all values of the other steps. `aligned` states that all values of the flat index
+        are read, or that the extents of the digits and the strides of the steps divide each other.
         """
         divides = self.known.divides
         if divides(dims.product((size, stride)), steps.stride):
@@ -804,7 +822,10 @@ class _OriginAnalysis:
         return self.base_digits[base]
 
     def _atom_digits(self, atom: layout.Atom) -> list[_Digit]:
-        """Return the digits of an atom of a base; a mixed atom counts as one digit."""
+        """Return the digits of an atom of a base.
+
+        A mixed atom counts as one digit.
+        """
         if atom.stride == 0:
             return []
         digits = self._axis_digits(atom)
@@ -815,7 +836,7 @@ class _OriginAnalysis:
         return [_Digit(atom.size, 1, axes, exact=len(axes) == 1)]
 
     def _is_exact_digit(self, digit: AxisAtom) -> bool:
-        """Return whether a digit changes the index on its own axis and on no other axis."""
+        """Return whether a digit changes the index on its own axis only."""
         if digit.axis in self.overrun_axes:
             return False
         if digit.axis not in self.non_digit_axes:
@@ -824,7 +845,7 @@ class _OriginAnalysis:
         return not reach.offset and reach.is_full(self.shape) and self.known.divides(size, self.shape[digit.axis])
 
     def _compute_index_table(self) -> _InputIndexTable | None:
-        """Return the table of input indices; None for symbolic or too large tensors."""
+        """Return the table of input indices, or None for symbolic or too large tensors."""
         shapes = self.moves.shapes
         steps = zip(shapes, self.moves.moves, shapes[1:], strict=False)
         fits = all(dims.product(old) == dims.product(new) for old, move, new in steps if isinstance(move, Reshape))
@@ -974,7 +995,7 @@ def _compose_origin(origin: Origin, inner: Origins, shape: Shape) -> Origin:
 
 
 def _compose_atom(atom: OriginAtom, inner: Origins, shape: Shape) -> Origin | None:
-    """Return the origin of an atom in terms of `inner`; None if no atoms describe it."""
+    """Express an atom in terms of `inner`, or return None if no atoms describe it."""
     if isinstance(atom, RepeatAtom):
         return (atom,)
     if not isinstance(atom, AxisAtom):

@@ -34,7 +34,7 @@ JsonSchema: TypeAlias = "Mapping[str, Any]"
 
 
 class ParamType(Record):
-    """The type of a parameter: the parser of its values and their description in every front end."""
+    """The type of a parameter: its parser, and its description for front ends."""
 
     name: str
     read: Reader
@@ -95,15 +95,21 @@ class Param(Record):
         return self.supported_by is None or self.supported_by(dialect)
 
     def is_omitted(self, value: object) -> bool:
-        """Return whether a value denotes an omitted argument: None or an empty list of operands."""
+        """Return whether a value denotes an omitted argument.
+
+        The value is None or an empty list of operands.
+        """
         return value is None or (self.type is ParamType.SHAPES and isinstance(value, (str, list, tuple)) and not value)
 
     def read(self, value: object, input_shape: Shape) -> Any:
-        """Parse a value; raise `ShapeError` (usage) if it is invalid."""
+        """Parse a value, or raise `ShapeError` (usage) if it is invalid."""
         return self.type.read(value, self, input_shape)
 
     def check_applies(self, arguments: Mapping[str, object]) -> None:
-        """Raise `ShapeError` (usage) if the preceding arguments do not allow the parameter."""
+        """Check that the preceding arguments allow the parameter.
+
+        Raises `ShapeError` (usage) if they do not.
+        """
         for name, choice in self.applies_to.items():
             if arguments.get(name, choice) != choice:
                 message = f"{self.name} is for the {name} {choice}, and this is {arguments[name]}"
@@ -150,7 +156,10 @@ def find_axes_by_dims(dims: Shape, shape: Shape, value: object, argument: str) -
 
 
 def _read_axes(value: object, param: Param, shape: Shape) -> Shape:
-    """Parse axes; a permutation may also name axes by their dims, as in `c,h,w`."""
+    """Parse axes.
+
+    A permutation may also name axes by their dims, as in `c,h,w`.
+    """
     name = param.name
     if param.type is ParamType.PERM and isinstance(value, str) and values.ARROW in value:
         left, _, right = values.expand_layout_pattern(value, len(shape)).partition(f" {values.ARROW} ")
@@ -179,7 +188,10 @@ def _read_target(value: object, param: Param, _input_shape: Shape) -> Shape:
 
 
 def _read_pattern(value: object, param: Param, input_shape: Shape) -> str:
-    """Parse an axis pattern; separate the letters of one such as `NCHW->NHWC`."""
+    """Parse an axis pattern.
+
+    The letters of a pattern such as `NCHW->NHWC` are separated.
+    """
     pattern = values.expand_layout_pattern(value, len(input_shape)) if isinstance(value, str) else value
     values.parse_axis_pattern(pattern, param.name)
     return str(pattern)

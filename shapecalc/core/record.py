@@ -98,7 +98,10 @@ def _compile_init(class_name: str, names: list[str], defaults: dict[str, object]
 
 
 class _RecordMeta(type):
-    """The metaclass of records; it makes each field a slot and a read-only property."""
+    """The metaclass of records.
+
+    Each field becomes a slot and a read-only property.
+    """
 
     def __new__(meta, name: str, bases: tuple[Any, ...], body: dict[str, Any]) -> Any:
         kinds = {field: str(kind) for field, kind in body.get("__annotations__", {}).items()}
@@ -181,7 +184,10 @@ def replace(record: R, **changes: Any) -> R:
 if not TYPE_CHECKING:
 
     class _ChoiceMeta(type):
-        """The metaclass of choices; it makes each attribute of the class body a member."""
+        """The metaclass of choices.
+
+        Each attribute of the class body becomes a member.
+        """
 
         def __new__(meta, name, bases, body):
             plain = {key: value for key, value in body.items() if key.startswith("_") or hasattr(value, "__get__")}
@@ -261,7 +267,7 @@ class LazyRegistry(Mapping[str, "Value"]):
         if name not in self.loaded:
             if name not in self.names:
                 raise KeyError(name)
-            # Importing `importlib` for its `import_module` takes 0.5 ms.
+            # importing `importlib` would take 0.5 ms
             module = __import__(f"{self.package}.{name}", fromlist=[name])
             self.loaded[name] = getattr(module, name.upper())
         return self.loaded[name]

@@ -93,7 +93,7 @@ class MissingOpError(ShapeError):
 
 
 class ParsedOptions(Record):
-    """The options of a request, except the arguments of its op and the sizes of names."""
+    """The options of a request that are not arguments of its op."""
 
     op: Op
     dialect: Dialect
@@ -194,7 +194,7 @@ def _select_version(operator: Operator, opset: int) -> int:
 
 
 def _no_attribute_error(operator: Operator, name: str, since: int, version: int | None) -> ShapeError:
-    """Return the error for an attribute that the version of the operator does not have."""
+    """Return the error for an attribute that the operator's version lacks."""
     message = f"{name} exists since {operator.name} {since}, and this is {operator.name} {version}"
     return rule_error(rules.NO_SUCH_ATTRIBUTE, message, argument=name)
 
@@ -417,7 +417,10 @@ def _names_without_params(op: Op, names: Iterable[str]) -> list[str]:
 
 
 def _get_cached_options(key: tuple[object, ...], op: Op) -> ParsedOptions | None:
-    """Return the cached options; None if there are none, or if a value cannot be hashed."""
+    """Return the cached options, or None if there are none.
+
+    Options with a value that cannot be hashed are never cached.
+    """
     try:
         parsed = _options_cache.get(key)
     except TypeError:
@@ -477,7 +480,10 @@ def lookup_dialect(name: str) -> Dialect:
 
 
 def default_dialect(op: str) -> str:
-    """Return the name of an op's default dialect; `onnx` for a chain and unknown ops."""
+    """Return the name of an op's default dialect.
+
+    It is `onnx` for a chain and for unknown ops.
+    """
     return OPS[op].default_dialect if op in OPS else "onnx"
 
 
@@ -527,13 +533,16 @@ def _substitute_in_argument(value: Any, sizes: Mapping[str, int], name: str) -> 
 
 
 def _substitute_known_sizes(request: Request, sizes: Mapping[str, int]) -> Request:
-    """Substitute sizes for names; raise `ShapeError` (usage) for an unknown name."""
+    """Substitute sizes for names, or raise `ShapeError` (usage) for an unknown name."""
     check_size_names(sizes, request.names)
     return substitute_sizes(request, sizes)
 
 
 def check_size_names(sizes: Mapping[str, int], existing_names: Iterable[str]) -> None:
-    """Raise `ShapeError` (usage) for a size whose name does not occur in the request."""
+    """Check that the request contains the name of each size.
+
+    Raises `ShapeError` (usage) for an unknown name.
+    """
     existing_names = list(existing_names)
     for name in sizes:
         if name not in existing_names:
@@ -556,7 +565,7 @@ def _substitute_in_shape(dims: Shape, sizes: Mapping[str, int], argument: str) -
 
 
 def parse_opset_option(options: Mapping[str, object], dialect: Dialect) -> int | None:
-    """Parse the option `opset`; return None if it is omitted.
+    """Parse the option `opset`, or return None if it is omitted.
 
     Raises `ShapeError` (usage) if the dialect does not have this opset.
     """
@@ -584,12 +593,12 @@ def _parse_dtype_option(options: Mapping[str, object], dialect: Dialect) -> str 
 
 
 def switch_name(op: Op, dialect: Dialect) -> str | None:
-    """Return the name of an op's switch in a dialect; None if there is no switch."""
+    """Return the name of an op's switch in a dialect, or None if there is no switch."""
     return dialect.switch.name if dialect.switch is not None and op.uses_switch else None
 
 
 def _parse_switch_option(options: Mapping[str, object], dialect: Dialect, op: Op) -> bool | None:
-    """Parse the option of the dialect's switch; return None if it is omitted.
+    """Parse the option of the dialect's switch, or return None if it is omitted.
 
     Raises `ShapeError` (usage) for the switch of another dialect.
     """
@@ -725,7 +734,7 @@ def iter_effective_defaults(
 
 
 def _has_effect(default: Default, op: str, options: Options, all_options: Options) -> bool:
-    """Return whether a stage uses a default that differs from the op's own default."""
+    """Return whether a stage uses a default and would differ without it."""
     unset = default_dialect(op) if default.name == "dialect" else DEFAULT_OPSET
     is_used = default.name not in options and default.name in apply_defaults(op, all_options, options)
     return is_used and default.value != unset

@@ -120,15 +120,16 @@ def _step_conditions(input_steps: tuple[Step, ...], stages: Stages) -> Condition
 
 
 def _nonzero_names(trace: Trace) -> tuple[str, ...]:
-    """Return the names whose size must not be 0 for the trace to be correct."""
+    """Return the names whose size 0 would make the trace wrong."""
     request = trace.request
     return _zero_sensitive_names(trace, request.dims, lambda sizes: resolve_with_sizes(request, sizes))
 
 
 def _fraction_steps(request: Request) -> tuple[Step, ...]:
-    """Return a step for each fraction, such as `N/2`, in the request.
+    """Return a step for each fraction in the request.
 
-    A step requires that its fraction is an integer. Raises `ShapeError` (indivisible) if that is impossible.
+    A step requires that its fraction, such as `N/2`, is an integer. Raises `ShapeError` (indivisible) if that is
+    impossible.
     """
     steps = []
     for argument, value in (("input", request.input), *request.arguments.items()):
@@ -295,10 +296,10 @@ def resolve_chain(
     resolve_one: Callable[[Request], Trace] = resolve,
     known_names: Mapping[str, SizeExpression | None] = EMPTY_DICT,
 ) -> Chain:
-    """Resolve the requests of a chain, each on the output of the previous request.
+    """Resolve each request of a chain with the output of the previous one.
 
-    `known_names` are names of sizes outside of the chain, with the definitions of named results. Raises `ShapeError`
-    (usage) if the stages have too many dims in total.
+    `known_names` are names of sizes outside of the chain, with the definitions of named results. Raises
+    `ShapeError` (usage) if the stages have too many dims in total.
     """
     answer, dims = _resolve_in_sequence(requests, resolve_one, known_names), _request_dims(requests)
     if answer.problem or is_concrete(dims):
@@ -329,7 +330,7 @@ def _resolve_in_sequence(
     resolve_one: Callable[[Request], Trace],
     known_names: Mapping[str, SizeExpression | None] = EMPTY_DICT,
 ) -> Chain:
-    """Resolve requests in order, up to a refused request; combine their conditions."""
+    """Resolve requests up to a refused one, and combine their conditions."""
     shape: Shape = requests[0].input
     traces: list[Trace] = []
     names: dict[str, SizeExpression | None] = {**known_names}

@@ -121,7 +121,10 @@ class NameAllocator:
 
 
 def used_results(names: Mapping[str, SizeExpression | None], used_dims: Iterable[Dim]) -> SizeExpressions:
-    """Return the definitions of the names in some dims, and of the names in these definitions."""
+    """Return the definitions of the names in some dims.
+
+    The definitions of the names in these definitions are included.
+    """
     pending = [*dims.dim_names(used_dims)]
     used: SizeExpressions = {}
     while pending:

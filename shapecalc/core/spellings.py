@@ -101,7 +101,7 @@ class Spelling(Record):
 
 
 class ShapeFormat(Record):
-    """A format in which tools print shapes.
+    """A format in which other tools print shapes.
 
     The groups of the pattern are `inner`, the text with the dims, and optionally `dtype`, `strides`, and `order`,
     the axes from minor to major.
@@ -121,7 +121,10 @@ class ShapeFormat(Record):
 
 
 class LocatedDims(Record):
-    """The position of the dims in a text, with the element type, the strides and the layout in the text."""
+    """The position of the dims in a text, with the attributes in the text.
+
+    The attributes are the element type, the strides and the layout.
+    """
 
     text: str
     """The text with the dims at their offsets."""

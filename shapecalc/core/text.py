@@ -185,7 +185,7 @@ def escape_unprintable(text: str) -> str:
 
 
 class ScannedShape(Record):
-    """The tokens of a shape, with the element type, the strides and the layout in its text."""
+    """The tokens of a shape, with its element type, strides and layout as text."""
 
     tokens: tuple[Token, ...]
     dtype: str = ""
@@ -202,7 +202,7 @@ class ScannedShape(Record):
 
 
 class TypedShape(Record):
-    """The shape of a tensor, with its element type, its strides and notes on their interpretation."""
+    """The shape of a tensor, with its element type, strides and notes."""
 
     dims: Shape
     dtype: str = ""
@@ -439,9 +439,10 @@ def split_file_argument(text: str) -> tuple[str, str]:
 
 
 def parse_shape(text: str, argument: str = "input") -> Shape:
-    """Parse the shape of a tensor; raise `ShapeError` (usage) if the text is invalid.
+    """Parse the shape of a tensor.
 
-    The words -1, None and ? are unknown sizes. An element type in the text is ignored; `parse_typed_shape` returns it.
+    The words -1, None and ? are unknown sizes. An element type in the text is ignored; `parse_typed_shape` returns
+    it. Raises `ShapeError` (usage) if the text is invalid.
 
     >>> parse_shape("[2, 3, 4]"), parse_shape("2x3"), parse_shape("torch.Size([5])"), parse_shape("()")
     ((2, 3, 4), (2, 3), (5,), ())
@@ -451,9 +452,9 @@ def parse_shape(text: str, argument: str = "input") -> Shape:
 
 
 def parse_typed_shape(text: str, argument: str = "input") -> TypedShape:
-    """Read the shape of a tensor with its element type, its strides and notes.
+    """Parse the shape of a tensor with its element type and strides.
 
-    Raises `ShapeError` (usage) if the text is invalid.
+    The result has notes on the interpretation of the text. Raises `ShapeError` (usage) if the text is invalid.
 
     >>> parse_typed_shape("float32[-1,3]")
     TypedShape(dims=(?, 3), dtype='float32', strides=None, notes=('-1 is an unknown size here, as ? is',))
@@ -559,7 +560,7 @@ def argument_notes(text: str, argument: str, *, is_tensor: bool) -> tuple[str, .
 
 
 def shape_notes(scanned: ScannedShape) -> list[str]:
-    """Return notes on names that may be intended as several dims.
+    """Return notes on names that the user may have meant as several dims.
 
     >>> shape_notes(scan_shape("NCHW")), shape_notes(scan_shape("b x c"))
     (['NCHW is one name; four dims are N,C,H,W'], ['x is a name here: b x c has three dims; without it, write b,c'])
@@ -595,7 +596,9 @@ def _dim_count_text(number: int) -> str:
 
 
 def reject_unbracketed_names(text: str, argument: str = "input") -> None:
-    """Raise `ShapeError` (usage) for blank-separated names without brackets or quotes.
+    """Raise `ShapeError` (usage) for blank-separated names without brackets.
+
+    Quotes are accepted instead of brackets.
 
     >>> reject_unbracketed_names("2 3 4"), reject_unbracketed_names("[N C]")
     (None, None)
@@ -653,9 +656,10 @@ def _has_leading_zeros(words: Sequence[str]) -> bool:
 
 
 def parse_dims(text: str, argument: str = "target") -> Shape:
-    """Parse dims; numbers may be negative, and each `?` gets a distinct name.
+    """Parse dims; numbers may be negative.
 
-    Raises `ShapeError` (usage) if the text is invalid. `argument` is the argument name that the error reports.
+    Each `?` gets a distinct name. `argument` is the argument name that the error reports. Raises `ShapeError`
+    (usage) if the text is invalid.
 
     >>> parse_dims("0,-1"), [str(dim) for dim in parse_dims("N,C*H*W/64")]
     ((0, -1), ['N', 'C*H*W/64'])
@@ -700,7 +704,7 @@ def parse_target(text: str, argument: str = "target") -> Shape:
 
 
 def parse_axes(text: str, argument: str = "axes") -> tuple[int, ...]:
-    """Parse axis numbers; raise `ShapeError` (usage) if the text is invalid.
+    """Parse axis numbers, or raise `ShapeError` (usage) if the text is invalid.
 
     >>> parse_axes("1,0,-1")
     (1, 0, -1)
@@ -714,9 +718,10 @@ def parse_axes(text: str, argument: str = "axes") -> tuple[int, ...]:
 
 
 def parse_dim(token: Token, unknowns: Iterator[int], argument: str, index: int) -> Dim:
-    """Parse one dim; a `?` gets the name `?n` with the next number n of `unknowns`.
+    """Parse one dim.
 
-    Raises `ShapeError` (usage) if the token is invalid.
+    A `?` gets the name `?n` with the next number n of `unknowns`. Raises `ShapeError` (usage) if the token is
+    invalid.
     """
     word = token.text
     if is_integer(word.removesuffix("L")):
@@ -764,7 +769,10 @@ def _product_dim(
 
 
 def _split_factors(token: Token) -> list[tuple[bool, Token]]:
-    """Split a product into factors, each with a flag that is True for a divisor."""
+    """Split a product into factors.
+
+    Each factor has a flag that is True for a divisor.
+    """
     factors, divides, start = [], False, 0
     for offset, char in enumerate(f"{token.text}*"):
         if char == "/" and divides and offset == start and token.text[offset - 2 : offset] != "//":

@@ -68,7 +68,7 @@ class AxisGroup(Record):
 
 
 class AxisPattern(Record):
-    """The two sides of an axis pattern, each with one group of axes per dim."""
+    """The two sides of an axis pattern, with one group of axes per dim."""
 
     left: tuple[AxisGroup, ...]
     right: tuple[AxisGroup, ...]
@@ -336,7 +336,7 @@ def _slice_text(parts: Iterable[object], argument: str) -> str:
 
 
 def parse_axis_pattern(text: object, argument: str = "pattern") -> AxisPattern:
-    """Parse an einops pattern; raise `ShapeError` (usage) if it is invalid.
+    """Parse an einops pattern, or raise `ShapeError` (usage) if it is invalid.
 
     >>> [part.text for part in parse_axis_pattern("b c (h p) -> b h (p c)").right]
     ['b', 'h', '(p c)']
@@ -359,7 +359,10 @@ def parse_axis_pattern(text: object, argument: str = "pattern") -> AxisPattern:
 
 
 def _parse_side(text: str, start: int, end: int, argument: str) -> tuple[AxisGroup, ...]:
-    """Parse the dims of one side of a pattern, which is `text[start:end]`."""
+    """Parse the dims of one side of a pattern.
+
+    The side is `text[start:end]`.
+    """
     parts, group, opened = list[AxisGroup](), list[Token](), -1
     for token in _pattern_tokens(text, start, end):
         if token.text == "(":
@@ -444,7 +447,10 @@ def pattern_error(fault: str, token: Token, argument: str, hint: str = PATTERN_H
 
 
 def layout_rank(text: str) -> int:
-    """Return the number of letters on the left side of a pattern such as `NCHW->NHWC`."""
+    """Return the number of letters on the left side of a layout pattern.
+
+    An example of a layout pattern is `NCHW->NHWC`.
+    """
     return len(text.partition(ARROW)[0].strip())
 
 

@@ -33,7 +33,10 @@ READ_BYTES = 1 << 20
 
 
 class FileError(Exception):
-    """Raised for an unusable file; the message contains the file and the reason."""
+    """Raised for an unusable file.
+
+    The message contains the file and the reason.
+    """
 
 
 class MappedFile(Record):
@@ -46,7 +49,10 @@ class MappedFile(Record):
 
 
 class Source(Record):
-    """An array in a file or a store, whose elements are loaded on first use."""
+    """An array in a file or a store.
+
+    The elements are loaded on first use.
+    """
 
     __slots__ = ("__dict__",)
 
@@ -60,12 +66,12 @@ class Source(Record):
 
     @property
     def dtype(self) -> str | None:
-        """The name of the element type; None for a structured dtype or raw bytes."""
+        """The name of the element type, or None for a structured dtype or raw bytes."""
         return headers.dtype_name(self.numpy_dtype)
 
     @property
     def is_store(self) -> bool:
-        """Whether the array is in a store; such an array may be larger than memory."""
+        """Whether the array is in a store, where it may be larger than memory."""
         return self.path.suffix in STORE_SUFFIXES
 
     @cached_property
@@ -91,9 +97,9 @@ def open_source(location: str) -> Source:
 
 
 def open_array(location: str) -> Source:
-    """Open an array in a file, such as `x.npy` or `w.npz:NAME`; read only its header.
+    """Open an array in a file, and read only its header.
 
-    Raises `FileError` if the array cannot be used.
+    `location` has the form `x.npy` or `w.npz:NAME`. Raises `FileError` if the array cannot be used.
     """
     path, member = split_file_argument(location)
     with convert_to_file_error(location):
@@ -188,7 +194,7 @@ def _little_endian_dtype(name: str | None, itemsize: int) -> np.dtype[Any]:
 
 
 def _make_store_source(location: str) -> Source:
-    """Return the `Source` of an array in a store; read only the metadata.
+    """Return an array in a store, and read only its metadata.
 
     Raises `UnreadableError` or `OSError` if the array cannot be used.
     """
@@ -221,9 +227,9 @@ def _read_hdf5_header(path: str, member: str) -> tuple[tuple[int, ...], np.dtype
 
 
 def read_elements(source: Source, index: tuple[Any, ...]) -> Any:
-    """Read the elements selected by index arrays, which are broadcast together.
+    """Read the elements that index arrays select.
 
-    Raises `FileError` if the file no longer contains the elements.
+    The index arrays are broadcast together. Raises `FileError` if the file no longer contains the elements.
     """
     array, mapped = source.array, source.mapped_file
     if mapped is None:

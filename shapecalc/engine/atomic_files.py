@@ -95,10 +95,10 @@ def rename(source: Path, target: Path) -> None:
 
 
 def replace_folder(folder: Path, target: Path, backup: Path) -> None:
-    """Rename `folder` to `target`; first rename an existing target to `backup`.
+    """Rename `folder` to `target`, and keep an existing target as `backup`.
 
-    If the second rename fails or is interrupted, the existing target is restored. Raises `OSError` if a folder cannot
-    be renamed.
+    If the rename to `target` fails or is interrupted, the existing target is restored. Raises `OSError` if a folder
+    cannot be renamed.
     """
     try:
         if os.path.lexists(target):
@@ -197,9 +197,10 @@ def lock_folder(folder: Path, timeout: float = 2) -> Iterator[None]:
 
 @contextmanager
 def open_report_file(target: Path) -> Iterator[IO[bytes]]:
-    """Open a report file for writing; regular files are written atomically.
+    """Open a report file for writing.
 
-    A pipe or a device is opened directly. Raises `OSError` if the file cannot be written.
+    A regular file is written atomically. A pipe or a device is opened directly. Raises `OSError` if the file cannot
+    be written.
     """
     streams = target.exists() and not target.is_file() and not target.is_dir()
     with target.open("wb") if streams else atomic_file(target, force=True) as file:
@@ -238,7 +239,10 @@ def _open_part_file(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
 
 
 def _open_unnamed(folder: Path, mode: int) -> int | None:
-    """Open and lock an unnamed file; return None if the system has no unnamed files."""
+    """Open and lock an unnamed file.
+
+    Returns None if the system has no unnamed files.
+    """
     if not TMPFILE_FLAG:
         return None
     try:
@@ -265,7 +269,7 @@ def _create_part_file(part: Path, mode: int) -> int | None:
 
 
 def _link_target(file: IO[bytes], part: Path, target: Path) -> None:
-    """Give a file the name `target`; raise `FileExistsError` if the target exists."""
+    """Give a file the name `target`, or raise `FileExistsError` if the target exists."""
     has_name = part.exists()
     if fcntl is None:
         file.close()
@@ -291,7 +295,10 @@ def _replace_target(file: IO[bytes], part: Path, target: Path) -> None:
 
 
 def _link(file: IO[bytes] | Path, target: Path) -> None:
-    """Create a hard link to a file; an unnamed file is linked through `/proc`."""
+    """Create a hard link to a file.
+
+    An unnamed file is linked through `/proc`.
+    """
     if isinstance(file, Path):
         os.link(file, target)
     else:  # `src_dir_fd` makes Python follow the symbolic link in /proc
@@ -317,7 +324,7 @@ def _copy_mode_and_owner(descriptor: int, target: Path) -> None:
 
 def _part_affixes(target: Path) -> tuple[str, str]:
     """Return the prefix and the suffix of the names of a target's part files."""
-    from platform import node  # `platform` costs 2 ms; only commands that write files need it
+    from platform import node  # deferred: `platform` costs 2 ms, and only commands that write files need it
 
     return f".{target.name[:MAX_NAME_LENGTH]}.{node()[:MAX_NAME_LENGTH]}.", ".part"
 
@@ -338,7 +345,7 @@ def _lock_file(descriptor: int) -> None:
 
 
 def lock_without_waiting(file: IO[bytes]) -> None:
-    """Lock a file until it is closed; raise `BlockingIOError` if it is locked."""
+    """Lock a file until it is closed, or raise `BlockingIOError` if it is locked."""
     if fcntl is not None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 

@@ -93,7 +93,10 @@ def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:
 
 
 def _element_keys(before: Any, after: Any) -> tuple[Any, Any]:
-    """Map the elements of two arrays to integers; equal elements get equal ones."""
+    """Map the elements of two arrays to integers.
+
+    Equal elements are mapped to equal integers.
+    """
     if before.dtype != after.dtype:
         common = np.result_type(before.dtype, after.dtype)
         before, after = before.astype(common), after.astype(common)

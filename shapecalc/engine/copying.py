@@ -92,7 +92,7 @@ class CopyStrategy(Record):
 def copy_into(
     target: Array, source: Array, tick: Callable[[int], object] = int, pieces: AxisPieces | None = None
 ) -> None:
-    """Copy `source`, or pieces of it, into the C-contiguous `target`.
+    """Copy `source`, or parts of it, into the C-contiguous `target`.
 
     Without `pieces`, both have the same shape. `pieces` selects ranges of a source axis, which are copied one after
     another. `tick` is called with the size, in bytes, of each finished tile or piece.

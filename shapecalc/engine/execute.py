@@ -117,7 +117,10 @@ class Backend(Record):
         return np.ndarray(array.shape, array.dtype, data, before, array.strides)
 
     def view(self, array: Any, view: StridedView) -> Any:
-        """Return a view of `array`; strides and offset of `view` are in bytes."""
+        """Return a view of `array`.
+
+        Strides and offset of `view` are in bytes.
+        """
         if array.size == 0:
             return array.reshape(view.shape)
         strided = self.namespace.lib.stride_tricks.as_strided
@@ -206,7 +209,7 @@ class NumpyBackend(Backend):
         shape, strides, offset = view.shape, view.strides, view.offset
 
         def view_array(array: Any) -> Any:
-            if array.flags.forc:  # 0.3 us, `as_strided` takes 2.6 us
+            if array.flags.forc:  # takes 0.3 us instead of the 2.6 us of `as_strided`
                 return np.ndarray(shape, array.dtype, array, offset, strides)
             return self.view(array, view)
 
@@ -367,9 +370,10 @@ def apply_plan(plan: Plan, source: Any, backend: Backend = NUMPY) -> Any:
 
 
 def select_backend(array: Any, name: str = "auto") -> Backend:
-    """Return the backend with a given name; for `auto`, the library of `array`.
+    """Return the backend with this name.
 
-    Raises `BackendError` if there is no such backend, if CuPy cannot be used, or if NumPy cannot read the array.
+    The name `auto` selects the library of `array`. Raises `BackendError` if there is no such backend, if CuPy
+    cannot be used, or if NumPy cannot read the array.
     """
     if name not in BACKEND_NAMES:
         raise BackendError(f"there is no backend '{name}'; there are {', '.join(BACKEND_NAMES)}")
@@ -381,7 +385,7 @@ def select_backend(array: Any, name: str = "auto") -> Backend:
 
 
 def import_cupy() -> Any:
-    """Import CuPy; raise `BackendError` if it is not installed or has no device."""
+    """Import CuPy, or raise `BackendError` if it is not installed or has no device."""
     try:
         import cupy as module
     except ImportError as error:
@@ -431,7 +435,7 @@ def list_backends() -> list[dict[str, object]]:
 
 
 def _memory_bytes() -> int | None:
-    """Return the size of this machine's memory in bytes; None if it is unknown."""
+    """Return the size of this machine's memory in bytes, or None if it is unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError):

@@ -152,12 +152,15 @@ def _unreadable_info(name: str, error: OSError | UnreadableError) -> ArrayInfo:
 
 
 def wrong_size_error(end: int, size: int) -> UnreadableError:
-    """Return the error for a file whose size contradicts its header."""
+    """Return the error for a file size that contradicts the header."""
     return UnreadableError(f"its header asks for {end} bytes, and it holds {size}")
 
 
 def missing_member_error(names: Iterable[str], path: str) -> UnreadableError:
-    """Return the error for a missing array; the message lists `names`."""
+    """Return the error for a missing array.
+
+    The message lists `names`.
+    """
     return UnreadableError(f"it has {', '.join(map(truncate, [*names][:16]))}; write {path}:NAME")
 
 
@@ -341,7 +344,7 @@ def parse_descr(descr: Any) -> np.dtype[Any]:
 
 
 def dtype_name(numpy_dtype: np.dtype[Any]) -> str | None:
-    """Return the name of a dtype; None for a structured dtype or raw bytes."""
+    """Return the name of a dtype, or None for a structured dtype or raw bytes."""
     return {"U": "string", "S": "bytes", "V": None}.get(numpy_dtype.kind, numpy_dtype.newbyteorder("=").name)
 
 
@@ -472,7 +475,7 @@ def parse_json_object(data: bytes) -> dict[str, Any]:
 
 
 def _parse_shape(value: object) -> IntTuple:
-    """Convert a JSON list of sizes to a shape; raise `UnreadableError` if invalid."""
+    """Convert a JSON list of sizes to a shape, or raise `UnreadableError` if invalid."""
     sizes = value if isinstance(value, list) else [None]
     for size in sizes:
         if type(size) is not int or not 0 <= size <= INT64_MAX:
@@ -563,7 +566,7 @@ def find_store_array(path: str) -> ArrayInfo:
 
 
 def _metadata_array(path: str, metadata: dict[str, Any] | None) -> ArrayInfo | None:
-    """Return the array that `metadata` describe; None for the metadata of a group.
+    """Return the array that `metadata` describe, or None for the metadata of a group.
 
     `metadata` is None for a folder without metadata. In this case `OSError` or `UnreadableError` is raised.
     """
@@ -577,7 +580,7 @@ def _metadata_array(path: str, metadata: dict[str, Any] | None) -> ArrayInfo | N
 
 
 def _read_metadata(path: str) -> dict[str, Any] | None:
-    """Read the metadata of an array or a group; return None for any other folder.
+    """Read the metadata of an array or a group, or return None for any other folder.
 
     Raises `OSError` or `UnreadableError` if the metadata cannot be used.
     """
@@ -601,7 +604,7 @@ def _read_metadata(path: str) -> dict[str, Any] | None:
 
 
 def _metadata_dtype(metadata: dict[str, Any]) -> str | None:
-    """Return the name of the element type; None for an unsupported type."""
+    """Return the name of the element type, or None for an unsupported type."""
     stated = metadata.get("data_type", metadata.get("dtype"))
     if not isinstance(stated, str):
         return None

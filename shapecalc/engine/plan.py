@@ -93,7 +93,7 @@ class Plan(Record):
 
     @property
     def is_last_buffer(self) -> bool:
-        """Whether the last view is the whole buffer of the last copy."""
+        """Whether the last view is the complete buffer of the last copy."""
         if not self.copies:
             return False
         shape = self.copies[-1].shape
@@ -167,7 +167,10 @@ class _CopySearch:
             yield index + 1, view
 
     def _view_after(self, view: View, index: int) -> View:
-        """Return the view after a move, which is contiguous for an empty tensor."""
+        """Return the view after a move.
+
+        The view of an empty tensor is contiguous.
+        """
         if 0 in self.shapes[index + 1]:
             return View(contiguous_axes(self.shapes[index + 1], self.itemsize))
         if isinstance(self.moves[index], Roll):
@@ -230,10 +233,10 @@ class _CopySearch:
 
 
 def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
-    """Return the moves of an answer whose dims are all numbers.
+    """Return the moves of an answer without named dims.
 
-    Raises `ShapeError` (usage) if the answer is refused, has named dims, or has several operands or windows. Pads are
-    allowed, but a plan contains none.
+    Raises `ShapeError` (usage) if the answer is refused, has named dims, or has several operands or windows. Pads
+    are allowed, but a plan contains none.
     """
     require_concrete(answer.moves, answer.input, answer.output)
     return answer.moves
@@ -304,7 +307,10 @@ def copied_shape(source_shape: IntTuple, pieces: AxisPieces | None) -> IntTuple:
 
 
 def _make_piecewise_copy(view: View, move: Roll | Take) -> BufferCopy:
-    """Return the copy that executes a roll or a take along a single-stride axis."""
+    """Return the copy that executes a roll or a take.
+
+    The axis must have a single stride.
+    """
     cuts = (0, move.axis, move.axis + 1, len(view.axes))
     (before, outer), (rolled, own), (after, inner) = (merge_axes(view.axes[start:end]) for start, end in pairwise(cuts))
     source = StridedView(before + rolled + after, outer + own + inner, view.first_index)
@@ -312,7 +318,10 @@ def _make_piecewise_copy(view: View, move: Roll | Take) -> BufferCopy:
 
 
 def _make_strided_view(shape: IntTuple, view: View, itemsize: int) -> StridedView:
-    """Return a strided view, which is contiguous if an axis needs several strides."""
+    """Return a strided view.
+
+    The view is contiguous if an axis of `view` needs several strides.
+    """
     strides = [merge_axes((axis,))[1] for axis in view.axes] if view.is_strided else []
     if 0 in shape or not view.is_strided or any(len(axis) > 1 for axis in strides):
         view = View(contiguous_axes(shape, itemsize))
@@ -339,7 +348,10 @@ def view_from_strides(shape: Sequence[int], strides: Sequence[int]) -> View:
 
 
 def contiguous_axes(shape: Sequence[int], itemsize: int) -> StridedAxes:
-    """Return the axes of a C-contiguous array of `shape`; `itemsize` is in bytes."""
+    """Return the axes of a C-contiguous array of `shape`.
+
+    `itemsize` is in bytes.
+    """
     return axes_from_strides(shape, byte_strides(shape, itemsize))
 
 

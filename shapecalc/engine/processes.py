@@ -56,14 +56,17 @@ class SignalGuard:
             signal.signal(number, before)
 
     def interrupt(self, number: int, frame: object) -> None:
-        """Raise `KeyboardInterrupt` for the first signal; ignore later signals."""
+        """Raise `KeyboardInterrupt` for the first signal, and ignore later ones."""
         if not self.is_interrupted:
             self.is_interrupted = True
             raise KeyboardInterrupt
 
 
 class KilledError(Exception):
-    """Raised if a child process was killed; the message contains the signal name."""
+    """Raised if a child process was killed.
+
+    The message contains the name of the signal.
+    """
 
 
 def count_cores() -> int:

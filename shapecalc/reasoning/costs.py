@@ -65,9 +65,9 @@ class Cost(Record):
         return {"transposes": self.transposes, "shuffles": self.shuffles, "bytes": self.bytes}
 
     def is_at_most(self, other: Cost, goal: Goal) -> bool:
-        """Return whether this cost is at most another cost for all symbolic sizes.
+        """Return whether this cost never exceeds another cost.
 
-        `goal` selects the quantity that is compared.
+        `goal` selects the quantity that is compared, for all symbolic sizes.
 
         >>> Cost(1, 2, ()).is_at_most(Cost(2, 1, ()), Goal.TRANSPOSES)
         True

@@ -171,10 +171,10 @@ def max_element_count(chain: MoveChain) -> int:
 def find_counterexample(
     first: MoveChain, second: MoveChain, sizes: Mapping[str, int], *, are_strided: bool
 ) -> Counterexample | None:
-    """Return the first difference between two chains; None if the chains are equal.
+    """Return the first difference between two chains, or None.
 
-    All dims of the chains are integers; `sizes` are the values of the symbolic sizes, for the report. If `are_strided`,
-    each output is a strided view of the input.
+    All dims of the chains are integers; `sizes` are the values of the symbolic sizes, for the report. If
+    `are_strided`, each output is a strided view of the input.
 
     >>> import shapecalc as sc
     >>> from shapecalc.reasoning.equiv import move_chain_of
@@ -282,7 +282,7 @@ def _symbolic_size_names(parsed: ChainRequest) -> tuple[str, ...]:
 
 
 def resolve_chain_pair(first: str | Chain, second: str | Chain, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
-    """Return two chains; resolve those that are strings.
+    """Resolve two chains, of which each may be a string.
 
     `sizes` maps symbolic sizes in the strings to their values. Raises `ShapeError` (usage) as `parse_chain_request`
     and `resolve_parsed_chains` do.
@@ -322,10 +322,10 @@ def check_equivalence(
 
 
 def _compare_shapes(first: Trace | Chain, second: Trace | Chain) -> Equivalence:
-    """Compare chains with ops that compute values, such as matmul.
+    """Compare chains that compute values, such as those with matmul.
 
-    Two chains are the same function if their requests are identical, and different if their output shapes differ for
-    some sizes. Otherwise, the verdict is `undecided`.
+    Two chains are the same function if their requests are identical, and different if their output shapes differ
+    for some sizes. Otherwise, the verdict is `undecided`.
     """
     defined = first.conditions, second.conditions
     answers = first, second
@@ -435,10 +435,10 @@ class _ChainPair:
         return Equivalence(verdict, conditions, self.defined, counterexample, len(trials))
 
     def prove(self, assumptions: Conditions) -> Conditions | None:
-        """Return the conditions under which the chains are provably equal, or None.
+        """Return conditions under which the chains are provably equal, or None.
 
-        The conditions include `assumptions`, under which the proof is attempted. Chains with different named results
-        are never proved equal.
+        The conditions include `assumptions`, under which the proof is attempted. Chains with different named
+        results are never proved equal.
         """
         if self.results[0] != self.results[1]:
             return None
@@ -467,9 +467,10 @@ class _ChainPair:
         return tuple([condition for condition in self.defined[index] if not known.implies(condition)])
 
     def _run_trials(self) -> Iterator[Counterexample | Mapping[str, int]]:
-        """Compare the chains at several sizes; yield counterexamples or equal sizes.
+        """Compare the chains at several sizes.
 
-        The trials end before more than `max_elements` elements are compared.
+        Yields the counterexample, or the sizes if the chains agree. The trials end before more than
+        `max_elements` elements are compared.
         """
         budget, strided = self.max_elements, self._strided_chains()
         for sizes in self._trial_sizes():
@@ -489,7 +490,7 @@ class _ChainPair:
             yield find_counterexample(first, second, sizes, are_strided=are_strided) or sizes
 
     def _strided_chains(self) -> tuple[_StridedChain, _StridedChain] | None:
-        """Return both chains with strided views; None if a view is not strided."""
+        """Return both chains with strided views, or None if a view is not strided."""
         with suppress(Unsatisfiable, Undecided):
             known = Assumptions(self.dims, simplify_conditions(self.defined[0] + self.defined[1]))
             views = [chain.substitute(known.values).view(known) for chain in self.chains]

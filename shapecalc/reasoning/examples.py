@@ -82,7 +82,10 @@ def _is_informative(answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
 
 
 def _constrained_sizes(conditions: Conditions, names: tuple[str, ...]) -> Iterator[Mapping[str, int]]:
-    """Yield ascending values of the sizes in conditions; all other sizes are 2."""
+    """Yield ascending values of the sizes that occur in conditions.
+
+    All other sizes are 2.
+    """
     sides = dim_names([side for condition in conditions for side in (condition.left, condition.right)])
     bound = tuple([name for name in sides if name in names])
     for sizes in ascending_sizes(bound, MIN_SIZE) if 0 < len(bound) < len(names) else ():
@@ -200,7 +203,7 @@ def _normalize_index(index: Index, shape: Shape) -> Index:
 
 
 def index_text(index: Sequence[int] | None) -> str:
-    """Format an index; None is the index of a dropped element.
+    """Format an index, or `left out` for None.
 
     >>> index_text((0, 2)), index_text(None)
     ('[0,2]', 'left out')

@@ -1,4 +1,4 @@
-"""Explanations of two sizes that disagree, such as feature counts of two layers.
+"""Explanations of two sizes that disagree.
 
 An explanation is a guess from arithmetic. It is offered only if it is unlikely for two random numbers: tests limit the
 fraction of random pairs that are explained. Each kind of explanation is one row of `KINDS`.
@@ -451,7 +451,7 @@ def _explain_heads(actual: int, expected: int, context: FigureContext) -> Iterat
 
 
 def _explain_one_size(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain an element count by another value of one requested size."""
+    """Explain an element count by a different value of one requested size."""
     target, found = context.target, list[tuple[int, int, int]]()
     for axis, size in enumerate(target):
         others = prod(other for index, other in enumerate(target) if index != axis and other != -1)
@@ -657,7 +657,7 @@ def _explain_multiple(actual: int, expected: int, context: FigureContext) -> Ite
 
 
 def _grid_side(count: int) -> int:
-    """Return the side of a square grid of `count` patches; 0 if there is none."""
+    """Return the side of a square grid of `count` patches, or 0 if there is none."""
     side = isqrt(max(count, 0))
     return side if side * side == count and side >= MIN_SIDE else 0
 

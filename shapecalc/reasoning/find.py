@@ -138,7 +138,7 @@ class Rearrangement(Record):
 
     @property
     def moves(self) -> int:
-        """The number of transposes that move dims other than 1: 0 or 1."""
+        """The number of transposes that move dims other than 1, which is 0 or 1."""
         moving = [axis for axis in self.perm if self.split[axis] != 1]
         return int(moving != sorted(moving))
 
@@ -273,7 +273,7 @@ def find_splits(before: Shape, after: Shape) -> FactorSplits:
 
 
 def order_preserving_split(before: Shape, after: Shape) -> SharedFactors | None:
-    """Return the split of a plain reshape; None if the axes cannot be split.
+    """Return the split of a plain reshape, or None if the axes cannot be split.
 
     >>> sorted((part.source, part.out, part.size) for part in order_preserving_split((2, 6), (4, 3)))
     [(0, 0, 2), (1, 0, 2), (1, 1, 3)]
@@ -296,7 +296,7 @@ def _added_factor_key(split: PartialSplit, previous: PartialSplit) -> int:
 
 
 def _exact_divisor(first: Dim, second: Dim, known: Assumptions) -> Dim | None:
-    """Return the dim that divides the other dim for all sizes; None if neither does."""
+    """Return the dim that divides the other one for all sizes, or None."""
     if first == second or known.divides(first, second):
         return first
     return second if known.divides(second, first) else None
@@ -338,7 +338,10 @@ def _take_factor(split: PartialSplit, input_axis: int, output_axis: int, size: D
 
 
 class ShapePair(Record):
-    """The two shapes of a search, without unknown dims, and notes on their interpretation."""
+    """The two shapes of a search, with notes on their interpretation.
+
+    Unknown dims are inferred.
+    """
 
     before: Shape
     after: Shape
@@ -550,9 +553,9 @@ def _permute_groups(groups: list[list[SharedFactor]]) -> Iterator[tuple[SharedFa
 
 
 def _group_by_axis(factors: SharedFactors, side: str) -> list[list[SharedFactor]]:
-    """Group factors by their axis on one side, which is one of `AXIS_ATTRIBUTES`.
+    """Group factors by their axis on one side.
 
-    Within a group, the factors are in the order of the axes on the other side.
+    `side` is one of `AXIS_ATTRIBUTES`. Within a group, the factors are in the order of the axes on the other side.
     """
     ordered = sorted(sorted(factors, key=lambda factor: (factor.source, factor.out)), key=attrgetter(side))
     return [list(group) for _, group in groupby(ordered, key=attrgetter(side))]
@@ -654,7 +657,7 @@ def generalize_pairs(pairs: Sequence[ArrayPair]) -> PairSearch:
 
 
 def _multiply_by_axis(factors: Sequence[PairFactor], dims: Sequence[Dim], side: str, rank: int) -> Shape:
-    """Return the shape whose dims are the products of the factors of each axis.
+    """Multiply the factors of each axis, and return the products as a shape.
 
     The attribute `side` of a factor contains its axis.
     """
@@ -712,7 +715,10 @@ def _build_rearrangement(
 
 
 def _split_pair(pair: ArrayPair) -> list[PairFactor] | None:
-    """Return the factors of a pair in output order; None if an atom cannot be split."""
+    """Return the factors of a pair in output order.
+
+    Returns None if an atom cannot be split.
+    """
     outs: Any = split_atoms([Atom(*atom) for atom in pair.atoms], pair.after, Assumptions())
     parts = sorted(chain(*outs or ()), key=lambda atom: -atom.stride)
     sources: Any = split_atoms(parts, pair.before, Assumptions())

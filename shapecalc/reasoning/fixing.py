@@ -135,12 +135,12 @@ class RefusedRequest(Record):
 
     @property
     def resolved_target(self) -> Shape:
-        """The requested dims as resolved before the refusal; unresolved dims are 1."""
+        """The requested dims, as far as they are resolved, and 1 for the others."""
         return _resolve_target(self.trace.stages[-1:], self.value)
 
     @property
     def infer_index(self) -> int | None:
-        """The index of the first dim that is inferred; None if there is none."""
+        """The index of the first dim that is inferred, or None if there is none."""
         readings = DIALECTS[self.trace.dialect].reshape_semantics.values()
         only = None if any(reading.infers is InferMarker.ANY_NEGATIVE for reading in readings) else -1
         negative = (out for out, dim in enumerate(self.value) if isinstance(dim, int) and dim < 0)
@@ -373,7 +373,10 @@ def batch_first_targets(before: Shape, after: Shape, target: Shape, value: Shape
 
 
 def _resolve_target(stages: Sequence[Stage], target: Shape) -> Shape:
-    """Return the dims of a target that the stages resolved; other dims are 1."""
+    """Return the dims of a target that the stages resolved.
+
+    Dims that are not resolved are 1.
+    """
     known = {step.out: step.dim for stage in stages for step in stage.steps if step.out is not None}
     return tuple(known.get(out, 1) for out in range(len(target)))
 
@@ -490,7 +493,10 @@ def _use_near_axes(refused: RefusedRequest) -> CandidateValues:
 
 
 def _use_unit_axes(refused: RefusedRequest) -> CandidateValues:
-    """Yield replacements of a single given axis by the axes of size 1, the nearest first."""
+    """Yield the axes of size 1 instead of the only requested axis.
+
+    The nearest axis comes first.
+    """
     axis = refused.value[0] if isinstance(refused.value, tuple) else refused.value
     ones = [other for other, dim in enumerate(refused.shape) if dim == 1 and refused.value in (axis, (axis,))]
     return (refused.replace_token(other) for other in sorted(ones, key=lambda other: abs(other - axis % refused.rank)))
@@ -762,7 +768,7 @@ def _newer_opset_fix(request: Request) -> FixesWithAnswers:
 
 
 def build_hint(trace: Trace) -> str:
-    """Return a hint for fixing a refused request; empty if no hint is known.
+    """Return a hint for fixing a refused request, which may be empty.
 
     >>> from shapecalc.core.requests import make_request
     >>> build_hint(resolve(make_request("reshape", "2,3,4", {"target": "5,-1"})))
@@ -778,7 +784,10 @@ def build_hint(trace: Trace) -> str:
 
 
 def batch_fix_text(fixes: Iterable[Fix]) -> str:
-    """Describe the fixes for every batch size; empty if there are none."""
+    """Describe the fixes for every batch size.
+
+    Returns an empty string if there are none.
+    """
     texts = [f"{truncate(str(fix.value))}, {fix.every_batch}" for fix in fixes if fix.every_batch]
     return f"for every batch try {'; or '.join(texts)}" if texts else ""
 
@@ -809,7 +818,7 @@ def _argument_hint(trace: Trace, problem: Problem) -> str:
 
 
 def _target_hint(refused: RefusedRequest) -> str | None:
-    """Describe a fix of the target; None if another argument may be faulty."""
+    """Describe a fix of the target, or None if another argument may be faulty."""
     trace, problem = refused.trace, refused.problem
     attempts = find_single_fixes(trace, problem, problem.argument)
     has_zeros = problem.rule is not rules.INDIVISIBLE and next(replace_zeros(refused), None) is not None

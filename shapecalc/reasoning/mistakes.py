@@ -82,9 +82,9 @@ def find_same_shape_mistake(answer: Trace | Chain) -> Mistake | None:
 
 
 def explain_misplacement(answer: Trace | Chain, element: Index, predicted: Index) -> Mistake | None:
-    """Return the mistake that moves an input element to the predicted index, if any.
+    """Return a mistake that moves an input element to the predicted index.
 
-    Raises `ShapeError` (usage) as `trace_element` does for the answer.
+    Returns None if there is no such mistake. Raises `ShapeError` (usage) as `trace_element` does for the answer.
 
     >>> import shapecalc as sc
     >>> explain_misplacement(sc.reshape((2, 3), (3, 2)), (0, 2), (2, 0)).kind
@@ -97,7 +97,10 @@ def explain_misplacement(answer: Trace | Chain, element: Index, predicted: Index
 
 
 def _matches_prediction(output: Shape | None, predicted: Sequence[Dim | None]) -> bool:
-    """Return whether a shape matches the predicted dims; None matches any dim."""
+    """Return whether a shape matches the predicted dims.
+
+    A predicted dim of None matches any dim.
+    """
     same_rank = output is not None and len(output) == len(predicted)
     return same_rank and all(dim in (None, actual) for actual, dim in zip(output or (), predicted, strict=True))
 

@@ -39,7 +39,7 @@ MIN_FLATTENED = 6
 
 
 class ArgumentChange(Record):
-    """A new value of an argument, which may fix a refused request."""
+    """A new value of an argument that may fix a refused request."""
 
     name: str
     value: object
@@ -253,7 +253,9 @@ def keeps_batch(request: Request, answer: Trace) -> bool:
 
 
 def find_size_mismatch(request: Request) -> tuple[int, int] | None:
-    """Return the first mismatch as actual and expected size; None if there is none.
+    """Return the first two sizes that mismatch, or None if all match.
+
+    The result is a pair of the actual and the expected size.
 
     >>> from shapecalc.core.requests import make_request
     >>> find_size_mismatch(make_request("broadcast", "1,64,245", {"operands": "64,244"}))

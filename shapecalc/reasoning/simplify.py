@@ -68,7 +68,7 @@ MAX_MIXED_WINDOW = 64
 
 
 class Simplification(Record):
-    """The cheapest equivalent chain found, with its cost and the original cost."""
+    """The result of a simplification: the cheapest equivalent chain and its cost."""
 
     chain: Chain
     """The simplified chain, or the original chain if none is better."""
@@ -132,7 +132,7 @@ def short_forms(
 
 
 def short_forms_of_move(before: Shape, move: Move) -> Iterator[MoveSequence]:
-    """Yield a reshape or an empty sequence with the same output as a move, if any."""
+    """Yield the short forms of a single move: a reshape, or no moves."""
     if not isinstance(move, Permute | Reshape | Expand):
         return
     after = move.output_shape(before)
@@ -187,7 +187,7 @@ def _forms_without_expand(
 
 
 def _sort_by_input(atoms: Atoms) -> Atoms | None:
-    """Return atoms in input order; None if their strides are not contiguous."""
+    """Return atoms in input order, or None if their strides are not contiguous."""
     by_stride = {atom.stride: atom for atom in atoms}
     row, stride = list[Atom](), 1
     while stride in by_stride:
@@ -197,7 +197,10 @@ def _sort_by_input(atoms: Atoms) -> Atoms | None:
 
 
 def _split_transpose_merge(before: Shape, input_atoms: Atoms, output_atoms: Atoms, after: Shape) -> MoveSequence:
-    """Return the general short form, given the atoms in input order and output order."""
+    """Return the general short form of a layout.
+
+    `input_atoms` and `output_atoms` are its atoms in input order and in output order.
+    """
     split, transposed = (tuple([atom.size for atom in atoms]) for atoms in (input_atoms, output_atoms))
     return (
         *_reshape_if_needed(before, split),
@@ -211,7 +214,7 @@ def _atom_end(atom: Atom) -> Dim:
 
 
 def _cover_atom(atom: Atom, ends: Mapping[Dim, tuple[Item, Dim]]) -> list[Item] | None:
-    """Return the items whose index ranges make up an atom, the outermost item first.
+    """Return the items that make up an atom, the outermost first.
 
     The items are axes or smaller atoms. `ends` maps the end of each item (size times stride) to the item and its
     stride. Returns None if no items make up the atom.
@@ -320,7 +323,7 @@ def _group_inseparable_axes(
 
 
 def _order_with_contiguous_sequences(sequences: Iterable[Sequence[Atom]]) -> list[Atom] | None:
-    """Order atoms so that each sequence is contiguous; None if impossible."""
+    """Order atoms so that each sequence is contiguous, or None if impossible."""
     successor, predecessor = dict[Atom, Atom](), dict[Atom, Atom]()
     atoms = dict[Atom, None]()
     for row in sequences:
@@ -356,7 +359,7 @@ class RequestBuilder:
         return group_into_shuffles(moves, lambda move: move) if self.has_shuffles else [[move] for move in moves]
 
     def build_requests(self, shape: Shape, moves: Sequence[Move]) -> list[Request] | None:
-        """Return the requests that execute moves; None if a move has no request."""
+        """Return the requests that execute moves, or None if a move has no request."""
         result = list[Request]()
         for stage in self.group_stages(moves):
             request = self._build_request(shape, stage)
@@ -411,7 +414,7 @@ def _request_target(shape: Shape, move: Reshape | Expand, dialect: str) -> Shape
 
 
 def _switch_setting(op: str, dialect: str, current: bool | None, *, literal: bool) -> bool | None:
-    """Return the switch setting of a stage; None for the default.
+    """Return the switch setting of a stage, or None for the default.
 
     If `literal`, returns the setting with which a 0 in a target shape is a size.
     """
@@ -568,7 +571,7 @@ class _ChainSimplifier:
         return answer
 
     def _resolve(self, segments: Segments) -> Chain | None:
-        """Resolve the chain of the segments; return None if a move has no request."""
+        """Resolve the chain of the segments, or return None if a move has no request."""
         requests: list[Request] = []
         for piece in segments:
             new_requests = (
@@ -584,12 +587,15 @@ class _ChainSimplifier:
 
 
 def _make_subchain(shape: Shape, traces: tuple[Trace, ...], conditions: Conditions) -> Chain:
-    """Return a chain of some stages, with the conditions of the whole chain."""
+    """Return some stages of a chain as a chain with all conditions."""
     return Chain(shape, traces, traces[-1].output if traces else shape, None, conditions)
 
 
 def _target_shape(move: Move) -> Shape:
-    """Return the target shape of a reshape or expand; empty for other moves."""
+    """Return the target shape of a reshape or expand.
+
+    The target shape of any other move is empty.
+    """
     return move.shape if isinstance(move, Reshape | Expand) else ()
 
 

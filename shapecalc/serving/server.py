@@ -143,7 +143,10 @@ class ConnectionLimiter:
         self._server, self._limit, self._states, self._logger = server, limit, states, logger
 
     def accept(self) -> RequestHandler:
-        """Return the handler of a new connection; at the limit, drop an old connection."""
+        """Return the handler of a new connection.
+
+        At the limit, an old connection is dropped.
+        """
         connections = self._open_connections()
         for closed in self._states.keys() - connections:
             del self._states[closed]
@@ -188,10 +191,11 @@ class AccessPolicy(Record):
     token: str
 
     def rejection_reason(self, host: str, origin: str | None) -> str:
-        """Return the reason to reject a `Host` or an `Origin`; empty if both are valid.
+        """Return the reason to reject a `Host` or an `Origin`.
 
-        A page of another site can send requests to this server, with its own `Origin`. A site whose name resolves to
-        the address of this server (DNS rebinding) sends that name as `Host`.
+        The reason is empty if both are valid. A page of another site can send requests to this server, with its
+        own `Origin`. A site whose name resolves to the address of this server (DNS rebinding) sends that name
+        as `Host`.
 
         >>> policy = AccessPolicy(frozenset({"box"}), "")
         >>> policy.rejection_reason("127.0.0.1:8000", None), policy.rejection_reason("box", "http://box")
@@ -405,7 +409,10 @@ def _parse_address(name: str) -> IPv4Address | IPv6Address | None:
 
 
 def _parse_host_header(host: str) -> str:
-    """Return the name in a `Host` header without the port; empty if malformed."""
+    """Return the name in a `Host` header without the port.
+
+    The name of a malformed header is empty.
+    """
     try:
         parts = urlsplit(f"//{host}")
         return (parts.hostname or "") if parts.netloc == host and parts.username is None and parts.port != -1 else ""
@@ -581,9 +588,9 @@ def _app_stdin(app: Process) -> StreamWriter:
 
 
 def encode_frame(frame: str) -> bytes:
-    r"""Encode a browser frame as a packet for the app; a ping is encoded as b"".
+    r"""Encode a browser frame as a packet for the app.
 
-    Raises `ProtocolError` for an invalid frame.
+    A ping is encoded as b"". Raises `ProtocolError` for an invalid frame.
 
     >>> encode_frame('["stdin", "q"]')
     b'D\x00\x00\x00\x01q'

@@ -1,4 +1,7 @@
-"""The registry of dialects; a dialect is the set of rules of one framework."""
+"""The registry of dialects.
+
+A dialect is the set of rules of one framework.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ DIALECTS: LazyRegistry[Dialect] = LazyRegistry(__name__, *DIALECT_NAMES.split())
 
 
 def find_dialect(name: str) -> Dialect | None:
-    """Return the dialect with this name or alias, ignoring case, or None.
+    """Return the dialect with this name or alias, or None.
+
+    The case of letters is ignored.
 
     >>> find_dialect("ORT").name, find_dialect("nope")
     ('onnxruntime', None)

@@ -124,7 +124,9 @@ class Operator(Record):
 
 
 def operators_by_op(same_names: str = "", **others: str) -> dict[str, Operator]:
-    """Return operators by op; `others` are ops whose operator has a different name.
+    """Return operators by op.
+
+    `others` are ops whose operator has a different name.
 
     >>> [operator.name for operator in operators_by_op("reshape", unsqueeze="expand_dims").values()]
     ['reshape', 'expand_dims']
@@ -167,7 +169,10 @@ class Dialect(Record):
     """The rules that only steps and refusals of this dialect cite."""
 
     def switch_settings(self) -> tuple[bool | None, ...]:
-        """Return the switch settings, the default first; `(None,)` without a switch."""
+        """Return the switch settings, the default first.
+
+        Without a switch, the only setting is None.
+        """
         default = self.switch and self.switch.default
         return tuple(sorted(self.reshape_semantics, key=lambda setting: setting is not default))
 
@@ -236,7 +241,7 @@ WHY_ANY_SIZE = "the other dims multiply to 0"
 
 
 def parse_element_type(text: str, dialect: Dialect) -> str | None:
-    """Parse a dialect's name for an element type; return None if it is unknown.
+    """Parse a dialect's name for an element type, or return None if it is unknown.
 
     >>> from shapecalc.core.dialects.numpy import NUMPY
     >>> from shapecalc.core.dialects.onnx import ONNX
@@ -305,7 +310,7 @@ def check_sizes(dims: Shape, argument: str) -> None:
 def rank_limit_error(
     limit: int, rank: int, dialect: Any, verb: str = "takes", argument: str = "input"
 ) -> ShapeError | None:
-    """Return the error (rank-limit) for a rank above an operator's limit, or None."""
+    """Return the error (rank-limit) if a rank exceeds a limit, or None."""
     if rank <= limit:
         return None
     message = f"{rank} dims, and this operator of {dialect.name} {verb} at most {limit}"
@@ -354,9 +359,9 @@ def equal_count_conditions(
 
 
 def check_negative_dim(index: int, dim: int, infer_index: int | None, argument: str = "target") -> None:
-    """Check a negative dim of a requested shape; only one -1 is valid.
+    """Check a negative dim of a requested shape.
 
-    Raises `ShapeError`: two-infers, below-minus-one.
+    Only one -1 is valid. Raises `ShapeError`: two-infers, below-minus-one.
     """
     if dim < -1:
         message = f"{dim} is below -1, the only negative number with a meaning"
@@ -467,7 +472,10 @@ class Target:
         return Step(rules.LITERAL_ZERO, index, (), 0)
 
     def resolve_infer(self, known: Dim, index: int) -> Inference:
-        """Infer the -1 at `index` of the target; `known` is the product of the other dims."""
+        """Infer the -1 at `index` of the target.
+
+        `known` is the product of the other dims.
+        """
         return infer_dim(self.shape, known, index - self.ends[0])
 
     def compare_counts(self, output: Shape, known: Dim) -> Conditions:
@@ -510,7 +518,7 @@ class Target:
         return tuple(steps)
 
     def dim_steps(self) -> list[Step]:
-        """Return the steps of the dims; the step of the inferred dim is last."""
+        """Return the steps of the dims, that of the inferred dim last."""
         target, (before, behind), sources = self.target, self.ends, set(self.copied.values())
         written, moved, steps = range(before, len(target) - behind), len(self.shape) - len(target), list[Step]()
         for out, dim in enumerate(self.dims[: self.reached]):

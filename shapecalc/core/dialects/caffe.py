@@ -22,7 +22,10 @@ BAD_NUM_AXES = Rule(
 def reshape(
     shape: Shape, rules: base.Setting, target: Shape, axis: int | None = None, num_axes: int | None = None
 ) -> Stages | None:
-    """Resolve a reshape with `axis` or `num_axes`; return None to use `Op.resolve`."""
+    """Resolve a reshape with `axis` or `num_axes`.
+
+    Returns None to use `Op.resolve` for other requests.
+    """
     if axis is None and num_axes is None:
         return None
     return _replace_dims(shape, rules, target, axis or 0, -1 if num_axes is None else num_axes)

@@ -1,4 +1,7 @@
-"""Core ML: the MIL operators since iOS 17; 0 copies dims aligned at the right."""
+"""Core ML: the MIL operators since iOS 17.
+
+A 0 in reshape copies a dim aligned at the right.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""JAX: the functions of jax.numpy; out-of-range indices are clamped."""
+"""JAX: the functions of jax.numpy.
+
+Out-of-range indices are clamped.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,6 @@ from shapecalc.core.text import truncate
 
 
 def _explain_clamped_index(step: Step, index: int, place: int) -> str:
-    """Explain that `index` is clamped to `place`, the nearest valid index."""
     requested, axis = truncate(str(index)), step.sources[0]
     return f"dim {axis} has no index {requested}: {place}, the nearest, is used, and the dim is dropped"
 

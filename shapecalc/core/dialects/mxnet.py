@@ -207,9 +207,10 @@ def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = F
 
 
 def _resolve_entries(request: MxnetTarget) -> tuple[list[Step], ShapeError | None]:
-    """Return the steps of the entries before the first error, and the error or None.
+    """Resolve the entries up to the first error.
 
-    The axes in the steps are counted in reading order. The dim of a -1 stays -1, because it is inferred last.
+    Returns the steps, and the error or None. The axes in the steps are counted in reading order. The dim of a -1
+    stays -1, because it is inferred last.
     """
     steps, position, cursor, infer_position = list[Step](), 0, 0, None
     while position < len(request.target):
@@ -230,10 +231,10 @@ def _resolve_entries(request: MxnetTarget) -> tuple[list[Step], ShapeError | Non
 def _check_infer_position(
     request: MxnetTarget, position: int, output_position: int, infer_position: int | None
 ) -> None:
-    """Raise `ShapeError` for a second -1, or for a -1 whose output position differs.
+    """Raise `ShapeError` for a second -1, or for one that changes its position.
 
-    `position` is the position of the -1 in the target, and `output_position` is its position in the output. They differ
-    if an entry before the -1 does not produce exactly one output dim.
+    `position` is the position of the -1 in the target, and `output_position` is its position in the output. They
+    differ if an entry before the -1 does not produce exactly one output dim.
     """
     base.check_negative_dim(request.index_of(position, len(request.target)), -1, infer_position)
     if position != output_position:
@@ -329,7 +330,7 @@ def _convert_to_indices(request: MxnetTarget, step: Step, position: int, count: 
 
 
 def transpose_error(shape: Shape, rules: base.Setting, **_: object) -> ShapeError | None:
-    """Return the error for an input that transpose refuses, or None."""
+    """Return the error for an input that transpose does not accept, or None."""
     return unknown_shape_error(shape, rules) or base.rank_limit_error(MAX_TRANSPOSE_RANK, len(shape), rules.dialect)
 
 

@@ -81,10 +81,10 @@ def unsqueeze_rank_error(shape: Shape, rules: base.Setting, axes: tuple[int, ...
 
 
 def _insert_one_by_one(shape: Shape, axes: tuple[int, ...]) -> Stages:
-    """Insert dims of 1 one by one; each axis is an index of the shape built so far.
+    """Insert dims of 1 one by one.
 
-    Source: paddle.unsqueeze, measured; according to the documentation, the axes are indices of the output. Raises
-    `ShapeError`: axis-out-of-range, rank-limit.
+    Each axis is an index of the shape built so far. Source: paddle.unsqueeze, measured; according to the
+    documentation, the axes are indices of the output. Raises `ShapeError`: axis-out-of-range, rank-limit.
     """
     with StageBuilder(StageKind.UNSQUEEZE, "unsqueeze", "axes", shape, axes) as stage:
         sources: list[int | None] = [*range(len(shape))]
@@ -108,9 +108,9 @@ def expand_rank_error(_shape: Shape, rules: base.Setting, target: Shape) -> Shap
 
 
 def _expand_to_empty_target(shape: Shape) -> Stages:
-    """Resolve an expand to an empty target, which leaves the shape unchanged.
+    """Resolve an expand to an empty target.
 
-    Source: paddle.expand, measured; the documentation does not mention empty targets.
+    The shape is unchanged. Source: paddle.expand, measured; the documentation does not mention empty targets.
     """
     with StageBuilder(StageKind.EXPAND, "expand", "target", shape) as stage:
         for axis, dim in enumerate(shape):

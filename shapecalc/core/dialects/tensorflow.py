@@ -1,4 +1,7 @@
-"""TensorFlow: 0 is a size, even together with -1; expand_dims inserts one dim."""
+"""TensorFlow: 0 is a size, even together with -1.
+
+expand_dims inserts one dim.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""TensorFlow Lite (LiteRT): the builtin operators; reshape follows TensorFlow."""
+"""TensorFlow Lite (LiteRT): the builtin operators.
+
+Reshape follows TensorFlow.
+"""
 
 from __future__ import annotations
 

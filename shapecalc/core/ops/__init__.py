@@ -1,4 +1,7 @@
-"""The registry of all ops, in display order; each op is a module of this package."""
+"""The registry of all ops, in display order.
+
+Each op is a module of this package.
+"""
 
 from __future__ import annotations
 

@@ -131,9 +131,9 @@ def scalar_axis_error(axis: int, argument: str, index: int | None = None) -> Sha
 
 
 def normalize_nonscalar_axis(axis: int, shape: Shape, rules: Setting) -> int:
-    """Return the index of an axis, counted from 0; refuse every axis of a scalar.
+    """Return the index of an axis, counted from 0.
 
-    Raises `ShapeError`: axis-out-of-range, negative-axis.
+    Every axis of a scalar is refused. Raises `ShapeError`: axis-out-of-range, negative-axis.
     """
     if not shape:
         raise scalar_axis_error(axis, "axis")

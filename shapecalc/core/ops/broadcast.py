@@ -47,7 +47,7 @@ def broadcast(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -
 
 
 def _unequal_shapes_error(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> ShapeError | None:
-    """Return the error if operands of ONNX Add 1 or 6 have unequal shapes, or None.
+    """Return the error if ONNX Add 1 or 6 has operands of unequal shapes, or None.
 
     These versions broadcast only if the attribute `broadcast` is set.
     """

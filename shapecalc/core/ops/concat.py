@@ -63,7 +63,10 @@ def concat(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (),
 def _concat_operands(
     shape: Shape, rules: Setting, operands: Sequence[Operand], used_operands: Sequence[Operand], axis: int | None
 ) -> Stages:
-    """Concatenate `used_operands`; the other operands are empty vectors."""
+    """Concatenate `used_operands`.
+
+    The other operands are empty vectors.
+    """
     with StageBuilder(StageKind.JOIN, "concat", "operands", shape) as stage:
         joint.check_equal_ranks(used_operands, f"{rules.dialect.name} {rules.operator.name}")
         rank = len(used_operands[0].shape)
@@ -110,7 +113,7 @@ def equal_dim_step(
 def _resolve_torch_cat(
     shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None
 ) -> Stages | None:
-    """Resolve a concat with empty vectors, which torch.cat skips.
+    """Resolve a concat with empty vectors as torch.cat does, which skips them.
 
     Returns None to use `Op.resolve` if none or all of the operands are empty vectors. Source: measured in PyTorch
     (legacy_cat_wrap_dim).

@@ -1,4 +1,4 @@
-"""Einsum: multiply along labelled axes, and sum over labels not in the output."""
+"""Einsum: multiply along labelled axes, and sum over some labels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ REST_DIFFERS = Rule(
 
 
 def _explain_label(_: Step, label: str, given: tuple[tuple[int, Dim], ...]) -> str:
-    """Explain a label; `given` are pairs of operand number and dim."""
+    """Explain a label.
+
+    `given` are pairs of operand number and dim.
+    """
     sizes = dict.fromkeys([size for _, size in given])
     said = f"{label} is {' and '.join([truncate(str(size)) for size in sizes])}"
     return said + (": a 1 is repeated" if 1 in sizes and len(sizes) > 1 else "")

@@ -47,7 +47,10 @@ def _rank_error(shape: Shape, target: Shape, action: str) -> ShapeError:
 
 
 def _expand_step(output_axis: int, dim: Dim | None, requested: Dim, axis: int, index: int, mode: ExpandMode) -> Step:
-    """Return the step of one output dim; `dim` is None for a new leading dim."""
+    """Return the step of one output dim.
+
+    `dim` is None for a new leading dim.
+    """
     if dim is not None and requested == KEEP_VALUES.get(mode):
         return Step(KEPT_DIM, output_axis, (axis,), dim)
     if isinstance(requested, int) and requested < 0:

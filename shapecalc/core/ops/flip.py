@@ -41,10 +41,10 @@ FLIPPED = StepRule(
 
 
 def flip(shape: Shape, rules: Setting, axes: Axes) -> Stages:
-    """Reverse the order of the elements along axes; the shape is unchanged.
+    """Reverse the order of the elements along axes.
 
-    Source: numpy.flip ("reverse the order of elements in an array along the given axis"), torch.flip, paddle.flip.
-    Raises `ShapeError`: axis-out-of-range, repeated-axis.
+    The shape is unchanged. Source: numpy.flip ("reverse the order of elements in an array along the given axis"),
+    torch.flip, paddle.flip. Raises `ShapeError`: axis-out-of-range, repeated-axis.
     """
     with StageBuilder(StageKind.FLIP, "flip", "axes", shape) as stage:
         flipped = normalize_axis_indices(axes, len(shape), rules, RepeatedAxesPolicy.REFUSED)

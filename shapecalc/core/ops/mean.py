@@ -1,4 +1,4 @@
-"""Mean: reduce axes to the mean, the sum, the maximum or the minimum of their elements."""
+"""Mean: reduce axes to their mean, sum, maximum or minimum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moveaxis: move axes to new indices; the other axes keep their order."""
+"""Moveaxis: move axes to new indices, and keep the order of the others."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ class Op(Record):
 
     @property
     def positional_param_names(self) -> tuple[str, ...]:
-        """The names of all parameters that may be given by position, in order."""
+        """The names of the parameters that can be passed by position, in order."""
         return (*self.positional_only_names, *(param.name for param in self.params if param.positional_or_named))
 
 
@@ -181,7 +181,7 @@ def nearest_integers(number: int, minimum: int = 1, max_distance: int = 11) -> l
 
 
 def operator_of(op: Op, dialect: Dialect) -> Operator | None:
-    """Return a dialect's operator for an op; None if the dialect lacks the op.
+    """Return a dialect's operator for an op, or None if the dialect lacks the op.
 
     If neither the dialect nor the op lists an operator, the operator of `Dialect.follows` applies. A dialect also
     supports a composed op if it supports all of its parts.

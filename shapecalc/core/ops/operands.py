@@ -75,19 +75,27 @@ OPERAND_SEMANTICS = DialectTable(
 
 
 class Operand(Record):
-    """The number and the shape of an operand; the input has the number 0."""
+    """An operand: its number and its shape.
+
+    The input has the number 0.
+    """
 
     number: int
     shape: Shape
 
     def axis_from_right(self, distance: int) -> tuple[OperandAxis, Dim] | None:
-        """Return the axis with index `-distance`, and its dim; None if it does not exist."""
+        """Return the axis at `distance` from the right, and its dim.
+
+        Returns None if the operand has no such axis.
+        """
         axis = len(self.shape) - distance
         return ((self.number, axis), self.shape[axis]) if axis >= 0 else None
 
 
 def order_operands(shape: Shape, operands: Sequence[Shape | str]) -> list[Operand]:
-    """Return all operands in order; the input is the operand `_`, or else the first.
+    """Return all operands in order.
+
+    The input is the operand `_`, or else the first operand.
 
     >>> [operand.number for operand in order_operands((2,), ((1,), "_", (3,)))]
     [1, 0, 2]
@@ -133,11 +141,11 @@ def possible_dims(candidates: Iterable[tuple[Dim, Dim, Dim]]) -> list[tuple[Cond
 def align_dims(
     aligned_dims: Iterable[tuple[OperandAxis, Dim] | None], label: str, rule: Rule = NOT_BROADCASTABLE
 ) -> AlignedDim:
-    """Return the dim to which aligned dims broadcast; all must be equal or 1.
+    """Return the dim to which aligned dims broadcast.
 
-    For two different symbolic dims, the result is the general case, in which neither dim is 1; its alternatives are the
-    conditions of the other cases. `label` describes the dims in the error message. Raises `ShapeError` (`rule`, by
-    default not-broadcastable).
+    All dims must be equal or 1. For two different symbolic dims, the result is the general case, in which neither
+    dim is 1; its alternatives are the conditions of the other cases. `label` describes the dims in the error
+    message. Raises `ShapeError` (`rule`, by default not-broadcastable).
     """
     dims = [pair for pair in aligned_dims if pair is not None]
     dim, conditions, alternatives = dims[0][1], list[Condition](), list[Condition]()
@@ -156,7 +164,10 @@ def align_dims(
 
 
 def _explain_alignment(step: Step, given: tuple[tuple[int, Dim], ...]) -> str:
-    """Explain an aligned dim; `given` are pairs of operand number and dim."""
+    """Explain an aligned dim.
+
+    `given` are pairs of operand number and dim.
+    """
     sizes = [size for _, size in given]
     if len(sizes) == 1:
         return f"{step.value}: only operand {given[0][0]} has this dim"
@@ -193,7 +204,7 @@ def alignment_step(output_axis: int, aligned: AlignedDim) -> Step:
 
 
 def input_axes(operand_axes: Iterable[OperandAxis]) -> tuple[int, ...]:
-    """Return the axes that belong to the input, which is operand 0."""
+    """Return the axes that belong to the input."""
     return tuple([axis for number, axis in operand_axes if number == 0])
 
 

@@ -251,7 +251,10 @@ def _finish_pad(
 
 
 def _check_mode(mode: str, semantics: PadSemantics, rules: Setting) -> None:
-    """Raise `ShapeError` (mode-unsupported) if the operator's version does not have a mode."""
+    """Check that the operator's version has a mode.
+
+    Raises `ShapeError`: mode-unsupported.
+    """
     since, name = semantics.since.get(mode), f"{rules.dialect.name} {rules.operator.name}"
     if mode == CONSTANT or (since is not None and (rules.version is None or rules.version >= since)):
         return

@@ -25,10 +25,11 @@ def pool(
     layout: str | None = None,
     **window_options: object,
 ) -> Stages:
-    """Slide a window along the spatial dims; the kernel `global` covers all of them.
+    """Slide a window along the spatial dims.
 
-    Source: ONNX MaxPool, AveragePool and their global variants, torch.nn.MaxPool2d, keras.layers.MaxPooling2D,
-    OpenVINO. Raises `ShapeError`: window-rank, window-values, window-too-large, bad-padding.
+    The kernel `global` covers all of them. Source: ONNX MaxPool, AveragePool and their global variants,
+    torch.nn.MaxPool2d, keras.layers.MaxPooling2D, OpenVINO. Raises `ShapeError`: window-rank, window-values,
+    window-too-large, bad-padding.
     """
     with StageBuilder(StageKind.WINDOW, "pool", "kernel", shape) as stage:
         count = len(kernel) if isinstance(kernel, tuple) and len(kernel) > 1 else max(len(shape) - 2, 1)

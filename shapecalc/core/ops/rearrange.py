@@ -37,7 +37,10 @@ BAD_PATTERN = Rule(
 
 
 def _explain_pattern_axis(step: Step, axis: str, cut: Dim, by: int | None) -> str:
-    """Explain the length of an axis; an inferred length is `cut / by`."""
+    """Explain the length of an axis.
+
+    An inferred length is `cut / by`.
+    """
     worked_out = f"{cut} / {by} = " if by not in (None, 1) else ""
     return f"{truncate(axis)} is {worked_out}{step.value}"
 
@@ -70,7 +73,10 @@ class RearrangePlan(Record):
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The left-side index of each right-side axis; new axes are omitted."""
+        """The index on the left side of each axis of the right side.
+
+        New axes are omitted.
+        """
         positions = {axis: index for index, axis in enumerate(self.axes)}
         return tuple([positions[axis] for names in self.right for axis in names if axis in positions])
 
@@ -175,7 +181,10 @@ def _split_into_axes(shape: Shape, rules: Setting, plan: RearrangePlan) -> Stage
 
 
 def _split_steps(dim: Dim, axis: int, output_axis: int, plan: RearrangePlan) -> list[Step]:
-    """Return the steps that split one dim into axes; the first axis is `output_axis`."""
+    """Return the steps that split one dim into axes.
+
+    The first axis is `output_axis`.
+    """
     names, part = plan.left[axis], plan.groups[axis]
     lengths = [plan.lengths.get(name) for name in names]
     if lengths == [None]:

@@ -74,9 +74,10 @@ def repeat_interleave(
 
 
 def _check_repeats(repeats: Shape, dim: Dim) -> Conditions:
-    """Check the repeats; return the conditions under which they fit the axis.
+    """Return the conditions under which repeats fit the axis.
 
-    `dim` is the size of the axis. A list must have one repeat for each index. Raises `ShapeError`: unpaired-repeats.
+    `dim` is the size of the axis. A list must have one repeat for each index. Raises `ShapeError`:
+    unpaired-repeats.
     """
     for index, count in enumerate(repeats):
         shown = truncate(str(count))

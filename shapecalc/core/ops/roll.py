@@ -36,11 +36,11 @@ UNPAIRED_SHIFTS = Rule(
 
 
 def roll(shape: Shape, rules: Setting, shift: Axes, axis: Axes | None = None) -> Stages:
-    """Shift elements along axes; elements that pass the end wrap around to the start.
+    """Shift elements along axes, and wrap around at the ends.
 
-    Without axes, the flattened tensor is rolled. Source: numpy.roll ("if axis is not specified, the array is flattened
-    before shifting, after which the original shape is restored"), torch.roll, OpenVINO Roll, paddle.roll, tf.roll.
-    Raises `ShapeError`: axis-out-of-range, unpaired-shifts, overflow.
+    Without axes, the flattened tensor is rolled. Source: numpy.roll ("if axis is not specified, the array is
+    flattened before shifting, after which the original shape is restored"), torch.roll, OpenVINO Roll, paddle.roll,
+    tf.roll. Raises `ShapeError`: axis-out-of-range, unpaired-shifts, overflow.
     """
     with StageBuilder(StageKind.ROLL, "roll", "shift", shape):
         shifts, axes = _pair_shifts(shift, axis, rules)

@@ -1,4 +1,4 @@
-"""Select: take one index of an axis, and drop the axis."""
+"""Select: select one index of an axis, and drop the axis."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ INDEX_OUT_OF_RANGE = Rule(
 
 
 def _explain_taken_index(step: Step, index: int, place: int) -> str:
-    """Explain the taken index; `place` is the index counted from 0."""
+    """Explain the taken index.
+
+    `place` is the index counted from 0.
+    """
     counted = "" if index == place else f", which is {place},"
     return f"index {index}{counted} of dim {step.sources[0]} is taken, and the dim is dropped"
 
@@ -45,7 +48,7 @@ TAKEN_INDEX = StepRule(
 
 
 def select(shape: Shape, rules: Setting, axis: int, index: int) -> Stages:
-    """Take the elements at one index of an axis, and drop the axis.
+    """Select one index of an axis, and drop the axis.
 
     Source: ONNX Gather with a single index, NumPy indexing, torch.select. Raises `ShapeError`: axis-out-of-range,
     index-out-of-range.

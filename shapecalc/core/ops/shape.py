@@ -22,7 +22,10 @@ from shapecalc.core.text import rank_text
 
 
 def _explain_clamp(step: Step, end: str, wanted: int, rank: int) -> str:
-    """Explain a clamped start or end; `wanted` is the requested value."""
+    """Explain a clamped start or end.
+
+    `wanted` is the requested value.
+    """
     text = f"{end} {wanted}"
     if wanted < 0:
         text += f" counts from the end: {wanted + rank}"
@@ -61,10 +64,11 @@ SLICED_DIMS = StepRule(
 
 
 def shape(dims: Shape, _rules: Setting, start: int | None = None, end: int | None = None) -> Stages:
-    """Return the dims from `start` to `end`, which is exclusive, as an int64 vector.
+    """Return the dims from `start` to `end` as an int64 vector.
 
-    Negative values count from the end; then both values are clamped to [0, rank]. If the start is after the end, the
-    vector is empty. Source: ONNX Shape. Its older versions document a clamp to [0, rank - 1], which is an erratum.
+    `end` is exclusive. Negative values count from the end; then both values are clamped to [0, rank]. If the start
+    is after the end, the vector is empty. Source: ONNX Shape. Its older versions document a clamp to [0, rank - 1],
+    which is an erratum.
     """
     with StageBuilder(StageKind.SHAPE, "shape", "start", dims) as stage:
         rank = len(dims)

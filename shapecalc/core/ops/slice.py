@@ -72,12 +72,12 @@ SLICED = StepRule(
 
 
 def slice_(shape: Shape, rules: Setting, slices: str, *, must_keep: Axes = ()) -> Stages:
-    """Slice each axis by start, stop and step; axes without a slice are unchanged.
+    """Slice each axis by start, stop and step.
 
-    Each axis of `must_keep` that is not empty must keep a position; in a dialect without empty tensors, all axes must.
-    Source: ONNX Slice ("similar to numpy"), NumPy basic indexing, OpenVINO Slice ("the rules follow python language
-    slicing"), TensorRT Slice. Raises `ShapeError`: axis-out-of-range, bad-step, needs-size, no-such-attribute,
-    slice-out-of-bounds, keeps-nothing.
+    Axes without a slice are unchanged. Each axis of `must_keep` that is not empty must keep a position; in a
+    dialect without empty tensors, all axes must. Source: ONNX Slice ("similar to numpy"), NumPy basic indexing,
+    OpenVINO Slice ("the rules follow python language slicing"), TensorRT Slice. Raises `ShapeError`:
+    axis-out-of-range, bad-step, needs-size, no-such-attribute, slice-out-of-bounds, keeps-nothing.
     """
     with StageBuilder(StageKind.SLICE, "slice", "slices", shape) as stage:
         parsed, texts = parse_slices(slices), slices.split(",")
@@ -114,9 +114,10 @@ def slice_(shape: Shape, rules: Setting, slices: str, *, must_keep: Axes = ()) -
 
 
 def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting, keeps_any: bool) -> AxisSlice:
-    """Return the slice of an axis; `slice_parts` are its start, stop and step.
+    """Return the slice of an axis.
 
-    Raises `ShapeError`: bad-step, no-such-attribute, slice-out-of-bounds, needs-size.
+    `slice_parts` are its start, stop and step. Raises `ShapeError`: bad-step, no-such-attribute,
+    slice-out-of-bounds, needs-size.
     """
     step = 1 if slice_parts[2] is None else slice_parts[2]
     if step == 0 or (step < 0 and not SLICE_SEMANTICS.of(rules.dialect).slices_backwards):

@@ -161,7 +161,7 @@ def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: 
 
 
 def _parts_by_size(dim: Dim, axis: int, size: int) -> PartRuns:
-    """Split a dim into parts of `size`; the last part may be smaller.
+    """Split a dim into parts of `size`, with a smaller last part if necessary.
 
     Raises `ShapeError`: bad-parts, needs-size.
     """

@@ -23,10 +23,11 @@ from shapecalc.core.rules import AXIS_NOT_ONE, DROPPED_ONE, KEPT_DIM
 
 
 def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
-    """Drop the given axes, whose size must be 1, or all axes of size 1 by default.
+    """Drop axes of size 1, by default all of them.
 
-    Source: ONNX Squeeze ("if an axis is selected with shape entry not equal to one, an error is raised"). torch.squeeze
-    and OpenVINO keep such an axis. Raises `ShapeError`: axis-not-one, axis-out-of-range, negative-axis, repeated-axis.
+    Source: ONNX Squeeze ("if an axis is selected with shape entry not equal to one, an error is raised").
+    torch.squeeze and OpenVINO keep such an axis. Raises `ShapeError`: axis-not-one, axis-out-of-range,
+    negative-axis, repeated-axis.
     """
     with StageBuilder(StageKind.SQUEEZE, "squeeze", "axes", shape, axes or ()) as stage:
         semantics = SQUEEZE_SEMANTICS.of(rules.dialect)
@@ -56,7 +57,10 @@ def _optional_drop_step(axis: int, out: int, dim: Dim) -> Step:
 
 
 def _drop_step(axis: int, dim: Dim, index: int) -> Step:
-    """Return the step that drops a dim, which must be 1."""
+    """Return the step that drops a dim of 1.
+
+    Raises `ShapeError` (axis-not-one) for another dim.
+    """
     message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
     conditions = require_or_raise(
         require_equal, dim, 1, rule_error(AXIS_NOT_ONE, message, argument="axes", index=index)
@@ -65,7 +69,7 @@ def _drop_step(axis: int, dim: Dim, index: int) -> Step:
 
 
 class NonUnitAxisPolicy(Choice):
-    """The result of squeeze for a given axis whose size is not 1."""
+    """The handling of a requested axis whose size is not 1."""
 
     REFUSED = "refused"
     KEPT = "left alone"

@@ -290,7 +290,7 @@ def expanded_strides(shape: Shape, strides: Shape, target: Shape) -> Shape:
 
 
 def strides_after_move(shape: Shape, strides: Shape, move: Move, assumptions: Assumptions) -> Shape | None:
-    """Return the strides after a move; None if it may require a copy.
+    """Return the strides after a move, or None if it may require a copy.
 
     `assumptions` are about symbolic dims.
 
@@ -324,7 +324,7 @@ def strides_after_traces(traces: Iterable[Trace]) -> Shape | None:
 
 
 def strides_after_trace(trace: Trace, strides: Shape | None, operand_strides: Sequence[Shape] = ()) -> Shape | None:
-    """Return the output strides of a trace; None if they are not known.
+    """Return the output strides of a trace, or None if they are not known.
 
     `strides` are the strides of the input, or None if unknown. `operand_strides` are those of the other operands,
     which are contiguous by default. In other frameworks than PyTorch, all tensors are treated as contiguous.
@@ -395,7 +395,10 @@ def _reshaped_strides(shape: Shape, strides: Shape, move: Reshape, known: Assump
 
 
 def _rolled_strides(shape: Shape, strides: Shape, move: Roll) -> Shape:
-    """Return the strides of a roll, which concatenates two parts of the axis."""
+    """Return the strides of a roll.
+
+    A roll concatenates two parts of the axis.
+    """
     size = shape[move.axis]
     lengths = [length for _, length in move.segments(size)] if isinstance(size, int) else [size]
     return suggested_format_strides(
@@ -471,7 +474,10 @@ def _einsum_strides(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shape | None
 
 
 def _padded_strides(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape | None:
-    """Return the strides of a pad; a pad that adds no elements is a clone."""
+    """Return the strides of a pad.
+
+    A pad that adds no elements is a clone.
+    """
     pads = [stage.move for stage in trace.stages if isinstance(stage.move, Pad)]
     if all(width <= 0 for pad in pads for width in (*pad.begins, *pad.ends)):
         return cloned_strides(trace.output or (), strides)

@@ -11,10 +11,10 @@ from shapecalc.core.ops.transpose import TRANSPOSE_SEMANTICS, transpose
 
 
 def swapaxes(shape: Shape, rules: Setting, axis1: int, axis2: int) -> Stages:
-    """Swap two axes; if both are the same axis, the tensor is unchanged.
+    """Swap two axes.
 
-    Source: numpy.swapaxes ("interchange two axes of an array"), torch.swapaxes, paddle.swapaxes. Raises `ShapeError`:
-    axis-out-of-range.
+    If both are the same axis, the tensor is unchanged. Source: numpy.swapaxes ("interchange two axes of an array"),
+    torch.swapaxes, paddle.swapaxes. Raises `ShapeError`: axis-out-of-range.
     """
     with StageBuilder(StageKind.PERMUTE, "swapaxes", "", shape):
         one = normalize_axis_index(axis1, len(shape), rules, "axis1")

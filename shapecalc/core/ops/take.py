@@ -19,7 +19,10 @@ from shapecalc.core.text import shape_text, truncate
 
 
 def _explain_taken_positions(step: Step, text: str, places: Axes, dim: Dim) -> str:
-    """Explain the taken indices: `text` as requested, and `places` counted from 0."""
+    """Explain the requested indices.
+
+    `text` is the request, and `places` are the indices counted from 0.
+    """
     from_zero = "" if text == shape_text(places) else f", which are {truncate(shape_text(places))},"
     return f"positions {truncate(text)}{from_zero} of dim {step.sources[0]}, {truncate(str(dim))}: {step.value} in all"
 

@@ -43,11 +43,11 @@ class TileFactor(Record):
 
 
 def tile(shape: Shape, rules: base.Setting, repeats: Shape) -> Stages:
-    """Repeat the whole tensor along each axis; extra repeats add leading axes.
+    """Repeat the whole tensor along each axis.
 
-    A view can repeat only dims of 1, so a dim of 1 is inserted before each repeated dim, repeated, and merged with this
-    dim. Source: ONNX Tile ("constructs a tensor by tiling a given tensor"), Tensor.repeat, numpy.tile, OpenVINO Tile,
-    paddle.tile. Raises `ShapeError`: bad-repeats, rank-limit, overflow.
+    Extra repeats add leading axes. A view can repeat only dims of 1, so a dim of 1 is inserted before each repeated
+    dim, repeated, and merged with this dim. Source: ONNX Tile ("constructs a tensor by tiling a given tensor"),
+    Tensor.repeat, numpy.tile, OpenVINO Tile, paddle.tile. Raises `ShapeError`: bad-repeats, rank-limit, overflow.
     """
     with StageBuilder(StageKind.EXPAND, "tile", "repeats", shape, repeats):
         _check_repeats(len(shape), rules, repeats)

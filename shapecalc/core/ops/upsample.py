@@ -34,10 +34,11 @@ SCALED = StepRule(
 
 
 def upsample(shape: Shape, rules: Setting, scale: str | None = None, size: Shape | None = None) -> Stages:
-    """Scale the spatial dims, rounding the sizes down, or resize them to given sizes.
+    """Scale the spatial dims, or resize them.
 
-    Source: ONNX Resize ("output_dimension = floor(input_dimension * (roi_end - roi_start) * scale)"), and
-    torch.nn.functional.interpolate. Raises `ShapeError`: window-rank, window-values, nothing-left, overflow.
+    Scaled sizes are rounded down. Source: ONNX Resize ("output_dimension = floor(input_dimension * (roi_end -
+    roi_start) * scale)"), and torch.nn.functional.interpolate. Raises `ShapeError`: window-rank, window-values,
+    nothing-left, overflow.
     """
     with StageBuilder(StageKind.LENGTHEN, "upsample", "scale" if size is None else "size", shape) as stage:
         if (scale is None) == (size is None):

@@ -191,7 +191,10 @@ def _explain_window_count(step: Step, dim: Dim, window: Window) -> str:
 
 
 def _extent(window: Window) -> int:
-    """Return the number of positions that a window spans; 0 if its kernel is symbolic."""
+    """Return the number of positions that a window spans.
+
+    It is 0 if the kernel is symbolic.
+    """
     spanned, length = window.dilated_kernel_terms
     return 0 if spanned else length
 
@@ -212,7 +215,10 @@ WINDOW_SLIDE = StepRule(
 
 
 def _explain_transposed_dim(step: Step, dim: Dim, window: Window, more: int) -> str:
-    """Explain the size of a transposed convolution; `more` is its output padding."""
+    """Explain the output size of a transposed convolution.
+
+    `more` is the output padding.
+    """
     apart = f"{truncate(str(dim))}*{window.stride}"
     if window.auto_padding:
         return f"{apart} = {step.value}: the padding takes the rest away"
@@ -465,12 +471,12 @@ def finish_window_stage(
     weight_axes: WeightAxes = NO_WEIGHT_AXES,
     make_move: Callable[..., Combine] = Combine,
 ) -> Stages:
-    """Finish a stage by resolving some axes; the others are unchanged.
+    """Resolve some axes, and finish the stage.
 
-    `resolvers` maps axes to functions that return their steps. `window_axes` are the axes along which an output
-    element depends on several input elements. `weight_shapes` contains the shape of the weight, if any, and
-    `weight_axes` are the operand axes of the output dims that depend on it. `make_move` takes the fields of
-    `Combine`. Raises `ShapeError`: overflow.
+    The other axes are unchanged. `resolvers` maps axes to functions that return their steps. `window_axes` are the
+    axes along which an output element depends on several input elements. `weight_shapes` contains the shape of the
+    weight, if any, and `weight_axes` are the operand axes of the output dims that depend on it. `make_move` takes
+    the fields of `Combine`. Raises `ShapeError`: overflow.
     """
     shape, output = stage.before, list[Dim]()
     for axis, dim in enumerate(shape):

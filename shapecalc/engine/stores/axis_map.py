@@ -168,7 +168,10 @@ class _MapBuilder:
         self.index_spaces: dict[Any, tuple[int | None, int]] = {((), ()): (None, 1)}
 
     def build(self, output_shape: IntTuple) -> AxisMap:
-        """Return the axis map; `output_shape` is the shape of the layout."""
+        """Return the axis map.
+
+        `output_shape` is the shape of the layout.
+        """
         runs: dict[Any, list[tuple[int, AxisPart]]] = {}
         repeated = []
         for axis, atoms in enumerate(self.axes):

@@ -154,7 +154,10 @@ class _ChunkReader:
         self.read_chunk = lru_cache(max(1, most))(self._read_chunk)
 
     def read_elements(self, index: IndexArrays, count: int) -> Any:
-        """Return `count` elements; each index array is broadcast to length `count`."""
+        """Return `count` elements.
+
+        Each index array is broadcast to length `count`.
+        """
         array, chunks = self.store.array, self.store.chunks
         if not array.shape:
             return self.store.reader[()].reshape(1).repeat(count)
@@ -226,7 +229,7 @@ def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def _check_owner(folder: Path) -> None:
-    """Raise `FileError` if `folder` is not a folder, or is owned by another user."""
+    """Raise `FileError` unless `folder` is a folder of this user."""
     if folder.is_symlink() or not folder.is_dir():
         raise FileError(f"{folder}: it is no folder of its own")
     if hasattr(os, "geteuid") and folder.stat().st_uid != os.geteuid():

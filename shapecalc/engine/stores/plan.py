@@ -203,7 +203,7 @@ class _TaskSearch:
         return self.costs[task_shape]
 
     def shrink_task(self, task_shape: IntTuple, max_bytes: int, *, whole_task: int) -> IntTuple:
-        """Shrink a task shape until a task takes at most `max_bytes`.
+        """Shrink a task shape until a task needs at most `max_bytes`.
 
         If `whole_task` is 1, all memory of the task is counted; if `whole_task` is 0, only the output region.
         """
@@ -348,14 +348,17 @@ def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int
 
 
 def _source_parts_by_output_axis(axis_map: AxisMap) -> list[list[AxisPart]]:
-    """Group the source parts by output axis; each mixed group follows separately."""
+    """Group the source parts by output axis.
+
+    Each mixed group is a separate list at the end.
+    """
     clean = {run.outputs[0]: run.sources[0] for run in axis_map.groups if not run.is_mixed}
     rows = [[clean[atom] for atom in atoms if atom in clean] for atoms in axis_map.output_parts]
     return rows + [[*run.sources] for run in axis_map.groups if run.is_mixed]
 
 
 def _smallest_region_size(row: Sequence[AxisPart], counts: Mapping[AxisPart, int]) -> int:
-    """Return the element count of the smallest region of `row` with the given counts.
+    """Return the element count of the smallest region with these index counts.
 
     The region has all indices of each part inside the first part with a count above 1.
     """

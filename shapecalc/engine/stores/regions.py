@@ -78,7 +78,7 @@ def iter_grid(shape: Sequence[int], steps: Sequence[int]) -> Iterator[Region]:
 
 
 def region_at(number: int, shape: Sequence[int], steps: Sequence[int]) -> Region:
-    """Return the grid cell with the given flat index in C order.
+    """Return the grid cell with this flat index in C order.
 
     >>> region_at(1, (3, 2), (2, 2))
     ((2, 3), (0, 2))
@@ -290,7 +290,10 @@ def _chunks_of_parts(start: int, parts: Sequence[AxisPart], region: Region, step
 
 
 def _total_chunk_size(chunks: Collection[int], size: int, step: int) -> int:
-    """Return the total size of the given chunks of an axis with chunk size `step`."""
+    """Return the total size of some chunks of an axis.
+
+    `step` is the size of a chunk.
+    """
     return len(chunks) * step - (-(-size // step) * step - size if size // step in chunks else 0)
 
 
@@ -378,7 +381,7 @@ def iter_blocks(
 
 
 def _split_axes(view: Any, sizes: Sequence[Sequence[int]]) -> Any:
-    """Return a view with each axis split into axes of the given sizes."""
+    """Return a view in which each axis is split into axes of these sizes."""
     shape, strides = list[int](), list[int]()
     for axis, parts in enumerate(sizes):
         shape += parts
@@ -405,7 +408,7 @@ def _range_length(positions: AxisRange) -> int:
 
 
 def _slice_within(part: AxisRange, whole: AxisRange) -> slice:
-    """Return the slice that selects a range inside another range."""
+    """Return the slice that selects one range inside another."""
     return slice(part[0] - whole[0], part[1] - whole[0])
 
 

@@ -75,13 +75,13 @@ class ArrayMetadata(Record):
 
     @property
     def chunks(self) -> IntTuple:
-        """The shape of the chunks; for a sharded array, the shape of the shards."""
+        """The shape of the chunks, or of the shards of a sharded array."""
         grid = self.document.get("chunk_grid", {}).get("configuration", {}).get("chunk_shape")
         return tuple(grid if self.version == 3 else self.document["chunks"])
 
     @property
     def inner_chunks(self) -> IntTuple | None:
-        """The shape of the chunks in a shard; None if the array is not sharded."""
+        """The shape of the chunks in a shard, or None if the array is not sharded."""
         for codec in self.document.get("codecs", ()):
             if codec["name"] == SHARDING_CODEC:
                 return tuple(codec["configuration"]["chunk_shape"])
@@ -143,7 +143,7 @@ def _iter_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def open_store(location: str) -> Store:
-    """Open the array at a path such as `x.zarr:group/array`, `x.h5:/data` or `x.npy`.
+    """Open an array, such as `x.zarr:group/array`, `x.h5:/data` or `x.npy`.
 
     Open stores are cached. Raises `FileError` if the array cannot be used.
     """
@@ -346,7 +346,7 @@ def divide_shape(shape: IntTuple, count: int) -> IntTuple:
 
 
 def _output_axis_names(names: Sequence[str | None], axis_map: AxisMap) -> list[str | None]:
-    """Return the name of each output axis; None if an axis has no name.
+    """Return the name of each output axis, or None if an axis has no name.
 
     An output axis has the name of a source axis if it contains all indices of that axis, and no others.
     """
@@ -445,7 +445,7 @@ class ZarrChunks(Record):
         return self.array._async_array.codec_pipeline
 
     def _encode(self, chunk: Any) -> Any:
-        """Encode a chunk; return None if the chunk has only fill values."""
+        """Encode a chunk, or return None if the chunk has only fill values."""
         fill = self.array.fill_value
         if fill is not None and chunk.size and _is_filled_with(chunk, np.asarray(fill, chunk.dtype)):
             return None

@@ -183,7 +183,10 @@ def _check_source(source: str, expected_state: str, _target: str) -> None:
 
 
 def _iter_grid_in_region(region: Region, steps: IntTuple) -> Iterator[Region]:
-    """Yield the cells of a grid over a region; `steps` is the cell shape."""
+    """Yield the cells of a grid over a region.
+
+    `steps` is the cell shape.
+    """
     for part in iter_grid([stop - start for start, stop in region], steps):
         yield tuple([(first + start, first + stop) for (first, _), (start, stop) in zip(region, part, strict=True)])
 

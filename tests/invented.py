@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shapecalc.core import requests
-from shapecalc.core.answers import run_in_sequence
+from shapecalc.core.answers import run_stages
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Param, ParamType
 from shapecalc.core.ops import OPS
@@ -26,7 +26,7 @@ def resolve_invented(shape, rules, axes=None, reverse=None, mode="HEAD", keep_on
         runs.append(lambda before: unsqueeze(before, rules, (0 if mode == "HEAD" else len(before),)))
     if reverse:
         runs.append(lambda before: transpose(before, rules, tuple(range(len(before)))[::-1]))
-    return run_in_sequence(shape, *runs)
+    return run_stages(shape, *runs)
 
 
 @pytest.fixture

@@ -93,7 +93,7 @@ def meets_expectation(expected: Expectation, answer: Trace | Chain, *, strict: b
         any_refusal = expected.output is None and expected.same_as is None
         return any_refusal and expected.rule in (None, answer.problem.rule)
     if expected.same_as is not None:
-        verdict = equivalence_verdict(expected.same_as, expected.options, answer)
+        verdict = describe_equivalence(expected.same_as, expected.options, answer)
         return verdict == SAME_VERDICT or (not strict and verdict.startswith(f"{SAME_VERDICT} when"))
     if expected.output is None:
         return False
@@ -102,7 +102,7 @@ def meets_expectation(expected: Expectation, answer: Trace | Chain, *, strict: b
         map(str, answer.conditions)
     ):
         return False
-    return output_mismatch(expected, answer) is None and _has_expected_results(answer, expected)
+    return describe_output_mismatch(expected, answer) is None and _has_expected_results(answer, expected)
 
 
 def _has_expected_results(answer: Trace | Chain, expected: Expectation) -> bool:
@@ -121,7 +121,7 @@ def _has_expected_results(answer: Trace | Chain, expected: Expectation) -> bool:
     )
 
 
-def output_mismatch(expected: Expectation, answer: Trace | Chain) -> str | None:
+def describe_output_mismatch(expected: Expectation, answer: Trace | Chain) -> str | None:
     """Return why an output differs from the expected output, or None if it does not.
 
     An expectation without an output shape matches any output.
@@ -129,14 +129,14 @@ def output_mismatch(expected: Expectation, answer: Trace | Chain) -> str | None:
     return None if expected.output is None else pattern_mismatch(expected.output, answer, expected.fixed_names)
 
 
-def equivalence_verdict(chain: str, options: Mapping[str, object], answer: Trace | Chain) -> str:
+def describe_equivalence(chain: str, options: Mapping[str, object], answer: Trace | Chain) -> str:
     """Return the verdict on the equivalence of an answer and a chain, as text.
 
     `options` are the default options of the chain's stages. A chain that starts with `|` uses the input of the
     answer.
 
     >>> import shapecalc as sc
-    >>> equivalence_verdict("| transpose 1,0 | transpose", {}, sc.reshape("2,3", "3,2"))
+    >>> describe_equivalence("| transpose 1,0 | transpose", {}, sc.reshape("2,3", "3,2"))
     'different (the outputs are 3,2 and 2,3)'
     """
     from shapecalc.reasoning.equiv import check_equivalence  # deferred: costs 5 ms, and few cases compare chains
@@ -150,11 +150,11 @@ def equivalence_verdict(chain: str, options: Mapping[str, object], answer: Trace
     return str(verdict) if verdict.counterexample is None else f"{verdict} ({verdict.counterexample})"
 
 
-def expectation_text(answer: Trace | Chain, *, conditions: bool = True) -> str:
+def answer_as_expectation(answer: Trace | Chain, *, conditions: bool = True) -> str:
     """Format an answer as the text of an expectation that the answer meets.
 
     >>> import shapecalc as sc
-    >>> expectation_text(sc.reshape("N,4", "2,6"))
+    >>> answer_as_expectation(sc.reshape("N,4", "2,6"))
     '2,6 when N == 3'
     """
     if answer.output is None:
@@ -174,15 +174,15 @@ def describe_mismatch(expected: Expectation, answer: Trace | Chain) -> str:
     'expected error, got 6'
     """
     if expected.same_as is not None and answer.problem is None:
-        verdict = equivalence_verdict(expected.same_as, expected.options, answer)
+        verdict = describe_equivalence(expected.same_as, expected.options, answer)
         return f"expected {truncate(str(expected), MAX_QUOTED_SHAPE_LENGTH)}, got {verdict}"
-    mismatch = output_mismatch(expected, answer) if answer.output is not None else None
+    mismatch = describe_output_mismatch(expected, answer) if answer.output is not None else None
     if mismatch:
         return mismatch
     with_conditions = answer.conditions and (
         expected.conditions is not None or str(expected.output) == shape_text(answer.output or ())
     )
-    actual = truncate(expectation_text(answer, conditions=bool(with_conditions)), MAX_QUOTED_SHAPE_LENGTH)
+    actual = truncate(answer_as_expectation(answer, conditions=bool(with_conditions)), MAX_QUOTED_SHAPE_LENGTH)
     return (
         f"expected {truncate(str(expected), MAX_QUOTED_SHAPE_LENGTH)}, got {actual}{_mismatch_reason(expected, answer)}"
     )
@@ -204,7 +204,7 @@ def _mismatch_reason(expected: Expectation, answer: Trace | Chain) -> str:
     return f" ({why[-1]})" if why else ""
 
 
-def expectation_value(answer: Trace | Chain, *, conditions: bool = True) -> object:
+def answer_as_expected_json(answer: Trace | Chain, *, conditions: bool = True) -> object:
     """Convert an answer to the value of `expect` in a JSON case."""
     if answer.problem:
         return {ERROR_KEYWORD: str(answer.problem.rule)}

@@ -18,11 +18,11 @@ from io import BufferedIOBase, UnsupportedOperation
 from threading import Thread
 
 from shapecalc.checking.answering import (
+    answer_as_expectation,
     answer_case,
     answer_json_case,
     describe_mismatch,
     equals_expectation,
-    expectation_text,
     meets_expectation,
 )
 from shapecalc.checking.rewriting import rewrite_expectation
@@ -154,7 +154,7 @@ class CaseResult(Record):
         begin with `::`, so a file name with this beginning gets the prefix `./`.
         """
         has_output = self.passed is None and self.answer and self.answer.output is not None
-        text = f"{expectation_text(self.answer)}\n" if has_output and self.answer else ""
+        text = f"{answer_as_expectation(self.answer)}\n" if has_output and self.answer else ""
         if not self.message:
             return text
         if github:
@@ -169,12 +169,12 @@ class CaseResult(Record):
         return junit_testcase(file, name, self.message, failed=self.verdict is CheckVerdict.FAILED)
 
 
-def unreadable_line_result(line: int, text: str, problem: Problem, case_id: object = None) -> CaseResult:
+def make_unreadable_result(line: int, text: str, problem: Problem, case_id: object = None) -> CaseResult:
     """Return the result of a line that could not be parsed."""
     return CaseResult(line, text, CheckVerdict.UNREAD, case_id, problem=problem, message=str(problem))
 
 
-def answered_case_result(
+def make_case_result(
     line: int, text: str, case: Case, answer: Trace | Chain, passed: bool | None, *, strict: bool
 ) -> CaseResult:
     """Return the result of a case and its answer.
@@ -188,7 +188,7 @@ def answered_case_result(
     elif answer.problem:
         verdict, message = CheckVerdict.UNRESOLVED, str(answer.problem)
     elif strict and answer.conditions:
-        verdict, message = CheckVerdict.FAILED, f"{expectation_text(answer)} holds only under conditions"
+        verdict, message = CheckVerdict.FAILED, f"{answer_as_expectation(answer)} holds only under conditions"
     return CaseResult(line, text, verdict, case.id, answer, answer.problem, passed, message)
 
 
@@ -240,13 +240,13 @@ def check_block(block: Block, file: str, options: CheckOptions, defaults: Mappin
     if not block.is_partial:
         updated_text = checker.check_lines(_decode_block(block), block.line)
     elif block.is_line_start:
-        checker.add_result(unreadable_line_result(block.line, "", MAX_LINE_BYTES.error("a line is longer").problem))
+        checker.add_result(make_unreadable_result(block.line, "", MAX_LINE_BYTES.error("a line is longer").problem))
     data = None if updated_text is None else _leading_bom(block) + updated_text.encode("utf-8", "surrogateescape")
     shown = "" if options.quiet else "".join(checker.stdout_texts)
     return BlockResult(shown, "".join(checker.junit), checker.counts, data, checker.ends_run)
 
 
-def defaults_after_block(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
+def apply_block_defaults(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
     """Return the defaults in effect after a block."""
     if block.is_partial or cases.DEFAULT_DIRECTIVE.encode() not in block.data:
         return defaults
@@ -335,13 +335,13 @@ class _BlockChecker:
             else:
                 answer, case = None, cases.parse_case(text, self.defaults)
         except ShapeError as error:
-            self.add_result(unreadable_line_result(number, text, error.problem, name))
+            self.add_result(make_unreadable_result(number, text, error.problem, name))
             return
         try:
             self.add_result(self._check_case(number, text, line, case, answer))
         except RecursionError:
             self.add_result(
-                unreadable_line_result(number, text, usage_error("it is nested too deeply").problem, case.id)
+                make_unreadable_result(number, text, usage_error("it is nested too deeply").problem, case.id)
             )
 
     def _check_case(self, number: int, text: str, line: str, case: Case, answer: Trace | Chain | None) -> CaseResult:
@@ -358,11 +358,11 @@ class _BlockChecker:
         except ShapeError as error:
             if error.problem.rule == USAGE and expected and expected.rule == USAGE:
                 return CaseResult(number, text, CheckVerdict.PASSED, case.id, problem=error.problem, passed=True)
-            return unreadable_line_result(number, text, error.problem, case.id)
+            return make_unreadable_result(number, text, error.problem, case.id)
         if passed is False and expected is not None and expected.same_as is None and style.update:
             self.updated_lines[number] = rewrite_expectation(line, expected, answer, strict=style.strict)
             return CaseResult(number, text, CheckVerdict.UPDATED, case.id, answer, answer.problem, passed)
-        return answered_case_result(number, text, case, answer, passed, strict=style.strict)
+        return make_case_result(number, text, case, answer, passed, strict=style.strict)
 
 
 def _check_utf8(text: str) -> None:
@@ -381,7 +381,7 @@ def check_sequentially(
     defaults: Mapping[str, object] = {}
     for block in blocks:
         yield block, check_block(block, file, options, defaults)
-        defaults = defaults_after_block(block, defaults)
+        defaults = apply_block_defaults(block, defaults)
 
 
 def check_in_parallel(
@@ -419,7 +419,7 @@ def check_in_parallel(
             if len(pending) == BLOCKS_PER_WORKER * jobs:
                 yield next_result()
             submit(block)
-            defaults = defaults_after_block(block, defaults)
+            defaults = apply_block_defaults(block, defaults)
         while pending:
             yield next_result()
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from json import JSONDecoder
 
-from shapecalc.checking.answering import expectation_text, expectation_value
+from shapecalc.checking.answering import answer_as_expectation, answer_as_expected_json
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.reading.cases import ARROW, COMMENT_MARK, ERROR_KEYWORD, Expectation, is_json_object
 
@@ -27,7 +27,7 @@ def rewrite_expectation(line: str, expected: Expectation, answer: Trace | Chain,
     if not is_json_object(line.lstrip("\ufeff" + BLANKS)):
         start = line.index(ARROW) + len(ARROW)
         end = line.index(COMMENT_MARK, start) if COMMENT_MARK in line[start:] else len(line)
-        text = expectation_text(answer, conditions=with_conditions)
+        text = answer_as_expectation(answer, conditions=with_conditions)
         return line[:start] + _keep_whitespace(line[start:end], text) + line[end:]
     start, end = _expect_span(line)
     return line[:start] + _format_json_value(line[start:end], answer, with_conditions=with_conditions) + line[end:]
@@ -54,8 +54,8 @@ def _format_json_value(old: str, answer: Trace | Chain, *, with_conditions: bool
     separators = (", ", ": ") if ", " in old or ": " in old or "," not in old else (",", ":")
     as_text = old.startswith('"') and not (old.startswith(f'"{ERROR_KEYWORD}') and not answer.problem)
     value = (
-        expectation_text(answer, conditions=with_conditions)
+        answer_as_expectation(answer, conditions=with_conditions)
         if as_text
-        else expectation_value(answer, conditions=with_conditions)
+        else answer_as_expected_json(answer, conditions=with_conditions)
     )
     return json.dumps(value, separators=separators)

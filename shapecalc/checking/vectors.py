@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from shapecalc.checking.answering import expectation_value
+from shapecalc.checking.answering import answer_as_expected_json
 from shapecalc.core.answers import Request, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import SINCE_25, Dialect
@@ -35,28 +35,28 @@ class GoldenSetup(Record):
         )
 
 
-def golden_cases(dialects: Iterable[str] = ()) -> Iterator[dict[str, object]]:
+def iter_golden_cases(dialects: Iterable[str] = ()) -> Iterator[dict[str, object]]:
     """Yield the golden cases of the named dialects, or of all dialects.
 
     A golden case is a JSON case with `id` and `source`. The requests are chosen so that every rule applies at least
     once. Other projects can test their own implementations against the golden cases.
 
-    >>> first = next(golden_cases(["numpy"]))
+    >>> first = next(iter_golden_cases(["numpy"]))
     >>> first["id"], first["input"], first["target"], first["expect"]
     ('numpy/reshape/1', [2, 3, 4], [0, -1], {'error': 'zero-volume-infer'})
     """
     chosen = list(dialects) or list(DIALECTS)
     for name in chosen:
-        for setup in _golden_setups(DIALECTS[name]):
-            requests = [*_golden_requests(setup), *_dtype_requests(setup)]
+        for setup in _iter_setups(DIALECTS[name]):
+            requests = [*_iter_requests(setup), *_iter_dtype_requests(setup)]
             for number, request in enumerate(requests, 1):
-                yield golden_case(f"{setup}/{number}", request)
-    for rule, request in _rule_examples():
+                yield make_golden_case(f"{setup}/{number}", request)
+    for rule, request in _iter_rule_examples():
         if request.dialect in chosen:
-            yield golden_case(f"rule/{rule}", request)
+            yield make_golden_case(f"rule/{rule}", request)
 
 
-def _golden_setups(dialect: Dialect) -> Iterator[GoldenSetup]:
+def _iter_setups(dialect: Dialect) -> Iterator[GoldenSetup]:
     for name, operator in operators_of(dialect).items():
         op = OPS[name]
         for opset in operator.versions or [None]:
@@ -68,7 +68,7 @@ def _golden_setups(dialect: Dialect) -> Iterator[GoldenSetup]:
                 yield GoldenSetup(dialect, op, opset, switch)
 
 
-def _golden_requests(setup: GoldenSetup) -> Iterator[Request]:
+def _iter_requests(setup: GoldenSetup) -> Iterator[Request]:
     """Yield the sample requests of the op that are valid in the dialect.
 
     Requests with a parameter that the dialect lacks are omitted.
@@ -82,7 +82,7 @@ def _golden_requests(setup: GoldenSetup) -> Iterator[Request]:
             yield replace(request, opset=setup.opset, switch=setup.switch)
 
 
-def _dtype_requests(setup: GoldenSetup) -> Iterator[Request]:
+def _iter_dtype_requests(setup: GoldenSetup) -> Iterator[Request]:
     """Yield one request for each ONNX element type, accepted or refused.
 
     Only setups without a switch setting yield requests. If the switch has no default, only setups with a setting do.
@@ -92,12 +92,12 @@ def _dtype_requests(setup: GoldenSetup) -> Iterator[Request]:
     if (setup.switch is None) is required:
         return
     accepted = operator_types(op, row, setup.opset)
-    first = next(_golden_requests(setup))
+    first = next(_iter_requests(setup))
     for dtype in sorted(SINCE_25 | accepted):
         yield replace(first, dtype=dtype)
 
 
-def _rule_examples() -> Iterator[tuple[str, Request]]:
+def _iter_rule_examples() -> Iterator[tuple[str, Request]]:
     """Yield each rule whose example is a single valid request, with the request."""
     for rule in all_rules().values():
         words = split_outside_brackets(rule.example)[1:]
@@ -108,7 +108,7 @@ def _rule_examples() -> Iterator[tuple[str, Request]]:
             continue
 
 
-def golden_case(name: str, request: Request) -> dict[str, object]:
+def make_golden_case(name: str, request: Request) -> dict[str, object]:
     """Return a request and its answer as a JSON case."""
     trace, switch = resolve(request), DIALECTS[request.dialect].switch
     case = {"id": name, "source": _rule_sources(trace), "op": request.op, "dialect": request.dialect}
@@ -118,7 +118,7 @@ def golden_case(name: str, request: Request) -> dict[str, object]:
     return (
         case
         | {name: value for name, value in arguments.items() if value is not None}
-        | {"expect": expectation_value(trace)}
+        | {"expect": answer_as_expected_json(trace)}
     )
 
 

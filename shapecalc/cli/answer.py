@@ -20,9 +20,9 @@ from shapecalc.core.requests import (
     StageRequest,
     apply_defaults,
     default_dialect,
-    dialect_and_operator,
     make_request,
     parse_opset_option,
+    select_operator,
 )
 from shapecalc.core.results import result_texts
 from shapecalc.core.text import escape_unprintable, format_count, join_words, shape_text, split_outside_brackets
@@ -176,7 +176,7 @@ def pop_code_opset(
     if output_options.code != "onnx" or options.get("opset") is None:
         return None
     pairs = [(OPS[op], own.get("dialect") or options.get("dialect")) for op, own in stages if op in OPS]
-    if any(dialect_and_operator(op, dialect)[0].newest_opset for op, dialect in pairs):
+    if any(select_operator(op, dialect)[0].newest_opset for op, dialect in pairs):
         return None
     return parse_opset_option({"opset": options.pop("opset")}, DIALECTS["onnx"])
 

@@ -355,7 +355,7 @@ def _write_store(answer: Trace | Chain, source: Source, output_options: OutputOp
     """
     from shapecalc.engine.arrays import FileError
     from shapecalc.engine.processes import memory_limit
-    from shapecalc.engine.stores.jobs import partial_folder, recover_interrupted_rename
+    from shapecalc.engine.stores.jobs import partial_output_folder, recover_interrupted_rename
 
     target = Path(str(output_options.out).rstrip("/"))
     if target.suffix != ".zarr":
@@ -365,7 +365,7 @@ def _write_store(answer: Trace | Chain, source: Source, output_options: OutputOp
         output_options.verify is not None
         and target.is_dir()
         and not output_options.force
-        and not partial_folder(target).exists()
+        and not partial_output_folder(target).exists()
     )
     if not only_verify:
         _run_store_job(answer, source, target, output_options)
@@ -376,7 +376,7 @@ def _write_store(answer: Trace | Chain, source: Source, output_options: OutputOp
 
 def _run_store_job(answer: Trace | Chain, source: Source, target: Path, output_options: OutputOptions) -> None:
     """Write the output store `target`; if interrupted, print how to resume the job."""
-    from shapecalc.engine.stores.jobs import partial_folder, run_job
+    from shapecalc.engine.stores.jobs import partial_output_folder, run_job
 
     with _open_workers(output_options) as (run, threads, cluster):
         job = _plan_store_job(answer, source, output_options, threads)
@@ -386,9 +386,9 @@ def _run_store_job(answer: Trace | Chain, source: Source, target: Path, output_o
             with progress_bar(job.plan.bytes_written) as tick:
                 run_job(job, target.absolute(), run, tick, force=output_options.force, resume=output_options.resume)
         except KeyboardInterrupt:
-            if partial_folder(target).exists():
+            if partial_output_folder(target).exists():
                 print_stderr(
-                    f"shapecalc: interrupted; {partial_folder(target)} holds what is done: go on with --resume"
+                    f"shapecalc: interrupted; {partial_output_folder(target)} holds what is done: go on with --resume"
                 )
             raise
 

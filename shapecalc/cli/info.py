@@ -399,9 +399,9 @@ def run_vectors(dialect: list[str] | None, output_options: OutputOptions) -> int
         names = [lookup_dialect(name).name for name in dict.fromkeys(dialect or [])]
     except ShapeError as error:
         return print_error(error, "vectors", {}, output_options)
-    from shapecalc.checking.vectors import golden_cases
+    from shapecalc.checking.vectors import iter_golden_cases
 
-    for case in golden_cases(names):
+    for case in iter_golden_cases(names):
         print_json(case)
     return ExitCode.OK
 

@@ -22,10 +22,10 @@ from shapecalc.core.requests import (
     Default,
     Options,
     StageRequest,
-    dialect_and_operator,
     iter_effective_defaults,
     parse_config_table,
     parse_default,
+    select_operator,
 )
 from shapecalc.core.text import (
     BOM,
@@ -425,7 +425,7 @@ def read_input(text: str, options: Mapping[str, object], op: str) -> ParsedInput
     if not is_file_argument(text):
         return ParsedInput(text, options, None)
     source = _open_source(text)
-    dialect, _ = dialect_and_operator(OPS[op], options.get("dialect"))
+    dialect, _ = select_operator(OPS[op], options.get("dialect"))
     dtype = parse_element_type(source.dtype, dialect) if source.dtype else None
     set_options = {name: value for name, value in options.items() if value is not None}
     return ParsedInput(shape_text(source.shape), {"dtype": dtype, **set_options}, source)

@@ -65,7 +65,7 @@ class Request(Record):
     @property
     def shapes(self) -> tuple[Shape, ...]:
         """The input shape, and the shapes, permutations and axes among the arguments."""
-        return (self.input, *[shape for value in self.arguments.values() for shape in shapes_in(value)])
+        return (self.input, *[shape for value in self.arguments.values() for shape in collect_shapes(value)])
 
     @property
     def dims(self) -> Shape:
@@ -91,12 +91,12 @@ def freeze(mapping: Mapping[str, Any]) -> FrozenDict:
     return mapping if type(mapping) is FrozenDict else FrozenDict(mapping)
 
 
-def shapes_in(value: object) -> tuple[Shape, ...]:
+def collect_shapes(value: object) -> tuple[Shape, ...]:
     """Return the shapes that an argument value contains.
 
     A shape yields itself, a list of operands yields the shape of each operand, and any other value yields nothing.
 
-    >>> shapes_in((2, 3)), shapes_in(((2, 3), "_", (4,))), shapes_in("a b"), shapes_in(((),))
+    >>> collect_shapes((2, 3)), collect_shapes(((2, 3), "_", (4,))), collect_shapes("a b"), collect_shapes(((),))
     (((2, 3),), ((2, 3), (4,)), (), ((),))
     """
     if not isinstance(value, tuple):
@@ -276,7 +276,7 @@ class StageBuilder:
         return self._build(move.output_shape(self.before), move)
 
 
-def run_in_sequence(shape: Shape, *stage_functions: Callable[[Shape], Stages]) -> Stages:
+def run_stages(shape: Shape, *stage_functions: Callable[[Shape], Stages]) -> Stages:
     """Call stage functions in sequence, and return all their stages.
 
     Each function gets the output shape of the previous function. If one of them raises a `ShapeError`, the earlier
@@ -289,11 +289,11 @@ def run_in_sequence(shape: Shape, *stage_functions: Callable[[Shape], Stages]) -
         except ShapeError as error:
             error.stages = (*stages, *error.stages)
             raise
-        shape = output_of(shape, stages)
+        shape = final_shape(shape, stages)
     return stages
 
 
-def output_of(shape: Shape, stages: Stages) -> Shape:
+def final_shape(shape: Shape, stages: Stages) -> Shape:
     """Return the output shape of stages that are applied to `shape`."""
     after = stages[-1].after if stages else shape
     return shape if after is None else after
@@ -556,8 +556,8 @@ class Trace(Answer):
             "output": to_json(self.output),
             **{name: to_json(value) for name, value in self.extras.items()},
             **self._conclusions_json(),
-            "steps": [_step_json("input", step) for step in self.input_steps]
-            + [_step_json(stage.label, step) for stage in self.stages for step in stage.steps],
+            "steps": [_step_as_json("input", step) for step in self.input_steps]
+            + [_step_as_json(stage.label, step) for stage in self.stages for step in stage.steps],
             "problem": self.problem and self.problem.as_json(),
         }
 
@@ -634,12 +634,12 @@ def compute_stage_origins(shape: Shape, stages: Stages, output: Shape, condition
     if ShapeVector in kinds:
         return (None,) * len(output)
     if kinds & {Combine, Pad}:
-        from shapecalc.core.origins import multi_operand_origins  # deferred: most requests have one operand
+        from shapecalc.core.origins import compute_multi_operand_origins  # deferred: most requests have one operand
 
         def segment_origins(before: Shape, start: int, end: int) -> Origins:
             return _compute_single_operand_origins(before, finished[start:end], moves[start:end], conditions)
 
-        return multi_operand_origins(shape, moves, segment_origins)
+        return compute_multi_operand_origins(shape, moves, segment_origins)
     return _compute_single_operand_origins(shape, stages, moves, conditions)
 
 
@@ -649,11 +649,11 @@ def _compute_single_operand_origins(
     from shapecalc.core.layout import MoveChain  # deferred: the output shape needs no origins
     from shapecalc.core.origins import compute_origins
 
-    ones = _unit_axis_map(shape, stages, solve_equalities(conditions))
+    ones = _map_unit_axes(shape, stages, solve_equalities(conditions))
     return compute_origins(MoveChain(shape, moves), conditions, tuple(ones.items()))
 
 
-def _unit_axis_map(shape: Shape, stages: Stages, solved: Mapping[str, Dim]) -> dict[int, int]:
+def _map_unit_axes(shape: Shape, stages: Stages, solved: Mapping[str, Dim]) -> dict[int, int]:
     """Map output axes of size 1 to the input axes of size 1 that they correspond to.
 
     `solved` maps names to the values that the conditions determine.
@@ -684,7 +684,7 @@ def _unit_axis_map(shape: Shape, stages: Stages, solved: Mapping[str, Dim]) -> d
     return kept
 
 
-def _step_json(label: str, step: Step) -> dict[str, object]:
+def _step_as_json(label: str, step: Step) -> dict[str, object]:
     """Return a step as the JSON object documented in shapecalc(1)."""
     sources, value = list(step.sources), to_json(step.value)
     return {"stage": label, "rule": str(step.rule), "out": step.out, "from": sources, "value": value, "why": step.why}

@@ -345,14 +345,14 @@ class Assumptions:
             raise Undecided
         units = []
         while unit := next(
-            (ratio for ratio in self._unit_candidates() if self._implies_integral(_inverse(ratio))), None
+            (ratio for ratio in self._find_unit_candidates() if self._implies_integral(_inverse(ratio))), None
         ):
             units.append(unit)
             self._solve_equation(unit)
             self._substitute_solutions()
         return units
 
-    def _unit_candidates(self) -> list[dims.Monomial]:
+    def _find_unit_candidates(self) -> list[dims.Monomial]:
         """Return the integral monomials that may be units.
 
         Each name in a unit has a negative exponent in some integral monomial.
@@ -482,7 +482,7 @@ class Assumptions:
             return dims.is_always_integral(ratio)
         return not any(
             self._can_divide_denominators(prime, ratio)
-            for prime in (*_primes([*self.integral_monomials, ratio]), GENERIC_PRIME)
+            for prime in (*_find_primes([*self.integral_monomials, ratio]), GENERIC_PRIME)
         )
 
     def _implies_one(self, ratio: dims.Monomial) -> bool:
@@ -506,7 +506,7 @@ class Assumptions:
         ]
         if len(tight) > MAX_PRIME_ASSIGNMENTS:
             raise Undecided
-        primes = _primes([*self.integral_monomials, *tight])
+        primes = _find_primes([*self.integral_monomials, *tight])
         return all(map(self._can_divide_denominators, primes)) and self._can_assign_primes(
             tight, dict.fromkeys(primes, ())
         )
@@ -560,7 +560,7 @@ def simplify_conditions(conditions: Iterable[Condition], shared_work: WorkBudget
     kept = tuple(dict.fromkeys(conditions))
     if len(kept) < 2 or (shared_work and shared_work.remaining < 0):
         return kept
-    groups, limit = _connected_groups(kept), MAX_WORK + WORK_PER_CONDITION * len(kept)
+    groups, limit = _group_by_shared_names(kept), MAX_WORK + WORK_PER_CONDITION * len(kept)
     work = shared_work or WorkBudget(limit)
     sizes = {name: size for group in groups for name, size in Assumptions((), group, work).solve_sizes().items()}
     substituted = _substitute_fixed_sizes(kept, sizes)
@@ -571,7 +571,7 @@ def simplify_conditions(conditions: Iterable[Condition], shared_work: WorkBudget
     return tuple(condition for condition in kept if condition in independent)
 
 
-def _connected_groups(conditions: Iterable[Condition]) -> list[list[Condition]]:
+def _group_by_shared_names(conditions: Iterable[Condition]) -> list[list[Condition]]:
     """Partition the conditions into groups that have no name in common."""
     group_of: dict[str, list[Condition]] = {}
     for condition in conditions:
@@ -752,7 +752,7 @@ def _multiply_powers(factors: Iterable[tuple[dims.Monomial, int]], coefficient_o
     return dims.monomial(dims.lowest_terms(numerator, denominator, powers))
 
 
-def _primes(ratios: Iterable[dims.Monomial]) -> list[int]:
+def _find_primes(ratios: Iterable[dims.Monomial]) -> list[int]:
     """Return the primes that divide the coefficients of monomials.
 
     Raises `Undecided` if a coefficient cannot be factorized.

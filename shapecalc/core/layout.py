@@ -847,11 +847,11 @@ def _gather(source: array[int], view: View) -> array[int]:
             targets = [target + index * step for target in targets for index in range(size)]
     size, stride, step = sizes[longest], strides[longest], prod(sizes[longest + 1 :])
     for start, target in zip(starts, targets, strict=True):
-        result[target : target + size * step : step] = _strided_elements(source, start, stride, size)
+        result[target : target + size * step : step] = _take_strided(source, start, stride, size)
     return result
 
 
-def _strided_elements(source: array[int], start: int, stride: int, size: int) -> array[int]:
+def _take_strided(source: array[int], start: int, stride: int, size: int) -> array[int]:
     """Return `size` elements of `source` that are `stride` apart.
 
     A stride of 0 repeats one element.

@@ -251,9 +251,9 @@ def index_after_move(index: Index, shape: Sequence[Any], move: Move) -> Index | 
     if isinstance(move, Expand):
         return (0,) * (len(move.shape) - len(index)) + index
     if isinstance(move, StridedSlice):
-        return _sliced_index(index, shape, move)
+        return _index_after_slice(index, shape, move)
     if isinstance(move, Roll):
-        return _rolled_index(index, shape, move.axis, move.shift)
+        return _index_after_roll(index, shape, move.axis, move.shift)
     if isinstance(move, Pad):
         result = tuple([move.first_position(axis, position, shape[axis]) for axis, position in enumerate(index)])
         inside = [0 <= position < size for position, size in zip(result, move.output_shape(()), strict=True)]  # type: ignore[operator]
@@ -265,7 +265,7 @@ def index_after_move(index: Index, shape: Sequence[Any], move: Move) -> Index | 
     return unravel(ravel(index, shape), move.shape) if isinstance(move, Reshape) else index
 
 
-def _sliced_index(index: Index, shape: Sequence[Any], move: StridedSlice) -> Index | None:
+def _index_after_slice(index: Index, shape: Sequence[Any], move: StridedSlice) -> Index | None:
     result = list[int]()
     for position, dim, (start, step, size) in zip(index, shape, move.axis_ranges, strict=True):
         output_position, remainder = divmod(position - start % dim, step)
@@ -275,7 +275,7 @@ def _sliced_index(index: Index, shape: Sequence[Any], move: StridedSlice) -> Ind
     return tuple(result)
 
 
-def _rolled_index(index: Any, shape: Sequence[Any], axis: int, shift: int) -> tuple[Any, ...]:
+def _index_after_roll(index: Any, shape: Sequence[Any], axis: int, shift: int) -> tuple[Any, ...]:
     return (*index[:axis], (index[axis] + shift) % shape[axis], *index[axis + 1 :])
 
 
@@ -299,7 +299,7 @@ def index_before_move(index: Any, shape: Sequence[Any], move: Move) -> Any:
         aligned = index[len(move.shape) - len(shape) :]
         return tuple(position * (size != 1) for position, size in zip(aligned, shape, strict=True))
     if isinstance(move, Roll):
-        return _rolled_index(index, shape, move.axis, -move.shift)
+        return _index_after_roll(index, shape, move.axis, -move.shift)
     if isinstance(move, StridedSlice):
         positions, axes = iter(index), zip(move.axis_ranges, shape, strict=True)
         return tuple(start % dim + (0 if size is None else step * next(positions)) for (start, step, size), dim in axes)

@@ -159,7 +159,7 @@ def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: 
         moves = moves.substitute(known.values)
     try:
         result = list(
-            _empty_tensor_origins(moves, known) if 0 in moves.dims else _OriginAnalysis(moves, known).compute()
+            _compute_empty_tensor_origins(moves, known) if 0 in moves.dims else _OriginAnalysis(moves, known).compute()
         )
     except Undecided:
         all_axes = MixedAtom(tuple([axis for axis, dim in enumerate(moves.input) if dim != 1]), exact=False)
@@ -186,7 +186,7 @@ def origins_json(origins: Origins | None) -> object:
     return origins and [None if dim is None else [atom.as_json() for atom in dim] for dim in origins]
 
 
-def _empty_tensor_origins(moves: layout.MoveChain, known: Assumptions) -> tuple[Origin, ...]:
+def _compute_empty_tensor_origins(moves: layout.MoveChain, known: Assumptions) -> tuple[Origin, ...]:
     """Return the origin of each dim of an empty tensor.
 
     For the analysis, each 0 is replaced by a name; in the result, 0 is substituted for this name.
@@ -230,10 +230,10 @@ def _restore_zero(dim: Dim) -> Dim:
         return 0
 
 
-def operand_axes_of(origin: Origin | None) -> list[OperandAxis]:
+def list_operand_axes(origin: Origin | None) -> list[OperandAxis]:
     """Return the pairs of operand and axis that a dim depends on.
 
-    >>> operand_axes_of((AxisAtom(1, 2, 1), AxisAtom(0, 3, 1, (), 2)))
+    >>> list_operand_axes((AxisAtom(1, 2, 1), AxisAtom(0, 3, 1, (), 2)))
     [(0, 1), (2, 0)]
     """
     result = list[OperandAxis]()
@@ -246,19 +246,19 @@ def operand_axes_of(origin: Origin | None) -> list[OperandAxis]:
             case ComputedAtom():
                 result += atom.operand_axes
             case ConcatAtom():
-                result += [pair for part in atom.parts for pair in operand_axes_of(part)]
+                result += [pair for part in atom.parts for pair in list_operand_axes(part)]
     return result
 
 
-def input_axes_of(origin: Origin | None) -> tuple[int, ...]:
+def list_input_axes(origin: Origin | None) -> tuple[int, ...]:
     """Return the input axes that a dim depends on, in ascending order.
 
-    >>> input_axes_of((AxisAtom(2, 3, 1), AxisAtom(0, 2, 1))), input_axes_of((MixedAtom((0, 1)),))
+    >>> list_input_axes((AxisAtom(2, 3, 1), AxisAtom(0, 2, 1))), list_input_axes((MixedAtom((0, 1)),))
     ((0, 2), (0, 1))
-    >>> input_axes_of((RepeatAtom(2),))
+    >>> list_input_axes((RepeatAtom(2),))
     ()
     """
-    return tuple(sorted({axis for operand, axis in operand_axes_of(origin) if operand == 0}))
+    return tuple(sorted({axis for operand, axis in list_operand_axes(origin) if operand == 0}))
 
 
 def group_axes(
@@ -325,15 +325,15 @@ def describe_reshape(before: Shape, after: Shape) -> str:
     """
     if before == after:
         return "the shape stays the same"
-    origin_of_dim = reshape_origins(before, after)
-    wires, mixed = [input_axes_of(origin) for origin in origin_of_dim], mixed_dims(origin_of_dim)
+    origin_of_dim = compute_reshape_origins(before, after)
+    wires, mixed = [list_input_axes(origin) for origin in origin_of_dim], find_mixed_dims(origin_of_dim)
     return "; ".join(
         [_describe_group(group) for group in split_mixed_groups(group_axes(len(before), wires, mixed), wires, mixed)]
     )
 
 
 @lru_cache(maxsize=64)  # the sentence of a step is formatted several times
-def reshape_origins(before: Shape, after: Shape) -> Origins:
+def compute_reshape_origins(before: Shape, after: Shape) -> Origins:
     """Return the origin of each dim after a reshape.
 
     The origins hold for all sizes at which the two volumes are equal.
@@ -347,7 +347,7 @@ def reshape_origins(before: Shape, after: Shape) -> Origins:
     )
 
 
-def mixed_dims(origins: Origins) -> frozenset[int]:
+def find_mixed_dims(origins: Origins) -> frozenset[int]:
     """Return the indices of the dims that mix axes."""
     return frozenset([out for out, origin in enumerate(origins) if origin and isinstance(origin[0], MixedAtom)])
 
@@ -450,7 +450,7 @@ class _InputIndexTable:
             array("q", [index // prod(shape[axis + 1 :]) % size for index in flat]) for axis, size in enumerate(shape)
         ]
 
-    def changing_axes(self, output_axis: int) -> set[int]:
+    def find_changing_axes(self, output_axis: int) -> set[int]:
         """Return the input axes whose index changes along an output dim."""
         size, inner = self.output_shape[output_axis], prod(self.output_shape[output_axis + 1 :])
         return {axis for axis, places in enumerate(self.input_indices) if _varies_along_dim(places, size, inner)}
@@ -502,11 +502,11 @@ class _OriginAnalysis:
         """The index spaces that are possibly read only in part, if any dim is symbolic."""
         self.axis_offsets = self._compute_axis_offsets()
         self.rolled_axes = {
-            space: axis for space in self.derived_spaces.get(INPUT_SPACE, ()) for axis in self._rotated_axes(space)
+            space: axis for space in self.derived_spaces.get(INPUT_SPACE, ()) for axis in self._find_rotated_axes(space)
         }
         self.overrun_axes, self.non_digit_axes = self._find_overrun_axes(), self._find_non_digit_axes()
         self.base_digits: dict[layout.Atoms, list[_Digit]] = {}
-        digits = [digit for step in self._index_set(INPUT_SPACE).steps for digit in self._input_digits(step)]
+        digits = [digit for step in self._find_index_set(INPUT_SPACE).steps for digit in self._input_digits(step)]
         self.fully_read_axes = {digit.axis for digit in digits if digit.size == self.shape[digit.axis]}
         self._index_table: _InputIndexTable | None = None
 
@@ -516,14 +516,14 @@ class _OriginAnalysis:
         A dim without proven digits counts as mixed.
         """
         candidates = map(self._digit_origin, self.view.axes)
-        result = [self._mixed_origin(out) if origin is None else origin for out, origin in enumerate(candidates)]
+        result = [self._make_mixed_origin(out) if origin is None else origin for out, origin in enumerate(candidates)]
         while True:
             starts = self._compute_starts(result)
             wrong = self._find_invalid_dims(result, starts)
             if not wrong:
                 return tuple([self._finish_origin(origin, starts) for origin in result])
             for out in wrong:
-                result[out] = self._mixed_origin(out)
+                result[out] = self._make_mixed_origin(out)
 
     def _digit_origin(self, atoms: layout.Atoms) -> Origin | None:
         """Return the origin of a dim without starts, or None if the dim is mixed."""
@@ -555,7 +555,7 @@ class _OriginAnalysis:
 
     def _compute_input_digits(self, size: Dim, stride: Dim) -> list[AxisAtom]:
         digits = list[AxisAtom]()
-        for axis in self._axes_along_stride(stride):
+        for axis in self._find_axes_along_stride(stride):
             dim, step = self.shape[axis], dims.quotient(stride, self.strides[axis])
             is_sliced = (size, step, dim) in self.slice_ranges
             if not is_sliced and not (self.known.is_integral(step) and self._is_step_within(step, dim)):
@@ -569,7 +569,7 @@ class _OriginAnalysis:
             size, stride = dims.quotient(size, count), dims.product((self.strides[axis], dim))
         return []
 
-    def _axes_along_stride(self, stride: Dim) -> list[int]:
+    def _find_axes_along_stride(self, stride: Dim) -> list[int]:
         """Return the axes that steps of `stride` may traverse, the innermost first.
 
         If an axis has exactly this stride, this axis is the innermost candidate.
@@ -591,12 +591,12 @@ class _OriginAnalysis:
             return (size - 1) * step < dim
         return self.known.divides(dims.product((size, step)), dim)
 
-    def _rotated_axes(self, space: layout.IndexSpace) -> list[int]:
+    def _find_rotated_axes(self, space: layout.IndexSpace) -> list[int]:
         """Return the axes that an index space rotates: one axis or none."""
         base = layout.merge_atoms(space[0])
         index = self.axis_index_by_stride.get(base[0].stride) if len(base) == 1 and not base[0].base else None
         axes = [] if index is None else [self.axes[index]]
-        return [axis for axis in axes if base[0].size == self.shape[axis] and self._index_set(space).exact]
+        return [axis for axis in axes if base[0].size == self.shape[axis] and self._find_index_set(space).exact]
 
     def _compute_axis_offsets(self) -> dict[int, Sum]:
         """Return the first index that is read on each axis.
@@ -605,7 +605,7 @@ class _OriginAnalysis:
         """
         offsets, remaining = (
             dict[int, Sum](),
-            self._index_set(INPUT_SPACE).offset if self.derived_spaces else self.view.offset,
+            self._find_index_set(INPUT_SPACE).offset if self.derived_spaces else self.view.offset,
         )
         for axis in reversed(self.axes):
             if not remaining:
@@ -628,7 +628,9 @@ class _OriginAnalysis:
 
         The start offset is the index on the axis at which all digits of these origins are 0.
         """
-        starts = self.axis_offsets | {axis: self._index_set(level).offset for level, axis in self.rolled_axes.items()}
+        starts = self.axis_offsets | {
+            axis: self._find_index_set(level).offset for level, axis in self.rolled_axes.items()
+        }
         for atom in [atom for origin in origins for atom in origin if isinstance(atom, AxisAtom)]:
             if dims.is_negative(atom.stride):
                 end = dims.product((-1, atom.size, atom.stride))
@@ -641,7 +643,7 @@ class _OriginAnalysis:
         unknown = [atom for base, _ in self.unknown_spaces for atom in base if atom.stride != 0]
         result = {digit.axis for atom in unknown for digit in self._axis_digits(atom)}
         steps_on_axis: dict[int, list[layout.Atom]] = {}
-        for step in self._index_set(INPUT_SPACE).steps:
+        for step in self._find_index_set(INPUT_SPACE).steps:
             for digit in self._input_digits(step):
                 steps_on_axis.setdefault(digit.axis, []).append(layout.Atom(digit.size, digit.stride))
         carry = 0
@@ -663,11 +665,11 @@ class _OriginAnalysis:
         """Return the axes whose index is not a mixed-radix digit of any output dim."""
         if len(self.axes) > MAX_COMPARED_AXES or not self.derived_spaces:
             return set()
-        mixing = [step for step in self._index_set(INPUT_SPACE).steps if not self._input_digits(step)]
+        mixing = [step for step in self._find_index_set(INPUT_SPACE).steps if not self._input_digits(step)]
         turns = {axis: dims.product((self.shape[axis], self.strides[axis])) for axis in (self.axes if mixing else ())}
         return {axis for axis, turn in turns.items() for step in mixing if not self.known.divides(turn, step.stride)}
 
-    def _index_set(self, space: layout.IndexSpace) -> _IndexSet:
+    def _find_index_set(self, space: layout.IndexSpace) -> _IndexSet:
         """Return the set of flat indices that are read in an index space."""
         if space not in self.index_sets:
             base, start = space
@@ -676,7 +678,7 @@ class _OriginAnalysis:
             for atom in self.atoms_by_space.get(space, ()):
                 steps += self._split_by_axis(atom)
             for above in self.derived_spaces.get(space, ()):
-                reach = self._index_set(above)
+                reach = self._find_index_set(above)
                 is_full = reach.is_full([atom.size for atom in above[0]])
                 mapped = reach.map_through(above[0][0]) if len(above[0]) == 1 and not is_full else None
                 if mapped:
@@ -730,7 +732,7 @@ class _OriginAnalysis:
 
         The digit is independent if no step of another stride changes it.
         """
-        reach, axis_stride = self._index_set(INPUT_SPACE), self.strides[atom.axis]
+        reach, axis_stride = self._find_index_set(INPUT_SPACE), self.strides[atom.axis]
         stride = dims.product((atom.stride, axis_stride))
         if not reach.exact or not self.known.divides(dims.product((atom.size, atom.stride)), self.shape[atom.axis]):
             return False
@@ -747,33 +749,35 @@ class _OriginAnalysis:
             for step in others.steps
         )
 
-    def _mixed_origin(self, output_axis: int) -> Origin:
+    def _make_mixed_origin(self, output_axis: int) -> Origin:
         """Return the origin of a mixed dim.
 
         The origin lists the axes whose index changes along the dim.
         """
         if len(self.axes) > MAX_COMPARED_AXES:
             return (MixedAtom(tuple([axis for axis in self.axes if axis not in self.fully_read_axes]), exact=False),)
-        results = [self._changing_axes(atom) for atom in self.view.axes[output_axis] if atom.stride != 0]
+        results = [self._find_changing_axes(atom) for atom in self.view.axes[output_axis] if atom.stride != 0]
         axes, exact = {axis for changing, _ in results for axis in changing}, all(exact for _, exact in results)
         if not exact and (positions := self._compute_index_table()):
             tables = [atom.base[0] for atom in self.view.axes[output_axis] if layout.is_take_table(atom.base)]
             table_axes = {axis for table in tables for digit in self._table_digits(table) for axis in digit.axes}
             # If an index table reads a single index of an axis, no `start` states this index, so the axis is included.
-            axes = positions.changing_axes(output_axis) | table_axes
-            exact = axes == positions.changing_axes(output_axis)
+            axes = positions.find_changing_axes(output_axis) | table_axes
+            exact = axes == positions.find_changing_axes(output_axis)
         return (MixedAtom(tuple(sorted(axes)), exact) if axes else RepeatAtom(self.moves.output[output_axis]),)
 
-    def _changing_axes(self, atom: layout.Atom) -> tuple[set[int], bool]:
+    def _find_changing_axes(self, atom: layout.Atom) -> tuple[set[int], bool]:
         """Return the axes that may change along an atom, and whether all provably change."""
         if layout.is_take_table(atom.base):
             digits = self._table_digits(atom.base[0])
             is_single = len(digits) == len(atom.base[0].base) == 1 and digits[0].exact
             return {axis for digit in digits for axis in digit.axes}, is_single and atom.size == atom.base[0].size
-        reach = self._index_set(atom.space)
+        reach = self._find_index_set(atom.space)
         if len(atom.base) == 1 and reach.map_through(atom.base[0]):
             (base,) = atom.base
-            return self._changing_axes(layout.Atom(atom.size, dims.product((atom.stride, base.stride)), *base.space))
+            return self._find_changing_axes(
+                layout.Atom(atom.size, dims.product((atom.stride, base.stride)), *base.space)
+            )
         aligned = not reach.offset and reach.is_full([inner.size for inner in atom.base] if atom.base else self.shape)
         axes, exact = set[int](), True
         for steps in self._split_by_axis(atom):
@@ -832,7 +836,7 @@ class _OriginAnalysis:
         if digits and all(map(self._is_exact_digit, digits)):
             sizes = [digit.size for digit in digits]
             return [_Digit(digit.size, dims.product(sizes[i + 1 :]), {digit.axis}) for i, digit in enumerate(digits)]
-        axes, _ = self._changing_axes(atom)
+        axes, _ = self._find_changing_axes(atom)
         return [_Digit(atom.size, 1, axes, exact=len(axes) == 1)]
 
     def _is_exact_digit(self, digit: AxisAtom) -> bool:
@@ -841,7 +845,7 @@ class _OriginAnalysis:
             return False
         if digit.axis not in self.non_digit_axes:
             return True
-        reach, size = self._index_set(INPUT_SPACE), dims.product((digit.size, digit.stride))
+        reach, size = self._find_index_set(INPUT_SPACE), dims.product((digit.size, digit.stride))
         return not reach.offset and reach.is_full(self.shape) and self.known.divides(size, self.shape[digit.axis])
 
     def _compute_index_table(self) -> _InputIndexTable | None:
@@ -902,20 +906,22 @@ def digit_changes(
     stride, length = stride // unit, length // unit
     if stride > MAX_RESIDUES:
         return None
-    marks = residue_bits(offset // unit, [(number, other_step // unit) for number, other_step in other_steps], stride)
+    marks = compute_residues(
+        offset // unit, [(number, other_step // unit) for number, other_step in other_steps], stride
+    )
     if step > 0:
         return marks.bit_length() - 1 + length >= stride
     return (marks & -marks).bit_length() - 1 < length
 
 
-def residue_bits(offset: int, steps: Iterable[tuple[int, int]], modulus: int) -> int:
+def compute_residues(offset: int, steps: Iterable[tuple[int, int]], modulus: int) -> int:
     """Return the residues that steps reach from `offset`, as a bit set.
 
     Each step is a pair of a count and a stride. Residues are modulo `modulus`.
 
-    >>> bin(residue_bits(1, [(3, 2)], 8)), bin(residue_bits(6, [(2, 1), (2, 4)], 8))
+    >>> bin(compute_residues(1, [(3, 2)], 8)), bin(compute_residues(6, [(2, 1), (2, 4)], 8))
     ('0b101010', '0b11001100')
-    >>> bin(residue_bits(6, [(2, 2)], 8))
+    >>> bin(compute_residues(6, [(2, 2)], 8))
     '0b1000001'
     """
     marks = 1 << offset % modulus
@@ -929,7 +935,7 @@ def residue_bits(offset: int, steps: Iterable[tuple[int, int]], modulus: int) ->
     return marks
 
 
-def multi_operand_origins(
+def compute_multi_operand_origins(
     shape: Shape, moves: Sequence[Move], segment_origins: Callable[[Shape, int, int], Origins]
 ) -> Origins:
     """Return the origin of each dim after moves, some of which combine operands.
@@ -966,12 +972,12 @@ def _combination_origin(output_axis: int, move: Combine, origins: Origins, opera
     if output_axis == move.concat_axis:
         return (ConcatAtom(tuple(parts or [()] * move.shape[output_axis])),)  # type: ignore[operator]  # the size of a stack's axis is a number
     if output_axis in move.window_axes or len(parts) > 1:
-        return _computed_origin(parts)
+        return _make_computed_origin(parts)
     return parts[0] if parts else ()
 
 
-def _computed_origin(parts: Iterable[Origin]) -> Origin:
-    pairs = tuple(dict.fromkeys(pair for part in parts for pair in operand_axes_of(part)))
+def _make_computed_origin(parts: Iterable[Origin]) -> Origin:
+    pairs = tuple(dict.fromkeys(pair for part in parts for pair in list_operand_axes(part)))
     return (ComputedAtom(pairs),) if pairs else ()
 
 
@@ -988,10 +994,10 @@ def _compose_origin(origin: Origin, inner: Origins, shape: Shape) -> Origin:
     for atom in origin:
         base = _compose_atom(atom, inner, shape)
         if base is None:
-            return _computed_origin([inner[axis] or () for _, axis in operand_axes_of(origin)])
+            return _make_computed_origin([inner[axis] or () for _, axis in list_operand_axes(origin)])
         result += base
     is_exact = len(result) == 1 or not any(isinstance(atom, (ComputedAtom, ConcatAtom, MixedAtom)) for atom in result)
-    return tuple(result) if is_exact else _computed_origin([tuple(result)])
+    return tuple(result) if is_exact else _make_computed_origin([tuple(result)])
 
 
 def _compose_atom(atom: OriginAtom, inner: Origins, shape: Shape) -> Origin | None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shapecalc.core import rules, values
-from shapecalc.core.answers import CHAIN_TENSOR, EMPTY_DICT, Request, shapes_in
+from shapecalc.core.answers import CHAIN_TENSOR, EMPTY_DICT, Request, collect_shapes
 from shapecalc.core.dialects import DIALECTS, find_dialect
 from shapecalc.core.dialects.base import (
     Dialect,
@@ -138,14 +138,14 @@ def common_option_names() -> tuple[str, ...]:
     return (*SHARED_OPTIONS, *zero_meaning_by_switch())
 
 
-def rules_for(request: Request) -> Setting:
+def select_rules(request: Request) -> Setting:
     """Return the rules for a request.
 
     The rules are the dialect, the operator, the operator's version and the setting of the switch. Raises `ShapeError`
     (no-such-version, no-such-attribute or missing-switch).
 
     >>> from shapecalc.core.requests import make_request
-    >>> rules_for(make_request("reshape", "2,3", {"target": "6", "opset": 18})).version
+    >>> select_rules(make_request("reshape", "2,3", {"target": "6", "opset": 18})).version
     14
     """
     key = (request.dialect, request.op, request.opset, request.switch)
@@ -259,7 +259,7 @@ def make_request(
     {'target': (0, -1)}
     """
     spec = OPS.loaded.get(op) or lookup(op, OPS, "operation")
-    names = _names_without_params(spec, options) if common_names is None else common_names
+    names = _find_unknown_names(spec, options) if common_names is None else common_names
     dims, typed = _read_input(shape)
     if typed is not None and typed.dtype:
         options, names = _add_input_dtype(spec, typed.dtype, options), dict.fromkeys([*names, "dtype"])
@@ -267,7 +267,7 @@ def make_request(
     key: tuple[object, ...] = (op, *others)
     parsed = _get_cached_options(key, spec)
     if parsed is None:
-        row, operator = dialect_and_operator(spec, options.get("dialect"))
+        row, operator = select_operator(spec, options.get("dialect"))
         params = (*spec.params, *operator.params)
     else:
         row, operator, params = parsed.dialect, parsed.operator, parsed.params
@@ -295,7 +295,7 @@ def _add_input_dtype(op: Op, word: str, options: Options) -> Options:
 
     Raises `ShapeError` (usage) if the options contradict it.
     """
-    dialect, _ = dialect_and_operator(op, options.get("dialect"))
+    dialect, _ = select_operator(op, options.get("dialect"))
     dtype, stated = parse_printed_element_type(word, dialect), options.get("dtype")
     if stated is not None and parse_element_type(str(stated), dialect) != dtype:
         shown = escape_unprintable(truncate(str(stated)))
@@ -410,7 +410,7 @@ def _parse_arguments(
     return arguments, texts
 
 
-def _names_without_params(op: Op, names: Iterable[str]) -> list[str]:
+def _find_unknown_names(op: Op, names: Iterable[str]) -> list[str]:
     """Return the names of options that are neither parameters of the op nor `where`."""
     own = op.param_names
     return [name for name in names if name not in own and name != "where"]
@@ -456,7 +456,7 @@ def _check_operator_arguments(arguments: Mapping[str, object], operator: Operato
             raise usage_error(f"{dialect.name} {variant.name} has no {name}", argument=name)
 
 
-def dialect_and_operator(op: Op, dialect_name: object) -> tuple[Dialect, Operator]:
+def select_operator(op: Op, dialect_name: object) -> tuple[Dialect, Operator]:
     """Return a dialect and its operator for an op.
 
     A `dialect_name` of None selects the op's default dialect. Raises `ShapeError` (usage) if the dialect does
@@ -527,7 +527,7 @@ def _substitute_in_argument(value: Any, sizes: Mapping[str, int], name: str) -> 
     """Substitute sizes in an argument if it is a shape or a list of shapes."""
     if not isinstance(value, tuple):
         return value
-    if shapes_in(value) == (value,):
+    if collect_shapes(value) == (value,):
         return _substitute_in_shape(value, sizes, name)
     return tuple([_substitute_in_argument(operand, sizes, name) for operand in value])
 
@@ -620,11 +620,11 @@ def apply_defaults(op: str, defaults: Options, options: Options) -> Options:
     """
     if not defaults:
         return options
-    unsupported = _unsupported_options(op, options.get("dialect") or defaults.get("dialect"))
+    unsupported = _find_unsupported_options(op, options.get("dialect") or defaults.get("dialect"))
     return {**{name: value for name, value in defaults.items() if name not in unsupported}, **options}
 
 
-def _unsupported_options(op: str, dialect: object) -> set[str]:
+def _find_unsupported_options(op: str, dialect: object) -> set[str]:
     """Return the common options that an op does not have in a dialect."""
     row = find_dialect(str(dialect or default_dialect(op)))
     unsupported = {*zero_meaning_by_switch()} - {switch_name(OPS[op], row) if row and op in OPS else None}
@@ -649,7 +649,7 @@ def apply_chain_options(
     for name in chain_options:
         if completed and not any(name in options for _, options in completed):
             op, options = completed[-1]
-            row, operator = dialect_and_operator(OPS[op], options.get("dialect"))
+            row, operator = select_operator(OPS[op], options.get("dialect"))
             raise usage_error(f"{row.name} {operator.name} has no {name}", argument=name)
     return completed
 

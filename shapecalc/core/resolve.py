@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from shapecalc.core.answers import EMPTY_DICT, Chain, Request, Stages, Step, Trace, output_of, shapes_in
+from shapecalc.core.answers import EMPTY_DICT, Chain, Request, Stages, Step, Trace, collect_shapes, final_shape
 from shapecalc.core.conditions import (
     Condition,
     Conditions,
@@ -43,7 +43,7 @@ from shapecalc.core.requests import (
     check_size_names,
     make_request,
     operand_texts,
-    rules_for,
+    select_rules,
     substitute_sizes,
 )
 from shapecalc.core.results import NameAllocator, SizeExpression, sizes_with_results, substitute_results
@@ -62,15 +62,15 @@ def resolve(request: Request) -> Trace:
     """
     shape, symbolic = request.input, request.is_symbolic
     try:
-        rules = rules_for(request)
+        rules = select_rules(request)
         operator = rules.operator
         if operator.params_since or operator.required_since or request.dtype:
             check_attributes(request, rules)
         check_rank(shape, rules.dialect, "input")
         check_volume(shape, "input")
-        input_steps = _fraction_steps(request) if symbolic else ()
+        input_steps = _make_fraction_steps(request) if symbolic else ()
     except ShapeError as error:
-        same = _switch_independent_answer(request) if error.problem.rule is MISSING_SWITCH else None
+        same = _resolve_for_every_switch(request) if error.problem.rule is MISSING_SWITCH else None
         return same or Trace(request, problem=locate_problem(error.problem, request))
     if symbolic:
         rules = replace(rules, names=NameAllocator(request.names, request.names_in_use))
@@ -81,7 +81,7 @@ def resolve(request: Request) -> Trace:
     except ShapeError as error:
         stages, problem = error.stages, locate_problem(error.problem, request)
     if symbolic and problem is None:
-        stated = _step_conditions(input_steps, stages)
+        stated = _collect_conditions(input_steps, stages)
         try:
             conditions = simplify_conditions(stated)
         except Unsatisfiable:
@@ -92,14 +92,14 @@ def resolve(request: Request) -> Trace:
         options = FrozenDict({**options, "dtype": element_type_name(request.dtype, rules.dialect)})
     if problem is not None:
         return Trace(request, rules.version, options, stages, None, problem, (), input_steps, results)
-    output = output_of(shape, stages)
-    assumes = _nonzero_names if symbolic else ()
+    output = final_shape(shape, stages)
+    assumes = _find_nonzero_names if symbolic else ()
     return Trace(
         request, rules.version, options, stages, output, None, conditions, input_steps, results, rules.extras, assumes
     )
 
 
-def _switch_independent_answer(request: Request) -> Trace | None:
+def _resolve_for_every_switch(request: Request) -> Trace | None:
     """Return the answer if it is the same for every setting of an omitted switch.
 
     Returns None if the request is refused at some setting, or if the answers differ.
@@ -113,19 +113,19 @@ def _switch_independent_answer(request: Request) -> Trace | None:
     return replace(first, request=request, options=options)
 
 
-def _step_conditions(input_steps: tuple[Step, ...], stages: Stages) -> Conditions:
+def _collect_conditions(input_steps: tuple[Step, ...], stages: Stages) -> Conditions:
     """Return the conditions of all steps, in order."""
     steps = [*input_steps, *[step for stage in stages for step in stage.steps]]
     return tuple([condition for step in steps for condition in step.conditions])
 
 
-def _nonzero_names(trace: Trace) -> tuple[str, ...]:
+def _find_nonzero_names(trace: Trace) -> tuple[str, ...]:
     """Return the names whose size 0 would make the trace wrong."""
     request = trace.request
-    return _zero_sensitive_names(trace, request.dims, lambda sizes: resolve_with_sizes(request, sizes))
+    return _find_zero_sensitive_names(trace, request.dims, lambda sizes: resolve_with_sizes(request, sizes))
 
 
-def _fraction_steps(request: Request) -> tuple[Step, ...]:
+def _make_fraction_steps(request: Request) -> tuple[Step, ...]:
     """Return a step for each fraction in the request.
 
     A step requires that its fraction, such as `N/2`, is an integer. Raises `ShapeError` (indivisible) if that is
@@ -133,7 +133,7 @@ def _fraction_steps(request: Request) -> tuple[Step, ...]:
     """
     steps = []
     for argument, value in (("input", request.input), *request.arguments.items()):
-        for index, dim in enumerate([dim for dims in shapes_in(value) for dim in dims]):
+        for index, dim in enumerate([dim for dims in collect_shapes(value) for dim in dims]):
             if is_always_integral(dim):
                 continue
             try:
@@ -161,7 +161,7 @@ def resolve_with_sizes(request: Request, sizes: Mapping[str, int]) -> Trace:
         return Trace(request, problem=error.problem)
 
 
-def _zero_sensitive_names(
+def _find_zero_sensitive_names(
     answer: Trace | Chain, dims: Shape, resolve_with: Callable[[Mapping[str, int]], Trace | Chain]
 ) -> tuple[str, ...]:
     """Return the names in `dims` for which the answer is wrong if their size is 0.
@@ -204,8 +204,8 @@ def locate_problem(problem: Problem, request: Request) -> Problem:
         return replace(problem, span=slice_span(request.argument_texts.get(argument) or value, problem.index))
     if problem.span or not isinstance(value, tuple):
         return problem
-    if shapes_in(value) != (value,):
-        return replace(problem, span=operand_span(request, problem.index))
+    if collect_shapes(value) != (value,):
+        return replace(problem, span=locate_operand(request, problem.index))
     text = request.argument_texts.get(argument) or shape_text(value)
     parts = tokenize_shape(text)
     if problem.index is not None and problem.index < len(parts):
@@ -213,7 +213,7 @@ def locate_problem(problem: Problem, request: Request) -> Problem:
     return replace(problem, span=(len(text) - len(text.lstrip()), len(text.rstrip())))
 
 
-def operand_span(request: Request, index: int | None) -> tuple[int, int]:
+def locate_operand(request: Request, index: int | None) -> tuple[int, int]:
     """Return the start and end offsets of an operand in the text of all operands.
 
     An `index` of None selects all operands.
@@ -240,7 +240,7 @@ def make_chain_requests(
         others = {name: value for name, value in options.items() if name != "where"}
         if requests and requests[0].dtype and isinstance(shape, str) and "dtype" not in stages[0][1]:
             others = {"dtype": requests[0].dtype, **others}  # the element type from the text of the input
-        requests.append(make_request(op, _next_stage_input(requests, op, others) if requests else shape, others))
+        requests.append(make_request(op, _resolve_next_input(requests, op, others) if requests else shape, others))
         sizes = {**sizes, **(parse_sizes(options["where"]) if options.get("where") is not None else {})}
     if not requests:
         raise usage_error("a chain needs at least one stage", "write INPUT | reshape TARGET")
@@ -253,11 +253,11 @@ def make_chain_requests(
     check_size_names(sizes, present)
     if not sizes:
         return tuple(requests)
-    sizes = {**sizes, **_sizes_of_results(requests, sizes)}
+    sizes = {**sizes, **_compute_result_sizes(requests, sizes)}
     return tuple([substitute_sizes(request, sizes) for request in requests])
 
 
-def _sizes_of_results(requests: Sequence[Request], sizes: Mapping[str, int]) -> dict[str, int]:
+def _compute_result_sizes(requests: Sequence[Request], sizes: Mapping[str, int]) -> dict[str, int]:
     """Return the sizes of the named results of a chain that `sizes` determine.
 
     A named result is a dim that is not a product, such as `H1` for `(H - 1)//2 + 1`. The chain is resolved without
@@ -276,7 +276,7 @@ def _sizes_of_results(requests: Sequence[Request], sizes: Mapping[str, int]) -> 
     return {name: determined[name] for name in results if name in determined}
 
 
-def _next_stage_input(requests: Sequence[Request], op: str, options: Mapping[str, object]) -> Shape:
+def _resolve_next_input(requests: Sequence[Request], op: str, options: Mapping[str, object]) -> Shape:
     """Return the input of the next stage if its permutation names dims, else ().
 
     Raises `ShapeError` (usage) if the input is unknown because an earlier stage is refused.
@@ -305,13 +305,13 @@ def resolve_chain(
     if answer.problem or is_concrete(dims):
         return answer
 
-    def assumed_names(chain: Chain) -> tuple[str, ...]:
-        names = _zero_sensitive_names(chain, dims, lambda zero: _resolve_chain_with_sizes(requests, zero))
+    def find_assumed_names(chain: Chain) -> tuple[str, ...]:
+        names = _find_zero_sensitive_names(chain, dims, lambda zero: _resolve_chain_with_sizes(requests, zero))
         return tuple(
             [name for name in names if name not in answer.results]
         )  # conditions already require that results are not 0
 
-    return replace(answer, assumes=assumed_names)
+    return replace(answer, assumes=find_assumed_names)
 
 
 def _request_dims(requests: Sequence[Request]) -> Shape:
@@ -348,7 +348,7 @@ def _resolve_in_sequence(
             names.setdefault(name)
         names.update(trace.results)
         for name, result in trace.results.items():
-            if positive := _positive_conditions(name, result, zero_results):
+            if positive := _require_positive(name, result, zero_results):
                 zero_results[name] = positive
         try:
             conditions = simplify_conditions((*conditions, *trace.conditions), work) if trace.conditions else conditions
@@ -380,7 +380,7 @@ def _require_positive_results(trace: Trace, zero_results: Mapping[str, Condition
     return replace(trace, conditions=simplify_conditions((*trace.conditions, *positive))) if positive else trace
 
 
-def _positive_conditions(name: str, result: SizeExpression, zero_results: Mapping[str, Conditions]) -> Conditions:
+def _require_positive(name: str, result: SizeExpression, zero_results: Mapping[str, Conditions]) -> Conditions:
     """Return the conditions under which a named result is at least 1.
 
     There are none if it is at least 1 for all sizes. The result is `floor(sum / divisor)`, which is at least 1 if

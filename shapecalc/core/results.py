@@ -120,7 +120,7 @@ class NameAllocator:
         return {name: result for name, result in self.results.items() if name not in self.earlier_names}
 
 
-def used_results(names: Mapping[str, SizeExpression | None], used_dims: Iterable[Dim]) -> SizeExpressions:
+def select_used_results(names: Mapping[str, SizeExpression | None], used_dims: Iterable[Dim]) -> SizeExpressions:
     """Return the definitions of the names in some dims.
 
     The definitions of the names in these definitions are included.

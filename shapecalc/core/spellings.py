@@ -383,7 +383,7 @@ def _match_nested_formats(text: str, located: LocatedDims, depth: int) -> Locate
     start, end = located.start, located.end
     for form in SHAPE_FORMATS if depth < MAX_DEPTH else ():
         match = form.pattern.fullmatch(text, start, end)
-        groups = _named_groups(match) if match else {}
+        groups = _read_groups(match) if match else {}
         if match is None or not _has_known_type(form, groups):
             continue
         inner_start, inner_end = _inner_span(match)
@@ -407,7 +407,7 @@ def _match_nested_formats(text: str, located: LocatedDims, depth: int) -> Locate
     return located
 
 
-def _named_groups(match: re.Match[str]) -> dict[str, str]:
+def _read_groups(match: re.Match[str]) -> dict[str, str]:
     """Return the groups of a match, with the group `dtype2` merged into `dtype`."""
     return {name.rstrip("23"): value.strip() for name, value in match.groupdict().items() if value is not None}
 

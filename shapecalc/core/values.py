@@ -364,7 +364,7 @@ def _parse_side(text: str, start: int, end: int, argument: str) -> tuple[AxisGro
     The side is `text[start:end]`.
     """
     parts, group, opened = list[AxisGroup](), list[Token](), -1
-    for token in _pattern_tokens(text, start, end):
+    for token in _iter_tokens(text, start, end):
         if token.text == "(":
             if opened >= 0:
                 raise pattern_error("brackets in brackets", token, argument)
@@ -385,7 +385,7 @@ def _parse_side(text: str, start: int, end: int, argument: str) -> tuple[AxisGro
     return tuple(parts)
 
 
-def _pattern_tokens(text: str, start: int, end: int) -> Iterator[Token]:
+def _iter_tokens(text: str, start: int, end: int) -> Iterator[Token]:
     """Yield the brackets and the words of `text[start:end]`."""
     from re import compile  # deferred: few requests have patterns
 

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import zip_longest
 
 from shapecalc.core.ops import OPS
-from shapecalc.core.ops.calls import signatures_of
+from shapecalc.core.ops.calls import parse_signatures
 from shapecalc.core.ops.expand import EXPAND
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.squeeze import SQUEEZE
@@ -153,10 +153,10 @@ OPS_BY_NAME = {printed: op.name for op in OPS.values() for printed in op.printed
 MAX_DISTANCE = 900
 """The maximum distance, in characters, between a message and the name of its node."""
 FUNCTIONS_BY_OP = {
-    op.name: {name for signature in signatures_of(op.name) for name in signature.names if name.islower()}
+    op.name: {name for signature in parse_signatures(op.name) for name in signature.names if name.islower()}
     for op in (RESHAPE, TRANSPOSE, EXPAND, SQUEEZE, UNSQUEEZE)
 }
-FUNCTIONS_BY_OP[RESHAPE.name] |= {*signatures_of(VIEW.name)[0].names, "resize"}
+FUNCTIONS_BY_OP[RESHAPE.name] |= {*parse_signatures(VIEW.name)[0].names, "resize"}
 """The function names that call each op in code."""
 MODULE_NAMES = frozenset({"np", "numpy", "torch", "tf", "jnp", "cp", "cupy", "da", "paddle", "ops", "F", "mx"})
 """Module names; in `np.reshape(x, ...)`, `np` is a module name and `x` is the tensor."""

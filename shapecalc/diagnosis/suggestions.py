@@ -168,7 +168,7 @@ def _iter_pattern_fixes(message: ParsedMessage, shape: NumericSizes, actual: int
     )
     lengths = re.findall(r"'(\w+)': (\d{1,18})", message.quote)
     names = [name for name, size in lengths if int(size) == divisor]
-    for size in sorted(nearest_divisors(actual, divisor), key=lambda size: abs(size - divisor)) if names else ():
+    for size in sorted(find_nearest_divisors(actual, divisor), key=lambda size: abs(size - divisor)) if names else ():
         value = ",".join(f"{name}={size if name in names else old}" for name, old in lengths)
         if 1 < size < actual:
             yield Fix("lengths", value, f"let {' and '.join(names)} be {size}, which divides {actual}")

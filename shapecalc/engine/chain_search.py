@@ -87,7 +87,7 @@ def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:
     """
     if before.size != after.size:
         return None
-    positions = _source_positions(*_element_keys(before, after))
+    positions = _find_source_positions(*_element_keys(before, after))
     atoms = None if positions is None else factor_positions(positions)
     return None if atoms is None else ArrayPair(before.shape, after.shape, atoms)
 
@@ -109,7 +109,7 @@ def _element_keys(before: Any, after: Any) -> tuple[Any, Any]:
     return numbers[0], numbers[1]
 
 
-def _source_positions(before: Any, after: Any) -> Any:
+def _find_source_positions(before: Any, after: Any) -> Any:
     """Return the flat index in `before` of each element of `after`.
 
     Returns None if an element is not in `before`; raises `ShapeError` (usage) if elements of `before` are equal.
@@ -173,10 +173,10 @@ def has_intended_effect(way: Rearrangement) -> bool:
     moves, count = move_chain_of(answer).substitute(sizes), prod(output)
     if count > MAX_EXECUTED or max(len(split), len(output), len(way.before)) > MAX_DIMS:
         sampled = [Random(seed).randrange(count) for seed in range(SAMPLED_ELEMENTS)]
-        return all(input_index(moves, sample) == _expected_index(split, way.perm, sample) for sample in sampled)
+        return all(input_index(moves, sample) == _compute_expected_index(split, way.perm, sample) for sample in sampled)
     positions = np.arange(count)
     result = apply_moves(moves.moves, positions.reshape(moves.input))
-    return np.array_equal(result.ravel(), _expected_index(split, way.perm, positions) + 0 * positions)
+    return np.array_equal(result.ravel(), _compute_expected_index(split, way.perm, positions) + 0 * positions)
 
 
 def is_valid_for_arrays(way: Rearrangement, sizes: Mapping[str, int], before: Any, after: Any) -> bool:
@@ -199,7 +199,7 @@ def _substitute_sizes(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]
     return known  # type: ignore[return-value]
 
 
-def _expected_index(split: tuple[int, ...], perm: tuple[int, ...], position: Any) -> Any:
+def _compute_expected_index(split: tuple[int, ...], perm: tuple[int, ...], position: Any) -> Any:
     """Compute the flat input index for a flat output index of a split and transpose."""
     index = dict(zip(perm, unravel(position, [split[axis] for axis in perm]), strict=True))
     return ravel([index[axis] for axis in range(len(split))], split)

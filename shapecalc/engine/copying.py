@@ -140,7 +140,7 @@ def prepare_copy_function(shape: IntTuple, strides: IntTuple, itemsize: int) -> 
 def _choose_copy_function_for_layout(
     shape: IntTuple, strides: IntTuple, itemsize: int, cores: int
 ) -> Callable[..., object]:
-    strategy = copy_strategy(shape, strides, itemsize, cores)
+    strategy = choose_copy_strategy(shape, strides, itemsize, cores)
     whole = (
         FILL_FUNCTIONS[strategy.method] is np.copyto
         and strategy.tile_shape == strategy.shape[: len(strategy.tile_shape)]
@@ -155,15 +155,15 @@ def _choose_copy_function_for_layout(
 
 
 @lru_cache(maxsize=256)
-def copy_strategy(shape: IntTuple, strides: IntTuple, itemsize: int, cores: int) -> CopyStrategy:
+def choose_copy_strategy(shape: IntTuple, strides: IntTuple, itemsize: int, cores: int) -> CopyStrategy:
     """Return the strategy for copying an array with a given layout to C order.
 
     `strides` and `itemsize` are in bytes; `cores` is the number of cores that may be used.
 
-    >>> strategy = copy_strategy((4096, 4096, 4), (4, 16384, 1), 1, cores=2)
+    >>> strategy = choose_copy_strategy((4096, 4096, 4), (4, 16384, 1), 1, cores=2)
     >>> strategy.shape, strategy.itemsize, strategy.method
     ((4096, 4096, 4), 4, 'tiles')
-    >>> copy_strategy((1000, 100, 3), (3, 3000, 1), 1, cores=2).itemsize
+    >>> choose_copy_strategy((1000, 100, 3), (3, 3000, 1), 1, cores=2).itemsize
     3
     """
     together, strides = merge_axes(axes_from_strides(shape, strides))

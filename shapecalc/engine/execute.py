@@ -40,8 +40,8 @@ from shapecalc.engine.plan import (
     Plan,
     StridedView,
     byte_strides,
+    compute_copy_shape,
     concrete_moves,
-    copied_shape,
     plan_moves,
     require_concrete,
 )
@@ -161,17 +161,17 @@ class Backend(Record):
         calls = list[ArrayCall]()
         padded, moves = _split_at_pads(moves)
         for before, pad in padded:
-            calls += self.make_calls(plan_moves(before, shape, strides, itemsize))
+            calls += self.compile_plan(plan_moves(before, shape, strides, itemsize))
             calls.append(partial(pad_array, pad=pad, backend=self))
             shape = pad.shape  # type: ignore[assignment]  # all of them are numbers
             strides = byte_strides(shape, itemsize)
         plan = plan_moves(moves, shape, strides, itemsize, contiguous=contiguous)
         if moves and isinstance(moves[-1], ShapeVector):
             return plan, (lambda _: self.namespace.array(output, dtype="int64"),), "copy"
-        calls += self.make_calls(plan, owns_source=bool(padded))
+        calls += self.compile_plan(plan, owns_source=bool(padded))
         return plan, tuple(calls), "copy" if padded else plan.verdict
 
-    def make_calls(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayCall, ...]:
+    def compile_plan(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayCall, ...]:
         """Return the functions that execute a plan, in order.
 
         Each function takes the array that the previous one returned. With `owns_source`, the first array is
@@ -187,16 +187,16 @@ class NumpyBackend(Backend):
     Everything that depends only on the layout is computed before the first call.
     """
 
-    def make_calls(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayCall, ...]:
+    def compile_plan(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayCall, ...]:
         """Return the functions that execute a plan, in order.
 
         Each function takes the array that the previous one returned. With `owns_source`, the first array is
         new, and a view of it is writable.
         """
-        copies = [self._copy_call(copy, plan.itemsize) for copy in plan.copies]
+        copies = [self._compile_copy(copy, plan.itemsize) for copy in plan.copies]
         if plan.is_last_buffer:
             return tuple(copies)
-        view_array = self._view_call(plan.view)
+        view_array = self._compile_view(plan.view)
 
         def view_read_only(array: Any) -> Any:
             result = view_array(array)
@@ -205,7 +205,7 @@ class NumpyBackend(Backend):
 
         return (*copies, view_array if (copies or owns_source) and not plan.has_repeats else view_read_only)
 
-    def _view_call(self, view: StridedView) -> ArrayCall:
+    def _compile_view(self, view: StridedView) -> ArrayCall:
         shape, strides, offset = view.shape, view.strides, view.offset
 
         def view_array(array: Any) -> Any:
@@ -215,8 +215,8 @@ class NumpyBackend(Backend):
 
         return view_array
 
-    def _copy_call(self, copy: BufferCopy, itemsize: int) -> ArrayCall:
-        shape, view_array = copy.shape, self._view_call(copy.source)
+    def _compile_copy(self, copy: BufferCopy, itemsize: int) -> ArrayCall:
+        shape, view_array = copy.shape, self._compile_view(copy.source)
         fill: Any = prepare_copy_function(copy.source.shape, copy.source.strides, itemsize)
         if copy.pieces:
             fill = partial(copy_into, pieces=copy.pieces)
@@ -364,7 +364,7 @@ def apply_plan(plan: Plan, source: Any, backend: Backend = NUMPY) -> Any:
 
     The result is read-only if it is a view of `source` or a broadcast view of its own elements.
     """
-    for call in backend.make_calls(plan):
+    for call in backend.compile_plan(plan):
         source = call(source)
     return source
 
@@ -548,7 +548,7 @@ def sample_elements(
     stages = () if has_combine_move(answer) and find_combine_move(answer) else stage_moves(answer)
     before, index = _make_sample(answer.input, _sample_index(answer.input), answer.input, data), _sample_index(output)
     if 0 in output:
-        return before, _sample_of_elements(output, np.empty([*map(len, _sampled_positions(output))]))
+        return before, _sample_of_elements(output, np.empty([*map(len, _choose_positions(output))]))
     if has_combine_move(answer):
         array = combine_arrays(answer, None if data is None else [source.array for source in (data, *other_sources)])
         return before, _sample_of_elements(output, array[index])
@@ -575,7 +575,7 @@ def _make_sample(
 
     `fills` are the elements that pads add, as pairs of a mask and a value; an earlier pair has priority.
     """
-    counts = list(map(len, _sampled_positions(shape)))
+    counts = list(map(len, _choose_positions(shape)))
     if 0 in shape or (fills and 0 in input_shape):
         elements: Any = np.empty(counts)
     else:
@@ -589,12 +589,12 @@ def _make_sample(
 
 def _sample_of_elements(shape: Shape, elements: Any) -> Sample:
     """Convert elements to a sample of a tensor of `shape`, with its gaps."""
-    pairs = zip(_sampled_positions(shape), shape, strict=True)
+    pairs = zip(_choose_positions(shape), shape, strict=True)
     gaps = tuple([EDGE_ITEMS if len(shown) < size else None for shown, size in pairs])  # type: ignore[operator]
     return Sample(shape, np.asarray(elements).tolist(), gaps)
 
 
-def _sampled_positions(shape: Any) -> list[list[int]]:
+def _choose_positions(shape: Any) -> list[list[int]]:
     """Return the indices shown along each axis: all, or the first and last few."""
     if prod(size or 1 for size in shape) <= MAX_SHOWN:
         return [list(range(size)) for size in shape]
@@ -609,7 +609,7 @@ def _sampled_positions(shape: Any) -> list[list[int]]:
 
 def _sample_index(shape: Any) -> tuple[Any, ...]:
     """Return broadcastable index arrays that select the shown elements."""
-    shown = _sampled_positions(shape)
+    shown = _choose_positions(shape)
     return np.ix_(*(np.array(positions, dtype=np.int64) for positions in shown)) if shown else ()
 
 
@@ -713,7 +713,7 @@ def _fill_output(output: Any, array: Any, moves: Any, tick: Callable[[int], obje
 
 
 def _copy_to_scratch(view: Any, pieces: AxisPieces | None, tick: Callable[[int], object]) -> Any:
-    shape = copied_shape(view.shape, pieces)
+    shape = compute_copy_shape(view.shape, pieces)
     with tempfile.TemporaryFile() as file:
         _reserve_space(file, max(prod(shape) * view.itemsize, 1))
         copied = np.memmap(file, view.dtype, "r+", 0, shape)

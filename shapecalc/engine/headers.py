@@ -503,10 +503,10 @@ def _iter_safetensors(path: str, member: str = "") -> Iterator[ArrayInfo]:
     if member and member not in header:
         raise missing_member_error(header, path)
     for name in [member] if member else header:
-        yield _tensor_info(f"{path}:{name}", header[name], elements)
+        yield _parse_tensor_entry(f"{path}:{name}", header[name], elements)
 
 
-def _tensor_info(name: str, entry: object, data_bytes: int) -> ArrayInfo:
+def _parse_tensor_entry(name: str, entry: object, data_bytes: int) -> ArrayInfo:
     """Parse the header entry of a tensor.
 
     `problem` is set if the entry is invalid. `data_bytes` is the total size of the elements of all tensors.
@@ -538,7 +538,7 @@ def _iter_store(path: str, depth: int = 0) -> Iterator[ArrayInfo]:
         metadata = _read_metadata(path)
         if metadata is None and depth:
             return
-        if info := _metadata_array(path, metadata):
+        if info := _array_from_metadata(path, metadata):
             yield info
             return
         if depth == MAX_GROUP_DEPTH:
@@ -559,13 +559,13 @@ def find_store_array(path: str) -> ArrayInfo:
     Raises `OSError` if the array cannot be read, `UnreadableError` if the path is not an array; the message for a group
     lists its arrays.
     """
-    if info := _metadata_array(path, _read_metadata(path)):
+    if info := _array_from_metadata(path, _read_metadata(path)):
         return info
     names = [array.name.removeprefix(f"{path}/") for array in islice(_iter_store(path), 16)]
     raise UnreadableError(f"it is a group of {', '.join(map(truncate, names)) or 'no arrays'}; write {path}:NAME")
 
 
-def _metadata_array(path: str, metadata: dict[str, Any] | None) -> ArrayInfo | None:
+def _array_from_metadata(path: str, metadata: dict[str, Any] | None) -> ArrayInfo | None:
     """Return the array that `metadata` describe, or None for the metadata of a group.
 
     `metadata` is None for a folder without metadata. In this case `OSError` or `UnreadableError` is raised.

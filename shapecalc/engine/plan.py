@@ -58,7 +58,7 @@ class BufferCopy(Record):
     @property
     def shape(self) -> IntTuple:
         """The shape of the new buffer."""
-        return copied_shape(self.source.shape, self.pieces)
+        return compute_copy_shape(self.source.shape, self.pieces)
 
 
 class Plan(Record):
@@ -136,7 +136,7 @@ class _CopySearch:
             [index + 1 for index, move in enumerate(moves) if isinstance(move, UNMIXING_MOVES)], default=0
         )
 
-    def best_views(self, start: int, view: View) -> tuple[BufferView, ...]:
+    def find_best_views(self, start: int, view: View) -> tuple[BufferView, ...]:
         """Return the best views for the moves from `start` on, beginning with `view`."""
         stages = tuple(self._iter_views(start, view))
         if stages[-1][0] == len(self.moves) and stages[-1][1].is_strided:
@@ -203,15 +203,15 @@ class _CopySearch:
                 continue
             roll = self._piecewise_move(index) if index < len(self.moves) else None
             if roll and not find_blocking_strides((view.axes[roll.axis],)):
-                yield (self._make_piecewise_view(views[:count], roll), *self.best_views_after_copy(index + 1))
+                yield (self._make_piecewise_view(views[:count], roll), *self.find_best_views_after_copy(index + 1))
             elif index > start or start not in self.views_after_copies:
-                yield (self._make_buffer_view(views, count, is_copied=True), *self.best_views_after_copy(index))
+                yield (self._make_buffer_view(views, count, is_copied=True), *self.find_best_views_after_copy(index))
 
-    def best_views_after_copy(self, start: int) -> tuple[BufferView, ...]:
+    def find_best_views_after_copy(self, start: int) -> tuple[BufferView, ...]:
         """Return the best views for the moves from `start` on, after a copy."""
         if start not in self.views_after_copies:
             self.views_after_copies[start] = ()
-            self.views_after_copies[start] = self.best_views(
+            self.views_after_copies[start] = self.find_best_views(
                 start, View(contiguous_axes(self.shapes[start], self.itemsize))
             )
         return self.views_after_copies[start]
@@ -299,7 +299,7 @@ def _make_copy(view: View) -> BufferCopy:
     return BufferCopy(StridedView(*merge_axes(view.axes), view.first_index), culprits)
 
 
-def copied_shape(source_shape: IntTuple, pieces: AxisPieces | None) -> IntTuple:
+def compute_copy_shape(source_shape: IntTuple, pieces: AxisPieces | None) -> IntTuple:
     """Return the shape of a copy of a source, or of its pieces along an axis."""
     if pieces is None:
         return source_shape
@@ -401,5 +401,5 @@ def minimize_copies(
     for start in (
         range(len(moves), 0, -1) if len(moves) > MAX_AXIS_MIXING_STAGES else ()
     ):  # last move first, which limits the recursion depth
-        search.best_views_after_copy(start)
-    return search.best_views(0, view)
+        search.find_best_views_after_copy(start)
+    return search.find_best_views(0, view)

@@ -76,11 +76,11 @@ def count_cores() -> int:
     kernel's documentation of control groups, version 2, `cpu.max`.
     """
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(bound, _own_core_quota()))
+    return max(1, min(bound, _read_own_core_quota()))
 
 
 @cache
-def _own_core_quota() -> int:
+def _read_own_core_quota() -> int:
     """Return the CPU quota of this process in cores, rounded up."""
     from pathlib import Path
 

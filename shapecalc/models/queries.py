@@ -18,7 +18,7 @@ from shapecalc.core.conditions import Conditions, can_hold
 from shapecalc.core.dims import INT64_MAX, Monomial, is_always_integral, product, substitute
 from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import FrozenDict
-from shapecalc.core.requests import rules_for
+from shapecalc.core.requests import select_rules
 from shapecalc.core.resolve import resolve
 from shapecalc.models.batch_axis import LaneShapes
 from shapecalc.models.file import ABSENT, Node
@@ -201,7 +201,7 @@ def _run_in_all_lanes(
 ) -> CoreResults:
     op, opset, switch = op_setting
     try:
-        version = rules_for(Request(op, (), {}, "onnx", opset, None, switch)).version
+        version = select_rules(Request(op, (), {}, "onnx", opset, None, switch)).version
     except ShapeError:
         return CoreResults(None, (None,) * len(shapes), (None,) * len(shapes), ((),) * len(shapes))
     answers = map(partial(_run_in_lane, op_setting), shapes, arguments)

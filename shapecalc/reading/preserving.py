@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from shapecalc.core.dims import Shape
 from shapecalc.core.layout import contiguous_strides
 from shapecalc.core.ops.strides import (
-    cloned_strides,
-    elementwise_strides,
+    compute_clone_strides,
+    compute_elementwise_strides,
+    compute_suggested_strides,
     is_contiguous,
-    suggested_format_strides,
 )
 from shapecalc.core.record import Record
 
@@ -35,7 +35,7 @@ def _keep_strides(_: Shape, strides: Shape) -> Shape:
 
 
 def _elementwise_result_strides(shape: Shape, strides: Shape) -> Shape | None:
-    return elementwise_strides(shape, [(shape, strides)])
+    return compute_elementwise_strides(shape, [(shape, strides)])
 
 
 def _contiguous_result_strides(shape: Shape, _: Shape) -> Shape:
@@ -47,15 +47,15 @@ def _contiguous_call_strides(shape: Shape, strides: Shape) -> Shape:
 
 
 def _suggested_result_strides(shape: Shape, strides: Shape) -> Shape:
-    return suggested_format_strides(shape, [(shape, strides)])
+    return compute_suggested_strides(shape, [(shape, strides)])
 
 
 SAME_TENSOR = PreservingFunction(True, _keep_strides)
 """A function that returns its input or a view of it."""
-COPY = PreservingFunction(True, cloned_strides)
+COPY = PreservingFunction(True, compute_clone_strides)
 SAME_STRIDES = PreservingFunction(False, _keep_strides)
 """A function that may change elements or may return its input, as `float` does for a float32 tensor."""
-CAST = PreservingFunction(False, cloned_strides)
+CAST = PreservingFunction(False, compute_clone_strides)
 ELEMENTWISE = PreservingFunction(False, _elementwise_result_strides)
 CONTIGUOUS = PreservingFunction(False, _contiguous_result_strides)
 SUGGESTED = PreservingFunction(False, _suggested_result_strides)

@@ -12,7 +12,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.requests import apply_chain_options, make_request
 from shapecalc.core.resolve import contradiction_error, make_chain_requests, resolve, resolve_chain
-from shapecalc.core.results import used_results
+from shapecalc.core.results import select_used_results
 from shapecalc.core.rules import VOLUME_MISMATCH, ZERO_VOLUME_INFER
 from shapecalc.core.text import escape_unprintable, shape_text, truncate
 
@@ -109,7 +109,7 @@ def _answer_known_chain(
         return replace(answer, output=None, problem=contradiction_error(every).problem)
     used_dims = [dim for request in requests for dim in request.dims] + [*(answer.output or ())]
     used_dims += [side for condition in conditions for side in (condition.left, condition.right)]
-    answer = replace(answer, conditions=conditions, named_sizes=used_results(code.names, used_dims))
+    answer = replace(answer, conditions=conditions, named_sizes=select_used_results(code.names, used_dims))
     return replace(answer, assumes=tuple([name for name in answer.assumes if code.names.get(name) is None]))
 
 

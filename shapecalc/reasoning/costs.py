@@ -187,11 +187,11 @@ def compute_cost(shape: Shape, moves: Iterable[Move], known: Assumptions, itemsi
     """
     moves = tuple(moves)
     transposes = sum(isinstance(move, Permute) for move in moves)
-    copies = tuple([product((2 * itemsize, volume)) for volume in _copied_element_counts(shape, moves, known)])
+    copies = tuple([product((2 * itemsize, volume)) for volume in _iter_copy_sizes(shape, moves, known)])
     return Cost(transposes, count_shuffles(shape, moves), copies)
 
 
-def _copied_element_counts(shape: Shape, moves: Iterable[Move], known: Assumptions) -> Iterator[Dim]:
+def _iter_copy_sizes(shape: Shape, moves: Iterable[Move], known: Assumptions) -> Iterator[Dim]:
     """Yield the element count of each copy that the moves require."""
     strides: Shape | None = None  # None means C order
     for move in moves:

@@ -42,7 +42,7 @@ from shapecalc.core.results import sizes_with_results, substitute_results
 from shapecalc.core.text import shape_text
 from shapecalc.reading.commands import ChainRequest, parse_chain_request
 from shapecalc.reasoning.answers import IDENTITY_STAGES, answer_chain
-from shapecalc.reasoning.examples import ascending_sizes, sizes_from_conditions
+from shapecalc.reasoning.examples import derive_sizes, iter_ascending_sizes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -333,7 +333,7 @@ def _compare_shapes(first: Trace | Chain, second: Trace | Chain) -> Equivalence:
     if requests[0] == requests[1]:
         return Equivalence(EquivalenceVerdict.SAME, (), defined)
     names = dims.dim_names(dim for answer in (first, second) for trace in answer.traces for dim in trace.request.dims)
-    for sizes in islice(ascending_sizes(names, 2), MAX_TRIALS) if names else ({},):
+    for sizes in islice(iter_ascending_sizes(names, 2), MAX_TRIALS) if names else ({},):
         if can_hold(sum(defined, ()), sizes):
             outputs = [substitute_results(answer.output or (), answer.results, sizes) for answer in (first, second)]
             if outputs[0] != outputs[1] and dims.is_concrete(outputs[0] + outputs[1]):
@@ -348,7 +348,7 @@ def can_replace(answer: Trace | Chain, other: Trace | Chain) -> bool:
     Both answers have the same input. Raises `ShapeError` (usage) as `check_equivalence` does.
     """
     pair = _ChainPair(other, answer)
-    return pair.prove(()) is not None and not pair.unimplied_conditions(1, 0, ())
+    return pair.prove(()) is not None and not pair.find_unimplied_conditions(1, 0, ())
 
 
 class _StridedChain(Record):
@@ -424,7 +424,7 @@ class _ChainPair:
         counterexample = next((trial for trial in trials if isinstance(trial, Counterexample)), None)
         if trials and not counterexample and not self.names:
             return Equivalence(EquivalenceVerdict.SAME, (), self.defined, None, len(trials))
-        conditions = self._sufficient_conditions(trials)
+        conditions = self._find_sufficient_conditions(trials)
         verdict = (
             EquivalenceVerdict.SAME_WHEN
             if conditions
@@ -452,10 +452,10 @@ class _ChainPair:
                 return None
         except (Unsatisfiable, Undecided):
             return None
-        missing = self.unimplied_conditions(0, 1, assumptions) + self.unimplied_conditions(1, 0, assumptions)
+        missing = self.find_unimplied_conditions(0, 1, assumptions) + self.find_unimplied_conditions(1, 0, assumptions)
         return simplify_conditions(assumptions + missing)
 
-    def unimplied_conditions(self, index: int, other_index: int, assumptions: Conditions) -> Conditions:
+    def find_unimplied_conditions(self, index: int, other_index: int, assumptions: Conditions) -> Conditions:
         """Return the conditions of a chain that the other chain does not imply.
 
         `index` and `other_index` are the indices of the two chains in `chains`. The other chain is considered
@@ -472,8 +472,8 @@ class _ChainPair:
         Yields the counterexample, or the sizes if the chains agree. The trials end before more than
         `max_elements` elements are compared.
         """
-        budget, strided = self.max_elements, self._strided_chains()
-        for sizes in self._trial_sizes():
+        budget, strided = self.max_elements, self._make_strided_chains()
+        for sizes in self._iter_trial_sizes():
             known = [sizes_with_results(results, sizes) for results in self.results]
             if strided and (ours := strided[0].view_at(known[0])) and ours == strided[1].view_at(known[1]):
                 yield sizes
@@ -489,7 +489,7 @@ class _ChainPair:
                 return
             yield find_counterexample(first, second, sizes, are_strided=are_strided) or sizes
 
-    def _strided_chains(self) -> tuple[_StridedChain, _StridedChain] | None:
+    def _make_strided_chains(self) -> tuple[_StridedChain, _StridedChain] | None:
         """Return both chains with strided views, or None if a view is not strided."""
         with suppress(Unsatisfiable, Undecided):
             known = Assumptions(self.dims, simplify_conditions(self.defined[0] + self.defined[1]))
@@ -502,7 +502,7 @@ class _ChainPair:
                 return first, second
         return None
 
-    def _trial_sizes(self) -> Iterator[Mapping[str, int]]:
+    def _iter_trial_sizes(self) -> Iterator[Mapping[str, int]]:
         """Yield values of the symbolic sizes for which both chains are defined.
 
         Sizes of at least 2 come first, then multiples of the divisors in the conditions, then sizes of at least 1.
@@ -511,11 +511,11 @@ class _ChainPair:
         if not self.names:
             yield FrozenDict()
             return
-        least = sizes_from_conditions(self.names, defined)
-        small = ascending_sizes(self.names, 1)
+        least = derive_sizes(self.names, defined)
+        small = iter_ascending_sizes(self.names, 1)
         multiples = ({name: size * least[name] for name, size in sizes.items()} for sizes in small)
         seen = set()
-        for choices in (ascending_sizes(self.names, 2), multiples, ascending_sizes(self.names, 1)):
+        for choices in (iter_ascending_sizes(self.names, 2), multiples, iter_ascending_sizes(self.names, 1)):
             tried = islice(choices, MAX_SUBSTITUTED_DIMS // len(self.dims))
             valid = (sizes for sizes in tried if self._is_defined_at(sizes) and tuple(sizes.values()) not in seen)
             for sizes in islice(valid, MAX_TRIALS):
@@ -528,7 +528,9 @@ class _ChainPair:
             for results, conditions in self.required
         )
 
-    def _sufficient_conditions(self, trials: Iterable[Counterexample | Mapping[str, int]]) -> tuple[Conditions, ...]:
+    def _find_sufficient_conditions(
+        self, trials: Iterable[Counterexample | Mapping[str, int]]
+    ) -> tuple[Conditions, ...]:
         """Return alternative conditions under which the chains are provably equal.
 
         Single conditions are tried first. If no single condition suffices, pairs of conditions are tried, except pairs
@@ -537,7 +539,7 @@ class _ChainPair:
         differing = [trial.sizes for trial in trials if isinstance(trial, Counterexample)]
         agreeing = [trial for trial in trials if not isinstance(trial, Counterexample)]
         most_proofs = MAX_PROOF_WORK // (1 + len(self.dims) ** 2)
-        candidates = [*islice(self._candidate_conditions(), most_proofs)] if agreeing and self.names else []
+        candidates = [*islice(self._iter_candidate_conditions(), most_proofs)] if agreeing and self.names else []
         for_pairs = [condition for condition in candidates if condition.right != 1]
         for assumptions in (combinations(candidates, 1), combinations(for_pairs, 2)):
             proved: list[Conditions] = []
@@ -551,20 +553,20 @@ class _ChainPair:
                 return tuple(proved)
         return ()
 
-    def _candidate_conditions(self) -> Iterator[Condition]:
+    def _iter_candidate_conditions(self) -> Iterator[Condition]:
         """Yield conditions under which the chains may be equal, the weakest first."""
         named_dims = [dims.named_dim(name) for name in self.names]
-        for divisor in _candidate_divisors(self.dims):
+        for divisor in _find_candidate_divisors(self.dims):
             for dim in named_dims:
                 if divisor != dim:
                     yield from require_divisible(dim, divisor)
-        yield from self._full_roll_conditions()
+        yield from self._iter_full_roll_conditions()
         for one, other in combinations(named_dims, 2):
             yield from require_equal(one, other)
         for dim in named_dims:
             yield from require_equal(dim, 1)
 
-    def _full_roll_conditions(self) -> Iterator[Condition]:
+    def _iter_full_roll_conditions(self) -> Iterator[Condition]:
         """Yield conditions under which rolls have no effect.
 
         Each condition states that a size divides the shift of one roll, or the total shift of all rolls along axes of
@@ -587,7 +589,7 @@ def _implies_any(conditions: Conditions, lists: Iterable[Conditions]) -> bool:
     return any(all(map(known.implies, implied)) for implied in lists)
 
 
-def _candidate_divisors(all_dims: Iterable[dims.Dim]) -> tuple[dims.Dim, ...]:
+def _find_candidate_divisors(all_dims: Iterable[dims.Dim]) -> tuple[dims.Dim, ...]:
     """Return the divisors of symbolic sizes that the dims suggest.
 
     The divisors are the coefficients of the dims, except 0 and 1, and the symbolic sizes in their denominators.

@@ -10,7 +10,7 @@ from shapecalc.core.answers import Chain, StageKind, Trace, check_moves_only
 from shapecalc.core.conditions import Conditions, can_hold
 from shapecalc.core.dims import Shape, dim_names, monomial, substitute
 from shapecalc.core.moves import Index, Move, index_after_move, index_before_move
-from shapecalc.core.origins import mixed_dims, reshape_origins
+from shapecalc.core.origins import compute_reshape_origins, find_mixed_dims
 from shapecalc.core.problem import usage_error
 from shapecalc.core.results import sizes_with_results
 from shapecalc.core.text import shape_text
@@ -20,7 +20,7 @@ FILL = "fill"
 MIN_SIZE = 2
 """The size that is tried first, because a dim of 1 hides most changes."""
 MAX_CHOICES = 600
-"""The maximum number of assignments that `ascending_sizes` yields."""
+"""The maximum number of assignments that `iter_ascending_sizes` yields."""
 MAX_VALID_CHOICES = 60
 """The maximum number of valid assignments that are tested for informativeness."""
 
@@ -39,13 +39,16 @@ def example_sizes(answer: Trace | Chain, *, smallest: bool = True) -> Mapping[st
     >>> example_sizes(sc.reshape("N,C,H,W", "0,-1,12"))
     {'N': 2, 'C': 3, 'H': 2, 'W': 4}
     """
-    dims, conditions = _distinct_dims(answer), _conditions_of(answer)
+    dims, conditions = _collect_distinct_dims(answer), _collect_conditions(answer)
     terms = [*dims, *(side for condition in conditions for side in (condition.left, condition.right))]
     known = tuple([name for name in dim_names(terms) if name not in answer.results])
-    least = sizes_from_conditions(known, conditions)
+    least = derive_sizes(known, conditions)
     doubled = {name: MIN_SIZE * size for name, size in least.items()}
     first = [] if smallest else [doubled]
-    bound, ascending = _constrained_sizes(conditions, known), (ascending_sizes(known, start) for start in (MIN_SIZE, 1))
+    bound, ascending = (
+        _iter_constrained_sizes(conditions, known),
+        (iter_ascending_sizes(known, start) for start in (MIN_SIZE, 1)),
+    )
     candidates = chain(first, bound, *ascending, [least, doubled])
     all_sizes = (sizes_with_results(answer.results, sizes) for sizes in candidates) if answer.results else candidates
     valid = (sizes for sizes in all_sizes if can_hold(conditions, sizes) and _are_integers(dims, sizes))
@@ -57,7 +60,7 @@ def example_sizes(answer: Trace | Chain, *, smallest: bool = True) -> Mapping[st
     return best
 
 
-def _conditions_of(answer: Trace | Chain) -> Conditions:
+def _collect_conditions(answer: Trace | Chain) -> Conditions:
     """Return the conditions of an answer, or of the steps that precede a refusal."""
     if answer.problem is None:
         return answer.conditions
@@ -76,29 +79,31 @@ def _is_informative(answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
         before, after = (tuple(substitute(dim, sizes) for dim in dims) for dims in (stage.before, stage.after))
         if any(size == 1 != dim for dim, size in zip(stage.after, after, strict=True)):
             return False
-        if mixed_dims(reshape_origins(stage.before, stage.after)) and not mixed_dims(reshape_origins(before, after)):
+        if find_mixed_dims(compute_reshape_origins(stage.before, stage.after)) and not find_mixed_dims(
+            compute_reshape_origins(before, after)
+        ):
             return False
     return True
 
 
-def _constrained_sizes(conditions: Conditions, names: tuple[str, ...]) -> Iterator[Mapping[str, int]]:
+def _iter_constrained_sizes(conditions: Conditions, names: tuple[str, ...]) -> Iterator[Mapping[str, int]]:
     """Yield ascending values of the sizes that occur in conditions.
 
     All other sizes are 2.
     """
     sides = dim_names([side for condition in conditions for side in (condition.left, condition.right)])
     bound = tuple([name for name in sides if name in names])
-    for sizes in ascending_sizes(bound, MIN_SIZE) if 0 < len(bound) < len(names) else ():
+    for sizes in iter_ascending_sizes(bound, MIN_SIZE) if 0 < len(bound) < len(names) else ():
         yield {name: sizes.get(name, MIN_SIZE) for name in names}
 
 
-def _distinct_dims(answer: Trace | Chain) -> Shape:
+def _collect_distinct_dims(answer: Trace | Chain) -> Shape:
     """Return the distinct dims of the input and of every stage's output."""
     shapes = [answer.input, *(stage.after or () for stage in answer.stages)]
     return tuple(dict.fromkeys(dim for shape in shapes for dim in shape))
 
 
-def ascending_sizes(names: tuple[str, ...], start: int) -> Iterator[Mapping[str, int]]:
+def iter_ascending_sizes(names: tuple[str, ...], start: int) -> Iterator[Mapping[str, int]]:
     """Yield assignments of sizes in ascending order of their sums.
 
     Each size is at least `start`, and there are at most `MAX_CHOICES` assignments. Among equal sums, assignments
@@ -114,7 +119,7 @@ def ascending_sizes(names: tuple[str, ...], start: int) -> Iterator[Mapping[str,
                 queue.append(larger)
 
 
-def sizes_from_conditions(names: tuple[str, ...], conditions: Conditions) -> Mapping[str, int]:
+def derive_sizes(names: tuple[str, ...], conditions: Conditions) -> Mapping[str, int]:
     """Return candidate sizes that are derived from the conditions in order.
 
     The first symbolic size in the dim of the condition becomes a multiple of the required divisor, or becomes equal to

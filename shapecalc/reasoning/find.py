@@ -35,7 +35,7 @@ from shapecalc.core.dims import (
 )
 from shapecalc.core.layout import Atom, split_atoms
 from shapecalc.core.limits import MAX_FIND_PAIRS
-from shapecalc.core.origins import AxisAtom, describe_reshape, mixed_dims, reshape_origins
+from shapecalc.core.origins import AxisAtom, compute_reshape_origins, describe_reshape, find_mixed_dims
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import TypedShape, dim_text, format_count, parse_typed_shape, shape_text
@@ -108,7 +108,7 @@ class PartialSplit(Record):
     @property
     def min_count(self) -> int:
         """The minimum number of factors of any completion of this split."""
-        return len(self.factors) + max(len(_unfinished_axes(self.before)), len(_unfinished_axes(self.after)))
+        return len(self.factors) + max(len(_find_unfinished_axes(self.before)), len(_find_unfinished_axes(self.after)))
 
 
 FactorOrder = tuple[tuple[SharedFactor, ...], tuple[SharedFactor, ...]]
@@ -254,7 +254,7 @@ def find_splits(before: Shape, after: Shape) -> FactorSplits:
     work = 0
     while stack:
         partial = stack[-1]
-        branches = len(_unfinished_axes(partial.before)) * len(_unfinished_axes(partial.after))
+        branches = len(_find_unfinished_axes(partial.before)) * len(_find_unfinished_axes(partial.after))
         work += len(before) + len(after) + branches * (1 + (len(before) + len(after)) // 64)
         if work > MAX_FIND_PAIRS:
             break
@@ -267,35 +267,35 @@ def find_splits(before: Shape, after: Shape) -> FactorSplits:
                 best.clear()
             best[partial.factors] = None
         stack += sorted(
-            _extend_split(partial, known), key=lambda longer: (-longer.min_count, -_added_factor_key(longer, partial))
+            _extend_split(partial, known), key=lambda longer: (-longer.min_count, -_factor_sort_key(longer, partial))
         )
     return FactorSplits(tuple(best), not stack)
 
 
-def order_preserving_split(before: Shape, after: Shape) -> SharedFactors | None:
+def find_order_preserving_split(before: Shape, after: Shape) -> SharedFactors | None:
     """Return the split of a plain reshape, or None if the axes cannot be split.
 
-    >>> sorted((part.source, part.out, part.size) for part in order_preserving_split((2, 6), (4, 3)))
+    >>> sorted((part.source, part.out, part.size) for part in find_order_preserving_split((2, 6), (4, 3)))
     [(0, 0, 2), (1, 0, 2), (1, 1, 3)]
     """
-    origins = reshape_origins(before, after)
+    origins = compute_reshape_origins(before, after)
     atoms = [(atom, out) for out, origin in enumerate(origins) for atom in origin or () if isinstance(atom, AxisAtom)]
     shared = [SharedFactor(atom.axis, out, atom.size) for atom, out in atoms if atom.size != 1]
-    return None if mixed_dims(origins) else frozenset(shared)
+    return None if find_mixed_dims(origins) else frozenset(shared)
 
 
-def _unfinished_axes(shape: Shape) -> list[int]:
+def _find_unfinished_axes(shape: Shape) -> list[int]:
     """Return the axes whose remaining dim is not 1."""
     return [axis for axis, dim in enumerate(shape) if dim != 1]
 
 
-def _added_factor_key(split: PartialSplit, previous: PartialSplit) -> int:
+def _factor_sort_key(split: PartialSplit, previous: PartialSplit) -> int:
     """Return a sort key of the factor that `split` adds to `previous`."""
     (part,) = split.factors - previous.factors
     return part.source * len(previous.after) + part.out
 
 
-def _exact_divisor(first: Dim, second: Dim, known: Assumptions) -> Dim | None:
+def _find_exact_divisor(first: Dim, second: Dim, known: Assumptions) -> Dim | None:
     """Return the dim that divides the other one for all sizes, or None."""
     if first == second or known.divides(first, second):
         return first
@@ -308,7 +308,7 @@ def _match_unique_symbols(split: PartialSplit, known: Assumptions) -> PartialSpl
     for name in [name for name in sources if name in outs]:
         if len(sources[name]) == len(outs[name]) == 1:
             (source,), (out,) = sources[name], outs[name]
-            size = _exact_divisor(split.before[source], split.after[out], known)
+            size = _find_exact_divisor(split.before[source], split.after[out], known)
             if size is not None and size != 1 and name in dim_names((size,)):
                 split = _take_factor(split, source, out, size)
     return split
@@ -324,8 +324,8 @@ def _axes_by_name(shape: Shape) -> dict[str, list[int]]:
 
 def _extend_split(split: PartialSplit, known: Assumptions) -> Iterator[PartialSplit]:
     """Yield the partial splits that extend `split` by one factor."""
-    for source, out in every(_unfinished_axes(split.before), _unfinished_axes(split.after)):
-        size = _exact_divisor(split.before[source], split.after[out], known)
+    for source, out in every(_find_unfinished_axes(split.before), _find_unfinished_axes(split.after)):
+        size = _find_exact_divisor(split.before[source], split.after[out], known)
         if size is not None:
             yield _take_factor(split, source, out, size)
 
@@ -400,17 +400,17 @@ def search_chains(before: Shape, after: Shape) -> ChainSearch:
     if product(before) != product(after):
         return ChainSearch((), 0)
     if 0 in before:
-        return ChainSearch((_plain_reshape(before, after),), 1)
+        return ChainSearch((_make_plain_reshape(before, after),), 1)
     best = find_splits(before, after)
     chains = list(_iter_rearrangements(before, after, best))
-    fits = int(order_preserving_split(before, after) not in best.candidates)
+    fits = int(find_order_preserving_split(before, after) not in best.candidates)
     for factors in best.candidates:
         fits += prod(
             factorial(len(group)) for group in (*_group_by_axis(factors, "source"), *_group_by_axis(factors, "out"))
         )
     fits = len(chains) if fits <= MAX_ORDERS else fits
     functions = {way.canonical_form for way in chains}
-    tried = list(islice(_whole_axis_transposes(before, after), MAX_ORDERS + 1))
+    tried = list(islice(_iter_whole_axis_transposes(before, after), MAX_ORDERS + 1))
     other = next((way for way in tried if way.canonical_form not in functions), None)
     complete = best.complete and other is None and fits <= MAX_LISTED_CHAINS and len(tried) <= MAX_ORDERS
     least = max([1, *map(len, best.candidates)])
@@ -428,7 +428,7 @@ def iter_rearrangements(before: Shape, after: Shape) -> Iterator[Rearrangement]:
     return _iter_rearrangements(before, after, find_splits(before, after))
 
 
-def _plain_reshape(before: Shape, after: Shape) -> Rearrangement:
+def _make_plain_reshape(before: Shape, after: Shape) -> Rearrangement:
     """Return the rearrangement that consists of a single reshape."""
     return Rearrangement(before, before, tuple(range(len(before))), after)
 
@@ -438,15 +438,15 @@ def _iter_rearrangements(before: Shape, after: Shape, splits: FactorSplits) -> I
 
     If the shapes are equal, rearrangements without a transpose come first.
     """
-    ones = _unit_factors(before, after)
-    orders = (order for factors in splits.candidates for order in _factor_orders(factors | ones))
+    ones = _match_unit_factors(before, after)
+    orders = (order for factors in splits.candidates for order in _iter_factor_orders(factors | ones))
     from_splits = [
-        shortest_rearrangement(before, tuple(factor.size for factor in row), find_permutation(row, column), after)
+        build_shortest_rearrangement(before, tuple(factor.size for factor in row), find_permutation(row, column), after)
         for row, column in islice(orders, MAX_ORDERS)
     ]
     named = {way.canonical_form: way for way in find_named_layouts(before, after)}
     unnamed = [
-        _plain_reshape(before, after),
+        _make_plain_reshape(before, after),
         *sorted((way for way in from_splits if way.moves), key=lambda way: way.length),
     ]
     result = [*named.values(), *(way for way in unnamed if way.canonical_form not in named)]
@@ -468,7 +468,9 @@ def find_named_layouts(before: Shape, after: Shape) -> list[Rearrangement]:
         fits = len(source.split()) == len(before) and not matcher.match_shape((*before, *after))
         if fits and all(matcher.sizes.get(f"@{letter}") != 1 for letter in "hwprngtd"):
             split = tuple(matcher.sizes[f"@{letter}"] for letter, _ in row)
-            way = replace(shortest_rearrangement(before, split, find_permutation(row, column), after), layout=name)
+            way = replace(
+                build_shortest_rearrangement(before, split, find_permutation(row, column), after), layout=name
+            )
             result.setdefault(way.canonical_form, way)
     return list(result.values())
 
@@ -479,7 +481,7 @@ def _number_letters(layout: str) -> list[tuple[str, int]]:
     return [(letter, letters[:index].count(letter)) for index, letter in enumerate(letters)]
 
 
-def _whole_axis_transposes(before: Shape, after: Shape) -> Iterator[Rearrangement]:
+def _iter_whole_axis_transposes(before: Shape, after: Shape) -> Iterator[Rearrangement]:
     """Yield rearrangements that transpose whole input axes, or whole output axes."""
     yield from (Rearrangement(before, before, perm, after) for perm in permutations(range(len(before))))
     for perm in permutations(range(len(after))):
@@ -498,7 +500,7 @@ def find_permutation(source: Sequence[object], target: Iterable[object]) -> tupl
     return tuple(index_of[value] for value in target)
 
 
-def shortest_rearrangement(before: Shape, split: Shape, perm: tuple[int, ...], after: Shape) -> Rearrangement:
+def build_shortest_rearrangement(before: Shape, split: Shape, perm: tuple[int, ...], after: Shape) -> Rearrangement:
     """Return the rearrangement with split shape `split` and transpose `perm`.
 
     Factors that stay neighbours under `perm` are merged if that requires fewer stages.
@@ -526,7 +528,7 @@ def _reshape_text(shape: Shape) -> str:
     return f"reshape {shape_text(shape)}{' --allowzero' * (0 in shape)}"
 
 
-def _unit_factors(before: Shape, after: Shape) -> SharedFactors:
+def _match_unit_factors(before: Shape, after: Shape) -> SharedFactors:
     """Return factors of size 1 that match the dims of 1 in two shapes, in order.
 
     Returns no factors if the shapes have different numbers of such dims.
@@ -537,7 +539,7 @@ def _unit_factors(before: Shape, after: Shape) -> SharedFactors:
     return frozenset(SharedFactor(source, out, 1) for source, out in zip(sources, outs, strict=True))
 
 
-def _factor_orders(factors: SharedFactors) -> Iterator[FactorOrder]:
+def _iter_factor_orders(factors: SharedFactors) -> Iterator[FactorOrder]:
     """Yield the factors in every order within their axes, the natural order first."""
     yield from (
         (row, column)
@@ -625,7 +627,7 @@ def find_pair_rearrangement(pair: ArrayPair) -> Rearrangement:
     """
     pieces = _split_pair(pair)
     if pieces is None:
-        return shortest_rearrangement(pair.before, *pair.order, pair.after)
+        return build_shortest_rearrangement(pair.before, *pair.order, pair.after)
     return _build_rearrangement(pair.before, pair.after, pieces, [piece.size for piece in pieces])
 
 
@@ -690,10 +692,10 @@ def _align_sizes(reference: Sequence[PairFactor], factors: Sequence[PairFactor])
             sizes.append(remaining.pop(0).size)
         else:
             sizes.append(1)
-    return None if remaining or _stride_order(present) != _stride_order(factors) else tuple(sizes)
+    return None if remaining or _sort_by_stride(present) != _sort_by_stride(factors) else tuple(sizes)
 
 
-def _stride_order(factors: Sequence[PairFactor]) -> list[int]:
+def _sort_by_stride(factors: Sequence[PairFactor]) -> list[int]:
     """Return the indices of factors, sorted by the strides in the first array."""
     return sorted(range(len(factors)), key=lambda index: factors[index].stride)
 
@@ -707,11 +709,11 @@ def _build_rearrangement(
     """
     pairs = zip(factors, dims, strict=True)
     rows = [(factor.source, -factor.stride, factor.out, -factor.out_stride, dim) for factor, dim in pairs]
-    rows += [(factor.source, 0, factor.out, 0, 1) for factor in _unit_factors(before, after)]
+    rows += [(factor.source, 0, factor.out, 0, 1) for factor in _match_unit_factors(before, after)]
     in_input_order = sorted(rows, key=lambda row: row[:2])
     in_output_order = sorted(rows, key=lambda row: row[2:4])
     perm = find_permutation(in_input_order, in_output_order)
-    return shortest_rearrangement(before, tuple(dim for *_, dim in in_input_order), perm, after)
+    return build_shortest_rearrangement(before, tuple(dim for *_, dim in in_input_order), perm, after)
 
 
 def _split_pair(pair: ArrayPair) -> list[PairFactor] | None:

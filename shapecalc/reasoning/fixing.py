@@ -131,7 +131,7 @@ class RefusedRequest(Record):
         """The index of the target dim to change, and its nearest fitting sizes."""
         if not isinstance(self.value, tuple):
             return 0, []
-        return nearest_sizes(product(self.shape), self.value, self.resolved_target, self.infer_index)
+        return find_nearest_sizes(product(self.shape), self.value, self.resolved_target, self.infer_index)
 
     @property
     def resolved_target(self) -> Shape:
@@ -156,7 +156,7 @@ class RefusedRequest(Record):
             return dims[0]
         return (*self.value[:position], *dims, *self.value[position + 1 :])
 
-    def aligned_input_dim(self, index: int) -> Shape:
+    def find_aligned_dim(self, index: int) -> Shape:
         """Return the input dim at a target index, as a tuple that may be empty.
 
         The dims of an expand are aligned at the right, all others at the left.
@@ -165,14 +165,16 @@ class RefusedRequest(Record):
         return self.shape[axis : axis + 1] if axis >= 0 else ()
 
 
-def nearest_sizes(volume: Dim, target: Shape, resolved_target: Shape, infer_index: int | None) -> tuple[int, list[int]]:
+def find_nearest_sizes(
+    volume: Dim, target: Shape, resolved_target: Shape, infer_index: int | None
+) -> tuple[int, list[int]]:
     """Return the index of the target dim to change, and its nearest fitting sizes.
 
     A size fits if the target with this size has `volume` elements. The dim nearest to a fitting size is selected among
     the positive integers in `target`. `resolved_target` is `target` with its zeros resolved and 1 instead of -1. The
     sizes are sorted by their distance from the dim; the list is empty if no size fits.
 
-    >>> nearest_sizes(24, (5, -1), (5, 1), 1), nearest_sizes(7, (0,), (2,), None)
+    >>> find_nearest_sizes(24, (5, -1), (5, 1), 1), find_nearest_sizes(7, (0,), (2,), None)
     ((0, [4, 6]), (0, []))
     """
     best: tuple[int, int, list[int]] = (0, 0, [])
@@ -182,8 +184,8 @@ def nearest_sizes(volume: Dim, target: Shape, resolved_target: Shape, infer_inde
     for index, dim in enumerate(target):
         if index == infer_index or not isinstance(dim, int) or dim <= 0:
             continue
-        needed = _fitting_size(volume, target_volume, dim)
-        fits = [] if needed is None else [needed] if infer_index is None else nearest_divisors(needed, dim)
+        needed = _compute_fitting_size(volume, target_volume, dim)
+        fits = [] if needed is None else [needed] if infer_index is None else find_nearest_divisors(needed, dim)
         gaps = sorted((abs(size - dim), size) for size in fits)
         if gaps and (not best[2] or gaps[0][0] < best[0]):
             best = gaps[0][0], index, [size for _, size in gaps]
@@ -192,12 +194,12 @@ def nearest_sizes(volume: Dim, target: Shape, resolved_target: Shape, infer_inde
     return best[1:]
 
 
-def nearest_divisors(number: int, target: int) -> list[int]:
+def find_nearest_divisors(number: int, target: int) -> list[int]:
     """Return the nearest divisors of `number` below and above `target`.
 
     Divisors farther away than `MAX_DIVISOR_DISTANCE` are omitted.
 
-    >>> nearest_divisors(24, 5), nearest_divisors(24, 6), nearest_divisors(7, 3)
+    >>> find_nearest_divisors(24, 5), find_nearest_divisors(24, 6), find_nearest_divisors(7, 3)
     ([4, 6], [4, 8], [1, 7])
     """
     below = range(min(target - 1, number), max(0, target - MAX_DIVISOR_DISTANCE), -1)
@@ -206,7 +208,7 @@ def nearest_divisors(number: int, target: int) -> list[int]:
     return [size for size in nearest if size]
 
 
-def _fitting_size(volume: Dim, target_volume: Dim, dim: int) -> int | None:
+def _compute_fitting_size(volume: Dim, target_volume: Dim, dim: int) -> int | None:
     """Return the size that gives a target `volume` elements if it replaces `dim`.
 
     `target_volume` is the element count of the target with `dim`. Returns None if the size is not an integer.
@@ -281,12 +283,12 @@ def find_differing_dims(shape: Shape, target: Shape) -> tuple[int, Shape, Shape]
 
 def _common_prefix(shape: Shape, target: Shape) -> tuple[int, int]:
     """Return the lengths of the longest prefixes with equal element counts."""
-    ends = {volume: length for length, volume in enumerate(_prefix_volumes(shape), 1)}
-    common = [(ends[volume], length) for length, volume in enumerate(_prefix_volumes(target), 1) if volume in ends]
+    ends = {volume: length for length, volume in enumerate(_iter_prefix_volumes(shape), 1)}
+    common = [(ends[volume], length) for length, volume in enumerate(_iter_prefix_volumes(target), 1) if volume in ends]
     return common[-1] if common else (0, 0)
 
 
-def _prefix_volumes(shape: Shape) -> Iterator[Dim]:
+def _iter_prefix_volumes(shape: Shape) -> Iterator[Dim]:
     return accumulate(shape, lambda volume, dim: product((volume, dim)))
 
 
@@ -306,13 +308,13 @@ def differs_in_batch_only(shape: Shape, target: Shape) -> bool:
     return rest not in (0, 1) and rest == product(target[1:])
 
 
-def batch_independent_targets(shape: Shape, target: Shape, resolved_target: Shape) -> Iterator[tuple[Shape, str]]:
+def iter_batch_independent_targets(shape: Shape, target: Shape, resolved_target: Shape) -> Iterator[tuple[Shape, str]]:
     """Yield targets that apply to every batch size, each with its assumption.
 
     Yields nothing unless the first dim of `target` is a number other than the batch size. `resolved_target` is `target`
     with its zeros resolved.
 
-    >>> [value for value, _ in batch_independent_targets((8, 6), (1, 2, 3), (1, 2, 3))]
+    >>> [value for value, _ in iter_batch_independent_targets((8, 6), (1, 2, 3), (1, 2, 3))]
     [(0, 2, 3), (-1, 2, 3)]
     """
     if any(isinstance(dim, int) and dim < 0 for dim in target) or not isinstance(target[:1] and target[0], int):
@@ -344,15 +346,15 @@ def describe_batch_move(before: Shape, after: Shape) -> str:
     return "mixes the samples of the batch"
 
 
-def batch_first_targets(before: Shape, after: Shape, target: Shape, value: Shape) -> Iterator[tuple[Shape, str]]:
+def iter_batch_first_targets(before: Shape, after: Shape, target: Shape, value: Shape) -> Iterator[tuple[Shape, str]]:
     """Yield targets that keep the batch first, each with its assumption.
 
     `target` is the refused target. `value` is a fix of `target` with an explicit first dim, and `after` is the output
     shape for `value`.
 
-    >>> [value for value, _ in batch_first_targets((4, 6), (1, 24), (1, 9), (1, 24))]
+    >>> [value for value, _ in iter_batch_first_targets((4, 6), (1, 24), (1, 9), (1, 24))]
     [(0, -1), (-1, 6)]
-    >>> [value for value, _ in batch_first_targets((4, 6), (4, 6), (4, 9), (4, 6))]
+    >>> [value for value, _ in iter_batch_first_targets((4, 6), (4, 6), (4, 9), (4, 6))]
     [(0, 6)]
     """
     if len(before) < 2 or value[:1] != after[:1]:
@@ -420,7 +422,7 @@ def _compute_inferred_dim(refused: RefusedRequest) -> CandidateValues:
 
 def _use_input_dim(refused: RefusedRequest) -> CandidateValues:
     """Yield the target with the faulty token replaced by the aligned input dim."""
-    return (refused.replace_token(dim) for dim in refused.aligned_input_dim(refused.index))
+    return (refused.replace_token(dim) for dim in refused.find_aligned_dim(refused.index))
 
 
 def _replace_token_with(*dims: int) -> Callable[[RefusedRequest], CandidateValues]:
@@ -514,7 +516,7 @@ CHANGES_BY_RULE: Mapping[Rule, tuple[Callable[[RefusedRequest], CandidateValues]
     rules.ZERO_BESIDE_INFER: (_compute_inferred_dim,),
     rules.ZERO_VOLUME_INFER: (replace_zeros, _compute_inferred_dim),
     rules.INFER_LIMIT: (
-        lambda refused: (refused.replace_token(dim, -1) for dim in refused.aligned_input_dim(refused.index)),
+        lambda refused: (refused.replace_token(dim, -1) for dim in refused.find_aligned_dim(refused.index)),
     ),
     rules.OVERFLOW: (_use_input_dim,),
     rules.RANK_LIMIT: (_truncate_to_rank,),
@@ -581,7 +583,7 @@ def propose_batch_changes(trace: Trace) -> ArgumentChanges:
             and isinstance(target, tuple)
             and not arguments.get("reverse")
         ):
-            for value, why in batch_independent_targets(stage.before, target, _resolve_target((stage,), target)):
+            for value, why in iter_batch_independent_targets(stage.before, target, _resolve_target((stage,), target)):
                 yield ArgumentChange(stage.argument, value, why)
 
 
@@ -595,7 +597,7 @@ def propose_fallback_changes(trace: Trace, problem: Problem) -> ArgumentChanges:
         return
     name = str(problem.argument)
     for index in range(len(refused.value))[::-1]:
-        for dim in (*refused.aligned_input_dim(index), -1):
+        for dim in (*refused.find_aligned_dim(index), -1):
             yield ArgumentChange(name, refused.replace_token(dim, index=index))
     yield ArgumentChange(name, (*refused.value, -1))
 
@@ -609,7 +611,7 @@ def find_fixes(trace: Trace) -> tuple[Fix, ...]:
     ['write 4,-1', 'write 6,-1']
     """
     if trace.problem is None:
-        return _batch_fixes(trace) if trace.conditions else ()
+        return _find_batch_fixes(trace) if trace.conditions else ()
     pairs = sorted(
         _search_fixes(trace, trace.problem, MAX_SUCCESSIVE_CHANGES), key=lambda pair: bool(pair[1].conditions)
     )
@@ -633,7 +635,7 @@ def add_batch_fixes(trace: Trace, fix: Fix, answer: Trace) -> list[Fix]:
     if not isinstance(old, tuple) or not isinstance(new, tuple):
         return [fix]
     move_text = describe_batch_move(stage.before, stage.after)
-    batch_first = batch_first_targets(stage.before, stage.after, old, new)
+    batch_first = iter_batch_first_targets(stage.before, stage.after, old, new)
     changed = (ArgumentChange(fix.name, value, reason) for value, reason in batch_first)
     attempts = _try_fixes(trace.request, _describe_changes(trace.request, changed))
     result = [batch_fix for batch_fix, fixed in attempts if fixed.output is not None]
@@ -654,7 +656,7 @@ def find_single_fixes(trace: Trace, problem: Problem, name: str | None = None) -
     return ((fix, answer) for fix, answer in attempts if answer.output is not None)
 
 
-def _batch_fixes(trace: Trace) -> tuple[Fix, ...]:
+def _find_batch_fixes(trace: Trace) -> tuple[Fix, ...]:
     """Return the fixes that make a conditional answer independent of the batch size."""
     attempts = _try_fixes(trace.request, _describe_changes(trace.request, propose_batch_changes(trace)))
     limit = len(trace.conditions)
@@ -686,13 +688,13 @@ def _search_fixes(trace: Trace, problem: Problem, depth: int) -> list[tuple[Fix,
         return []
     attempts = [*_try_changes(trace, problem)]
     if _is_operand_mismatch(trace, problem):
-        return _successful_attempts(attempts)
-    if not _successful_attempts(attempts):
+        return _drop_failed_attempts(attempts)
+    if not _drop_failed_attempts(attempts):
         attempts += _try_fixes(
             trace.request, _describe_changes(trace.request, propose_fallback_changes(trace, problem))
         )
-    if _successful_attempts(attempts) or depth == 1:
-        return _successful_attempts(attempts)
+    if _drop_failed_attempts(attempts) or depth == 1:
+        return _drop_failed_attempts(attempts)
     for fix, answer in attempts:
         if answer.problem and fix.name == problem.argument == answer.problem.argument:
             deeper = _search_fixes(answer, answer.problem, depth - 1)
@@ -700,7 +702,7 @@ def _search_fixes(trace: Trace, problem: Problem, depth: int) -> list[tuple[Fix,
     return []
 
 
-def _successful_attempts(attempts: Iterable[tuple[Fix, Trace]]) -> list[tuple[Fix, Trace]]:
+def _drop_failed_attempts(attempts: Iterable[tuple[Fix, Trace]]) -> list[tuple[Fix, Trace]]:
     """Return the attempts that resolve, without duplicates."""
     return [*dict(pair for pair in attempts if pair[1].output is not None).items()]
 
@@ -710,13 +712,13 @@ def _try_changes(trace: Trace, problem: Problem) -> FixesWithAnswers:
     request = trace.request
     if len(request.dims) > MAX_REQUEST_DIMS:
         return
-    newer = _newer_opset_fix(request) if problem.rule in OPSET_RULES else iter(())
+    newer = _find_newer_opset_fix(request) if problem.rule in OPSET_RULES else iter(())
     if problem.rule is rules.NO_SUCH_ATTRIBUTE:
         yield from newer
     attempts = _try_fixes(request, _describe_changes(request, propose_changes(trace, problem)))
     is_single = not _is_operand_mismatch(trace, problem)
     yield from ((fix, answer) for fix, answer in attempts if is_single or keeps_batch(request, answer))
-    yield from _try_fixes(request, _switch_fixes(request))
+    yield from _try_fixes(request, _iter_switch_fixes(request))
     yield from newer  # `NO_SUCH_ATTRIBUTE` yielded its newer opset already
 
 
@@ -747,7 +749,7 @@ def _describe_changes(request: Request, changes: ArgumentChanges) -> Iterator[Fi
         yield Fix(name, text, action, change.every_batch, copies=change.copies)
 
 
-def _switch_fixes(request: Request) -> Iterator[Fix]:
+def _iter_switch_fixes(request: Request) -> Iterator[Fix]:
     """Yield fixes that change the dialect's switch, if the op has a switch."""
     row = DIALECTS[request.dialect]
     name = switch_name(OPS[request.op], row)
@@ -757,7 +759,7 @@ def _switch_fixes(request: Request) -> Iterator[Fix]:
         yield from (Fix(name, setting, f"turn {name} {'on' if setting else 'off'}") for setting in settings)
 
 
-def _newer_opset_fix(request: Request) -> FixesWithAnswers:
+def _find_newer_opset_fix(request: Request) -> FixesWithAnswers:
     """Yield a fix that uses the first newer opset in which the request resolves."""
     row = DIALECTS[request.dialect]
     operator = operator_of(OPS[request.op], row)
@@ -890,7 +892,7 @@ def _missing_axes_hint(refused: RefusedRequest) -> str:
 def _switch_hint(request: Request, problem: Problem) -> str:
     """Describe the effect of the dialect's switch if the switch affects the answer."""
     texts = []
-    for fix, answer in _try_fixes(request, _switch_fixes(request)):
+    for fix, answer in _try_fixes(request, _iter_switch_fixes(request)):
         copies = DIALECTS[request.dialect].reshape_semantics[bool(fix.value)].zero is ZeroMeaning.COPIES
         meaning = "0 copies" if copies else "0 is a dim of size zero"
         prefix = f"with {fix.name} {'on' if fix.value else 'off'} ({meaning})"

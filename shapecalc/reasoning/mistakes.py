@@ -122,7 +122,7 @@ def _replace_arguments(trace: Trace, **arguments: object) -> Request:
     return replace(trace.request, arguments={name: value for name, value in changed.items() if value is not None})
 
 
-def _stages_from_arguments(trace: Trace) -> Iterator[Stage]:
+def _iter_argument_stages(trace: Trace) -> Iterator[Stage]:
     """Yield the stages that execute an argument of the request as the user wrote it."""
     for stage in trace.stages:
         if stage.requested and trace.request.arguments.get(stage.argument) == stage.requested:
@@ -130,7 +130,7 @@ def _stages_from_arguments(trace: Trace) -> Iterator[Stage]:
 
 
 def _invert_permutations(trace: Trace) -> Iterator[MisreadRequest]:
-    for stage in _stages_from_arguments(trace):
+    for stage in _iter_argument_stages(trace):
         if isinstance(stage.move, Permute):
             axes = stage.move.axes
             inverse = tuple(sorted(range(len(axes)), key=axes.__getitem__))
@@ -143,7 +143,7 @@ def _miscount_zeros(trace: Trace) -> Iterator[MisreadRequest]:
 
     If several ways of counting lead to the same request, one sentence describes all of them.
     """
-    for stage in _stages_from_arguments(trace):
+    for stage in _iter_argument_stages(trace):
         last, shift = len(stage.before) - 1, len(stage.before) - len(stage.requested)
         ways = {"counted from 1": (1, 1), "counted from the right": (last, -1), "lined up at the right": (shift, 1)}
         ways_by_target: dict[Shape, list[str]] = {}
@@ -156,7 +156,7 @@ def _miscount_zeros(trace: Trace) -> Iterator[MisreadRequest]:
 
 
 def _copy_zeros_from_input(trace: Trace) -> Iterator[MisreadRequest]:
-    for stage in _stages_from_arguments(trace):
+    for stage in _iter_argument_stages(trace):
         sentence = f"0 was taken from the input: it copies from the tensor that {stage.label} gets"
         if stage.before != trace.input and (target := _fill_zeros(stage, trace.input)):
             yield _replace_arguments(trace, **{stage.argument: target}), sentence
@@ -179,7 +179,7 @@ def _fill_zeros(stage: Stage, shape: Shape, start: int = 0, increment: int = 1) 
 
 
 def _omit_transposes(trace: Trace) -> Iterator[MisreadRequest]:
-    stages = [*_stages_from_arguments(trace)]
+    stages = [*_iter_argument_stages(trace)]
     for stage in stages if len(stages) > 1 else ():
         if isinstance(stage.move, Permute):
             yield _replace_arguments(trace, **{stage.argument: None}), f"the transpose {stage.label} was left out"

@@ -103,7 +103,7 @@ class ChainSegment(Record):
     is_original: bool = False
 
 
-def short_forms(
+def iter_short_forms(
     before: Shape, axes: StridedAxes, after: Shape, known: Assumptions, *, for_shuffle: bool = False
 ) -> Iterator[MoveSequence]:
     """Yield short move sequences that produce a strided layout of a tensor.
@@ -115,7 +115,7 @@ def short_forms(
     >>> from shapecalc.core.layout import view_after_moves
     >>> from shapecalc.core.conditions import Assumptions
     >>> moves = [Permute((1, 0)), Reshape((3, 1, 2)), Permute((2, 1, 0))]
-    >>> list(short_forms((2, 3), view_after_moves((2, 3), moves, Assumptions()).axes, (2, 1, 3), Assumptions()))
+    >>> list(iter_short_forms((2, 3), view_after_moves((2, 3), moves, Assumptions()).axes, (2, 1, 3), Assumptions()))
     [(Reshape(shape=(2, 1, 3)),)]
     """
     if 0 in after:
@@ -127,11 +127,11 @@ def short_forms(
     new_axes = next((axis for axis, dim in enumerate(expanded) if dim == narrow[axis]), len(expanded))
     for first in dict.fromkeys((0, new_axes)):  # the expand can also add the leading axes
         repeat = () if narrow[first:] == expanded else (Expand(expanded),)
-        for moves in _forms_without_expand(before, axes[first:], narrow[first:], known, for_shuffle):
+        for moves in _iter_forms_without_expand(before, axes[first:], narrow[first:], known, for_shuffle):
             yield (*moves, *repeat, *_reshape_if_needed(expanded, after))
 
 
-def short_forms_of_move(before: Shape, move: Move) -> Iterator[MoveSequence]:
+def iter_short_forms_of_move(before: Shape, move: Move) -> Iterator[MoveSequence]:
     """Yield the short forms of a single move: a reshape, or no moves."""
     if not isinstance(move, Permute | Reshape | Expand):
         return
@@ -164,7 +164,7 @@ def _split_off_expand(axes: StridedAxes, after: Shape) -> tuple[StridedAxes, Sha
     return unrepeated, narrow, after
 
 
-def _forms_without_expand(
+def _iter_forms_without_expand(
     before: Shape, axes: StridedAxes, after: Shape, known: Assumptions, for_shuffle: bool
 ) -> Iterator[MoveSequence]:
     """Yield the short forms of a layout without broadcast dims."""
@@ -183,7 +183,7 @@ def _forms_without_expand(
         ]
         yield min([moves for moves in candidates if moves], key=len)
         if for_shuffle:
-            yield from _shuffle_form(before, axes, after, known)
+            yield from _iter_shuffle_forms(before, axes, after, known)
 
 
 def _sort_by_input(atoms: Atoms) -> Atoms | None:
@@ -272,7 +272,7 @@ def _reshape_then_transpose(axes: StridedAxes, before: Shape, after: Shape) -> M
     return (*_reshape_if_needed(before, split), Permute(find_permutation(order, range(len(order)))))
 
 
-def _shuffle_form(before: Shape, axes: StridedAxes, after: Shape, known: Assumptions) -> Iterator[MoveSequence]:
+def _iter_shuffle_forms(before: Shape, axes: StridedAxes, after: Shape, known: Assumptions) -> Iterator[MoveSequence]:
     """Yield the transpose, reshape and transpose of a single Shuffle, if it suffices."""
     row = _sort_by_input(tuple(chain(*axes)))
     units = _group_inseparable_axes(before, row, known) if row else []
@@ -511,7 +511,7 @@ class _ChainSimplifier:
         best: dict[int, tuple[SegmentWeight, Segments]] = {0: ((0, 0, 0), ())}
         for start, piece in enumerate(span):
             (cost, stage_count, new_stages), pieces = best[start]
-            for stop, option in [(start + 1, piece), *self._replacements(span, start)]:
+            for stop, option in [(start + 1, piece), *self._iter_replacements(span, start)]:
                 stages = self._count_stages((option,))
                 weight = (
                     cost + _segment_weight(option, self.goal),
@@ -522,7 +522,7 @@ class _ChainSimplifier:
                     best[stop] = weight, (*pieces, option)
         return best[len(span)][1]
 
-    def _replacements(self, span: Segments, start: int) -> Iterator[tuple[int, ChainSegment]]:
+    def _iter_replacements(self, span: Segments, start: int) -> Iterator[tuple[int, ChainSegment]]:
         """Yield segments that replace windows of `span` from index `start` on.
 
         Each segment is preceded by the exclusive end index of the window.
@@ -539,13 +539,13 @@ class _ChainSimplifier:
                 return
             options: Iterable[MoveSequence] = ()
             if stop == start + 1 and len(piece.moves) == 1:
-                options = short_forms_of_move(before, piece.moves[0])
+                options = iter_short_forms_of_move(before, piece.moves[0])
             elif stop - start <= MAX_WINDOW or stop == len(span):
-                options = self._short_forms(before, view, shape)
+                options = self._find_short_forms(before, view, shape)
             traces = tuple([original.traces[0] for original in span[start:stop]])
             yield from ((stop, ChainSegment(before, moves, traces)) for moves in options)
 
-    def _short_forms(self, before: Shape, view: View, after: Shape) -> Iterable[MoveSequence]:
+    def _find_short_forms(self, before: Shape, view: View, after: Shape) -> Iterable[MoveSequence]:
         """Return the short forms of a view of a tensor of shape `before`.
 
         Returns no short forms if the view has an offset or mixes axes.
@@ -553,7 +553,7 @@ class _ChainSimplifier:
         view = view.normalize(self.known)
         if view.offset or not view.is_strided:
             return ()
-        return short_forms(before, view.axes, after, self.known, for_shuffle=self.goal is Goal.SHUFFLES)
+        return iter_short_forms(before, view.axes, after, self.known, for_shuffle=self.goal is Goal.SHUFFLES)
 
     def _prove(self, segments: Segments) -> Chain | None:
         """Return the chain of the segments if it is valid and proved equal, else None."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from shapecalc.core import rules
-from shapecalc.core.answers import Answer, Request, Stage, StageKind, Step, shapes_in
+from shapecalc.core.answers import Answer, Request, Stage, StageKind, Step, collect_shapes
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Dim
 from shapecalc.core.ops import OPS
@@ -96,7 +96,7 @@ def stage_title(request: Request, stage: Stage) -> str:
 
 
 def _argument_text(value: object) -> str:
-    if shapes_in(value) not in ((), (value,)):
+    if collect_shapes(value) not in ((), (value,)):
         return " ".join([part if isinstance(part, str) else shape_text(part) for part in value])  # type: ignore[attr-defined]
     return shape_text(value) if isinstance(value, tuple) else str(value)
 

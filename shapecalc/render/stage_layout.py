@@ -274,7 +274,7 @@ class AxisNames:
 
     def make_mark(self, atoms: Origin) -> DimMark:
         """Return the mark of a dim that consists only of parts of axes."""
-        return DimMark(tuple([name for name, _ in self.named_parts(atoms)]), _axes_hue(origins.input_axes_of(atoms)))
+        return DimMark(tuple([name for name, _ in self.named_parts(atoms)]), _axes_hue(origins.list_input_axes(atoms)))
 
     def next_mixed_mark(self) -> DimMark:
         """Return a new mark for a dim that mixes axes."""
@@ -442,7 +442,7 @@ def _build_layout(
     numbered_steps = [(first_step + index, step) for index, step in enumerate(stage.steps)]
     cells = _unmarked_cells(stage, numbered_steps, unresolved_step, trace.request.arguments.get(stage.argument))
     wires = _find_wires(stage, cells, in_stage)
-    mixed = frozenset([out for out in origins.mixed_dims(in_stage) if wires[out]])
+    mixed = frozenset([out for out in origins.find_mixed_dims(in_stage) if wires[out]])
     operand_names = axis_names.name_operands(stage, trace.request)
     marks, pieces, fresh = _assign_marks(trace, stage, cells_before, (in_stage, in_input), wires, axis_names)
     cells = [replace(cell, mark=mark) for cell, mark in zip(cells, marks, strict=True)]
@@ -540,7 +540,7 @@ def _find_wires(stage: Stage, cells: Sequence[Cell], dim_origins: Origins) -> tu
     if stage.is_finished and stage.kind in (*REGROUPING_KINDS, *COMBINING_KINDS):
         settling = {}
     of_dims = dim_origins or (None,) * len(cells)
-    return tuple([origins.input_axes_of(origin) or settling.get(out, ()) for out, origin in enumerate(of_dims)])
+    return tuple([origins.list_input_axes(origin) or settling.get(out, ()) for out, origin in enumerate(of_dims)])
 
 
 def _assign_marks(
@@ -603,7 +603,7 @@ def _operand_mark(
     operand B. A trailing plus means that operands are concatenated along the axis.
     """
     if not axes:
-        names = [axis_names.operand_axis_name(*pair) for pair in origins.operand_axes_of(input_origin)]
+        names = [axis_names.operand_axis_name(*pair) for pair in origins.list_operand_axes(input_origin)]
         return DimMark(tuple(names[:1]) or ("new",))
     own = cells_before[axes[0]].mark or DimMark(())
     joins = isinstance(atoms[0], origins.ConcatAtom) if atoms else False
@@ -660,7 +660,7 @@ def _name_remaining_parts(
 
     Some parts of an axis can be in other dims; the mark names all remaining parts of the axis.
     """
-    mixing_dims = origins.mixed_dims(dim_origins)
+    mixing_dims = origins.find_mixed_dims(dim_origins)
     ladders = _axis_boundaries([cell.dim for cell in cells_before], [dim_origins]) if mixing_dims and part_marks else []
     for axis, ladder in enumerate(ladders):
         used = {name for (source, _), mark in part_marks.items() if source == axis for name in mark.names}
@@ -668,7 +668,9 @@ def _name_remaining_parts(
         parts = [f"{own}{at}" for at in range(1, len(ladder))]
         if used and used < {*parts}:
             rest = DimMark(tuple([name for name in parts if name not in used]))
-            part_marks |= {(axis, out): rest for out in mixing_dims if axis in origins.input_axes_of(dim_origins[out])}
+            part_marks |= {
+                (axis, out): rest for out in mixing_dims if axis in origins.list_input_axes(dim_origins[out])
+            }
 
 
 def stage_operands(layout: StageLayout) -> list[Operand]:

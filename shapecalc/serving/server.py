@@ -352,7 +352,7 @@ class Server:
             self.visitor_count += 1
             self.config.report(escape_unprintable(f"shapecalc: visitor {self.visitor_count}, from {request.remote}"))
             self.connection_states[request.protocol] = IN_SESSION
-            async with _app_process(self.config.command, app_environment(request.query)) as app:
+            async with _run_app_process(self.config.command, make_app_environment(request.query)) as app:
                 ending = await _wait_for_first(
                     _forward_input(response, app, self.config.idle_timeout),
                     _forward_output(response, app, self._store_download),
@@ -491,7 +491,7 @@ async def serve(config: ServerConfig, listening_socket: socket.socket) -> None:
 
 
 @asynccontextmanager
-async def _app_process(command: Sequence[str], environment: dict[str, str]) -> AsyncIterator[Process]:
+async def _run_app_process(command: Sequence[str], environment: dict[str, str]) -> AsyncIterator[Process]:
     """Run an app process inside an `async with` block.
 
     At the end of the block, the input of the process is closed; after 2 more seconds, the process is killed.
@@ -501,7 +501,7 @@ async def _app_process(command: Sequence[str], environment: dict[str, str]) -> A
     try:
         yield app
     finally:
-        _app_stdin(app).close()
+        _get_app_stdin(app).close()
         with suppress(TimeoutError):
             # an app has 2 seconds to exit on its own
             async with asyncio.timeout(2):
@@ -511,7 +511,7 @@ async def _app_process(command: Sequence[str], environment: dict[str, str]) -> A
             await app.wait()
 
 
-def app_environment(query: Mapping[str, str]) -> dict[str, str]:
+def make_app_environment(query: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of an app.
 
     The environment of the server is copied without its Textual settings. The module path of the server, the terminal
@@ -549,8 +549,8 @@ async def _forward_input(socket: web.WebSocketResponse, app: Process, idle_timeo
                 packet = encode_frame(frame.data)
                 if packet.startswith(b"D"):
                     clock.reschedule(asyncio.get_running_loop().time() + idle_timeout)
-                _app_stdin(app).write(packet)
-                await _app_stdin(app).drain()
+                _get_app_stdin(app).write(packet)
+                await _get_app_stdin(app).drain()
             return PAGE_CLOSED if socket.closed else PROTOCOL_VIOLATED
     except TimeoutError:
         return SessionEnd(1000, "nothing was typed for a long time")
@@ -582,7 +582,7 @@ async def _forward_output(
         return APP_ENDED
 
 
-def _app_stdin(app: Process) -> StreamWriter:
+def _get_app_stdin(app: Process) -> StreamWriter:
     assert app.stdin is not None
     return app.stdin
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.checking.answering import expectation_text, meets_expectation
+from shapecalc.checking.answering import answer_as_expectation, meets_expectation
 from shapecalc.core.ops import OPS, all_rules, refusal_rules, step_rules, supporting_dialects
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import make_request
@@ -41,9 +41,9 @@ def test_case_steps_settle_dims_and_fixes_resolve(part):
 def test_answer_meets_its_printed_expectation(part):
     for case in part:
         answer = case.answer()
-        expected = parse_expectation(expectation_text(answer))
+        expected = parse_expectation(answer_as_expectation(answer))
         assert meets_expectation(expected, answer, strict=True), case
-        assert str(expected).split(" when ")[0] == expectation_text(answer).split(" when ")[0]
+        assert str(expected).split(" when ")[0] == answer_as_expectation(answer).split(" when ")[0]
         for conditions in (map(str, answer.conditions), (condition.phrase for condition in answer.conditions)):
             assert {*map(str, parse_conditions(conditions))} == {*map(str, answer.conditions)}, case
 

@@ -23,10 +23,10 @@ from shapecalc.checking import judging
 from shapecalc.checking.answering import answer_case
 from shapecalc.checking.judging import (
     READ_SIZE,
-    answered_case_result,
     check_block,
+    make_case_result,
+    make_unreadable_result,
     split_blocks,
-    unreadable_line_result,
 )
 from shapecalc.cli.check import replace_file_if_changed
 from shapecalc.core.dialects import DIALECTS
@@ -254,9 +254,9 @@ def test_check_odd_values_keep_answer_and_id():
         text = json.dumps(case)
         try:
             parsed = case_from_json(parse_json_object(text), {})
-            row = answered_case_result(1, text, parsed, answer_case(parsed), None, strict=False)
+            row = make_case_result(1, text, parsed, answer_case(parsed), None, strict=False)
         except ShapeError as error:
-            row = unreadable_line_result(1, text, error.problem, case["id"])
+            row = make_unreadable_result(1, text, error.problem, case["id"])
         output = check_block(judging.Block(text.encode(), 1), "a file", judging.CheckOptions(json=True), {}).stdout_text
         assert output == f"{json.dumps(row.as_json('a file'))}\n"
 

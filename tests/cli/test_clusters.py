@@ -24,7 +24,7 @@ from shapecalc import __version__
 from shapecalc.engine.arrays import FileError
 from shapecalc.engine.stores import workers
 from shapecalc.engine.stores.jobs import plan_job, run_job
-from shapecalc.engine.stores.store_io import source_state
+from shapecalc.engine.stores.store_io import compute_source_digest
 from shapecalc.reading.commands import parse_chain
 from shapecalc.reasoning.answers import answer_chain
 from tests.cli.conftest import command, environment
@@ -196,9 +196,9 @@ def test_cluster_different_workers_are_refused(small, cluster, tmp_path, request
 
         setattr(workers, name, value)
 
-    for name, original in (("source_state", source_state), ("__version__", __version__)):
+    for name, original in (("compute_source_digest", compute_source_digest), ("__version__", __version__)):
         request.addfinalizer(partial(cluster.client.run, replace_attribute, name, original))
-    cluster.client.run(replace_attribute, "source_state", other_state)
+    cluster.client.run(replace_attribute, "compute_source_digest", other_state)
     with pytest.raises(FileError, match=r"its view of the source is state other, and here state [0-9a-f]{32}$"):
         cluster.check_workers(str(small), tmp_path / "y.zarr")
     with pytest.raises(FileError, match="sees another source there"):  # a worker that joins later is refused likewise

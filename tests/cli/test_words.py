@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shapecalc.core.ops import OPS
-from shapecalc.core.ops.calls import signatures_of
+from shapecalc.core.ops.calls import parse_signatures
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import suggestion
 from shapecalc.reading.commands import resolve_aliases
@@ -89,7 +89,7 @@ def test_misspelt_word_is_helped(typed, intended):
     assert suggestion(typed, [*OPS, "doctor", "model", "check", "simplify"]) == f"did you mean {intended}?"
 
 
-WORDS = [name for op in OPS.values() for signature in signatures_of(op.name) for name in signature.names]
+WORDS = [name for op in OPS.values() for signature in parse_signatures(op.name) for name in signature.names]
 
 
 @each_row("word", [*dict.fromkeys(WORDS)])

@@ -10,7 +10,7 @@ import pytest
 
 import shapecalc as sc
 from shapecalc.core.dims import Monomial, exact_root, lowest_terms, monomial, prime_powers, substitute, sum_terms
-from shapecalc.reasoning.examples import ascending_sizes, example_sizes
+from shapecalc.reasoning.examples import example_sizes, iter_ascending_sizes
 
 
 @pytest.mark.parametrize("order", range(1, 6))
@@ -53,7 +53,7 @@ def six_times(dim, sizes):
 
 @pytest.mark.parametrize(("start", "count"), [(1, 1), (2, 1), (1, 2), (2, 2), (1, 3), (2, 3)])
 def test_sizes_are_ordered_by_sum(start, count):
-    sizes_found = [tuple(sizes.values()) for sizes in islice(ascending_sizes(tuple("ABC"[:count]), start), 20)]
+    sizes_found = [tuple(sizes.values()) for sizes in islice(iter_ascending_sizes(tuple("ABC"[:count]), start), 20)]
     candidates = product(range(start, start + 20), repeat=count)
     assert sorted(sizes_found) == sorted(sorted(candidates, key=sum)[:20])
     assert [*map(sum, sizes_found)] == sorted(map(sum, sizes_found))

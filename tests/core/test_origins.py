@@ -19,15 +19,15 @@ from shapecalc.core.origins import (
     AxisAtom,
     MixedAtom,
     RepeatAtom,
+    compute_reshape_origins,
+    find_mixed_dims,
     group_axes,
-    input_axes_of,
-    mixed_dims,
+    list_input_axes,
     origins_json,
-    reshape_origins,
 )
 from shapecalc.core.text import parse_dims
 from shapecalc.reading.commands import chain_text
-from shapecalc.reasoning.find import order_preserving_split
+from shapecalc.reasoning.find import find_order_preserving_split
 from tests.cases import rows
 from tests.core.drawing import MOVES, cut_row, draw_chain
 from tests.numpy_moves import positions_of
@@ -172,7 +172,7 @@ def test_origins_of_one_mixing_reshape_are_exact(shape, larger, stages):
     for size in (inner, larger):
         texts = stages.replace("INNER", size).split(" | ")
         answer = sc.chain(",".join([*dims, size]), *texts)
-        axes.append([input_axes_of(dim) for dim in answer.origins])
+        axes.append([list_input_axes(dim) for dim in answer.origins])
         assert '"exact"' not in json.dumps(origins_json(answer.origins))
         assert size != inner or origin_errors(answer) == []
     assert axes[0] == axes[1]
@@ -239,12 +239,12 @@ def strides(shape):
 def test_origins_mix_iff_strides_do_not_divide(pair):
     before, after = pair
     across = any(old % new and new % old for old in strides(before) for new in strides(after))
-    split, origins = order_preserving_split(before, after), reshape_origins(before, after)
-    assert (split is None) == across == bool(mixed_dims(origins))
+    split, origins = find_order_preserving_split(before, after), compute_reshape_origins(before, after)
+    assert (split is None) == across == bool(find_mixed_dims(origins))
     for shape, side in ((before, "source"), (after, "out")) if split else ():
         for axis, size in enumerate(shape):
             assert prod(part.size for part in split if getattr(part, side) == axis) == size
-    groups = group_axes(len(before), [input_axes_of(origin) for origin in origins])
+    groups = group_axes(len(before), [list_input_axes(origin) for origin in origins])
     assert sorted(axis for group in groups for axis in group.sources) == [*range(len(before))]
     assert sorted(axis for group in groups for axis in group.outputs) == [*range(len(after))]
     for group in groups:

@@ -9,12 +9,12 @@ import pytest
 
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import COMMAND_ALIASES, OPS
-from shapecalc.core.ops.calls import calls_by_name, signatures_of
+from shapecalc.core.ops.calls import calls_by_name, parse_signatures
 from shapecalc.core.ops.op import operator_of
 from shapecalc.reading.code.ops import HANDLERS
 from shapecalc.reading.layers import BUILDERS, LAYERS, MULTI_OPERAND_FUNCTIONS
 
-CALLS = [(name, signature) for name in OPS for signature in signatures_of(name)]
+CALLS = [(name, signature) for name in OPS for signature in parse_signatures(name)]
 NUMPY_FUNCTIONS = [(op, call) for op, call in CALLS if call.path.startswith("np.") and call.exists_in("numpy")]
 UNREADABLE = {"concatenate", "dot", "where"} | {name for name in dir(np) if isinstance(getattr(np, name), np.ufunc)}
 """Functions of NumPy that name their operands otherwise than the ops, or in C."""

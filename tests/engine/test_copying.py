@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import shapecalc as sc
 from shapecalc.engine import copying, run
-from shapecalc.engine.copying import BYTES_PER_THREAD, MAX_TILE_BYTES, choose_method, copy_strategy
+from shapecalc.engine.copying import BYTES_PER_THREAD, MAX_TILE_BYTES, choose_copy_strategy, choose_method
 from shapecalc.engine.processes import count_cores
 from tests.engine.tables import rows
 
@@ -29,7 +29,7 @@ def sizes(text):
 @pytest.mark.parametrize(("shape", "perm", "dtype", "together", "width", "fill"), rows("copies"))
 def test_copy_strategy_table(shape, perm, dtype, together, width, fill):
     view = np.empty(sizes(shape), dtype).transpose(sizes(perm))
-    strategy = copy_strategy(view.shape, view.strides, view.itemsize, cores=2)
+    strategy = choose_copy_strategy(view.shape, view.strides, view.itemsize, cores=2)
     assert (strategy.shape, strategy.itemsize, strategy.method) == (sizes(together), int(width), fill)
 
 
@@ -44,7 +44,7 @@ def test_copy_strategy_bounds(shape, strides, itemsize, fill):
 def test_tiles_fit_cache_and_cores(shape, data, itemsize, cores):
     perm = data.draw(st.permutations(range(len(shape))))
     strides = [prod(shape[axis + 1 :]) * itemsize for axis in range(len(shape))]
-    strategy = copy_strategy(
+    strategy = choose_copy_strategy(
         tuple(shape[axis] for axis in perm), tuple(strides[axis] for axis in perm), itemsize, cores
     )
     sizes = strategy.shape if strategy.itemsize == itemsize else strategy.shape[:-1]
@@ -62,7 +62,7 @@ def tiny_chunks(monkeypatch):
         monkeypatch.setattr(copying, name, 1 << 10)
     for fill in copying.MAX_TILE_BYTES:
         monkeypatch.setitem(copying.MAX_TILE_BYTES, fill, 1 << 10)
-    caches = (copying.copy_strategy, copying._choose_copy_function_for_layout)
+    caches = (copying.choose_copy_strategy, copying._choose_copy_function_for_layout)
     for cache in caches:
         cache.cache_clear()
     yield

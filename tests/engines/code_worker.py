@@ -30,14 +30,14 @@ class EvaluatedLayers:
 def shape_of(value):
     """Return the shape of a tensor, or the shapes of the tensors in a tuple or list."""
     if isinstance(value, (tuple, list)):
-        return [shape for item in value for shape in shapes_in(item)]
+        return [shape for item in value for shape in collect_shapes(item)]
     return list(value.shape) if hasattr(value, "shape") else None
 
 
-def shapes_in(value):
+def collect_shapes(value):
     """Return the shapes of the tensors in nested tuples and lists."""
     if isinstance(value, (tuple, list)):
-        return [shape for item in value for shape in shapes_in(item)]
+        return [shape for item in value for shape in collect_shapes(item)]
     return [list(value.shape)] if hasattr(value, "shape") else []
 
 

@@ -15,7 +15,7 @@ from shapecalc.core.dialects.base import SINCE_25, element_type_name, parse_elem
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import operator_types
-from shapecalc.core.requests import make_request, rules_for
+from shapecalc.core.requests import make_request, select_rules
 from shapecalc.core.resolve import resolve
 from shapecalc.core.values import parse_slices
 from tests.engines.drawing import ENDS, FLATTENS, REQUESTS, rows
@@ -102,5 +102,5 @@ def test_onnxruntime_element_types_at_opset_25(op):
         made = model(op, shape, arguments, 25, kind).SerializeToString()
         return runtime_result(lambda: session_of(made)) is not None
 
-    version = rules_for(Request(op, (), arguments, dialect="onnxruntime", opset=25)).version
+    version = select_rules(Request(op, (), arguments, dialect="onnxruntime", opset=25)).version
     assert {*filter(runs, SINCE_25)} == {*SINCE_25} & {*operator_types(OPS[op], DIALECTS["onnxruntime"], version)}

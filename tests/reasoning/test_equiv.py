@@ -138,7 +138,7 @@ def test_equiv_never_calls_different_chains_same(chain_pair, data):
 def test_equiv_strided_view_at_sizes_reads_numpys_elements(chain, choices):
     shape, texts = chain
     answer = answer_or_none(shape, texts)
-    strided = answer and _ChainPair(answer, answer)._strided_chains()
+    strided = answer and _ChainPair(answer, answer)._make_strided_chains()
     for sizes in choices if strided else ():
         expected = positions_at(answer, sizes)
         found = strided[0].view_at(sizes_with_results(answer.results, sizes))

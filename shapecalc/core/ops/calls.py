@@ -83,7 +83,7 @@ def _parse_argument(text: str) -> SignatureArgument:
 
 
 @cache
-def signatures_of(name: str) -> tuple[Signature, ...]:
+def parse_signatures(name: str) -> tuple[Signature, ...]:
     """Return the signatures of the op with this name.
 
     A text with `{rank}` gives three signatures, for one, two and three spatial dims.
@@ -111,7 +111,7 @@ def calls_by_name() -> Mapping[str, tuple[OpCall, ...]]:
     """
     calls: dict[str, tuple[OpCall, ...]] = {}
     for op in OPS.values():
-        for signature in signatures_of(op.name):
+        for signature in parse_signatures(op.name):
             for name in signature.names:
                 calls[name] = (*calls.get(name, ()), (op, signature))
     return calls
@@ -138,15 +138,17 @@ def argument_names(op: Op, name: str, framework: str) -> Mapping[str, str]:
     {'axis1': 'dim0/axis0', 'axis2': 'axis2/dim1/axis1'}
     """
     own = [
-        signature for signature in signatures_of(op.name) if name in signature.names and signature.exists_in(framework)
+        signature
+        for signature in parse_signatures(op.name)
+        if name in signature.names and signature.exists_in(framework)
     ]
     params: dict[str, str] = {}
-    for signature in (*own, *signatures_of(op.name)):
+    for signature in (*own, *parse_signatures(op.name)):
         for argument in signature.arguments:
             for argument_name in argument.names:
                 params.setdefault(argument_name, argument.param)
     names: dict[str, dict[str, None]] = {}
-    for signature in signatures_of(op.name):
+    for signature in parse_signatures(op.name):
         for argument in signature.arguments:
             row = names.setdefault(argument.param, {})
             row.update(dict.fromkeys([other for other in argument.names if params[other] == argument.param]))
@@ -167,7 +169,7 @@ def parameter_of_argument(op: Op, name: str) -> str:
     """
     params = (
         argument.param
-        for signature in signatures_of(op.name)
+        for signature in parse_signatures(op.name)
         for argument in signature.arguments
         if name in argument.names and argument.param in op.param_names - CONVERTED_PARAMS
     )

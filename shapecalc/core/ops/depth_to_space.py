@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_in_sequence
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_stages
 from shapecalc.core.conditions import require_divisible, require_or_raise
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, quotient
@@ -122,7 +122,7 @@ def move_blocks(
     cuts = [(axis, part, word) for axis, word in enumerate((*"." * front, *before)) for part in word]
     positions = {part: out for out, (_, part, _) in enumerate(cuts)}
     order = (*range(front), *[positions[part] for word in after for part in word])
-    return run_in_sequence(
+    return run_stages(
         shape,
         lambda start: _split_blocks(start, block, cuts),
         lambda start: transpose(start, rules, order, "move", ""),

@@ -120,7 +120,7 @@ ONNX_VERSIONS: Mapping[str, Mapping[int, frozenset[str]]] = {
 """The element types of ONNX's reductions, by kind and version."""
 
 
-def _operator_by_kind(
+def _make_operator_by_kind(
     template: str,
     versions: Mapping[str, Mapping[int, frozenset[str]]] | None = None,
     required_since: Mapping[str, int] = EMPTY_DICT,
@@ -150,11 +150,11 @@ MEAN = Op(
     ),
     resolve=mean,
     operators={
-        "onnx": _operator_by_kind("Reduce{Kind}", ONNX_VERSIONS),
-        "torch": _operator_by_kind("{kind}", max="amax", min="amin"),
-        "tensorflow": _operator_by_kind("reduce_{kind}"),
-        "openvino": _operator_by_kind("Reduce{Kind}", required_since=FrozenDict(axes=1)),
-        **dict.fromkeys(("numpy", "jax"), _operator_by_kind("{kind}")),
+        "onnx": _make_operator_by_kind("Reduce{Kind}", ONNX_VERSIONS),
+        "torch": _make_operator_by_kind("{kind}", max="amax", min="amin"),
+        "tensorflow": _make_operator_by_kind("reduce_{kind}"),
+        "openvino": _make_operator_by_kind("Reduce{Kind}", required_since=FrozenDict(axes=1)),
+        **dict.fromkeys(("numpy", "jax"), _make_operator_by_kind("{kind}")),
     },
     signatures=(
         ("torch", "x.mean(dim: axes=None, keepdim: keepdims=False)"),

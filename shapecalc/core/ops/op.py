@@ -205,7 +205,7 @@ def resolver_of(op: Op, operator: Operator) -> Callable[..., Stages]:
     def resolve(shape: Shape, rules: Setting, **arguments: Any) -> Stages:
         error = None if check is None else check(shape, rules, **arguments)
         if error is not None:
-            error.stages = _refused_stages(op.resolve, shape, rules, arguments)
+            error.stages = _make_refused_stages(op.resolve, shape, rules, arguments)
             raise error
         stages = None if own_resolver is None else own_resolver(shape, rules, **arguments)
         return op.resolve(shape, rules, **arguments) if stages is None else stages
@@ -213,7 +213,7 @@ def resolver_of(op: Op, operator: Operator) -> Callable[..., Stages]:
     return resolve
 
 
-def _refused_stages(resolve: Callable[..., Stages], shape: Shape, rules: Setting, arguments: Arguments) -> Stages:
+def _make_refused_stages(resolve: Callable[..., Stages], shape: Shape, rules: Setting, arguments: Arguments) -> Stages:
     """Return the first stage of a refused request, without steps and result."""
     try:
         stages = resolve(shape, rules, **arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule, run_in_sequence
+from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule, run_stages
 from shapecalc.core.dialects.base import (
     FLOATS,
     INTEGERS,
@@ -91,7 +91,7 @@ class PadSemantics(Record):
     limits_negative_padding: bool = False
     """Whether negative padding in the mode `constant` is limited to `last_dims`, too."""
 
-    def limits_dims(self, mode: str, ends: Iterable[tuple[int, ...]]) -> bool:
+    def pads_trailing_dims_only(self, mode: str, ends: Iterable[tuple[int, ...]]) -> bool:
         """Return whether a mode can pad only some of the dims.
 
         `ends` are the numbers of positions to add at both ends of each axis.
@@ -206,7 +206,7 @@ def pad(
         with StageBuilder(StageKind.LENGTHEN, "pad", "padding", cropped) as stage:
             return _finish_pad(stage, rules, added, mode, fill)
 
-    return run_in_sequence(shape, partial(slice_, rules=rules, slices=text, must_keep=tuple(must_keep)), pad_rest)
+    return run_stages(shape, partial(slice_, rules=rules, slices=text, must_keep=tuple(must_keep)), pad_rest)
 
 
 def _padding_by_axis(
@@ -238,11 +238,11 @@ def _finish_pad(
     `ends` maps each padded axis to the padding of its start and its end.
     """
     shape, semantics = stage.before, PAD_SEMANTICS.of(rules.dialect)
-    if semantics.limits_dims(mode, ends.values()):
+    if semantics.pads_trailing_dims_only(mode, ends.values()):
         _check_padded_dims(shape, ends, mode, semantics, rules)
     max_excess, fill = semantics.max_excess.get(mode), 0 if fill is None else fill
     steps = {
-        axis: partial(_padded_dim_step, rules, axis, max_excess, _pad_facts(shape[axis], both, mode, fill))
+        axis: partial(_pad_step, rules, axis, max_excess, _pad_facts(shape[axis], both, mode, fill))
         for axis, both in ends.items()
     }
     begins, lasts = ([ends.get(axis, (0, 0))[end] for axis in range(len(shape))] for end in (0, 1))
@@ -301,7 +301,7 @@ def _pad_facts(dim: Dim, ends: tuple[int, ...], mode: str, fill: float) -> Froze
     return FrozenDict(dim=dim, begin=begin, end=end, mode=mode, fill=fill)
 
 
-def _padded_dim_step(rules: Setting, axis: int, max_excess: int | None, facts: FrozenDict) -> Step:
+def _pad_step(rules: Setting, axis: int, max_excess: int | None, facts: FrozenDict) -> Step:
     dim, begin, end, mode = (facts[name] for name in ("dim", "begin", "end", "mode"))
     semantics = PAD_SEMANTICS.of(rules.dialect)
     removes_any = mode in semantics.crops_last or (mode == CONSTANT and semantics.removes_new_positions)

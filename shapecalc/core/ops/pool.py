@@ -54,7 +54,7 @@ def pool(
         )
 
 
-def _pool_operator(
+def _make_pool_operator(
     max_operator: Operator, average_operator: Operator, global_operators: Mapping[str, Operator] = EMPTY_DICT
 ) -> Operator:
     """Return the max pool operator, with its average and global variants."""
@@ -67,13 +67,13 @@ def _pool_operator(
     return replace(max_operator, variant_of=variant_of)
 
 
-def _unversioned_pool_operator(max_name: str, average_name: str, *missing_params: str) -> Operator:
+def _make_unversioned_operator(max_name: str, average_name: str, *missing_params: str) -> Operator:
     """Return the max pool operator of an unversioned framework, with its variants.
 
     `missing_params` are the parameters that no variant has; average pools have no `dilation` either.
     """
     lacks = dict.fromkeys(missing_params)
-    return _pool_operator(
+    return _make_pool_operator(
         Operator(max_name, params_since=lacks), Operator(average_name, params_since={**lacks, "dilation": None})
     )
 
@@ -89,7 +89,7 @@ MAX_POOL_VERSIONS = {
 }
 AVERAGE_POOL_VERSIONS = {1: FLOATS, 7: FLOATS, 10: FLOATS, 11: FLOATS, 19: FLOATS, 22: FLOATS | {"bfloat16"}}
 GLOBAL_POOL_VERSIONS = {1: FLOATS, 22: FLOATS | {"bfloat16"}}
-ONNX_POOL = _pool_operator(
+ONNX_POOL = _make_pool_operator(
     Operator("MaxPool", MAX_POOL_VERSIONS, params_since={"dilation": 10, "ceil": 10}),
     Operator("AveragePool", AVERAGE_POOL_VERSIONS, params_since={"dilation": 19, "ceil": 10}),
     {
@@ -97,7 +97,7 @@ ONNX_POOL = _pool_operator(
         "average": Operator("GlobalAveragePool", GLOBAL_POOL_VERSIONS),
     },
 )
-OPENVINO_POOL = _pool_operator(
+OPENVINO_POOL = _make_pool_operator(
     Operator("MaxPool", required_since={"stride": 1}),
     Operator("AvgPool", required_since={"stride": 1}),
     {"max": Operator("ReduceMax"), "average": Operator("ReduceMean")},
@@ -134,12 +134,12 @@ POOL = Op(
     resolve=pool,
     operators={
         "onnx": ONNX_POOL,
-        "torch": _unversioned_pool_operator("max_pool", "avg_pool"),
-        "tensorflow": _unversioned_pool_operator("MaxPooling", "AveragePooling", "dilation", "ceil"),
-        "tflite": _unversioned_pool_operator("MAX_POOL_2D", "AVERAGE_POOL_2D", "dilation", "ceil"),
+        "torch": _make_unversioned_operator("max_pool", "avg_pool"),
+        "tensorflow": _make_unversioned_operator("MaxPooling", "AveragePooling", "dilation", "ceil"),
+        "tflite": _make_unversioned_operator("MAX_POOL_2D", "AVERAGE_POOL_2D", "dilation", "ceil"),
         "openvino": OPENVINO_POOL,
-        "tensorrt": _unversioned_pool_operator("Pooling", "Pooling", "dilation"),
-        "paddle": _unversioned_pool_operator("max_pool", "avg_pool", "dilation"),
+        "tensorrt": _make_unversioned_operator("Pooling", "Pooling", "dilation"),
+        "paddle": _make_unversioned_operator("max_pool", "avg_pool", "dilation"),
     },
     signatures=(
         (

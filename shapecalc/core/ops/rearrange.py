@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from math import prod
 
-from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule, Trace, run_in_sequence
+from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule, Trace, run_stages
 from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_or_raise
 from shapecalc.core.dialects.base import Param, ParamType, Setting, check_rank, check_volume, finish_reshape_stage
 from shapecalc.core.dims import Dim, Shape, product, quotient, to_json
@@ -162,7 +162,7 @@ def rearrange(shape: Shape, rules: Setting, pattern: str, lengths: str | None = 
         runs.append(lambda before: _repeat_new_axes(before, rules, plan.new_axes))
     if any(len(names) != 1 for names in plan.right):
         runs.append(lambda before: merge_adjacent_axes(before, plan.right))
-    return run_in_sequence(shape, *runs)
+    return run_stages(shape, *runs)
 
 
 def _split_into_axes(shape: Shape, rules: Setting, plan: RearrangePlan) -> Stages:
@@ -241,7 +241,7 @@ def _repeat_new_axes(shape: Shape, rules: Setting, new_axes: dict[int, int]) -> 
             raise _pattern_error(f"{rules.dialect.name} has no expand, so no axis can be new")
         return expand(before, rules, tuple([new_axes.get(out, dim) for out, dim in enumerate(before)]))
 
-    return run_in_sequence(shape, lambda _: inserted, repeat)
+    return run_stages(shape, lambda _: inserted, repeat)
 
 
 def _length_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
@@ -267,7 +267,7 @@ def axis_lengths(shape: Shape, plan: RearrangePlan) -> dict[str, Dim]:
     return lengths
 
 
-def _inferred_lengths(trace: Trace) -> dict[str, object]:
+def _collect_inferred_lengths(trace: Trace) -> dict[str, object]:
     """Return the inferred lengths of the named axes, for the JSON output."""
     pattern, text = trace.request.arguments["pattern"], trace.request.arguments.get("lengths")
     plan = plan_rearrange(len(trace.input), pattern, text)
@@ -318,6 +318,6 @@ REARRANGE = Op(
     keeps_element_count=False,
     semantics=(UNSQUEEZE_SEMANTICS,),
     rules=(PATTERN_AXIS, BAD_PATTERN),
-    extras=_inferred_lengths,
+    extras=_collect_inferred_lengths,
     fix_candidates={BAD_PATTERN: _length_candidates, INDIVISIBLE: _length_candidates},
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_in_sequence
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_stages
 from shapecalc.core.conditions import Conditions, require_equal, require_or_raise
 from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting, check_rank, check_sizes, check_volume
 from shapecalc.core.dims import Dim, Shape, product
@@ -67,10 +67,10 @@ def repeat_interleave(
 
     def repeat(start: Shape) -> Stages:
         if has_one_count:
-            return build_repeat_stages(start, _interleaved_factors(start, repeated, repeats[0]))
+            return build_repeat_stages(start, _repeat_factors(start, repeated, repeats[0]))
         return _take_repeated(start, repeated, repeats, conditions)
 
-    return run_in_sequence(shape, *([flatten_axes] if flattens and len(shape) != 1 else []), repeat)
+    return run_stages(shape, *([flatten_axes] if flattens and len(shape) != 1 else []), repeat)
 
 
 def _check_repeats(repeats: Shape, dim: Dim) -> Conditions:
@@ -101,7 +101,7 @@ def _position_count_text(dim: Dim) -> str:
     return format_count(dim, "position", "positions") if isinstance(dim, int) else f"{truncate(str(dim))} positions"
 
 
-def _interleaved_factors(shape: Shape, axis: int, count: Dim) -> list[tuple[TileFactor, ...]]:
+def _repeat_factors(shape: Shape, axis: int, count: Dim) -> list[tuple[TileFactor, ...]]:
     """Return the factors of each output dim for a single repeat of `axis`.
 
     The factors of the repeated axis are its input dim and a new dim with `count` repeats.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_in_sequence
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_stages
 from shapecalc.core.dialects.base import Param, ParamType, Setting, finish_reshape_stage
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Roll
@@ -55,7 +55,7 @@ def roll(shape: Shape, rules: Setting, shift: Axes, axis: Axes | None = None) ->
         )
     if len(shape) == 1:
         return _roll_axis(shape, sum(shifts), 0)
-    return run_in_sequence(
+    return run_stages(
         shape,
         flatten_axes,
         lambda flattened: _roll_axis(flattened, sum(shifts), 0),

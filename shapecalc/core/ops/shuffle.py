@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, run_in_sequence
+from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, run_stages
 from shapecalc.core.dialects.base import Param, ParamType, Setting
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.op import Op, make_test_vectors
@@ -35,7 +35,7 @@ def shuffle(
             if perm is not None:
                 with StageBuilder(StageKind.PERMUTE, label, label, shape, perm):
                     normalize_permutation(perm, rank, rules, label)
-        return run_in_sequence(shape, *runs)
+        return run_stages(shape, *runs)
     except ShapeError as error:  # the message must name the option of the invalid list
         part = f"--{error.problem.argument}: " if error.problem.argument in ("first", "to", "second") else ""
         raise ShapeError(replace(error.problem, message=part + error.problem.message), stages=error.stages) from None

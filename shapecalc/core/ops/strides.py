@@ -113,22 +113,22 @@ def strides_in_order(shape: Shape, order: Sequence[int]) -> Shape:
     return tuple(strides)
 
 
-def elementwise_strides(shape: Shape, operands: Sequence[StridedShape]) -> Shape | None:
+def compute_elementwise_strides(shape: Shape, operands: Sequence[StridedShape]) -> Shape | None:
     """Return the strides of the result of an elementwise op.
 
     Returns None if they depend on unknown sizes. `shape` is the shape of the result. A number is an operand without
     dims. The axes of the result are in the order of the operands' strides. Source: TensorIterator.
 
-    >>> elementwise_strides((2, 3), [((2, 3), (1, 2))]), elementwise_strides((2, 3), [((2, 3), (6, 2))])
+    >>> compute_elementwise_strides((2, 3), [((2, 3), (1, 2))]), compute_elementwise_strides((2, 3), [((2, 3), (6, 2))])
     ((1, 2), (3, 1))
     """
     try:
-        return _elementwise_strides(shape, operands)
+        return _compute_elementwise_strides(shape, operands)
     except Undecided:
         return None
 
 
-def _elementwise_strides(shape: Shape, operands: Sequence[StridedShape]) -> Shape:
+def _compute_elementwise_strides(shape: Shape, operands: Sequence[StridedShape]) -> Shape:
     if all(dims == shape for dims, _ in operands):
         if all(is_contiguous(*operand) for operand in operands):
             return contiguous_strides(shape)
@@ -214,12 +214,16 @@ def _is_dense(shape: Shape, strides: Shape) -> bool:
     return True
 
 
-def cloned_strides(shape: Shape, strides: Shape) -> Shape | None:
+def compute_clone_strides(shape: Shape, strides: Shape) -> Shape | None:
     """Return the strides of a copy that preserves the order of the axes.
 
     Source: PyTorch's `clone`.
     """
-    return strides if _is_dense(shape, strides) and 0 not in shape else elementwise_strides(shape, [(shape, strides)])
+    return (
+        strides
+        if _is_dense(shape, strides) and 0 not in shape
+        else compute_elementwise_strides(shape, [(shape, strides)])
+    )
 
 
 def suggests_channels_last(shape: Shape, strides: Shape) -> bool:
@@ -242,7 +246,7 @@ def suggests_channels_last(shape: Shape, strides: Shape) -> bool:
     return True
 
 
-def memory_format_strides(shape: Shape, memory_format: str) -> Shape:
+def compute_format_strides(shape: Shape, memory_format: str) -> Shape:
     """Return the strides of a new tensor in a memory format."""
     is_last = memory_format.startswith("channels_last")
     return strides_in_order(shape, CHANNELS_LAST_ORDERS[len(shape)]) if is_last else contiguous_strides(shape)
@@ -257,7 +261,7 @@ def has_memory_format(shape: Shape, strides: Shape, memory_format: str) -> bool:
     return _has_order(shape, strides, CHANNELS_LAST_ORDERS[len(shape)] if is_last else range(len(shape)))
 
 
-def suggested_format_strides(shape: Shape, tensors: Iterable[StridedShape]) -> Shape:
+def compute_suggested_strides(shape: Shape, tensors: Iterable[StridedShape]) -> Shape:
     """Return the strides of a result in the memory format that PyTorch suggests.
 
     The strides are channels-last if all `tensors` are channels-last, and C-contiguous otherwise.
@@ -266,12 +270,12 @@ def suggested_format_strides(shape: Shape, tensors: Iterable[StridedShape]) -> S
     return strides_in_order(shape, CHANNELS_LAST_ORDERS[len(shape)]) if is_last else contiguous_strides(shape)
 
 
-def expanded_strides(shape: Shape, strides: Shape, target: Shape) -> Shape:
+def compute_expand_strides(shape: Shape, strides: Shape, target: Shape) -> Shape:
     """Return the strides of a tensor that is expanded to `target`.
 
     Source: inferExpandGeometry.
 
-    >>> expanded_strides((3, 1), (1, 1), (2, 3, 4))
+    >>> compute_expand_strides((3, 1), (1, 1), (2, 3, 4))
     (0, 1, 0)
     """
     missing = len(target) - len(shape)
@@ -334,7 +338,7 @@ def strides_after_trace(trace: Trace, strides: Shape | None, operand_strides: Se
         return contiguous_strides(output)
     rule = RESULT_STRIDES.get(trace.op)
     if strides is None:
-        return contiguous_strides(output) if rule is _contiguous_result else None
+        return contiguous_strides(output) if rule is _compute_contiguous_result else None
     if rule:
         return rule(trace, strides, operand_strides)
     known = Assumptions(trace.request.dims)
@@ -356,20 +360,20 @@ def _strides_after_stage(stage: Stage, strides: Shape, known: Assumptions) -> Sh
         dropped = [step.sources[0] for step in stage.steps if step.rule is DROPPED_ONE]
         return tuple([stride for axis, stride in enumerate(strides) if axis not in dropped])
     if stage.kind is StageKind.UNSQUEEZE:
-        return _unsqueezed_strides(stage, strides)
+        return _compute_unsqueeze_strides(stage, strides)
     if isinstance(move, Reshape):
-        return _reshaped_strides(shape, strides, move, known)
+        return _compute_reshape_strides(shape, strides, move, known)
     if isinstance(move, Expand):
-        return expanded_strides(shape, strides, move.shape)
+        return compute_expand_strides(shape, strides, move.shape)
     if isinstance(move, StridedSlice):
         kept = zip(strides, move.axis_ranges, strict=True)
         return tuple([product((stride, step)) for stride, (_, step, size) in kept if size is not None])
     if isinstance(move, Roll):
-        return _rolled_strides(shape, strides, move)
+        return _compute_roll_strides(shape, strides, move)
     return contiguous_strides(stage.after or ())
 
 
-def _unsqueezed_strides(stage: Stage, strides: Shape) -> Shape:
+def _compute_unsqueeze_strides(stage: Stage, strides: Shape) -> Shape:
     """Return the strides after dims of 1 are inserted one by one.
 
     Source: inferUnsqueezeGeometry.
@@ -383,7 +387,7 @@ def _unsqueezed_strides(stage: Stage, strides: Shape) -> Shape:
     return tuple(result[::-1])
 
 
-def _reshaped_strides(shape: Shape, strides: Shape, move: Reshape, known: Assumptions) -> Shape:
+def _compute_reshape_strides(shape: Shape, strides: Shape, move: Reshape, known: Assumptions) -> Shape:
     """Return the strides of a reshape.
 
     The result is a view if possible, and otherwise a copy in C order.
@@ -394,14 +398,14 @@ def _reshaped_strides(shape: Shape, strides: Shape, move: Reshape, known: Assump
     return strides_after_move(shape, strides, move, known) or contiguous_strides(move.shape)
 
 
-def _rolled_strides(shape: Shape, strides: Shape, move: Roll) -> Shape:
+def _compute_roll_strides(shape: Shape, strides: Shape, move: Roll) -> Shape:
     """Return the strides of a roll.
 
     A roll concatenates two parts of the axis.
     """
     size = shape[move.axis]
     lengths = [length for _, length in move.segments(size)] if isinstance(size, int) else [size]
-    return suggested_format_strides(
+    return compute_suggested_strides(
         shape, [((*shape[: move.axis], length, *shape[move.axis + 1 :]), strides) for length in lengths]
     )
 
@@ -414,11 +418,11 @@ def _operand_strided_shapes(trace: Trace, strides: Shape, operand_strides: Seque
     return [(trace.input, strides), *zip(others, operand_strides or map(contiguous_strides, others), strict=True)]
 
 
-def _concatenated_strides(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape:
-    return suggested_format_strides(trace.output or (), _operand_strided_shapes(trace, strides, operand_strides))
+def _compute_concat_strides(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape:
+    return compute_suggested_strides(trace.output or (), _operand_strided_shapes(trace, strides, operand_strides))
 
 
-def _stacked_strides(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape:
+def _compute_stack_strides(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape:
     """Return the strides of a stack.
 
     PyTorch concatenates the operands, and then splits the axis.
@@ -427,13 +431,13 @@ def _stacked_strides(trace: Trace, strides: Shape, operand_strides: Sequence[Sha
     rank, tensors = len(output), _operand_strided_shapes(trace, strides, operand_strides)
     axis = trace.request.arguments.get("axis", 0) % rank
     if axis == rank - 1:
-        return suggested_format_strides(output, [((*dims, 1), (*own, 1)) for dims, own in tensors])
+        return compute_suggested_strides(output, [((*dims, 1), (*own, 1)) for dims, own in tensors])
     joined = (*output[:axis], product(output[axis : axis + 2]), *output[axis + 2 :])
-    result = suggested_format_strides(joined, tensors)
+    result = compute_suggested_strides(joined, tensors)
     return (*result[:axis], product((output[axis + 1], result[axis])), *result[axis:])
 
 
-def _pooled_strides(trace: Trace, strides: Shape, _: Sequence[Shape]) -> Shape:
+def _compute_pool_strides(trace: Trace, strides: Shape, _: Sequence[Shape]) -> Shape:
     """Return the strides of a pool.
 
     A pool of one axis inserts an axis of 1, except for max_pool1d; pools of three axes keep the channels last only for
@@ -445,14 +449,14 @@ def _pooled_strides(trace: Trace, strides: Shape, _: Sequence[Shape]) -> Shape:
     )
     if len(shape) == 3 and not is_plain_max:
         wide, wide_strides = (*shape[:2], 1, shape[2]), (*strides[:2], product((shape[2], strides[2])), strides[2])
-        result = suggested_format_strides((*output[:2], 1, output[2]), [(wide, wide_strides)])
+        result = compute_suggested_strides((*output[:2], 1, output[2]), [(wide, wide_strides)])
         return (*result[:2], result[3])
     if len(shape) == 5 and not is_plain_max:
         return contiguous_strides(output)
-    return _suggested_result(trace, strides, ())
+    return _compute_suggested_result(trace, strides, ())
 
 
-def _einsum_strides(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shape | None:
+def _compute_einsum_strides(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shape | None:
     """Return the strides of a batched product, such as `bhid,bhjd->bhij`.
 
     Returns None for other patterns. The output must have the batch dims first, then the dims of one operand, then
@@ -473,42 +477,42 @@ def _einsum_strides(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shape | None
     return contiguous_strides(output) if is_product and not (is_swapped and has_ones) else None
 
 
-def _padded_strides(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape | None:
+def _compute_pad_strides(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape | None:
     """Return the strides of a pad.
 
     A pad that adds no elements is a clone.
     """
     pads = [stage.move for stage in trace.stages if isinstance(stage.move, Pad)]
     if all(width <= 0 for pad in pads for width in (*pad.begins, *pad.ends)):
-        return cloned_strides(trace.output or (), strides)
-    return _suggested_result(trace, strides, operand_strides)
+        return compute_clone_strides(trace.output or (), strides)
+    return _compute_suggested_result(trace, strides, operand_strides)
 
 
-def _suggested_result(trace: Trace, strides: Shape, _: Sequence[Shape]) -> Shape:
-    return suggested_format_strides(trace.output or (), [(trace.input, strides)])
+def _compute_suggested_result(trace: Trace, strides: Shape, _: Sequence[Shape]) -> Shape:
+    return compute_suggested_strides(trace.output or (), [(trace.input, strides)])
 
 
-def _contiguous_result(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shape:
+def _compute_contiguous_result(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shape:
     return contiguous_strides(trace.output or ())
 
 
-def _copied_result(trace: Trace, strides: Shape, _: Sequence[Shape]) -> Shape | None:
-    return cloned_strides(trace.output or (), strides)
+def _compute_clone_result(trace: Trace, strides: Shape, _: Sequence[Shape]) -> Shape | None:
+    return compute_clone_strides(trace.output or (), strides)
 
 
-def _broadcast_result(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape | None:
-    return elementwise_strides(trace.output or (), _operand_strided_shapes(trace, strides, operand_strides))
+def _compute_broadcast_result(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape | None:
+    return compute_elementwise_strides(trace.output or (), _operand_strided_shapes(trace, strides, operand_strides))
 
 
 RESULT_STRIDES: Mapping[str, Callable[[Trace, Shape, Sequence[Shape]], Shape | None]] = {
-    **dict.fromkeys(("tile", "repeat_interleave", "take", "matmul", "linear"), _contiguous_result),
-    **dict.fromkeys(("conv", "upsample", "depth_to_space", "space_to_depth"), _suggested_result),
-    "einsum": _einsum_strides,
-    "flip": _copied_result,
-    "pad": _padded_strides,
-    "pool": _pooled_strides,
-    "concat": _concatenated_strides,
-    "stack": _stacked_strides,
-    "broadcast": _broadcast_result,
+    **dict.fromkeys(("tile", "repeat_interleave", "take", "matmul", "linear"), _compute_contiguous_result),
+    **dict.fromkeys(("conv", "upsample", "depth_to_space", "space_to_depth"), _compute_suggested_result),
+    "einsum": _compute_einsum_strides,
+    "flip": _compute_clone_result,
+    "pad": _compute_pad_strides,
+    "pool": _compute_pool_strides,
+    "concat": _compute_concat_strides,
+    "stack": _compute_stack_strides,
+    "broadcast": _compute_broadcast_result,
 }
 """The functions that compute the strides of ops that copy in PyTorch; the other ops return views if possible."""

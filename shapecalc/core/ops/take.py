@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_in_sequence
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_stages
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Axes, Dim, Shape
 from shapecalc.core.moves import Take
@@ -45,7 +45,7 @@ def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
     indices"), numpy.take. Raises `ShapeError`: axis-out-of-range, index-out-of-range.
     """
     if not shape and TAKE_SEMANTICS.of(rules.dialect).takes_scalars:
-        return run_in_sequence(
+        return run_stages(
             shape, partial(unsqueeze, rules=rules, axes=(0,)), partial(_take, rules=rules, axis=axis, indices=indices)
         )
     return _take(shape, rules, axis, indices)

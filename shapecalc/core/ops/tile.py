@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, run_in_sequence
+from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, run_stages
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops.axes import merge_adjacent_axes
@@ -73,7 +73,7 @@ def build_repeat_stages(shape: Shape, factors: Sequence[tuple[TileFactor, ...]])
         runs.append(lambda before: _repeat_ones(before, all_factors))
     if len(all_factors) > len(factors):
         runs.append(lambda before: merge_adjacent_axes(before, factors))
-    return run_in_sequence(shape, *runs)
+    return run_stages(shape, *runs)
 
 
 def _insert_ones(shape: Shape, factors: list[TileFactor]) -> Stages:

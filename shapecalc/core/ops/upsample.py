@@ -51,13 +51,12 @@ def upsample(shape: Shape, rules: Setting, scale: str | None = None, size: Shape
         texts = windows.values_per_axis(values, [len(axes)], name)
         pairs = [*zip(axes, texts, strict=True)]
         steps = {
-            axis: partial(_scaled_dim_step, axis, shape[axis], text, rules, is_size=scale is None)
-            for axis, text in pairs
+            axis: partial(_scale_step, axis, shape[axis], text, rules, is_size=scale is None) for axis, text in pairs
         }
         return windows.finish_window_stage(stage, steps, [axis for axis, text in pairs if not scale or text != "1"])
 
 
-def _scaled_dim_step(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_size: bool) -> Step:
+def _scale_step(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_size: bool) -> Step:
     """Return the step that scales a dim, or with `is_size` sets its size.
 
     Raises `ShapeError` (nothing-left) if the output dim is 0 and the framework refuses empty dims.

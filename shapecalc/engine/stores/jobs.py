@@ -65,7 +65,7 @@ class StoreJob(Record):
 
     source: str
     """The absolute path of the source, because a worker has its own working directory."""
-    source_state: str
+    compute_source_digest: str
     """The digest of the source, computed before the source was opened."""
     store: store_io.Store
     plan: StorePlan
@@ -185,7 +185,7 @@ class _ChunkReader:
         return self.store.reader[[slice(start, min(start + step, size)) for start, step, size in axes]]
 
 
-def partial_folder(output_path: Path) -> Path:
+def partial_output_folder(output_path: Path) -> Path:
     """Return the folder in which an incomplete output is stored."""
     return output_path.with_name(f"{output_path.name}.part")
 
@@ -198,7 +198,7 @@ def lock_partial_output(output_path: Path, manifest: dict[str, Any], *, resume: 
     the folder belongs to another request, source or owner, or if another process has locked the folder; `OSError`
     if the folder cannot be written.
     """
-    folder = partial_folder(output_path)
+    folder = partial_output_folder(output_path)
     if os.path.lexists(folder):
         _check_owner(folder)
     else:
@@ -285,7 +285,7 @@ def finish_output(partial: PartialOutput, pass_number: int, output_path: Path) -
 
 def recover_interrupted_rename(output_path: Path) -> None:
     """Complete or roll back the interrupted rename of a finished output."""
-    folder = partial_folder(output_path)
+    folder = partial_output_folder(output_path)
     if not (folder / BACKUP_FOLDER).is_dir():
         return
     _check_owner(folder)
@@ -316,7 +316,7 @@ def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chun
     was refused or has named dims.
     """
     path = os.path.join(Path.cwd(), source)  # noqa: PTH118 - a Path would normalize the name of the array
-    state = store_io.source_state(path)
+    state = store_io.compute_source_digest(path)
     moves = concrete_moves(answer)
     if any(isinstance(move, Pad) for move in moves):
         raise FileError("stores are not padded, only arrays in memory and .npy files")
@@ -361,7 +361,7 @@ def run_job(
             [repr(store_pass.axis_map), [*store_pass.chunks], [*store_pass.task_shape]]
             for store_pass in job.plan.passes
         ],
-        "source": [job.source, job.source_state],
+        "source": [job.source, job.compute_source_digest],
         "shapecalc": __version__,
     }
     with SignalGuard():
@@ -373,7 +373,7 @@ def run_job(
         except FileError:
             raise
         except Exception as error:
-            how = "; mend it and go on with --resume" if partial_folder(output_path).is_dir() else ""
+            how = "; mend it and go on with --resume" if partial_output_folder(output_path).is_dir() else ""
             raise FileError(f"{output_path}: {error_reason(error)}{how}") from error
 
 
@@ -392,10 +392,12 @@ def _run_passes(job: StoreJob, partial: PartialOutput, run_tasks: TaskRunner, ti
             store_io.create_store(
                 array, store_io.open_store(source) if number else job.store, plan.axis_map, plan.chunks
             )
-        work = PassJob(plan, source, str(array), store_io.source_state(source) if number else job.source_state)
+        work = PassJob(
+            plan, source, str(array), store_io.compute_source_digest(source) if number else job.compute_source_digest
+        )
         _run_pass(work, number, partial, run_tasks, tick)
         partial.clean_up_files(number)
-        if store_io.source_state(source) != work.source_state:
+        if store_io.compute_source_digest(source) != work.compute_source_digest:
             raise FileError(f"{source}: it was changed while it was read; begin anew: rm -r {partial.folder}")
         if number:
             shutil.rmtree(source, ignore_errors=True)

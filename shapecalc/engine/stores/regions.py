@@ -208,7 +208,7 @@ def intersect_span(span: AxisRange, start: int, parts: Sequence[AxisPart], regio
     if not parts:
         return [()] if span[0] <= start < span[1] else []
     step, (first, last) = parts[0].stride, region[0]
-    inner = spanned_range(start, parts[1:], region[1:])
+    inner = enclosing_range(start, parts[1:], region[1:])
     inside = span[0] - inner[0], span[1] - inner[1]
     touched = span[0] - inner[1] + 1, span[1] - inner[0] - 1
     if step < 0:
@@ -230,7 +230,7 @@ def intersect_span(span: AxisRange, start: int, parts: Sequence[AxisPart], regio
     return split_positions(range(begin, whole[0])) + middle + split_positions(range(whole[1], end))
 
 
-def spanned_range(start: int, parts: Sequence[AxisPart], region: Region) -> AxisRange:
+def enclosing_range(start: int, parts: Sequence[AxisPart], region: Region) -> AxisRange:
     """Return the smallest range of an axis that contains a region of its parts."""
     first = last = start
     for (begin, end), atom in zip(region, parts, strict=True):
@@ -277,7 +277,7 @@ def _chunks_of_region(axis_map: AxisMap, axis: int, step: int, region: Region) -
 
 def _chunks_of_parts(start: int, parts: Sequence[AxisPart], region: Region, step: int) -> Collection[int]:
     """Return the chunk indices of a region along an axis that is not rolled."""
-    first, last = spanned_range(start, parts, region)
+    first, last = enclosing_range(start, parts, region)
     wide = [abs(atom.stride) for atom, part in zip(parts, region, strict=True) if _range_length(part) > 1]
     if max(wide, default=0) <= step or last - first == prod(map(_range_length, region)):
         return range(first // step, (last - 1) // step + 1)
@@ -335,7 +335,7 @@ def fill_regions(axis_map: AxisMap, regions: Sequence[Region], source: Any, bloc
 def find_axis_reads(axis_map: AxisMap, axis: int, step: int, regions: Sequence[Region]) -> list[AxisRead]:
     """Return the ranges of a source axis to read, one for each block."""
     atoms, start = axis_map.source_parts[axis], axis_map.starts[axis]
-    extents = [spanned_range(start, atoms, region) for region in regions]
+    extents = [enclosing_range(start, atoms, region) for region in regions]
     first, last = min(extent[0] for extent in extents), max(extent[1] for extent in extents)
     reads = []
     for span in _iter_block_ranges(axis_map.source_shape[axis], axis_map.rolls[axis], step, first, last):
@@ -344,7 +344,7 @@ def find_axis_reads(axis_map: AxisMap, axis: int, step: int, regions: Sequence[R
             for number, region in enumerate(regions)
             if (hits_here := intersect_span(span, start, atoms, region))
         }
-        inside = [spanned_range(start, atoms, region) for hits_here in hits.values() for region in hits_here]
+        inside = [enclosing_range(start, atoms, region) for hits_here in hits.values() for region in hits_here]
         if inside:
             reads.append(AxisRead((min(a for a, _ in inside), max(b for _, b in inside)), hits))
     return reads

@@ -105,7 +105,7 @@ class Store(Record):
     """The size, in bytes, of the scratch file with the unpacked array; 0 without a scratch file."""
 
 
-def source_state(location: str) -> str:
+def compute_source_digest(location: str) -> str:
     """Return a digest of the file names, file sizes and timestamps of a source.
 
     The digest identifies a source and its current content. Raises `FileError` if the files cannot be listed.
@@ -208,14 +208,14 @@ def _make_block_store(
     array: Any, path: str, chunks: IntTuple, metadata: ArrayMetadata | None, scratch: int = 0
 ) -> Store:
     """Return a store that reads blocks of chunks through the library of its format."""
-    block = block_shape(chunks, array.shape, array.dtype.itemsize)
+    block = choose_block_shape(chunks, array.shape, array.dtype.itemsize)
     return Store(array, SliceReader(array, path), chunks, block, metadata, scratch)
 
 
-def block_shape(chunks: Sequence[int], shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+def choose_block_shape(chunks: Sequence[int], shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     """Return the shape of a block: whole chunks of up to `READ_BLOCK_BYTES`.
 
-    >>> block_shape((1, 512), (100, 4096), 4)
+    >>> choose_block_shape((1, 512), (100, 4096), 4)
     (100, 4096)
     """
     block = list(chunks)
@@ -232,7 +232,7 @@ def create_store(folder: Path, source: Store, axis_map: AxisMap, chunks: IntTupl
     """
     chunks = tuple([max(1, chunk) for chunk in chunks])
     if source.metadata is not None:
-        write_metadata(folder, output_metadata(source.metadata, axis_map, chunks))
+        write_metadata(folder, derive_output_metadata(source.metadata, axis_map, chunks))
         return
     import zarr
 
@@ -285,7 +285,7 @@ def write_metadata(folder: Path, metadata: ArrayMetadata) -> None:
         write_atomically(folder / name, json.dumps(metadata.files[name], indent=2).encode(), force=True)
 
 
-def output_metadata(source: ArrayMetadata, axis_map: AxisMap, chunks: IntTuple) -> ArrayMetadata:
+def derive_output_metadata(source: ArrayMetadata, axis_map: AxisMap, chunks: IntTuple) -> ArrayMetadata:
     """Return the metadata of the output array.
 
     `chunks` is the chunk or shard shape.

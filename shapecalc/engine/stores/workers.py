@@ -28,7 +28,13 @@ from shapecalc.engine.arrays import FileError
 from shapecalc.engine.processes import ignore_termination, limit_memory
 from shapecalc.engine.stores.plan import Pass
 from shapecalc.engine.stores.regions import Region, fill_regions, iter_grid
-from shapecalc.engine.stores.store_io import WriteSummary, open_chunks, open_store, run_codec_loop, source_state
+from shapecalc.engine.stores.store_io import (
+    WriteSummary,
+    compute_source_digest,
+    open_chunks,
+    open_store,
+    run_codec_loop,
+)
 
 NO_CERTIFICATES = "Dask's configuration names no certificates; set distributed.comm.tls"
 MIN_SINGLE_CHUNK_BYTES = 1 << 20
@@ -53,7 +59,7 @@ class PassJob(Record):
     store_pass: Pass
     source: str
     target: str
-    source_state: str
+    compute_source_digest: str
     """The digest of the source; the digest on every worker must be equal."""
 
 
@@ -172,13 +178,13 @@ def run_task_on_worker(pass_job: PassJob, number: int) -> WriteSummary:
 
     Raises `FileError` if the source differs from the source of the job.
     """
-    _check_source(pass_job.source, pass_job.source_state, pass_job.target)
+    _check_source(pass_job.source, pass_job.compute_source_digest, pass_job.target)
     return run_task(pass_job, number)
 
 
 @lru_cache(maxsize=8)
 def _check_source(source: str, expected_state: str, _target: str) -> None:
-    if source_state(source) != expected_state:
+    if compute_source_digest(source) != expected_state:
         raise FileError(f"{source}: {gethostname()} sees another source there, or it was changed")
 
 
@@ -238,7 +244,7 @@ def describe_worker(source: str, folder: str) -> dict[str, object]:
     """
     return {
         "shapecalc": __version__,
-        "view of the source": _try_read(lambda: f"state {source_state(source)}"),
+        "view of the source": _try_read(lambda: f"state {compute_source_digest(source)}"),
         "view of the output's folder": _try_read(lambda: f"inode {Path(folder).stat().st_ino}"),
     }
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.ops.expand import EXPAND
-from shapecalc.core.ops.strides import has_memory_format, memory_format_strides, suggests_channels_last
+from shapecalc.core.ops.strides import compute_format_strides, has_memory_format, suggests_channels_last
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import truncate
@@ -221,7 +221,7 @@ class LayerEvaluator(ExpressionEvaluator):
             else name in ("to", "float") and suggests_channels_last(shape, tensor.strides) == is_last
         )
         return replace(
-            result, strides=tensor.strides if returns_itself else memory_format_strides(shape, memory_format)
+            result, strides=tensor.strides if returns_itself else compute_format_strides(shape, memory_format)
         )
 
     def apply_broadcasting(

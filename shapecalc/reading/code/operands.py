@@ -11,7 +11,7 @@ from shapecalc.core.layout import contiguous_strides
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.rearrange import REARRANGE
-from shapecalc.core.ops.strides import elementwise_strides, expanded_strides
+from shapecalc.core.ops.strides import compute_elementwise_strides, compute_expand_strides
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.rules import LAYER_MISMATCH
@@ -117,7 +117,7 @@ def _broadcast_tensors(values: Sequence[CodeValue], call: Call) -> tuple[CodeVal
     for index, tensor in enumerate(tensors):
         operands = [CHAIN_TENSOR if number == index else other.shape for number, other in enumerate(tensors)]
         result = tensor.apply(BROADCAST, operands=tuple(operands[1:] if index == 0 else operands))
-        strides = tensor.strides and expanded_strides(tensor.shape, tensor.strides, result.shape)
+        strides = tensor.strides and compute_expand_strides(tensor.shape, tensor.strides, result.shape)
         others = [*tensors[:index], *tensors[index + 1 :]]
         result = add_conditions(result, others)
         results.append(
@@ -155,6 +155,6 @@ def apply_multi_operand(op: Op, values: Sequence[CodeValue], error: ErrorFactory
     if op is BROADCAST:
         pairs = [*zip([tensor.shape for tensor in tensors], strides, strict=True)]
         is_known = main.dialect == "torch" and all(tensor.strides is not None for tensor in tensors)
-        ordered = elementwise_strides(result.shape, pairs) if is_known else result.strides
+        ordered = compute_elementwise_strides(result.shape, pairs) if is_known else result.strides
         return mark_untraced_change(replace(result, strides=ordered))
     return result if are_unmodified_inputs([main, *others]) else mark_untraced_change(result)

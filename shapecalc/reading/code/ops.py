@@ -12,7 +12,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import ParamType
 from shapecalc.core.dims import Dim, Monomial, Shape, product, quotient
 from shapecalc.core.ops import OPS
-from shapecalc.core.ops.calls import argument_names, calls_by_name, find_call, signatures_of
+from shapecalc.core.ops.calls import argument_names, calls_by_name, find_call, parse_signatures
 from shapecalc.core.ops.expand import EXPAND
 from shapecalc.core.ops.flatten import FLATTEN
 from shapecalc.core.ops.mean import MEAN
@@ -335,7 +335,9 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
 SINGLE_DIM_REDUCTIONS = ("max", "min", "prod", "argmax", "argmin")
 """PyTorch's reductions of all dims or one, not of several. Source: torch.max, torch.prod and torch.argmax, 2.13."""
 MEAN_KINDS = {
-    name: str(signature.options.get("kind", "mean")) for signature in signatures_of("mean") for name in signature.names
+    name: str(signature.options.get("kind", "mean"))
+    for signature in parse_signatures("mean")
+    for name in signature.names
 }
 """The kinds of the reductions that are an op, by the name of the function."""
 REDUCTION_FUNCTIONS = (

@@ -18,7 +18,12 @@ from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.select import SELECT
 from shapecalc.core.ops.split import SPLIT, part_count
-from shapecalc.core.ops.strides import elementwise_strides, is_contiguous, strides_after_trace, strides_after_traces
+from shapecalc.core.ops.strides import (
+    compute_elementwise_strides,
+    is_contiguous,
+    strides_after_trace,
+    strides_after_traces,
+)
 from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE, UNSQUEEZE_SEMANTICS
 from shapecalc.core.ops.view import VIEW

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from shapecalc.core.ops.calls import Signature, SignatureArgument, signatures_of
+from shapecalc.core.ops.calls import Signature, SignatureArgument, parse_signatures
 from shapecalc.core.ops.op import Op
 
 ArgumentValue: TypeAlias = str | int | Sequence[str | int]
@@ -15,7 +15,7 @@ MODULE_PREFIXES = {"jax": ("np.", "jnp.")}
 
 def find_signature(op: Op, framework: str) -> Signature | None:
     """Return the first signature of an op in a framework; None if there is none."""
-    return next((signature for signature in signatures_of(op.name) if signature.exists_in(framework)), None)
+    return next((signature for signature in parse_signatures(op.name) if signature.exists_in(framework)), None)
 
 
 def format_call(op: Op, framework: str, tensor: str, **arguments: ArgumentValue) -> str:

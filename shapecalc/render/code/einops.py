@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from shapecalc.core.answers import Chain, Trace, compute_stage_origins
 from shapecalc.core.moves import Combine, Roll, ShapeVector, StridedSlice, Take
-from shapecalc.core.origins import AxisAtom, RepeatAtom, mixed_dims
+from shapecalc.core.origins import AxisAtom, RepeatAtom, find_mixed_dims
 from shapecalc.core.problem import usage_error
 from shapecalc.core.text import shape_text, truncate
 from shapecalc.render.code import Code
@@ -60,9 +60,9 @@ def _output_pieces(answer: Trace | Chain) -> list[list[Piece]]:
         if isinstance(stage.move, StridedSlice | Roll | Take | Combine):
             raise usage_error(f"einops has no pattern for {stage.label}: its axes stay whole")
     origins = answer.origins or ()
-    for count, stage in enumerate(answer.stages if mixed_dims(origins) else (), 1):
+    for count, stage in enumerate(answer.stages if find_mixed_dims(origins) else (), 1):
         before = answer.stages[:count]
-        if mixed_dims(compute_stage_origins(answer.input, before, stage.after or (), answer.conditions)):
+        if find_mixed_dims(compute_stage_origins(answer.input, before, stage.after or (), answer.conditions)):
             old, new = (truncate(shape_text(shape)) for shape in (stage.before, stage.after or ()))
             raise usage_error(f"einops has no pattern from {old} to {new}: the reshape mixes axes")
     return [[atom for atom in origin or () if isinstance(atom, Piece) and atom.size != 1] for origin in origins]

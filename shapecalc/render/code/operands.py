@@ -15,7 +15,7 @@ from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.dims import Shape
 from shapecalc.core.moves import CONSTANT, Combine, Pad
 from shapecalc.core.ops.broadcast import BROADCAST
-from shapecalc.core.ops.calls import signatures_of
+from shapecalc.core.ops.calls import parse_signatures
 from shapecalc.core.ops.concat import CONCAT
 from shapecalc.core.ops.conv import CONV, CONV_SEMANTICS
 from shapecalc.core.ops.einsum import EINSUM
@@ -102,7 +102,7 @@ TORCH_FUNCTIONAL = "torch.nn.functional."
 ENDS = ("begin", "end")
 TORCH_DEFAULTS = {
     (argument.param, argument.default)
-    for signature in signatures_of(CONV.name)
+    for signature in parse_signatures(CONV.name)
     for argument in signature.arguments
     if signature.path.startswith(TORCH_FUNCTIONAL) and argument.param != "stride"
 }
@@ -216,7 +216,7 @@ class OperandCall(Record):
         if self.framework not in ("torch", "paddle"):
             return str(pairs)
         count: int | None = len(pairs)
-        if PAD_SEMANTICS[self.framework].limits_dims(mode, pairs):
+        if PAD_SEMANTICS[self.framework].pads_trailing_dims_only(mode, pairs):
             first = next((axis for axis, ends in enumerate(pairs) if any(ends)), len(pairs) - 1)
             count = PAD_SEMANTICS[self.framework].min_trailing_dims(len(pairs), first)
         elif self.framework == "paddle":
@@ -226,7 +226,9 @@ class OperandCall(Record):
     def read_pad_options(self) -> str:
         """Return Paddle's keyword arguments for the mode of a pad, with its layout, and for the fill value."""
         mode, (_, move) = self.read_mode(), self.pad_stage
-        limited = PAD_SEMANTICS[self.framework].limits_dims(move.mode, zip(move.begins, move.ends, strict=True))
+        limited = PAD_SEMANTICS[self.framework].pads_trailing_dims_only(
+            move.mode, zip(move.begins, move.ends, strict=True)
+        )
         layout = f'"{PADDLE_LAYOUTS[len(self.trace.input)]}"' if limited else None
         options = {"mode": mode, "data_format": layout, "value": self.read_fill()}
         return "".join([f", {name}={text}" for name, text in options.items() if text is not None])
@@ -433,7 +435,7 @@ def _find_torch_function(
     """
     return next(
         signature.path
-        for signature in signatures_of(op.name)
+        for signature in parse_signatures(op.name)
         if signature.path.startswith(TORCH_FUNCTIONAL) and signature.options == implied_options
         if not rank or (str(rank) in signature.path and param in [argument.param for argument in signature.arguments])
     )

@@ -19,7 +19,7 @@ from shapecalc.engine.arrays import FileError
 from shapecalc.engine.stores import jobs
 from shapecalc.engine.stores.jobs import find_first_difference, plan_job, run_job
 from shapecalc.engine.stores.plan import StorePlan, choose_row_chunks
-from shapecalc.engine.stores.store_io import open_store, source_state
+from shapecalc.engine.stores.store_io import compute_source_digest, open_store
 from shapecalc.engine.stores.workers import make_thread_runner
 from shapecalc.reading.commands import parse_chain
 from shapecalc.reasoning.answers import answer_chain
@@ -272,7 +272,7 @@ DAMAGE = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_store_resume_refuses_a_rechunked_source(change, source):
     job, target = interrupt_job(source)
-    assert job.source_state == source_state(str(source))
+    assert job.compute_source_digest == compute_source_digest(str(source))
     CHANGES[change](source / "c" / "0" / "1")
     with pytest.raises(FileError, match="its source is another"):
         run_to_store(job_by_chunks(source), target, resume=True)
@@ -292,11 +292,11 @@ def test_store_counts_linked_folders_once(source):
     linked = source.with_name("c")
     (source / "c").rename(linked)
     (source / "c").symlink_to(linked)
-    before = source_state(str(source))
+    before = compute_source_digest(str(source))
     rewrite(linked / "0" / "1")
     for name in "abc":
         (linked / name).symlink_to(linked)
-    assert source_state(str(source)) != before
+    assert compute_source_digest(str(source)) != before
 
 
 @pytest.mark.parametrize("damage", DAMAGE)

@@ -65,7 +65,7 @@ class StoreJob(Record):
 
     source: str
     """The absolute path of the source, because a worker has its own working directory."""
-    compute_source_digest: str
+    source_digest: str
     """The digest of the source, computed before the source was opened."""
     store: store_io.Store
     plan: StorePlan
@@ -361,7 +361,7 @@ def run_job(
             [repr(store_pass.axis_map), [*store_pass.chunks], [*store_pass.task_shape]]
             for store_pass in job.plan.passes
         ],
-        "source": [job.source, job.compute_source_digest],
+        "source": [job.source, job.source_digest],
         "shapecalc": __version__,
     }
     with SignalGuard():
@@ -393,11 +393,11 @@ def _run_passes(job: StoreJob, partial: PartialOutput, run_tasks: TaskRunner, ti
                 array, store_io.open_store(source) if number else job.store, plan.axis_map, plan.chunks
             )
         work = PassJob(
-            plan, source, str(array), store_io.compute_source_digest(source) if number else job.compute_source_digest
+            plan, source, str(array), store_io.compute_source_digest(source) if number else job.source_digest
         )
         _run_pass(work, number, partial, run_tasks, tick)
         partial.clean_up_files(number)
-        if store_io.compute_source_digest(source) != work.compute_source_digest:
+        if store_io.compute_source_digest(source) != work.source_digest:
             raise FileError(f"{source}: it was changed while it was read; begin anew: rm -r {partial.folder}")
         if number:
             shutil.rmtree(source, ignore_errors=True)

@@ -59,7 +59,7 @@ class PassJob(Record):
     store_pass: Pass
     source: str
     target: str
-    compute_source_digest: str
+    source_digest: str
     """The digest of the source; the digest on every worker must be equal."""
 
 
@@ -178,7 +178,7 @@ def run_task_on_worker(pass_job: PassJob, number: int) -> WriteSummary:
 
     Raises `FileError` if the source differs from the source of the job.
     """
-    _check_source(pass_job.source, pass_job.compute_source_digest, pass_job.target)
+    _check_source(pass_job.source, pass_job.source_digest, pass_job.target)
     return run_task(pass_job, number)
 
 

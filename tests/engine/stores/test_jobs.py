@@ -272,7 +272,7 @@ DAMAGE = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_store_resume_refuses_a_rechunked_source(change, source):
     job, target = interrupt_job(source)
-    assert job.compute_source_digest == compute_source_digest(str(source))
+    assert job.source_digest == compute_source_digest(str(source))
     CHANGES[change](source / "c" / "0" / "1")
     with pytest.raises(FileError, match="its source is another"):
         run_to_store(job_by_chunks(source), target, resume=True)

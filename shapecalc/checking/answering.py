@@ -28,7 +28,7 @@ INTEGERS_ONLY = {int}
 
 
 def _sort_equalities(conditions: Iterable[str]) -> frozenset[str]:
-    """Return the texts of conditions with the sides of each equality sorted."""
+    """Return conditions as text, with the sides of each equality sorted."""
     return frozenset(
         [condition if "%" in condition else " == ".join(sorted(condition.split(" == "))) for condition in conditions]
     )

@@ -123,6 +123,5 @@ def make_golden_case(name: str, request: Request) -> dict[str, object]:
 
 
 def _rule_sources(trace: Trace) -> str:
-    """Return the sources of the dialect, and of the rules in an answer."""
     rules = [trace.problem.rule] if trace.problem else [step.rule for step in trace.steps]
     return "; ".join(dict.fromkeys([DIALECTS[trace.dialect].source, *(rule.source for rule in rules)]))

@@ -248,7 +248,7 @@ class StageBuilder:
     __slots__ = ("argument", "before", "explain", "kind", "label", "requested", "steps")
 
     def __init__(self, kind: StageKind, label: str, argument: str, before: Shape, requested: Shape = ()) -> None:
-        """Store the values that do not depend on the result of the stage."""
+        """Create a builder of a stage."""
         self.kind, self.label, self.argument, self.before, self.requested = kind, label, argument, before, requested
         self.steps: list[Step] = []
         """The steps so far, in order."""
@@ -505,7 +505,6 @@ class Trace(Answer):
     """The names whose size must not be 0 for the answer to be correct."""
 
     def __post_init__(self) -> None:
-        """Make the mappings immutable."""
         if type(self.options) is not FrozenDict or type(self.results) is not FrozenDict:
             self._options, self._results = freeze(self.options), freeze(self.results)
 
@@ -685,6 +684,5 @@ def _map_unit_axes(shape: Shape, stages: Stages, solved: Mapping[str, Dim]) -> d
 
 
 def _step_as_json(label: str, step: Step) -> dict[str, object]:
-    """Return a step as the JSON object documented in shapecalc(1)."""
     sources, value = list(step.sources), to_json(step.value)
     return {"stage": label, "rule": str(step.rule), "out": step.out, "from": sources, "value": value, "why": step.why}

@@ -74,7 +74,7 @@ class WorkBudget:
     """
 
     def __init__(self, limit: int = MAX_WORK) -> None:
-        """Set the remaining units of work to `limit`."""
+        """Create a budget of `limit` units of work."""
         self.remaining = limit
 
     def spend(self, amount: int) -> None:
@@ -280,7 +280,7 @@ class Assumptions:
             self.is_undecided = True
 
     def _condition_ratios(self, relation: str) -> list[dims.Monomial]:
-        """Return `left / right` of each assumed condition with the operator `relation`."""
+        """Return the ratios of the assumed conditions with this relation."""
         return [condition.ratio for condition in self.conditions if condition.relation == relation]
 
     def _add_integral_names(self, ratios: Iterable[dims.Monomial]) -> None:
@@ -319,7 +319,7 @@ class Assumptions:
         return True
 
     def _substitute_solutions(self) -> None:
-        """Substitute the solutions in all solutions and in the integral monomials."""
+        """Substitute the solutions in all solutions and integral monomials."""
         for name in reversed(self.solutions):
             self.solutions[name] = self.substitute(self.solutions[name])
         self.integral_monomials = [self.substitute(ratio) for ratio in self.integral_monomials]
@@ -572,7 +572,7 @@ def simplify_conditions(conditions: Iterable[Condition], shared_work: WorkBudget
 
 
 def _group_by_shared_names(conditions: Iterable[Condition]) -> list[list[Condition]]:
-    """Partition the conditions into groups that have no name in common."""
+    """Partition conditions into groups without common names."""
     group_of: dict[str, list[Condition]] = {}
     for condition in conditions:
         present = dims.dim_names([condition.ratio])
@@ -766,7 +766,6 @@ def _find_primes(ratios: Iterable[dims.Monomial]) -> list[int]:
 
 
 def _prime_exponent(ratio: dims.Monomial, prime: int) -> int:
-    """Return the exponent of a prime in the coefficient of a monomial."""
     above, below = (dict(dims.prime_powers(size)).get(prime, 0) for size in (ratio.numerator, ratio.denominator))
     return above - below
 
@@ -817,7 +816,7 @@ def has_solution(inequalities: Inequalities, work: WorkBudget) -> bool:
 
 
 def _eliminate_name(inequalities: Inequalities, name: str, work: WorkBudget) -> Inequalities:
-    """Eliminate an unknown from inequalities by a Fourier-Motzkin step."""
+    """Eliminate a name from inequalities by a Fourier-Motzkin step."""
     result: Inequalities = {}
     sides: tuple[list[tuple[dict[str, int], int, int]], ...] = ([], [])
     for row, number in inequalities.items():

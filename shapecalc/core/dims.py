@@ -316,7 +316,6 @@ def prime_powers(number: int) -> tuple[tuple[int, int], ...]:
 
 
 def _factorize(number: int) -> Iterator[tuple[int, int]]:
-    """Yield the factors that `prime_powers` returns, with their exponents."""
     factor = 2
     while factor < TRIAL_DIVISION_BOUND and factor * factor <= number:
         exponent = 0

@@ -169,7 +169,7 @@ def normalize_axes(axes: StridedAxes, known: Assumptions) -> StridedAxes:
 
 
 def _normalize_axis(atoms: Iterable[Atom], known: Assumptions) -> Atoms:
-    """Merge the atoms of an axis, and replace atoms by equivalents in their bases."""
+    """Merge the atoms of an axis, and resolve their bases."""
     merged = merge_atoms(atoms)
     if not any(atom.base for atom in merged):
         return merged
@@ -332,7 +332,7 @@ class _AtomSplitter:
 
 
 def _running_products(sizes: Iterable[Dim]) -> list[Dim]:
-    """Return the products of all prefixes of `sizes`, with 1 for the empty prefix."""
+    """Return the products of all prefixes of `sizes`."""
     products: list[Dim] = [1]
     for size in sizes:
         products.append(_multiply(products[-1], size))
@@ -359,7 +359,7 @@ def _common_factor(a: Dim, b: Dim) -> Dim:
 
 
 def _common_multiple(a: Dim, b: Dim) -> Dim:
-    """Return the least common multiple of two dims, by coefficients and exponents."""
+    """Return the least common multiple of two dims."""
     if type(a) is int and type(b) is int:
         return lcm(a, b)
     one, other = dims.monomial(a), dims.monomial(b)
@@ -616,7 +616,7 @@ class _ViewSlicer:
         return self.slice_atoms(atom.base, first, atom.stride, atom.size)
 
     def _look_up_table(self, atom: Atom) -> Atoms:
-        """Return the atoms of the single position that an index table selects."""
+        """Return the atoms of a single position of an index table."""
         (table,), position = atom.base, sum(atom.start)  # type: ignore[arg-type]  # the size of a table is a number
         index = int(str(table.stride)[len(TABLE_PREFIX) :].split(",")[position % int(str(table.size))])
         return (
@@ -631,7 +631,7 @@ class _ViewSlicer:
 
 
 def _resolve_single_bases(view: View, known: Assumptions) -> View:
-    """Resolve each base that a single atom steps through without wrapping around."""
+    """Resolve each base that a single atom reads without wrapping around."""
     counts = count_atoms_by_index_space(view)
     slicer = _ViewSlicer(known)
 
@@ -659,7 +659,7 @@ def count_atoms_by_index_space(view: View) -> dict[IndexSpace, int]:
 
 
 def _apply_roll(view: View, axis: int, shift: int, known: Assumptions) -> View:
-    """Return a view with the positions of one axis rotated by `shift`."""
+    """Rotate the positions of one axis of a view by `shift`."""
     (atoms,) = normalize_axes(view.axes[axis : axis + 1], known)
     if all(atom.stride == 0 for atom in atoms):
         return view
@@ -675,7 +675,7 @@ def _apply_roll(view: View, axis: int, shift: int, known: Assumptions) -> View:
 
 
 def _apply_take(view: View, move: Take, input_shape: Shape, known: Assumptions) -> View:
-    """Return a view with selected positions of one axis.
+    """Select positions of one axis of a view.
 
     The atoms of the axis then describe a range, one repeated position, or an index table.
     """
@@ -708,7 +708,6 @@ def _reduce_start(start: Sum, size: Dim, known: Assumptions) -> Sum:
 
 
 def _fractional_part(ratio: Dim, size: Dim) -> Dim:
-    """Return `size` times the fractional part of `ratio`."""
     part = dims.monomial(ratio)
     return dims.product((size, dims.lowest_terms(part.numerator % part.denominator, part.denominator, {})))
 
@@ -818,7 +817,7 @@ def apply_chain(chain: MoveChain, elements: array[int]) -> array[int]:
 
 
 def _concatenate_pieces(source: array[int], shape: Shape, move: Roll | Take) -> array[int]:
-    """Concatenate the segments of one axis that a move selects, in C order."""
+    """Concatenate the segments of an axis in the order of a move."""
     sizes: list[Any] = [*shape]
     inner, result = prod(sizes[move.axis + 1 :]), array("q")
     for start in range(0, len(source), inner * sizes[move.axis]):
@@ -863,7 +862,7 @@ def _take_strided(source: array[int], start: int, stride: int, size: int) -> arr
 
 
 def _equalize_volumes(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[Shape, Shape]:
-    """Replace zeros, and substitute names, so that both shapes have the same volume."""
+    """Replace zeros and names so that both shapes have the same volume."""
     before = replace_zeros(before)
     after = replace_zeros(after, dims.product(before))
     try:
@@ -904,7 +903,7 @@ def match_unit_axes(before: Shape, after: Shape) -> tuple[tuple[int, int], ...]:
 
 
 def _unit_axes_by_volume(shape: Shape) -> dict[Dim, list[int]]:
-    """Return the axes of size 1, by the product of the dims to their left."""
+    """Map the product of the dims to the left of an axis to the axes of size 1."""
     axes: dict[Dim, list[int]] = {}
     volume: Dim = 1
     for axis, dim in enumerate(shape):

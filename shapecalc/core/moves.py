@@ -310,7 +310,7 @@ def index_before_move(index: Any, shape: Sequence[Any], move: Move) -> Any:
 
 
 def _positions_at(positions: tuple[int, ...], index: Any) -> Any:
-    """Return `positions[index]`, where `index` is an integer or an integer array."""
+    """Return the positions at an integer index, or at an array of indices."""
     return (
         positions[index]
         if isinstance(index, int)

@@ -173,7 +173,7 @@ def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: 
 
 
 def _set_zero_size(origin: Origin) -> Origin:
-    """Set the size of one atom to 0 in the origin of a dim of size 0."""
+    """Set the size of one atom in the origin of an empty dim to 0."""
     sized = [atom for atom in origin if isinstance(atom, (AxisAtom, RepeatAtom))]
     if len(sized) < len(origin) or any(atom.size == 0 for atom in sized):
         return origin
@@ -211,7 +211,6 @@ def _compute_empty_tensor_origins(moves: layout.MoveChain, known: Assumptions) -
 
 
 def _restore_zeros(atom: OriginAtom) -> OriginAtom:
-    """Substitute 0 for `ZERO_NAME` in an atom."""
     if not isinstance(atom, (AxisAtom, RepeatAtom)):
         return atom
     start = {} if isinstance(atom, RepeatAtom) else {"start": dims.sum_terms(map(_restore_zero, atom.start))}
@@ -467,7 +466,7 @@ class _InputIndexTable:
 
 
 def _varies_along_dim(indices: array[int], size: int, inner: int) -> bool:
-    """Return whether `indices` vary along a dim of `size` with stride `inner`."""
+    """Return whether indices vary along a dim of size `size` and stride `inner`."""
     for start in range(0, len(indices), size * inner):
         first = indices[start : start + inner]
         if any(indices[start + i * inner : start + (i + 1) * inner] != first for i in range(1, size)):
@@ -526,7 +525,7 @@ class _OriginAnalysis:
                 result[out] = self._make_mixed_origin(out)
 
     def _digit_origin(self, atoms: layout.Atoms) -> Origin | None:
-        """Return the origin of a dim without starts, or None if the dim is mixed."""
+        """Return the origin of a dim as digits, or None if the dim is mixed."""
         result = list[AxisAtom | RepeatAtom | MixedAtom]()
         for atom in atoms:
             digits = [RepeatAtom(atom.size)] if atom.stride == 0 else self._axis_digits(atom)
@@ -536,7 +535,10 @@ class _OriginAnalysis:
         return tuple(result)
 
     def _axis_digits(self, atom: layout.Atom) -> Sequence[AxisAtom]:
-        """Return the axis digits that are equivalent to an atom, or an empty sequence."""
+        """Return the axis digits that are equivalent to an atom.
+
+        The result is empty if there are none.
+        """
         forward = _make_forward(atom)
         if atom.space in self.rolled_axes:
             digits = [AxisAtom(self.rolled_axes[atom.space], forward.size, forward.stride)]
@@ -547,7 +549,7 @@ class _OriginAnalysis:
         return digits
 
     def _input_digits(self, atom: layout.Atom) -> list[AxisAtom]:
-        """Return the cached axis digits of a forward atom that steps through the input."""
+        """Return the axis digits of a forward atom that steps through the input."""
         digits = self.digit_cache.get(atom)
         if digits is None:
             digits = self.digit_cache[atom] = self._compute_input_digits(atom.size, atom.stride)
@@ -586,13 +588,13 @@ class _OriginAnalysis:
         return step != dim and self.known.divides(step, dim)
 
     def _is_run_within(self, size: Dim, step: Dim, dim: Dim) -> bool:
-        """Return whether `size` indices, `step` apart, provably fit on an axis."""
+        """Return whether `size` evenly spaced indices provably fit on an axis."""
         if isinstance(size, int) and isinstance(step, int) and isinstance(dim, int):
             return (size - 1) * step < dim
         return self.known.divides(dims.product((size, step)), dim)
 
     def _find_rotated_axes(self, space: layout.IndexSpace) -> list[int]:
-        """Return the axes that an index space rotates: one axis or none."""
+        """Return the rotated axis of an index space, if any, as a list."""
         base = layout.merge_atoms(space[0])
         index = self.axis_index_by_stride.get(base[0].stride) if len(base) == 1 and not base[0].base else None
         axes = [] if index is None else [self.axes[index]]
@@ -670,7 +672,7 @@ class _OriginAnalysis:
         return {axis for axis, turn in turns.items() for step in mixing if not self.known.divides(turn, step.stride)}
 
     def _find_index_set(self, space: layout.IndexSpace) -> _IndexSet:
-        """Return the set of flat indices that are read in an index space."""
+        """Return the flat indices that are read in an index space."""
         if space not in self.index_sets:
             base, start = space
             offset = [*(start if base else self.view.offset)]
@@ -767,7 +769,10 @@ class _OriginAnalysis:
         return (MixedAtom(tuple(sorted(axes)), exact) if axes else RepeatAtom(self.moves.output[output_axis]),)
 
     def _find_changing_axes(self, atom: layout.Atom) -> tuple[set[int], bool]:
-        """Return the axes that may change along an atom, and whether all provably change."""
+        """Return the axes that may change along an atom.
+
+        The second result states whether all of them provably change.
+        """
         if layout.is_take_table(atom.base):
             digits = self._table_digits(atom.base[0])
             is_single = len(digits) == len(atom.base[0].base) == 1 and digits[0].exact
@@ -790,7 +795,6 @@ class _OriginAnalysis:
         return axes, exact
 
     def _table_digits(self, table: layout.Atom) -> list[_Digit]:
-        """Return the digits of the base of an index table."""
         return [digit for step in table.base for digit in self._atom_digits(step)]
 
     def _digit_changes(
@@ -812,7 +816,7 @@ class _OriginAnalysis:
         return digit_changes(count, step, count_of_digit, turn, *others.as_numbers)
 
     def _compute_base_digits(self, base: layout.Atoms) -> list[_Digit]:
-        """Return the digits of the flat index of a base, or of the input."""
+        """Return the digits of the flat index of a base or of the input."""
         if not base:
             return [_Digit(self.shape[axis], self.strides[axis], {axis}) for axis in self.axes]
         if base not in self.base_digits:
@@ -849,7 +853,10 @@ class _OriginAnalysis:
         return not reach.offset and reach.is_full(self.shape) and self.known.divides(size, self.shape[digit.axis])
 
     def _compute_index_table(self) -> _InputIndexTable | None:
-        """Return the table of input indices, or None for symbolic or too large tensors."""
+        """Return the table of input indices.
+
+        Returns None for symbolic and for too large tensors.
+        """
         shapes = self.moves.shapes
         steps = zip(shapes, self.moves.moves, shapes[1:], strict=False)
         fits = all(dims.product(old) == dims.product(new) for old, move, new in steps if isinstance(move, Reshape))
@@ -880,7 +887,6 @@ class _OriginAnalysis:
 
 
 def _make_forward(atom: layout.Atom) -> layout.Atom:
-    """Return an atom with a positive stride."""
     return layout.reverse_axis((atom,))[0] if layout.is_reversed(atom) else atom
 
 

@@ -175,7 +175,6 @@ def _read_axes(value: object, param: Param, shape: Shape) -> Shape:
 
 
 def _read_dims(value: object, name: str) -> Shape:
-    """Parse dims from a string, a sequence or a single integer."""
     if isinstance(value, str):
         return parse_dims(value, name)
     return values.to_dims(
@@ -198,7 +197,7 @@ def _read_pattern(value: object, param: Param, input_shape: Shape) -> str:
 
 
 def _make_validating_reader(parse: Callable[[object, str], object]) -> Reader:
-    """Return a reader that validates a text and returns it unchanged."""
+    """Return a reader that checks a text and returns it unchanged."""
 
     def read(value: object, param: Param, _input_shape: Shape) -> str:
         parse(value, param.name)
@@ -263,7 +262,7 @@ def _read_operands(value: object, param: Param, _input_shape: Shape) -> tuple[Sh
 
 
 def _read_integers_or_choice(value: object, param: Param, _input_shape: Shape) -> Shape | str:
-    """Parse integers, or one of the words that the parameter accepts instead."""
+    """Parse integers, or one of the parameter's choices."""
     if param.choices and isinstance(value, str) and any(char.isalpha() for char in value):
         return _read_choice(value, param, ())
     dims = _read_dims(value, param.name)

@@ -157,7 +157,7 @@ class ShapeError(ValueError):
     """The stages of the op up to the refused stage, which is last."""
 
     def __init__(self, problem: Problem, trace: Any = None, stages: Any = ()) -> None:
-        """Store the problem, and the trace and the stages up to the problem."""
+        """Create an error from a problem and the stages before it."""
         super().__init__(str(problem))
         self.problem, self.trace, self.stages = problem, trace, stages
 

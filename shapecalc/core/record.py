@@ -237,7 +237,7 @@ class FrozenDict(_Dict):
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _raise_immutable
 
     def copy(self) -> Self:
-        """Return the dict itself, because it is immutable."""
+        """Return the dict itself."""
         return self
 
     def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Any]]]:
@@ -257,7 +257,7 @@ class LazyRegistry(Mapping[str, "Value"]):
     """
 
     def __init__(self, package: str, *names: str) -> None:
-        """Create a registry of the modules `names` in a package, without importing them."""
+        """Create a registry of modules without importing them."""
         self.package = package
         self.names = dict.fromkeys(names)
         self.loaded: dict[str, Value] = {}

@@ -87,7 +87,7 @@ class MissingOpError(ShapeError):
     """The error (usage) of a request for an op that the dialect does not have."""
 
     def __init__(self, dialect: str, problem: Problem) -> None:
-        """Store the problem and the name of the dialect."""
+        """Create an error for a dialect that lacks an op."""
         super().__init__(problem)
         self.dialect = dialect
 
@@ -238,7 +238,6 @@ def has_named_axes(op: str, options: Mapping[str, object]) -> bool:
 
 
 def _is_layout_pattern(value: object) -> bool:
-    """Return whether a pattern has the form `NCHW->NHWC`."""
     return isinstance(value, str) and values.expand_layout_pattern(value, values.layout_rank(value)) != value
 
 
@@ -358,12 +357,12 @@ def _add_input_notes(request: Request, params: Iterable[Param], typed: TypedShap
 
 
 def _are_plain_texts(texts: Mapping[str, str]) -> bool:
-    """Return whether no text contains a character that may need a note."""
+    """Return whether all texts consist of characters that need no note."""
     return not texts or all(map(PLAIN_CHARACTERS.issuperset, texts.values()))
 
 
 def _argument_notes(params: Iterable[Param], texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Return notes on the texts of the shapes and patterns among an op's arguments."""
+    """Return notes on the shapes and patterns among an op's arguments."""
     notes: tuple[str, ...] = ()
     for param in params:
         text = texts.get(param.name)
@@ -411,7 +410,7 @@ def _parse_arguments(
 
 
 def _find_unknown_names(op: Op, names: Iterable[str]) -> list[str]:
-    """Return the names of options that are neither parameters of the op nor `where`."""
+    """Return the option names that the op does not know."""
     own = op.param_names
     return [name for name in names if name not in own and name != "where"]
 
@@ -524,7 +523,7 @@ def substitute_sizes(request: Request, sizes: Mapping[str, int]) -> Request:
 
 
 def _substitute_in_argument(value: Any, sizes: Mapping[str, int], name: str) -> Any:
-    """Substitute sizes in an argument if it is a shape or a list of shapes."""
+    """Substitute sizes in an argument that is a shape or a list of shapes."""
     if not isinstance(value, tuple):
         return value
     if collect_shapes(value) == (value,):
@@ -625,7 +624,7 @@ def apply_defaults(op: str, defaults: Options, options: Options) -> Options:
 
 
 def _find_unsupported_options(op: str, dialect: object) -> set[str]:
-    """Return the common options that an op does not have in a dialect."""
+    """Return the common options that a dialect's op does not have."""
     row = find_dialect(str(dialect or default_dialect(op)))
     unsupported = {*zero_meaning_by_switch()} - {switch_name(OPS[op], row) if row and op in OPS else None}
     if row is None or row.newest_opset is None:

@@ -114,7 +114,6 @@ def _resolve_for_every_switch(request: Request) -> Trace | None:
 
 
 def _collect_conditions(input_steps: tuple[Step, ...], stages: Stages) -> Conditions:
-    """Return the conditions of all steps, in order."""
     steps = [*input_steps, *[step for stage in stages for step in stage.steps]]
     return tuple([condition for step in steps for condition in step.conditions])
 

@@ -178,7 +178,7 @@ def _evaluate_results(results: Mapping[str, SizeExpression], sizes: Mapping[str,
 
 
 def _substitute_values(dim: Dim, sizes: Mapping[str, int], result_values: Mapping[str, Dim]) -> Dim:
-    """Substitute `sizes` and the values of results for names in a dim."""
+    """Substitute `sizes` and the values of results in a dim."""
     zeros = {name: 0 for name, value in result_values.items() if value == 0}
     nonzero_values = {name: value for name, value in result_values.items() if value != 0}
     return dims.substitute_dims(dims.substitute(dim, {**sizes, **zeros}), nonzero_values)

@@ -274,7 +274,7 @@ GIVEN_DIM = StepRule(
 
 
 def _explain_inferred_dim(step: Step, shape: Shape, have: Dim, known: Dim) -> str:
-    """Explain the division of the element count `have` by the known dims' product."""
+    """Explain an inferred dim as the quotient of `have` and `known`."""
     divisor = f"({known})" if "*" in str(known) else known
     return f"-1 is {element_count_text(shape, have)} / {divisor} known = {step.value}"
 
@@ -305,7 +305,7 @@ INFERRED_EMPTY = StepRule(
 
 
 def _explain_regrouping(step: Step, before: Shape) -> str:
-    """Explain how the dims of the shape `before` the reshape are merged and split."""
+    """Explain how a reshape merges and splits the dims of `before`."""
     from shapecalc.core.origins import describe_reshape
 
     have, want = product(before), product(step.shape)

@@ -408,7 +408,10 @@ def _match_nested_formats(text: str, located: LocatedDims, depth: int) -> Locate
 
 
 def _read_groups(match: re.Match[str]) -> dict[str, str]:
-    """Return the groups of a match, with the group `dtype2` merged into `dtype`."""
+    """Return the groups of a match, with alternative groups merged.
+
+    For example, the group `dtype2` becomes `dtype`.
+    """
     return {name.rstrip("23"): value.strip() for name, value in match.groupdict().items() if value is not None}
 
 

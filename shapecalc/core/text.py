@@ -319,7 +319,7 @@ def _is_size(word: str) -> bool:
 
 
 def _are_separate_dims(words: list[str]) -> bool:
-    """Return whether blank-separated words are dims, not factors of one product."""
+    """Return whether blanks separate dims, and not the factors of a product."""
     is_sentence = any(word in FILLER_WORDS for word in words)
     return 1 < len(words) <= MAX_SHAPE_DIMS and not (
         is_sentence or any(word[0] in "*/" or word[-1] in "*/" for word in words)
@@ -327,7 +327,11 @@ def _are_separate_dims(words: list[str]) -> bool:
 
 
 def _locate_dims(text: str, argument: str, start: int = 0, end: int | None = None) -> tuple[int, int, bool]:
-    """Return the start and end offsets of the dims, and whether they are in brackets."""
+    """Locate the dims in a text.
+
+    Returns the start and end offsets, and whether the dims are in brackets. Raises `ShapeError` (usage) for an
+    unclosed bracket.
+    """
     start, end = _strip_offsets(text, start, len(text) if end is None else end)
     opening = text[start : start + 1]
     if opening not in BRACKETS:
@@ -393,7 +397,6 @@ def _correction_hint(word: str, invalid_char: str) -> str:
 
 
 def _invalid_offset(text: str) -> int:
-    """Return the offset of the first invalid character of a dim."""
     from re import ASCII, match
 
     fits = match(r"-?[0-9]+|[A-Za-z_]\w*|", text, ASCII)
@@ -528,13 +531,13 @@ def _read_strides(scanned: ScannedShape, shape: Shape, argument: str) -> Shape |
 
 
 def _unknown_notes(scanned: ScannedShape) -> list[str]:
-    """Return notes on -1, None and _ in an input."""
+    """Return notes on the words for unknown sizes in an input."""
     words = {token.text for token in scanned.tokens}
     return [f"{word} is an unknown size here, as ? is" for word in (*INPUT_UNKNOWNS, "None") if word in words]
 
 
 def _product_notes(scanned: ScannedShape, shape: Shape) -> list[str]:
-    """Return a note if the only dim of an input is a product of numbers."""
+    """Return a note on an input whose only dim is a product of numbers."""
     factors = scanned.tokens[0].text.split("*") if len(scanned.tokens) == 1 else []
     if len(factors) < 2 or not all(map(is_integer, factors)):
         return []

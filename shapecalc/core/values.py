@@ -199,7 +199,7 @@ def _parse_mixed_dims(values: tuple[object, ...], argument: str, lowest: int, al
 
 
 def _is_unknown_size(item: object) -> bool:
-    """Return whether an item in the shape of a tensor is an unknown size: None or -1."""
+    """Return whether an item is an unknown size, which is None or -1."""
     text = item.strip() if isinstance(item, str) else ""
     return item is None or text == "-1" or (is_integer_value(item) and index(item) == -1)  # type: ignore[arg-type]
 
@@ -303,7 +303,7 @@ def slice_span(text: str, index: int) -> tuple[int, int]:
 
 
 def _split_slices(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the text of each axis's slice, and the start offset of this text."""
+    """Yield the text of each slice with its start offset."""
     body = text.strip()
     bracketed = body[:1] == "[" and body[-1:] == "]"
     start = text.index(body) + bracketed
@@ -314,7 +314,7 @@ def _split_slices(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _parse_slice(part: str, argument: str, index: int) -> SliceParts:
-    """Parse the slice of axis `index`; raise `ShapeError` (usage) if it is invalid."""
+    """Parse the slice of axis `index`, or raise `ShapeError` (usage) if it is invalid."""
     ends = part.split(":")
     try:
         numbers = [parse_integer(end, argument) if end.strip() else None for end in ends]
@@ -330,7 +330,7 @@ def _parse_slice(part: str, argument: str, index: int) -> SliceParts:
 
 
 def _slice_text(parts: Iterable[object], argument: str) -> str:
-    """Format the start, the stop and the step of a slice in slice notation."""
+    """Format a slice in slice notation."""
     start, stop, step = ("" if end is None else str(parse_integer(end, argument)) for end in parts)
     return f"{start}:{stop}" + (f":{step}" if step else "")
 
@@ -394,7 +394,7 @@ def _iter_tokens(text: str, start: int, end: int) -> Iterator[Token]:
 
 
 def _validate_axis(token: Token, argument: str) -> Token:
-    """Return the token if it is an axis, else raise `ShapeError` (usage)."""
+    """Return the token, or raise `ShapeError` (usage) if it is not an axis."""
     word = token.text
     number = word.isascii() and word.isdigit() and len(word) <= MAX_LENGTH_DIGITS and int(word) > 0
     name = word.isidentifier() and word.strip("_") == word
@@ -430,7 +430,7 @@ def _check_pattern(left: tuple[AxisGroup, ...], right: tuple[AxisGroup, ...], ar
 
 
 def _check_unique(axes: list[Token], argument: str) -> None:
-    """Raise `ShapeError` (usage) for an axis name that occurs twice on one side."""
+    """Raise `ShapeError` (usage) if an axis occurs twice on one side."""
     seen = set[str]()
     for axis in axes:
         if axis.text in seen and not axis.text.isdigit():

@@ -152,7 +152,7 @@ def _map_elements(
 
 
 def _unpack_npz_member(path: str, member: str) -> Any:
-    """Unpack a member of a .npz archive to an unnamed scratch file, and map it."""
+    """Unpack a member of a .npz archive to a scratch file, and map the file."""
     with headers.open_archive(path) as archive, tempfile.TemporaryFile() as scratch:
         with headers.open_member(archive, headers.find_entry(headers.archive_entries(archive), path, member)) as packed:
             shutil.copyfileobj(packed, scratch, READ_BYTES)
@@ -297,7 +297,6 @@ def _reopen(source: Source, mapped_file: MappedFile) -> Iterator[IO[bytes]]:
 
 
 def _read_bytes(source: Source, file: IO[bytes], start: int, count: int) -> bytes:
-    """Read `count` bytes of a file, starting at byte `start`."""
     file.seek(start)
     data = file.read(count)
     if len(data) < count:

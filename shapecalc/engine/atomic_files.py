@@ -323,7 +323,7 @@ def _copy_mode_and_owner(descriptor: int, target: Path) -> None:
 
 
 def _part_affixes(target: Path) -> tuple[str, str]:
-    """Return the prefix and the suffix of the names of a target's part files."""
+    """Return the prefix and the suffix of the part files of a target."""
     from platform import node  # deferred: `platform` costs 2 ms, and only commands that write files need it
 
     return f".{target.name[:MAX_NAME_LENGTH]}.{node()[:MAX_NAME_LENGTH]}.", ".part"

@@ -200,6 +200,9 @@ def _substitute_sizes(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]
 
 
 def _compute_expected_index(split: tuple[int, ...], perm: tuple[int, ...], position: Any) -> Any:
-    """Compute the flat input index for a flat output index of a split and transpose."""
+    """Compute the input index of an output element of a split and transpose.
+
+    Both indices are flat.
+    """
     index = dict(zip(perm, unravel(position, [split[axis] for axis in perm]), strict=True))
     return ravel([index[axis] for axis in range(len(split))], split)

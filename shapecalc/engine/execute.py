@@ -305,7 +305,7 @@ def _run_on_backend(answer: Trace | Chain, source: Any, backend: Backend, contig
 
 
 def _split_at_pads(moves: tuple[Move, ...]) -> tuple[list[tuple[tuple[Move, ...], Pad]], tuple[Move, ...]]:
-    """Return each pad with the moves before it, and the moves after the last pad."""
+    """Return each pad with the moves before it, and the remaining moves."""
     padded, start = list[tuple[tuple[Move, ...], Pad]](), 0
     for index, move in enumerate(moves):
         if isinstance(move, Pad):
@@ -588,14 +588,16 @@ def _make_sample(
 
 
 def _sample_of_elements(shape: Shape, elements: Any) -> Sample:
-    """Convert elements to a sample of a tensor of `shape`, with its gaps."""
     pairs = zip(_choose_positions(shape), shape, strict=True)
     gaps = tuple([EDGE_ITEMS if len(shown) < size else None for shown, size in pairs])  # type: ignore[operator]
     return Sample(shape, np.asarray(elements).tolist(), gaps)
 
 
 def _choose_positions(shape: Any) -> list[list[int]]:
-    """Return the indices shown along each axis: all, or the first and last few."""
+    """Return the indices to show along each axis.
+
+    On a long axis, these are the first and the last few indices.
+    """
     if prod(size or 1 for size in shape) <= MAX_SHOWN:
         return [list(range(size)) for size in shape]
     axes, room = [], MAX_SHOWN
@@ -608,7 +610,7 @@ def _choose_positions(shape: Any) -> list[list[int]]:
 
 
 def _sample_index(shape: Any) -> tuple[Any, ...]:
-    """Return broadcastable index arrays that select the shown elements."""
+    """Return index arrays that select the elements to show."""
     shown = _choose_positions(shape)
     return np.ix_(*(np.array(positions, dtype=np.int64) for positions in shown)) if shown else ()
 
@@ -648,7 +650,6 @@ def run_on_file(
 def _write_combination(
     file: IO[bytes], answer: Trace | Chain, sources: Sequence[Source], tick: Callable[[int], object]
 ) -> None:
-    """Write the result of an answer with several operands."""
     kinds = {source.numpy_dtype for source in sources}
     if len(kinds) > 1:
         dtypes = " and ".join(sorted(map(str, kinds)))
@@ -662,7 +663,6 @@ def _write_combination(
 def _write_rearrangement(
     file: IO[bytes], answer: Trace | Chain, sources: Sequence[Source], tick: Callable[[int], object]
 ) -> None:
-    """Write the result of an answer with one operand."""
     (source,) = sources
     moves = concrete_moves(answer)
     if any(isinstance(move, Pad) for move in moves):

@@ -281,7 +281,7 @@ def _read_version(file: IO[bytes]) -> tuple[int, int]:
 
 
 def _read_header_text(file: IO[bytes], version: tuple[int, int]) -> tuple[str, int]:
-    """Return the text of a .npy header, and the byte offset after the header."""
+    """Return the text of a .npy header, and the offset of the elements."""
     length = int.from_bytes(file.read(LENGTH_BYTES[version]), "little")
     if length > MAX_NPY_HEADER_BYTES:
         raise UnreadableError(MAX_NPY_HEADER_BYTES.message(f"its header is said to be {length} bytes long"))

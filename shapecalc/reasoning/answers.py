@@ -185,7 +185,7 @@ def _arguments(trace: Trace, dialect: str) -> Mapping[str, object]:
 
 
 def _reason(refused: Trace | Chain) -> str:
-    """Return the reason for a refusal, preferably that a 0 is a size."""
+    """Return the reason for a refusal."""
     assert refused.problem is not None
     target = refused.traces[-1].request.arguments.get("target", ())
     if 0 in target and refused.problem.rule in (ZERO_VOLUME_INFER, VOLUME_MISMATCH):

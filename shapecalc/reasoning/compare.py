@@ -142,7 +142,6 @@ def _materialize_iterator(value: object) -> object:
 
 
 def _error_messages(errors: Mapping[str, ShapeError]) -> FrozenDict:
-    """Return the message of each dialect's error, by dialect name."""
     return FrozenDict((name, error.problem.message) for name, error in errors.items())
 
 

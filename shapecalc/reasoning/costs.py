@@ -152,7 +152,6 @@ def _fuse_same_kind(first: AppliedMove, second: AppliedMove) -> AppliedMove | No
 
 
 def _is_no_op(applied: AppliedMove) -> bool:
-    """Return whether a move has no effect."""
     before, move = applied
     if isinstance(move, Permute):
         return move.axes == tuple(range(len(before)))

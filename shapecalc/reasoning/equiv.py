@@ -125,7 +125,6 @@ class Equivalence(Record):
         raise TypeError(f"the verdict is neither same nor different, but {self}: compare .verdict instead")
 
     def __str__(self) -> str:
-        """Return the verdict in words, with its conditions."""
         if self.verdict is not EquivalenceVerdict.SAME_WHEN:
             return str(self.verdict.value)
         alternatives = [" and ".join(condition.phrase for condition in conditions) for conditions in self.conditions]
@@ -271,7 +270,6 @@ def resolve_parsed_chains(first: ChainRequest, second: ChainRequest, sizes: Mapp
 
 
 def _symbolic_size_names(parsed: ChainRequest) -> tuple[str, ...]:
-    """Return the names of the symbolic sizes in a parsed chain."""
     return dims.dim_names(
         [
             dim
@@ -584,7 +582,6 @@ class _ChainPair:
 
 
 def _implies_any(conditions: Conditions, lists: Iterable[Conditions]) -> bool:
-    """Return whether `conditions` imply one of the lists of conditions."""
     known = Assumptions((), conditions)
     return any(all(map(known.implies, implied)) for implied in lists)
 

@@ -72,7 +72,6 @@ def _are_integers(dims: Shape, sizes: Mapping[str, int]) -> bool:
 
 
 def _is_informative(answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
-    """Return whether sizes are informative, as `example_sizes` defines it."""
     for stage in answer.stages:
         if stage.after is None or stage.kind not in (StageKind.RESHAPE, StageKind.MERGE, StageKind.VIEW):
             continue

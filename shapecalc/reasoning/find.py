@@ -285,12 +285,11 @@ def find_order_preserving_split(before: Shape, after: Shape) -> SharedFactors | 
 
 
 def _find_unfinished_axes(shape: Shape) -> list[int]:
-    """Return the axes whose remaining dim is not 1."""
     return [axis for axis, dim in enumerate(shape) if dim != 1]
 
 
 def _factor_sort_key(split: PartialSplit, previous: PartialSplit) -> int:
-    """Return a sort key of the factor that `split` adds to `previous`."""
+    """Return the sort key of the factor that a split adds."""
     (part,) = split.factors - previous.factors
     return part.source * len(previous.after) + part.out
 
@@ -303,7 +302,7 @@ def _find_exact_divisor(first: Dim, second: Dim, known: Assumptions) -> Dim | No
 
 
 def _match_unique_symbols(split: PartialSplit, known: Assumptions) -> PartialSplit:
-    """Match two axes by a symbolic size that occurs in only one axis of each shape."""
+    """Match two axes by a symbolic size that is unique in both shapes."""
     sources, outs = (_axes_by_name(shape) for shape in (split.before, split.after))
     for name in [name for name in sources if name in outs]:
         if len(sources[name]) == len(outs[name]) == 1:
@@ -429,7 +428,6 @@ def iter_rearrangements(before: Shape, after: Shape) -> Iterator[Rearrangement]:
 
 
 def _make_plain_reshape(before: Shape, after: Shape) -> Rearrangement:
-    """Return the rearrangement that consists of a single reshape."""
     return Rearrangement(before, before, tuple(range(len(before))), after)
 
 
@@ -476,7 +474,7 @@ def find_named_layouts(before: Shape, after: Shape) -> list[Rearrangement]:
 
 
 def _number_letters(layout: str) -> list[tuple[str, int]]:
-    """Return each letter of a layout with the number of its earlier occurrences."""
+    """Return each letter of a layout with its occurrence number."""
     letters = layout.replace(" ", "")
     return [(letter, letters[:index].count(letter)) for index, letter in enumerate(letters)]
 
@@ -549,7 +547,10 @@ def _iter_factor_orders(factors: SharedFactors) -> Iterator[FactorOrder]:
 
 
 def _permute_groups(groups: list[list[SharedFactor]]) -> Iterator[tuple[SharedFactor, ...]]:
-    """Yield the factors of all groups in every order, at most `MAX_ORDERS` per group."""
+    """Yield the factors of all groups in every order.
+
+    At most `MAX_ORDERS` orders of each group are tried.
+    """
     for orders in every(*(islice(permutations(group), MAX_ORDERS) for group in groups)):
         yield tuple(chain(*orders))
 
@@ -696,7 +697,7 @@ def _align_sizes(reference: Sequence[PairFactor], factors: Sequence[PairFactor])
 
 
 def _sort_by_stride(factors: Sequence[PairFactor]) -> list[int]:
-    """Return the indices of factors, sorted by the strides in the first array."""
+    """Return the indices of factors in the order of their input strides."""
     return sorted(range(len(factors)), key=lambda index: factors[index].stride)
 
 

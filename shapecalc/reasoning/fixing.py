@@ -257,7 +257,7 @@ def _find_square_replacements(shape: Shape, target: Shape, start: int, count: in
 
 
 def _is_square_image(sides: Shape, pixel_count: Dim) -> bool:
-    """Return whether `sides` has two equal sides, and the pixel count is a square."""
+    """Return whether `sides` has two equal sides, and `pixel_count` is a square."""
     return (
         len(sides) == 2
         and sides[0] == sides[1]
@@ -657,7 +657,7 @@ def find_single_fixes(trace: Trace, problem: Problem, name: str | None = None) -
 
 
 def _find_batch_fixes(trace: Trace) -> tuple[Fix, ...]:
-    """Return the fixes that make a conditional answer independent of the batch size."""
+    """Return the fixes that make an answer independent of the batch size."""
     attempts = _try_fixes(trace.request, _describe_changes(trace.request, propose_batch_changes(trace)))
     limit = len(trace.conditions)
     return tuple(fix for fix, answer in attempts if answer.output is not None and len(answer.conditions) < limit)
@@ -703,12 +703,12 @@ def _search_fixes(trace: Trace, problem: Problem, depth: int) -> list[tuple[Fix,
 
 
 def _drop_failed_attempts(attempts: Iterable[tuple[Fix, Trace]]) -> list[tuple[Fix, Trace]]:
-    """Return the attempts that resolve, without duplicates."""
+    """Return the distinct attempts that resolve."""
     return [*dict(pair for pair in attempts if pair[1].output is not None).items()]
 
 
 def _try_changes(trace: Trace, problem: Problem) -> FixesWithAnswers:
-    """Yield candidate fixes of one change, each with the answer after the fix."""
+    """Yield fixes of one change, each with the answer after the fix."""
     request = trace.request
     if len(request.dims) > MAX_REQUEST_DIMS:
         return
@@ -904,7 +904,7 @@ def _switch_hint(request: Request, problem: Problem) -> str:
 
 
 def _zero_size_hint(request: Request) -> str:
-    """Return a hint with the symbolic sizes that must be 0 to make a request valid."""
+    """Return a hint with the sizes that must be 0 to make a request valid."""
     if not OPS[request.op].uses_switch:
         return ""
     known = dim_names(request.input)[:MAX_ZERO_NAMES]

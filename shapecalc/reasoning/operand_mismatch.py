@@ -163,7 +163,7 @@ def _is_one_more(large: Dim, small: Dim) -> bool:
 
 
 def _pair_with_input_and_operands(*shape_fixes: ShapeFix) -> tuple[tuple[str, ShapeFix], ...]:
-    """Pair each shape fix with the argument `operands`, and with `input`."""
+    """Pair each shape fix with the arguments `operands` and `input`."""
     return tuple([(name, way) for way in shape_fixes for name in ("operands", "input")])
 
 

@@ -247,7 +247,6 @@ def _axes_in_output_order(before: Shape, output_atoms: Atoms) -> list[int] | Non
 
 
 def _transpose_then_reshape(before: Shape, order: AxisOrder, after: Shape) -> MoveSequence:
-    """Return a transpose of the input axes in `order`, and a reshape to `after`."""
     ones = [axis for axis, dim in enumerate(before) if dim == 1]
     is_all = len(ones) == after.count(1) and [before[axis] for axis in order] == [dim for dim in after if dim != 1]
     others, unit_axes = iter(order), iter(ones)
@@ -273,7 +272,7 @@ def _reshape_then_transpose(axes: StridedAxes, before: Shape, after: Shape) -> M
 
 
 def _iter_shuffle_forms(before: Shape, axes: StridedAxes, after: Shape, known: Assumptions) -> Iterator[MoveSequence]:
-    """Yield the transpose, reshape and transpose of a single Shuffle, if it suffices."""
+    """Yield the moves of a single Shuffle that produces a layout, if there is one."""
     row = _sort_by_input(tuple(chain(*axes)))
     units = _group_inseparable_axes(before, row, known) if row else []
     ends = {_atom_end(atom): (atom, atom.stride) for _, atoms in units for atom in atoms}
@@ -323,7 +322,10 @@ def _group_inseparable_axes(
 
 
 def _order_with_contiguous_sequences(sequences: Iterable[Sequence[Atom]]) -> list[Atom] | None:
-    """Order atoms so that each sequence is contiguous, or None if impossible."""
+    """Return an order of atoms in which each sequence is contiguous.
+
+    Returns None if there is no such order.
+    """
     successor, predecessor = dict[Atom, Atom](), dict[Atom, Atom]()
     atoms = dict[Atom, None]()
     for row in sequences:
@@ -344,7 +346,10 @@ class RequestBuilder:
     """A builder of requests with the dialects, opsets, types and switches of a chain."""
 
     def __init__(self, chain: Chain) -> None:
-        """Store the first request of each dialect, the most frequent dialect first."""
+        """Create a builder with the first request of each dialect of a chain.
+
+        The most frequent dialect comes first.
+        """
         requests = [trace.request for trace in chain.traces]
         dialects = [request.dialect for request in requests]
         order = sorted(dict.fromkeys(dialects), key=lambda name: -dialects.count(name))
@@ -487,12 +492,10 @@ class _ChainSimplifier:
         return Simplification(proved, before, after, shorter=True)
 
     def _cost(self, segments: Segments) -> Cost:
-        """Return the cost of a sequence of segments."""
         moves = [move for piece in segments for move in piece.moves]
         return compute_cost(segments[0].before if segments else (), moves, self.known, self.itemsize)
 
     def _count_stages(self, segments: Segments) -> int:
-        """Return the number of stages in a sequence of segments."""
         return sum(1 if piece.is_original else len(self.builder.group_stages(piece.moves)) for piece in segments)
 
     def _choose_segments(self) -> Segments:
@@ -605,14 +608,13 @@ def _is_replaceable(segment: ChainSegment) -> bool:
 
 
 def _max_rank(segments: Segments) -> int:
-    """Return the maximum rank of the tensors in a sequence of segments."""
     return max(
         [len(shape) for piece in segments for shape in (piece.before, *map(_target_shape, piece.moves))], default=0
     )
 
 
 def _segment_weight(segment: ChainSegment, goal: Goal) -> int:
-    """Return the number of Shuffles, or of transposes for other goals."""
+    """Return the number of Shuffles, or the number of transposes for other goals."""
     if goal is Goal.SHUFFLES:
         return count_shuffles(segment.before, segment.moves)
     return sum(isinstance(move, Permute) for move in segment.moves)

@@ -107,7 +107,7 @@ class OwnerLogHandler(logging.Handler):
     """
 
     def __init__(self, report: Callable[[str], None]) -> None:
-        """Store `report`, the function that prints a line."""
+        """Create a handler that prints lines with `report`."""
         super().__init__()
         self._report = report
         self._report_times: dict[str, float] = {}
@@ -136,7 +136,7 @@ class ConnectionLimiter:
     def __init__(
         self, server: web.Server, limit: int, states: dict[RequestHandler, int], logger: logging.Logger
     ) -> None:
-        """Set the limit.
+        """Create a limiter.
 
         `states` is shared with the server, which updates it.
         """
@@ -527,7 +527,10 @@ def make_app_environment(query: Mapping[str, str]) -> dict[str, str]:
 
 
 async def _wait_for_first(*coroutines: Coroutine[Any, Any, SessionEnd]) -> SessionEnd:
-    """Return the result of the first coroutine that ends, and cancel the others."""
+    """Return the result of the first coroutine that ends.
+
+    The other coroutines are cancelled.
+    """
     tasks = [asyncio.ensure_future(way) for way in coroutines]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

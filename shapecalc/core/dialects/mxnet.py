@@ -69,7 +69,6 @@ SPLIT_ONE = StepRule(
 
 
 def _explain_unchecked_count(step: Step) -> str:
-    """Explain that the operator does not compare the element counts."""
     shape = truncate(shape_text(step.shape))
     return f"mx.nd.reshape, the operator, does not compare counts: it gives {shape} for every input"
 
@@ -276,7 +275,7 @@ def _entry_steps(request: MxnetTarget, position: int, cursor: int) -> list[Step]
 
 
 def _split_steps(request: MxnetTarget, position: int, cursor: int) -> list[Step]:
-    """Return the steps of the two output dims into which a -4 splits an input dim."""
+    """Return the steps of a -4, which splits an input dim into two output dims."""
     parts = list(request.target[position + 1 : position + 3])
     if len(parts) < 2:
         raise request.build_error(
@@ -317,7 +316,7 @@ def _infer_split_size(request: MxnetTarget, known: Dim, dim: Dim, position: int)
 
 
 def _convert_to_indices(request: MxnetTarget, step: Step, position: int, count: int) -> Step:
-    """Return a step with its output index and input axes counted from the left.
+    """Convert the positions in a step to indices from the left.
 
     A 0 that copies the dim at its own index cites `COPIED_ZERO`, the rule of the other dialects.
     """

@@ -144,7 +144,7 @@ def _out_channel_step(axis: int, weight_dims: WeightDims, groups: int, *, transp
 
 
 def _with_transposed_variant(operator: Operator, transposed_operator: Operator) -> Operator:
-    """Return an operator that has a variant for transposed convolutions."""
+    """Return an operator with a variant for transposed convolutions."""
     return replace(
         operator, variant_of=lambda arguments: transposed_operator if arguments.get("transposed") else operator
     )

@@ -144,7 +144,6 @@ def _split_blocks(shape: Shape, block: int, cuts: Sequence[tuple[int, str, str]]
 
 
 def _is_quotient(part: str, axis_parts: str) -> bool:
-    """Return whether the size of a part is the axis size divided by the block size."""
     return len(axis_parts) > 1 and part not in BLOCK_PARTS
 
 

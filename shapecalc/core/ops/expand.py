@@ -41,7 +41,6 @@ def expand(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
 
 
 def _rank_error(shape: Shape, target: Shape, action: str) -> ShapeError:
-    """Return the error for a target whose rank differs from the input rank."""
     message = f"the input has {rank_text(len(shape))}, the target {len(target)}: the operator never {action}"
     return rule_error(NOT_BROADCASTABLE, message, argument="target")
 

@@ -55,7 +55,10 @@ def _axis_order(rank: int, rules: Setting, axes: Axes, destination: Axes) -> Axe
 
 
 def _equal_length_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the shorter argument extended by unused axes, then the longer truncated."""
+    """Yield values that give both arguments the same length.
+
+    First the shorter argument is extended by unused axes, then the longer one is truncated.
+    """
     (short, few), (long, many) = sorted(arguments.items(), key=lambda item: len(item[1]))
     used = {axis % max(1, len(shape)) for axis in few}
     free = [axis for axis in range(len(shape)) if axis not in used]
@@ -64,7 +67,7 @@ def _equal_length_candidates(shape: Shape, arguments: Arguments) -> FixCandidate
 
 
 def _distinct_axis_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield `axes`, then `destination`, with unused axes instead of repeated ones."""
+    """Yield `axes`, then `destination`, without repeated axes."""
     for name in ("axes", "destination"):
         axes = [axis % max(1, len(shape)) for axis in arguments[name]]
         free = iter([axis for axis in range(len(shape)) if axis not in axes])

@@ -332,7 +332,10 @@ MODE_PARAM = Param(
 
 
 def _tflite_operator(arguments: Mapping[str, object]) -> Operator:
-    """Return the operator of TensorFlow Lite: PAD has neither modes nor a value."""
+    """Return the operator of TensorFlow Lite.
+
+    PAD has neither modes nor a value.
+    """
     if arguments.get("mode", CONSTANT) in (REFLECT, SYMMETRIC):
         return Operator("MIRROR_PAD")
     return Operator("PADV2" if "fill" in arguments else "PAD")

@@ -57,8 +57,6 @@ def pool(
 def _make_pool_operator(
     max_operator: Operator, average_operator: Operator, global_operators: Mapping[str, Operator] = EMPTY_DICT
 ) -> Operator:
-    """Return the max pool operator, with its average and global variants."""
-
     def variant_of(arguments: Mapping[str, object]) -> Operator:
         kind = str(arguments.get("kind", "max"))
         operator = average_operator if kind == "average" else max_operator

@@ -166,7 +166,7 @@ def rearrange(shape: Shape, rules: Setting, pattern: str, lengths: str | None = 
 
 
 def _split_into_axes(shape: Shape, rules: Setting, plan: RearrangePlan) -> Stages:
-    """Split every dim into the axes of the left side, in one stage."""
+    """Split every dim into the axes of the left side."""
     with StageBuilder(StageKind.RESHAPE, "split", "pattern", shape) as stage:
         dims = list[Dim]()
         for axis in range(len(shape)):
@@ -205,7 +205,6 @@ def _split_steps(dim: Dim, axis: int, output_axis: int, plan: RearrangePlan) -> 
 
 
 def _group_span(group: AxisGroup) -> tuple[int, int]:
-    """Return the start and end of a group in the text of the pattern."""
     end = group.axes[-1].span[1] if group.axes else group.start + 1
     return group.start, end + group.is_bracketed
 
@@ -231,7 +230,7 @@ def _infer_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete
 
 
 def _repeat_new_axes(shape: Shape, rules: Setting, new_axes: dict[int, int]) -> Stages:
-    """Insert the axes that are only on the right side, and repeat along them."""
+    """Insert the axes that only the right side names, and repeat along them."""
     inserted = unsqueeze(shape, rules, tuple(new_axes))
     if all(length == 1 for length in new_axes.values()):
         return inserted
@@ -245,7 +244,7 @@ def _repeat_new_axes(shape: Shape, rules: Setting, new_axes: dict[int, int]) -> 
 
 
 def _length_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the lengths with one length changed, then with one length omitted."""
+    """Yield lengths with one length changed or omitted."""
     lengths = parse_lengths(arguments["lengths"]) if arguments.get("lengths") else {}
     for name, length in lengths.items():
         for other in nearest_integers(length)[1:]:

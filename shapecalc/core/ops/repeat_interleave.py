@@ -97,7 +97,6 @@ def _check_repeats(repeats: Shape, dim: Dim) -> Conditions:
 
 
 def _position_count_text(dim: Dim) -> str:
-    """Format the size of an axis as a number of positions."""
     return format_count(dim, "position", "positions") if isinstance(dim, int) else f"{truncate(str(dim))} positions"
 
 
@@ -113,7 +112,7 @@ def _repeat_factors(shape: Shape, axis: int, count: Dim) -> list[tuple[TileFacto
 
 
 def _take_repeated(shape: Shape, axis: int, repeats: Shape, conditions: Conditions) -> Stages:
-    """Take index `i` of an axis `repeats[i]` times."""
+    """Take each index `i` of an axis `repeats[i]` times."""
     positions = tuple([index for index, count in enumerate(repeats) for _ in range(int(count))])  # type: ignore[arg-type]
     with StageBuilder(StageKind.TAKE, "repeat", "repeats", shape) as stage:
         for out, dim in enumerate(shape):
@@ -124,7 +123,10 @@ def _take_repeated(shape: Shape, axis: int, repeats: Shape, conditions: Conditio
 
 
 def _repeat_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield repeats with 0 for negatives, then one per index, then only the first."""
+    """Yield valid repeats that are close to the invalid ones.
+
+    First negative repeats become 0, then there is one repeat for each index, then only the first repeat is kept.
+    """
     repeats = tuple([max(0, count) if isinstance(count, int) else 1 for count in arguments["repeats"]]) or (1,)
     axis = arguments.get("axis")
     dim = product(shape) if axis is None else shape[axis] if shape else 1

@@ -44,7 +44,7 @@ class ReshapeTarget(base.Target):
     __slots__ = ("dialect", "semantics")
 
     def __init__(self, shape: Shape, rules: base.Setting, target: Shape, argument: str) -> None:
-        """Store the requested shape and the rules."""
+        """Create a target that is resolved under the rules of a request."""
         self.dialect, self.semantics = rules.dialect, rules.reshape_semantics
         if self.semantics.infers is not base.InferMarker.MINUS_ONE:
             target = tuple([-1 if is_negative_dim(dim) else dim for dim in target])
@@ -123,7 +123,6 @@ class ReshapeTarget(base.Target):
         raise self._target_error(rules.ZERO_VOLUME_INFER, message, infer_index)
 
     def _indivisible_error(self, infer_index: int, count: Dim, known: Dim) -> ShapeError:
-        """Return the error for a -1 whose inferred size would not be an integer."""
         others = self.dims[:infer_index] + self.dims[infer_index + 1 :]
         factors = f" ({truncate('*'.join(map(str, others)))})" if len(others) > 1 else ""
         total, remainder = element_count_text(self.shape, count), remainder_text(count, known)

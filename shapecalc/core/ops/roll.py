@@ -71,7 +71,6 @@ def _reshape_back(flattened: Shape, shape: Shape) -> Stages:
 
 
 def _roll_axis(shape: Shape, shift: int, axis: int) -> Stages:
-    """Roll one axis in a separate stage."""
     with StageBuilder(StageKind.ROLL, "roll", "shift", shape) as stage:
         for out, dim in enumerate(shape):
             facts = FrozenDict(shift=shift)
@@ -99,7 +98,10 @@ def _pair_shifts(shift: Axes, axis: Axes | None, rules: Setting) -> tuple[Axes, 
 
 
 def _equal_length_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield axes to match the number of shifts, then shifts to match the axes."""
+    """Yield values that give both arguments the same length.
+
+    First the axes are changed to match the shifts, then the shifts to match the axes.
+    """
     shift, axis = arguments["shift"], arguments.get("axis") or ()
     yield "axis", (*axis, *[other for other in range(len(shape)) if other not in axis])[: len(shift)]
     yield "shift", (*shift, *shift[-1:] * len(axis))[: len(axis)]

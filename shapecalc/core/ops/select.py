@@ -100,7 +100,7 @@ def resolve_index(
 
 
 def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the index counted from 0, and the first and last indices, if they exist."""
+    """Yield the index counted from 0, the first index and the last index."""
     dim, index = shape[arguments["axis"]], arguments["index"]
     if isinstance(dim, int):
         ends = (dim - 1, 0) if index > 0 else (0, dim - 1)

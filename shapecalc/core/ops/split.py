@@ -248,7 +248,10 @@ def _part_shapes(trace: Trace) -> dict[str, object]:
 
 
 def _count_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield a split into uneven parts, then nearby part counts, then a single part."""
+    """Yield part counts with which the split is valid.
+
+    First the split into uneven parts, then nearby counts, then a single part.
+    """
     parts = arguments.get("parts", 1)
     nearest = sorted(nearest_integers(parts), key=lambda count: (abs(count - parts), -count))
     if parts > 0:
@@ -257,14 +260,17 @@ def _count_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
 
 
 def _sizes_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the sizes with the last size changed, so that the sum is the axis size."""
+    """Yield sizes whose sum is the axis size.
+
+    Only the last size is changed.
+    """
     sizes, dim = arguments["sizes"], shape[arguments["axis"]]
     rest = sum_terms([dim, *[product((-1, size)) for size in sizes[:-1]]])
     yield from (("sizes", (*sizes[:-1], *rest)) for _ in rest[:1])
 
 
 def _part_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield smaller part indices in descending order, or 0 for a negative index."""
+    """Yield smaller part indices, or 0 for a negative index."""
     part = arguments["part"]
     yield from [("part", candidate) for candidate in (range(part - 1, max(-1, part - 20), -1) if part > 0 else (0,))]
 

@@ -411,7 +411,7 @@ def _compute_roll_strides(shape: Shape, strides: Shape, move: Roll) -> Shape:
 
 
 def _operand_strided_shapes(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> list[StridedShape]:
-    """Return the shapes and strides of the last stage's operands, the input first."""
+    """Return the shapes and strides of all operands of the last stage."""
     (move,) = [stage.move for stage in trace.stages[-1:]]
     assert isinstance(move, Combine)
     others = move.operands[1:]

@@ -78,7 +78,7 @@ def _take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
 
 
 def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the indices clamped to the axis size, then these indices counted from 0."""
+    """Yield the indices clamped to the axis, as given and counted from 0."""
     dim = shape[arguments["axis"]] if shape else 1
     if isinstance(dim, int) and dim > 0:
         clamped = tuple([min(max(index, -dim), dim - 1) for index in arguments["indices"]])

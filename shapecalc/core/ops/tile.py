@@ -97,7 +97,7 @@ def _tile_factors(shape: Shape, repeats: Shape) -> list[tuple[TileFactor, ...]]:
 
 
 def _repeat_ones(shape: Shape, factors: list[TileFactor]) -> Stages:
-    """Repeat each dim of 1 `count` times, as its factor requires."""
+    """Repeat each dim of 1 as often as its factor requires."""
     with StageBuilder(StageKind.EXPAND, "repeat", "", shape, tuple([factor.count for factor in factors])) as stage:
         output = tuple([dim if factor.count == 1 else factor.count for dim, factor in zip(shape, factors, strict=True)])
         for out, (dim, after) in enumerate(zip(shape, output, strict=True)):
@@ -127,7 +127,7 @@ def _check_repeats(rank: int, rules: base.Setting, repeats: Shape) -> None:
 
 
 def _is_accepted_count(rank: int, rules: base.Setting, count: int) -> bool:
-    """Return whether the operator accepts `count` repeats for `rank` dims."""
+    """Return whether the operator accepts this number of repeats."""
     accepted = TILE_SEMANTICS.of(rules.dialect).tile_repeats
     return accepted is TileRepeatCount.ANY or count == rank or (accepted is TileRepeatCount.AT_LEAST and count > rank)
 
@@ -139,7 +139,10 @@ def _paddle_rank_error(shape: Shape, rules: base.Setting, repeats: Shape) -> Sha
 
 
 def _repeat_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield repeats with 1 for negatives, then one per dim, then one repeated axis."""
+    """Yield valid repeats that are close to the invalid ones.
+
+    First negative repeats become 1, then there is one repeat for each dim, then a single axis is repeated.
+    """
     repeats = tuple([1 if isinstance(count, int) and count < 0 else count for count in arguments["repeats"]])
     rank = len(shape)
     padded = (*(1,) * (rank - len(repeats)), *repeats[max(0, len(repeats) - rank) :])

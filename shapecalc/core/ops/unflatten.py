@@ -36,7 +36,7 @@ class SizesTarget(ReshapeTarget):
     __slots__ = ("axis", "full_shape")
 
     def __init__(self, shape: Shape, rules: Setting, axis: int, sizes: Shape) -> None:
-        """Store the sizes, the axis to split and the full input shape."""
+        """Create a target from the sizes of one axis of a shape."""
         super().__init__(shape[axis : axis + 1], rules, sizes, "sizes")
         self.axis, self.full_shape = axis, shape
 

@@ -341,7 +341,10 @@ def build_windows(
 
 
 def _padding_fault(window: Window, rules: Setting) -> str:
-    """Return the reason why the dialect refuses a padding, or an empty string."""
+    """Return the reason why the dialect refuses a padding.
+
+    Returns an empty string if the padding is valid.
+    """
     semantics, kernel = WINDOW_SEMANTICS.of(rules.dialect), window.kernel
     if semantics.requires_symmetric_padding and window.begin != window.end:
         return f"pads both ends alike, not {window.begin} and {window.end}; pad the input before"

@@ -157,7 +157,6 @@ class _MapBuilder:
     """A converter from the atoms of a layout to an axis map."""
 
     def __init__(self, source_shape: IntTuple, padded_shape: IntTuple, view: View) -> None:
-        """Store the layout `view` of a source that is padded to `padded_shape`."""
         if view.fixed:
             raise MoveError("what is mixed is not picked from")
         self.source_shape, self.padded_shape = source_shape, padded_shape
@@ -202,7 +201,6 @@ class _MapBuilder:
         return PartGroup(tuple(map(self._source_part, base)), tuple([part for _, part in strided_outputs]))
 
     def _source_part(self, atom: Any) -> AxisPart:
-        """Return the source part of an atom."""
         if atom.stride == 0 or len(atom.base) > 1:
             raise MoveError("a reshape mixes what is mixed or repeated already")
         axis, scale = self._resolve_index_space(atom.space)
@@ -239,7 +237,7 @@ class _MapBuilder:
         return self.index_spaces[index_space]
 
     def _index_space_extent(self, index_space: Any) -> int:
-        """Return the difference between the largest and smallest index read in a space."""
+        """Return the largest minus the smallest index that is read in a space."""
         pending, extent, visited = [atom for axis in self.axes for atom in axis], 0, set()
         while pending:
             atom = pending.pop()
@@ -250,7 +248,6 @@ class _MapBuilder:
         return extent
 
     def _axis_starts(self) -> IntTuple:
-        """Return the start index of each source axis."""
         starts = [*unravel(self.offsets.pop(None), self.padded_shape)]
         for axis, first in self.offsets.items():
             starts[axis] += first  # type: ignore[index]  # None, the key of the whole source, does not occur here

@@ -89,7 +89,7 @@ class PartialOutput:
     """The incomplete output of a job, locked by this process."""
 
     def __init__(self, folder: Path, log: IO[str]) -> None:
-        """Read the log of finished tasks."""
+        """Open an incomplete output, and read its log."""
         self.folder, self._log = folder, log
         self.finished_tasks = _read_log(folder / LOG_FILE)
 
@@ -237,7 +237,10 @@ def _check_owner(folder: Path) -> None:
 
 
 def _read_log(path: Path) -> dict[tuple[int, int], store_io.WriteSummary]:
-    """Read the finished tasks from a log, and remove an incomplete last line."""
+    """Read the finished tasks from a log.
+
+    An incomplete last line is removed.
+    """
     lines = path.read_text("ascii", "replace").splitlines(keepends=True)
     rows = [line.split() for line in lines if line.endswith("\n")]
     if lines and not lines[-1].endswith("\n"):
@@ -303,7 +306,10 @@ def recover_interrupted_rename(output_path: Path) -> None:
 
 
 def _remove_partial_folder(folder: Path) -> None:
-    """Remove the folder of an incomplete output, the replaced array first."""
+    """Remove the folder of an incomplete output.
+
+    The replaced array in the folder is removed first.
+    """
     shutil.rmtree(folder / BACKUP_FOLDER, ignore_errors=True)
     shutil.rmtree(folder)
 

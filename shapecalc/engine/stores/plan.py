@@ -56,7 +56,7 @@ class InsufficientMemoryError(ValueError):
     """Raised if the smallest task of a pass does not fit in memory."""
 
     def __init__(self, required_bytes: int) -> None:
-        """Store the memory, in bytes, that the smallest task requires."""
+        """Create an error with the memory that the smallest task requires."""
         super().__init__(f"a task needs {required_bytes} bytes")
         self.required_bytes = required_bytes
 
@@ -285,7 +285,7 @@ def plan_store(
 def _plan_axis_map(
     axis_map: AxisMap, itemsize: int, source_chunks: IntTuple, memory: int, chunks: IntTuple | None
 ) -> tuple[Pass, ...]:
-    """Plan one pass, or two passes if two transfer fewer bytes."""
+    """Plan one pass, or two passes if they transfer fewer bytes."""
     alone = StorePlan((plan_pass(axis_map, itemsize, source_chunks, memory, chunks),))
     if alone.bytes_read <= 2 * alone.bytes_written:
         return alone.passes
@@ -397,7 +397,7 @@ def _propagate_counts(
 
 
 def _count_outputs_in_chunk(axis_map: AxisMap, chunk: IntTuple) -> dict[AxisPart, int]:
-    """Return the number of indices of each output part that a source chunk covers."""
+    """Count the indices of each output part that a source chunk covers."""
     in_chunk = _count_in_chunk(chunk, axis_map.source_parts, upper_bound=False)
     return _propagate_counts(in_chunk, [(run.sources, run.outputs) for run in axis_map.groups])
 

@@ -172,7 +172,7 @@ def _parts_to_split(axis_map: AxisMap, ranges: dict[AxisPart, AxisRange]) -> lis
 
 
 def _group_range(ranges: Sequence[AxisRange], parts: Sequence[AxisPart]) -> AxisRange:
-    """Convert a region of the parts of a group to a range of the group."""
+    """Convert a region of the parts of a group to a range of flat indices."""
     first = last = 0
     for (start, stop), atom in zip(ranges, parts, strict=True):
         first, last = first * atom.size + start, last * atom.size + stop - 1
@@ -381,7 +381,7 @@ def iter_blocks(
 
 
 def _split_axes(view: Any, sizes: Sequence[Sequence[int]]) -> Any:
-    """Return a view in which each axis is split into axes of these sizes."""
+    """Split each axis of a view into axes of these sizes."""
     shape, strides = list[int](), list[int]()
     for axis, parts in enumerate(sizes):
         shape += parts

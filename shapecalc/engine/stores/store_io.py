@@ -207,7 +207,7 @@ def _open_hdf5(path: str, member: str) -> Store:
 def _make_block_store(
     array: Any, path: str, chunks: IntTuple, metadata: ArrayMetadata | None, scratch: int = 0
 ) -> Store:
-    """Return a store that reads blocks of chunks through the library of its format."""
+    """Return a store that is read in blocks of chunks."""
     block = choose_block_shape(chunks, array.shape, array.dtype.itemsize)
     return Store(array, SliceReader(array, path), chunks, block, metadata, scratch)
 
@@ -498,7 +498,7 @@ def zarr_chunks(array: Any, folder: Path) -> ZarrChunks:
 
 
 def _is_filled_with(array: Any, value: Any) -> bool:
-    """Return whether every element of an array equals a value, byte for byte."""
+    """Return whether every element equals a value, byte for byte."""
     first = array[(slice(1),) * array.ndim]
     if first.tobytes() != value.tobytes():
         return False

@@ -71,10 +71,10 @@ class Cluster:
     """A connected Dask cluster."""
 
     def __init__(self, client: Any, report: Callable[[str], object]) -> None:
-        """Read the thread count of each worker.
+        """Read the thread counts of a cluster with workers.
 
-        `report` is called with a line of text if the cluster makes no progress. Raises `FileError` if the cluster has
-        no workers.
+        `report` is called with a line of text if the cluster makes no progress. Raises `FileError` if the
+        cluster has no workers.
         """
         self.client, self.report = client, report
         self.address = client.scheduler.address

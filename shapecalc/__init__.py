@@ -216,7 +216,7 @@ def squeeze(input: DimsLike, axes: AxesLike | None = None, **options: Unpack[Ver
 
 
 def unsqueeze(input: DimsLike, axes: AxesLike, **options: Unpack[VersionOptions]) -> Trace:
-    """Insert dims of size 1 at the given axes of the output.
+    """Insert dims of size 1 at `axes` of the output.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Unsqueeze, numpy.expand_dims, torch.unsqueeze, OpenVINO Unsqueeze. Raises `ShapeError`.
@@ -560,7 +560,7 @@ def linear(
 ) -> Trace:
     """Apply a linear layer.
 
-    The layer is given by `out_features`, or by `weight`, the shape OUT,IN of the weight matrix. Options: `dialect`,
+    Pass either `out_features` or `weight`, the shape OUT,IN of the weight matrix. Options: `dialect`,
     `opset`, `dtype`, `where`.
     Source: ONNX MatMul, torch.nn.functional.linear, keras.layers.Dense. Raises `ShapeError`.
 
@@ -619,8 +619,8 @@ def chain(
 ) -> Chain:
     """Apply several ops in sequence.
 
-    A stage is a command without its input, or a tuple of an op's name and its options. The whole chain may be one
-    text, as on the command line. `where` maps names to sizes. Raises `ShapeError`.
+    A stage is a command without its input, or a tuple of an op's name and its options. The complete chain
+    may be one text, as on the command line. `where` maps names to sizes. Raises `ShapeError`.
 
     >>> chain((2, 3, 4), "transpose 1,0,2", ("reshape", {"target": (2, -1, 3)})).output
     (2, 4, 3)

@@ -78,7 +78,7 @@ class TextualApp:
         return app.return_code or output.ExitCode.OK
 
     def visitor_command(self, question: Question, course: Course | None) -> list[str]:
-        """Return the command with which `serve` starts the app for a browser session.
+        """Return the command that starts the app for a browser session.
 
         Raises `ShapeError` (file) if the input file of the request cannot be read.
         """

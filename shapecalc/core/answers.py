@@ -523,7 +523,7 @@ class Trace(Answer):
 
     @property
     def dialect(self) -> str:
-        """The name of the dialect whose rules apply."""
+        """The name of the dialect."""
         return self.request.dialect
 
     @property

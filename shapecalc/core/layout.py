@@ -303,8 +303,8 @@ class _AtomSplitter:
     def _find_next_cut(self) -> tuple[int, Dim, int, Dim]:
         """Find the next common cut of atoms and dims.
 
-        Returns the number of whole atoms before the cut, the size of the outer part of the next atom before the cut,
-        and the same two values for the dims. The size of an empty part is 1.
+        Returns the number of complete atoms before the cut, the size of the outer part of the next atom before
+        the cut, and the same two values for the dims. The size of an empty part is 1.
         """
         sizes, new_sizes = [atom.size for atom in self.remaining_atoms[::-1]], self.remaining_dims[::-1]
         products, new_products = _running_products(sizes[:CUT_LOOKAHEAD]), _running_products(new_sizes[:CUT_LOOKAHEAD])
@@ -372,8 +372,8 @@ def _common_multiple(a: Dim, b: Dim) -> Dim:
 def split_atoms(atoms: Sequence[Atom], shape: Sequence[Dim], known: Assumptions) -> StridedAxes | None:
     """Split atoms into the dims of `shape`, or return None if the dims mix.
 
-    This function defines "mix" for the whole package: dims mix if a cut of the shape falls inside an atom that
-    cannot be split there. If the volumes of the atoms and of `shape` differ, the dims also mix.
+    Dims mix if a cut of the shape falls inside an atom that cannot be split there, or if the volumes of the atoms
+    and of `shape` differ. All modules use this definition.
 
     >>> from shapecalc.core.conditions import Assumptions
     >>> axes = split_atoms((Atom(2, 8), Atom(8, 1)), (4, 4), Assumptions())
@@ -829,7 +829,7 @@ def _concatenate_pieces(source: array[int], shape: Shape, move: Roll | Take) -> 
 def _gather(source: array[int], view: View) -> array[int]:
     """Return the elements of `source` that a view reads, in C order.
 
-    The positions of the longest atom are copied by one slice assignment for each index of the other atoms.
+    One slice assignment copies all positions of the longest atom, for each index of the other atoms.
     """
     steps = [(atom.size, atom.stride) for atom in merge_atoms([atom for axis in view.axes for atom in axis])] or [
         (1, 1)

@@ -512,7 +512,7 @@ def _specific_error(text: str, argument: str, error: ShapeError) -> ShapeError:
 def _read_strides(scanned: ScannedShape, shape: Shape, argument: str) -> Shape | None:
     """Return the strides in the text of a shape, or None if they are row-major.
 
-    Raises `ShapeError` (usage) if they do not fit the dims.
+    Raises `ShapeError` (usage) if they contradict the dims.
     """
     if scanned.strides:
         strides = parse_dims(f"[{scanned.strides.strip()}]", argument)
@@ -661,7 +661,7 @@ def _has_leading_zeros(words: Sequence[str]) -> bool:
 def parse_dims(text: str, argument: str = "target") -> Shape:
     """Parse dims; numbers may be negative.
 
-    Each `?` gets a distinct name. `argument` is the argument name that the error reports. Raises `ShapeError`
+    Each `?` is named differently. `argument` is the argument name that the error reports. Raises `ShapeError`
     (usage) if the text is invalid.
 
     >>> parse_dims("0,-1"), [str(dim) for dim in parse_dims("N,C*H*W/64")]

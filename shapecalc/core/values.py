@@ -170,7 +170,7 @@ def to_element_tuple(value: object, argument: str) -> tuple[object, ...]:
 def _parse_mixed_dims(values: tuple[object, ...], argument: str, lowest: int, allows_unknown: bool) -> Shape:
     """Convert a sequence of integers, monomials and strings to dims.
 
-    Each `?` gets a distinct name.
+    Each `?` is named differently.
     """
     dims, unknowns = list[Dim](), count()
     for position, item in enumerate(values):
@@ -314,7 +314,10 @@ def _split_slices(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _parse_slice(part: str, argument: str, index: int) -> SliceParts:
-    """Parse the slice of axis `index`, or raise `ShapeError` (usage) if it is invalid."""
+    """Parse the slice of an axis.
+
+    `index` is the axis. Raises `ShapeError` (usage) if the slice is invalid.
+    """
     ends = part.split(":")
     try:
         numbers = [parse_integer(end, argument) if end.strip() else None for end in ends]

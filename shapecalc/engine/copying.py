@@ -286,7 +286,7 @@ def _fill_by_tile(
                 fill(part, source[tile])
                 tick(part.nbytes)
         finally:
-            deque(remaining, maxlen=0)  # after a failure, the other threads stop after their current tile
+            deque(remaining, maxlen=0)  # after an error, the other threads stop after their current tile
 
     others = [_thread_pool().submit(fill_remaining_tiles) for _ in range(strategy.thread_count - 1)]
     try:

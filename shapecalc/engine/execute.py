@@ -67,7 +67,7 @@ For a smaller array, reading takes less time than starting a child process.
 class BackendError(Exception):
     """The error for a backend that cannot be used.
 
-    The message gives the reason and the package to install.
+    The message contains the reason and the package to install.
     """
 
 

@@ -81,8 +81,8 @@ class Cost(Record):
 def group_into_shuffles(items: Iterable[Entry], move_of: Callable[[Entry], Move | None]) -> list[list[Entry]]:
     """Group consecutive items into runs that one Shuffle can execute.
 
-    `move_of` returns the move of an item. An item whose move is neither a transpose nor a reshape forms its own
-    run.
+    `move_of` returns the move of an item. An item whose move is neither a transpose nor a reshape is a run by
+    itself.
 
     >>> rows = group_into_shuffles([Permute((1, 0)), Reshape((6,)), Permute((0,)), Reshape((2, 3))], lambda move: move)
     >>> [len(row) for row in rows]

@@ -280,7 +280,7 @@ def _symbolic_size_names(parsed: ChainRequest) -> tuple[str, ...]:
 
 
 def resolve_chain_pair(first: str | Chain, second: str | Chain, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
-    """Resolve two chains, of which each may be a string.
+    """Resolve two chains, and accept chains that are already resolved.
 
     `sizes` maps symbolic sizes in the strings to their values. Raises `ShapeError` (usage) as `parse_chain_request`
     and `resolve_parsed_chains` do.
@@ -352,7 +352,7 @@ def can_replace(answer: Trace | Chain, other: Trace | Chain) -> bool:
 class _StridedChain(Record):
     """A chain whose view is strided for all sizes.
 
-    Sizes are substituted in the view, which is faster than in the moves.
+    Substituting sizes in the view is faster than substituting them in the moves.
     """
 
     output: dims.Shape

@@ -145,10 +145,10 @@ Search = Callable[[int, int, FigureContext], Iterator[Candidate]]
 
 
 def explain(figures: tuple[int, ...], context: FigureContext | None = None) -> tuple[Explanation, ...]:
-    """Return the likeliest explanations of two sizes, the likeliest first.
+    """Return explanations of two sizes, the likeliest first.
 
-    At most `MAX_EXPLANATIONS` are returned. `figures` are the actual and the expected size. If `context.target` is
-    set, `figures` contains only an element count.
+    `figures` are the actual and the expected size. If `context.target` is set, `figures` contains only an element
+    count. At most `MAX_EXPLANATIONS` are returned.
 
     >>> [found.arithmetic for found in explain((256, 729))]
     ['256 = 16*16, 729 = 27*27']
@@ -521,7 +521,7 @@ def _explain_classes(actual: int, expected: int, context: FigureContext) -> Iter
 
 
 def _explain_ratio(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain a size that is a multiple of the other size."""
+    """Explain two sizes, one of which is a multiple of the other."""
     small, large = sorted((actual, expected))
     if small < 1 or large % small:
         return

@@ -184,7 +184,7 @@ class Rearrangement(Record):
 class ChainSearch(Record):
     """The chains that a search found between two shapes.
 
-    `fits` is the number of chains found, of which `ways` contains at most `MAX_LISTED_CHAINS`.
+    `fits` is the number of chains found; `ways` contains at most `MAX_LISTED_CHAINS` of them.
     """
 
     ways: tuple[Rearrangement, ...]
@@ -489,7 +489,7 @@ def _iter_whole_axis_transposes(before: Shape, after: Shape) -> Iterator[Rearran
 
 
 def find_permutation(source: Sequence[object], target: Iterable[object]) -> tuple[int, ...]:
-    """Return the permutation from `source` to `target`, as indices in `source`.
+    """Return the indices in `source` of the items of `target`.
 
     >>> find_permutation("abc", "cab")
     (2, 0, 1)

@@ -135,7 +135,10 @@ class RefusedRequest(Record):
 
     @property
     def resolved_target(self) -> Shape:
-        """The requested dims, as far as they are resolved, and 1 for the others."""
+        """The requested dims after their resolution.
+
+        A dim that was not resolved before the refusal is 1.
+        """
         return _resolve_target(self.trace.stages[-1:], self.value)
 
     @property
@@ -170,8 +173,8 @@ def find_nearest_sizes(
 ) -> tuple[int, list[int]]:
     """Return the index of the target dim to change, and its nearest fitting sizes.
 
-    A size fits if the target with this size has `volume` elements. The dim nearest to a fitting size is selected among
-    the positive integers in `target`. `resolved_target` is `target` with its zeros resolved and 1 instead of -1. The
+    With a fitting size, the target has `volume` elements. The dim nearest to a fitting size is selected among the
+    positive integers in `target`. `resolved_target` is `target` with its zeros resolved and 1 instead of -1. The
     sizes are sorted by their distance from the dim; the list is empty if no size fits.
 
     >>> find_nearest_sizes(24, (5, -1), (5, 1), 1), find_nearest_sizes(7, (0,), (2,), None)
@@ -209,9 +212,10 @@ def find_nearest_divisors(number: int, target: int) -> list[int]:
 
 
 def _compute_fitting_size(volume: Dim, target_volume: Dim, dim: int) -> int | None:
-    """Return the size that gives a target `volume` elements if it replaces `dim`.
+    """Return the size with which a target has `volume` elements.
 
-    `target_volume` is the element count of the target with `dim`. Returns None if the size is not an integer.
+    The size replaces `dim`, and `target_volume` is the element count of the target with `dim`. Returns None if the
+    size is not an integer.
     """
     size = quotient(product((volume, dim)), target_volume)
     return size if isinstance(size, int) and size > 0 else None

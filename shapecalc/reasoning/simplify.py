@@ -232,7 +232,7 @@ def _cover_atom(atom: Atom, ends: Mapping[Dim, tuple[Item, Dim]]) -> list[Item] 
 def _axes_in_output_order(before: Shape, output_atoms: Atoms) -> list[int] | None:
     """Return the input axes in output order, without the axes of size 1.
 
-    Returns None if an atom does not consist of whole axes.
+    Returns None if an atom is not a product of complete axes.
     """
     ends = {
         _atom_end(atom): (axis, atom.stride) for axis, atoms in enumerate(contiguous_axes(before)) for atom in atoms

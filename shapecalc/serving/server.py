@@ -295,9 +295,9 @@ class Server:
     async def send_page(self, request: web.Request) -> web.Response:
         """Respond with the HTML page that runs the app.
 
-        If the token is in the address, respond with a page that stores it in a cookie and opens the address without it,
-        which keeps the token out of the history and of copied links. An HTTP redirect would not do: a browser that
-        follows a link of another site does not send the cookie with it.
+        If the token is in the address, respond with a page that stores it in a cookie and opens the address
+        without the token. The token is then neither in the history nor in copied links. An HTTP redirect is not
+        possible: a browser that follows a link of another site does not send the cookie with it.
         """
         self.config.on_page_request()
         if "token" not in request.query:
@@ -374,7 +374,10 @@ class Server:
         return key
 
     async def end_sessions(self, _application: web.Application) -> None:
-        """Close every socket, which ends its app."""
+        """Close every socket.
+
+        Closing a socket ends its app.
+        """
         await asyncio.gather(*(_close_socket(socket, SERVER_ENDED) for socket in self._sockets))
 
 

@@ -377,22 +377,22 @@ def regroup_step(shape: Shape, output: Shape, conditions: Conditions = ()) -> St
 
 
 def finish_reshape_stage(stage: StageBuilder, output: Shape, conditions: Conditions = ()) -> Stages:
-    """Return the stage that regroups the elements."""
+    """Finish a stage that regroups the elements."""
     stage.add(regroup_step(stage.before, output, conditions))
     return stage.finish(Reshape(output))
 
 
 def finish_expand_stage(stage: StageBuilder, output: Shape) -> Stages:
-    """Return the stage that broadcasts to a shape."""
+    """Finish a stage that broadcasts to a shape."""
     stage.add(Step(rules.BROADCASTED, None, tuple(range(len(stage.before))), output))
     return stage.finish(Expand(output))
 
 
 def insert_unit_dims(stage: StageBuilder, sources: Sequence[int | None], dialect: Dialect | None = None) -> Stages:
-    """Return the stage that inserts dims of 1.
+    """Finish a stage that inserts dims of 1.
 
     `sources` contains the input axis of each output dim, or None for a new dim. Raises `ShapeError` (rank-limit) if
-    `dialect` is given and its maximum rank is exceeded.
+    `dialect` is not None and its maximum rank is exceeded.
     """
     shape = stage.before
 

@@ -150,7 +150,10 @@ class MxnetTarget(Record):
     """Whether both shapes are read from right to left."""
 
     def build_error(self, rule: Rule, message: str, position: int | None = None) -> ShapeError:
-        """Return an error that marks the entry at `position`, or the whole target."""
+        """Return an error that marks an entry of the target.
+
+        Without a `position`, the complete target is marked.
+        """
         index = None if position is None else self.index_of(position, len(self.target))
         return rule_error(rule, message, argument="target", index=index)
 

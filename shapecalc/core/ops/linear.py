@@ -68,9 +68,10 @@ def linear(
 
 
 def _weight_shape(shape: Shape, out_features: Shape | None, weight: Shape | None, *, in_first: bool) -> Shape:
-    """Return `weight`, or the shape of the weight that `out_features` implies.
+    """Return `weight`, or the weight shape that `out_features` implies.
 
-    Raises `ShapeError` (usage) unless exactly one of the two arguments is given, and if `out_features` is not one size.
+    Raises `ShapeError` (usage) unless exactly one of the two arguments is passed, and if `out_features` is not one
+    size.
     """
     if (out_features is None) == (weight is None):
         raise usage_error("linear takes OUT or --weight OUT,IN, one of the two", argument="out_features")

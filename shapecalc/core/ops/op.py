@@ -159,9 +159,10 @@ def make_test_vectors(param_names: str, *rows: tuple[str, ...]) -> tuple[tuple[s
 
 
 def operators_by_dialect(**dialect_names: str) -> dict[str, Operator]:
-    """Return unversioned operators without own parameters, by dialect name.
+    """Return unversioned operators by dialect name.
 
-    Each keyword is an operator name; its value lists the names of dialects, separated by spaces.
+    Each keyword is an operator name; its value lists the names of dialects, separated by spaces. The operators have
+    no parameters of their own.
 
     >>> [(row, operator.name) for row, operator in operators_by_dialect(tile="numpy paddle", Tile="openvino").items()]
     [('numpy', 'tile'), ('paddle', 'tile'), ('openvino', 'Tile')]

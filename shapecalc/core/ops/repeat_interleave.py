@@ -74,10 +74,9 @@ def repeat_interleave(
 
 
 def _check_repeats(repeats: Shape, dim: Dim) -> Conditions:
-    """Return the conditions under which repeats fit the axis.
+    """Return the conditions under which there is one repeat for each index.
 
-    `dim` is the size of the axis. A list must have one repeat for each index. Raises `ShapeError`:
-    unpaired-repeats.
+    `dim` is the size of the axis. A single repeat applies to all indices. Raises `ShapeError`: unpaired-repeats.
     """
     for index, count in enumerate(repeats):
         shown = truncate(str(count))

@@ -28,7 +28,7 @@ INDEX_OUT_OF_RANGE = Rule(
 
 
 def _explain_taken_index(step: Step, index: int, place: int) -> str:
-    """Explain the taken index.
+    """Explain the selected index.
 
     `place` is the index counted from 0.
     """

@@ -168,7 +168,7 @@ def _slice_symbolic_axis(
     first, last_from_end = first if start is None else start, step > 0 if stop is None else stop < 0
     sign, stride = (1 if step > 0 else -1), abs(step)
     length, dim_count = sign * (last - first), sign * (last_from_end - (first < 0))
-    if dim_count > 0:  # from one end of the axis to the other: a condition is needed for a size of at least 0
+    if dim_count > 0:  # the slice goes from one end of the axis to the other: its size must be at least 0
         size = rules.names.floor_dim((dim, length, stride - 1), stride)
         least_length = 1 if keeps_any else 1 - stride
         return first, step, size, require_positions(dim, max(least, least_length - length))

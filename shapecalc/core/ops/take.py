@@ -1,4 +1,4 @@
-"""Take: take the elements at a list of indices along one axis."""
+"""Take: gather the elements at a list of indices along one axis."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shapecalc.core.text import shape_text, truncate
 
 
 def _explain_taken_positions(step: Step, text: str, places: Axes, dim: Dim) -> str:
-    """Explain the requested indices.
+    """Explain the selected indices.
 
     `text` is the request, and `places` are the indices counted from 0.
     """
@@ -39,7 +39,7 @@ TAKEN_POSITIONS = StepRule(
 
 
 def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
-    """Take the elements at the given indices along an axis, in the given order.
+    """Gather the elements at a list of indices along an axis.
 
     An index may occur several times. Source: ONNX Gather ("gather entries of the axis dimension of data indexed by
     indices"), numpy.take. Raises `ShapeError`: axis-out-of-range, index-out-of-range.
@@ -78,7 +78,7 @@ def _take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
 
 
 def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the indices clamped to the axis, as given and counted from 0."""
+    """Yield the indices clamped to the axis, then the same indices counted from 0."""
     dim = shape[arguments["axis"]] if shape else 1
     if isinstance(dim, int) and dim > 0:
         clamped = tuple([min(max(index, -dim), dim - 1) for index in arguments["indices"]])

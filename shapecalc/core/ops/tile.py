@@ -1,4 +1,4 @@
-"""Tile: repeat the whole tensor along its axes."""
+"""Tile: repeat a tensor along its axes."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class TileFactor(Record):
     count: Dim
 
     def dims(self, shape: Shape) -> Shape:
-        """Return the sizes whose product is the factor."""
+        """Return the dims whose product is the factor."""
         return (self.count,) if self.axis is None else (shape[self.axis], self.count)
 
 
 def tile(shape: Shape, rules: base.Setting, repeats: Shape) -> Stages:
-    """Repeat the whole tensor along each axis.
+    """Repeat a tensor along each axis.
 
     Extra repeats add leading axes. A view can repeat only dims of 1, so a dim of 1 is inserted before each repeated
     dim, repeated, and merged with this dim. Source: ONNX Tile ("constructs a tensor by tiling a given tensor"),

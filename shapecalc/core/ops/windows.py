@@ -275,8 +275,8 @@ def spatial_axes(shape: Shape, rules: Setting, count: int, layout: str | None = 
 def values_per_axis(values: Sequence[T], counts: Iterable[int], name: str) -> tuple[T, ...]:
     """Return one value per axis; repeat a single value.
 
-    `counts` are the accepted numbers of values; the last of them is the length of the result. Raises `ShapeError`:
-    window-values.
+    `counts` are the accepted numbers of values. The result has as many values as the last of these counts. Raises
+    `ShapeError`: window-values.
 
     >>> values_per_axis((3,), [2, 4], "padding"), values_per_axis((1, 2), [2, 4], "padding")
     ((3, 3, 3, 3), (1, 2, 1, 2))
@@ -294,7 +294,7 @@ def numbers_per_axis(values: Shape | None, counts: Iterable[int], name: str, lea
     """Return one integer per axis.
 
     Each integer is at least `least`, which is also the default. `counts` are the accepted numbers of values; the
-    last of them is the length of the result. Raises `ShapeError`: window-values.
+    result has as many integers as the last of these counts. Raises `ShapeError`: window-values.
     """
     numbers: tuple[int, ...] = (least,) if values is None else values  # type: ignore[assignment]  # read as numbers
     for index, number in enumerate(numbers):

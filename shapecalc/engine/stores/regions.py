@@ -242,7 +242,7 @@ def enclosing_range(start: int, parts: Sequence[AxisPart], region: Region) -> Ax
 def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: IntTuple, max_chunks: float = inf) -> int:
     """Return the number of source elements that are decoded to fill a region.
 
-    A chunk is always decoded as a whole. If there are more than `max_chunks` chunks, a chunk is counted once for each
+    A chunk is always decoded completely. If there are more than `max_chunks` chunks, a chunk is counted once for each
     source region that overlaps it; otherwise each chunk is counted once.
 
     >>> from shapecalc.engine.stores.axis_map import build_axis_map

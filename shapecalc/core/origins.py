@@ -331,7 +331,7 @@ def describe_reshape(before: Shape, after: Shape) -> str:
     )
 
 
-@lru_cache(maxsize=64)  # the sentence of a step is formatted several times
+@lru_cache(maxsize=64)  # cached, because the sentence of a step is formatted several times
 def compute_reshape_origins(before: Shape, after: Shape) -> Origins:
     """Return the origin of each dim after a reshape.
 

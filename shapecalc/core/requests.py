@@ -432,7 +432,7 @@ def _cache_options(key: tuple[object, ...], parsed: ParsedOptions) -> None:
         _options_cache.clear()
     try:
         _options_cache[key] = parsed
-    except TypeError:  # a value cannot be hashed
+    except TypeError:  # options with an unhashable value are not cached
         return
 
 

@@ -238,7 +238,7 @@ def make_chain_requests(
     for op, options in stages:
         others = {name: value for name, value in options.items() if name != "where"}
         if requests and requests[0].dtype and isinstance(shape, str) and "dtype" not in stages[0][1]:
-            others = {"dtype": requests[0].dtype, **others}  # the element type from the text of the input
+            others = {"dtype": requests[0].dtype, **others}  # the element type in the input text applies to all stages
         requests.append(make_request(op, _resolve_next_input(requests, op, others) if requests else shape, others))
         sizes = {**sizes, **(parse_sizes(options["where"]) if options.get("where") is not None else {})}
     if not requests:

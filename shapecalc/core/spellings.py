@@ -419,7 +419,7 @@ def _inner_span(match: re.Match[str]) -> tuple[int, int]:
     for name in ("inner", "inner2", "inner3"):
         if name in match.re.groupindex and match[name] is not None:
             return match.span(name)
-    return match.end() - 1, match.end() - 1  # a scalar, such as `tensor<f32>`
+    return match.end() - 1, match.end() - 1  # the format of a scalar, such as `tensor<f32>`
 
 
 def _has_known_type(form: ShapeFormat, groups: dict[str, str]) -> bool:

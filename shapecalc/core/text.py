@@ -128,13 +128,13 @@ def rank_text(rank: int) -> str:
     return format_count(rank, "dim", "dims")
 
 
-def format_count(number: int, one: str, many: str) -> str:
+def format_count(number: int, singular: str, plural: str) -> str:
     """Format a number, followed by the singular or the plural of a phrase.
 
     >>> format_count(1, "axis is", "axes are"), format_count(0, "axis is", "axes are")
     ('1 axis is', '0 axes are')
     """
-    return f"{number} {one if number == 1 else many}"
+    return f"{number} {singular if number == 1 else plural}"
 
 
 def join_with_and(texts: Sequence[str]) -> str:

@@ -122,7 +122,7 @@ def parse_number(value: object, name: str) -> int | float:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         raise error from None
-    if number - number != 0:  # infinite, or not a number
+    if number - number != 0:  # the number is infinite or NaN
         raise error
     return number
 

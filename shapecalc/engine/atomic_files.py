@@ -23,7 +23,7 @@ from shapecalc.engine.processes import SignalGuard
 
 try:
     import fcntl
-except ImportError:  # Windows, where an open file can neither be removed nor renamed
+except ImportError:  # on Windows, an open file can neither be removed nor renamed
     fcntl = None  # type: ignore[assignment]
 
 TMPFILE_FLAG = getattr(os, "O_TMPFILE", 0) if Path("/proc/self/fd").exists() else 0
@@ -223,7 +223,7 @@ def _open_part_file(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
 
     If the system supports unnamed files, the file is unnamed, and no file exists at the part path.
     """
-    mode = 0o600 if target.exists() else 0o666  # until an existing target's mode is copied, the file is private
+    mode = 0o600 if target.exists() else 0o666  # the file is private until an existing target's mode is copied
     parts = [_new_part_path(target)]
     try:
         descriptor = _open_unnamed(target.parent, mode)
@@ -280,7 +280,7 @@ def _link_target(file: IO[bytes], part: Path, target: Path) -> None:
     except OSError:
         if not has_name:
             raise
-        os.close(os.open(target, os.O_CREAT | os.O_EXCL))  # no hard links: create the target, then replace it
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL))  # without hard links, create the target and then replace it
         part.replace(target)
 
 

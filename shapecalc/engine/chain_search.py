@@ -48,8 +48,8 @@ def find_chains(before: Shape, after: Shape) -> ChainSearch:
     ['2,3 | reshape 3,2', '2,3 | transpose 1,0']
     """
     found = search_chains(before, after)
-    for way in found.ways[:1]:
-        if (answer := resolve_rearrangement(way, {})).problem:
+    for rearrangement in found.ways[:1]:
+        if (answer := resolve_rearrangement(rearrangement, {})).problem:
             raise ShapeError(answer.problem, answer)
     return replace(found, ways=tuple(way for way in found.ways if has_intended_effect(way)))
 
@@ -73,7 +73,9 @@ def find_chains_for_arrays(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shap
     fitting = find_chains_for_pairs(valid, *shapes) if shapes else generalize_pairs(valid)
     samples = list(zip(fitting.sizes, arrays, strict=False))
     solutions = [
-        way for way in fitting.search.ways if all(is_valid_for_arrays(way, sizes, *pair) for sizes, pair in samples)
+        rearrangement
+        for rearrangement in fitting.search.ways
+        if all(is_valid_for_arrays(rearrangement, sizes, *pair) for sizes, pair in samples)
     ]
     return ChainSearch(tuple(solutions), len(solutions))
 
@@ -149,42 +151,45 @@ def factor_positions(positions: Any) -> SizesAndStrides | None:
     return tuple(atoms) if expected == [stride for _, stride in ordered] else None
 
 
-def resolve_rearrangement(way: Rearrangement, sizes: Mapping[str, int]) -> Chain:
+def resolve_rearrangement(rearrangement: Rearrangement, sizes: Mapping[str, int]) -> Chain:
     """Resolve the chain of a rearrangement with sizes for its named dims.
 
     >>> resolve_rearrangement(Rearrangement((2, 3), (2, 3), (1, 0), (6,)), {}).output
     (6,)
     """
-    return answer_chain(*parse_chain(way.chain), sizes)
+    return answer_chain(*parse_chain(rearrangement.chain), sizes)
 
 
-def has_intended_effect(way: Rearrangement) -> bool:
+def has_intended_effect(rearrangement: Rearrangement) -> bool:
     """Return whether the chain of a rearrangement has the intended effect.
 
     The chain is compared with the split and the permutation of the rearrangement. If there are more than
     `MAX_EXECUTED` elements, only a sample is checked. Raises `ShapeError` (usage) if the named dims have no small
     example sizes.
     """
-    answer = resolve_rearrangement(way, {})
-    if answer.output != way.after:
+    answer = resolve_rearrangement(rearrangement, {})
+    if answer.output != rearrangement.after:
         return False
     sizes = {} if answer.is_concrete else example_sizes(answer, smallest=False)
-    split, output = _substitute_sizes(way.split, sizes), _substitute_sizes(way.after, sizes)
+    split, output = _substitute_sizes(rearrangement.split, sizes), _substitute_sizes(rearrangement.after, sizes)
     moves, count = move_chain_of(answer).substitute(sizes), prod(output)
-    if count > MAX_EXECUTED or max(len(split), len(output), len(way.before)) > MAX_DIMS:
+    if count > MAX_EXECUTED or max(len(split), len(output), len(rearrangement.before)) > MAX_DIMS:
         sampled = [Random(seed).randrange(count) for seed in range(SAMPLED_ELEMENTS)]
-        return all(input_index(moves, sample) == _compute_expected_index(split, way.perm, sample) for sample in sampled)
+        return all(
+            input_index(moves, sample) == _compute_expected_index(split, rearrangement.perm, sample)
+            for sample in sampled
+        )
     positions = np.arange(count)
     result = apply_moves(moves.moves, positions.reshape(moves.input))
-    return np.array_equal(result.ravel(), _compute_expected_index(split, way.perm, positions) + 0 * positions)
+    return np.array_equal(result.ravel(), _compute_expected_index(split, rearrangement.perm, positions) + 0 * positions)
 
 
-def is_valid_for_arrays(way: Rearrangement, sizes: Mapping[str, int], before: Any, after: Any) -> bool:
+def is_valid_for_arrays(rearrangement: Rearrangement, sizes: Mapping[str, int], before: Any, after: Any) -> bool:
     """Return whether the chain of a rearrangement converts `before` to `after`.
 
     `sizes` are the sizes of the named dims.
     """
-    answer = resolve_rearrangement(way, sizes)
+    answer = resolve_rearrangement(rearrangement, sizes)
     result = run(answer, before).array if answer.output == after.shape and answer.input == before.shape else None
     return result is not None and _to_bytes(result) == _to_bytes(after.astype(result.dtype))
 

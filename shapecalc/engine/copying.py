@@ -293,7 +293,7 @@ def _fill_by_tile(
         fill_remaining_tiles()
     finally:
         for thread in others:
-            if not thread.cancel():  # a thread that has not started is no longer needed
+            if not thread.cancel():  # threads that have not started are cancelled
                 thread.result()
 
 

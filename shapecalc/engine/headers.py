@@ -295,7 +295,7 @@ def _read_header_text(file: IO[bytes], version: tuple[int, int]) -> tuple[str, i
     return text, len(MAGIC) + 2 + LENGTH_BYTES[version] + length
 
 
-@lru_cache(maxsize=64)  # the arrays of a folder often have equal headers
+@lru_cache(maxsize=64)  # cached, because the arrays of a folder often have equal headers
 def _parse_header_fields(text: str, version: tuple[int, int]) -> dict[str, Any]:
     """Parse the text of a .npy header.
 
@@ -403,7 +403,7 @@ def find_entry(entries: Mapping[str, zipfile.ZipInfo], path: str, member: str) -
     if member not in entries:
         raise missing_member_error(entries, path)
     info = entries[member]
-    if info.flag_bits & 1 or info.compress_type not in MAX_COMPRESSION:  # bit 0: encrypted
+    if info.flag_bits & 1 or info.compress_type not in MAX_COMPRESSION:  # bit 0 marks an encrypted member
         raise UnreadableError("it is packed in a way that NumPy does not use")
     if info.file_size > info.compress_size * MAX_COMPRESSION[info.compress_type]:
         unpacked = f"{info.compress_size} bytes unpack to {info.file_size}"

@@ -400,6 +400,6 @@ def minimize_copies(
     search = _CopySearch(moves, shapes, itemsize)
     for start in (
         range(len(moves), 0, -1) if len(moves) > MAX_AXIS_MIXING_STAGES else ()
-    ):  # last move first, which limits the recursion depth
+    ):  # starting at the last move limits the recursion depth
         search.find_best_views_after_copy(start)
     return search.find_best_views(0, view)

@@ -225,5 +225,5 @@ def _run_child(work: Callable[[ProgressCallback], object], receiver: Connection,
         try:
             work(sender.send)
             sender.send(None)
-        except Exception as error:  # re-raised in the parent
+        except Exception as error:  # the parent re-raises the error
             sender.send(error)

@@ -192,7 +192,7 @@ def compute_cost(shape: Shape, moves: Iterable[Move], known: Assumptions, itemsi
 
 def _iter_copy_sizes(shape: Shape, moves: Iterable[Move], known: Assumptions) -> Iterator[Dim]:
     """Yield the element count of each copy that the moves require."""
-    strides: Shape | None = None  # None means C order
+    strides: Shape | None = None  # None stands for the strides of C order
     for move in moves:
         after = move.output_shape(shape)
         if 0 in (*shape, *after) or isinstance(move, ShapeVector | Combine):

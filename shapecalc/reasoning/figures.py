@@ -283,7 +283,7 @@ def _explain_maps(actual: int, expected: int, context: FigureContext) -> Iterato
     if side * side * common != actual or other * other * common != expected or side == other:
         return
     channels, factor = common, 1
-    while _odd_part(channels) > 1 and channels % (factor + 2) ** 2 == 0:  # a common factor of both sides
+    while _odd_part(channels) > 1 and channels % (factor + 2) ** 2 == 0:  # both sides of the map have this factor
         factor += 2
     channels //= factor * factor
     side, other = side * factor, other * factor

@@ -813,7 +813,7 @@ def _argument_hint(trace: Trace, problem: Problem) -> str:
         may_copy = trace.op == "view" and problem.argument == "strides"
         return "give the sizes with --where" + (", or write reshape in place of view" if may_copy else "")
     if problem.rule == "stride-incompatible":
-        from shapecalc.core.ops.view import COPY_FIRST_HINT  # imported late: only `view` has this hint
+        from shapecalc.core.ops.view import COPY_FIRST_HINT  # deferred: only `view` has this hint
 
         return COPY_FIRST_HINT
     switch = switch_name(OPS[trace.op], DIALECTS[trace.dialect])

@@ -178,7 +178,7 @@ class ConnectionLimiter:
         return [connection for connection in self._server.connections if connection.transport is not None]
 
     def _drop_oldest(self) -> None:
-        # if states are equal, `min` returns the oldest connection
+        # among equal states, `min` returns the oldest connection
         oldest = min(self._open_connections(), key=lambda connection: self._states.get(connection, 0), default=None)
         if oldest is not None and self._states.get(oldest) != IN_SESSION:
             _abort_connection(oldest)

@@ -136,7 +136,7 @@ CONCAT = Op(
             "Concat",
             {1: FLOATS, 4: UP_TO_12, 11: UP_TO_12, 13: SINCE_13},
             required_since=FrozenDict(axis=4),
-            resolve=partial(concat, axis=1),  # the default axis of Concat 1; later versions require an axis
+            resolve=partial(concat, axis=1),  # only Concat 1 has a default axis
         ),
         "torch": Operator("cat", resolve=_resolve_torch_cat),
         "tensorflow": Operator("concat", required_since=AXIS_REQUIRED),

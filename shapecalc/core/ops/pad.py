@@ -191,9 +191,8 @@ def pad(
         if not crops:
             return _finish_pad(stage, rules, ends, mode, fill)
         added = {axis: (max(begin, 0), max(end, 0)) for axis, (begin, end) in ends.items() if max(begin, end) > 0}
-        must_keep = (
-            ends if semantics.removes_new_positions else added
-        )  # an axis that PyTorch does not pad may become empty
+        # an axis that PyTorch does not pad may become empty
+        must_keep = ends if semantics.removes_new_positions else added
         for axis, both in ends.items():
             least = (axis in must_keep) - sum(min(end, 0) for end in both)
             message = f"{mode} reads the new positions from what is left of dim {axis}, and that is empty"

@@ -472,7 +472,7 @@ def _compute_einsum_strides(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shap
     owners = ["".join(sorted({str(number) for number, _ in axes})) for axes in move.sources]
     blocks = [owner for index, owner in enumerate(owners) if owners[index - 1 : index] != [owner]]
     is_product = len(move.operands) == 2 and is_summed and "01" not in blocks[1:] and len({*blocks}) == len(blocks)
-    is_swapped = blocks[-2:] == ["1", "0"]  # not reliable if a dim is 1
+    is_swapped = blocks[-2:] == ["1", "0"]  # a dim of 1 can have any stride, so the order is not determined then
     has_ones = any(dim == 1 for operand in move.operands for dim in operand)
     return contiguous_strides(output) if is_product and not (is_swapped and has_ones) else None
 

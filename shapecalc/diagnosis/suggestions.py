@@ -22,7 +22,7 @@ from shapecalc.core.ops.stack import STACK
 from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, known_size_product, sizes_to_dims
-from shapecalc.reasoning.fixing import Fix, find_differing_dims, nearest_divisors
+from shapecalc.reasoning.fixing import Fix, find_differing_dims, find_nearest_divisors
 from shapecalc.reasoning.operand_mismatch import (
     MIN_FLATTENED,
     drop_unit_dim,

@@ -253,7 +253,7 @@ class TracedTensor(Record):
 
     def compute_with_number(self) -> TracedTensor:
         """Apply an elementwise op with a number."""
-        strides = self.strides and elementwise_strides(self.shape, [(self.shape, self.strides), ((), ())])
+        strides = self.strides and compute_elementwise_strides(self.shape, [(self.shape, self.strides), ((), ())])
         return replace(self.preserve(SAME_STRIDES), strides=strides, is_bool=False)
 
     def preserve(self, function: PreservingFunction) -> TracedTensor:

@@ -25,7 +25,7 @@ from shapecalc.reading.options import Option
 from shapecalc.reading.readings import COMMAND_ALIASES, UserInput, detect_command
 from shapecalc.render.files import render_svg
 from shapecalc.teaching import judging
-from shapecalc.teaching.lessons import Lesson, judge_lesson, load_path_lessons
+from shapecalc.teaching.lessons import Lesson, judge_lesson_answer, load_path_lessons
 
 PYODIDE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 """Files of Pyodide that the page needs."""
@@ -219,4 +219,4 @@ def judge_prediction(question: str, prediction: str, lesson_id: str) -> str:
     """
     default = Lesson("", "", "", question, judging.derivation_text(judging.resolve_line(question)))
     lesson = next((lesson for lesson in load_path_lessons() if lesson.id == lesson_id), default)
-    return json.dumps(fields(judge_lesson(lesson, prediction)))
+    return json.dumps(fields(judge_lesson_answer(lesson, prediction)))

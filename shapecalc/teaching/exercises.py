@@ -77,7 +77,7 @@ MAX_REVIEWS = 2
 
 
 class Difficulty(Record):
-    """The rank and the maximum dim of the input shapes at one level of difficulty."""
+    """The rank and the maximum dim of input shapes at one difficulty level."""
 
     rank: int
     """The number of input dims; a kind may require more."""
@@ -92,7 +92,7 @@ DrawFunction = Callable[[Random, Difficulty], str]
 
 
 class ExerciseKind(Record):
-    """A kind of exercise, with the function that returns its random command lines."""
+    """A kind of exercise, with the function that draws its command lines."""
 
     name: str
     topic: str
@@ -108,7 +108,7 @@ class ExerciseKind(Record):
 
 
 class Exercise(Record):
-    """An exercise: a command line whose output to predict, or a chain to write."""
+    """A prediction task or a puzzle, with its kind and level."""
 
     kind: ExerciseKind
     level: int
@@ -128,7 +128,7 @@ class Card(Record):
 
 
 class Worksheet(Record):
-    """The questions of a worksheet, with its title, notes and answers."""
+    """The questions, notes and answers of a worksheet."""
 
     title: str
     command: str
@@ -143,7 +143,7 @@ class Worksheet(Record):
 
 
 def kinds_of_topics(topics: str) -> tuple[ExerciseKind, ...]:
-    """Return the kinds of exercises on several topics, the easiest first.
+    """Return the kinds of exercises on topics, the easiest first.
 
     The topics are separated by spaces or commas. Raises `ShapeError` (usage) for an unknown topic.
 
@@ -159,9 +159,9 @@ def kinds_of_topics(topics: str) -> tuple[ExerciseKind, ...]:
 
 
 def question_topic(question: str) -> str:
-    """Return the topic of the exercises that practise the rule of a question.
+    """Return the topic of the exercises on the rule of a question.
 
-    The topic is that of the first kind whose rule occurs in the answer; without such a kind, it is `build`.
+    The topic is that of the first kind whose rule occurs in the answer. If there is no such kind, it is `build`.
 
     >>> question_topic("reshape 2,3,4 2,-1"), question_topic("reshape 2,3 3,2")
     ('infer', 'build')
@@ -172,7 +172,7 @@ def question_topic(question: str) -> str:
 
 @cache
 def load_puzzles() -> tuple[ExerciseKind, ...]:
-    """Return the puzzles as kinds of exercises, easiest first.
+    """Load the puzzles as kinds of exercises, the easiest first.
 
     >>> load_puzzles()[0].puzzle, draw_exercise(load_puzzles()[0], 1, "monday").task.question
     ('which op gives 0 3 1 4 2 5, read row by row', "chain '2,3 | transpose 1,0'")
@@ -187,7 +187,7 @@ def _make_puzzle(number: int, level: int, line: str) -> ExerciseKind:
 
 
 def draw_exercise(kind: ExerciseKind, level: int, seed: str) -> Exercise:
-    """Return a random exercise of a kind, determined by the seed.
+    """Draw a random exercise of a kind from a seed.
 
     The level is clipped to the range from the level below the first level of the kind to the highest level.
 
@@ -204,7 +204,7 @@ def draw_exercise(kind: ExerciseKind, level: int, seed: str) -> Exercise:
 def _register_kind(
     name: str, topic: str, first_level: int, rule: Rule, *, min_rank: int = 2
 ) -> Callable[[DrawFunction], DrawFunction]:
-    """Return a decorator that adds a draw function to `KINDS` as a kind of exercise.
+    """Return a decorator that registers a draw function in `KINDS`.
 
     `rule` applies to each command line that the function returns.
     """
@@ -220,8 +220,8 @@ def _draw_shape(random: Random, difficulty: Difficulty) -> list[int]:
     return random.sample(range(2, difficulty.largest_dim + 1), difficulty.rank)
 
 
-def _command_line(op: Op, shape: Sequence[object], *arguments: object) -> str:
-    """Format a command line of an op, an input shape and arguments.
+def _format_line(op: Op, shape: Sequence[object], *arguments: object) -> str:
+    """Format a command line from an op, an input shape and arguments.
 
     Lists among the arguments are formatted as shapes.
     """
@@ -230,7 +230,10 @@ def _command_line(op: Op, shape: Sequence[object], *arguments: object) -> str:
 
 
 def _split_random_axis(random: Random, shape: IntegerShape) -> list[int]:
-    """Split a random axis of a shape; merge a prime axis with the next axis."""
+    """Split a random axis of a shape.
+
+    A prime axis is first merged with the next axis.
+    """
     axis = random.randrange(len(shape) - 1)
     factors = [factor for factor in range(2, shape[axis]) if shape[axis] % factor == 0]
     if not factors:
@@ -240,19 +243,19 @@ def _split_random_axis(random: Random, shape: IntegerShape) -> list[int]:
 
 
 def _draw_nondivisor(random: Random, shape: IntegerShape, difficulty: Difficulty) -> int:
-    """Return a random small integer that does not divide the size of `shape`."""
+    """Draw a small integer that does not divide the element count of a shape."""
     return random.choice([dim for dim in range(2, prod(shape)) if prod(shape) % dim][: difficulty.largest_dim])
 
 
 def _draw_permutation(random: Random, rank: int, accept: Callable[[list[int]], bool]) -> list[int]:
-    """Return a random permutation for which `accept` returns true."""
+    """Draw permutations until `accept` returns True."""
     while not accept(perm := random.sample(range(rank), rank)):
         pass
     return perm
 
 
 def _draw_cyclic_permutation(random: Random, rank: int) -> list[int]:
-    """Return a random permutation of three or more axes that is not its own inverse."""
+    """Draw a permutation of at least three axes that is not its own inverse."""
     return _draw_permutation(random, rank, lambda perm: any(perm[perm[axis]] != axis for axis in range(rank)))
 
 
@@ -262,13 +265,13 @@ def draw_copied_dims(random: Random, difficulty: Difficulty) -> str:
     shape = [*_draw_shape(random, difficulty), 2 * random.randint(2, difficulty.largest_dim)]
     copied_axis = random.randrange(difficulty.rank)
     target = [0 if axis == copied_axis or random.random() < 0.3 else dim for axis, dim in enumerate(shape[:-1])]
-    return _command_line(RESHAPE, shape, [*target, 2, shape[-1] // 2])
+    return _format_line(RESHAPE, shape, [*target, 2, shape[-1] // 2])
 
 
 @_register_kind("from-the-left", "zero", 1, rules.COPIED_ZERO, min_rank=3)
 def draw_copies_after_inferred(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape to fewer dims, with zeros after a -1."""
-    return _command_line(
+    """Draw a reshape to fewer dims, with a -1 before zeros."""
+    return _format_line(
         RESHAPE, shape := _draw_shape(random, difficulty), [-1, *[0] * random.randint(1, len(shape) - 2)]
     )
 
@@ -276,30 +279,33 @@ def draw_copies_after_inferred(random: Random, difficulty: Difficulty) -> str:
 @_register_kind("out-of-range", "zero", 2, rules.ZERO_OUT_OF_RANGE)
 def draw_copy_out_of_range(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape with a 0 at an index equal to the input rank."""
-    return _command_line(RESHAPE, shape := _draw_shape(random, difficulty), [*random.sample(shape, difficulty.rank), 0])
+    return _format_line(RESHAPE, shape := _draw_shape(random, difficulty), [*random.sample(shape, difficulty.rank), 0])
 
 
 @_register_kind("copied-too-much", "zero", 2, rules.VOLUME_MISMATCH, min_rank=3)
 def draw_copy_of_wrong_dim(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape that would swap two dims if its 0 copied another dim."""
+    """Draw a reshape whose 0 is easily mistaken for the copy of another dim.
+
+    If the 0 copied that dim, two dims would be swapped.
+    """
     shape = _draw_shape(random, difficulty)
     axis = random.randrange(len(shape) - 1)
-    return _command_line(RESHAPE, shape, [*shape[:axis], shape[axis + 1], 0, *shape[axis + 2 :]])
+    return _format_line(RESHAPE, shape, [*shape[:axis], shape[axis + 1], 0, *shape[axis + 2 :]])
 
 
 @_register_kind("literal", "zero", 3, rules.LITERAL_ZERO)
 def draw_literal_zero(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape of an empty tensor whose 0 entry is the size 0."""
-    return _command_line(
+    """Draw a reshape of an empty tensor with 0 as a literal size."""
+    return _format_line(
         RESHAPE, shape := [0, *_draw_shape(random, difficulty)], random.sample(shape, len(shape)), "--allowzero"
     )
 
 
 @_register_kind("literal-beside-infer", "zero", 4, rules.ZERO_BESIDE_INFER)
 def draw_literal_zero_with_inferred(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape of an empty tensor with a -1 and a 0 entry that is the size 0."""
+    """Draw a reshape of an empty tensor with a -1 and a literal 0."""
     shape = [0, *_draw_shape(random, difficulty)]
-    return _command_line(RESHAPE, shape, random.sample([0, -1, *shape[1:-1]], difficulty.rank + 1), "--allowzero")
+    return _format_line(RESHAPE, shape, random.sample([0, -1, *shape[1:-1]], difficulty.rank + 1), "--allowzero")
 
 
 @_register_kind("inferred", "infer", 1, rules.INFERRED, min_rank=3)
@@ -307,13 +313,13 @@ def draw_inferred_dim(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape with one -1 entry."""
     target = _split_random_axis(random, shape := _draw_shape(random, difficulty))
     target[random.randrange(len(target))] = -1
-    return _command_line(RESHAPE, shape, target)
+    return _format_line(RESHAPE, shape, target)
 
 
 @_register_kind("indivisible", "infer", 1, rules.INDIVISIBLE)
 def draw_indivisible(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape whose -1 entry would be non-integral."""
-    return _command_line(
+    """Draw a reshape with an indivisible -1 entry."""
+    return _format_line(
         RESHAPE,
         shape := _draw_shape(random, difficulty),
         random.sample([_draw_nondivisor(random, shape, difficulty), -1], 2),
@@ -323,7 +329,7 @@ def draw_indivisible(random: Random, difficulty: Difficulty) -> str:
 @_register_kind("two-holes", "infer", 2, rules.TWO_INFERS)
 def draw_two_inferred(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape with two -1 entries."""
-    return _command_line(
+    return _format_line(
         RESHAPE, shape := _draw_shape(random, difficulty), random.sample([-1, -1, random.choice(shape)], 3)
     )
 
@@ -334,28 +340,28 @@ def draw_inferred_with_copies(random: Random, difficulty: Difficulty) -> str:
     shape = _draw_shape(random, difficulty)
     copied_axis = random.randrange(len(shape) - 1)
     target: list[int] = [0 if axis == copied_axis else dim for axis, dim in enumerate(shape[:-2])]
-    return _command_line(RESHAPE, shape, [*target, 0, -1] if copied_axis == len(shape) - 2 else [*target, -1])
+    return _format_line(RESHAPE, shape, [*target, 0, -1] if copied_axis == len(shape) - 2 else [*target, -1])
 
 
 @_register_kind("below-minus-one", "infer", 3, rules.BELOW_MINUS_ONE)
 def draw_below_minus_one(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape with an entry below -1, which is refused."""
-    return _command_line(RESHAPE, shape := _draw_shape(random, difficulty), [-random.randint(2, 4), *shape[1:]])
+    """Draw a reshape with an invalid entry below -1."""
+    return _format_line(RESHAPE, shape := _draw_shape(random, difficulty), [-random.randint(2, 4), *shape[1:]])
 
 
 @_register_kind("with-names", "infer", 4, rules.INFERRED, min_rank=3)
 def draw_inferred_with_names(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape of a shape with a symbolic batch dim, with a -1 entry."""
+    """Draw a reshape with a -1 entry and a symbolic batch dim."""
     first, *rest = _draw_shape(random, difficulty)
     known = random.choice(rest)
     target: list[int] = random.choice([[0, -1], [0, -1, known], [-1, first * known], [-1, known]])
-    return _command_line(RESHAPE, ["N", first, *rest], target)
+    return _format_line(RESHAPE, ["N", first, *rest], target)
 
 
 @_register_kind("of-nothing", "infer", 4, rules.ZERO_VOLUME_INFER)
 def draw_inferred_with_copied_zero(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape of an empty tensor with a -1 entry and a 0 that copies a 0."""
-    return _command_line(RESHAPE, [0, *_draw_shape(random, difficulty)], [0, -1])
+    """Draw a reshape of an empty tensor with a -1 and a copied 0."""
+    return _format_line(RESHAPE, [0, *_draw_shape(random, difficulty)], [0, -1])
 
 
 @_register_kind("swapped", "perm", 1, TAKEN_AXIS)
@@ -364,20 +370,20 @@ def draw_swapped_axes(random: Random, difficulty: Difficulty) -> str:
     one, other = random.sample(range(difficulty.rank), 2)
     perm = [*range(difficulty.rank)]
     perm[one], perm[other] = other, one
-    return _command_line(TRANSPOSE, _draw_shape(random, difficulty), perm)
+    return _format_line(TRANSPOSE, _draw_shape(random, difficulty), perm)
 
 
 @_register_kind("cycled", "perm", 1, TAKEN_AXIS, min_rank=3)
 def draw_cyclic_transpose(random: Random, difficulty: Difficulty) -> str:
     """Draw a transpose whose permutation is not its own inverse."""
-    return _command_line(TRANSPOSE, _draw_shape(random, difficulty), _draw_cyclic_permutation(random, difficulty.rank))
+    return _format_line(TRANSPOSE, _draw_shape(random, difficulty), _draw_cyclic_permutation(random, difficulty.rank))
 
 
 @_register_kind("no-permutation", "perm", 2, rules.NOT_A_PERMUTATION, min_rank=3)
 def draw_invalid_permutation(random: Random, difficulty: Difficulty) -> str:
     """Draw a transpose with a repeated or a missing axis."""
     perm = _draw_cyclic_permutation(random, difficulty.rank)
-    return _command_line(TRANSPOSE, _draw_shape(random, difficulty), random.choice([[*perm[:-1], perm[0]], perm[:-1]]))
+    return _format_line(TRANSPOSE, _draw_shape(random, difficulty), random.choice([[*perm[:-1], perm[0]], perm[:-1]]))
 
 
 @_register_kind("negative", "perm", 3, TAKEN_AXIS, min_rank=3)
@@ -388,26 +394,29 @@ def draw_negative_axes(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("negative-in-onnx", "perm", 4, rules.NEGATIVE_AXIS, min_rank=3)
 def draw_negative_axes_in_onnx(random: Random, difficulty: Difficulty) -> str:
-    """Draw a transpose with a negative axis in ONNX, which refuses it."""
+    """Draw a transpose with a negative axis in ONNX.
+
+    ONNX does not support negative axes.
+    """
     perm = [
         axis - difficulty.rank if axis == difficulty.rank - 1 else axis
         for axis in _draw_cyclic_permutation(random, difficulty.rank)
     ]
-    return _command_line(TRANSPOSE, _draw_shape(random, difficulty), perm)
+    return _format_line(TRANSPOSE, _draw_shape(random, difficulty), perm)
 
 
 @_register_kind("shuffled", "shuffle", 1, rules.COPIED_ZERO, min_rank=3)
 def draw_shuffle(random: Random, difficulty: Difficulty) -> str:
-    """Draw a TensorRT Shuffle whose first transpose moves the dim that a 0 copies."""
+    """Draw a TensorRT Shuffle whose first transpose moves a copied dim."""
     shape, perm = _draw_shape(random, difficulty), _draw_permutation(random, difficulty.rank, lambda perm: perm[0] != 0)
-    return _command_line(SHUFFLE, shape, "--first", perm, "--to", [0, -1])
+    return _format_line(SHUFFLE, shape, "--first", perm, "--to", [0, -1])
 
 
 @_register_kind("shuffled-second", "shuffle", 2, TAKEN_AXIS, min_rank=3)
 def draw_shuffle_with_second(random: Random, difficulty: Difficulty) -> str:
     """Draw a TensorRT Shuffle with a reshape and the second transpose."""
     shape = _draw_shape(random, difficulty)
-    return _command_line(SHUFFLE, shape, "--to", [0, 0, -1], "--second", random.choice([[1, 2, 0], [2, 0, 1]]))
+    return _format_line(SHUFFLE, shape, "--to", [0, 0, -1], "--second", random.choice([[1, 2, 0], [2, 0, 1]]))
 
 
 @_register_kind("shuffled-twice", "shuffle", 3, rules.INFERRED, min_rank=3)
@@ -416,15 +425,15 @@ def draw_three_stage_shuffle(random: Random, difficulty: Difficulty) -> str:
     shape, perm = _draw_shape(random, difficulty), _draw_cyclic_permutation(random, difficulty.rank)
     second = random.choice([[1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0]])
     target = [0, shape[perm[1]], -1]
-    return _command_line(SHUFFLE, shape, "--first", perm, "--to", target, "--second", second)
+    return _format_line(SHUFFLE, shape, "--first", perm, "--to", target, "--second", second)
 
 
 @_register_kind("shuffled-unevenly", "shuffle", 3, rules.INDIVISIBLE, min_rank=3)
 def draw_indivisible_shuffle(random: Random, difficulty: Difficulty) -> str:
-    """Draw a TensorRT Shuffle whose -1 entry would be non-integral."""
+    """Draw a TensorRT Shuffle with an indivisible -1 entry."""
     shape = _draw_shape(random, difficulty)
     known = _draw_nondivisor(random, shape, difficulty)
-    return _command_line(
+    return _format_line(
         SHUFFLE, shape, "--first", _draw_cyclic_permutation(random, difficulty.rank), "--to", [known, -1]
     )
 
@@ -438,81 +447,87 @@ def _replace_some_by_one(random: Random, shape: IntegerShape) -> list[int]:
 @_register_kind("stretched", "broadcast", 1, rules.STRETCHED)
 def draw_repeated_ones(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand that repeats dims of size 1."""
-    return _command_line(EXPAND, _replace_some_by_one(random, shape := _draw_shape(random, difficulty)), shape)
+    return _format_line(EXPAND, _replace_some_by_one(random, shape := _draw_shape(random, difficulty)), shape)
 
 
 @_register_kind("new-dims", "broadcast", 1, rules.NEW_DIM, min_rank=3)
 def draw_new_dims(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand to more dims than the input has."""
-    return _command_line(EXPAND, _replace_some_by_one(random, (target := _draw_shape(random, difficulty))[1:]), target)
+    """Draw an expand that adds dims."""
+    return _format_line(EXPAND, _replace_some_by_one(random, (target := _draw_shape(random, difficulty))[1:]), target)
 
 
 @_register_kind("no-broadcast", "broadcast", 2, rules.NOT_BROADCASTABLE)
 def draw_refused_expand(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand that is refused because a dim is neither 1 nor the requested size."""
+    """Draw an expand with a size that is incompatible with the input dim."""
     target = _draw_shape(random, difficulty)
     axis = random.randrange(len(target))
-    return _command_line(EXPAND, [*target[:axis], target[axis] + 1, *target[axis + 1 :]], target)
+    return _format_line(EXPAND, [*target[:axis], target[axis] + 1, *target[axis + 1 :]], target)
 
 
 @_register_kind("both-ways", "broadcast", 2, rules.STRETCHED, min_rank=3)
 def draw_two_way_expand(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand in ONNX with a 1 in the input and a 1 in the target."""
+    """Draw an expand in ONNX with a 1 both in the input and in the target."""
     shape = _draw_shape(random, difficulty)
     stretched_axis = random.randrange(len(shape))
     input_shape = [1 if axis == stretched_axis else dim for axis, dim in enumerate(shape)]
     target = [dim if axis == stretched_axis else 1 for axis, dim in enumerate(shape)]
-    return _command_line(EXPAND, input_shape, target)
+    return _format_line(EXPAND, input_shape, target)
 
 
 @_register_kind("one-way", "broadcast", 3, rules.NOT_BROADCASTABLE)
 def draw_one_way_expand(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand in PyTorch or NumPy that requests 1 for a larger input dim."""
+    """Draw an expand in PyTorch or NumPy to 1 from a larger input dim."""
     shape = _draw_shape(random, difficulty)
-    return _command_line(
+    return _format_line(
         EXPAND, shape, _replace_some_by_one(random, shape), "--dialect", random.choice(["torch", "numpy"])
     )
 
 
 @_register_kind("kept-by-minus-one", "broadcast", 3, rules.KEPT_DIM, min_rank=3)
 def draw_expand_with_minus_one(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand in PyTorch with a -1 entry, which leaves a dim unchanged."""
+    """Draw an expand in PyTorch with a -1 entry.
+
+    The -1 keeps the input dim.
+    """
     target = _draw_shape(random, difficulty)
     input_shape = _replace_some_by_one(random, target)
     kept_axis = next(axis for axis, dim in enumerate(input_shape) if dim != 1)
     requested = [-1 if axis == kept_axis else dim for axis, dim in enumerate(target)]
-    return _command_line(EXPAND, input_shape, requested, "--dialect torch")
+    return _format_line(EXPAND, input_shape, requested, "--dialect torch")
 
 
 @_register_kind("negative-size", "broadcast", 4, rules.NEGATIVE_SIZE)
 def draw_expand_with_negative_size(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand in ONNX with a -1 entry, which ONNX refuses."""
+    """Draw an expand in ONNX with a -1 entry.
+
+    ONNX does not support it.
+    """
     shape = _draw_shape(random, difficulty)
-    return _command_line(EXPAND, [1, *shape[1:]], [shape[0], *[-1] * (difficulty.rank - 1)])
+    return _format_line(EXPAND, [1, *shape[1:]], [shape[0], *[-1] * (difficulty.rank - 1)])
 
 
 @_register_kind("aligned", "operands", 1, ALIGNED)
 def draw_broadcast(random: Random, difficulty: Difficulty) -> str:
-    """Draw a broadcast of two operands that have dims of 1 on different axes."""
+    """Draw a broadcast of two operands with dims of 1 on different axes."""
     stretched_axis, shape = random.randrange(1, difficulty.rank), _draw_shape(random, difficulty)
     input_shape = [1 if axis == stretched_axis else dim for axis, dim in enumerate(shape)]
     other = [dim if axis == stretched_axis else random.choice([1, dim]) for axis, dim in enumerate(shape)]
-    return _command_line(BROADCAST, input_shape, other[random.randint(0, stretched_axis) :])
+    return _format_line(BROADCAST, input_shape, other[random.randint(0, stretched_axis) :])
 
 
 @_register_kind("product", "operands", 1, CONTRACTED)
 def draw_matmul(random: Random, difficulty: Difficulty) -> str:
     """Draw a matmul of a stack of matrices and a matrix."""
     *front, inner = _draw_shape(random, difficulty)
-    return _command_line(MATMUL, [*front, inner], [inner, random.randint(2, difficulty.largest_dim)])
+    return _format_line(MATMUL, [*front, inner], [inner, random.randint(2, difficulty.largest_dim)])
 
 
 @_register_kind("end-to-end", "operands", 1, END_TO_END)
 def draw_concat(random: Random, difficulty: Difficulty) -> str:
-    """Draw a concat of operands whose shapes differ only on the concatenated axis."""
+    """Draw a concat of operands that differ only on the concatenated axis."""
     shape, axis = _draw_shape(random, difficulty), random.randrange(difficulty.rank)
     other = [*shape[:axis], random.randint(2, difficulty.largest_dim), *shape[axis + 1 :]]
-    return _command_line(CONCAT, shape, other, "--axis", axis)
+    return _format_line(CONCAT, shape, other, "--axis", axis)
 
 
 @_register_kind("summed", "operands", 2, SUMMED)
@@ -528,41 +543,41 @@ def draw_einsum(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("not-aligned", "operands", 2, rules.NOT_BROADCASTABLE)
 def draw_refused_broadcast(random: Random, difficulty: Difficulty) -> str:
-    """Draw a broadcast that would be valid if shapes were aligned at the left."""
-    return _command_line(BROADCAST, shape := _draw_shape(random, difficulty), shape[:-1])
+    """Draw a broadcast that is valid only with left-aligned shapes."""
+    return _format_line(BROADCAST, shape := _draw_shape(random, difficulty), shape[:-1])
 
 
 @_register_kind("transposed-weight", "operands", 2, INNER_DIFFERS)
 def draw_transposed_weight(random: Random, difficulty: Difficulty) -> str:
-    """Draw a matmul that is refused because the second operand is transposed."""
+    """Draw a matmul with an invalid, transposed second operand."""
     *_, rows, inner = shape = _draw_shape(random, difficulty)
-    return _command_line(MATMUL, shape, [rows, inner])
+    return _format_line(MATMUL, shape, [rows, inner])
 
 
 @_register_kind("differing", "operands", 2, DIMS_DIFFER)
 def draw_refused_concat(random: Random, difficulty: Difficulty) -> str:
-    """Draw a concat that is refused because dims of other axes than the concatenated one differ."""
+    """Draw a concat of operands that differ on a non-concatenated axis."""
     shape, axis = _draw_shape(random, difficulty), random.randrange(difficulty.rank)
-    return _command_line(CONCAT, shape, [dim + (other != axis) for other, dim in enumerate(shape)], "--axis", axis)
+    return _format_line(CONCAT, shape, [dim + (other != axis) for other, dim in enumerate(shape)], "--axis", axis)
 
 
 @_register_kind("stacked-matrices", "operands", 3, FROM_OPERAND)
 def draw_stacked_matrices(random: Random, difficulty: Difficulty) -> str:
-    """Draw a matmul of stacks of matrices whose batch dims broadcast."""
+    """Draw a matmul of stacks of matrices with broadcast batch dims."""
     rows, inner, columns, count = random.sample(range(2, difficulty.largest_dim), 4)
     stacks = random.choice([([count, 1], [count]), ([1], [count]), ([count], [])])
-    return _command_line(MATMUL, [*stacks[0], rows, inner], [*stacks[1], inner, columns])
+    return _format_line(MATMUL, [*stacks[0], rows, inner], [*stacks[1], inner, columns])
 
 
 @_register_kind("windows", "operands", 3, WINDOW_SLIDE, min_rank=4)
 def draw_pool(random: Random, difficulty: Difficulty) -> str:
-    """Draw a pool whose windows may extend into padding."""
+    """Draw a pool, with or without padding."""
     kernel, stride = random.choice([(2, 2), (3, 1), (3, 2), (4, 2), (5, 3)])
     shape = [
         *random.sample(range(2, difficulty.largest_dim), 2),
         *random.sample(range(kernel, kernel + difficulty.largest_dim), 2),
     ]
-    return _command_line(POOL, shape, kernel, "--stride", stride, *random.choice([(), ("--padding", kernel // 2)]))
+    return _format_line(POOL, shape, kernel, "--stride", stride, *random.choice([(), ("--padding", kernel // 2)]))
 
 
 @_register_kind("filters", "operands", 3, WINDOW_SLIDE, min_rank=4)
@@ -571,15 +586,15 @@ def draw_convolution(random: Random, difficulty: Difficulty) -> str:
     kernel, stride = random.choice([(1, 1), (3, 1), (3, 2), (5, 2)])
     batch, channels, filters = random.sample(range(2, difficulty.largest_dim), 3)
     shape = [batch, channels, *random.sample(range(kernel + 1, kernel + difficulty.largest_dim), 2)]
-    return _command_line(CONV, shape, [filters, channels, kernel, kernel], "--stride", stride, "--padding", kernel // 2)
+    return _format_line(CONV, shape, [filters, channels, kernel, kernel], "--stride", stride, "--padding", kernel // 2)
 
 
 @_register_kind("too-large-windows", "operands", 4, WINDOW_TOO_LARGE, min_rank=4)
 def draw_too_large_window(random: Random, difficulty: Difficulty) -> str:
-    """Draw a pool that is refused because the dilated window exceeds each spatial axis."""
+    """Draw a pool whose dilated window exceeds every spatial axis."""
     dilation = random.choice([1, 2, 3])
     shape = [*random.sample(range(2, difficulty.largest_dim), 2), *random.sample(range(4, 4 + 3 * dilation), 2)]
-    return _command_line(POOL, shape, max(shape[2:]) // dilation + 2, "--dilation", dilation)
+    return _format_line(POOL, shape, max(shape[2:]) // dilation + 2, "--dilation", dilation)
 
 
 def random_seed() -> str:
@@ -590,7 +605,7 @@ def random_seed() -> str:
 class Drill:
     """A sequence of exercises with spaced repetition.
 
-    The order and the levels depend on the answers. For a level, the nth exercise of a kind depends only on the seed.
+    The order and the levels depend on the answers. At each level, the nth exercise of a kind depends only on the seed.
 
     >>> drill = Drill("infer", "monday")
     >>> first = drill.exercise
@@ -632,9 +647,9 @@ class Drill:
         return drawn
 
     def record_answer(self, *, right: bool) -> int:
-        """Record whether an answer is right, and draw the next exercise.
+        """Record an answer, and draw the next exercise.
 
-        Returns the new Leitner box of the kind of the answered exercise.
+        Returns the new Leitner box of the answered kind.
         """
         name = self.exercise.kind.name
         # A puzzle has no random part, so a solved puzzle is repeated after the longest interval.
@@ -658,8 +673,8 @@ class Drill:
 def judge_answer(exercise: Exercise, typed: str) -> Judgement:
     """Judge the answer to an exercise.
 
-    For a wrong answer, the feedback names the mistake if it is a common one, and gives the right answer with its
-    derivation. Invalid and empty answers are wrong.
+    The feedback on a wrong answer names a common mistake, and contains the right answer with its derivation. Invalid
+    and empty answers are wrong.
 
     >>> judge_answer(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 2,-1")), "2,6").feedback
     'it is 2,12: -1 = 24 / 2 = 12 [infer]'
@@ -683,10 +698,10 @@ def judge_answer(exercise: Exercise, typed: str) -> Judgement:
 
 
 def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
-    """Yield `count` exercises, alternating between the topics.
+    """Yield `count` exercises, alternating between topics.
 
-    The exercises on each topic are those of a drill without a wrong answer. Raises `ShapeError` (usage) for an
-    unknown topic.
+    The exercises on each topic are those of a drill without a wrong answer. Raises `ShapeError` (usage) for an unknown
+    topic.
     """
     drills = [Drill(topic, seed) for topic in dict.fromkeys(kind.topic for kind in kinds_of_topics(topics))]
     for _, drill in zip(range(count), cycle(drills), strict=False):
@@ -695,7 +710,7 @@ def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
 
 
 class Practice(Record):
-    """The exercises of a drill so far, in as far as they determine the next one."""
+    """The history of a drill that determines the next exercise."""
 
     topics: tuple[str, ...] = ()
     """The topic of each exercise so far."""
@@ -708,11 +723,11 @@ class Practice(Record):
 def next_kind_name(
     kinds: Mapping[str, ExerciseKind], cards: Mapping[str, Card], number: int, practice: Practice
 ) -> str:
-    """Return the name of the kind of exercise `number` of a drill.
+    """Return the name of the kind of exercise `number` in a drill.
 
-    This is the kind that has been due longest. After two such kinds, or if none is due, it is a new kind of the topic
-    that was met least; a kind of level n + 1 waits for a correct answer to one of level n. Of several topics, none is
-    met three times in a row.
+    This is the kind that has been due longest. After `MAX_REVIEWS` such kinds, or if no kind is due, it is a new kind
+    of the topic with the fewest exercises. A kind of level n + 1 is available only after a correct answer at level n.
+    With several topics, none occurs three times in a row.
 
     >>> cards = {"copied": Card(1, 4), "inferred": Card(0, 3)}
     >>> kinds = {name: KINDS[name] for name in ("copied", "inferred", "swapped")}
@@ -739,7 +754,7 @@ def next_kind_name(
 
 
 def next_card(card: Card | None, number: int, *, right: bool) -> Card:
-    """Return the new card of a kind after an answer to exercise `number`.
+    """Return the card of a kind after the answer to exercise `number`.
 
     >>> next_card(Card(2, 5), 7, right=True), next_card(Card(2, 5), 7, right=False)
     (Card(box=3, due=23), Card(box=0, due=9))
@@ -749,7 +764,9 @@ def next_card(card: Card | None, number: int, *, right: bool) -> Card:
 
 
 def restore_cards(boxes: Mapping[str, int]) -> dict[str, Card]:
-    """Return the initial card of each kind from its saved box; box 0 is due at once.
+    """Return the initial card of each kind from its saved box.
+
+    A kind in box 0 is due at once.
 
     >>> restore_cards({"copied": 0, "literal": 2})
     {'copied': Card(box=0, due=0), 'literal': Card(box=2, due=8)}
@@ -759,7 +776,10 @@ def restore_cards(boxes: Mapping[str, int]) -> dict[str, Card]:
 
 
 def make_worksheet(exercises: Iterable[Exercise], topics: str, seed: str, *, with_answers: bool) -> Worksheet:
-    """Build a worksheet from exercises; if `with_answers`, the answers are included."""
+    """Build a worksheet from exercises.
+
+    If `with_answers`, the answers are included.
+    """
     tasks = [*exercises]
     note = f"shapecalc drill {topics} --print {len(tasks)} --seed {seed}"
     right = tuple(resolve_line(one.task.question) for one in tasks)
@@ -771,7 +791,7 @@ def make_worksheet(exercises: Iterable[Exercise], topics: str, seed: str, *, wit
 
 
 def dialects_note(questions: Sequence[str]) -> str:
-    """Return a sentence on the dialects of the questions and the numbering of dims.
+    """Describe the dialects of questions and the numbering of dims.
 
     >>> dialects_note(["reshape 2,3 0,-1", "shuffle 2,3 --to -1", "transpose 2,3 1,0 --dialect torch"])
     'Rules of ONNX (opset 25), for shuffle of tensorrt, of torch where it is named. Dims are counted from 0.'
@@ -786,9 +806,9 @@ def dialects_note(questions: Sequence[str]) -> str:
 
 
 def _answer_text(exercise: Exercise, answer: Trace | Chain, refusal_word: str = judging.REFUSAL_WORDS[0]) -> str:
-    """Format the right answer to an exercise with its derivation and rule.
+    """Format the answer to an exercise with its derivation and rule.
 
-    For a puzzle, this is the chain without a derivation.
+    The answer to a puzzle is the chain, without a derivation.
     """
     if exercise.task.puzzle:
         return chain_text(answer)
@@ -821,7 +841,7 @@ def worksheet_text(sheet: Worksheet) -> str:
 
 
 def _instructions(sheet: Worksheet) -> list[str]:
-    """Return the instructions and notes above the questions of a worksheet."""
+    """Return the lines above the questions of a worksheet."""
     has_puzzles = None in sheet.answers_to_draw
     sentences = (
         (PREDICT_INSTRUCTION, not has_puzzles or any(sheet.answers_to_draw)),
@@ -858,7 +878,7 @@ def worksheet_html(sheet: Worksheet) -> str:
 
 
 def _render_svg(question: str, answer: Trace | Chain | None) -> str:
-    """Render the drawing of a question, with blanks for the output dims, as an SVG.
+    """Render a question as an SVG with blanks for the output dims.
 
     Returns an empty string if `answer` is None.
     """

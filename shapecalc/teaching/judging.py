@@ -1,4 +1,4 @@
-"""Tasks, the parsing of predictions, and the feedback on wrong predictions.
+"""Tasks, predictions, and the feedback on wrong predictions.
 
 A task asks for a prediction or, in a puzzle, for a chain of ops. A stage is one op of a chain, or one part of a
 composite op such as Shuffle. The feedback is either a hint without the answer, or the answer with its derivation.
@@ -65,7 +65,7 @@ COPY_CODE, INFER_CODE = 0, -1
 
 
 class Task(Record):
-    """A task: predict an output shape or index, or write a chain of ops.
+    """A question to answer with a shape, an index, or a chain of ops.
 
     The right answer is not stored, but computed from the question.
     """
@@ -114,7 +114,7 @@ class Task(Record):
 
 
 class Judgement(Record):
-    """Whether a prediction is right, and the feedback on it."""
+    """The verdict on a prediction, with feedback."""
 
     right: bool
     feedback: str
@@ -137,9 +137,9 @@ def resolve_line(question: str) -> Trace | Chain:
 
 
 def _require_shape_text(shape: str) -> str:
-    """Return an input shape.
+    """Check that an input is a shape, and return it.
 
-    Raises `ShapeError` (usage) if it is a file or `-`.
+    Raises `ShapeError` (usage) for a file or `-`.
     """
     if text.is_file_argument(shape) or shape.strip() == "-":
         raise usage_error("the input must be a shape that is written out", "write one, such as 2,3,4", argument="input")
@@ -147,7 +147,7 @@ def _require_shape_text(shape: str) -> str:
 
 
 def extract_prediction(task: Task, answer: Trace | Chain) -> Prediction:
-    """Return the shape or index to predict in a task, taken from the answer."""
+    """Return the part of an answer that a task asks for."""
     if task.follow and answer.output is not None:
         return trace_element(answer, parse_axes(task.follow))[-1][1]
     shapes = (stage.after for stage in answer.stages if stage.is_finished and stage.label == task.stage)
@@ -166,13 +166,13 @@ def correct_prediction(task: Task) -> Prediction:
 def parse_prediction(typed: str) -> Prediction:
     """Parse a prediction.
 
-    Raises `ShapeError` (usage) if it is invalid.
+    Raises `ShapeError` (usage) for an invalid prediction.
     """
     return None if typed.strip().lower() in REFUSAL_WORDS else text.parse_dims(typed, "prediction")
 
 
 def prediction_text(prediction: Prediction) -> str:
-    """Format a prediction as the user would type it.
+    """Format a prediction in the syntax of user input.
 
     >>> prediction_text((2, 12)), prediction_text(None)
     ('2,12', 'error')
@@ -207,7 +207,7 @@ def invalid_reason(task: Task, typed: str) -> str:
 
 
 def resolve_typed_chain(task: Task, typed: str) -> Chain:
-    """Resolve a chain that the user typed as the solution of a puzzle.
+    """Resolve the chain that solves a puzzle, as typed by the user.
 
     The typed chain may start with the input shape. Raises `ShapeError` if the chain is invalid or refused.
     """
@@ -246,7 +246,7 @@ def find_chain_mistake(task: Task, typed: str) -> Mistake | None:
 
 
 def hint_text(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
-    """Return a hint on a wrong prediction, without revealing the answer.
+    """Return a hint on a wrong prediction that does not reveal the answer.
 
     >>> hint_text(Task("reshape 2,3,4 2,-1,2"), resolve_line("reshape 2,3,4 2,-1,2"), (2, 4, 2))
     'the input has 24 elements, the answer 2,4,2 has 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4 known = ?'
@@ -259,14 +259,14 @@ def hint_text(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
     if any(isinstance(dim, int) and dim < 0 for dim in prediction):
         return "no size in an answer is negative: -1 asks for a size, and the answer names it"
     if right is None:
-        return "; ".join(filter(None, (_count_message(answer, prediction), COUNT_HINT)))
+        return "; ".join(filter(None, (_describe_count_mismatch(answer, prediction), COUNT_HINT)))
     if task.follow:
-        return _position_message(answer, right, prediction)
-    return _difference_message(task, answer, right, prediction)
+        return _describe_source_element(answer, right, prediction)
+    return _describe_difference(task, answer, right, prediction)
 
 
 def find_mistake(task: Task, answer: Trace | Chain, prediction: Prediction) -> Mistake | None:
-    """Return the common mistake that results in a wrong prediction, or None.
+    """Return the common mistake that explains a wrong prediction, or None.
 
     >>> find_mistake(Task("reshape 2,3,4,5 0,-1"), resolve_line("reshape 2,3,4,5 0,-1"), (3, 40)).sentence
     'the dims were counted from 1: a 0 at index i copies dim i, counted from 0 at the left'
@@ -281,7 +281,7 @@ def find_mistake(task: Task, answer: Trace | Chain, prediction: Prediction) -> M
 
 
 def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Text:
-    """Draw a task, with underscores for the dims to predict.
+    """Draw a task, with underscores instead of the dims to predict.
 
     The elements of the input are drawn if there are no dims to predict. For a task with one op, only the sizes in the
     command line are drawn, so that the drawing does not reveal whether the request is refused.
@@ -312,7 +312,7 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
 
 
 def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> Text | None:
-    """Draw the right answer beside the result of the mistake in a typed answer.
+    """Draw the right answer next to the result of a mistake.
 
     The result is that of the typed chain, or of the common mistake whose output is the typed prediction. Returns None
     if there is no such mistake, or if the elements cannot be drawn.
@@ -329,7 +329,7 @@ def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> 
 
 
 def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> tuple[str, ...]:
-    """Return hints on a task, each more specific than the previous one.
+    """Return hints on a task in order of increasing detail.
 
     No hint reveals the answer. The hints are about the first wrong dim of the prediction or, if `prediction` is None,
     about the first dim that a rule determines.
@@ -355,10 +355,10 @@ def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = Non
 
 
 def _stage_hints(stage: Stage) -> tuple[str, ...]:
-    """Return hints on a stage as a whole.
+    """Return general hints on a stage.
 
-    These are the hints if the stage is refused, or if none of its steps determines a single dim. They have the same
-    form in both cases, so that they do not reveal a refusal.
+    They are used if the stage is refused, or if none of its steps determines a single dim. Their form is the same in
+    both cases, so that they do not reveal a refusal.
     """
     rules = [step.rule for step in stage.steps if step.rule != GIVEN_DIM][: 1 if stage.is_finished else None]
     if not rules and stage.kind in RULE_OF_KIND:
@@ -372,7 +372,9 @@ def _stage_hints(stage: Stage) -> tuple[str, ...]:
 
 
 def derivation_text(answer: Trace | Chain) -> str:
-    """Format the derivation of an answer in one line, or the message of its problem.
+    """Format the derivation of an answer on one line.
+
+    The derivation of a refused answer is the message of its problem.
 
     >>> derivation_text(resolve_line("shuffle 2,3,4 --first 2,0,1 --to 0,-1"))
     'first takes dims 2,0,1 of 2,3,4: 4,2,3; the 0 at index 0 copies dim 0, which is 4; -1 = 24 / 4 = 6'
@@ -385,7 +387,7 @@ def derivation_text(answer: Trace | Chain) -> str:
 
 
 def _stage_derivation(stage: Stage) -> list[str]:
-    """Format the derivation of each dim of a stage that the command line omits."""
+    """Format the derivation of each dim that the command line omits."""
     if stage.kind is StageKind.PERMUTE:
         axes = (step.sources[0] for step in stage.steps if step.rule == TAKEN_AXIS)
         shapes = (tuple(axes), stage.before, stage.after or ())
@@ -402,8 +404,8 @@ def _step_derivation(step: Step) -> str:
     return step.why
 
 
-def _count_message(answer: Trace | Chain, prediction: Shape) -> str:
-    """Return a message on a wrong element count, or an empty string."""
+def _describe_count_mismatch(answer: Trace | Chain, prediction: Shape) -> str:
+    """Describe a wrong element count, or return an empty string."""
     if product(prediction) == product(answer.input) or not all(
         OPS[trace.op].keeps_element_count for trace in answer.traces
     ):
@@ -412,8 +414,8 @@ def _count_message(answer: Trace | Chain, prediction: Shape) -> str:
     return f"the input has {count}, the answer {predicted} has {text.dim_text(product(prediction))}"
 
 
-def _position_message(answer: Trace | Chain, right: Shape, index: Shape) -> str:
-    """Return a message that names the input element at the predicted output index."""
+def _describe_source_element(answer: Trace | Chain, right: Shape, index: Shape) -> str:
+    """Describe which input element is at the predicted output index."""
     if len(index) != len(right):
         axes, numbers = format_count(len(right), "axis", "axes"), format_count(len(right), "number", "numbers")
         return f"the output has {axes}, so a place in it has {numbers}, not {len(index)}"
@@ -426,9 +428,9 @@ def _position_message(answer: Trace | Chain, right: Shape, index: Shape) -> str:
     return f"the element at [{shape_text(index)}] of the output is the one at [{shape_text(source)}] of the input"
 
 
-def _difference_message(task: Task, answer: Trace | Chain, right: Shape, prediction: Shape) -> str:
-    """Return a message on a wrong element count, rank or order, and on a wrong dim."""
-    faults = [count] if (count := _count_message(answer, prediction)) else []
+def _describe_difference(task: Task, answer: Trace | Chain, right: Shape, prediction: Shape) -> str:
+    """Describe the wrong count, rank, order or dim of a prediction."""
+    faults = [count] if (count := _describe_count_mismatch(answer, prediction)) else []
     if len(prediction) != len(right):
         faults.append(f"{format_count(len(right), 'dim comes', 'dims come')} out, not {len(prediction)}")
     elif sorted(map(str, prediction)) == sorted(map(str, right)):
@@ -442,13 +444,13 @@ def _difference_message(task: Task, answer: Trace | Chain, right: Shape, predict
 
 
 def _differing_indices(right: Prediction, prediction: Prediction) -> list[int]:
-    """Return the indices at which two shapes differ, up to the smaller rank."""
+    """Return the indices at which two shapes differ, up to the lower rank."""
     pairs = zip(right or (), prediction or (), strict=False)
     return [index for index, (expected, predicted) in enumerate(pairs) if expected != predicted]
 
 
 def _step_of_dim(stage: Stage | None, index: int) -> Step | None:
-    """Return the step that determines a dim of a stage, by default the last step.
+    """Return the step that determines a dim of a stage, or the last step.
 
     Returns None if the stage has no steps.
     """
@@ -457,7 +459,7 @@ def _step_of_dim(stage: Stage | None, index: int) -> Step | None:
 
 
 def _task_stage(task: Task, answer: Trace | Chain) -> Stage | None:
-    """Return the stage of the answer that a task names, by default the last stage.
+    """Return the stage that a task names, or the last stage of the answer.
 
     Returns None if the answer has no stages.
     """

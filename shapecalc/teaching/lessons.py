@@ -1,6 +1,7 @@
-"""Lessons, and the parsing and validation of lesson files written by teachers.
+"""Lessons, and the validation of lesson files.
 
-The introductory path is a sequence of built-in lessons for new users. A fault is an error in a lesson file.
+Teachers can write lesson files. The introductory path is a sequence of built-in lessons for new users. A fault is an
+error in a lesson file.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ KeyPath = tuple[str | int, ...]
 
 
 class WrongAnswer(Record):
-    """A wrong answer that the lesson expects, with the feedback on it."""
+    """An expected wrong answer to a lesson, with feedback."""
 
     typed: str
     said: str
@@ -65,7 +66,7 @@ class WrongAnswer(Record):
 
 
 class Lesson(Record):
-    """A lesson: a text, a question, and an explanation after the right answer.
+    """A lesson with a text, a question and an explanation.
 
     The right answer is not stored, but computed from the question.
     """
@@ -90,7 +91,7 @@ class Lesson(Record):
 
 
 class Course(Record):
-    """A sequence of lessons, with the settings of their presentation."""
+    """A sequence of lessons with presentation settings."""
 
     lessons: tuple[Lesson, ...]
     shows_notes: bool = False
@@ -99,7 +100,7 @@ class Course(Record):
     """Whether the lessons are presented one after another, without a list."""
 
     def without_notes(self) -> Course:
-        """Return a course of the same lessons without speaker notes."""
+        """Return a copy of the course without speaker notes."""
         return Course(tuple(replace(lesson, notes="") for lesson in self.lessons))
 
     def as_json(self) -> list[dict[str, Any]]:
@@ -108,7 +109,7 @@ class Course(Record):
 
     @classmethod
     def from_json(cls, lessons: list[dict[str, Any]]) -> Course:
-        """Create a course from the JSON objects that `as_json` returned.
+        """Create a course from the JSON objects of `as_json`.
 
         >>> Course.from_json(Course(load_lessons()).as_json()) == Course(load_lessons())
         True
@@ -140,7 +141,7 @@ def load_path_lessons() -> tuple[Lesson, ...]:
 
 
 def introductory_course() -> Course | None:
-    """Return the introductory path if the user is new.
+    """Return the introductory path for a new user.
 
     Returns None if the user has completed or left the path, has completed another lesson, or has answered an exercise.
     """
@@ -153,7 +154,10 @@ def introductory_course() -> Course | None:
 
 
 def parse_lessons(text: str) -> tuple[Lesson, ...]:
-    """Parse the lessons in valid TOML text."""
+    """Parse the lessons in TOML text.
+
+    The text must be valid.
+    """
     return tuple(_make_lesson(**entry) for entry in tomllib.loads(text)["lesson"])
 
 
@@ -161,11 +165,13 @@ def _make_lesson(text: str, wrong: Iterable[dict[str, str]] = (), **fields: str)
     return Lesson(text=text.strip(), wrong=tuple(WrongAnswer(**entry) for entry in wrong), **fields)
 
 
-def judge_lesson(lesson: Lesson, typed: str) -> Judgement:
-    """Judge a prediction in a lesson; the feedback does not reveal the right answer.
+def judge_lesson_answer(lesson: Lesson, typed: str) -> Judgement:
+    """Judge a prediction in a lesson.
+
+    The feedback does not reveal the right answer.
 
     >>> lesson = next(lesson for lesson in load_lessons() if lesson.id == "hole")
-    >>> judge_lesson(lesson, "2,6,2").right, judge_lesson(lesson, "2,4,2").feedback.partition(": ")[2]
+    >>> judge_lesson_answer(lesson, "2,6,2").right, judge_lesson_answer(lesson, "2,4,2").feedback.partition(": ")[2]
     (True, '-1 is 24 elements (2*3*4) / 4 known = ?')
     """
     if problem := judging.invalid_reason(lesson.task, typed):
@@ -178,7 +184,7 @@ def judge_lesson(lesson: Lesson, typed: str) -> Judgement:
 
 
 def read_lesson_file(name: str) -> str:
-    """Read the contents of a lesson file as text.
+    """Read a lesson file.
 
     Raises `ShapeError` (file) if the file cannot be read.
     """
@@ -195,7 +201,7 @@ def read_lesson_file(name: str) -> str:
 
 
 def parse_lesson_file(name: str, text: str) -> tuple[Lesson, ...]:
-    """Parse the text of a lesson file written by a teacher.
+    """Parse a lesson file.
 
     The file name without its extension is prefixed to the ids of the lessons. Raises `ShapeError` (usage) with the
     first fault in the file.
@@ -208,7 +214,7 @@ def parse_lesson_file(name: str, text: str) -> tuple[Lesson, ...]:
 
 
 def find_faults(text: str) -> tuple[int, list[LessonFault]]:
-    r"""Return the number of lessons in a lesson file, and its faults sorted by line.
+    r"""Return the number of lessons in a lesson file, and its faults by line.
 
     >>> find_faults("[[lesson]]\nid = 'a'\ntitle = 'b'\ntext = 'c'\nquestion = 'reshape 2 -2'\npoint = 3\n")
     (1, [LessonFault(line=6, message='point is a text, not an integer')])
@@ -232,7 +238,7 @@ def find_faults(text: str) -> tuple[int, list[LessonFault]]:
 
 
 def _top_level_faults(table: dict[str, Any], lessons: list[dict[str, Any]]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the faults of unknown top-level keys and repeated lesson ids."""
+    """Yield the unknown top-level keys and repeated lesson ids as faults."""
     for name in table:
         if name != "lesson":
             yield (name,), f"there is no key '{truncate(name)}' beside [[lesson]]"
@@ -244,7 +250,7 @@ def _top_level_faults(table: dict[str, Any], lessons: list[dict[str, Any]]) -> I
 
 
 def _lesson_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield each fault of one lesson, as its key path and its message.
+    """Yield the faults of one lesson as key paths and messages.
 
     The question is checked only if the keys have no faults.
     """
@@ -262,7 +268,7 @@ def _lesson_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _key_faults(table: dict[str, Any], required: Keys, optional: Keys) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the faults of missing keys, unknown keys and invalid values."""
+    """Yield missing keys, unknown keys and invalid values as faults."""
     for name in required:
         if name not in table:
             yield (), f"{name} is missing"
@@ -276,7 +282,10 @@ def _key_faults(table: dict[str, Any], required: Keys, optional: Keys) -> Iterat
 
 
 def _text_fault(name: str, text: str) -> str:
-    """Return a message if a string is empty, too long or not printable, else `""`."""
+    """Return a message for an empty, too long or unprintable string.
+
+    Returns an empty string for a valid string.
+    """
     most = 60 if name == "title" else MAX_TEXT_LENGTH
     if name in (*REQUIRED_KEYS, *REQUIRED_WRONG_KEYS) and not text.strip():
         return f"{name} is empty"
@@ -289,7 +298,7 @@ def _text_fault(name: str, text: str) -> str:
 
 
 def _question_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the faults of a question, and of the texts that depend on its answer."""
+    """Yield the faults of a question and of the texts about its answer."""
     task = Task(lesson["question"], lesson.get("stage", ""), lesson.get("follow", ""))
     try:
         answer = judging.resolve_line(task.question)
@@ -310,7 +319,7 @@ def _question_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _task_faults(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the faults of a task that asks for a missing stage or element."""
+    """Yield the faults of a task with a missing stage or element."""
     labels = [stage.label for stage in answer.stages if stage.is_finished]
     if task.stage and task.follow:
         yield ("follow",), "stage asks for a shape and follow for an index: only one of them can stand here"
@@ -328,7 +337,7 @@ def _task_faults(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, s
 def _wrong_answer_faults(
     task: Task, wrong: dict[str, str], right: str, earlier_predictions: set[object]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the faults of a wrong answer in a lesson, as `(key, message)`.
+    """Yield the faults of a wrong answer in a lesson as `(key, message)`.
 
     The prediction is added to `earlier_predictions`, so that repeated predictions are found.
     """
@@ -358,7 +367,7 @@ def _wrong_answer_faults(
 def reveals_answer(text: str, right: str) -> bool:
     """Return whether a text contains the right answer.
 
-    Occurrences as part of a longer shape or as an input index are ignored.
+    Occurrences in a longer shape or in an input index are ignored.
 
     >>> reveals_answer("24 / 4 = 6", "6"), reveals_answer("it becomes 2,6,2", "2,6,2")
     (True, True)
@@ -371,9 +380,9 @@ def reveals_answer(text: str, right: str) -> bool:
 
 
 def locate_lines(text: str) -> dict[KeyPath, int]:
-    r"""Return the line number of each lesson, wrong answer and key of a TOML text.
+    r"""Return the line number of each table and key in a TOML text.
 
-    Parsed values do not have line numbers, since `tomllib` does not report them.
+    `tomllib` does not report line numbers.
 
     >>> lines = locate_lines("[[lesson]]\n[[lesson.wrong]]\ntyped = '''\nid = 3'''\nsaid = 4")
     >>> lines[("lesson", 0, "wrong", 0, "said")]
@@ -399,14 +408,14 @@ def locate_lines(text: str) -> dict[KeyPath, int]:
 
 
 def _find_line(path: KeyPath, lines: Mapping[KeyPath, int]) -> int:
-    """Return the line number of a key path, or of its longest prefix in `lines`."""
+    """Return the line of a key path, or of its longest prefix in `lines`."""
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path, 1)
 
 
 def syntax_fault(message: str, text: str) -> LessonFault:
-    """Convert an error message of `tomllib` to a fault.
+    """Convert a `tomllib` error message to a fault.
 
     >>> syntax_fault("Invalid value (at line 3, column 5)", "")
     LessonFault(line=3, message='it is not TOML: invalid value')

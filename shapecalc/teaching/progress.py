@@ -1,4 +1,4 @@
-"""The progress of the user: the completed lessons and the exercise score.
+"""The progress of the user: completed lessons and exercise scores.
 
 The progress is stored in the data folder of the user. A kind of exercise is in one of several Leitner boxes, which
 determine when it is repeated.
@@ -31,7 +31,7 @@ def progress_path() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The counts of answered exercises, and the Leitner box of each exercise kind."""
+    """The counts of answered exercises, with the Leitner box of each kind."""
 
     asked: int = 0
     right: int = 0
@@ -62,7 +62,7 @@ COUNTS = ("asked", "right", "streak", "best")
 
 @dataclass(slots=True)
 class Score:
-    """The counts of all and of right answers since the start of the program.
+    """The counts of all and of right answers in this session.
 
     Callers record only the first answer to each task.
 
@@ -75,7 +75,10 @@ class Score:
     answered: int = 0
 
     def record_answer(self, *, right: bool) -> None:
-        """Count an answer; an answer that the app reveals must be recorded as wrong."""
+        """Count an answer.
+
+        An answer that the app reveals must be recorded as wrong.
+        """
         self.right, self.answered = self.right + right, self.answered + 1
 
     def __str__(self) -> str:
@@ -83,7 +86,7 @@ class Score:
 
 
 class Progress:
-    """The completed lessons and the exercise score, stored in a JSON file.
+    """Completed lessons and exercise scores in a JSON file.
 
     If the file is unusable, the progress is lost when the program ends.
 
@@ -116,11 +119,14 @@ class Progress:
         self._save(lambda: setattr(self, "done", self.done | {lesson}))
 
     def record_answer(self, kind: str, box: int, *, right: bool) -> None:
-        """Record an answer to an exercise, and the new Leitner box of the kind of exercise."""
+        """Record an answer to an exercise, with the new Leitner box of its kind."""
         self._save(lambda: setattr(self, "tally", self.tally.with_answer(kind, box, right=right)))
 
     def _save(self, change: Callable[[], None]) -> None:
-        """Apply a change to the progress in the file, while other processes cannot change the file."""
+        """Apply a change to the progress, and write the file.
+
+        The file is locked against other processes.
+        """
         is_changed = False
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -135,7 +141,7 @@ class Progress:
             change()
 
     def _merge_file(self) -> None:
-        """Merge the progress that the file contains."""
+        """Merge the progress in the file into this object."""
         self._content, self._is_unreadable = {}, False
         try:
             if self.file.exists():
@@ -166,7 +172,7 @@ class Progress:
             file.write(json.dumps(content).encode())
 
     def _backup_path(self) -> Path:
-        """Return the first unused path to which an unreadable file can be renamed."""
+        """Return an unused path for the backup of an unreadable file."""
         names = (self.file.with_name(f"{self.file.name}.unreadable-{number}") for number in count(1))
         return next(path for path in names if not os.path.lexists(path))
 
@@ -181,7 +187,10 @@ class Progress:
             self._set_error_message(f"progress is not kept: {self.file} {reason}")
 
     def pop_error_message(self) -> str:
-        """Return, only once, the reason why progress is not saved, or an empty string."""
+        """Return the reason why progress is not saved, once.
+
+        Later calls return an empty string.
+        """
         complaint = next((text for text, is_reported in self._complaints.items() if not is_reported), "")
         if complaint:
             self._complaints[complaint] = True
@@ -192,9 +201,10 @@ class Progress:
 
 
 def _parse_progress(content: Any) -> tuple[frozenset[str], Tally]:
-    """Parse the JSON content of a progress file; unknown fields are ignored.
+    """Parse the JSON content of a progress file.
 
-    Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` if the content is malformed.
+    Unknown fields are ignored. Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` if the content is
+    malformed.
     """
     done, drill = content["done"], dict(content.get("drill", {}))
     boxes, numbers = drill.get("boxes", {}), {name: drill[name] for name in COUNTS if name in drill}
@@ -206,14 +216,14 @@ def _parse_progress(content: Any) -> tuple[frozenset[str], Tally]:
 
 
 class VisitorProgress(Progress):
-    """The progress of one visitor of the web server, which is never stored."""
+    """The progress of one visitor of the web server, kept in memory."""
 
     def __init__(self) -> None:
         """Start with empty progress."""
         super().__init__(Path())
 
     def _merge_file(self) -> None:
-        """Do nothing, because the progress of a visitor is not stored."""
+        """Do nothing, because there is no file."""
 
     def _save(self, change: Callable[[], None]) -> None:
         change()

@@ -24,7 +24,7 @@ from shapecalc.render.pictures import draw_explanation
 from shapecalc.teaching import ALL, BUILD, TOPICS, judging
 from shapecalc.teaching.exercises import KINDS, Drill, judge_answer, question_topic, random_seed
 from shapecalc.teaching.judging import Prediction, Task, resolve_line
-from shapecalc.teaching.lessons import PATH_DONE_ID, Course, Lesson, judge_lesson, load_lessons
+from shapecalc.teaching.lessons import PATH_DONE_ID, Course, Lesson, judge_lesson_answer, load_lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui.question import Question, question_from_words
 from shapecalc.tui.widgets import AnswerField, ChoiceList, ClickableText, Dialog, Key, format_key_line, make_bindings
@@ -511,7 +511,7 @@ class LessonsScreen(TaskScreen):
             self._judge(self.lesson, event.value)
 
     def _judge(self, lesson: Lesson, typed: str) -> None:
-        judgement = judge_lesson(lesson, typed)
+        judgement = judge_lesson_answer(lesson, typed)
         self.is_answered = judgement.right
         if not judging.invalid_reason(lesson.task, typed):
             self.score_answer(is_right=judgement.right)

@@ -13,7 +13,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.teaching.lessons import (
     MAX_LESSON_FILE_BYTES,
     find_faults,
-    judge_lesson,
+    judge_lesson_answer,
     parse_lesson_file,
     read_lesson_file,
 )
@@ -32,8 +32,8 @@ def test_lesson_file_without_errors_gives_lessons():
     assert find_faults(GOOD) == (2, [])
     heads, last = parse_lesson_file("data/week3.toml", GOOD)
     assert (heads.id, heads.notes, len(heads.wrong)) == ("week3/heads", "Say it twice.", 2)
-    assert judge_lesson(heads, "N,S,8,64").feedback == "A reshape splits."
-    assert judge_lesson(heads, "N,S,512").feedback == "nothing was split"
+    assert judge_lesson_answer(heads, "N,S,8,64").feedback == "A reshape splits."
+    assert judge_lesson_answer(heads, "N,S,512").feedback == "nothing was split"
     assert last.task.prompt == "Where does the element at [0,2] go?"
 
 

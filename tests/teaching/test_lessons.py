@@ -20,7 +20,7 @@ from shapecalc.teaching.judging import (
     prediction_text,
     resolve_line,
 )
-from shapecalc.teaching.lessons import Lesson, find_faults, judge_lesson, load_lessons, reveals_answer
+from shapecalc.teaching.lessons import Lesson, find_faults, judge_lesson_answer, load_lessons, reveals_answer
 from tests.core.test_imports import loaded
 from tests.sampling import each_row
 from tests.tui.tables import table
@@ -66,10 +66,10 @@ def test_lesson_fits_its_length_limits(lesson):
 @each_lesson
 def test_lesson_right_prediction_shows_the_point(lesson):
     right = prediction_text(correct_prediction(lesson.task))
-    judgement = judge_lesson(lesson, right)
+    judgement = judge_lesson_answer(lesson, right)
     assert (judgement.right, judgement.feedback) == (True, lesson.point)
     assert lesson.follow or right not in lesson.text
-    assert judge_lesson(lesson, " Refused ") == judge_lesson(lesson, "error")
+    assert judge_lesson_answer(lesson, " Refused ") == judge_lesson_answer(lesson, "error")
     assert len(graded_hints(lesson.task, resolve_line(lesson.question))) == (1 if lesson.follow else 3), (
         "wrong number of hints"
     )
@@ -79,7 +79,7 @@ def test_lesson_right_prediction_shows_the_point(lesson):
 @each_wrong
 def test_lesson_foreseen_mistakes_are_explained(lesson, wrong):
     assert parse_prediction(wrong.typed) != correct_prediction(lesson.task)
-    judgement = judge_lesson(lesson, wrong.typed)
+    judgement = judge_lesson_answer(lesson, wrong.typed)
     assert (judgement.right, judgement.feedback) == (False, wrong.said)
     assert wrong.said != lesson.point
     if wrong.same_as:
@@ -106,7 +106,9 @@ def test_lesson_hints_do_not_reveal_the_answer(lesson):
         "error",
         *(wrong.typed for wrong in lesson.wrong),
     ]
-    hints = [judgement.feedback for judgement in (judge_lesson(lesson, text) for text in typed) if not judgement.right]
+    hints = [
+        judgement.feedback for judgement in (judge_lesson_answer(lesson, text) for text in typed) if not judgement.right
+    ]
     answer = resolve_line(lesson.question)
     hints += [
         hint
@@ -132,7 +134,7 @@ def lesson_by_id(name):
 
 @each_row(("name", "typed", "feedback"), table("said", "teaching"))
 def test_lesson_other_answers_get_feedback(name, typed, feedback):
-    judgement = judge_lesson(lesson_by_id(name), typed)
+    judgement = judge_lesson_answer(lesson_by_id(name), typed)
     assert not judgement.right
     assert feedback in judgement.feedback
 
@@ -142,7 +144,7 @@ def test_lesson_other_answers_get_feedback(name, typed, feedback):
     [("hole", "[2, 6, 2]"), ("hole", "2x6x2"), ("names", "(N, 12)"), ("allowzero", "error")],
 )
 def test_lesson_accepts_every_shape_spelling(name, typed):
-    assert judge_lesson(lesson_by_id(name), typed).right
+    assert judge_lesson_answer(lesson_by_id(name), typed).right
 
 
 @given(st.sampled_from(ALL), st.one_of(st.text(max_size=30), st.text("0123456789,-xN*/?[]()", max_size=12)))
@@ -150,16 +152,16 @@ def test_lesson_accepts_every_shape_spelling(name, typed):
 @example(lesson_by_id("hole"), "2,6," + "2," * 70_000)
 @example(lesson_by_id("reshape-is-not-transpose"), "9" * 900 + ",0")
 def test_lesson_answers_any_text_with_one_line(lesson, typed):
-    judgement = judge_lesson(lesson, typed)
+    judgement = judge_lesson_answer(lesson, typed)
     assert judgement.feedback.isprintable()
     assert judgement.right is (judgement.feedback == lesson.point)
 
 
 def test_lesson_expand_and_shape_are_not_judged_by_count():
     lesson = Lesson("x", "x", "x", "expand 3,1 3,4", "x")
-    assert judge_lesson(lesson, "3,5").feedback == "dim 1 is not 5: input dim 1 has size 1, repeated to ?"
+    assert judge_lesson_answer(lesson, "3,5").feedback == "dim 1 is not 5: input dim 1 has size 1, repeated to ?"
     lesson = Lesson("x", "x", "x", "chain '3,1 | transpose | expand 4,3'", "x")
-    assert judge_lesson(lesson, "5,3").feedback.startswith("dim 0 is not 5: ")
+    assert judge_lesson_answer(lesson, "5,3").feedback.startswith("dim 0 is not 5: ")
 
 
 @each_lesson

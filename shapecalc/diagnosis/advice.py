@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import islice
+from math import prod
 from shlex import quote
 
 from shapecalc.core.answers import Trace
 from shapecalc.core.dialects.base import ParamType
+from shapecalc.core.dims import Shape
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.ops.concat import CONCAT
@@ -45,9 +47,17 @@ from shapecalc.diagnosis.findings import (
 )
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage
-from shapecalc.diagnosis.subjects import MAX_FIXES, MODEL_FILE_FRAMEWORKS, WEAK_KINDS, Advice, advise_on_subject
+from shapecalc.diagnosis.subjects import (
+    FREE_BATCH_COMMAND,
+    MAX_FIXES,
+    MODEL_FILE_FRAMEWORKS,
+    WEAK_KINDS,
+    Advice,
+    advise_on_subject,
+)
 from shapecalc.diagnosis.suggestions import (
     find_rank_and_permutation,
+    numeric_sizes,
     suggest_fixes,
     suggest_remedies,
 )
@@ -63,12 +73,18 @@ TARGET_ARGUMENTS = {
 WEIGHT_OPS = (CONV.name, LINEAR.name)
 """The ops whose second operand is a weight."""
 COMPUTED_ZERO_REMEDY = "find what makes that size 0: a division that rounds down, or a selection that matched nothing"
+REPEAT_REMEDY = "repeat the one of size 1, x.expand(...), if these are batches: a concatenation does not broadcast"
 REEXPORT_REMEDY = "give the model the size that it was exported with, or export it again with this one"
-STRUCTURAL_CHANGES = ("insert", "drop", "move", "put", "transpose", "reshape", "flatten", "lay them")
+STRUCTURAL_CHANGES = ("insert", "drop", "move", "put", "transpose", "reshape", "flatten")
 """The first words of fixes that change the order or the number of dims, so that the sizes need no explanation."""
+JOIN_AXIS = "joined along axis"
 CERTAIN_KINDS = ("rounding", "heads")
 """The kinds of explanations of a count whose advice comes before other fixes, unless the line of code is known."""
+PROFILE_VALUES = re.compile(r"k(?:OPT|MIN|MAX) values for profile")
+"""The words of TensorRT about sizes that an optimization profile proposes."""
 FIT_NOTE = "would fit, and that is all that is known of it"
+MAX_COUNT_RATIO = 64
+"""The largest ratio of two element counts for which a changed target is suggested."""
 COUNT_RULES = (INDIVISIBLE, VOLUME_MISMATCH)
 """The rules that compare element counts."""
 FRAMEWORK_REMEDIES = {
@@ -77,7 +93,7 @@ FRAMEWORK_REMEDIES = {
         "pandas",
     ): "assign before rows are dropped, or give the values the index of these rows",
     ("lengths-differ", "xarray"): "list dims in the order of the array's axes, and make each coordinate from its data",
-    ("lengths-differ", "sklearn"): "filter or split both with the same rows, train_test_split(X, y)",
+    ("lengths-differ", "sklearn"): "filter or split both with the same rows; fit takes (X, y), the data and its labels",
     ("lengths-differ", "matplotlib"): "plot both from the same rows, or make x with np.arange(len(y))",
     ("lengths-differ", "jax"): "give all mapped arguments one length, or in_axes=None to one that is not mapped",
     ("lengths-differ", "numpy"): "make both from the same rows, and print their lengths before that line",
@@ -95,7 +111,8 @@ FRAMEWORK_REMEDIES = {
 """The remedies for a cause in one framework, if they differ from the general remedy."""
 LENGTH_REMEDIES = (
     "if these are batches, give both the same samples: one may be repeated, filtered or the last of an epoch",
-    "if these are lengths of sequences, cut or pad both to one length before that line",
+    "if these are channels or features, the parts come from different models or settings; if these are lengths of "
+    "sequences, cut or pad both to one length",
     "if these are heights or widths of maps, resize one to the other: F.interpolate(a, size=b.shape[2:])",
 )
 """The remedies for unexplained sizes, by their axis: the first, the second, or a later one."""
@@ -113,6 +130,8 @@ def advise(message: ParsedMessage) -> Advice:
         for texts in (suggest_remedies(message, find_mismatch(message, trace)), _general_remedies(message))
     )
     verified = dict(_iter_verified_fixes(message, trace))
+    other_axis = {text: command for text, command in verified.items() if text.startswith(JOIN_AXIS)}
+    verified = {text: command for text, command in verified.items() if text not in other_axis}
     is_structural = any(text.startswith(STRUCTURAL_CHANGES) for text in verified)
     explanations = () if is_structural else explain_message(message, trace)
     if verified and any(found.kind in WEAK_KINDS for found in explanations):
@@ -125,7 +144,9 @@ def advise(message: ParsedMessage) -> Advice:
     is_certain = not is_known and any(found.kind in CERTAIN_KINDS for found in explanations[:1])
     comes_first = is_structural or (message.op not in OP_DESCRIPTIONS and not is_certain)
     all_fixes = likely | (verified | advised if comes_first else advised | verified)
-    all_fixes |= {} if advised and message.op in OP_DESCRIPTIONS else general
+    all_fixes |= {} if (advised or likely) and message.op in OP_DESCRIPTIONS else general
+    is_batch = any(text.startswith(f"{JOIN_AXIS} 0 ") for text in other_axis)
+    all_fixes = all_fixes | other_axis if advised or is_batch else other_axis | all_fixes
     command = _code_command(message) if trace is None else command_line(trace)
     is_division = message.cause == "indivisible" and message.op not in (RESHAPE.name, SHUFFLE.name)
     cause = "a size is no multiple of what it is to be divided into" if is_division else CAUSES[message.cause].summary
@@ -217,7 +238,7 @@ def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterato
     if trace is None or (message.input is None and (message.target is None or message.cause == "infer-with-empty")):
         return
     if message.op == CONCAT.name and trace.output is not None:
-        yield f"lay them along axis {trace.request.arguments['axis']}, in which alone they differ", command_line(trace)
+        yield f"{JOIN_AXIS} {trace.request.arguments['axis']} they fit, if that is meant", command_line(trace)
     if message.op in OP_DESCRIPTIONS and 0 in (
         *trace.input,
         *(dim for shape in message.operands or () for dim in shape),
@@ -253,8 +274,12 @@ def _is_plausible(trace: Trace, fix: Fix, fixed: Trace) -> bool:
     if trace.op == TRANSPOSE.name and isinstance(old, tuple):  # a fix with another rank is implausible
         return isinstance(new, tuple) and len(new) == len(old)
     is_count_problem = trace.problem is not None and trace.problem.rule in COUNT_RULES
+    if is_count_problem and isinstance(old, tuple) and _count_ratio(trace.input, old) > MAX_COUNT_RATIO:
+        return False
     if trace.op in (EXPAND.name, REARRANGE.name) or not isinstance(old, tuple) or not isinstance(new, tuple):
         return trace.op not in (EXPAND.name, REARRANGE.name)
+    if not old:  # a scalar is requested
+        return False
     pairs = enumerate(zip(old, new, strict=False))
     changed = [index for index, (before, after) in pairs if before != after and (index or not fix.every_batch)]
     sizes = {new[index] for index in changed}
@@ -262,6 +287,12 @@ def _is_plausible(trace: Trace, fix: Fix, fixed: Trace) -> bool:
         return True
     from_input = len(trace.input) > 1 >= len(changed) and sizes <= {-1, *trace.input}
     return (changed[0] > 0 or len(old) == 1) and (from_input or len(changed) > len(sizes))
+
+
+def _count_ratio(shape: Shape, target: tuple[object, ...]) -> float:
+    """Return the ratio of the larger to the smaller element count of two shapes; 1 if one is unknown or 0."""
+    counts = sorted(prod(numeric_sizes(sizes) or (0,)) for sizes in (shape, tuple(target)))
+    return counts[1] / counts[0] if counts[0] > 0 and -1 not in target else 1
 
 
 def _general_remedies(message: ParsedMessage) -> list[str]:
@@ -283,6 +314,8 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
         return [f"select one index of axis {extra}, or reduce it, before the reshape"]
     if message.input is not None:
         return [REEXPORT_REMEDY] if message.traits.shape_source or message.framework == "paddle" else []
+    if message.framework == "tensorrt" and PROFILE_VALUES.search(message.nearby_text + message.quote):
+        return [f"the file holds a number that the profile varies: free it, {FREE_BATCH_COMMAND}"]
     place = "node" if message.traits.shape_source else "line"
     target = "the target" if message.target is None else format_sizes(message.target)
     return [f"print the input's shape before this {place}: if {target} is what you meant, the input is wrong there"]
@@ -301,7 +334,7 @@ def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
     elif message.op == MATMUL.name and message.cause == "dims-differ":
         yield "make the paired dims equal before that line: a dim of 1 is not broadcast here, x.repeat or broadcast_to"
     elif message.op in (CONCAT.name, STACK.name) and message.cause == "dims-differ":
-        yield "bring them to one size before they are joined: resize, crop or pad one of them"
+        yield _join_remedy(message)
     elif message.op == REARRANGE.name and message.pair is not None and message.cause == "rank-mismatch":
         merged, inserted = "merge two of them before, x.flatten(0, 1)", "insert one before, x[None]"
         change = merged if message.pair[0] > message.pair[1] else inserted
@@ -312,6 +345,16 @@ def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
         )
     elif message.cause not in ("not-broadcastable", "bad-pattern") and CAUSES[message.cause].remedy:
         yield CAUSES[message.cause].remedy
+
+
+def _join_remedy(message: ParsedMessage) -> str:
+    """Return the remedy for operands of a concatenation or a stack that differ."""
+    shape, other = message.input or (), (message.operands or ((),))[0]
+    if message.op == CONCAT.name and message.pair is not None and min(message.pair) == 1:
+        return REPEAT_REMEDY
+    if message.op == CONCAT.name and [axis for axis, *_ in numeric_differences(shape, other)] == [0]:
+        return "give both the same batch: one of them is a state, or a constant, that was made for another batch size"
+    return "bring them to one size before they are joined: resize, crop or pad one of them"
 
 
 def _contracted_sizes(message: ParsedMessage) -> tuple[int | str, ...]:

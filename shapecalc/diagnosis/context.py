@@ -75,6 +75,8 @@ class FailingLine(Record):
         if code.count("(") > code.count(")"):  # the call continues on the next line
             return ()
         code = ASSIGNMENT.sub("", code, count=1).removeprefix("return ")
+        if joined := JOINED_OPERANDS.search(code):
+            code = joined[1]
         names = (name for name in VALUE_NAME.findall(code) if name.partition(".")[0] not in NOT_VALUES)
         return tuple([*dict.fromkeys(name for name in names if name != "self")][:3])
 
@@ -164,6 +166,8 @@ NOT_VALUES = MODULE_NAMES | {*keyword.kwlist, "nn", "einops", "tqdm", "print", "
 """Words in a line of code that are not values."""
 STRING_LITERAL = re.compile(r"'[^']*'|\"[^\"]*\"")
 ASSIGNMENT = re.compile(r"^[\w.,\[\]:' ]{1,80}? ?(?:[-+*/@]|//)?=(?!=) ?")
+JOINED_OPERANDS = re.compile(r"(?:cat|concat|concatenate|[hvd]?stack)\(\s*[\[(]([^\[\]()]*)[\])]")
+"""The list of operands of a concatenation."""
 VALUE_NAME = re.compile(r"(?<![\w.'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?!\w|\s*\(|=(?!=)|\[[^\]]*\]\()")
 """A name in code that is neither called nor the name of an argument."""
 FRAME = re.compile(r"File \"?(?P<file>[^\",]{1,300})\"?(?:, line |:)(?P<number>\d{1,7})(?:, in \S{1,100})?$")

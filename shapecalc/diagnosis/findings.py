@@ -246,6 +246,10 @@ def find_mismatch(message: ParsedMessage, trace: Trace | None) -> tuple[int, int
     differ = (
         numeric_differences(message.input[::-1], other[::-1]) if message.op in (BROADCAST.name, EXPAND.name) else []
     )
+    if message.op == CONCAT.name and len(message.input) == len(other):
+        joined = numeric_differences(message.input, other)
+        if len(joined) == 1:
+            return joined[0][1:]
     if len(differ) == 1 and differ[0][0] in (0, 2):
         return differ[0][1:]
     return None if trace is None else find_size_mismatch(trace.request)

@@ -188,7 +188,8 @@ def _describe_location(message: ParsedMessage) -> Iterator[str]:
         yield f"in {truncate(message.line.text, MAX_LINE)}{_describe_arguments(message)}"
     elif line is not None:
         place = f"{line.file}:{line.number}: " if line.file else ""
-        yield f"in {place}{truncate(line.text, MAX_LINE)}{_describe_arguments(message)}"
+        code = line.text.partition("  #")[0].partition(" # ")[0]
+        yield f"in {place}{truncate(code, MAX_LINE)}{_describe_arguments(message)}"
 
 
 def _describe_arguments(message: ParsedMessage) -> str:

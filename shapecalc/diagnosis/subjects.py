@@ -8,8 +8,8 @@ from shapecalc.diagnosis.explanations import explain_message, is_channel_axis
 from shapecalc.diagnosis.findings import EXPECTED_RANK, declaration_findings, find_dim_mismatches
 from shapecalc.diagnosis.match import PrintedSizes
 from shapecalc.diagnosis.reading import CONTRADICTED_SHAPE, DECLARED_INPUT, LOSS_SUBJECT, WEIGHTS_SUBJECT, ParsedMessage
-from shapecalc.diagnosis.suggestions import INSERT_DIM_REMEDY, suggest_shape_changes, unequal_axes
-from shapecalc.reasoning.figures import Explanation
+from shapecalc.diagnosis.suggestions import INSERT_DIM_REMEDY, MAX_BATCH, suggest_shape_changes, unequal_axes
+from shapecalc.reasoning.figures import LABEL_WORDS, Explanation
 
 MODEL_FILE = "FILE.onnx"
 FREE_BATCH_COMMAND = f"shapecalc model {MODEL_FILE} --fix -o fixed.onnx"
@@ -96,18 +96,24 @@ def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | No
     shape, declared = message.input or (), (message.operands or ((),))[0]
     if subject == WEIGHTS_SUBJECT and message.framework == "torch":
         remedy += ", by hand: strict=False does not"
+    if subject == LOSS_SUBJECT and not LABEL_WORDS.search(f"{message.quote} {message.nearby_text}"):
+        remedy = "print both shapes before that line; in Keras they are most often the predictions and the targets"
     if subject == LOSS_SUBJECT and len(shape) == len(declared) > 1 and unequal_axes(shape, declared) == [1]:
         remedy = f"build the model for the {declared[1]} classes of the labels, or map the labels to {shape[1]} classes"
     if subject == DECLARED_INPUT and message.framework == "keras" and len(shape) > 1:
         remedy = f"build the model for its data, Input(shape={_sample_text(shape)}), or give it the declared shape"
     if subject == DECLARED_INPUT:
         sides = _declared_image_sides(message)
+        mismatches = find_dim_mismatches(message)
+        if len(mismatches) == 1 and mismatches[0][0] != "0":
+            axis, _, size = mismatches[0]
+            remedy = f"feed {size} at dim {axis}: a setting, or the model that makes the input, has another version"
         sizes = " and ".join(f"dim {axis} to {size}" for axis, size in sides)
         remedy = f"resize or pad the picture, {sizes}, or export the model with dynamic sides" if sides else remedy
         if message.framework == "triton" and message.dim == 0:
             remedy = "send smaller batches, or build the engine for this one: --maxShapes, and max_batch_size"
         if message.framework in MODEL_FILE_FRAMEWORKS:
-            is_batch = 0 in unequal_axes(shape, declared) or "0" in [axis for axis, *_ in find_dim_mismatches(message)]
+            is_batch = 0 in unequal_axes(shape, declared) or _is_batch_mismatch(mismatches)
             command = FREE_BATCH_COMMAND if is_batch else FREE_BATCH_COMMAND.partition(" --")[0]
             remedy += f", or free the batch in the file: {command}" if is_batch else f"; what it declares: {command}"
     return remedy, command
@@ -119,6 +125,11 @@ def _sample_text(shape: PrintedSizes) -> str:
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
 
+def _is_batch_mismatch(mismatches: list[tuple[str, str, str]]) -> bool:
+    """Return whether the first of the mismatching dims may be a batch, by its index and declared size."""
+    return any(axis == "0" and int(declared) <= MAX_BATCH for axis, _, declared in mismatches)
+
+
 def _declared_image_sides(message: ParsedMessage) -> list[tuple[int, object]]:
     """Return the height and width axes with their declared sizes.
 
@@ -126,9 +137,8 @@ def _declared_image_sides(message: ParsedMessage) -> list[tuple[int, object]]:
     """
     mismatches = find_dim_mismatches(message)
     if mismatches:
-        return (
-            [(int(axis), size) for axis, _, size in mismatches] if min(int(row[0]) for row in mismatches) >= 2 else []
-        )
+        is_pair = {axis for axis, *_ in mismatches} in ({"2", "3"}, {"1", "2"})
+        return [(int(axis), size) for axis, _, size in mismatches] if is_pair else []
     shape, declared = message.input or (), (message.operands or ((),))[0]
     axes = unequal_axes(shape, declared) if len(shape) == len(declared) == 4 else []
     is_image = all(_is_image_side(shape, axis) and _is_image_side(declared, axis) for axis in axes)

@@ -36,6 +36,8 @@ INSERT_DIM_REMEDY = (
     "insert the dim that is missing: a batch in front, x[None], or the channels of grey images, x[..., None]"
 )
 DROP_DIM_REMEDY = "drop a dim of 1 that is one too many, x.squeeze(0)"
+MAX_BATCH = 256
+"""The largest leading size that is taken for a batch."""
 RESIZE_SAMPLES_REMEDY = (
     "bring the samples to one size before they are stacked: resize, crop or pad them; or take batch_size=1"
 )
@@ -107,12 +109,13 @@ def _iter_batch_fixes(message: ParsedMessage, count: int, target: NumericSizes) 
     if times == COLOUR_CHANNELS[0] and 1 in sample:  # a colour image instead of a grey image
         return
     is_named = message.line is not None and not INTEGER.fullmatch(message.line.arguments[0])
-    if not remainder and not is_image and not is_named and message.input is None and prod(sample) > 1:
+    is_batch = not is_named and first <= MAX_BATCH
+    if not remainder and not is_image and is_batch and message.input is None and prod(sample) > 1:
         yield (
             (-1, *sample),
             f"right for every batch: the input holds {samples} times {format_sizes(sample)}, not {first}",
         )
-    if first > 1 < times and (message.input is None or times == message.input[0]):
+    if first > 1 < times and (times == message.input[0] if message.input is not None else not is_named):
         yield (-1, *target), f"the input holds {times} of these, so a batch is missing in front"
 
 
@@ -274,7 +277,8 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
         if message.op == RESHAPE.name and message.line is not None
         else []
     )
-    if floors and -1 not in target and (message.elements or prod(numeric_sizes(message.input))) > prod(target):
+    count = message.elements or prod(numeric_sizes(message.input))
+    if floors and -1 not in target and prod(target) < count < 2 * prod(target):
         padded = " and ".join(dict.fromkeys(f"{size} to a multiple of {group}" for size, group in floors))
         yield f"pad {padded}: here // rounds down"
     elif message.op == RESHAPE.name and message.elements and target[:1] == (-1,):
@@ -282,7 +286,7 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
         if between == [*target] and between[-1] >= MIN_MAP_FEATURES:
             yield f"keep the batch, x.flatten(1), and let the next layer take what that gives in place of {between[-1]}"
     elif message.op == STACK.name:
-        yield RESIZE_SAMPLES_REMEDY
+        yield _sample_remedy(numeric_sizes(message.input), numeric_sizes((message.operands or ((),))[0]))
     elif message.op == TRANSPOSE.name:
         yield from _permutation_remedies(*find_rank_and_permutation(message), message.input)
     elif (
@@ -296,6 +300,22 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
         yield INSERT_DIM_REMEDY
     elif message.cause == "ranks-differ" and message.op == CONV.name and message.input:
         yield DROP_DIM_REMEDY if message.input[0] == 1 and len(message.input) > 4 else INSERT_DIM_REMEDY
+
+
+def _sample_remedy(shape: NumericSizes, other: NumericSizes) -> str:
+    """Return the remedy for samples of different shapes that are stacked to a batch."""
+    differing = [axis for axis, (one, two) in enumerate(zip(shape, other, strict=False)) if one != two]
+    if len(shape) != len(other):
+        return (
+            "one sample has a dim more, as stereo beside mono: convert all samples alike, or insert it, x.unsqueeze(-1)"
+        )
+    if len(shape) == 3 and differing in ([0], [2]) and {shape[differing[0]], other[differing[0]]} <= {1, 3, 4}:
+        return "some samples are grey or have an alpha channel: convert all of them alike, image.convert('RGB')"
+    if len(shape) == 1:
+        return "pad the sequences to one length: torch.nn.utils.rnn.pad_sequence, or padding=True in the tokenizer"
+    if len(shape) == 2 and differing == [0]:
+        return "samples have different numbers of rows: write a collate_fn that keeps a list, pads or concatenates them"
+    return RESIZE_SAMPLES_REMEDY
 
 
 def _has_map_side(shape: PrintedSizes, axes: PrintedSizes) -> bool:

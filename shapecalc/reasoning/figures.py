@@ -48,6 +48,12 @@ FEED_FORWARD_RATIO = 4
 """The usual ratio of the inner width of a feed-forward block to its features."""
 TOKEN_POSITIONS = (77, 512, 1024)
 """The numbers of positions of well-known text models."""
+LATENT_CHANNELS = frozenset({4, 16, 48, 128})
+"""The numbers of latent channels of well-known image and video models."""
+MAX_AREA = 1 << 24
+"""The largest area of a map whose sides are searched."""
+ASPECT_TOLERANCE = 0.03
+"""The largest relative difference of the aspect ratios of a requested and an actual map."""
 MIN_LENGTH_LIMIT = 1024
 """The minimum power of two that is explained as a maximum sequence length."""
 PICTURE_CHANNELS = {
@@ -83,6 +89,8 @@ MASK_WORDS = re.compile(r"(?i)mask|token|image_features|input_ids")
 POSITION_WORDS = re.compile(r"(?i)position|pos_emb|wpe|clip|embedding")
 CONFUSION_WORDS = re.compile(r"(?i)confus|bincount|miou|fast_hist")
 PICTURE_WORDS = re.compile(r"(?i)im(?:g|age)|picture|frame|photo")
+LEVEL_WORDS = re.compile(r"(?i)upsampl|skip|fpn|unet|decod|feat_|_feat|lateral")
+"""Words of code that joins feature maps of several levels of a network."""
 LARGE_NUMBER = re.compile(r"(?<![\w.])\d{2,9}(?![\w.])")
 
 
@@ -244,14 +252,14 @@ def _explain_one_more(actual: int, expected: int, context: FigureContext) -> Ite
         arithmetic = f"{large} = {small}+1, an odd and an even length"
         text = "one more on one side: would be a length that was halved and doubled, a convolution without padding, "
         text, advice = f"{text}or an inclusive end", f"cut the longer to {small}, or find what rounds"
-        if (context.axis or 0) >= 2:
+        if (context.axis or 0) >= 2 or LEVEL_WORDS.search(context.text):
             advice = f"pad the picture until all strides divide its sides, often to a multiple of 32, or cut to {small}"
     yield Candidate(1, arithmetic, text, advice)
 
 
 def _explain_squares(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
     """Explain two sizes as square grids of patches with equally many extra tokens."""
-    if context.is_features or context.target:  # neither features nor element counts are numbers of tokens
+    if context.is_features or context.is_length or context.target:  # none of these are numbers of tokens
         return
     both_powers = _is_power_of_two(actual) and _is_power_of_two(expected)
     tokens = dict.fromkeys([*TOKEN_COUNTS, *sorted(context.numbers - {actual, expected})])
@@ -342,10 +350,66 @@ def _explain_encoder(actual: int, expected: int, context: FigureContext) -> Iter
         )
 
 
+def _explain_latents(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain two numbers of channels by the latents of two families of image models."""
+    if context.axis == 1 and {actual, expected} <= LATENT_CHANNELS and not context.target:
+        yield Candidate(
+            1,
+            f"{actual} and {expected} channels",
+            "both are numbers of latent channels of well-known image models: would be the VAE of another family",
+            "load the VAE, the model and the LoRA of one family, and encode the picture again",
+        )
+
+
+def _explain_map(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain an element count by a map of the requested aspect ratio and another size."""
+    target = context.target
+    for axis in range(len(target) - 1):
+        height, width = target[axis : axis + 2]
+        others = prod(size for index, size in enumerate(target) if index not in (axis, axis + 1))
+        if -1 in target or min(height, width) < MIN_CHANNELS or others < MIN_CHANNELS or actual % others:
+            continue
+        if actual % expected == 0 or expected % actual == 0:  # a ratio says more
+            continue
+        area = actual // others
+        ratio = height / width
+        sides = [side for side in range(MIN_CHANNELS, isqrt(area) + 1) if area % side == 0] if area < MAX_AREA else []
+        pairs = [pair for side in sides for pair in ((side, area // side), (area // side, side))]
+        close = [pair for pair in pairs if abs(pair[0] / pair[1] / ratio - 1) < ASPECT_TOLERANCE]
+        for high, wide in close[:1]:
+            yield Candidate(
+                2,
+                f"{actual} = {others}*{high}*{wide}",
+                f"would be a map of {high}x{wide} where {height}x{width} is requested: another picture size",
+                f"compute the {height} and the {width} from the input's own height and width",
+            )
+
+
+def _explain_square_mask(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain an element count that the batch does not divide by a square mask of a single sample."""
+    side, target = isqrt(max(actual, 0)), context.target
+    is_batched = len(target) == 2 and target[1] == -1 and target[0] > 1 and actual % target[0] != 0
+    if is_batched and side * side == actual and side >= MIN_CHANNELS and MASK_WORDS.search(context.text):
+        yield Candidate(
+            1,
+            f"{actual} = {side}*{side}",
+            f"would be one square mask of {side} tokens, where {target[0]} samples are requested",
+            "give each sample its mask: pad the samples to one length, and let the collate function build the masks",
+        )
+
+
 def _explain_positions(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
     """Explain a token count that exceeds the positions of a text model."""
     small, large = sorted((actual, expected))
     if context.axis == 0 or context.is_features or large <= small + 1:
+        return
+    if small == TOKEN_POSITIONS[0] and large % small == 0:
+        yield Candidate(
+            1,
+            f"{large} = {large // small}*{small}",
+            f"would be a prompt of {large // small} chunks of {small} tokens, where the other has one",
+            f"pad the shorter prompt to as many chunks, or cut the longer to {small} tokens",
+        )
         return
     is_limit = small >= MIN_LENGTH_LIMIT and _is_power_of_two(small) and large < 2 * small and not context.target
     if is_limit and not POSITION_WORDS.search(context.text):
@@ -545,6 +609,14 @@ def _explain_ratio(actual: int, expected: int, context: FigureContext) -> Iterat
             else f"give the layer one of the {times} inputs, or build it for {actual}",
         )
         return
+    if times == 2 and small >= MIN_CHANNELS and LEVEL_WORDS.search(context.text) and context.is_joined:
+        yield Candidate(
+            2,
+            f"{large} = 2*{small}",
+            "one map has twice the side of the other: would be two levels of the network, one stride of 2 apart",
+            "join maps of the same level: check the picture size, the patch size and the number of upsamplings",
+        )
+        return
     is_half = times == 2 and context.axis == 1 and small % MIN_MAP_CHANNELS == 0
     is_known = 2 <= times <= MAX_COFACTOR and small >= MIN_CHANNELS
     if not is_known or not (is_half or _odd_part(small) >= MIN_ODD_PART):
@@ -603,6 +675,18 @@ def _explain_difference(actual: int, expected: int, context: FigureContext) -> I
         f"{rest} are missing on one side: would be a part that was not joined, {what}",
         f"find the {rest}, and join them on the side of {small}: pad a mask with a value for them",
     )
+
+
+def _explain_single_row(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain a table with one row by data without a dim for its rows."""
+    small, large = sorted((actual, expected))
+    if context.is_length and small == 1 and large > 1:
+        yield Candidate(
+            1,
+            f"1 and {large} rows",
+            "one side has a single row: would be a vector that was taken for one sample, or a list around an array",
+            f"make a column of {large} rows, x.reshape(-1, 1), or drop the list around the array",
+        )
 
 
 def _explain_scalar(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
@@ -679,6 +763,7 @@ KINDS: dict[str, Search] = {
     "empty": _explain_empty,
     "multiple": _explain_multiple,
     "scalar": _explain_scalar,
+    "single-row": _explain_single_row,
     "confusion": _explain_confusion_matrix,
     "picture": _explain_picture,
     "channels": _explain_channels,
@@ -692,7 +777,10 @@ KINDS: dict[str, Search] = {
     "maps": _explain_maps,
     "classes": _explain_classes,
     "encoder": _explain_encoder,
+    "latents": _explain_latents,
     "positions": _explain_positions,
+    "map": _explain_map,
+    "square-mask": _explain_square_mask,
     "heads": _explain_heads,
     "difference": _explain_difference,
     "one-size": _explain_one_size,

@@ -57,6 +57,12 @@ EXPLAINED = [
     ((3, 4), FigureContext(axis=0, is_channel=None), "channels", "3 and 4 at dim 0"),
     ((2304,), FigureContext(target=(1, 6912)), "channels", "2304 = 48*48, 6912 = 3*48*48"),
     ((1,), FigureContext(target=(1, 12, 30)), "scalar", "1 element"),
+    ((1, 10), FigureContext(is_length=True), "single-row", "1 and 10 rows"),
+    ((16, 48), FigureContext(axis=1), "latents", "16 and 48 channels"),
+    ((77, 154), PLAIN, "positions", "154 = 2*77"),
+    ((32, 64), FigureContext(is_joined=True, text="torch.cat([x, skip], dim=1)"), "ratio", "64 = 2*32"),
+    ((3559040,), FigureContext(target=(1, 50, 40, 640)), "map", "3559040 = 640*83*67"),
+    ((3969,), FigureContext(target=(2, -1), text="attention_mask.view"), "square-mask", "3969 = 63*63"),
     ((5,), FigureContext(target=(2, 2), text="confusionMatrix = count.reshape"), "confusion", "5 counts, 4 = 2*2"),
     ((9907170,), FigureContext(target=(65536,), text="img_to_array(label)"), "picture", "65536 = 256*256"),
 ]

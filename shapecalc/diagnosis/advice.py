@@ -124,7 +124,7 @@ def advise(message: ParsedMessage) -> Advice:
         return advise_on_subject(message, message.about)
     trace = _resolve_request(message)
     if trace is not None and trace.output is not None and message.dialect is None and message.op != CONCAT.name:
-        trace = None  # the default rules may differ from the rules of a framework without a dialect
+        trace = None  # a framework without a dialect may have other rules than the default dialect
     likely, general = (
         dict.fromkeys(texts)
         for texts in (suggest_remedies(message, find_mismatch(message, trace)), _general_remedies(message))
@@ -225,7 +225,7 @@ def _operand_options(message: ParsedMessage) -> dict[str, str] | None:
         differences = {
             abs(one - other): axis for axis, one, other in numeric_differences(message.input or (), operands[0])
         }
-        if message.axes is None and message.op == CONCAT.name and differences:  # choose the largest difference
+        if message.axes is None and message.op == CONCAT.name and differences:
             arguments["axis"] = str(differences[max(differences)])
     return arguments | ({} if message.groups is None else {"groups": str(message.groups)})
 
@@ -269,9 +269,9 @@ def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterato
 def _is_plausible(trace: Trace, fix: Fix, fixed: Trace) -> bool:
     """Return whether a fix probably preserves the intent of the request."""
     old, new = (either.request.arguments.get(fix.name) for either in (trace, fixed))
-    if trace.op == BROADCAST.name:  # an output larger than each operand is rarely intended
+    if trace.op == BROADCAST.name:  # an output larger than every operand is rarely intended
         return fixed.output in (fixed.input, *fixed.request.arguments["operands"])
-    if trace.op == TRANSPOSE.name and isinstance(old, tuple):  # a fix with another rank is implausible
+    if trace.op == TRANSPOSE.name and isinstance(old, tuple):  # a change of rank is rarely intended
         return isinstance(new, tuple) and len(new) == len(old)
     is_count_problem = trace.problem is not None and trace.problem.rule in COUNT_RULES
     if is_count_problem and isinstance(old, tuple) and _count_ratio(trace.input, old) > MAX_COUNT_RATIO:

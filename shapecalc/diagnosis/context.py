@@ -54,7 +54,7 @@ class NodePattern(Record):
 
 
 class FailingNode(Record):
-    """The failing node of a model, as reported by a runtime."""
+    """The name and op of a failing node, as reported by a runtime."""
 
     name: str | None
     op: str | None

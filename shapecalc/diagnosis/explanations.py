@@ -75,7 +75,7 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     axis = message.dim
     if axis is None and message.op in (BROADCAST.name, EXPAND.name, CONCAT.name):
         axis = _differing_axis(message, pair)
-    if message.op == BROADCAST.name and axis == 0:  # the operands of a broadcast have no order, and a batch is smaller
+    if message.op == BROADCAST.name and axis == 0:  # operands are unordered; the smaller size is likely the batch
         pair = (min(pair), max(pair))
     context = FigureContext(
         axis=axis,
@@ -89,7 +89,10 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
 
 
 def count_unequal_dims(message: ParsedMessage) -> int:
-    """Return the number of dims that prevent a broadcast of the two shapes of a message; 0 if they are unknown."""
+    """Return the number of dims that prevent a broadcast of two shapes.
+
+    The shapes are those of the message. Returns 0 if they are unknown.
+    """
     shape, other = message.input or (), (message.operands or ((),))[0]
     if message.op != BROADCAST.name or message.operands is None or len(message.operands) > 1:
         return 0
@@ -118,7 +121,7 @@ def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
 
     If the message does not contain them, they are the sizes of the only axis along which its shapes differ.
     """
-    if any(int(axis) >= 2 for axis, *_ in find_dim_mismatches(message)):  # height or width of images
+    if any(int(axis) >= 2 for axis, *_ in find_dim_mismatches(message)):
         return None
     is_features = message.cause in FEATURE_CAUSES
     if message.pair is not None and min(message.pair) >= 0:
@@ -160,7 +163,10 @@ def _differing_axis(message: ParsedMessage, pair: tuple[int, int]) -> int | None
 
 
 def _is_channel_axis(message: ParsedMessage, axis: int | None) -> bool | None:
-    """Return whether the mismatching sizes are channels of pictures; None if the shapes are unknown."""
+    """Return whether the mismatching sizes are image channels.
+
+    Returns None if the shapes are unknown.
+    """
     if message.input is None and message.op == BROADCAST.name:
         return None
     shape, other = message.input or (), message.target or (message.operands or ((),))[0]

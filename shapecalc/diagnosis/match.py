@@ -36,7 +36,7 @@ PrintedSizes = tuple[int | str, ...]
 
 PLACEHOLDER_KINDS: Mapping[str, str] = {
     **dict.fromkeys(("input", "target", "perm", "axes", "strides", "operand", "list", "aligned", "other"), "list"),
-    "shapes": "lists",  # the shapes of all operands
+    "shapes": "lists",  # one shape per operand
     **dict.fromkeys(("elements", "target_elements", "axis", "rank", "last", "n", "dim", "groups", "features"), "count"),
     "known": "count",  # the product of the known dims of the target
     "there": "count",  # the actual size
@@ -242,7 +242,7 @@ def find_matches(template: MessageTemplate, cleaned: CleanText) -> Iterator[Temp
     while start >= 0:
         match = _match_at(template, cleaned, start)
         if match:
-            by_end[match.end] = match  # a later start with the same end is a shorter match
+            by_end[match.end] = match  # of matches with equal ends, keep the shortest
         start = cleaned.lower.find(template.parts[0], start + len(template.parts[0]))
     yield from by_end.values()
 
@@ -293,7 +293,7 @@ def parse_sizes_at(text: str, position: int) -> tuple[PrintedSizes | None, int]:
     start = prefix.end()
     span = text[start : start + MAX_LIST_LENGTH]
     if any(call in span for call in ("np.", "numpy.", "Dimension(")):
-        span = WRAPPED_SIZE.sub(lambda call: (call[1] or call[2]).ljust(len(call[0])), span)  # padded to keep positions
+        span = WRAPPED_SIZE.sub(lambda call: (call[1] or call[2]).ljust(len(call[0])), span)  # keeps positions
     end = find_closing_bracket(span)
     if end is None:
         return None, position
@@ -424,7 +424,7 @@ def _decode_escape(escape: re.Match[str]) -> str:
 
 def _strip_decorations(line: str) -> str:
     """Remove decorations and control characters from a line."""
-    for _ in range(4):  # at most four decorations per line
+    for _ in range(4):  # a line has at most four nested decorations
         prefix = LINE_DECORATION.match(line)
         if prefix is None:
             break
@@ -530,7 +530,7 @@ def _find_candidates(lower: str, start: int, end: int, template: MessageTemplate
     positions: dict[str, int] = {}
     for anchor in (template.anchor, max(template.words or {template.anchor}, key=len)):
         at = lower.find(anchor, start, end)
-        while at >= 0 and len(positions) < 12:  # at most 12 distinct excerpts per template and window
+        while at >= 0 and len(positions) < 12:
             positions.setdefault(lower[at : at + KEY_LENGTH], at)
             at = lower.find(anchor, at + len(anchor), end)
         if positions:

@@ -258,14 +258,14 @@ def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, in
     if node.op in ASSIGNMENTS:
         weights = ParsedMessage(framework, None, node.name, unrelated, quote, WEIGHTS_SUBJECT)
         filled = _add_shapes(weights, match.values)
-        if filled.operands and filled.input is not None:  # the variable is printed before its value
+        if filled.operands and filled.input is not None:  # the message prints the variable before its value
             pair = filled.pair and filled.pair[::-1]
             filled = replace(filled, input=filled.operands[0], operands=(filled.input,), pair=pair)
         return filled
     if op is None and node.op and node.op not in context.OPS_BY_NAME and cause != "dims-differ":
         return ParsedMessage(framework, None, node.name, unrelated, quote, f"{NODE_SUBJECT} {node.op}")
     message = _add_shapes(ParsedMessage(framework, op, node.name, cause, quote), match.values)
-    before = cleaned.text[max(bounds[0], match.start - context.MAX_DISTANCE) : match.start]  # the text may contain code
+    before = cleaned.text[max(bounds[0], match.start - context.MAX_DISTANCE) : match.start]
     line = context.find_call(before, op, message.target) or context.find_call(after, op, message.target)
     stated = next(context.find_printed_shapes(match, cleaned, line.tensor), None) if line and line.tensor else None
     failing_line = context.find_failing_line(match, cleaned)
@@ -315,9 +315,9 @@ def _add_shapes(message: ParsedMessage, values: Mapping[str, Any]) -> ParsedMess
         others = [("?", values["features"])]
     input, operands = (None, [first]) if "operand" in values and len(shapes) == 1 else (first, others)
     target, axes = values.get("target"), values.get("axes")
-    target = target and tuple(-1 if size == "?" else size for size in target)  # an unknown size is inferred
+    target = target and tuple(-1 if size == "?" else size for size in target)  # treat an unknown size as inferred
     if message.framework in ("onnx", "onnxruntime") and message.op == TRANSPOSE.name and input and 0 in input:
-        input = tuple("?" if size == 0 else size for size in input)  # ONNX's transpose prints an unknown size as 0
+        input = tuple("?" if size == 0 else size for size in input)  # ONNX's Transpose prints unknown sizes as 0
     # Messages of the excluded ops name an axis that is not an argument of the op.
     if (
         axes is None

@@ -1,7 +1,7 @@
-"""Diagnose a text: advise on each parsed message, as JSON or as lines.
+"""Diagnose a text, and format the diagnosis as JSON or as lines.
 
-The failing request of a message is resolved under the rules of the dialect, and so is every fix with a command. Only
-fixes that resolve are reported.
+Each parsed message gets advice. The failing request of a message is resolved under the rules of the dialect, and so is
+every fix with a command. Only fixes that resolve are reported.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Diagnosis(Record):
         ]
 
     def find_source_path(self, folder: Path) -> str | None:
-        """Return the file of the first failing line in a folder, as a relative path.
+        """Return the relative path of the first failing line's file in a folder.
 
         The file is not opened, and need not exist.
         """
@@ -193,7 +193,10 @@ def _describe_location(message: ParsedMessage) -> Iterator[str]:
 
 
 def _describe_arguments(message: ParsedMessage) -> str:
-    """Describe the sizes of the target that the line of code computes; empty if it computes none."""
+    """Describe the sizes in the target that the line of code computes.
+
+    Returns an empty string if the line computes no size.
+    """
     texts, target = message.line.arguments if message.line else (), message.target or ()
     pairs = dict.fromkeys(zip(texts, target, strict=True)) if len(texts) == len(target) else {}
     values = [f"{text} is {size}" for text, size in pairs if not INTEGER.fullmatch(text)]

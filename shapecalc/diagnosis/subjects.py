@@ -120,7 +120,7 @@ def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | No
 
 
 def _sample_text(shape: PrintedSizes) -> str:
-    """Return the shape of one sample as a Python tuple, as Keras takes it."""
+    """Format the shape of one sample as a Python tuple, as in Keras."""
     sizes = ["None" if size == "?" else str(size) for size in shape[1:]]
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 

@@ -91,7 +91,7 @@ def suggest_fixes(message: ParsedMessage, shape: Shape) -> Iterator[Fix]:
 
 
 def numeric_sizes(sizes: tuple[object, ...] | None) -> NumericSizes:
-    """Return the sizes if all of them are integers, otherwise an empty tuple."""
+    """Return the sizes if all of them are integers, or an empty tuple."""
     integers = tuple([size for size in sizes or () if isinstance(size, int)])
     return integers if len(integers) == len(sizes or ()) else ()
 
@@ -106,7 +106,7 @@ def _iter_batch_fixes(message: ParsedMessage, count: int, target: NumericSizes) 
         if len(target) == 2
         else len(target) == 3 and first in (*COLOUR_CHANNELS, target[1])
     )
-    if times == COLOUR_CHANNELS[0] and 1 in sample:  # a colour image instead of a grey image
+    if times == COLOUR_CHANNELS[0] and 1 in sample:  # a colour image for a grey-scale target
         return
     is_named = message.line is not None and not INTEGER.fullmatch(message.line.arguments[0])
     is_batch = not is_named and first <= MAX_BATCH

@@ -59,9 +59,9 @@ class SharedSample(LostBatch):
 
 
 class MixedSamples(SharedSample):
-    """The batch mark of an output whose elements each depend on several samples.
+    """The batch mark of an output with mixed samples.
 
-    The node does not fail with an error.
+    Each element depends on several samples. The node does not fail with an error.
     """
 
 

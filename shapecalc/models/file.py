@@ -114,7 +114,10 @@ class Initializer(Record):
 
     @property
     def is_external(self) -> bool:
-        """Whether the elements are in an external data file, which is never opened."""
+        """Whether the elements are in an external data file.
+
+        External data is never read.
+        """
         return bool(self.proto.data_location == 1)
 
 
@@ -132,7 +135,7 @@ class NodeGraph(Record):
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A node whose tensors are identified by number."""
+    """A node of a graph, with numbered tensors."""
 
     path: str
     """The path of node indices from the model's graph: `18`, `7/then_branch/3`, or `7/@NAME/3` in a function call."""
@@ -156,12 +159,15 @@ class Node:
 
     @property
     def name(self) -> str:
-        """The name of the node in the file; often empty."""
+        """The name of the node in the file, which is often empty."""
         return str(self.proto.name)
 
     @property
     def is_function_call(self) -> bool:
-        """Whether the node calls a local function; `bodies` then holds its body."""
+        """Whether the node calls a local function.
+
+        The body of the function is then in `bodies`.
+        """
         return bool(self.bodies) and self.bodies[0].name.startswith("@")
 
     @property
@@ -419,7 +425,7 @@ def _parse_message(message: bytes, messages: Any) -> Any:
     try:
         proto = messages.ModelProto.FromString(message)
     except DecodeError:
-        strip_payloads(message, 0)  # raises a specific error if the message is truncated or too deep
+        strip_payloads(message, 0)  # raises a more specific error for a truncated or deeply nested message
         raise ValueError(TRUNCATED_MESSAGE) from None
     if not proto.HasField("graph"):
         raise ValueError("it holds no graph")

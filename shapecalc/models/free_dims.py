@@ -205,7 +205,7 @@ class InputGuess:
             batch, sizes = next(held_back), _perturb_sizes(base, *move)
             fitting = _satisfy_conditions(sizes, conditions, [*sizes], {naming.batch: batch})
             if any(fitting[name] == base[name] for name in base) and move is PERTURBATIONS[-1]:
-                # some dim has only one valid size, so this perturbation ignores the conditions
+                # some size has no valid perturbation, so violate the conditions
                 moved.append(naming.build_lane(batch, sizes, totals))
             else:
                 moved.append(naming.build_lane(batch, fitting, totals, perturbed=fitting != base))
@@ -320,9 +320,9 @@ class _ShapeGuesser:
         return None if dims is None else [dim if isinstance(dim, int) else self._dim_name(dim) for dim in dims]
 
     def _dim_name(self, text: str | None) -> str:
-        """Return the declared name of a dim if valid, otherwise a new name like `d0`.
+        """Return the declared name of a dim, or a new name if it is invalid.
 
-        `text` is the name in the file, or None for a dim without a name.
+        A new name has the form `d0`. `text` is the name in the file, or None for a dim without a name.
         """
         if text is None:
             return self.reserve_name(f"d{number}" for number in count())

@@ -128,10 +128,10 @@ class JudgedModel(Record):
 
     @property
     def ranking_key(self) -> tuple[bool, int, int]:
-        """The sort key of a choice of input shapes; the best choice has the smallest key.
+        """The sort key of a choice of input shapes.
 
-        The elements of the key are whether the model fails at the declared batch size, the number of tensors with a
-        lost batch, and the number of inputs whose batch axis is doubtful.
+        The best choice has the smallest key. The key contains whether the model fails at the declared batch size, the
+        number of tensors with a lost batch, and the number of inputs whose batch axis is doubtful.
         """
         if not self.can_run_as_declared():
             return True, 0, 0

@@ -36,7 +36,7 @@ Operators that move elements along the batch axis need a mark rule.
 
 
 def reshape_mark(node: NodeInLane, output_index: int) -> BatchMark:
-    """Return the batch mark after an op that keeps the element order, such as Reshape."""
+    """Return the batch mark after a Reshape or another order-preserving op."""
     mark, before, after = node.marks[0], node.inputs[0], node.outputs[output_index]
     if any(node.marks[1:]) or not isinstance(mark, BatchAxis) or before is None or after is None:
         return LostBatch(f"the elements decide what {node.op} does")
@@ -98,7 +98,7 @@ def _mark_after_selection(node: NodeInLane, axis: int, select: Callable[[np.ndar
     if samples is None or not len(samples):
         return LostBatch(f"nobody can say which samples {node.op} takes")
     after = infer_mark(axis, samples, node.batch)
-    # every sample that a selection of the same size moves is at an index of another sample
+    # a selection of equal size permutes the samples if no axis of the result separates them
     is_permuted = isinstance(after, LostBatch) and len(samples) == shape[axis]
     return MixedSamples("mixes the samples", intended=mark) if is_permuted else after
 

@@ -56,7 +56,7 @@ SILENT_VERDICTS = (BatchVerdict.SWALLOWS, BatchVerdict.SCRAMBLES)
 
 
 class UnlistedFailure(Record):
-    """A failing node whose operator has no core op."""
+    """A failing node without a core op."""
 
     node: Node
     why: str
@@ -74,7 +74,7 @@ class UnlistedFailure(Record):
 
 
 class NodeVerdict(Record):
-    """The verdict on a node whose operator has a core op."""
+    """The verdict on a node with a core op."""
 
     verdict: BatchVerdict
     why: str
@@ -174,7 +174,10 @@ class BatchTracker:
     """The names of the attributes that a walk changes; `copy_for_trial` copies these attributes."""
 
     def __init__(self) -> None:
-        """Create an empty tracker; call `start_walk` before the walk."""
+        """Create an empty tracker.
+
+        `start_walk` must be called before the walk.
+        """
         self._marks: dict[int, LaneMarks] = {}
         """The batch marks by tensor number; tensors that do not depend on the batch have no entry."""
         self.core_queries = CoreQueries()
@@ -254,7 +257,10 @@ class BatchTracker:
         self._propagate_failure(node)
 
     def copy_for_trial(self) -> Self:
-        """Return a copy for a trial walk, which leaves this tracker unchanged."""
+        """Return a copy for a trial walk.
+
+        The trial does not change this tracker.
+        """
         trial = copy(self)
         for name in self.trial_attributes:
             setattr(trial, name, getattr(self, name).copy())
@@ -579,7 +585,7 @@ class BatchTracker:
     def record_repeat_fix(
         self, node: Node, failures: LaneFailures, fix: NodeFix, cause: tuple[Node, NodeFix] | None
     ) -> None:
-        """Record a failing node whose fix repeats constant inputs.
+        """Record a failing node with a fix that repeats constant inputs.
 
         The batch is propagated as if the inputs were repeated. If an upstream node is the cause, that node is fixed
         instead.
@@ -639,7 +645,7 @@ class BatchTracker:
         `should_follow` decides, given a tensor number, whether to visit the node that produces the tensor.
         """
         queue, visited = [*nodes], set()
-        for node in queue:  # the queue grows during the loop
+        for node in queue:  # the loop appends to the queue
             if node.path not in visited:
                 visited.add(node.path)
                 yield node
@@ -715,7 +721,7 @@ class UnfixedNodeTracker(BatchTracker):
     """
 
     def __init__(self, path: str) -> None:
-        """Create a tracker; `path` is the path of the node that is not fixed."""
+        """Create a tracker for the node with the path `path`."""
         super().__init__()
         self.first_failure: Node | None = None
         """The first node that fails with an error: the unfixed node, or a node downstream of it."""

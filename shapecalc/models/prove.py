@@ -83,11 +83,17 @@ class Proof:
 
 
 class ProofImpossible(Exception):
-    """The exception raised if no proof is possible; its message is the reason."""
+    """The exception raised if no proof is possible.
+
+    The message is the reason.
+    """
 
 
 class ProofFailed(Exception):
-    """The exception raised if the models differ; its message is the difference."""
+    """The exception raised if the models differ.
+
+    The message describes the difference.
+    """
 
 
 class InvalidModel(Exception):
@@ -98,7 +104,7 @@ class ModelComparison:
     """A comparison of the original and the fixed model on equal samples."""
 
     def __init__(self, task: Mapping[str, Any]) -> None:
-        """Start without comparisons; `task` is described in `prove_model`."""
+        """Create a comparison for a proof task (see `prove_model`)."""
         self.task, self.declared_batch, self.batches = task, task["declared"], task["batches"]
         self.checks: list[ProofCheck] = []
         self._refusal = ""
@@ -366,7 +372,7 @@ def _load_session(model: bytes) -> Any:
 
 
 def _error_reason(error: Exception) -> str:
-    """Return the last line of an ONNX Runtime error, which contains the cause."""
+    """Return the reason in an ONNX Runtime error, which is its last line."""
     message = str(error).strip().rstrip(".")
     return f"ONNX Runtime: {message.splitlines()[-1]}" if message else "ONNX Runtime failed"
 

@@ -1,7 +1,8 @@
-"""The report of a model, which the user interfaces display or print as JSON.
+"""The report on a model.
 
-A *free dim* is an input dim without a fixed size. A node is *listed* in the report if the package `core` can resolve
-its operator. The *walk* computes the shapes of all tensors at several sizes of the free dims.
+The user interfaces display it or print it as JSON. A *free dim* is an input dim without a fixed size. A node is
+*listed* in the report if the package `core` can resolve its operator. The *walk* computes the shapes of all tensors at
+several sizes of the free dims.
 """
 
 from __future__ import annotations

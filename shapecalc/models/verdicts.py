@@ -176,10 +176,11 @@ class BatchFailure(Record):
         return next(lane for lane, size in enumerate(self.batches) if size == self.declared and self.judged[lane])
 
     def sort_key(self, fixed: FixWithOutputs) -> tuple[bool, bool, bool]:
-        """Return the sort key of a fix; the best fix has the smallest key.
+        """Return the sort key of a fix.
 
-        The key contains whether the batch is merged with other dims in the output, whether it is on the last axis
-        (which usually contains features), and whether its axis differs from the axis in the input.
+        The best fix has the smallest key. The key contains whether the batch is merged with other dims in the output,
+        whether it is on the last axis (which usually contains features), and whether its axis differs from the axis in
+        the input.
         """
         for lane in range(len(self.batches) - 1, -1, -1):
             before, output, mark, batch = self.input[lane], fixed.outputs[lane], self.marks[lane], self.batches[lane]
@@ -219,7 +220,7 @@ def judge_runs(runs: Sequence[BatchRun], declared_batch: int, batch: str) -> tup
 
 def _judge_samples(runs: Sequence[BatchRun], other_runs: Sequence[BatchRun], batch: str) -> tuple[BatchVerdict, str]:
     """Return the verdict on a node that runs at all batch sizes, with its reason."""
-    # Samples are distinguishable only at batch sizes of 2 and more, in tensors that depend on the batch.
+    # A batch of 1 cannot show whether the samples are separate.
     visible = [run for run in other_runs if run.batch > 1 and None not in (run.output, run.input_mark, run.output_mark)]
     fates = [run.sample_verdict for run in visible]
     if BatchVerdict.SCRAMBLES in fates:
@@ -424,7 +425,7 @@ def flatten_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
 
 
 def _insertion_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
-    """Yield fixes whose inserted nodes compute a target entry from the batch size."""
+    """Yield fixes that insert nodes to compute a target entry from the batch size."""
     for index, size in enumerate(node.targets[node.declared_lane]):
         if size == node.declared:
             targets = [

@@ -69,7 +69,10 @@ class Walker:
     """
 
     def __init__(self, walk: WalkState, tracker: BatchTracker) -> None:
-        """Create the visitors; results are stored in `walk` and `tracker`."""
+        """Create the visitors of a walk.
+
+        The results are stored in `walk` and `tracker`.
+        """
         self.walk, self.tracker = walk, tracker
         self.trial_depth = 0
         """The number of enclosing loops whose bodies are currently walked as a trial."""
@@ -267,7 +270,7 @@ class InferredNodeVisitor:
         self._inference: ShapeInference | None = None
 
     def visit_node(self, node: Node) -> None:
-        """Record the output elements of a node if they are known, otherwise the shapes."""
+        """Record the output elements of a node if known, and the shapes otherwise."""
         row, walk = operators.find_operator(node), self._walk
         if row.evaluate is not None:
             first = node.inputs[0] if node.inputs else ABSENT
@@ -333,7 +336,7 @@ class InferredNodeVisitor:
         return True
 
     def _record_constant(self, node: Node) -> bool:
-        """Record the elements of a Constant if there are few, otherwise its shape.
+        """Record the elements of a small Constant, or the shape of a large one.
 
         Returns whether the output was recorded.
         """
@@ -470,7 +473,7 @@ class InferredNodeVisitor:
         return [*zip(columns.min(0).tolist(), columns.max(0).tolist(), strict=True)]
 
     def _type_in_lane(self, number: int, lane: int) -> Any:
-        """Return the type of a tensor in one lane, as a `TensorType`."""
+        """Return the `TensorType` of a tensor in one lane."""
         other = self._walk.non_tensor_types.get(number)
         if other is not None and other[lane] is not None:
             return other[lane]
@@ -707,7 +710,7 @@ def _output_elements(visit: NodeVisit, array: Any, shape: IntTuple | None, argum
 
 
 def _is_true(array: Any) -> bool:
-    """Return whether an array contains one element, which is true."""
+    """Return whether an array consists of one true element."""
     return array is not None and array.size == 1 and bool(array.item())
 
 

@@ -27,7 +27,10 @@ class WalkState:
     """The types, shapes and elements of the tensors that a walk has computed so far."""
 
     def __init__(self, model: Model, choice: InputChoice) -> None:
-        """Record the inputs and initializers of a model; `choice` determines the lanes."""
+        """Record the inputs and initializers of a model.
+
+        `choice` determines the lanes.
+        """
         self.model, self.choice, self.lanes = model, choice, choice.lanes
         self.inputs, self.batch, self.declared_batch = choice.inputs, choice.batch, choice.declared_batch
         lanes = self.lanes

@@ -345,7 +345,7 @@ def fix_model(walk: WalkState, tracker: BatchTracker, chosen_fixes: Mapping[str,
     done: dict[str, NodeFix] = {}
     inserted: frozenset[str] = frozenset()
     freed: frozenset[str] = frozenset()
-    for _ in range(8):  # fixes may make downstream nodes fail, which the next round fixes
+    for _ in range(8):  # a fix may make a downstream node fail, so repeat
         first = {
             path: _original_path(walk.model, path, inserted) for path in (*tracker.failing_nodes, *tracker.cause_fixes)
         }
@@ -414,7 +414,7 @@ def _check_valid(walk: WalkState) -> None:
 
 
 def _check_declared_sizes(walk: WalkState) -> None:
-    """Check that the walk used the sizes that the file declares.
+    """Check that the walk used the declared sizes.
 
     Raises `ShapeError` (usage) if it used other sizes.
     """
@@ -611,7 +611,7 @@ def serialize_model(model: Model, proto: Any) -> list[bytes | memoryview]:
 
 
 def external_files(proto: Any) -> set[str]:
-    """Return the locations of a model's external data files, as written in the model."""
+    """Return the paths of external data files in a ModelProto."""
     return {
         entry.value
         for tensor in _iter_tensors(proto)

@@ -246,7 +246,7 @@ def _parse_dim(text: str, condition: str) -> Dim:
     try:
         dims = parse_dims(text, "expect")
     except ShapeError as error:
-        raise ShapeError(replace(error.problem, span=None)) from None  # the span is in a part of the condition
+        raise ShapeError(replace(error.problem, span=None)) from None  # the span is relative to a part of the condition
     if len(dims) != 1:
         message = f"'{escape_unprintable(truncate(condition))}' is not a condition"
         raise usage_error(message, "it has one dim on each side", argument="expect")
@@ -256,7 +256,7 @@ def _parse_dim(text: str, condition: str) -> Dim:
 def format_expectation(output: str, conditions: Iterable[str], results: Mapping[str, str]) -> str:
     """Format an expectation from output, conditions and named results."""
     condition_text = " and ".join(conditions)
-    output = f"[{output}]" if output == ERROR_KEYWORD else output  # `error` alone would be a refusal
+    output = f"[{output}]" if output == ERROR_KEYWORD else output  # `error` without brackets is a refusal
     output = f"{output} when {condition_text}" if condition_text else output
     definition_text = " and ".join([f"{name} == {definition}" for name, definition in results.items()])
     return f"{output} with {definition_text}" if definition_text else output
@@ -450,7 +450,7 @@ def parse_json_object(text: str) -> dict[str, Any]:
     {'op': 'shape', 'input': [2.5]}
     """
     try:
-        case, end = _STRICT_DECODER.raw_decode(text)  # `decode` also skips blanks, in a tenth of its time
+        case, end = _STRICT_DECODER.raw_decode(text)  # ten times faster than `decode`, which also skips blanks
         if end != len(text):
             raise JSONDecodeError("Extra data", text, len(text) - len(text[end:].lstrip(JSON_BLANKS)))
     except JSONDecodeError as error:

@@ -169,7 +169,10 @@ class OptionLookup:
     """
 
     def __init__(self, options: Iterable[Option], op: Op | None = None) -> None:
-        """Create a lookup without consuming the options; the calls of `op` give further spellings."""
+        """Create a lookup without consuming the options.
+
+        The calls of `op` define further spellings.
+        """
         self._pending, self._known, self._op = iter(options), dict[str, "SpelledOption"](), op
 
     def find(self, spelling: str) -> SpelledOption | None:
@@ -193,7 +196,9 @@ class OptionLookup:
         spelling = f"--{to_dashes(spelling[2:])}"
         aliases = AXIS_SPELLINGS if spelling in AXIS_SPELLINGS else (OPTION_ALIASES.get(spelling, spelling),)
         if self._op is not None and not any(alias in self._known for alias in aliases):
-            from shapecalc.core.ops.calls import parameter_of_argument  # deferred: few lines have such an option
+            from shapecalc.core.ops.calls import (
+                parameter_of_argument,  # deferred, because few lines have such an option
+            )
 
             aliases = (f"--{to_dashes(parameter_of_argument(self._op, spelling[2:].replace('-', '_')))}",)
         return next((self._known[alias] for alias in aliases if alias in self._known), None)

@@ -169,7 +169,7 @@ def _scan_pattern(text: str, argument: str) -> ScannedShape:
 
 def _check_type_prefix(text: str, argument: str) -> None:
     """Raise `ShapeError` (usage) for an unknown element type before a bracket."""
-    from shapecalc.core.spellings import is_element_type  # deferred: most patterns are plain
+    from shapecalc.core.spellings import is_element_type  # deferred, because few patterns have a type
 
     word, bracket, _ = text.partition("[")
     name = word.strip()
@@ -206,9 +206,9 @@ class Matcher:
     def __init__(
         self, pattern: ShapePattern, sizes: Mapping[str, Dim] | None = None, fixed_names: Collection[str] = ()
     ):
-        """Create a matcher; `sizes` maps the names that are already bound to sizes.
+        """Create a matcher of a pattern.
 
-        Names in `fixed_names` match only themselves.
+        `sizes` maps the names that are already bound to sizes.
         """
         self.pattern = pattern
         self.sizes: dict[str, Dim] = dict(sizes or {})

@@ -22,7 +22,7 @@ from shapecalc.core.record import Record
 
 
 class PreservingFunction(Record):
-    """A function whose output has the shape of its input."""
+    """A shape-preserving function."""
 
     keeps_elements: bool
     """Whether the result has the same elements as the input."""

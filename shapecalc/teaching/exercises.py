@@ -284,7 +284,7 @@ def draw_copy_out_of_range(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("copied-too-much", "zero", 2, rules.VOLUME_MISMATCH, min_rank=3)
 def draw_copy_of_wrong_dim(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape whose 0 is easily mistaken for the copy of another dim.
+    """Draw a reshape with a 0 that seems to copy another dim.
 
     If the 0 copied that dim, two dims would be swapped.
     """
@@ -407,7 +407,7 @@ def draw_negative_axes_in_onnx(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("shuffled", "shuffle", 1, rules.COPIED_ZERO, min_rank=3)
 def draw_shuffle(random: Random, difficulty: Difficulty) -> str:
-    """Draw a TensorRT Shuffle whose first transpose moves a copied dim."""
+    """Draw a TensorRT Shuffle with a first transpose that moves a copied dim."""
     shape, perm = _draw_shape(random, difficulty), _draw_permutation(random, difficulty.rank, lambda perm: perm[0] != 0)
     return _format_line(SHUFFLE, shape, "--first", perm, "--to", [0, -1])
 
@@ -591,7 +591,7 @@ def draw_convolution(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("too-large-windows", "operands", 4, WINDOW_TOO_LARGE, min_rank=4)
 def draw_too_large_window(random: Random, difficulty: Difficulty) -> str:
-    """Draw a pool whose dilated window exceeds every spatial axis."""
+    """Draw a pool with a dilated window larger than every spatial axis."""
     dilation = random.choice([1, 2, 3])
     shape = [*random.sample(range(2, difficulty.largest_dim), 2), *random.sample(range(4, 4 + 3 * dilation), 2)]
     return _format_line(POOL, shape, max(shape[2:]) // dilation + 2, "--dilation", dilation)
@@ -616,9 +616,9 @@ class Drill:
     """
 
     def __init__(self, topics: str, seed: str, boxes: Mapping[str, int] = MappingProxyType({})) -> None:
-        """Draw the first exercise; `boxes` maps names of kinds to Leitner boxes.
+        """Draw the first exercise.
 
-        Raises `ShapeError` (usage) for an unknown topic.
+        `boxes` maps names of kinds to Leitner boxes.
         """
         self._kinds = {kind.name: kind for kind in kinds_of_topics(topics)}
         self._cards = {name: card for name, card in restore_cards(boxes).items() if name in self._kinds}

@@ -207,7 +207,7 @@ def invalid_reason(task: Task, typed: str) -> str:
 
 
 def resolve_typed_chain(task: Task, typed: str) -> Chain:
-    """Resolve the chain that solves a puzzle, as typed by the user.
+    """Resolve a chain that the user typed to solve a puzzle.
 
     The typed chain may start with the input shape. Raises `ShapeError` if the chain is invalid or refused.
     """
@@ -216,7 +216,7 @@ def resolve_typed_chain(task: Task, typed: str) -> Chain:
     built = resolve_chain_pair(chain_text(solution), f"| {stages}", {})[1]
     if built.problem:
         raise ShapeError(built.problem)
-    move_chain_of(built)  # raises for the op `shape`, which moves no elements
+    move_chain_of(built)  # raises for the op `shape`, which does not move elements
     return built
 
 

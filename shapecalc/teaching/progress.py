@@ -103,7 +103,10 @@ class Progress:
     """The tally of all exercises so far."""
 
     def __init__(self, file: Path | None = None) -> None:
-        """Load the progress file; if it is missing or unusable, start without progress."""
+        """Load the progress file.
+
+        If it is missing or unusable, start without progress.
+        """
         self.file = progress_path() if file is None else file
         self.session_score = Score()
         """The score since the start of the program."""

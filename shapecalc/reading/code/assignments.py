@@ -139,7 +139,7 @@ class AssignmentEvaluator(FunctionEvaluator):
         return value
 
     def check_item_shape(self, target: ast.Subscript, value: CodeValue) -> None:
-        """Check that a value broadcasts to the part of a tensor that it is assigned to.
+        """Check that a value broadcasts to the target of an item assignment.
 
         Parts and values with unknown sizes are not compared. Raises `CheckRefused` or `StageRefused` if it does not
         broadcast. Source: "broadcast" of numpy.ndarray.__setitem__ and of torch.Tensor.__setitem__, which drop leading
@@ -147,7 +147,7 @@ class AssignmentEvaluator(FunctionEvaluator):
         """
         try:
             part = self.evaluate_node(ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target))
-        except ShapeError:  # an index that is not supported, such as a mask of unknown size
+        except ShapeError:  # the index is unsupported, for example a mask of unknown size
             return
         if not (isinstance(part, TracedTensor) and isinstance(value, TracedTensor)):
             return
@@ -173,7 +173,7 @@ class AssignmentEvaluator(FunctionEvaluator):
         except ShapeError as error:
             value = error
         name = dotted_name(function.value)
-        root = "" if name else find_mutated_name(function.value)  # `x.add_(1).t_()` changes x as well
+        root = "" if name else find_mutated_name(function.value)  # `x.add_(1).t_()` also changes x
         names = {name for name in self.names_in_scope() if self.peek(name) is before} | {*filter(None, (name, root))}
         if root:
             value = self.error(node, "the tensor that this changes has no name")

@@ -140,7 +140,7 @@ class CallEvaluator(LayerEvaluator):
         base = self.evaluate(function.value)
         if isinstance(base, ObjectValue | ClassValue | SuperValue):
             if path and is_preserving_layer(path) and isinstance(self.peek(path), ShapeError):
-                return MISSING, MISSING  # a layer that was not read, whose name says that it keeps the shape
+                return MISSING, MISSING  # an unknown layer whose name implies that it preserves the shape
             return self.find_member(base, function.attr), base
         if isinstance(base, LayerInstance) and function.attr == "forward":
             return base, MISSING
@@ -407,7 +407,7 @@ class CallEvaluator(LayerEvaluator):
         others, keywords = self.evaluate_arguments(node, [] if name in SHAPE_PRESERVING_FUNCTIONS else rest)
         self.in_shape_argument, values = outer, [*first, *others]
         if outer and name in SHAPE_PRESERVING_FUNCTIONS and values and isinstance(values[0], tuple):
-            return values[0]  # a list in a tensor, as in `x.repeat_interleave(torch.tensor([1, 2]), 0)`
+            return values[0]  # a list converted to a tensor, as in `x.repeat_interleave(torch.tensor([1, 2]), 0)`
         if name in TENSOR_CONSTRUCTORS and values and isinstance(values[0], tuple):
             created = self.new_tensor(nested_shape(values[0], self.error_factory(node)))
             return replace(created, is_bool=has_bool_items(values[0]))

@@ -28,6 +28,6 @@ def find_comment_shapes(text: str) -> Iterator[tuple[int, ShapePattern]]:
     with suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             match = SHAPE_COMMENT.match(token.string[:MAX_COMMENT_LENGTH]) if token.type == tokenize.COMMENT else None
-            with suppress(ShapeError):  # the match is prose and not a shape
+            with suppress(ShapeError):  # ignore a match that is not a shape
                 if match:
                     yield token.start[0], parse_pattern((match[1] or match[2]).strip(" ,"), "line")

@@ -58,7 +58,7 @@ def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: E
     """
     expanded = _split_masks(_fill_ellipsis(items, tensor, error), tensor, error)
     is_torch = tensor.dialect == "torch"
-    if not is_torch:  # a number next to arrays is an array of rank 0
+    if not is_torch:  # an integer next to arrays acts as an array of rank 0
         expanded = [
             IndexArray(derived_tensor((), tensor)) if isinstance(item, int) and not isinstance(item, bool) else item
             for item in expanded

@@ -116,7 +116,7 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     shapes = {name: value.shape if isinstance(value, TracedTensor) else value for name, value in arguments.items()}
     try:
         options = layer.build_options(tensor.shape, shapes, layer)
-    except (TypeError, ValueError, IndexError):  # an argument has the wrong type, such as None instead of a size
+    except (TypeError, ValueError, IndexError):  # an argument has the wrong type, for example None instead of a size
         options = {"weight": None}
     weight = options.get("weight", ())
     if not isinstance(weight, tuple) or not all(map(is_dim, weight)):
@@ -166,7 +166,7 @@ def _apply_adaptive_pool(tensor: TracedTensor, count: int, call: Call) -> Traced
         and set(sizes) == {1}
         and tensor.rank >= count + isinstance(size, tuple)
     )
-    if not is_mean:  # to 1,1, PyTorch computes the mean of the last dims, whatever the rank
+    if not is_mean:  # for 1,1 PyTorch computes the mean of the last dims at any rank
         _check_window_ranks(tensor, count, call)
     kept = tensor.shape[-count:]
     if set(sizes) == {1} and tensor.rank == count + 2:

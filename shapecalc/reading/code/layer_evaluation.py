@@ -121,7 +121,7 @@ class LayerEvaluator(ExpressionEvaluator):
             own = Call(layer.name, layer.positional, layer.keywords, error)
             return RESULT_LAYERS[layer.name].apply(values[0], own, Call(layer.name, tuple(values[1:]), keywords, error))
         order = layer.positional[0] if layer.positional else None
-        if layer.name == "Permute" and isinstance(order, tuple) and 0 in order:  # of torchvision; Keras has no axis 0
+        if layer.name == "Permute" and isinstance(order, tuple) and 0 in order:  # torchvision's; Keras excludes axis 0
             return call_function("permute", [*values, *layer.positional], {**layer.keywords}, error)
         name = FUNCTIONS_OF_LAYERS.get(layer.name, layer.name)
         if not is_known_function(name):
@@ -171,7 +171,7 @@ class LayerEvaluator(ExpressionEvaluator):
         if types:
             function = CAST if all(map(is_not_float32, types)) else SAME_STRIDES
         if name == "dropout" and "training" not in keywords and len(arguments) < 2:
-            function = ELEMENTWISE  # by default, F.dropout returns a new tensor, also during evaluation
+            function = ELEMENTWISE  # F.dropout returns a new tensor by default, also in evaluation mode
         is_in_place = getattr(keywords.get("inplace"), "value", False) is True
         if is_in_place or (name.endswith("_") and not function.keeps_elements):
             self.in_place_change, function = self.in_place_change or self.source_text(node), SAME_STRIDES

@@ -129,7 +129,7 @@ def _broadcast_tensors(values: Sequence[CodeValue], call: Call) -> tuple[CodeVal
 
 
 def apply_multi_operand(op: Op, values: Sequence[CodeValue], error: ErrorFactory, **options: object) -> TracedTensor:
-    """Apply an op to several tensors, as a new stage of the main tensor.
+    """Apply an op to several tensors as a new stage of the main tensor.
 
     The main tensor is the first tensor that derives from the first input of the code, or else the first tensor. The
     other tensors become operands of the stage. An elementwise op is a broadcast, so that it changes elements.

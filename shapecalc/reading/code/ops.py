@@ -81,7 +81,7 @@ def _reshape_in_fortran_order(op: Op, tensor: TracedTensor, call: Call) -> Trace
 
 
 def _apply_op(op: Op, tensor: TracedTensor, call: Call) -> TracedTensor:
-    """Apply an op whose options are the arguments of a call.
+    """Apply an op to a tensor with the arguments of a call.
 
     If the op's only parameter is a list, the call may pass the items as separate arguments.
     """

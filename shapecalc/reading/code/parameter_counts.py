@@ -16,7 +16,7 @@ ConstructorArguments = Mapping[str, Any]
 
 
 class CountedLayer(Record):
-    """A layer whose parameters can be counted."""
+    """A layer with its parameter count."""
 
     names: tuple[str, ...]
     """The names of the arguments, in order."""
@@ -136,5 +136,5 @@ def count_parameters(layer: str, positional: tuple[object, ...], keywords: Mappi
         return None
     try:
         return row.count(dict(zip(row.names, positional, strict=False)) | dict(keywords))
-    except (TypeError, KeyError):  # a size is a name, or an argument is missing
+    except (TypeError, KeyError):  # a size is symbolic, or an argument is missing
         return None

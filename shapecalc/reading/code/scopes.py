@@ -40,9 +40,9 @@ class InterpreterState:
     def __init__(
         self, text: str, dialect: str, sizes: Mapping[str, int | Shape], records: list[StatementRecord]
     ) -> None:
-        """Create an interpreter of `text`; `sizes` maps names in it to their values.
+        """Create an interpreter of the code `text`.
 
-        The interpreted statements are appended to `records`.
+        `sizes` maps names in the code to their values. The interpreted statements are appended to `records`.
         """
         self.text, self.dialect, self.sizes, self.line = text, dialect, sizes, 1
         self.program, self.journal = Program(), Journal()
@@ -178,7 +178,7 @@ class InterpreterState:
         return lambda message, hint="": self.error(node, message, hint)
 
     def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
-        """Return the start and the exclusive end of a node, as character offsets."""
+        """Return the start and end offset of a node in characters."""
         end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
         return self.char_offset(node.lineno, node.col_offset), self.char_offset(end_line, end_column)
 

@@ -156,7 +156,7 @@ def _values_and_indices(tensor: TracedTensor, arguments: BoundArguments, call: C
 
 
 def _indices_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return an integer tensor with the shape of the tensor, as `argsort` does."""
+    """Apply `argsort` and similar functions."""
     tensor = _flatten_for_none(tensor, call)
     if tensor.rank:
         call.to_axis(tensor, arguments["dim"])
@@ -205,7 +205,7 @@ def _shape_of_other(tensor: TracedTensor, arguments: BoundArguments, call: Call)
 
 
 def _new_tensor(tensor: TracedTensor, call: Call) -> CodeValue:
-    """Create a tensor of the requested shape, as `new_zeros` does."""
+    """Apply `new_zeros` and similar methods."""
     keywords = {name: value for name, value in call.keywords.items() if name not in ("size", "shape")}
     sized = [value for name, value in call.keywords.items() if name in ("size", "shape")]
     values = (*sized, *call.positional)
@@ -371,7 +371,7 @@ def _one_hot(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Cod
 
 
 def _masked_select(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return a vector whose length depends on the elements."""
+    """Apply `masked_select`, which returns a vector of unknown length."""
     common = apply_multi_operand(BROADCAST, [tensor, require_tensor(arguments["mask"], call)], call.error)
     return derived_tensor((tensor.program.new_name("K"),), common)
 

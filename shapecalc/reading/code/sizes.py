@@ -59,7 +59,7 @@ SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
 
 
 def _requested_shape(call: Call) -> Shape:
-    """Return the shape that a creation function such as `zeros` receives.
+    """Return the shape argument of a creation function.
 
     The shape is a tuple, a keyword argument, or one positional argument per dim.
     """

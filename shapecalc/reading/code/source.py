@@ -95,7 +95,7 @@ def detect_dialect(tree: ast.AST) -> str:
         if isinstance(node, ast.Name) and node.id in MODULE_DIALECTS:
             return MODULE_DIALECTS[node.id]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            # PyTorch's `transpose` takes two axes; NumPy's takes all axes.
+            # PyTorch's `transpose` has two axes, NumPy's all axes.
             takes_all_axes = node.func.attr == "transpose" and len([*node.args, *node.keywords]) != 2
             markers |= {"all axes" if takes_all_axes else node.func.attr, *[keyword.arg for keyword in node.keywords]}
     is_numpy = markers & {"all axes", "astype", "ravel", "order"} or (
@@ -143,7 +143,7 @@ def select_entry(statements: Sequence[ast.stmt], name: str = "") -> tuple[EntryP
     if not defined or has_tensor_operation(behind) or has_tensor_operation(lines, counts_indices=False):
         return None, [*statements]
     last, functions = defined[-1], {node.name: node for node in defined if isinstance(node, ast.FunctionDef)}
-    if isinstance(last, ast.FunctionDef) and "__init__" in functions:  # methods without their class
+    if isinstance(last, ast.FunctionDef) and "__init__" in functions:  # methods pasted without their class
         first, *_ = functions.values()
         last = ast.ClassDef("Module", [], [], [*functions.values()], [])
         ast.copy_location(last, first)

@@ -389,9 +389,9 @@ class CodeInterpreter(AssignmentEvaluator):
     def interpret_alternatives(
         self, node: ast.If | ast.Try, bodies: Sequence[Sequence[ast.stmt]], test: ast.expr | None = None
     ) -> None:
-        """Interpret bodies of which only one is executed, and merge their changes.
+        """Interpret alternative bodies, and merge their changes.
 
-        `test` is the condition.
+        Only one of the bodies is executed. `test` is the condition.
         """
         branches = [self.interpret_branch(body) for body in bodies]
         error = self.branch_error(node, test) if test else self.error(node, "whether this raises is not known")

@@ -181,7 +181,7 @@ class TracedTensor(Record):
         return len(self.shape)
 
     def apply(self, op: Op, **options: object) -> TracedTensor:
-        """Apply an op with options, as a new stage.
+        """Apply an op as a new stage.
 
         Raises `StageRefused` if a rule refuses the op, and `ShapeError` if its options are invalid.
         """
@@ -190,7 +190,7 @@ class TracedTensor(Record):
     def apply_to_operands(
         self, op: Op, operand_strides: Sequence[Shape], options: Mapping[str, object]
     ) -> TracedTensor:
-        """Apply an op on several operands, as a new stage.
+        """Apply an op on several operands as a new stage.
 
         `operand_strides` are the strides of the other operands. Raises the errors of `apply`.
         """
@@ -302,7 +302,10 @@ class LayerInstance(Record):
     keywords: Mapping[str, CodeValue]
 
     def __str__(self) -> str:
-        """Format the layer with short names of common arguments, as in `Conv2d(3,64,7,s2,p3)`."""
+        """Format the layer with short names of common arguments.
+
+        An example is `Conv2d(3,64,7,s2,p3)`.
+        """
         words = [*map(_format_argument, self.positional)]
         marks = {name: ARGUMENT_MARKS.get(name, f"{name}=") for name in self.keywords}
         words += [f"{marks[name]}{_format_argument(value)}" for name, value in self.keywords.items()]
@@ -327,7 +330,10 @@ class CodeList:
     """A mutable list."""
 
     def __init__(self, items: Iterable[Binding]) -> None:
-        """Create a list; an item may be the error that its use raises."""
+        """Create a list.
+
+        An item may be an error, which is raised when the item is used.
+        """
         self.state: dict[str, tuple[Binding, ...] | ShapeError] = {"items": tuple(items)}
 
     @property
@@ -358,7 +364,10 @@ class CodeDict:
     """A mutable dict."""
 
     def __init__(self, items: Mapping[object, Binding]) -> None:
-        """Create a dict; a value may be an error, which is raised when the value is used."""
+        """Create a dict.
+
+        A value may be an error, which is raised when the value is used.
+        """
         self.state: dict[str, dict[object, Binding] | ShapeError] = {"items": {**items}}
 
     @property
@@ -387,7 +396,10 @@ class CallFrame:
     """The variables and the state of a call, a module or a comprehension."""
 
     def __init__(self, function: str, parent: CallFrame | None = None, depth: int = 0) -> None:
-        """Create a frame whose unbound names are looked up in `parent`; a lower frame has a larger depth."""
+        """Create a frame.
+
+        Unbound names are looked up in `parent`. A nested frame has a larger depth.
+        """
         self.function, self.parent, self.depth = function, parent, depth
         self.variables: dict[str, Binding] = {}
         self.state: dict[str, Any] = {"exit": "", "results": (), "last": None}
@@ -404,7 +416,10 @@ class FunctionValue:
         owner: ObjectValue | ClassValue | None = None,
         cls: ClassValue | None = None,
     ) -> None:
-        """Create a function; `owner` is the object that a method is bound to, and `cls` is the method's class."""
+        """Create a function.
+
+        `owner` is the object that a method is bound to, and `cls` is the method's class.
+        """
         self.node, self.frame, self.owner, self.cls = node, frame, owner, cls
 
     @property

@@ -50,7 +50,7 @@ class GlyphSet(Record):
     """The fill of padding cells, and of axes that are too finely divided to be drawn."""
     excess: str = "▒"
     """The block that represents a surplus or missing element."""
-    hole: str = "_"
+    placeholder: str = "_"
     """The placeholder of a dim that is hidden or not determined yet."""
     unknown: str = "?"
     fail: str = "✗"

@@ -271,14 +271,16 @@ def draw_still(answer: Trace | Chain, step_index: int | None, width: int) -> Tex
     """
     picture_step = main_step(answer, width) if step_index is None else max(step_index, 0)
     flow_step = step_index if step_index is not None or answer.problem is None else len(answer.steps)
-    holes = {} if step_index is None else dict.fromkeys(unresolved_dims(answer, step_index + 1), UNICODE.hole)
-    step_picture = draw_picture(answer, picture_step, width=width, height=MAX_PICTURE_HEIGHT, holes=holes)
+    placeholders = (
+        {} if step_index is None else dict.fromkeys(unresolved_dims(answer, step_index + 1), UNICODE.placeholder)
+    )
+    step_picture = draw_picture(answer, picture_step, width=width, height=MAX_PICTURE_HEIGHT, placeholders=placeholders)
     has_division = any(step.rule in INFER_RULES for step in answer.steps[picture_step : picture_step + 1])
     divisions = division_notes(stage_layouts(answer)) if step_index is None and not has_division else ()
     parts = [
         clip_line(Text(escape_unprintable(command_line(answer)), "bold"), width, UNICODE),
         Text(""),
-        draw_flow(answer, flow_step, width=width, holes=holes, hides_refusal=step_index is not None),
+        draw_flow(answer, flow_step, width=width, placeholders=placeholders, hides_refusal=step_index is not None),
     ]
     if step_index != QUESTION_STEP:
         parts += [*pack_notes([Text(text, "dim") for text in divisions], width), Text("")]

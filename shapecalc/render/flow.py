@@ -2,7 +2,7 @@
 
 Column 0 is the input shape, and column n the shape after stage n. Row i of a column is dim i, so the wire of an axis
 that keeps its index is a straight line. A token is the requested value of a dim, such as 0 or -1, and is drawn on the
-wire into the dim. A hole is a dim that the user must predict; a placeholder is drawn instead of it. The module also
+wire into the dim. A placeholder is drawn instead of a dim that the user must predict. The module also
 draws the rail, a line with the names of the stages, and the strip, a line with the shapes after the stages.
 """
 
@@ -43,9 +43,9 @@ from shapecalc.render.stage_layout import (
 )
 from shapecalc.render.wires import Wiring, draw_wires, is_partially_connected, route_wires
 
-Holes = Mapping[tuple[int, int], str]
+Placeholders = Mapping[tuple[int, int], str]
 """The placeholder of each hidden dim, keyed by its (column, index) position."""
-NO_HOLES: Holes = {}
+NO_PLACEHOLDERS: Placeholders = {}
 """The empty mapping, for drawings in which all dims are visible."""
 SCALAR_TEXT = "[]"
 OUTPUT_HEADING = "output"
@@ -68,9 +68,9 @@ The largest spacing that fits is used.
 """
 
 
-def column_holes(holes: Holes, column: int) -> Mapping[int, str]:
+def column_placeholders(placeholders: Placeholders, column: int) -> Mapping[int, str]:
     """Return the placeholders of one column, keyed by the index of the dim."""
-    return {row: text for (hole_column, row), text in holes.items() if hole_column == column}
+    return {row: text for (blank_column, row), text in placeholders.items() if blank_column == column}
 
 
 class Column(Record):
@@ -154,10 +154,10 @@ def make_column(cells: tuple[Cell, ...], glyphs: GlyphSet, layout: StageLayout |
     """
     finished = layout is None or (layout.problem is None and layout.stage.is_finished)
     sizes = [glyphs.unknown if cell.dim is None else clip(str(cell.dim), MAX_DIM_WIDTH, glyphs) for cell in cells]
-    dims = tuple([cell.hole or dim for cell, dim in zip(cells, sizes, strict=True)])
+    dims = tuple([cell.placeholder or dim for cell, dim in zip(cells, sizes, strict=True)])
     if layout is not None and layout.stage.kind is StageKind.SHAPE:
         return Column(cells, tuple(f"[{index}]" for index in range(len(cells))), dims, is_scalar=finished and not cells)
-    marks = tuple("" if cell.hole else cell_mark_text(cell, glyphs) for cell in cells)
+    marks = tuple("" if cell.placeholder else cell_mark_text(cell, glyphs) for cell in cells)
     return Column(cells, marks, dims, is_scalar=finished and not cells)
 
 
@@ -227,7 +227,7 @@ def draw_flow(
     height: int | None = None,
     glyphs: GlyphSet = UNICODE,
     selected_dim: tuple[int, int] | None = None,
-    holes: Holes = NO_HOLES,
+    placeholders: Placeholders = NO_PLACEHOLDERS,
     hides_refusal: bool = False,
     is_map: bool = False,
 ) -> Text:
@@ -235,9 +235,10 @@ def draw_flow(
 
     `width` and `height` are in character cells. If not all axes fit, only the axes around the current step are drawn.
     `selected_dim` is the (column, index) position of a dim; this dim and the dims that it depends on are highlighted.
-    The style of each dim has the position of the dim as the metadata `dim`. `holes` maps the position of each hidden
-    dim to its placeholder; hidden dims have no wires. With `hides_refusal`, the refused dim is not marked, and the
-    problem is not reported. A map has short headings, and shows only what the steps up to the current one determine.
+    The style of each dim has the position of the dim as the metadata `dim`. `placeholders` maps the position of each
+    hidden dim to its placeholder. Hidden dims have no wires. With `hides_refusal`, the refused dim is not marked, and
+    the problem is not reported. A map has short headings, and shows only what the steps up to the current one
+    determine.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -248,7 +249,10 @@ def draw_flow(
     c   4 ------------- c 4 -'
     """
     all_layouts = tuple(
-        [hide_dims(layout, column_holes(holes, column)) for column, layout in enumerate(stage_layouts(answer), 1)]
+        [
+            hide_dims(layout, column_placeholders(placeholders, column))
+            for column, layout in enumerate(stage_layouts(answer), 1)
+        ]
     )
     if hides_refusal:
         all_layouts = tuple(replace(layout, problem=None, refused_dim=None) for layout in all_layouts)
@@ -256,21 +260,23 @@ def draw_flow(
         all_layouts = tuple([replace(layout, title=layout.name) for layout in all_layouts])
     current, room = layout_index(all_layouts, step_index), 16 if height is None else height - 1
     flow_layout = _lay_out_columns(answer, all_layouts, current, (width, room), height, glyphs, is_map=is_map)
-    shown_step = step_index if is_map and not holes else None
-    notes = _flow_notes(all_layouts, flow_layout, glyphs, shown_step, with_explanations=not holes, is_map=is_map)
+    shown_step = step_index if is_map and not placeholders else None
+    notes = _flow_notes(all_layouts, flow_layout, glyphs, shown_step, with_explanations=not placeholders, is_map=is_map)
     room -= 0 if height is None else len(pack_notes(notes, width))
     if flow_layout.height > room and any(gap.wiring.named_wires for gap in flow_layout.gaps):
         flow_layout = _lay_out_columns(answer, all_layouts, current, (width, room - 1), height, glyphs, is_map=is_map)
-        notes = _flow_notes(all_layouts, flow_layout, glyphs, shown_step, with_explanations=not holes, is_map=is_map)
+        notes = _flow_notes(
+            all_layouts, flow_layout, glyphs, shown_step, with_explanations=not placeholders, is_map=is_map
+        )
     lines = flow_layout.height
     rows = range(lines)
     if lines > room:
         rows = rows_around(_focused_row(answer, step_index, selected_dim), lines, room - (height is not None))
         notes.insert(0, Text(f"{glyphs.ellipsis} axes {rows[0]} to {rows[-1]} of {lines}", "dim"))
-    lit = _dim_ancestors(all_layouts, None if selected_dim in holes else selected_dim)
+    lit = _dim_ancestors(all_layouts, None if selected_dim in placeholders else selected_dim)
     current_step = len(answer.steps) if step_index is None else step_index
     drawing = _FlowDrawing(
-        Canvas(glyphs, 1 + rows.stop), flow_layout.pitch, current_step, lit, holes, selected_dim, shown_step
+        Canvas(glyphs, 1 + rows.stop), flow_layout.pitch, current_step, lit, placeholders, selected_dim, shown_step
     )
     drawing.draw(all_layouts, flow_layout)
     text = drawing.canvas.render(width, [0, *(1 + row for row in rows)])
@@ -415,7 +421,7 @@ class _FlowDrawing(Record):
     step_index: int
     highlighted: frozenset[tuple[int, int]]
     """The positions of the selected dim and of all dims that it depends on."""
-    holes: Holes
+    placeholders: Placeholders
     selected_dim: tuple[int, int] | None
     shown_step: int | None
     """The index of the last step whose wires are drawn; None for all steps."""
@@ -444,8 +450,8 @@ class _FlowDrawing(Record):
         widest = column.mark_width
         width = column.width - (widest + 1 if widest else 0)
         for row, (cell, mark, dim) in enumerate(zip(column.cells, column.marks, column.dims, strict=True)):
-            if self.shown_step is not None and cell.step_index >= self.shown_step and not cell.hole:
-                mark, dim = mark if cell.step_index == self.shown_step else "", self.canvas.glyphs.hole
+            if self.shown_step is not None and cell.step_index >= self.shown_step and not cell.placeholder:
+                mark, dim = mark if cell.step_index == self.shown_step else "", self.canvas.glyphs.placeholder
             marked = f"{mark.ljust(widest)} " if widest else ""
             self.canvas.write(
                 x, self._canvas_line(row), f"{marked}{dim.rjust(width)}", self._dim_style(cell, (column_index, row))
@@ -465,7 +471,7 @@ class _FlowDrawing(Record):
             self.canvas.dash_lines(x, right)
         for row, cell in enumerate(layout.cells):
             token = gap.tokens[row]
-            if (column_index, row) in self.holes:
+            if (column_index, row) in self.placeholders:
                 token = clip(cell.token, MAX_DIM_WIDTH, self.canvas.glyphs)
             draw_token(self.canvas, cell, token, self.step_index, (right, self._canvas_line(row)))
             if layout.refused_dim == row:
@@ -495,7 +501,7 @@ class _FlowDrawing(Record):
 
     def _dim_style(self, cell: Cell, position: tuple[int, int]) -> Style:
         """Return the style of the dim at a (column, index) position."""
-        if position in self.holes:
+        if position in self.placeholders:
             return make_style("", bold=True, reverse=position == self.selected_dim, meta_item=("dim", position))
         is_dimmed = cell.step_index > self.step_index or (self.highlighted and position not in self.highlighted)
         is_current, is_lit = cell.step_index == self.step_index, position in self.highlighted
@@ -587,5 +593,5 @@ def _shape_text_before(layout: StageLayout, step_index: int, glyphs: GlyphSet) -
     """
     if layout.step_range.start > step_index or (not layout.cells and layout.problem):
         return glyphs.unknown
-    dims = ",".join(str(cell.dim) if cell.step_index < step_index else glyphs.hole for cell in layout.cells)
+    dims = ",".join(str(cell.dim) if cell.step_index < step_index else glyphs.placeholder for cell in layout.cells)
     return f"[{dims}]" if layout.stage.kind is StageKind.SHAPE or not dims else dims

@@ -509,7 +509,7 @@ def draw_question_grid(
     if cursor is None:
         input_table = replace(input_table, position_text="")
     else:
-        output_table = replace(output_table, element_at=lambda _: Element(glyphs.hole, (), False))
+        output_table = replace(output_table, element_at=lambda _: Element(glyphs.placeholder, (), False))
     return stack_texts(arrange_tables([input_table, output_table][:table_count], width, height, glyphs))
 
 

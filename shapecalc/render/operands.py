@@ -202,7 +202,7 @@ def _output_text(layout: StageLayout, column: OperandColumn, step_index: int, gl
     if column.out_dim is None:
         return glyphs.line_end
     if cell is None or cell.dim is None or cell.step_index > step_index:
-        return cell.hole or glyphs.hole if cell else glyphs.hole
+        return cell.placeholder or glyphs.placeholder if cell else glyphs.placeholder
     return clip(str(cell.dim), MAX_DIM_WIDTH, glyphs)
 
 
@@ -217,7 +217,7 @@ def _dim_text(layout: StageLayout, column: OperandColumn, operand: int, output_t
         and column.out_dim is not None
         and not layout.problem
     )
-    if repeats and text == "1" and output_text not in ("1", glyphs.hole) and output_text[:1] != "[":
+    if repeats and text == "1" and output_text not in ("1", glyphs.placeholder) and output_text[:1] != "[":
         return f"{glyphs.pointer}{text}"
     return f"{glyphs.fail}{text}" if column.is_refused and text else text
 
@@ -279,7 +279,12 @@ def draw_operand_table(
         [] if layout.problem else [Text(glyphs.horizontal * len(lines[0]), "dim"), format_row("answer", answer_texts)]
     )
     bars = _operand_bars(
-        layout, slots, operands, width - len(lines[0]) - 3, glyphs, is_output_known=glyphs.hole not in answer_texts
+        layout,
+        slots,
+        operands,
+        width - len(lines[0]) - 3,
+        glyphs,
+        is_output_known=glyphs.placeholder not in answer_texts,
     )
     for place, bar in [*enumerate(bars[: len(rows)], 1), *[(-1, bar) for bar in bars[-1:]]]:
         lines[place].append(COLUMN_GAP).append_text(bar)
@@ -320,7 +325,7 @@ def _table_notes(
     if not is_concrete(joined):
         yield "bars are not to scale: sizes have names", "dim"
     for number, step in zip(layout.step_range, layout.stage.steps, strict=False):
-        if number <= step_index and not any(cell.hole for cell in layout.cells):
+        if number <= step_index and not any(cell.placeholder for cell in layout.cells):
             yield from ((f"holds when {condition.phrase}", "yellow") for condition in step.conditions)
             others = [condition for condition in step.alternatives if condition in answer.alternatives]
             yield from ((f"another answer when {condition.phrase}", "yellow") for condition in others)
@@ -357,7 +362,7 @@ def _operand_bars(
     offset_bars = [Text(" " * start).append_text(part) for start, part in zip(edges, parts, strict=False)]
     return [
         *offset_bars,
-        Text().join(parts) if is_output_known and not any(cell.hole for cell in layout.cells) else Text(),
+        Text().join(parts) if is_output_known and not any(cell.placeholder for cell in layout.cells) else Text(),
     ]
 
 
@@ -390,7 +395,9 @@ def draw_windows(
     """
     step, request = answer.steps[step_index], layout.request.arguments
     cell, numbers = layout.cells[step.out or 0], _window_parameters(step)
-    why = step.why if cell.dim is not None else arithmetic_with_placeholder(step, cell.hole or glyphs.hole)
+    why = (
+        step.why if cell.dim is not None else arithmetic_with_placeholder(step, cell.placeholder or glyphs.placeholder)
+    )
     window_steps = [other for other in layout.stage.steps if is_window_step(layout, other)]
     equal_dims = [str(other.out) for other in window_steps if _window_parameters(other) == numbers]
     subject = f"dim {step.out}" if len(equal_dims) < 2 else f"dims {join_with_and(equal_dims)}"

@@ -33,7 +33,7 @@ from shapecalc.render.canvas import (
     stack_texts,
     wrap_line,
 )
-from shapecalc.render.flow import NO_HOLES, Holes, column_holes, draw_flow, draw_token
+from shapecalc.render.flow import NO_PLACEHOLDERS, Placeholders, column_placeholders, draw_flow, draw_token
 from shapecalc.render.operands import draw_operand_table, draw_windows, is_first_with_parameters, is_window_step
 from shapecalc.render.rulers import SPACIOUS_HEIGHT, can_draw_rulers, draw_rulers, is_regrouping_step
 from shapecalc.render.stage_layout import (
@@ -60,7 +60,7 @@ InformativeSteps = dict[int, tuple[StageLayout, Step | None]]
 Each value is the layout of the stage, and the step or, for a refusal, None.
 """
 TIMES = " * "
-HOLE_LINE_LENGTH = 3
+OPEN_LINE_LENGTH = 3
 """The length of the line before a hidden dim, in cells."""
 NO_ROOM_NOTE = "no room for lines"
 MAX_PICTURES = 4
@@ -154,14 +154,14 @@ def _product_text(dims: Sequence[Dim]) -> str:
 def make_budget(layout: StageLayout) -> Budget | None:
     """Return the budget of a reshape; None if a dim besides the -1 is unresolved."""
     negative_outs = (out for out, cell in enumerate(layout.cells) if cell.token.startswith("-"))
-    hole = next(
+    inferred = next(
         (out for out in negative_outs if layout.cells[out].dim is None or layout.cells[out].token == "-1"), None
     )
-    dims = [cell.dim for out, cell in enumerate(layout.cells) if out != hole]
+    dims = [cell.dim for out, cell in enumerate(layout.cells) if out != inferred]
     empty = next((step for step in layout.stage.steps if step.rule == rules.INFERRED_EMPTY), None)
     known = tuple(dim for dim in dims if dim is not None)
-    left_out = _excluded_indices(layout, hole, empty)
-    return Budget(layout.stage.before, known, hole, left_out) if len(known) == len(dims) else None
+    left_out = _excluded_indices(layout, inferred, empty)
+    return Budget(layout.stage.before, known, inferred, left_out) if len(known) == len(dims) else None
 
 
 def _excluded_indices(
@@ -230,11 +230,11 @@ def _draw_unresolved_budget(layout: StageLayout, width: int, height: int, glyphs
 
     The input dims and the known dims have bars; the -1 has a placeholder.
     """
-    hole = next((cell for cell in layout.cells if cell.token == "-1"), None)
-    others = [cell for cell in layout.cells if cell is not hole]
+    inferred = next((cell for cell in layout.cells if cell.token == "-1"), None)
+    others = [cell for cell in layout.cells if cell is not inferred]
     have, known = layout.stage.before, tuple([cell.dim for cell in others if cell.dim is not None])
-    texts = (_factors_text(have, glyphs), TIMES.join(cell.hole or str(cell.dim) for cell in others) or "1")
-    rows = zip(("have", "known", "-1"), (*texts, hole.hole if hole else ""), strict=True)
+    texts = (_factors_text(have, glyphs), TIMES.join(cell.placeholder or str(cell.dim) for cell in others) or "1")
+    rows = zip(("have", "known", "-1"), (*texts, inferred.placeholder if inferred else ""), strict=True)
     lines = [f"{word.ljust(5)}  {clip(text, 26, glyphs)}" for word, text in rows]
     label_width, bars = max(map(len, lines)) + 2, list[Text]()
     counts = [count for side in (have, known) if isinstance(count := product(side), int) and count > 0]
@@ -490,9 +490,9 @@ def _draw_lane_canvas(
     draw_wires(canvas, wires, (left, right), lambda axes, outs: _lane_style(layout, axes, outs, step_index))
     if is_vector:
         canvas.dash_lines(left, right)
-    end = (glyphs.copied_size_line if is_vector else glyphs.horizontal) * HOLE_LINE_LENGTH
-    for row in (row for row, cell in enumerate(layout.cells) if cell.hole):
-        canvas.write(right - HOLE_LINE_LENGTH, 1 + pitch * row, end, "dim")
+    end = (glyphs.copied_size_line if is_vector else glyphs.horizontal) * OPEN_LINE_LENGTH
+    for row in (row for row, cell in enumerate(layout.cells) if cell.placeholder):
+        canvas.write(right - OPEN_LINE_LENGTH, 1 + pitch * row, end, "dim")
     for row, (text, cell) in enumerate(zip(before, layout.cells_before, strict=True)):
         canvas.write(0, 1 + pitch * row, f"{row}", "dim")
         canvas.write(3, 1 + pitch * row, text, mark_hue(cell.mark))
@@ -547,7 +547,7 @@ def _lane_texts(
     rows = []
     for cell in cells:
         hidden = cell.dim is None or (step_index is not None and cell.step_index > step_index)
-        dim = cell.hole or glyphs.hole if hidden else clip(str(cell.dim), 12, glyphs)
+        dim = cell.placeholder or glyphs.placeholder if hidden else clip(str(cell.dim), 12, glyphs)
         rows.append(("" if sizes_only else cell_mark_text(cell, glyphs), dim))
     mark_width, dim_width = (max((len(row[at]) for row in rows), default=0) for at in range(2))
     return [
@@ -566,7 +566,7 @@ def _lane_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int) -
 
     Each value is the reason and its style. A dropped axis has a reason in its own row.
     """
-    reasons, steps, hidden = {}, answer.steps, {out for out, cell in enumerate(layout.cells) if cell.hole}
+    reasons, steps, hidden = {}, answer.steps, {out for out, cell in enumerate(layout.cells) if cell.placeholder}
     for number in layout.step_range:
         if number > step_index:
             break
@@ -665,16 +665,16 @@ def draw_picture(
     width: int = 78,
     height: int = 12,
     glyphs: GlyphSet = UNICODE,
-    holes: Holes = NO_HOLES,
+    placeholders: Placeholders = NO_PLACEHOLDERS,
     with_heading: bool = True,
 ) -> Text:
     """Draw the picture of a step, or of the refusal for an index past the last step.
 
-    `holes` maps the column and index of each hidden dim to its placeholder.
+    `placeholders` maps the column and index of each hidden dim to its placeholder.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
-    >>> print(draw_picture(sc.reshape((2, 3), (0, -1)), 0, glyphs=ASCII, holes={(1, 1): "_"}))
+    >>> print(draw_picture(sc.reshape((2, 3), (0, -1)), 0, glyphs=ASCII, placeholders={(1, 1): "_"}))
     dim in            dim out  reshape 0,-1
     0  a 2       0  > 0  2     0 copies dim 0, which is 2
     1  b 3      -1 -- 1  _
@@ -683,7 +683,7 @@ def draw_picture(
     if not all_layouts:
         return stack_texts([clip_line(Text("nothing is asked for: the tensor stays"), width, glyphs)])
     index = drawn_layout_index(all_layouts, step_index)
-    layout = hide_dims(all_layouts[index], column_holes(holes, index + 1))
+    layout = hide_dims(all_layouts[index], column_placeholders(placeholders, index + 1))
     kind = _picture_kind(layout, steps[step_index] if step_index < len(steps) else None)
     text = kind.draw(answer, layout, step_index, width=width, height=height, glyphs=glyphs)
     if not (with_heading and kind.has_heading and text.plain.count("\n") + 1 < height):
@@ -691,23 +691,25 @@ def draw_picture(
     return stack_texts([clip_line(Text(layout.heading, "bold"), width, glyphs), text])
 
 
-def draw_request(answer: Trace | Chain, *, width: int = 78, height: int = 16, hole: str = UNICODE.hole) -> Text:
+def draw_request(
+    answer: Trace | Chain, *, width: int = 78, height: int = 16, placeholder: str = UNICODE.placeholder
+) -> Text:
     """Draw a request, with placeholders for the output dims that it leaves open.
 
     A request with several operands is drawn as a table, other requests as a flow diagram without wires.
 
     >>> import shapecalc as sc
-    >>> print(draw_request(sc.shuffle((2, 3), first=(1, 0), to=(0, -1)), height=4, hole="[  ]"))
+    >>> print(draw_request(sc.shuffle((2, 3), first=(1, 0), to=(0, -1)), height=4, placeholder="[  ]"))
     input transpose 1,0   reshape 0,-1
     a   2       1    [  ]       0    [  ]
     b   3       0    [  ]      -1    [  ]
     """
     request = Chain(answer.input, tuple([unresolved_trace(trace) for trace in answer.traces]))
     if any(layout.stage.kind in COMBINING_KINDS for layout in stage_layouts(request)[:1]):
-        return draw_picture(request, 0, width=width, height=height, glyphs=replace(UNICODE, hole=hole))
+        return draw_picture(request, 0, width=width, height=height, glyphs=replace(UNICODE, placeholder=placeholder))
     drawn_answer = request if unresolved_dims(request, len(request.steps)) else answer
-    holes = dict.fromkeys(unresolved_dims(drawn_answer, len(request.steps)), hole)
-    return draw_flow(drawn_answer, width=width, height=height, holes=holes, hides_refusal=True)
+    placeholders = dict.fromkeys(unresolved_dims(drawn_answer, len(request.steps)), placeholder)
+    return draw_flow(drawn_answer, width=width, height=height, placeholders=placeholders, hides_refusal=True)
 
 
 def draw_explanation(answer: Trace | Chain, *, width: int = 78, glyphs: GlyphSet = UNICODE) -> Text:

@@ -182,7 +182,7 @@ def _draw_unresolved_rulers(
     """Draw the rulers of the input axes, and an empty ruler for each requested dim."""
     before = _side_rulers(layout.cells_before, sizes, glyphs)
     volume = prod(ruler.size for ruler in before)
-    after = tuple(Ruler(f"  {cell.hole or cell.dim}", "dim", 1, volume) for cell in layout.cells)
+    after = tuple(Ruler(f"  {cell.placeholder or cell.dim}", "dim", 1, volume) for cell in layout.cells)
     if volume < 2:
         return _too_few_elements_text(volume)
     text = _render_rulers(Rulers(before, after, volume, ""), size[0], 1, glyphs, has_scale=False)

@@ -50,7 +50,7 @@ from shapecalc.render.stage_layout import (
 TensorShape = tuple[int, ...]
 MOTION_FRAME_HUNDREDTHS = 12
 """The duration of a GIF frame while sprites move, in hundredths of a second."""
-ELIDED_CELLS_TEXT, HOLE_TEXT = "…", "[ ]"
+ELIDED_CELLS_TEXT, BLANK_TEXT = "…", "[ ]"
 """The text for elided cells, and the placeholder of an output dim in the request."""
 BAR_GLYPHS = "│┃║"
 """The characters of the vertical bars between cells, from inner to outer axes.
@@ -472,7 +472,7 @@ class FilmBuilder:
 def format_marked_dim(cell: Cell) -> str:
     """Format a dim with its mark; a placeholder replaces an unresolved dim."""
     marked = cell_mark_text(cell, UNICODE)
-    return UNICODE.hole if cell.dim is None else f"{marked} {cell.dim}".lstrip()
+    return UNICODE.placeholder if cell.dim is None else f"{marked} {cell.dim}".lstrip()
 
 
 def text_style_of_hue(hue: str) -> str:
@@ -499,7 +499,7 @@ def add_stage_opening(builder: FilmBuilder, layout: StageLayout, stage_index: in
     for dim, token in enumerate(_requested_tokens(layout)):
         builder.add_dim_sprite(f"asked{dim}", dim, REQUEST_ROW, token)
     for dim in range(len(layout.cells)):
-        builder.add_dim_sprite(f"hole{dim}", dim, OUTPUT_ROW, UNICODE.hole, "quiet")
+        builder.add_dim_sprite(f"hole{dim}", dim, OUTPUT_ROW, UNICODE.placeholder, "quiet")
     rows = [("index", INDEX_ROW), ("have", INPUT_ROW), ("becomes", OUTPUT_ROW)] + [("asked", REQUEST_ROW)] * bool(
         _requested_tokens(layout)
     )
@@ -532,7 +532,7 @@ def add_step_frames(
             )
         for out in out_dims:
             source = min(step.sources[0], builder.column_count) if step.sources else out
-            _fill_hole(
+            _fill_placeholder(
                 builder,
                 layout,
                 stage_index,
@@ -549,7 +549,7 @@ def add_step_frames(
         builder.set_text_style([key], look)
 
 
-def _fill_hole(
+def _fill_placeholder(
     builder: FilmBuilder, layout: StageLayout, stage_index: int, out_dim: int, start: tuple[float, float]
 ) -> None:
     """Replace a placeholder with its dim, which moves there from position `start`."""
@@ -586,14 +586,14 @@ def _add_inference_frames(
     total = f" = {dim_text(have)}" if isinstance(have, int) and len(layout.cells_before) > 1 else ""
     divided = f"-1      {division_text(layout, step)} ="
     builder.add_sprite("sum", 0, builder.row_position(BUDGET_ROW), f"have    {factors}{total}")
-    builder.add_sprite("part", 0, builder.row_position(DIVISION_ROW), f"{divided} {UNICODE.hole}")
+    builder.add_sprite("part", 0, builder.row_position(DIVISION_ROW), f"{divided} {UNICODE.placeholder}")
     bar = _add_budget_bar(builder, have) if step.rule == INFERRED else None
     builder.add_frame("-1 is the elements divided by the known dims.", step_index)
     builder.prompt = make_film_question(layout, [out_dim])
     if bar and isinstance(step.value, int):
         _add_budget_frames(builder, bar, step.value, step_index)
     builder.add_sprite("part", 0, builder.row_position(DIVISION_ROW), f"{divided} {dim_text(step.dim)}")
-    _fill_hole(
+    _fill_placeholder(
         builder,
         layout,
         stage_index,
@@ -980,7 +980,7 @@ def _add_request(builder: FilmBuilder, answer: Trace | Chain, path: TensorPath |
         if path
         else builder.height - INDEX_ROW - builder.sentence_rows - 2
     )
-    _add_picture(builder, draw_request(answer, width=builder.width, height=height, hole=HOLE_TEXT), INDEX_ROW)
+    _add_picture(builder, draw_request(answer, width=builder.width, height=height, placeholder=BLANK_TEXT), INDEX_ROW)
 
 
 def _add_picture(builder: FilmBuilder, text: Text, top_row: int) -> None:
@@ -1016,10 +1016,10 @@ def _mark_refused_dim(builder: FilmBuilder, layout: StageLayout | None) -> None:
     if layout is None:
         return
     if layout.refused_dim is not None:
-        token_key, hole_key = f"asked{layout.refused_dim}", f"hole{layout.refused_dim}"
-        builder.set_text_style([token_key, hole_key], "bad")
-        if hole_key in builder.sprites:
-            builder.sprites[hole_key] = replace(builder.sprites[hole_key], text=UNICODE.fail)
+        token_key, placeholder_key = f"asked{layout.refused_dim}", f"hole{layout.refused_dim}"
+        builder.set_text_style([token_key, placeholder_key], "bad")
+        if placeholder_key in builder.sprites:
+            builder.sprites[placeholder_key] = replace(builder.sprites[placeholder_key], text=UNICODE.fail)
     budget = make_budget(layout) if layout.is_regrouping and layout.cells else None
     have, known = budget.element_counts if budget else (None, None)
     if budget and isinstance(have, int) and isinstance(known, int) and known > 0:

@@ -95,7 +95,7 @@ class Cell(Record):
     """The mark; None if the origin of the dim is unknown."""
     token: str = ""
     """The requested value of the dim, such as 0 or -1; empty if it equals the size."""
-    hole: str = ""
+    placeholder: str = ""
     """The placeholder of a hidden dim; empty for a visible dim."""
 
 
@@ -137,7 +137,7 @@ class StageLayout(Record):
     @property
     def heading(self) -> str:
         """The name, input shape and request of the stage, as in `reshape 2,3,4 to 0,-1`."""
-        stage, hides = self.stage, not self.stage.requested and any(cell.hole for cell in self.cells)
+        stage, hides = self.stage, not self.stage.requested and any(cell.placeholder for cell in self.cells)
         to = "" if hides else f" to {shape_text(stage.requested or stage.after or ())}"
         return f"{self.name} {shape_text(stage.before)}{to}"
 
@@ -713,22 +713,25 @@ def size_only_note(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
     return f"only the size is copied: the elements of dim {out_dim} are of {axes}"
 
 
-def hide_dims(layout: StageLayout, holes: Mapping[int, str]) -> StageLayout:
+def hide_dims(layout: StageLayout, placeholders: Mapping[int, str]) -> StageLayout:
     """Return a layout in which some dims are hidden.
 
-    `holes` maps the index of each hidden dim to its placeholder. In a stage that regroups elements, all marks and wires
-    are removed, because the origin of each dim depends on all dims.
+    `placeholders` maps the index of each hidden dim to its placeholder. In a stage that regroups elements, all marks
+    and wires are removed, because the origin of each dim depends on all dims.
 
     >>> import shapecalc as sc
     >>> layout = stage_layouts(sc.reshape((2, 3), (0, -1)))[0]
-    >>> [(str(cell.dim), cell.hole) for cell in hide_dims(layout, {1: "_"}).cells]
+    >>> [(str(cell.dim), cell.placeholder) for cell in hide_dims(layout, {1: "_"}).cells]
     [('2', ''), ('None', '_')]
     """
-    if not holes:
+    if not placeholders:
         return layout
-    hidden: Collection[int] = range(len(layout.cells)) if layout.is_regrouping else holes
+    hidden: Collection[int] = range(len(layout.cells)) if layout.is_regrouping else placeholders
     cells = [replace(cell, mark=None) if out in hidden else cell for out, cell in enumerate(layout.cells)]
-    cells = [replace(cell, dim=None, hole=holes[out]) if out in holes else cell for out, cell in enumerate(cells)]
+    cells = [
+        replace(cell, dim=None, placeholder=placeholders[out]) if out in placeholders else cell
+        for out, cell in enumerate(cells)
+    ]
     wires = tuple([() if out in hidden else axes for out, axes in enumerate(layout.wires)])
     all_links, no_dims = origins.group_axes(len(layout.cells_before), wires), frozenset[int]()
     links = tuple([link for link in all_links if link.outputs or link in layout.links])

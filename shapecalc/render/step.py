@@ -10,7 +10,7 @@ from rich.text import Text
 from shapecalc.core.answers import Chain, StageKind, Trace
 from shapecalc.core.text import escape_unprintable, shape_text
 from shapecalc.render.canvas import UNICODE, GlyphSet, stack_texts, wrap_line
-from shapecalc.render.flow import NO_HOLES, Holes, column_holes
+from shapecalc.render.flow import NO_PLACEHOLDERS, Placeholders, column_placeholders
 from shapecalc.render.pictures import draw_picture, drawn_layout_index, has_own_picture
 from shapecalc.render.stage_layout import (
     INFER_RULES,
@@ -52,7 +52,7 @@ def draw_step(
     width: int,
     height: int,
     glyphs: GlyphSet = UNICODE,
-    holes: Holes = NO_HOLES,
+    placeholders: Placeholders = NO_PLACEHOLDERS,
 ) -> Text:
     """Draw the effect of a step: its picture, or the reasons for the dims of its stage so far.
 
@@ -61,10 +61,10 @@ def draw_step(
     all_layouts = stage_layouts(answer)
     if not all_layouts or has_own_picture(answer, step_index):
         return draw_picture(
-            answer, step_index, width=width, height=height, glyphs=glyphs, holes=holes, with_heading=False
+            answer, step_index, width=width, height=height, glyphs=glyphs, placeholders=placeholders, with_heading=False
         )
     index = drawn_layout_index(all_layouts, step_index)
-    layout, hidden = all_layouts[index], column_holes(holes, index + 1)
+    layout, hidden = all_layouts[index], column_placeholders(placeholders, index + 1)
     if hidden and layout.stage.kind is StageKind.PERMUTE:
         return draw_slots(layout, hidden, width=width, height=height, glyphs=glyphs)
     lines = _reason_lines(answer, layout, step_index, width, hidden)

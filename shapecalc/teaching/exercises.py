@@ -887,7 +887,11 @@ def _render_svg(question: str, answer: Trace | Chain | None) -> str:
     from shapecalc.render.files import render_svg
     from shapecalc.render.pictures import draw_request
 
-    return "\n" + render_svg(Text(draw_request(answer, hole=DRAWING_BLANK).plain), question, "light") if answer else ""
+    return (
+        "\n" + render_svg(Text(draw_request(answer, placeholder=DRAWING_BLANK).plain), question, "light")
+        if answer
+        else ""
+    )
 
 
 FORMATTERS: Mapping[str, Callable[[Worksheet], str]] = {"text": worksheet_text, "html": worksheet_html}

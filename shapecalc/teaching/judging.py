@@ -294,20 +294,20 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
 
     whole = isinstance(answer, Chain) and answer.problem is None
     drawn = answer if whole else unresolved_trace(answer)
-    holes = dict.fromkeys(unresolved_dims(drawn, 0 if whole else len(drawn.steps)), UNICODE.hole)
+    placeholders = dict.fromkeys(unresolved_dims(drawn, 0 if whole else len(drawn.steps)), UNICODE.placeholder)
     with suppress(ShapeError):  # raised if the elements of the tensor cannot be drawn
         if task.follow or task.puzzle:
             return draw_question_grid(
                 answer, parse_axes(task.follow) if task.follow else None, width=width, height=height
             )
-        if not holes and drawn.stages[0].kind not in COMBINING_KINDS:
+        if not placeholders and drawn.stages[0].kind not in COMBINING_KINDS:
             return draw_question_grid(
                 resolve_line(f"chain {shape_text(answer.input)}"), table_count=1, width=width, height=height
             )
     return (
-        draw_flow(drawn, None, holes=holes, width=width, height=height)
+        draw_flow(drawn, None, placeholders=placeholders, width=width, height=height)
         if whole
-        else draw_picture(drawn, len(drawn.steps), holes=holes, width=width, height=height)
+        else draw_picture(drawn, len(drawn.steps), placeholders=placeholders, width=width, height=height)
     )
 
 

@@ -85,7 +85,7 @@ def palette_commands(explore: ExploreScreen, command_lines: Sequence[str]) -> It
         about = f"write the {kind} of the {'request' if kind == 'film' else 'step'} into a file"
         yield SystemCommand(f"Save the {kind}", about, partial(explore.action_save, kind))
     if explore.state.is_awaiting_input:
-        yield SystemCommand("Give a hint", "enter does, in a hole", explore.action_hint)
+        yield SystemCommand("Give a hint", "enter does, in a blank", explore.action_hint)
     about = "a command that opens this question at this step; in a browser, the address of the page is a link to it"
     yield SystemCommand("Copy a link to this question", about, explore.action_share)
     about = f"predict random requests without end; the lessons ask which topics: {', '.join(TOPICS)}"
@@ -309,7 +309,7 @@ class ShapecalcApp(App[QuestionResult]):
         self.user_file = user_file or UserFile()
         self._is_open = False
         self.model_screen = model
-        if question.second_chain and not step:  # a comparison shows the outputs of both chains
+        if question.second_chain and not step:  # a comparison opens at the outputs of both chains
             step = None
         if learns is None:
             learns = (
@@ -407,7 +407,7 @@ class ShapecalcApp(App[QuestionResult]):
             self.push_screen(Palette())
 
     def pop_screen(self) -> AwaitComplete:
-        """Close the top dialog, but not the main screen if a held key closes again."""
+        """Close the top dialog; a held key does not close the main screen."""
         return AwaitComplete() if self.screen in (self.explore, self.model_screen) else super().pop_screen()
 
     def get_default_screen(self) -> Screen[None]:
@@ -428,8 +428,10 @@ class ShapecalcApp(App[QuestionResult]):
         ):
             self.explore.action_equiv()
         if not self.is_headless:
-            self.call_after_refresh(gc.freeze)  # garbage collections that include the loaded modules delay keys
-            gc.set_threshold(50_000)  # about one collection per 100 key presses; the default of 700 causes one per 2
+            # Without `freeze`, each garbage collection scans all loaded modules and delays keys. At this threshold, a
+            # collection occurs about every 100 key presses; at the default of 700, every 2.
+            self.call_after_refresh(gc.freeze)
+            gc.set_threshold(50_000)
         if sys.platform != "win32" and not (self.is_headless or self.is_web):
             # On SIGTERM, exit and restore the terminal. With at least one handler, every signal wakes the event loop;
             # otherwise a SIGWINCH that arrives just before the loop waits has no effect until the next key press.

@@ -66,7 +66,7 @@ class ChainComparison(Record):
 
 
 def compare_chains(first: Trace | Chain, text: str) -> ChainComparison:
-    """Compare an answer with a typed chain, in which the input shape is optional.
+    """Compare an answer with a typed chain, whose input shape is optional.
 
     >>> import shapecalc as sc
     >>> print(compare_chains(sc.chain("N,C", "transpose", "reshape -1"), "reshape -1").equivalence)
@@ -205,8 +205,8 @@ def format_cost_line(goal: Goal, before: Cost, after: Cost) -> Text:
     return line.append(f" → {short_count}", "bold") if count != short_count else line
 
 
-def conclusion_text(simplification: Simplification) -> Text:
-    """Return a sentence on whether a shorter chain exists and is proved equivalent."""
+def format_simplification(simplification: Simplification) -> Text:
+    """Format the result of a simplification as a sentence."""
     return Text(
         IS_SHORTEST_TEXT if not simplification.shorter else PROVED_TEXT if simplification.proved else UNPROVED_TEXT,
         "bold",
@@ -224,7 +224,7 @@ def simplify_command(answer: Trace | Chain, goal: Goal) -> str:
 
 
 class SimplifyDialog(Dialog[str | None]):
-    """A dialog with a chain, its short form and the counts by goal."""
+    """A dialog with a chain, its simplified form, and the costs for each goal."""
 
     BINDINGS = [
         Binding("escape", "dismiss", "close"),
@@ -279,7 +279,7 @@ class SimplifyDialog(Dialog[str | None]):
         goals = self.query_one(ChoiceList)
         for goal in GOALS:
             goals.replace_option_prompt(goal.value, format_cost_line(goal, simplification.before, simplification.after))
-        self.query_one("#conclusion", Static).update(conclusion_text(simplification))
+        self.query_one("#conclusion", Static).update(format_simplification(simplification))
 
     @on(OptionList.OptionSelected)
     def accept_simplified_chain(self) -> None:

@@ -61,7 +61,7 @@ WIDGET_HELP = {
     "": "The panels: the question, the map with the path of each dim, the step, the elements before and after it, and "
     "the answer. The arrow keys step; tab enters a panel.",
     "map": "The map: the path of each dim to the output. While it asks, type whether the request works, then the size "
-    "of the lit hole; enter gives up to three hints. The arrow keys light another dim and its origin.",
+    "of the lit blank; enter gives up to three hints. The arrow keys light another dim and its origin.",
     "step": "The step: what the current step does.",
     "elements": "The elements at every stage. The arrow keys follow one of them. If a mistake gives the same sizes, "
     "such as a reshape instead of a transpose, m draws it beside them. t colours them by the next axis.",
@@ -88,7 +88,7 @@ class HelpDialog(Dialog[None]):
         self.about, self.keys = about, keys
 
     def compose_contents(self) -> ComposeResult:
-        """Compose the description, the keys and the signs, from top to bottom."""
+        """Compose the description, the keys and the symbols, from top to bottom."""
         keys = Table.grid(padding=(0, 2))
         for shown, help_ in self.keys:
             keys.add_row(Text(shown), Text(help_))
@@ -122,7 +122,7 @@ def _param_help(param: Param) -> str:
 
 
 class CodeScreen(Dialog[None]):
-    """A list of frameworks, and the code for the selected one; enter copies the code."""
+    """A list of frameworks, and the code for the selected one; Enter copies the code."""
 
     BINDINGS = [Binding("escape", "dismiss", "close")]
 
@@ -165,7 +165,7 @@ class CodeScreen(Dialog[None]):
 
 
 class DoctorScreen(Dialog[Question | None]):
-    """An explained runtime message; enter opens its request."""
+    """The diagnosis of a runtime message; Enter opens the suggested request."""
 
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("enter", "ask", "ask")]
 

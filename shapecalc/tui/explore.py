@@ -1,11 +1,11 @@
 """The main screen: panels for the question, the map, the step, the elements and the answer.
 
 A step of an answer applies one rule, which determines a dim. The map has one column of dims per stage of the answer,
-and grows with the steps. In learning mode, the user predicts dims before the app shows them; a hole is a dim that the
+and grows with the steps. In learning mode, the user predicts dims before the app shows them; a blank is a dim that the
 user must predict.
 
 While no field and no panel has the focus, letters are commands, and the arrow keys move between steps. A field or a
-hole with the focus receives every printable key.
+blank with the focus receives every printable key.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ GRID_MARGIN = 1
 
 
 class ExploreScreen(widgets.HelpScreen[None]):
-    """The main screen, which answers the question after every key press."""
+    """The main screen, which updates the answer after every key press."""
 
     BLANK = True
     AUTO_FOCUS = ""
@@ -175,8 +175,8 @@ class ExploreScreen(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def focus_initial_widget(self) -> None:
-        """Focus the map if it has holes or asks whether the request works; otherwise leave the fields."""
-        asks = self.state.asks_validity or self.state.open_holes
+        """Focus the map if it has blanks or asks whether the request works; otherwise leave the fields."""
+        asks = self.state.asks_validity or self.state.open_blanks
         self.set_focus(self.query_one("#map") if asks else None)
 
     def _make_fields(self) -> list[widgets.Field]:
@@ -189,7 +189,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
         for field in fields:
             self.watch(field, "value", partial(self.update_field_text, field.field_name), init=False)
             self.watch(field, "scroll_x", self.redraw_carets, init=False)
-            field.disable_messages(Input.Changed)  # `value` is watched instead
+            field.disable_messages(Input.Changed)  # replaced by the watcher of `value`
         return fields
 
     def update_field_text(self, name: str, value: str) -> None:
@@ -240,7 +240,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
         self.app.simulate_key(event.letter)
 
     def action_leave_field(self) -> None:
-        """Leave the field, the hole or the panel that has the focus."""
+        """Leave the field, the blank or the panel that has the focus."""
         self.set_focus(None)
         self._update_focus()
 
@@ -254,14 +254,17 @@ class ExploreScreen(widgets.HelpScreen[None]):
         field.cursor_position = len(field.value)
 
     def action_focus_part(self, direction: int) -> None:
-        """Focus the next or the previous field or panel; at one position of the cycle, none has the focus."""
+        """Focus the next or the previous field or panel.
+
+        At one position of the cycle, no field or panel has the focus.
+        """
         parts: list[Widget | None] = [*self.query(widgets.Field), None]
-        parts += [panel for panel in self.query(Panel) if panel.can_focus and self._can_enter(panel)]
+        parts += [panel for panel in self.query(Panel) if panel.can_focus and self._can_focus(panel)]
         index = parts.index(self.focused) if self.focused in parts else parts.index(None)
         self.set_focus(parts[(index + direction) % len(parts)])
         self._update_focus()
 
-    def _can_enter(self, panel: Panel) -> bool:
+    def _can_focus(self, panel: Panel) -> bool:
         return panel.id != "elements" or self.state.is_offered("elements")
 
     @on(widgets.MetadataClicked)
@@ -296,7 +299,10 @@ class ExploreScreen(widgets.HelpScreen[None]):
         self._update_focus()
 
     def _update_focus(self) -> None:
-        """Resolve the question for the focused field; an incomplete field becomes an error when it is left."""
+        """Resolve the question for the focused field.
+
+        An incomplete field becomes an error when it loses the focus.
+        """
         field = self.focused if isinstance(self.focused, widgets.Field) else None
         if field is not None:
             self._last_field = field.field_name
@@ -307,7 +313,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
 
     @property
     def is_typing(self) -> bool:
-        """Whether printable keys go to a field, a hole or a question."""
+        """Whether printable keys go to a field, a blank or a question."""
         if self.focused is not None and self.focused.id == "map":
             return self.state.is_awaiting_input or self.state.asks_validity
         return isinstance(self.focused, Input)
@@ -332,7 +338,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
         elif focused == "map":
             acted = self._handle_map_key(event)
         else:
-            acted = self._handle_outside_key(event)
+            acted = self._handle_unfocused_key(event)
         if acted:
             self.schedule_draw()
             event.stop()
@@ -350,11 +356,11 @@ class ExploreScreen(widgets.HelpScreen[None]):
             return False
         return True
 
-    def _handle_outside_key(self, event: events.Key) -> bool:
-        """Handle a key press while nothing has the focus; return whether the key has an effect."""
+    def _handle_unfocused_key(self, event: events.Key) -> bool:
+        """Handle a key press while no widget has the focus; return whether the key has an effect."""
         if self.focused is not None:
             return False
-        if event.key == self._edit_key:  # not a binding, which would run after the characters that are typed next
+        if event.key == self._edit_key:  # a binding would run after the next characters
             self.action_edit()
         elif event.key == "enter":
             self.run_worker(self._apply_fix_or_advance(), exclusive=True)
@@ -408,7 +414,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def action_mistake(self) -> None:
-        """Show the elements of the answer beside those of a mistake of equal shape, or stop showing them."""
+        """Show or hide the elements that a common mistake of equal shape gives."""
         if self.state.same_shape_mistake is None:
             return
         self.state.shows_mistake = not self.state.shows_mistake
@@ -472,7 +478,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
         await self._show_fields()
 
     async def _show_fields(self) -> None:
-        """Write the question into the fields, after replacing them if necessary."""
+        """Show the question in the fields; replace the fields if the op has others."""
         question, shown = self.state.question, {field.field_name: field for field in self.query(widgets.Field)}
         if (*shown,) == question.fields:
             for name, field in shown.items():
@@ -544,7 +550,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
         if answer is not None and len(answer.stages) > MAX_FILM_STAGES:
             self.notify(MAX_FILM_STAGES.message(f"{len(answer.stages)} stages to film"), severity="warning")
         elif answer is not None:
-            hidden = {state.predictions.cells[hole].step_index for hole in state.holes}
+            hidden = {state.predictions.cells[blank].step_index for blank in state.blanks}
             self.app.push_screen(
                 FilmScreen(answer, None if state.is_complete else state.current_step, hidden, state.score)
             )
@@ -634,7 +640,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
         self._last_draw = monotonic()
 
     def _draw_question(self) -> None:
-        """Draw the title of the question, and the marks below wrong characters."""
+        """Draw the title of the question, and the carets below invalid characters."""
         state, panel = self.state, self.query_one(FieldPanel)
         panel.border_title = Content(
             explore_text.question_title(state.question, state.result, is_learning=state.is_learning)
@@ -651,7 +657,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
             self._draw_carets()
 
     def _draw_carets(self) -> None:
-        """Draw the marks below the wrong characters of the field that has them."""
+        """Draw the carets below the invalid characters of a field."""
         span, panel = find_invalid_text(self.state.question, self.state.result), self.query_one(FieldPanel)
         for field in self.query(f"#field-{span[0]}").results(Input) if span else ():
             room = max(1, field.content_region.width)
@@ -663,7 +669,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
             panel.carets.set_text(Text(" " * (start + left)).append(marks, "bold red"))
 
     def _key_line(self, width: int) -> Text:
-        """Return the line of the keys that work with the current focus."""
+        """Return a line with the keys that work with the current focus."""
         state, focused = self.state, getattr(self.focused, "id", None)
         if isinstance(self.focused, Input):
             keys: tuple[widgets.Key, ...] = widgets.FIELD_KEYS
@@ -681,7 +687,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
         return widgets.format_key_line(frozenset(key.action for key in keys), width, keys)
 
     def _draw_panels(self, width: int) -> None:
-        """Give each panel its lines, and draw it."""
+        """Set the height of each panel, and draw the panels."""
         state, height = self.state, self.app.size.height
         inner, accent = width - 2, f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
         answer_lines = explore_text.answer_texts(state, width, accent)
@@ -702,7 +708,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
             self.query_one("#compare", Panel).set_renderer(self._comparison_text)
 
     def _question_lines(self, width: int) -> int:
-        """Return the number of lines of the fields, and of the marks below them."""
+        """Return the number of lines of the fields and of the carets below them."""
         return count_rows(self.query(widgets.Field), width) + self.query_one(FieldPanel).carets.display
 
     def _panel_needs(self, width: int, lines: int, card_lines: int) -> PanelNeeds:
@@ -712,7 +718,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
         all_layouts = stage_layouts(state.answer) if state.answer else ()
         shape = (width, state.current_step, *(len(layout.cells) for layout in all_layouts))
         drawn_map = beside = Text(end="")
-        is_beside = width >= MIN_BESIDE_WIDTH and shape != self._stacked  # the panels stay in place while sizes change
+        is_beside = width >= MIN_BESIDE_WIDTH and shape != self._stacked  # keep the arrangement while sizes change
         if is_beside:
             drawn_map = explore_text.map_text(state, half, content)
             is_beside = not is_truncated(drawn_map, half)
@@ -766,7 +772,10 @@ class ExploreScreen(widgets.HelpScreen[None]):
         self.query_one("#compare", Panel).set_title("Compare")
 
     def _elements_text(self, width: int, height: int) -> Text:
-        """Draw the elements at every stage if the panel has the focus, otherwise before and after the stage."""
+        """Draw the elements at every stage if the panel has the focus.
+
+        Otherwise, draw the elements before and after the current stage.
+        """
         state = self.state
         if state.hides_answer or not state.is_available("elements"):
             return Text(end="")

@@ -1,6 +1,6 @@
 """Render the titles, the answer, the problem and the panels of the main screen.
 
-A hole is a dim that the user must predict. An entry is the text that the user has typed into a hole. The map has one
+A blank is a dim that the user must predict. An entry is the text that the user has typed into a blank. The map has one
 column of dims per stage of the answer.
 """
 
@@ -27,13 +27,13 @@ from shapecalc.render.step import ARROW, answer_card, draw_step, spaced_shape, s
 from shapecalc.render.story import operator_text
 from shapecalc.render.tape import draw_tapes, element_equation, tape_path, tensor_before
 from shapecalc.tui.question import DialectRow, Question, QuestionResult
-from shapecalc.tui.state import ExploreState, Hole
+from shapecalc.tui.state import Blank, ExploreState
 
 WORKS_QUESTION = "Will it run?"
 VALIDITY_HELP = "y / n   (PgDn shows it, ^G stops asking)"
-HOLE_HELP = "Type the size; enter gives a hint, PgDn shows it."
+BLANK_HELP = "Type the size; enter gives a hint, PgDn shows it."
 NEXT_HINT = "PgDn goes on."
-CHOOSE_HINT = f"{NEXT_HINT} The arrow keys choose a hole to type into."
+CHOOSE_HINT = f"{NEXT_HINT} The arrow keys choose a blank to type into."
 CORRECT_FEEDBACK = "That is right."
 WRONG_REFUSAL_FEEDBACK, WRONG_VALIDITY_FEEDBACK = "no: it works", "no: it is refused"
 MAX_ENTRY_LENGTH = 12
@@ -44,7 +44,7 @@ HIDDEN_ANSWER_WARNING = "this would show the answer, which is hidden: ^G reveals
 MIN_NAME_WIDTH = 8
 """The minimum width of the operator name in the title, in cells."""
 TABLE_HINT_NUMBER = 2
-"""The number of the hint that is a table, among the hints on a hole, counted from 1."""
+"""The number of the hint that is a table, among the hints on a blank, counted from 1."""
 SENTENCE_GAP = 5
 """The number of spaces between the answer and a sentence on the same line."""
 CARET = "▲"
@@ -156,13 +156,13 @@ def answer_texts(state: ExploreState, width: int, accent: str = "bold", card: Se
         return [Text.assemble(f"{clip(typed, max(8, width - 20), UNICODE)} {ARROW} ", verdict)]
     if card:
         sentences = _answer_sentences(state) if state.is_complete else []
-        return [_spread_answer(answer, accent), *card, *_wrap_sentences(sentences, width)]
+        return [_format_spaced_answer(answer, accent), *card, *_wrap_sentences(sentences, width)]
     shape = clip(escape_unprintable(shape_text(answer.input)), max(8, width // 2 - 4), UNICODE)
     line = Text.assemble(f"{shape} {ARROW} ", _output_text(state, max(8, width - len(shape) - 4), accent))
     if problem is not None and not state.asks_validity:
         return [line]
     if state.asks_validity or state.is_awaiting_input:
-        question, how = (WORKS_QUESTION, VALIDITY_HELP) if state.asks_validity else (_hole_question(state), HOLE_HELP)
+        question, how = (WORKS_QUESTION, VALIDITY_HELP) if state.asks_validity else (_blank_question(state), BLANK_HELP)
         return [line, *wrap_line(Text(question, "bold"), width), *wrap_line(Text(how), width)]
     sentences = _answer_sentences(state)
     if len(sentences) == 1 and len(line) + len(sentences[0]) + SENTENCE_GAP <= width:
@@ -181,15 +181,15 @@ def _output_text(state: ExploreState, width: int, accent: str) -> tuple[str, str
         return UNICODE.unknown, accent
     if answer.output is None:
         return f"refused: {answer.problem.rule if answer.problem else ''}", "bold red"
-    hidden = {row for column, row in state.holes if state.predictions.is_in_output((column, row))}
+    hidden = {row for column, row in state.blanks if state.predictions.is_in_output((column, row))}
     if not hidden:
         return clip(shape_text(answer.output), width, UNICODE), accent
-    dims = (UNICODE.hole if row in hidden else str(dim) for row, dim in enumerate(answer.output))
+    dims = (UNICODE.placeholder if row in hidden else str(dim) for row, dim in enumerate(answer.output))
     return clip(",".join(dims), width, UNICODE), accent
 
 
 def _answer_sentences(state: ExploreState) -> list[str]:
-    """Return the sentences below the answer: of the step, or the conditions after the last step."""
+    """Return the sentence of the current step; after the last step, the conditions of the answer."""
     answer = state.answer
     if answer is None:
         return []
@@ -202,21 +202,21 @@ def _answer_sentences(state: ExploreState) -> list[str]:
         sentence = CORRECT_FEEDBACK
     else:
         sentence = escape_unprintable(answer.steps[state.current_step].why)
-    onward = CHOOSE_HINT if state.open_holes else NEXT_HINT if state.is_learning else ""
+    onward = CHOOSE_HINT if state.open_blanks else NEXT_HINT if state.is_learning else ""
     return [f"{sentence}  {onward}".rstrip()]
 
 
 def card_lines(state: ExploreState, width: int) -> list[Text]:
-    """Return the card below the answer: the reason for each output dim; empty while a dim is hidden."""
+    """Return the lines with the reason for each output dim; empty while a dim is hidden."""
     answer = state.result.answer
-    if answer is None or answer.output is None or (state.is_learning and state.holes) or state.asks_validity:
+    if answer is None or answer.output is None or (state.is_learning and state.blanks) or state.asks_validity:
         return []
     indent = len(escape_unprintable(shape_text(answer.input))) + len(ARROW) + 2
     return answer_card(answer, indent, width, None if state.is_complete else state.current_step)
 
 
-def _spread_answer(answer: Trace | Chain, accent: str) -> Text:
-    """Return the answer line above the card, with blanks around the commas of the output."""
+def _format_spaced_answer(answer: Trace | Chain, accent: str) -> Text:
+    """Format the answer line above the reasons, with spaces around the commas of the output."""
     return Text.assemble(f"{escape_unprintable(shape_text(answer.input))} {ARROW} ", (spaced_shape(answer), accent))
 
 
@@ -255,8 +255,8 @@ def map_text(state: ExploreState, width: int, height: int) -> Text:
         width=width,
         height=height,
         glyphs=DOTTED,
-        selected_dim=state.highlighted or state.current_hole,
-        holes=hole_texts(state),
+        selected_dim=state.highlighted or state.current_blank,
+        placeholders=format_blanks(state),
         is_map=True,
     )
 
@@ -270,7 +270,7 @@ def map_title(state: ExploreState) -> str:
 
 
 def elements_title(state: ExploreState) -> str:
-    """Return the title of the elements panel: which elements it shows."""
+    """Return the title of the elements panel."""
     if state.shows_grid:
         return "Elements"
     is_past_end = state.answer is not None and state.current_step >= len(state.answer.steps)
@@ -289,9 +289,9 @@ def step_panel_title(state: ExploreState) -> str:
 
 
 def _step_to_draw(state: ExploreState) -> int:
-    """Return the step that determines the current hole, or the current step."""
-    if state.current_hole is not None:
-        return state.predictions.cells[state.current_hole].step_index
+    """Return the step that determines the current blank, or the current step."""
+    if state.current_blank is not None:
+        return state.predictions.cells[state.current_blank].step_index
     if state.asks_validity and state.visible_answer is not None:
         return len(state.visible_answer.steps)
     return state.current_step
@@ -311,9 +311,10 @@ def step_text(state: ExploreState, width: int, height: int) -> Text:
 def elements_text(
     state: ExploreState, read_element: Callable[[tuple[int, ...]], object] | None, width: int, height: int
 ) -> Text:
-    """Draw the elements at every stage, with one of them marked, or beside those of a mistake.
+    """Draw the elements at every stage, with one element marked.
 
-    `read_element` returns the value of the input element at an index; without it, elements are drawn as numbers.
+    If a mistake is shown, its elements are drawn beside those of the answer. `read_element` returns the value of the
+    input element at an index; without it, elements are drawn as numbers.
     """
     if state.answer is None:
         return Text(end="")
@@ -341,7 +342,7 @@ def elements_text(
 
 
 def element_notes(state: ExploreState, width: int) -> list[Text]:
-    """Return the NumPy equation of the marked element, below a blank line."""
+    """Return an empty line and the NumPy equation of the marked element."""
     assert state.answer is not None
     path = build_tensor_path(state.answer)
     cursor = state.cursor or (0,) * len(path.tensors[0].shape)
@@ -353,29 +354,31 @@ def _draw_step(state: ExploreState, width: int, height: int) -> Text:
     if (comparison := comparison_text(state, width, height)) or state.visible_answer is None:
         return comparison
     step = main_step(state.visible_answer, PICTURE_WIDTH) if state.is_complete else _step_to_draw(state)
-    return draw_step(state.visible_answer, step, width=width, height=height, holes=hole_texts(state))
+    return draw_step(state.visible_answer, step, width=width, height=height, placeholders=format_blanks(state))
 
 
-def hole_texts(state: ExploreState) -> dict[Hole, str]:
-    """Format each hole: its entry, with a cross if the entry is wrong.
+def format_blanks(state: ExploreState) -> dict[Blank, str]:
+    """Return the text of each blank: its entry, with a cross if it is wrong.
 
-    A hole into which the user cannot type yet is an underscore.
+    A blank into which the user cannot type yet is an underscore.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> question = question_from_words(["shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1"])
     >>> state = ExploreState(question, 0, is_learning=True)
     >>> state.type_char("y")
     >>> state.type_char("2")
-    >>> hole_texts(state)
+    >>> format_blanks(state)
     {(1, 0): '[✗2  ]', (1, 1): '[    ]', (2, 0): '_', (2, 1): '_'}
     """
     if state.asks_validity and state.visible_answer is not None:
-        return dict.fromkeys(unresolved_dims(state.visible_answer, len(state.visible_answer.steps)), UNICODE.hole)
-    predictions, askable, texts = state.predictions, {*state.open_holes, state.current_hole}, {}
-    for hole in state.holes:
-        typed = escape_unprintable(predictions.texts.get(hole, ""))[-MAX_ENTRY_LENGTH:]
-        mark = WRONG_SYMBOL if predictions.is_wrong(hole) else " "
-        texts[hole] = f"[{mark}{typed.ljust(3)}]" if hole in askable or typed else UNICODE.hole
+        return dict.fromkeys(
+            unresolved_dims(state.visible_answer, len(state.visible_answer.steps)), UNICODE.placeholder
+        )
+    predictions, askable, texts = state.predictions, {*state.open_blanks, state.current_blank}, {}
+    for blank in state.blanks:
+        typed = escape_unprintable(predictions.texts.get(blank, ""))[-MAX_ENTRY_LENGTH:]
+        mark = WRONG_SYMBOL if predictions.is_wrong(blank) else " "
+        texts[blank] = f"[{mark}{typed.ljust(3)}]" if blank in askable or typed else UNICODE.placeholder
     return texts
 
 
@@ -394,20 +397,20 @@ def feedback_text(state: ExploreState, width: int, height: int) -> Text:
 
     If a hint that is a table exceeds `height`, only its first line is included.
     """
-    predictions, hole, lines = state.predictions, state.current_hole, list[Text]()
+    predictions, blank, lines = state.predictions, state.current_blank, list[Text]()
     if state.asks_validity or not state.is_learning:
         return Text()
     works = not (state.answer and state.answer.problem)
-    first = min((cell.step_index for cell in predictions.holes_to_predict.values()), default=state.end_step)
+    first = min((cell.step_index for cell in predictions.blanks_to_predict.values()), default=state.end_step)
     if predictions.is_valid is (not works) and not predictions.texts and (state.shown_step_count <= first or not works):
         lines.append(Text(f"{WRONG_SYMBOL} {WRONG_REFUSAL_FEEDBACK if works else WRONG_VALIDITY_FEEDBACK}", "red"))
-    if hole is not None and predictions.is_wrong(hole):
-        lines.append(Text(f"{WRONG_SYMBOL} {_entry_error(state, hole)}", "red"))
+    if blank is not None and predictions.is_wrong(blank):
+        lines.append(Text(f"{WRONG_SYMBOL} {_entry_error(state, blank)}", "red"))
     if state.mistake is not None:
         lines += [Text(line, "red") for line in wrap(mistake_sentence(state.mistake), width)]
-    hint_count = predictions.hint_count(hole) if hole is not None and state.is_awaiting_input else 0
-    if hole is not None and hint_count and (state.mistake is None or predictions.requested_hints.get(hole)):
-        helps = _wrap_hint(predictions.hint(hole).levels[hint_count - 1], width)
+    hint_count = predictions.hint_count(blank) if blank is not None and state.is_awaiting_input else 0
+    if blank is not None and hint_count and (state.mistake is None or predictions.requested_hints.get(blank)):
+        helps = _wrap_hint(predictions.hint(blank).levels[hint_count - 1], width)
         lines += map(
             Text,
             helps if hint_count != TABLE_HINT_NUMBER or len(helps) + len(lines) <= height else [helps[0].rstrip(":")],
@@ -429,22 +432,22 @@ def comparison_text(state: ExploreState, width: int, height: int) -> Text:
         return Text()
 
 
-def _hole_question(state: ExploreState) -> str:
-    """Format the question about the current hole, with the number of the question."""
-    assert state.current_hole is not None
-    steps = sorted({cell.step_index for cell in state.predictions.holes_to_predict.values()})
-    number = steps.index(state.predictions.cells[state.current_hole].step_index) + 1
-    return f"{number} of {len(steps)}: {escape_unprintable(state.predictions.hint(state.current_hole).question)}"
+def _blank_question(state: ExploreState) -> str:
+    """Format the question about the current blank, with the number of the question."""
+    assert state.current_blank is not None
+    steps = sorted({cell.step_index for cell in state.predictions.blanks_to_predict.values()})
+    number = steps.index(state.predictions.cells[state.current_blank].step_index) + 1
+    return f"{number} of {len(steps)}: {escape_unprintable(state.predictions.hint(state.current_blank).question)}"
 
 
-def _entry_error(state: ExploreState, hole: Hole) -> str:
-    """Format the error message for the entry in a hole.
+def _entry_error(state: ExploreState, blank: Blank) -> str:
+    """Format the error message for the entry in a blank.
 
     If exactly one input axis has the size in the entry, the message names this axis.
     """
-    predictions, entry = state.predictions, escape_unprintable(state.predictions.texts[hole])
-    axis = predictions.confused_axis(hole)
-    if predictions.typed_dim(hole) is None:
+    predictions, entry = state.predictions, escape_unprintable(state.predictions.texts[blank])
+    axis = predictions.confused_axis(blank)
+    if predictions.typed_dim(blank) is None:
         return f"'{entry}' is not a size"
     return f"{entry} is not it" if axis is None else f"{entry} is dim {axis}"
 
@@ -456,9 +459,10 @@ def _wrap_hint(text: str, width: int) -> list[str]:
 
 
 def tapes_text(state: ExploreState, width: int, height: int = 0) -> Text:
-    """Draw the elements before and after the current stage, tinted; without lines if there are too many.
+    """Draw the tinted elements before and after the current stage.
 
-    If `height` suffices, the elements at every stage are drawn below them.
+    The text is empty if there are too many elements. If `height` suffices, the elements at every stage are drawn below
+    them.
     """
     answer = state.answer
     path = None if answer is None else tape_path(answer)

@@ -38,8 +38,8 @@ KEYS: tuple[widgets.Key, ...] = (
     widgets.Key("space", "space", "play, stop", "play", "play, or stop", 0),
     widgets.Key("right", "→", "next", "step(1)", "go a frame on", 1),
     widgets.Key("left", "←", "back", "step(-1)", "go a frame back", 2),
-    widgets.Key("plus", "+", "faster", "hurry(1)", "go faster", 3),
-    widgets.Key("minus", "-", "slower", "hurry(-1)", "go slower", 4),
+    widgets.Key("plus", "+", "faster", "change_speed(1)", "go faster", 3),
+    widgets.Key("minus", "-", "slower", "change_speed(-1)", "go slower", 4),
     widgets.Key("a", "a", "ask me", "ask", "ask before each dim is filled", 5),
     widgets.Key("escape", "esc", "close", "dismiss", "close the film", 6),
 )
@@ -313,7 +313,7 @@ class FilmScreen(widgets.Dialog[None]):
         """Go to the end of a frame; an index past the end selects the last frame."""
         self._change_player(lambda player: player.show_frame(frame))
 
-    def action_hurry(self, levels: int) -> None:
+    def action_change_speed(self, levels: int) -> None:
         """Change the speed of the film by `levels` positions in `SPEEDS`."""
         self._change_player(lambda player: player.change_speed(levels))
 

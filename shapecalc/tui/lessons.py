@@ -226,8 +226,8 @@ class TaskScreen(Dialog[Question | None]):
         return self.query_one(TaskPane)
 
     def active_actions(self) -> frozenset[str]:
-        """Return the actions in the line of keys; one of the two scroll keys is omitted."""
-        idle = {"submit" if self.is_answered else "submit()"}  # two spellings of one action, one per label of Enter
+        """Return the actions in the line of keys, with only one of the two scroll keys."""
+        idle = {"submit" if self.is_answered else "submit()"}  # Enter has two labels; the spelling selects one
         return frozenset(key.action for key in self.KEYS) - {"scroll(1)"} - idle
 
     def score_answer(self, *, is_right: bool) -> None:

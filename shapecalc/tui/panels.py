@@ -1,6 +1,6 @@
-"""The panels of the app: their titles, the rows that each of them gets, and fields that wrap.
+"""The panels of the app: their titles, their heights, and the layout of fields in rows.
 
-The plan of the panels is independent of widgets and of what the panels show, so that every screen can use it.
+The plan of the heights is independent of widgets and of the contents of the panels, so that every screen can use it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class PanelPlan(Record):
 
 
 def plan_panels(lines: int, needs: PanelNeeds) -> PanelPlan:
-    """Return the lines of each panel, if `lines` lines are free for them.
+    """Distribute `lines` lines among the panels.
 
     If there are too few lines, the panels are reduced in this order: the comparison, the command line, the elements,
     the card, the step, and lines of the map.
@@ -105,7 +105,7 @@ def plan_panels(lines: int, needs: PanelNeeds) -> PanelPlan:
 
 
 class Panel(widgets.Pane):
-    """A pane with a border and a title, which can have the focus."""
+    """A focusable pane with a border and a title."""
 
     def __init__(self, widget_id: str) -> None:
         """Create an empty panel."""
@@ -113,19 +113,19 @@ class Panel(widgets.Pane):
         self._shown_title = ""
 
     def set_title(self, title: str, keys: str = "") -> None:
-        """Set the title; a focused panel has a mark and its keys instead of details in the title."""
+        """Set the title; a focused panel shows its keys instead of details."""
         shown = f"{ENTERED_SYMBOL} {title.partition(' · ')[0]} · {keys}" if self.has_focus and keys else title
         if shown != self._shown_title:
             self._shown_title = shown
             self.border_title = Content(shown)
 
-    def set_drawing(self, drawing: Text, renderer: widgets.TextRenderer) -> None:
-        """Show `drawing` whenever it fits the panel; otherwise, call `renderer` with the size of the panel."""
+    def set_drawing(self, drawing: Text, fallback: widgets.TextRenderer) -> None:
+        """Set the drawing of the panel; `fallback` renders another one if it does not fit."""
 
         def render(width: int, height: int) -> Text:
             lines = drawing.plain.split("\n")
             fits = len(lines) <= height and max(map(len, lines)) <= width
-            return drawing if fits else renderer(width, height)
+            return drawing if fits else fallback(width, height)
 
         self.set_renderer(render)
 
@@ -135,7 +135,7 @@ class Panel(widgets.Pane):
 
 
 def set_lines(widget: Widget, lines: int) -> None:
-    """Set the height of a widget in lines, if it changes; 0 hides the widget."""
+    """Set the height of a widget in lines; 0 hides the widget."""
     if widget.display != bool(lines):
         widget.display = bool(lines)
     if lines and (widget.styles.height is None or widget.styles.height.value != lines):
@@ -145,13 +145,14 @@ def set_lines(widget: Widget, lines: int) -> None:
 class WrappingLayout(Layout):
     """A layout of labelled fields in as few rows as possible.
 
-    The children are pairs of a label and a field, and at last the carets, which are below the row of the wrong field.
+    The children are pairs of a label and a field, followed by the carets. The carets are placed below the row of the
+    invalid field.
     """
 
     name = "wrapping"
 
     def arrange(self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True) -> ArrangeResult:
-        """Return the place of each child."""
+        """Return the region of each child."""
         carets = [child for child in children if isinstance(child, Carets)]
         pairs = zip(*[iter(child for child in children if not isinstance(child, Carets))] * 2, strict=False)
         rows = arrange_rows([(label, field, label_width(field)) for label, field in pairs], size.width)
@@ -190,7 +191,7 @@ def arrange_rows(fields: Sequence[LabelledField], width: int) -> list[list[Label
 
 
 def count_rows(fields: Iterable[Widget], width: int) -> int:
-    """Return the number of rows of fields in a width."""
+    """Return the number of rows that fields need at a width."""
     return len(arrange_rows([(field, field, label_width(field)) for field in fields], width))
 
 
@@ -200,7 +201,7 @@ def label_width(field: Widget) -> int:
 
 
 def is_truncated(text: Text, width: int) -> bool:
-    """Return whether a line of a drawing is truncated at a width, or stages or axes are omitted."""
+    """Return whether a drawing is truncated at a width, or omits stages or axes."""
     return any(
         (len(line) >= width and line.endswith(UNICODE.ellipsis)) or line.startswith((UNICODE.ellipsis, NO_ROOM))
         for line in text.plain.split("\n")
@@ -218,16 +219,16 @@ def required_width(field: Widget) -> int:
 
 
 class Carets(widgets.ClickableText):
-    """The marks below the wrong characters of a field."""
+    """The carets below the invalid characters of a field."""
 
     def __init__(self) -> None:
-        """Create hidden marks."""
+        """Create hidden carets."""
         super().__init__("carets")
         self.field_name = ""
         self.display = False
 
     def mark(self, field_name: str) -> bool:
-        """Show the marks below the row of a field, or hide them; return whether they have moved."""
+        """Show the carets below the row of a field, or hide them; return whether they moved."""
         if field_name == self.field_name and self.display == bool(field_name):
             return False
         self.field_name, self.display = field_name, bool(field_name)
@@ -235,7 +236,7 @@ class Carets(widgets.ClickableText):
 
 
 class FieldPanel(Container):
-    """The panel of the question: labelled fields, which wrap."""
+    """The panel of the question, with labelled fields in wrapping rows."""
 
     def __init__(self, fields: Sequence[widgets.Field]) -> None:
         """Create the panel with fields."""
@@ -244,7 +245,7 @@ class FieldPanel(Container):
 
     @property
     def layout(self) -> Layout:
-        """The layout; style sheets cannot select it."""
+        """The wrapping layout, which style sheets cannot select."""
         return self._wrapping_layout
 
     def rearrange(self) -> None:
@@ -254,7 +255,7 @@ class FieldPanel(Container):
 
     @property
     def carets(self) -> Carets:
-        """The marks below the wrong characters."""
+        """The carets below the invalid characters."""
         return self.query_one(Carets)
 
     async def replace_fields(self, fields: Sequence[widgets.Field]) -> None:

@@ -175,7 +175,7 @@ class AnswerTable(DataTable[Text], SearchableList):
 
 
 class CompareDialog(Dialog[Question | None]):
-    """A table of answers."""
+    """A dialog with a table of the answers of all dialects."""
 
     BINDINGS = [Binding("escape", "dismiss", "close")]
 

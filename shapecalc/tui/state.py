@@ -1,7 +1,7 @@
 """The state of the main screen, independent of widgets.
 
 The state comprises the question, the current step and the predictions. The flow diagram has one column of dims per
-stage: column 0 is the input shape, and column n the shape after stage n. A hole is a dim that the user must predict. A
+stage: column 0 is the input shape, and column n the shape after stage n. A blank is a dim that the user must predict. A
 refusal is an answer without an output, because the request is not valid.
 """
 
@@ -24,18 +24,18 @@ from shapecalc.render.stage_layout import Cell, stage_layouts, unresolved_trace
 from shapecalc.teaching.progress import Score
 from shapecalc.tui.question import Question, resolve_question
 
-Hole = tuple[int, int]
+Blank = tuple[int, int]
 """The position of a hidden dim in the flow diagram: its column, and its index in the column."""
 
-VALIDITY_HOLE = (0, 0)
-"""The pseudo-hole of the question whether the request is valid.
+VALIDITY_BLANK = (0, 0)
+"""The pseudo-blank of the question whether the request is valid.
 
 This position is the first input dim, which is never hidden.
 """
 YES_NO_KEYS = {"y": True, "n": False}
 """For each key, the validity of the request that the key predicts."""
-MAX_HOLE_LENGTH = 40
-"""The maximum number of characters that can be typed into a hole."""
+MAX_BLANK_LENGTH = 40
+"""The maximum number of characters that can be typed into a blank."""
 ARROW_MOVES: Mapping[str, tuple[int, int]] = {"left": (-1, -1), "right": (-1, 1), "up": (-2, -1), "down": (-2, 1)}
 """For each arrow key, the axis of the cursor movement as a negative index, and the offset."""
 _cached_mistake, _same_shape_mistake = (
@@ -47,30 +47,30 @@ _cached_mistake, _same_shape_mistake = (
 class Predictions:
     """The user's predictions for one answer.
 
-    The user first predicts whether the request is valid, then the dims of the flow diagram that are holes.
+    The user first predicts whether the request is valid, then the dims of the flow diagram that are blanks.
 
     >>> import shapecalc as sc
     >>> mine = Predictions(sc.reshape((2, 2, 3, 2), (-1, 0, 0)), Score())
     >>> mine.type_char((1, 1), "3")
-    >>> mine.is_wrong((1, 1)), [*mine.holes(0)], mine.hint((1, 1)).question
+    >>> mine.is_wrong((1, 1)), [*mine.blanks(0)], mine.hint((1, 1)).question
     (True, [(1, 0), (1, 1), (1, 2)], 'what does the 0 at index 1 copy?')
     """
 
     def __init__(self, answer: Trace | Chain | None, score: Score) -> None:
-        """Start without predictions; `score` counts the first attempt at each hole."""
+        """Start without predictions; `score` counts the first attempt at each blank."""
         self.is_valid: bool | None = None
         """The predicted validity of the request; None before the prediction."""
-        self.texts: dict[Hole, str] = {}
-        self.requested_hints: dict[Hole, int] = {}
-        """The number of hints requested for each hole."""
+        self.texts: dict[Blank, str] = {}
+        self.requested_hints: dict[Blank, int] = {}
+        """The number of hints requested for each blank."""
         self._score = score
-        self.scored_holes: set[Hole] = set()
-        """The holes whose first attempt has been scored."""
-        self._submitted: dict[Hole, str] = {}
-        """The last submitted text of each hole."""
+        self.scored_blanks: set[Blank] = set()
+        """The blanks whose first attempt has been scored."""
+        self._submitted: dict[Blank, str] = {}
+        """The last submitted text of each blank."""
         self._layouts = () if answer is None else stage_layouts(answer)
         self.steps = () if answer is None else answer.steps
-        self.cells: Mapping[Hole, Cell] = {
+        self.cells: Mapping[Blank, Cell] = {
             (column, row): cell
             for column, layout in enumerate(self._layouts, 1)
             for row, cell in enumerate(layout.cells)
@@ -79,119 +79,121 @@ class Predictions:
         """The cell of each dim that a step determines, keyed by position."""
 
     @cached_property
-    def holes_to_predict(self) -> Mapping[Hole, Cell]:
+    def blanks_to_predict(self) -> Mapping[Blank, Cell]:
         """The cell of each dim that the user must predict, keyed by position."""
-        candidates = ((hole, cell, self._layouts[hole[0] - 1].stage) for hole, cell in self.cells.items())
+        candidates = ((blank, cell, self._layouts[blank[0] - 1].stage) for blank, cell in self.cells.items())
         return {
-            hole: cell
-            for hole, cell, stage in candidates
-            if is_worth_asking(stage, self.steps[cell.step_index], hole[1], cell.dim or 0)
+            blank: cell
+            for blank, cell, stage in candidates
+            if is_worth_asking(stage, self.steps[cell.step_index], blank[1], cell.dim or 0)
         }
 
     @property
-    def output_holes(self) -> tuple[Hole, ...]:
+    def output_blanks(self) -> tuple[Blank, ...]:
         """The positions of the output dims that a step determines."""
         return tuple(filter(self.is_in_output, self.cells))
 
-    def is_in_output(self, hole: Hole) -> bool:
-        """Return whether a hole is in the last column, which is the output."""
-        return hole[0] == len(self._layouts)
+    def is_in_output(self, blank: Blank) -> bool:
+        """Return whether a blank is in the last column, which is the output."""
+        return blank[0] == len(self._layouts)
 
-    def holes(self, step_count: int) -> tuple[Hole, ...]:
+    def blanks(self, step_count: int) -> tuple[Blank, ...]:
         """Return the positions of the dims that are hidden after a number of steps.
 
         A dim to predict is hidden until its step, or until the user predicts it correctly. A dim that is only copied
         need not be predicted; it is hidden as long as the dim that it copies.
         """
-        hidden = dict[Hole, None]()
-        for hole, cell in self.cells.items():
+        hidden = dict[Blank, None]()
+        for blank, cell in self.cells.items():
             if cell.step_index >= step_count and (
-                not self.is_right(hole) if hole in self.holes_to_predict else self._copies_hidden_dim(hole, hidden)
+                not self.is_right(blank) if blank in self.blanks_to_predict else self._copies_hidden_dim(blank, hidden)
             ):
-                hidden[hole] = None
+                hidden[blank] = None
         return tuple(hidden)
 
-    def _copies_hidden_dim(self, hole: Hole, hidden: Collection[Hole]) -> bool:
+    def _copies_hidden_dim(self, blank: Blank, hidden: Collection[Blank]) -> bool:
         """Return whether a dim copies a hidden dim at its index of the previous column."""
-        (column, index), dim = hole, self.cells[hole].dim or 0
+        (column, index), dim = blank, self.cells[blank].dim or 0
         return (column - 1, index) in hidden and not is_size_requested(self._layouts[column - 1].stage, index, dim)
 
-    def holes_at_step(self, step: int) -> tuple[Hole, ...]:
+    def blanks_at_step(self, step: int) -> tuple[Blank, ...]:
         """Return the positions of the dims to predict that a step determines."""
-        return tuple(hole for hole, cell in self.holes_to_predict.items() if cell.step_index == step)
+        return tuple(blank for blank, cell in self.blanks_to_predict.items() if cell.step_index == step)
 
-    def type_char(self, hole: Hole, char: str) -> None:
-        """Append a character to the text in a hole; a backspace deletes a character."""
-        text = self.texts.get(hole, "")
-        self.texts[hole] = text[:-1] if char == "\b" else (text + char)[:MAX_HOLE_LENGTH]
-        self._submitted.pop(hole, None)
-        if self.is_wrong(hole) or self.is_right(hole):
-            self.score_attempt(hole, is_right=self.is_right(hole))
+    def type_char(self, blank: Blank, char: str) -> None:
+        """Append a character to the text in a blank; a backspace deletes a character."""
+        text = self.texts.get(blank, "")
+        self.texts[blank] = text[:-1] if char == "\b" else (text + char)[:MAX_BLANK_LENGTH]
+        self._submitted.pop(blank, None)
+        if self.is_wrong(blank) or self.is_right(blank):
+            self.score_attempt(blank, is_right=self.is_right(blank))
 
-    def score_attempt(self, hole: Hole, *, is_right: bool) -> None:
-        """Score the first attempt at a hole; ignore later attempts."""
-        if hole not in self.scored_holes:
-            self.scored_holes.add(hole)
+    def score_attempt(self, blank: Blank, *, is_right: bool) -> None:
+        """Score the first attempt at a blank; ignore later attempts."""
+        if blank not in self.scored_blanks:
+            self.scored_blanks.add(blank)
             self._score.record_answer(right=is_right)
 
-    def submit(self, hole: Hole) -> None:
-        """Submit the text in a hole, which makes one more hint on the hole visible."""
-        self._submitted[hole] = self.texts.get(hole, "")
-        if self.is_wrong(hole):
-            self.score_attempt(hole, is_right=False)
-        self.requested_hints[hole] = min(3, self.hint_count(hole) + 1)
+    def submit(self, blank: Blank) -> None:
+        """Submit the text in a blank, which makes one more hint on the blank visible."""
+        self._submitted[blank] = self.texts.get(blank, "")
+        if self.is_wrong(blank):
+            self.score_attempt(blank, is_right=False)
+        self.requested_hints[blank] = min(3, self.hint_count(blank) + 1)
 
-    def hint_count(self, hole: Hole) -> int:
-        """Return the number of visible hints on a hole.
+    def hint_count(self, blank: Blank) -> int:
+        """Return the number of visible hints on a blank.
 
         A wrong text makes the first hint visible without a request.
         """
-        return max(self.is_wrong(hole), self.requested_hints.get(hole, 0))
+        return max(self.is_wrong(blank), self.requested_hints.get(blank, 0))
 
-    def typed_dim(self, hole: Hole) -> Dim | None:
-        """Return the dim typed into a hole; None if the text is not a dim."""
+    def typed_dim(self, blank: Blank) -> Dim | None:
+        """Return the dim typed into a blank; None if the text is not a dim."""
         try:
-            (dim,) = parse_dims(self.texts.get(hole, ""))
+            (dim,) = parse_dims(self.texts.get(blank, ""))
         except (ShapeError, ValueError):
             return None
         return dim
 
-    def is_right(self, hole: Hole) -> bool:
-        """Return whether the text in a hole is the right dim."""
-        return bool(self.texts.get(hole)) and str(self.typed_dim(hole)) == str(self.cells[hole].dim)
+    def is_right(self, blank: Blank) -> bool:
+        """Return whether the text in a blank is the right dim."""
+        return bool(self.texts.get(blank)) and str(self.typed_dim(blank)) == str(self.cells[blank].dim)
 
-    def is_wrong(self, hole: Hole) -> bool:
-        """Return whether the text in a hole is wrong.
+    def is_wrong(self, blank: Blank) -> bool:
+        """Return whether the text in a blank is wrong.
 
         A prefix of the right dim is wrong only after the user submits it. If the right dim is symbolic, every text is
         treated as a prefix, because a symbolic dim has several spellings.
         """
-        text, right = self.texts.get(hole, "").strip(), self.cells[hole].dim
-        if not text or self.is_right(hole):
+        text, right = self.texts.get(blank, "").strip(), self.cells[blank].dim
+        if not text or self.is_right(blank):
             return False
-        is_submitted = self._submitted.get(hole, "").strip() == text
+        is_submitted = self._submitted.get(blank, "").strip() == text
         return is_submitted or (isinstance(right, int) and not str(right).startswith(text.lstrip("0")))
 
-    def confused_axis(self, hole: Hole) -> int | None:
-        """Return the axis that the user may have confused with the hole.
+    def confused_axis(self, blank: Blank) -> int | None:
+        """Return the axis that the user may have confused with the blank.
 
-        This is the only axis of the previous column whose size equals the dim in the hole. Returns None if no axis or
+        This is the only axis of the previous column whose size equals the dim in the blank. Returns None if no axis or
         several axes have this size.
         """
-        dim, before = self.typed_dim(hole), self._layouts[hole[0] - 1].stage.before
+        dim, before = self.typed_dim(blank), self._layouts[blank[0] - 1].stage.before
         return before.index(dim) if dim is not None and before.count(dim) == 1 else None
 
-    def hint(self, hole: Hole) -> Hint:
-        """Return the question about a hole, with hints of increasing detail."""
-        name = "input" if hole[0] == 1 else self._layouts[hole[0] - 2].stage.label
-        return make_hint(self._layouts[hole[0] - 1].stage, self.steps[self.cells[hole].step_index], hole[1], name=name)
+    def hint(self, blank: Blank) -> Hint:
+        """Return the question about a blank, with hints of increasing detail."""
+        name = "input" if blank[0] == 1 else self._layouts[blank[0] - 2].stage.label
+        return make_hint(
+            self._layouts[blank[0] - 1].stage, self.steps[self.cells[blank].step_index], blank[1], name=name
+        )
 
     @property
     def predicted_output(self) -> list[Dim | None]:
         """The output shape as predicted; None for each dim without a valid prediction."""
         return [
-            self.typed_dim(hole) if hole in self.holes_to_predict else self.cells[hole].dim
-            for hole in self.output_holes
+            self.typed_dim(blank) if blank in self.blanks_to_predict else self.cells[blank].dim
+            for blank in self.output_blanks
         ]
 
 
@@ -222,7 +224,7 @@ class History:
     def undo_or_redo(self, current: Question, *, back: bool) -> Question:
         """Pop the previous question if `back`, otherwise the last undone question.
 
-        Questions that cannot be read are passed over.
+        Questions that cannot be parsed are skipped.
         """
         self._change = None
         source, target = (self.past, self.future) if back else (self.future, self.past)
@@ -274,12 +276,12 @@ class ExploreState:
         self.score = score or Score()
         self.predictions = Predictions(self.answer, self.score)
         self.history = History()
-        self.highlighted: Hole | None = None
+        self.highlighted: Blank | None = None
         """The position of the highlighted dim in the flow diagram."""
-        self._last_typed: Hole | None = None
-        """The hole into which the user typed last.
+        self._last_typed: Blank | None = None
+        """The blank into which the user typed last.
 
-        This hole receives typed characters until the user selects another dim, even if its text is right.
+        This blank receives typed characters until the user selects another dim, even if its text is right.
         """
         self.shows_grid = False
         self.shows_mistake = False
@@ -357,8 +359,8 @@ class ExploreState:
         if direction > 0 and self.asks_validity:
             self.predict_validity(None)
         elif direction > 0 and self._current_questions:
-            for hole in self._current_questions:
-                self.predictions.score_attempt(hole, is_right=False)
+            for blank in self._current_questions:
+                self.predictions.score_attempt(blank, is_right=False)
             self.is_revealed, self.highlighted, self._last_typed = True, None, None
         else:
             self.go_to_step(self._next_question_step(self.current_step + 1) if direction > 0 else self.current_step - 1)
@@ -369,21 +371,23 @@ class ExploreState:
         Returns `first` if no such step exists.
         """
         question_steps = (
-            self.predictions.cells[hole].step_index for hole in self.holes if hole in self.predictions.holes_to_predict
+            self.predictions.cells[blank].step_index
+            for blank in self.blanks
+            if blank in self.predictions.blanks_to_predict
         )
         return min((step for step in question_steps if step >= first), default=first)
 
     def toggle_learning(self) -> None:
-        """Turn learning mode on, at the first step, or off."""
+        """Toggle learning mode; turning it on goes to the first step."""
         self.is_learning = not self.is_learning
         if self.is_learning:
-            self._reset_predictions(self.predictions.scored_holes)
+            self._reset_predictions(self.predictions.scored_blanks)
             self.go_to_step(0)
 
-    def _reset_predictions(self, scored_holes: Collection[Hole] = ()) -> None:
-        """Discard all predictions; `scored_holes` are not scored a second time."""
+    def _reset_predictions(self, scored_blanks: Collection[Blank] = ()) -> None:
+        """Discard all predictions; `scored_blanks` are not scored a second time."""
         self.is_revealed, self.predictions = False, Predictions(self.answer, self.score)
-        self.predictions.scored_holes |= {*scored_holes}
+        self.predictions.scored_blanks |= {*scored_blanks}
         self._last_typed = None
 
     @property
@@ -393,12 +397,12 @@ class ExploreState:
         return self.is_learning and is_readable and self.predictions.is_valid is None
 
     def predict_validity(self, is_valid: bool | None) -> None:
-        """Record the predicted validity of the request, and go to the first hole.
+        """Record the predicted validity of the request, and go to the first blank.
 
         If `is_valid` is None, the validity is revealed, and the prediction counts as wrong.
         """
         resolves = self.answer is not None and self.answer.problem is None
-        self.predictions.score_attempt(VALIDITY_HOLE, is_right=is_valid is resolves)
+        self.predictions.score_attempt(VALIDITY_BLANK, is_right=is_valid is resolves)
         self.predictions.is_valid = resolves if is_valid is None else is_valid
         self.go_to_step(self._next_question_step(0))
         self._is_before_refusal = False
@@ -414,45 +418,45 @@ class ExploreState:
         return self.current_step + self.is_revealed
 
     @property
-    def holes(self) -> tuple[Hole, ...]:
+    def blanks(self) -> tuple[Blank, ...]:
         """The positions of the hidden dims in the flow diagram."""
         if not self.is_learning or self.is_complete or (self.answer is not None and self.answer.problem):
             return ()
-        return self.predictions.holes(self.shown_step_count)
+        return self.predictions.blanks(self.shown_step_count)
 
     @property
     def hides_answer(self) -> bool:
         """Whether the output or the refusal of the request is still hidden."""
-        return self.asks_validity or any(map(self.predictions.is_in_output, self.holes))
+        return self.asks_validity or any(map(self.predictions.is_in_output, self.blanks))
 
     @property
-    def open_holes(self) -> tuple[Hole, ...]:
-        """The holes of the first column with holes, into which the user can type."""
-        questions = [hole for hole in self.holes if hole in self.predictions.holes_to_predict]
-        return tuple(hole for hole in questions if hole[0] == questions[0][0])
+    def open_blanks(self) -> tuple[Blank, ...]:
+        """The blanks of the first column with blanks, into which the user can type."""
+        questions = [blank for blank in self.blanks if blank in self.predictions.blanks_to_predict]
+        return tuple(blank for blank in questions if blank[0] == questions[0][0])
 
     @property
-    def current_hole(self) -> Hole | None:
-        """The hole that receives typed characters.
+    def current_blank(self) -> Blank | None:
+        """The blank that receives typed characters.
 
-        This is the hole into which the user typed last, the highlighted hole, or the first hole of the current step.
+        This is the blank into which the user typed last, the highlighted blank, or the first blank of the current step.
         """
         if not self.is_learning or self.is_complete or self.asks_validity:
             return None
-        questions = () if self.is_revealed else self.predictions.holes_at_step(self.current_step)
-        if self._last_typed in self.predictions.holes_to_predict:
+        questions = () if self.is_revealed else self.predictions.blanks_at_step(self.current_step)
+        if self._last_typed in self.predictions.blanks_to_predict:
             return self._last_typed
         return (
             self.highlighted
-            if self.highlighted in self.open_holes
+            if self.highlighted in self.open_blanks
             else next(iter((*self._current_questions, *questions[-1:])), None)
         )
 
     @property
-    def _current_questions(self) -> tuple[Hole, ...]:
+    def _current_questions(self) -> tuple[Blank, ...]:
         """The positions of the hidden dims that the current step determines."""
-        questions = () if self.is_revealed or not self.holes else self.predictions.holes_at_step(self.current_step)
-        return tuple(hole for hole in questions if not self.predictions.is_right(hole))
+        questions = () if self.is_revealed or not self.blanks else self.predictions.blanks_at_step(self.current_step)
+        return tuple(blank for blank in questions if not self.predictions.is_right(blank))
 
     @property
     def mistake(self) -> Mistake | None:
@@ -461,7 +465,7 @@ class ExploreState:
         if (
             not self.is_learning
             or self.answer is None
-            or not any(map(mine.is_wrong, filter(mine.is_in_output, mine.holes_to_predict)))
+            or not any(map(mine.is_wrong, filter(mine.is_in_output, mine.blanks_to_predict)))
         ):
             return None
         return _cached_mistake(self.answer, tuple(mine.predicted_output))
@@ -473,17 +477,17 @@ class ExploreState:
 
     @property
     def is_awaiting_input(self) -> bool:
-        """Whether there is a current hole without a correct prediction."""
-        return self.current_hole is not None and not self.predictions.is_right(self.current_hole)
+        """Whether there is a current blank without a correct prediction."""
+        return self.current_blank is not None and not self.predictions.is_right(self.current_blank)
 
     def accepts_char(self, char: str) -> bool:
         """Return whether a character is accepted as part of the current prediction."""
         if self.asks_validity:
             return char.lower() in YES_NO_KEYS
-        return self.current_hole is not None and char.isprintable()
+        return self.current_blank is not None and char.isprintable()
 
     def type_char(self, char: str) -> None:
-        """Type a character into the current hole.
+        """Type a character into the current blank.
 
         While the user must predict the validity, `y` means valid and `n` means refused.
         """
@@ -491,20 +495,20 @@ class ExploreState:
             if char.lower() in YES_NO_KEYS:
                 self.predict_validity(YES_NO_KEYS[char.lower()])
             return
-        self._last_typed = self.current_hole
-        if self.current_hole is not None:
-            self.predictions.type_char(self.current_hole, char)
+        self._last_typed = self.current_blank
+        if self.current_blank is not None:
+            self.predictions.type_char(self.current_blank, char)
 
     def submit(self) -> None:
         """Continue if the current prediction is right; otherwise make one more hint visible."""
-        if self.current_hole is not None and self.is_awaiting_input:
-            self.predictions.submit(self.current_hole)
+        if self.current_blank is not None and self.is_awaiting_input:
+            self.predictions.submit(self.current_blank)
         elif self._current_questions:
             self.toggle_highlight(None)
         elif not self.asks_validity:
             self.advance(1)
 
-    def toggle_highlight(self, dim: Hole | None) -> None:
+    def toggle_highlight(self, dim: Blank | None) -> None:
         """Highlight a dim of the flow diagram, or remove the highlight from it."""
         self.highlighted, self._last_typed = None if dim == self.highlighted else dim, None
 
@@ -513,7 +517,7 @@ class ExploreState:
         if self.answer is None:
             return
         counts = [len(self.answer.input), *(len(layout.cells) for layout in stage_layouts(self.answer))]
-        column, row = self.highlighted or self.current_hole or (0, -1)
+        column, row = self.highlighted or self.current_blank or (0, -1)
         columns, rows = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}[key]
         column = max(0, min(column + columns, len(counts) - 1))
         if counts[column]:

@@ -106,16 +106,16 @@ FIELD_KEYS = (
 YES_NO_KEY = Key("", "y n", "answer", "", "answer whether the request works", -1)
 HINT_KEYS = (
     Key("", "enter", "hint, go on", "", "give a hint, or go on once it is right", 0),
-    Key("", "↑↓", "place", "", "choose a hole to type into", 1),
+    Key("", "↑↓", "place", "", "choose a blank to type into", 1),
 )
 LEARNING_KEYS = (
     Key("", "PgDn", "show", "step(1)", "", 2),
-    Key("", "esc", "leave the hole", "leave_field", "", 3),
+    Key("", "esc", "leave the blank", "leave_field", "", 3),
     Key("", "^G", "stop asking", "mode", "", 4),
     Key("", "F1", "keys", "app.help", "", 5),
     Key("", "^P", "all", "app.command_palette", "", 6),
 )
-"""The key hints while a hole waits for a size."""
+"""The key hints while a blank waits for a size."""
 STEP_KEY, DIM_STEP_KEY = Key("", "← →", "step", "step(1)", "", 0), Key("", "↑ ↓", "dim", "dim('down')", "", 3)
 """The key hints for two arrow keys."""
 DIM_KEYS = "←→↑↓ dims · esc"
@@ -235,7 +235,7 @@ class Pane(FocusableText):
 
 
 class SizeNotice(Widget):
-    """A widget that displays that the terminal is too small."""
+    """A message that the terminal is too small."""
 
     MIN_SIZE = Size(60, 18)
 
@@ -434,12 +434,12 @@ class Field(TextField):
 
     @dataclass
     class LetterPressed(Message):
-        """A message posted when Alt and a letter are pressed, which terminals send for Esc and the letter."""
+        """A message posted after Alt and a letter, or Esc and a letter in quick succession."""
 
         letter: str
 
     def on_key(self, event: events.Key) -> None:
-        """Post a message for Alt and a letter, which is no text."""
+        """Post a message for Alt and a letter."""
         if event.key.startswith("alt+"):
             event.prevent_default().stop()
             self.post_message(self.LetterPressed(event.key.removeprefix("alt+")))
@@ -484,15 +484,16 @@ def format_key_line(
 
 
 def key_binding_id(key: Key) -> str:
-    """Return the id of the binding of a key of the main screen, by which its key can be replaced."""
+    """Return the binding id of a key of the main screen."""
     return f"main.{key.label}"
 
 
 def parse_settings(values: Mapping[str, object], source: str) -> dict[str, Any]:
-    """Parse the theme and the keys of a configuration; return the arguments `theme` and `keys` of the app.
+    """Parse the theme and the keys of a configuration file.
 
-    The keys are a table with the label of each replaced key, as in fix = "x". Raises `ShapeError` (usage), with the
-    name of the source, for an unknown theme, label or key, and for a key with two labels.
+    Returns the arguments `theme` and `keys` of the app. The table `keys` maps labels to keys, as in fix = "x".
+    Raises `ShapeError` (usage), with the name of the source, for an unknown theme, label or key, and for a key with
+    two labels.
 
     >>> parse_settings({"theme": "light", "keys": {"fix": "ctrl+k"}}, "config.toml")["keys"][4].display
     '^K'
@@ -517,7 +518,7 @@ def parse_settings(values: Mapping[str, object], source: str) -> dict[str, Any]:
 
 
 def _rebind(key: Key, name: object, source: str) -> Key:
-    """Return a key with another name; raise `ShapeError` (usage) unless it is a character, ctrl+x or f5."""
+    """Return a key with another name; raise `ShapeError` (usage) if the name is invalid."""
     if name == key.name:
         return key
     if not isinstance(name, str) or not REBOUND_KEY.fullmatch(name):

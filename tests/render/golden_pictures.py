@@ -109,7 +109,7 @@ def parse_option(word: str):
     name, _, value = word.partition("=")
     if name == "ascii":
         return "glyphs", ASCII
-    return ("holes", {literal_eval(value): "[    ]"}) if name == "hole" else (name, literal_eval(value))
+    return ("placeholders", {literal_eval(value): "[    ]"}) if name == "hole" else (name, literal_eval(value))
 
 
 def render_golden(kind: str, options: str, line: str) -> str:

@@ -41,7 +41,7 @@ def dim_styles(flow):
 def test_flow_highlights_the_sources_of_a_dim():
     styles = dim_styles(draw_flow(answer_to(SHUFFLE), selected_dim=(2, 1)))
     assert {position for position, style in styles.items() if style.reverse} == {(2, 1), (1, 1), (1, 2), (0, 0), (0, 2)}
-    hidden = dim_styles(draw_flow(answer_to(SHUFFLE), selected_dim=(2, 1), holes={(2, 1): "[ ]"}))
+    hidden = dim_styles(draw_flow(answer_to(SHUFFLE), selected_dim=(2, 1), placeholders={(2, 1): "[ ]"}))
     assert {position for position, style in hidden.items() if style.reverse} <= {(2, 1)}
 
 

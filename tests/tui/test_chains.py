@@ -17,8 +17,8 @@ from shapecalc.tui.chains import (
     COMPARE_MORE_HINT,
     UNPROVED_TEXT,
     compare_chains,
-    conclusion_text,
     format_cost_line,
+    format_simplification,
     verdict_text,
 )
 from shapecalc.tui.question import Question, question_command, question_from_words, resolve_question
@@ -95,5 +95,5 @@ def test_equiv_screen_suggests_similar_words():
 def test_equiv_screen_claims_only_what_is_proved():
     chain = sc.chain("2,3", "transpose")
     cost = Cost(1, 1, (48,))
-    assert conclusion_text(Simplification(chain, cost, cost, True, False)).plain == UNPROVED_TEXT
+    assert format_simplification(Simplification(chain, cost, cost, True, False)).plain == UNPROVED_TEXT
     assert format_cost_line(Goal.BYTES, cost, cost).plain == "bytes moved     48"

@@ -96,7 +96,7 @@ def test_predict_shows_all_stages_over_the_first_picture(line, drawn):
 @pytest.mark.parametrize(("line", "keys", "wrong", "counted"), table("judged"))
 def test_predict_prefix_of_a_right_answer_is_not_wrong(line, keys, wrong, counted):
     state, (text, *enter) = make_state(line), keys.split()
-    type_text(state, str(state.predictions.cells[state.current_hole].dim))
+    type_text(state, str(state.predictions.cells[state.current_blank].dim))
     state.submit()
     type_text(state, text)
     if enter:
@@ -115,7 +115,7 @@ async def test_predict_leaves_few_blank_lines(user):
 
 
 @learning(*COPIES)
-async def test_predict_escapes_what_is_typed_into_a_hole(user):
+async def test_predict_escapes_what_is_typed_into_a_blank(user):
     await user.press("y")
     for text in ("x!", "\x1b", "[bold]", "漢", "9" * 100, "N*", "-1", "1,2"):
         await user.hurry(*text)
@@ -183,19 +183,19 @@ def test_predict_screen_hides_the_requested_number(kind):
         exercise = draw_exercise(kind, level, f"asks/{level}")
         state = make_state(exercise.task.question)
         while state.hides_answer:
-            hole, before = state.current_hole, screen(state)
-            if hole is not None and state.is_awaiting_input:
+            blank, before = state.current_blank, screen(state)
+            if blank is not None and state.is_awaiting_input:
                 checked += 1
-                stage = stage_layouts(state.answer)[hole[0] - 1].stage
-                dim = state.predictions.cells[hole].dim
+                stage = stage_layouts(state.answer)[blank[0] - 1].stage
+                dim = state.predictions.cells[blank].dim
                 assert (
                     stage.kind is StageKind.PERMUTE
-                    or hole[1] >= len(stage.requested)
-                    or stage.requested[hole[1]] != dim
+                    or blank[1] >= len(stage.requested)
+                    or stage.requested[blank[1]] != dim
                 )
-                original, state.answer = state.answer, alter_hidden_dims(state.answer, state.holes)
+                original, state.answer = state.answer, alter_hidden_dims(state.answer, state.blanks)
                 state.predictions._layouts, layouts = stage_layouts(state.answer), state.predictions._layouts
-                assert words_of(screen(state)) == words_of(before), (exercise.task.question, hole)
+                assert words_of(screen(state)) == words_of(before), (exercise.task.question, blank)
                 state.answer, state.predictions._layouts = original, layouts
             state.advance(1)
     assert checked
@@ -227,12 +227,12 @@ def test_predict_works_for_every_example(op):
             if state.asks_validity:
                 state.type_char("n" if state.result.problem else "y")
             if state.is_awaiting_input:
-                type_text(state, str(state.predictions.cells[state.current_hole].dim))
-                assert state.predictions.is_right(state.current_hole)
+                type_text(state, str(state.predictions.cells[state.current_blank].dim))
+                assert state.predictions.is_right(state.current_blank)
             if state.current_step >= state.end_step:
                 break
             state.submit()
-        assert state.holes == ()
+        assert state.blanks == ()
         assert 0 < state.score.right == state.score.answered
 
 

@@ -98,16 +98,16 @@ _reported_answers: list[object] = []
 
 
 def start_run() -> None:
-    """Begin a run of the program, in which no line on other rules was printed yet."""
+    """Reset the state of a run: no line on other rules has been printed."""
     _reported_answers.clear()
 
 
 def report_other_rules(
     answer: Trace | Chain, output_options: OutputOptions, options: Iterable[Mapping[str, object]]
 ) -> None:
-    """Print one line to stderr if PyTorch or NumPy answer otherwise, and no option names a dialect.
+    """Print a line to stderr if PyTorch or NumPy give another answer, and no option names a dialect.
 
-    `options` are those of the request, or of the chain and each stage. The line is printed once a run, and never
+    `options` are those of the request, or of the chain and each stage. The line is printed once per run, and never
     with `--json`, `--quiet`, `--expect`, `--as` or a film.
     """
     printing = output_options

@@ -206,7 +206,7 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
 
 
 def _read_framework_word(words: Sequence[str]) -> list[str] | None:
-    """Return the command line for words that begin with a framework's function; None for other words."""
+    """Convert words that begin with a framework's function to a command line, or return None."""
     if not words or not words[0].isidentifier() or words[0] in OPS:
         return None
     translated = commands.resolve_aliases(words)

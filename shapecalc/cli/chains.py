@@ -285,7 +285,7 @@ def _resolve_chain_input(chain: ChainRequest) -> ChainRequest:
 def _print_counterexample(
     counterexample: Counterexample | None, answers: tuple[Chain, Chain], *, on_stdout: bool = False
 ) -> None:
-    """Print the outputs of two chains on standard error, or on standard output, and mark the first difference.
+    """Print the outputs of two chains, and mark the first difference.
 
     A counterexample is an input for which the outputs differ.
     """
@@ -325,7 +325,7 @@ same under conditions with --strict; 3: undecided, or a chain is refused.""",
 
 
 def run_against(first: str, second: str, output_options: OutputOptions, **options: object) -> int:
-    """Print the outputs of two chains of one input side by side, and the number of elements that differ.
+    """Print the outputs of two chains side by side, and count the elements that differ.
 
     `options` apply to every stage that accepts them and does not set them itself. Return 0 if the outputs are equal, 1
     if they differ, and 3 if a chain is refused.
@@ -358,7 +358,7 @@ def run_against(first: str, second: str, output_options: OutputOptions, **option
 
 
 def _against_sentence(result: Equivalence, elsewhere: int | None) -> str:
-    """Return the conclusion of a comparison of two outputs."""
+    """Summarize the comparison of two outputs as a sentence."""
     counterexample = result.counterexample
     if counterexample is None or elsewhere is None:
         return "; ".join([str(result), *result.reasons])

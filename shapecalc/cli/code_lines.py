@@ -1,4 +1,4 @@
-"""The shapes of every line of code: their listing, their JSON, and source with them as comments."""
+"""The shapes of each line of code, as a listing, as JSON, and as comments in the source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENTRY_MARK = "::"
 
 
 def split_entry(line: str) -> tuple[str, str]:
-    """Split `FILE.py::Net.forward` into the file and the name; the name is empty for a file or code alone."""
+    """Split `FILE.py::NAME` into the file and the name, which may be empty."""
     file, mark, entry = line.rpartition(ENTRY_MARK)
     is_entry = mark and entry.replace(".", "").isidentifier() and os.path.isfile(file)  # noqa: PTH113 - never raises
     return (file, entry) if is_entry else (line, "")
@@ -29,7 +29,7 @@ def split_entry(line: str) -> tuple[str, str]:
 def check_line_options(
     path: str | None, output_options: OutputOptions, lines: bool | None, *, annotate: bool, in_place: bool
 ) -> None:
-    """Raise `ShapeError` (usage) for options that have no effect together."""
+    """Raise `ShapeError` (usage) for options that cannot be combined."""
     if in_place and not (annotate and path):
         raise usage_error("--in-place needs --annotate and a file", "write code FILE.py --annotate --in-place")
     given = {
@@ -70,13 +70,13 @@ def print_lines(records: Sequence[StatementRecord], is_requested: bool | None, o
 
 
 def lines_json(records: Sequence[StatementRecord], result_count: int) -> dict[str, object]:
-    """Return the JSON fields of the lines and of the names of the results; a result without a name is None."""
+    """Return the JSON fields with the lines and the names of the results; None is a missing name."""
     lines = [line.as_json() for line in list_lines(records)]
     return {"lines": lines, "output_names": result_names(records, result_count)}
 
 
 def print_annotated(text: str, records: Sequence[StatementRecord], path: str | None, *, is_quiet: bool = False) -> None:
-    """Print source with the shapes of each line as comments, or write it over the file at `path`.
+    """Print source with the shapes of each line as comments, or overwrite the file `path` with it.
 
     Raises `ShapeError` (usage) if the text is not a source file, for example a session with prompts, and (file) if
     the file cannot be written.

@@ -58,7 +58,9 @@ def run_config(
 
 
 def _print_config(app: AnyTerminalApp, output_options: OutputOptions) -> int:
-    """Print the path and the values of the configuration, and the defaults that take precedence over them.
+    """Print the path and the values of the configuration.
+
+    Also print the defaults that take precedence over them.
 
     Raises `ShapeError`: usage for an invalid value, file if the file cannot be read.
     """
@@ -92,7 +94,9 @@ def _parse_value(app: AnyTerminalApp, key: str, value: str) -> str | int:
 
 
 def _write_config(path: str, key: str, value: str | int | None) -> None:
-    """Set the value of a key in a file, or remove the key if the value is None; comments are kept.
+    """Set the value of a key in a file, or remove the key if the value is None.
+
+    Comments are kept.
 
     Raises `ShapeError`: usage if the file is not TOML, file if it cannot be read or written.
     """

@@ -59,7 +59,10 @@ DIALECTS_LEGEND = """\
 
 
 def run_dialects(name: str | None, output_options: OutputOptions) -> int:
-    """Print the tables of dialects, operators and operator versions; only the rows of `name` if it is not None."""
+    """Print the tables of dialects, operators and operator versions.
+
+    If `name` is not None, only the rows of this dialect are printed.
+    """
     try:
         rows = [*DIALECTS.values()] if name is None else [lookup_dialect(name)]
     except ShapeError as error:
@@ -277,7 +280,10 @@ def run_explain(figures: Sequence[str], output_options: OutputOptions) -> int:
 
 
 def _parse_figures(figures: Sequence[str]) -> tuple[tuple[int, ...], FigureContext]:
-    """Parse the arguments of `explain`. Raises `ShapeError` (usage) if they are not two sizes or a size and a shape."""
+    """Parse the arguments of `explain`: two sizes, or a size and a shape.
+
+    Raises `ShapeError` (usage) for other arguments.
+    """
     from shapecalc.reasoning.figures import FigureContext
 
     words = [word.strip() for word in figures]

@@ -229,7 +229,7 @@ def escape_line(line: str) -> str:
 
 
 def table_lines(report: reports.Report, nodes: Sequence[reports.JudgedNode]) -> list[str]:
-    """Format a report as lines: a title, a table of listed nodes, and a conclusion.
+    """Format a report as lines: a title, a table of listed nodes, and a summary.
 
     `nodes` are the listed nodes in the table.
     """
@@ -237,12 +237,12 @@ def table_lines(report: reports.Report, nodes: Sequence[reports.JudgedNode]) -> 
     rows = [_judged_node_cells(node_report, report, shape_texts) for node_report in nodes]
     return [
         escape_line(line)
-        for line in [_title_line(report, len(nodes)), *_format_table(COLUMNS, rows), *_conclusion_lines(report)]
+        for line in [_title_line(report, len(nodes)), *_format_table(COLUMNS, rows), *_summary_lines(report)]
     ]
 
 
 def all_node_lines(report: reports.Report, nodes: Sequence[reports.NodeSummary]) -> list[str]:
-    """Format a report with unlisted nodes: a title, a table, totals and a conclusion.
+    """Format a report with unlisted nodes: a title, a table, totals and a summary.
 
     `nodes` are the nodes in the table.
     """
@@ -255,7 +255,7 @@ def all_node_lines(report: reports.Report, nodes: Sequence[reports.NodeSummary])
         _title_line(report, len(nodes)),
         *_format_table((*COLUMNS, *SIZE_COLUMNS), rows),
         *_total_lines(report),
-        *_conclusion_lines(report),
+        *_summary_lines(report),
     ]
     return [escape_line(line) for line in lines]
 
@@ -313,7 +313,7 @@ def _shape_text(shape: SymbolicShape | None, shape_texts: dict[int, str]) -> str
 
 
 def _node_cells(node: Node) -> Cells:
-    """Return the path, the name and the operator of a node as table cells."""
+    """Return the table cells with the path, the name and the operator of a node."""
     return (
         truncate(escape_unprintable(node.path), MAX_CELL_LENGTH),
         truncate(escape_unprintable(node.name), MAX_CELL_LENGTH),
@@ -358,7 +358,7 @@ def _dims_text(dims: Iterable[object] | None) -> str:
     return "no shape" if dims is None else ",".join("?" if dim is None else str(dim) for dim in dims) or "[]"
 
 
-def _conclusion_lines(report: reports.Report) -> Iterator[str]:
+def _summary_lines(report: reports.Report) -> Iterator[str]:
     """Yield lines on the failing nodes, the unlisted failures and the next command."""
     failing_nodes = reports.list_failing_nodes(report.nodes)
     unknown = sum(node_report.verdict is BatchVerdict.UNKNOWN for node_report in report.nodes)
@@ -560,7 +560,7 @@ def failure_lines(
 
     `stops` are the unlisted failing nodes, whose lines are the last. With `strict`, a listed node without a definite
     verdict counts as failing, and so does a node that mixes the samples of a model with a free batch. With `github`,
-    the lines are annotations of GitHub Actions.
+    the lines are GitHub Actions annotations.
     """
     lines = [
         f"{reports.node_name(node_report.node)}: {_failure_text(node_report, report)}"

@@ -103,7 +103,7 @@ class EarlyExit(Exception):
 
 
 class StdoutError(EarlyExit):
-    """An exception that ends the run because stdout cannot be written, or its reader has closed the pipe."""
+    """An exception that ends the run because stdout cannot be written or is a closed pipe."""
 
 
 def print_stdout(text: str) -> None:
@@ -298,9 +298,9 @@ def report_exception(error: Exception) -> int:
 
 
 def _missing_package_text(error: Exception) -> str:
-    """Return the message about a missing or outdated package, with the command that installs all missing packages.
+    """Return the message about a missing or outdated package, with a command to install it.
 
-    Return an empty string for any other exception, and if the missing module is part of shapecalc or unknown.
+    The message is empty for other exceptions, and if the missing module is part of shapecalc or unknown.
     """
     module = (error.name or "").partition(".")[0] if isinstance(error, ImportError) else ""
     if module in ("", PACKAGE_NAME):
@@ -521,7 +521,7 @@ def _read_project_config() -> tuple[Mapping[str, object], str]:
 
 
 def user_config_path() -> str:
-    """Return the path of the user's configuration file, which need not exist."""
+    """Return the path of the user's configuration file, even if the file does not exist."""
     if path := os.environ.get(CONFIG_VARIABLE):
         return path
     folder = os.environ.get("XDG_CONFIG_HOME", "")
@@ -531,7 +531,9 @@ def user_config_path() -> str:
 
 
 def read_user_config() -> tuple[Mapping[str, Any], str]:
-    """Return the values in the user's configuration file, and its path; no values if the file does not exist.
+    """Return the values in the user's configuration file, and its path.
+
+    There are no values if the file does not exist.
 
     Raises `ShapeError`: usage for an invalid file, file if it cannot be read.
     """

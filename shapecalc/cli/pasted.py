@@ -83,7 +83,10 @@ def run_doctor(
 
 
 def _diagnose_with_source(log: str, model: str | None, source: str) -> Diagnosis:
-    """Diagnose a log with the failing lines as they are in a file. Raises `ShapeError` (file) if it cannot be read."""
+    """Diagnose a log; read the failing lines from the file `source`.
+
+    Raises `ShapeError` (file) if the file cannot be read.
+    """
     from shapecalc.diagnosis.report import diagnose
     from shapecalc.diagnosis.source import locate_in_source, replace_fixes_with_code  # imports `ast`, which is slow
 
@@ -94,7 +97,7 @@ def _diagnose_with_source(log: str, model: str | None, source: str) -> Diagnosis
 
 
 def _read_file(file: str) -> str:
-    """Read a text file. Raises `ShapeError` (file) if it cannot be read."""
+    """Read a text file; raise `ShapeError` (file) if it cannot be read."""
     try:
         with Path(file).open("rb") as stream:
             refuse_device(stream)
@@ -107,7 +110,7 @@ def _read_text(file: str, text: str | None) -> str:
     """Read the text to which a command-line argument refers.
 
     If `file` is the name of a file, read the file. If `file` is `-`, return `text`, or the content of standard input if
-    `text` is None. If `file` has several words, it is a text itself and is returned unchanged.
+    `text` is None. If `file` has several words, it is the text itself.
     Raises `ShapeError` (file) if the file cannot be read, and `EarlyExit` if standard input cannot be read.
     """
     # `Path.is_file` would raise for a message that is too long for a file name
@@ -208,7 +211,9 @@ def _parse_sizes(text: str) -> dict[str, int | Shape]:
 
 
 def _input_notes(inputs: Mapping[str, TypedShape], dialect: str | None, options: dict[str, object]) -> list[str]:
-    """Return notes on the interpretation of inputs, and set the option `dtype` to the type of the first input.
+    """Return notes on the interpretation of inputs.
+
+    The option `dtype` is set to the element type of the first input.
 
     Raises `ShapeError` (usage) if the option contradicts the text.
     """
@@ -289,13 +294,13 @@ def run_code(
 
 
 def _name_file_in_hint(error: ShapeError, path: str) -> ShapeError:
-    """Return the error with a hint that is a command for the file."""
+    """Replace the hint of an error with a command for the file."""
     hint = error.problem.hint.replace("--input ", f"shapecalc {escape_unprintable(quote(path))} ")
     return ShapeError(replace(error.problem, hint=hint))
 
 
 def _parse_inputs(text: str, dialect: str | None) -> tuple[dict[str, TypedShape], Source | None]:
-    """Parse the value of `--input`; return the tensors by name, and the file that the first one is read from."""
+    """Parse the value of `--input`; return the tensors by name, and the file of the first tensor."""
     texts, source = dict(_split_inputs(text)), None
     for name, dims in [*texts.items()][:1]:
         parsed = read_input(dims, {"dialect": dialect}, "reshape")
@@ -338,7 +343,7 @@ def _is_expected(problem: Problem, output_options: OutputOptions) -> bool:
 def _check_element_options(code: CodeChain, output_options: OutputOptions) -> None:
     """Raise `ShapeError` (usage) if an option needs elements that the chain of the code does not have.
 
-    The positions of elements are right even if their values change, so that `--follow` only prints a note.
+    The positions of elements are correct even if their values change, so `--follow` only prints a note.
     """
     if output_options.code is not None:
         code.require_equal_elements("--as")

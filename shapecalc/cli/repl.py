@@ -409,7 +409,7 @@ def _process_lines(
 def _read_lines() -> Iterator[str]:
     """Yield the lines of standard input; raise `EarlyExit` if standard input cannot be read.
 
-    A line that is too long is cut after the limit, so that it exceeds the limit.
+    A line that is too long is truncated to one byte more than the limit.
     """
     is_line_start, bom = True, BOM
     while raw := read_stdin(one_line=True):
@@ -420,7 +420,7 @@ def _read_lines() -> Iterator[str]:
 
 @contextmanager
 def _empty_stdin() -> Iterator[None]:
-    """Make standard input empty for commands, which would otherwise read the lines of the session."""
+    """Replace standard input with an empty stream, so that commands do not read the next lines."""
     stdin, sys.stdin = sys.stdin, io.TextIOWrapper(io.BufferedReader(io.BytesIO()))
     try:
         yield

@@ -9,7 +9,7 @@ draws the rail, a line with the names of the stages, and the strip, a line with 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from rich.style import Style
 from rich.text import Text
@@ -248,12 +248,8 @@ def draw_flow(
     b   3 -/\---------- a 2 -+-- -1 -- ac 8
     c   4 ------------- c 4 -'
     """
-    all_layouts = tuple(
-        [
-            hide_dims(layout, column_placeholders(placeholders, column))
-            for column, layout in enumerate(stage_layouts(answer), 1)
-        ]
-    )
+    hidden = partial(column_placeholders, placeholders)
+    all_layouts = tuple([hide_dims(layout, hidden(column)) for column, layout in enumerate(stage_layouts(answer), 1)])
     if hides_refusal:
         all_layouts = tuple(replace(layout, problem=None, refused_dim=None) for layout in all_layouts)
     if is_map:
@@ -261,13 +257,12 @@ def draw_flow(
     current, room = layout_index(all_layouts, step_index), 16 if height is None else height - 1
     flow_layout = _lay_out_columns(answer, all_layouts, current, (width, room), height, glyphs, is_map=is_map)
     shown_step = step_index if is_map and not placeholders else None
-    notes = _flow_notes(all_layouts, flow_layout, glyphs, shown_step, with_explanations=not placeholders, is_map=is_map)
+    make_notes = partial(_flow_notes, all_layouts, with_explanations=not placeholders, is_map=is_map)
+    notes = make_notes(flow_layout, glyphs, shown_step)
     room -= 0 if height is None else len(pack_notes(notes, width))
     if flow_layout.height > room and any(gap.wiring.named_wires for gap in flow_layout.gaps):
         flow_layout = _lay_out_columns(answer, all_layouts, current, (width, room - 1), height, glyphs, is_map=is_map)
-        notes = _flow_notes(
-            all_layouts, flow_layout, glyphs, shown_step, with_explanations=not placeholders, is_map=is_map
-        )
+        notes = make_notes(flow_layout, glyphs, shown_step)
     lines = flow_layout.height
     rows = range(lines)
     if lines > room:

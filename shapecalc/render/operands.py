@@ -278,14 +278,8 @@ def draw_operand_table(
     lines += (
         [] if layout.problem else [Text(glyphs.horizontal * len(lines[0]), "dim"), format_row("answer", answer_texts)]
     )
-    bars = _operand_bars(
-        layout,
-        slots,
-        operands,
-        width - len(lines[0]) - 3,
-        glyphs,
-        is_output_known=glyphs.placeholder not in answer_texts,
-    )
+    is_known = glyphs.placeholder not in answer_texts
+    bars = _operand_bars(layout, slots, operands, width - len(lines[0]) - 3, glyphs, is_output_known=is_known)
     for place, bar in [*enumerate(bars[: len(rows)], 1), *[(-1, bar) for bar in bars[-1:]]]:
         lines[place].append(COLUMN_GAP).append_text(bar)
     lines = [clip_line(row, width, glyphs) for row in lines]

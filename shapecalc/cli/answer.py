@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from shapecalc.core.answers import Chain, Trace
     from shapecalc.core.dims import Shape
     from shapecalc.engine.arrays import Source
-    from shapecalc.render.code import Code
+    from shapecalc.render.code import GeneratedCode
 
 PROBLEM_REPORT_LINES = 7
 """Number of terminal lines reserved for the error report below the explanation."""
@@ -254,7 +254,7 @@ def _print_text(
     answer: Trace | Chain,
     output_options: OutputOptions,
     source: Source | None,
-    code: Code | None,
+    code: GeneratedCode | None,
     paths: PathsByOption,
     operand_sources: Sequence[Source],
     outputs: Sequence[Shape],
@@ -342,7 +342,7 @@ def _print_explanation(answer: Trace | Chain, output_options: OutputOptions, sou
         print_stderr(line)
 
 
-def _print_caveats(answer: Trace | Chain, output_options: OutputOptions, code: Code | None) -> None:
+def _print_caveats(answer: Trace | Chain, output_options: OutputOptions, code: GeneratedCode | None) -> None:
     """Print the warnings of generated code, or the caveats of an answer.
 
     The caveats are the conditions, the alternative answers and the definitions of dims with a generated name. They are
@@ -373,7 +373,9 @@ def answer_exit_code(answer: Trace | Chain, mismatch: str | None, *, strict: boo
     return ExitCode.FAILED if mismatch or (strict and answer.conditions) else ExitCode.OK
 
 
-def generate_requested_code(answer: Trace | Chain, output_options: OutputOptions, opset: int | None) -> Code | None:
+def generate_requested_code(
+    answer: Trace | Chain, output_options: OutputOptions, opset: int | None
+) -> GeneratedCode | None:
     """Generate the code that `--as` requests.
 
     Return None without `--as`, or if the request is refused.

@@ -172,12 +172,12 @@ class Canvas:
         It runs from the left edge of cell `left` to the left edge of cell `right`.
         """
         for x in range(left, right if y < len(self._rows) else left):
-            self.add_directions(x, y, LEFT | RIGHT, style)
+            self.draw_segments(x, y, LEFT | RIGHT, style)
 
-    def add_directions(self, x: int, y: int, directions: int, style: Style | str | None = "") -> None:
-        """Add line directions to a cell, unless it holds text.
+    def draw_segments(self, x: int, y: int, directions: int, style: Style | str | None = "") -> None:
+        """Draw line segments from the centre of a cell to some of its edges; text stays.
 
-        `directions` is a sum of `UP`, `DOWN`, `LEFT` and `RIGHT`.
+        `directions` selects the edges; it is a sum of `UP`, `DOWN`, `LEFT` and `RIGHT`.
         """
         if y < len(self._rows) and style is not None:
             old_directions = self._rows[y].get(x, BLANK)[2]
@@ -194,7 +194,7 @@ class Canvas:
         It runs from the left edge of cell `left` to the centre of cell `middle`.
         """
         self.draw_horizontal(y, left, middle, style)
-        self.add_directions(middle, y, LEFT, style)
+        self.draw_segments(middle, y, LEFT, style)
 
     def draw_vertical(self, x: int, top: int, bottom: int, style: Style | str | None = "") -> None:
         """Draw a vertical line in column `x`.
@@ -202,7 +202,7 @@ class Canvas:
         It runs from the centre of row `top` to the centre of row `bottom`.
         """
         for y in range(top, bottom + 1):
-            self.add_directions(x, y, (UP if y > top else 0) | (DOWN if y < bottom else 0), style)
+            self.draw_segments(x, y, (UP if y > top else 0) | (DOWN if y < bottom else 0), style)
 
     def draw_ruler(self, y: int, cuts: Sequence[int], style: Style | str | None = "") -> None:
         """Draw a horizontal line with a tick in each column of `cuts`.
@@ -211,10 +211,10 @@ class Canvas:
         """
         first, *between, last = cuts
         self.draw_horizontal(y, first + 1, last, style)
-        self.add_directions(first, y, RIGHT | UP | DOWN, style)
-        self.add_directions(last, y, LEFT | UP | DOWN, style)
+        self.draw_segments(first, y, RIGHT | UP | DOWN, style)
+        self.draw_segments(last, y, LEFT | UP | DOWN, style)
         for x in between:
-            self.add_directions(x, y, UP | DOWN, style)
+            self.draw_segments(x, y, UP | DOWN, style)
 
     def write(self, x: int, y: int, text: str, style: Style | str | None = "") -> None:
         """Draw text that starts in cell `x` of row `y`, one character per cell."""
@@ -229,7 +229,7 @@ class Canvas:
             }
 
     def dash_lines(self, left: int, right: int) -> None:
-        """Make horizontal lines dotted from column `left` up to column `right`."""
+        """Make horizontal lines dotted between two columns; `right` is excluded."""
         for row in self._rows:
             for x, (_, style, ways) in row.items():
                 if left <= x < right and ways == LEFT | RIGHT:

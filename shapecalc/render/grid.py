@@ -196,7 +196,7 @@ def format_values(elements: Any, gaps: Sequence[int | None]) -> str:
     [[ 0 ...  1]
      [ 2 ... 13]]
     """
-    width = max((len(escape_unprintable(str(leaf))) for leaf in _leaves(elements, len(gaps))), default=0)
+    width = max((len(escape_unprintable(str(leaf))) for leaf in _flatten_nested(elements, len(gaps))), default=0)
     return _format_nested(elements, gaps, width, indent=1)
 
 
@@ -210,10 +210,10 @@ def _format_nested(elements: Any, gaps: Sequence[int | None], width: int, indent
     return f"[{separator.join(parts)}]"
 
 
-def _leaves(elements: Any, depth: int) -> list[Any]:
+def _flatten_nested(elements: Any, depth: int) -> list[Any]:
     if depth == 0:
         return [elements]
-    return [leaf for element in elements for leaf in _leaves(element, depth - 1)]
+    return [leaf for element in elements for leaf in _flatten_nested(element, depth - 1)]
 
 
 def arrange_tables(tables: Sequence[ElementTable], width: int, height: int, glyphs: GlyphSet) -> list[Text]:

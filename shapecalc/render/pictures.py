@@ -604,7 +604,7 @@ def _is_ruler_step(layout: StageLayout, step: Step | None) -> bool:
 
 
 def _is_last_size_copy(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
-    """Return whether a step is the last 0 of a stage in which a 0 copies only a size."""
+    """Return whether a step is the last 0 of a stage with a size-only copy."""
     copies = [other for other in layout.stage.steps if other.rule == rules.COPIED_ZERO]
     return bool(layout.size_only_dims) and step is copies[-1]
 
@@ -645,7 +645,7 @@ def _picture_kind(layout: StageLayout, step: Step | None) -> PictureKind:
 
 
 def has_own_picture(answer: Trace | Chain, step_index: int) -> bool:
-    """Return whether the picture of a step is not its lanes, which the map shows too."""
+    """Return whether the picture of a step shows more than its lanes."""
     all_layouts, steps = stage_layouts(answer), answer.steps
     if not all_layouts:
         return False
@@ -654,7 +654,10 @@ def has_own_picture(answer: Trace | Chain, step_index: int) -> bool:
 
 
 def drawn_layout_index(all_layouts: Sequence[StageLayout], step_index: int) -> int:
-    """Return the index of the stage whose picture a step has; the first one before a request is resolved."""
+    """Return the index of the stage that the picture of a step shows.
+
+    Before the request is resolved, this is the first stage.
+    """
     return layout_index(all_layouts, step_index) if all_layouts[0].stage.move or all_layouts[0].problem else 0
 
 

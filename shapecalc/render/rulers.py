@@ -69,7 +69,7 @@ class Rulers(Record):
 
     @property
     def height(self) -> int:
-        """The number of lines of the scale, rulers, misaligned cuts and conclusion."""
+        """The number of lines of the scale, rulers, misaligned cuts and summary."""
         return len(self.before) + len(self.after) + 2 + bool(self.misaligned_strides)
 
     @property
@@ -216,8 +216,8 @@ def _fit_rulers(rulers: Rulers, notes: list[str], size: tuple[int, int], glyphs:
 
     def fits(omitted_count: int) -> bool:
         remaining = _remove_rulers(rulers, removable[:omitted_count])
-        conclusion = wrap_line(Text(_ruler_conclusion(remaining, is_to_scale=True)), width)
-        return remaining.height + len(conclusion) - 1 + len(make_notes(omitted_count)) <= height
+        summary = wrap_line(Text(_ruler_summary(remaining, is_to_scale=True)), width)
+        return remaining.height + len(summary) - 1 + len(make_notes(omitted_count)) <= height
 
     omitted_count = bisect_left(range(len(removable)), True, key=fits)
     remaining, lines = _remove_rulers(rulers, removable[:omitted_count]), make_notes(omitted_count)
@@ -295,7 +295,7 @@ def _side_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], glyphs: GlyphS
 
 
 def _render_rulers(rulers: Rulers, width: int, pitch: int, glyphs: GlyphSet, *, has_scale: bool) -> Text:
-    """Draw the input and output rulers, the misaligned cuts between them, and the line that sums them up."""
+    """Draw the input and output rulers, the misaligned cuts between them, and a summary."""
     labels = [f"before {ruler.label}" for ruler in rulers.before[:1]] + [ruler.label for ruler in rulers.before[1:]]
     labels += [f"after {ruler.label}" for ruler in rulers.after[:1]] + [ruler.label for ruler in rulers.after[1:]]
     label_width = max(map(len, labels), default=0) + 1
@@ -313,10 +313,10 @@ def _render_rulers(rulers: Rulers, width: int, pitch: int, glyphs: GlyphSet, *, 
         if pitch > 1:
             _write_part_indices(canvas, ruler, rulers.volume, (label_width, length, y + 1))
         y += pitch
-    conclusion, order_note = _ruler_conclusion(rulers, is_to_scale=rulers.volume > length), " (order is kept)"
-    conclusion += order_note if clash and label_width + len(conclusion + order_note) <= width else ""
-    indent = label_width if label_width + len(conclusion) <= width else 0
-    lines = wrap_line(Text(" " * indent + conclusion, "bold" if clash else "dim"), width)
+    summary, order_note = _ruler_summary(rulers, is_to_scale=rulers.volume > length), " (order is kept)"
+    summary += order_note if clash and label_width + len(summary + order_note) <= width else ""
+    indent = label_width if label_width + len(summary) <= width else 0
+    lines = wrap_line(Text(" " * indent + summary, "bold" if clash else "dim"), width)
     return stack_texts([canvas.render(width, range(0 if has_scale else 1, y)), *lines])
 
 
@@ -372,7 +372,7 @@ def _mark_misaligned_cuts(canvas: Canvas, rulers: Rulers, clash: tuple[int, int]
             canvas.write(left + cut * long // rulers.volume, y, "!", "bold red")
 
 
-def _ruler_conclusion(rulers: Rulers, *, is_to_scale: bool) -> str:
+def _ruler_summary(rulers: Rulers, *, is_to_scale: bool) -> str:
     """Return a sentence on whether axes mix, with the reason."""
     scale_note = "to scale; " if is_to_scale else ""
     if rulers.misaligned_strides is not None:

@@ -565,12 +565,12 @@ def _assign_marks(
             pieces,
             fresh,
         )
-    ladders = _axis_boundaries(stage.before, [dim_origins[0]])
+    all_boundaries = _axis_boundaries(stage.before, [dim_origins[0]])
     output_names = (
         axis_names.output_names if trace.op == "rearrange" and len(axis_names.output_names) == len(wires) else ()
     )
     for out, (atoms, in_input, axes) in enumerate(zip(*dim_origins, wires, strict=True)):
-        parts = _find_parts(cells_before, atoms or (), ladders)
+        parts = _find_parts(cells_before, atoms or (), all_boundaries)
         clean = bool(in_input) and all(isinstance(atom, origins.AxisAtom) for atom in in_input or ())
         if clean and parts is None:
             parts = _find_input_parts(atoms or (), axis_names.named_parts(in_input or ()))
@@ -610,7 +610,7 @@ def _operand_mark(
     return replace(own, names=(*own.names[:-1], f"{own.names[-1]}+")) if joins and own.names else own
 
 
-def _find_parts(cells_before: Sequence[Cell], atoms: Origin, ladders: Sequence[Sequence[Dim]]) -> AxisParts | None:
+def _find_parts(cells_before: Sequence[Cell], atoms: Origin, boundaries: Sequence[Sequence[Dim]]) -> AxisParts | None:
     """Return the input dims, or parts of them, that form an output dim of the stage.
 
     Returns None if a part belongs to an input dim with several names, or if the dim is not read from input axes.
@@ -621,13 +621,13 @@ def _find_parts(cells_before: Sequence[Cell], atoms: Origin, ladders: Sequence[S
             continue
         if not isinstance(atom, origins.AxisAtom) or atom.operand:
             return None
-        cell, ladder = cells_before[atom.axis], ladders[atom.axis]
+        cell, cuts = cells_before[atom.axis], boundaries[atom.axis]
         part_names = (cell.mark or DimMark(())).names
         if atom.size != cell.dim:
             high = _atom_bounds(atom)[1]
-            if len(part_names) != 1 or high not in ladder:
+            if len(part_names) != 1 or high not in cuts:
                 return None
-            part_names = (f"{part_names[0]}{1 + ladder.index(high)}",)
+            part_names = (f"{part_names[0]}{1 + cuts.index(high)}",)
         result.append((atom.axis, part_names))
     return result
 
@@ -661,11 +661,13 @@ def _name_remaining_parts(
     Some parts of an axis can be in other dims; the mark names all remaining parts of the axis.
     """
     mixing_dims = origins.find_mixed_dims(dim_origins)
-    ladders = _axis_boundaries([cell.dim for cell in cells_before], [dim_origins]) if mixing_dims and part_marks else []
-    for axis, ladder in enumerate(ladders):
+    all_boundaries = (
+        _axis_boundaries([cell.dim for cell in cells_before], [dim_origins]) if mixing_dims and part_marks else []
+    )
+    for axis, boundaries in enumerate(all_boundaries):
         used = {name for (source, _), mark in part_marks.items() if source == axis for name in mark.names}
         own = mark_text(cells_before[axis].mark, UNICODE)
-        parts = [f"{own}{at}" for at in range(1, len(ladder))]
+        parts = [f"{own}{at}" for at in range(1, len(boundaries))]
         if used and used < {*parts}:
             rest = DimMark(tuple([name for name in parts if name not in used]))
             part_marks |= {
@@ -700,7 +702,7 @@ def wire_label(layout: StageLayout, axes: Sequence[int], out_dims: Sequence[int]
 
 
 def size_only_note(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
-    """Return the note on a dim that copies only a size; empty for any other dim.
+    """Return the note on a dim that copies only a size; empty for other dims.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII

@@ -1,4 +1,4 @@
-"""The step panel and the answer card: what one step does, and the reason for each dim of the output."""
+"""The step panel with the effect of one step, and the card with the reasons for the output dims."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def draw_step(
 def draw_slots(
     layout: StageLayout, hidden: Mapping[int, str], *, width: int, height: int, glyphs: GlyphSet = UNICODE
 ) -> Text:
-    """Draw a permutation as slots, each of which fetches a dim of the input.
+    """Draw a permutation as slots that fetch the dims of the input.
 
     `hidden` maps the index of each hidden output dim to its placeholder.
 
@@ -108,7 +108,10 @@ def draw_slots(
 def _reason_lines(
     answer: Trace | Chain, layout: StageLayout, step_index: int, width: int, hidden: Collection[int]
 ) -> list[Text]:
-    """Return the reasons of the stage's steps up to `step_index`, the last in bold, without those of hidden dims."""
+    """Return the reasons of a stage's steps up to `step_index`, the last one in bold.
+
+    The reasons of hidden dims are omitted.
+    """
     lines = list[Text]()
     for number in layout.step_range:
         if number > step_index:
@@ -126,8 +129,8 @@ def _reason_lines(
 def answer_card(answer: Trace | Chain, indent: int, width: int, step_index: int | None = None) -> list[Text]:
     """Return the lines with the reason for each output dim, below the dims of the answer line.
 
-    The answer line has its output at column `indent`, with blanks around the commas. No line is
-    truncated: if the reasons do not fit, no lines are returned. Nor are there lines for several stages, since the
+    The answer line has its output at column `indent`, with spaces around the commas. No line is
+    truncated: if the reasons do not fit, no lines are returned. For several stages, no lines are returned either: the
     reasons of the last stage refer to the dims of the stage before it.
 
     >>> import shapecalc as sc
@@ -160,5 +163,5 @@ def answer_card(answer: Trace | Chain, indent: int, width: int, step_index: int 
 
 
 def spaced_shape(answer: Trace | Chain) -> str:
-    """Format the output of an answer with blanks around the commas, as above its card."""
+    """Format the output of an answer with spaces around the commas, as above its card."""
     return " , ".join(shape_text((dim,)) for dim in answer.output or ()) or "[]"

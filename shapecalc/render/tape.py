@@ -29,7 +29,7 @@ LABEL_GAP = 2
 
 
 def tensor_before(answer: Trace | Chain, step_index: int | None) -> int:
-    """Return the number of moves before the stage of a step; by default, of the last stage.
+    """Return the index of the tensor before the stage of a step, by default the last stage.
 
     >>> import shapecalc as sc
     >>> answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1))
@@ -42,7 +42,7 @@ def tensor_before(answer: Trace | Chain, step_index: int | None) -> int:
 
 
 def tape_path(answer: Trace | Chain) -> TensorPath | None:
-    """Return the path of the elements if there are few enough of them to draw tapes; otherwise None."""
+    """Return the path of the elements; None if there are too many to draw tapes."""
     volumes = (product(shape) for shape in (answer.input, answer.output or ()))
     if any(isinstance(volume, int) and volume > MAX_TAPE_ELEMENTS for volume in volumes):
         return None
@@ -94,7 +94,7 @@ TAPE_WORDS = ("before", "after ")
 def tape_lines(
     path: TensorPath, number: int, cursor: Index | None, *, tinted_axis: int, width: int, glyphs: GlyphSet
 ) -> list[Text]:
-    """Return the lines of the tape of one tensor, each with whole blocks of its outermost axes."""
+    """Return the lines of the tape of one tensor; each line has whole blocks of the outermost axes."""
     shape, first = path.tensors[number].shape, path.tensors[0].shape
     count, digits = prod(shape), len(str(prod(first) - 1))
     room = max(1, (width - 1) // (digits + 1))
@@ -116,7 +116,7 @@ def tape_lines(
 
 
 def cut_before(shape: Sequence[int], position: int, glyphs: GlyphSet = UNICODE) -> str:
-    """Return the cut before an element: of the outermost axis, of another axis, or none.
+    """Return the character for the cut before an element; a space if there is no cut.
 
     >>> [cut_before((2, 3, 4), position) for position in (12, 4, 5)]
     ['▏', '╎', ' ']

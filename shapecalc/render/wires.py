@@ -322,7 +322,7 @@ def _draw_trunk(
     for line in trunk.left_lines:
         canvas.draw_to_centre(1 + line, left, bar, style)
     for line, out_style in outs.items():
-        canvas.add_directions(bar, 1 + line, RIGHT, style)
+        canvas.draw_segments(bar, 1 + line, RIGHT, style)
         canvas.draw_horizontal(1 + line, bar + 1, right, out_style)
     for line in {*trunk.left_lines} & {*outs} - {min(rows), max(rows)}:
         canvas.write(bar, 1 + line, canvas.glyphs.junction, style)

@@ -245,7 +245,7 @@ class SimplifyDialog(Dialog[str | None]):
         with VerticalScroll(id="chains", can_focus=False):
             yield Static("", id="pair", markup=False)
         yield ChoiceList(*(Option(GOAL_LABELS[goal], id=goal.value) for goal in GOALS), id="goals")
-        yield Static("", id="conclusion", markup=False)
+        yield Static("", id="result", markup=False)
         yield Static("", id="line", markup=False)
         yield KeyHelp("up and down choose, enter takes it, F7 copies, escape closes", id="words")
 
@@ -279,7 +279,7 @@ class SimplifyDialog(Dialog[str | None]):
         goals = self.query_one(ChoiceList)
         for goal in GOALS:
             goals.replace_option_prompt(goal.value, format_cost_line(goal, simplification.before, simplification.after))
-        self.query_one("#conclusion", Static).update(format_simplification(simplification))
+        self.query_one("#result", Static).update(format_simplification(simplification))
 
     @on(OptionList.OptionSelected)
     def accept_simplified_chain(self) -> None:

@@ -116,10 +116,10 @@ def spans(text):
 
 
 WORD = [("write", 1, 1, "-1")]
-LINES = [("draw_horizontal", 1, 0, 4), ("add_directions", 2, 1, UP | DOWN)]
+LINES = [("draw_horizontal", 1, 0, 4), ("draw_segments", 2, 1, UP | DOWN)]
 DRAWINGS = {
     "lines join where they meet": (
-        [("draw_vertical", 2, 0, 2), ("draw_horizontal", 1, 0, 5), ("add_directions", 2, 2, LEFT)],
+        [("draw_vertical", 2, 0, 2), ("draw_horizontal", 1, 0, 5), ("draw_segments", 2, 2, LEFT)],
         "  ╷\n──┼──\n  ╯",
     ),
     "words stand over lines that were there": ([*LINES, *WORD], "\n─-1─\n"),
@@ -132,12 +132,12 @@ DRAWINGS = {
         [
             ("draw_horizontal", 0, 0, 4, None),
             ("write", 0, 1, "word", None),
-            ("add_directions", 0, 2, LEFT | RIGHT, None),
+            ("draw_segments", 0, 2, LEFT | RIGHT, None),
         ],
         "\n\n",
     ),
     "only level lines become lines of sizes": (
-        [("draw_horizontal", 0, 0, 4), ("write", 1, 0, "0"), ("add_directions", 3, 0, DOWN), ("dash_lines", 0, 4)],
+        [("draw_horizontal", 0, 0, 4), ("write", 1, 0, "0"), ("draw_segments", 3, 0, DOWN), ("dash_lines", 0, 4)],
         "┄0┄┬\n\n",
     ),
     "a row that is too wide ends with dots": ([("write", 0, 0, "abcdefgh" * 3)], "abcdefghabcdefghabc…\n\n"),

@@ -3,7 +3,7 @@
 An answer is a resolved request (`Trace`) or a sequence of resolved requests (`Chain`). It consists of stages, each of
 which is one tensor operation. The generated code reads the input `x` and assigns the output to `y`. Where the target
 framework would interpret a request differently from the request's dialect, the code contains an equivalent request, and
-`Code.warnings` describes the difference.
+`GeneratedCode.warnings` describes the difference.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ TARGETS = {
 """The modules that generate code, by target; a module is imported on first use."""
 
 
-class Code(Record):
+class GeneratedCode(Record):
     """A generated program, with warnings for the user."""
 
     text: str
     warnings: tuple[str, ...] = ()
 
 
-def generate_code(answer: Trace | Chain, target: str) -> Code:
+def generate_code(answer: Trace | Chain, target: str) -> GeneratedCode:
     """Generate the code of an answer for a target, such as `numpy`.
 
     Raises `ShapeError` (usage) if the target is unknown, if the request was refused, or if the target does not support
@@ -53,18 +53,18 @@ def generate_code(answer: Trace | Chain, target: str) -> Code:
     return write(answer)
 
 
-def find_generator(target: str) -> Callable[..., Code]:
+def find_generator(target: str) -> Callable[..., GeneratedCode]:
     """Return the function that generates code for `target`.
 
     Raises `ShapeError` (usage) if the target is unknown.
     """
-    writers: dict[str, Callable[..., Code]] = import_module(lookup(target, TARGETS, "kind of code")).WRITERS
+    writers: dict[str, Callable[..., GeneratedCode]] = import_module(lookup(target, TARGETS, "kind of code")).WRITERS
     return writers[target]
 
 
-def generate_command(answer: Trace | Chain) -> Code:
+def generate_command(answer: Trace | Chain) -> GeneratedCode:
     """Return the shapecalc command line of an answer as code."""
-    return Code(command_line(answer))
+    return GeneratedCode(command_line(answer))
 
 
 WRITERS = {"command": generate_command}

@@ -29,7 +29,7 @@ from shapecalc.core.ops.unsqueeze import UNSQUEEZE
 from shapecalc.core.ops.view import VIEW
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
-from shapecalc.render.code import Code
+from shapecalc.render.code import GeneratedCode
 from shapecalc.render.code.calls import ArgumentValue, find_signature, format_call
 from shapecalc.render.code.dims import (
     CodeWriter,
@@ -256,7 +256,7 @@ class ArrayWriter(CodeWriter):
         self.assign(self.framework.shape.format(x=self.tensor, start=move.start, end=move.end))
 
 
-def generate_program(framework: ArrayFramework, answer: Trace | Chain) -> Code:
+def generate_program(framework: ArrayFramework, answer: Trace | Chain) -> GeneratedCode:
     """Write the program of an answer, with at most one line of code per stage.
 
     Raises `ShapeError` (usage) if the framework does not support an op, or if a rank exceeds the framework's maximum.
@@ -265,6 +265,6 @@ def generate_program(framework: ArrayFramework, answer: Trace | Chain) -> Code:
     return ArrayWriter(answer, framework).build_code(build_calls(answer, whole_ops, fold=False))
 
 
-WRITERS: dict[str, Callable[[Trace | Chain], Code]] = {
+WRITERS: dict[str, Callable[[Trace | Chain], GeneratedCode]] = {
     framework.name: partial(generate_program, framework) for framework in (NUMPY, TORCH, JAX, TENSORFLOW, PADDLE)
 }

@@ -49,7 +49,7 @@ from shapecalc.core.rules import (
 )
 from shapecalc.core.text import shape_text, truncate
 from shapecalc.core.values import parse_slices
-from shapecalc.render.code import Code
+from shapecalc.render.code import GeneratedCode
 from shapecalc.render.code.operands import ArgumentReader, operand_expression, operand_shapes
 
 MoveType = TypeVar("MoveType", Permute, StridedSlice, Roll, Take, ShapeVector, Combine)
@@ -726,7 +726,7 @@ class CodeWriter:
         used = [line for module, line in IMPORTS.items() if re.search(rf"\b{module}\.", "\n".join(lines))]
         return "\n".join([*used, *self.intro, shape_comment(self.answer), *lines])
 
-    def build_code(self, calls: Iterable[EmittedCall], *extra_warnings: str) -> Code:
+    def build_code(self, calls: Iterable[EmittedCall], *extra_warnings: str) -> GeneratedCode:
         """Emit calls; return the program with its warnings and `extra_warnings`."""
         for call in calls:
             self.write_call(call)
@@ -736,7 +736,7 @@ class CodeWriter:
             f"-1 is written as {step.value}: {reason}" for step in answer.steps if step.rule == INFERRED_EMPTY
         ]
         warnings = (*answer_warnings(answer, self.name), *extra_warnings, *inferred_empty)
-        return Code(text, (*warnings, *missing_size_warnings(text, answer), *self.warnings))
+        return GeneratedCode(text, (*warnings, *missing_size_warnings(text, answer), *self.warnings))
 
 
 def shape_comment(answer: Trace | Chain) -> str:

@@ -13,7 +13,7 @@ from shapecalc.core.moves import Combine, Roll, ShapeVector, StridedSlice, Take
 from shapecalc.core.origins import AxisAtom, RepeatAtom, find_mixed_dims
 from shapecalc.core.problem import usage_error
 from shapecalc.core.text import shape_text, truncate
-from shapecalc.render.code import Code
+from shapecalc.render.code import GeneratedCode
 from shapecalc.render.code.dims import ReadableSizes, answer_warnings, missing_size_warnings, shape_comment, size_text
 from shapecalc.render.stage_layout import atom_boundaries
 
@@ -24,7 +24,7 @@ Pieces are compared by identity: both sides of a pattern contain the same object
 """
 
 
-def generate_einops(answer: Trace | Chain) -> Code:
+def generate_einops(answer: Trace | Chain) -> GeneratedCode:
     """Write one `rearrange` call, or one `repeat` call if elements are repeated.
 
     Raises `ShapeError` (usage) if a reshape mixes axes, if an axis is sliced, rolled or concatenated, or if the answer
@@ -46,7 +46,7 @@ def generate_einops(answer: Trace | Chain) -> Code:
     lengths = "".join(f", {names[id(piece)]}={size_text(readings.express(piece.size))}" for piece in sized_pieces)
     line = f'y = {name}(x, "{sides[0]} -> {sides[1]}"{lengths})'
     text = "\n".join([f"from einops import {name}", shape_comment(answer), line])
-    return Code(text, (*answer_warnings(answer, "einops"), *missing_size_warnings(text, answer)))
+    return GeneratedCode(text, (*answer_warnings(answer, "einops"), *missing_size_warnings(text, answer)))
 
 
 def _output_pieces(answer: Trace | Chain) -> list[list[Piece]]:
@@ -74,9 +74,9 @@ def _axis_pieces(axis: int, output_pieces: Sequence[Sequence[Piece]]) -> Sequenc
     The pieces of an axis of size 0 can be in any order.
     """
     row = [piece for pieces in output_pieces for piece in pieces if isinstance(piece, AxisAtom) and piece.axis == axis]
-    ladder = atom_boundaries(row)
-    if ladder:
-        row.sort(key=lambda piece: ladder.index(piece.stride))
+    boundaries = atom_boundaries(row)
+    if boundaries:
+        row.sort(key=lambda piece: boundaries.index(piece.stride))
     return row
 
 

@@ -51,7 +51,7 @@ from shapecalc.core.text import shape_text, truncate
 from shapecalc.reasoning.answers import batch_hint
 from shapecalc.reasoning.costs import MAX_SHUFFLE_RANK, Goal, group_into_shuffles
 from shapecalc.reasoning.simplify import simplify
-from shapecalc.render.code import Code
+from shapecalc.render.code import GeneratedCode
 from shapecalc.render.code import dims as code
 from shapecalc.render.code.calls import ArgumentValue, format_call
 from shapecalc.render.code.operands import (
@@ -388,7 +388,7 @@ class OnnxWriter(GraphWriter):
     def _add_reduction(self, arguments: ArgumentReader) -> None:
         """Emit a reduction; its axes are an input since opset 18, or 13 for a sum.
 
-        Raises `ShapeError` (usage) for no axes, which ONNX reads as all axes.
+        Raises `ShapeError` (usage) for an empty list of axes, which ONNX reads as all axes.
         """
         call = OperandCall(self.name, arguments, self.tensor, (self.tensor,))
         kind, axes, keeps = arguments.read("kind", "mean"), call.read_reduced_axes(), call.read_keepdims()
@@ -442,7 +442,7 @@ class OnnxWriter(GraphWriter):
         return "\n".join(lines)
 
 
-def generate_onnx(answer: Trace | Chain, opset: int | None = None) -> Code:
+def generate_onnx(answer: Trace | Chain, opset: int | None = None) -> GeneratedCode:
     """Write code that builds an ONNX model with the input `x` and the output `y`.
 
     If `opset` is None, the largest opset among the requests is used. Raises `ShapeError` (usage) if ONNX lacks the
@@ -472,7 +472,7 @@ def _element_type_code(dtype: str | None) -> str:
 
 
 def _declare_dims(shape: Sequence[Dim]) -> str:
-    """Format a shape for `make_tensor_value_info`; None is a dim such as `2*N`."""
+    """Format a shape for `make_tensor_value_info`; a dim such as `2*N` becomes None."""
     texts = []
     for dim in shape:
         is_name = isinstance(dim, Monomial) and str(dim).isidentifier()
@@ -582,7 +582,7 @@ class OpenVinoWriter(GraphWriter):
             self.add_node("slice", [move.start], [move.end], [1])
 
 
-def generate_openvino(answer: Trace | Chain) -> Code:
+def generate_openvino(answer: Trace | Chain) -> GeneratedCode:
     """Write code that appends OpenVINO nodes to the node `x`.
 
     Raises `ShapeError` (usage) if OpenVINO refuses the request.
@@ -711,7 +711,7 @@ class TensorRTWriter(GraphWriter):
         self.add_layer("add_slice", arguments, *([self.dims_setting("shape", 2, shape)] if computed else []))
 
 
-def generate_tensorrt(answer: Trace | Chain) -> Code:
+def generate_tensorrt(answer: Trace | Chain) -> GeneratedCode:
     """Write code that adds TensorRT layers, with as few Shuffle layers as possible.
 
     The layers are applied to the network's tensor `x`. An answer is simplified if an equivalent chain has fewer
@@ -779,7 +779,7 @@ def batch_warnings(answer: Trace | Chain, *, declares_shape: bool = False) -> li
     return [f"the code declares a first dim of {batch}; for other sizes of it write the input as {shown}"]
 
 
-WRITERS: dict[str, Callable[..., Code]] = {
+WRITERS: dict[str, Callable[..., GeneratedCode]] = {
     "onnx": generate_onnx,
     "openvino": generate_openvino,
     "tensorrt": generate_tensorrt,

@@ -136,7 +136,7 @@ def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]
 
 
 class ArgumentReader:
-    """The arguments of a request, with a record of those that a code writer has read.
+    """The arguments of a request, and the names of the arguments that were read.
 
     An argument that was never read cannot be part of the code, so the writer refuses it.
     """
@@ -151,7 +151,7 @@ class ArgumentReader:
         return self._arguments.get(name, default)
 
     def mark_read(self, *names: str) -> None:
-        """Mark as read the arguments that the code contains in another form, such as windows."""
+        """Mark arguments as read that are not read one by one, such as those of windows."""
         self.unread = [name for name in self.unread if name not in names]
 
     def check_all_read(self, target: str) -> None:
@@ -255,7 +255,7 @@ class OperandCall(Record):
         return len(self.trace.output or ()) == len(self.trace.input)
 
     def read_torch_axes(self) -> str:
-        """Return PyTorch's arguments of a reduction, in which an empty list would mean all axes."""
+        """Return PyTorch's arguments for the axes of a reduction; raise `ShapeError` (usage) for none."""
         axes, keeps = self.read_reduced_axes(), self.read_keepdims()
         if self.trace.input and not axes:
             raise usage_error("torch reduces all axes if none is named", argument="axes")
@@ -304,7 +304,7 @@ def has_transposed_weight(trace: Trace) -> bool:
 
 
 def check_pad_accepted(call: OperandCall, opset: int | None = None) -> None:
-    """Raise `ShapeError` (usage) if the framework refuses a pad, or computes another one."""
+    """Raise `ShapeError` (usage) if the framework refuses a pad or pads differently."""
     framework, (shape, move) = call.framework, call.pad_stage
     padding = (*move.begins, *move.ends)
     if not PAD_SEMANTICS[framework].allows_negative_padding and min(padding, default=0) < 0:
@@ -367,7 +367,7 @@ def read_windows(arguments: ArgumentReader) -> list[Window]:
 
 
 def check_window_rules(arguments: ArgumentReader, target: str) -> None:
-    """Raise `ShapeError` (usage) if a conv, a pool or an upsampling has rules that PyTorch and ONNX do not have.
+    """Raise `ShapeError` (usage) if a window op uses rules that PyTorch and ONNX lack.
 
     These rules are: channels or filters last, windows that begin in the padding, and sizes of ONNX Runtime alone.
     """

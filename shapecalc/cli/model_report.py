@@ -630,7 +630,7 @@ def build_layers(run: Sequence[reports.JudgedNode], report: reports.Report, dial
     nodes = tuple(run)
     if len(nodes) > MAX_RUN_LENGTH:
         return LayerRun(nodes[:MAX_RUN_LENGTH], "", (f"{len(nodes)} nodes in a row are more than {MAX_RUN_LENGTH}",))
-    requests = [_fixed_request(node_report, report) for node_report in run]
+    requests = [_request_with_fix(node_report, report) for node_report in run]
     known = [request for request in requests if request is not None]
     if len(known) < len(requests):
         return LayerRun(nodes, "", ("a shape or a target is not known",))
@@ -646,7 +646,7 @@ def build_layers(run: Sequence[reports.JudgedNode], report: reports.Report, dial
     return LayerRun(nodes, code.text, (*holds, *code.warnings))
 
 
-def _fixed_request(node_report: reports.JudgedNode, report: reports.Report) -> Request | None:
+def _request_with_fix(node_report: reports.JudgedNode, report: reports.Report) -> Request | None:
     """Return the request that a node executes; if the node fails, with its best fix.
 
     Return None if the input shape or the target is unknown.

@@ -636,13 +636,13 @@ def _first_difference(first: TensorPath, second: TensorPath) -> Index | None:
     common = [*map(min, first.tensors[-1].shape, second.tensors[-1].shape)]
     if 0 in common or len(first.tensors[-1].shape) != len(second.tensors[-1].shape):
         return None
-    for index in _compared_indices(common):
+    for index in _indices_to_compare(common):
         if first.source(last_points[0], index) != second.source(last_points[1], index):
             return index
     return None
 
 
-def _compared_indices(shape: list[int]) -> Iterator[Index]:
+def _indices_to_compare(shape: list[int]) -> Iterator[Index]:
     """Yield the indices of a shape that are compared.
 
     The first indices in C order, up to a maximum number, are followed by the second index along each axis, last axis

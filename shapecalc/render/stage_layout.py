@@ -440,7 +440,7 @@ def _build_layout(
     """
     cells_before, in_stage, in_input = inputs
     numbered_steps = [(first_step + index, step) for index, step in enumerate(stage.steps)]
-    cells = _unmarked_cells(stage, numbered_steps, unresolved_step, trace.request.arguments.get(stage.argument))
+    cells = _make_output_cells(stage, numbered_steps, unresolved_step, trace.request.arguments.get(stage.argument))
     wires = _find_wires(stage, cells, in_stage)
     mixed = frozenset([out for out in origins.find_mixed_dims(in_stage) if wires[out]])
     operand_names = axis_names.name_operands(stage, trace.request)
@@ -486,7 +486,7 @@ def _refused_dim(request: Request, stage: Stage, cells: Sequence[Cell], problem:
     return rows[0] if len(rows) == 1 else None
 
 
-def _unmarked_cells(
+def _make_output_cells(
     stage: Stage, numbered_steps: list[tuple[int, Step]], unresolved_step: int, argument: object
 ) -> list[Cell]:
     """Return the output cells of a stage, without marks.

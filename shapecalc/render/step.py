@@ -162,6 +162,6 @@ def answer_card(answer: Trace | Chain, indent: int, width: int, step_index: int 
     return lines if all(len(line) <= width for line in lines) else []
 
 
-def spaced_shape(answer: Trace | Chain) -> str:
+def format_spaced_shape(answer: Trace | Chain) -> str:
     """Format the output of an answer with spaces around the commas, as above its card."""
     return " , ".join(shape_text((dim,)) for dim in answer.output or ()) or "[]"

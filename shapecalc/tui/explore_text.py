@@ -23,7 +23,7 @@ from shapecalc.render.grid import build_tensor_path, draw_grid, draw_mistake_gri
 from shapecalc.render.hints import display_name, sizes_text
 from shapecalc.render.pictures import main_step
 from shapecalc.render.stage_layout import layout_index, stage_layouts, unresolved_dims
-from shapecalc.render.step import ARROW, answer_card, draw_step, spaced_shape, step_title
+from shapecalc.render.step import ARROW, answer_card, draw_step, format_spaced_shape, step_title
 from shapecalc.render.story import operator_text
 from shapecalc.render.tape import draw_tapes, element_equation, tape_path, tensor_before
 from shapecalc.tui.question import DialectRow, Question, QuestionResult
@@ -217,7 +217,9 @@ def card_lines(state: ExploreState, width: int) -> list[Text]:
 
 def _format_spaced_answer(answer: Trace | Chain, accent: str) -> Text:
     """Format the answer line above the reasons, with spaces around the commas of the output."""
-    return Text.assemble(f"{escape_unprintable(shape_text(answer.input))} {ARROW} ", (spaced_shape(answer), accent))
+    return Text.assemble(
+        f"{escape_unprintable(shape_text(answer.input))} {ARROW} ", (format_spaced_shape(answer), accent)
+    )
 
 
 def _condition_sentences(answer: Trace | Chain) -> list[str]:
@@ -446,7 +448,7 @@ def _entry_error(state: ExploreState, blank: Blank) -> str:
     If exactly one input axis has the size in the entry, the message names this axis.
     """
     predictions, entry = state.predictions, escape_unprintable(state.predictions.texts[blank])
-    axis = predictions.confused_axis(blank)
+    axis = predictions.find_confused_axis(blank)
     if predictions.typed_dim(blank) is None:
         return f"'{entry}' is not a size"
     return f"{entry} is not it" if axis is None else f"{entry} is dim {axis}"

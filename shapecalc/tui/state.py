@@ -172,7 +172,7 @@ class Predictions:
         is_submitted = self._submitted.get(blank, "").strip() == text
         return is_submitted or (isinstance(right, int) and not str(right).startswith(text.lstrip("0")))
 
-    def confused_axis(self, blank: Blank) -> int | None:
+    def find_confused_axis(self, blank: Blank) -> int | None:
         """Return the axis that the user may have confused with the blank.
 
         This is the only axis of the previous column whose size equals the dim in the blank. Returns None if no axis or

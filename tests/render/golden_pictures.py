@@ -62,7 +62,7 @@ def code_text(answer: Answer, targets: tuple[str, ...] = CALL_TARGETS) -> str:
         try:
             written = code.generate_code(answer, target)
         except ShapeError as error:
-            written = code.Code(f"! {error}")
+            written = code.GeneratedCode(f"! {error}")
         kept = [line for line in written.text.splitlines() if line[:2] != "# " and not re.match("(from|import) ", line)]
         lines += [f"{target:11}{line}" for line in kept]
         warnings |= dict.fromkeys(written.warnings)

@@ -188,7 +188,7 @@ class EmittedCall(Record):
         rows = zip(self.move(StridedSlice).axis_ranges, self.stage.before, strict=True)
         requested = {step.sources[0]: step.facts["text"] for step in self.steps_by_rule(KEPT_POSITIONS)}
         return tuple(
-            requested_selection(axis, requested[axis])
+            parse_selection(axis, requested[axis])
             if axis in requested and not isinstance(dim, int)
             else make_index_selection(axis, *positions, dim)
             for axis, (positions, dim) in enumerate(rows)
@@ -455,7 +455,7 @@ def make_index_selection(axis: int, start: int, step: int, size: Dim | None, dim
     return IndexSelection(axis, None if at_end else first, stop if 0 <= stop < dim else None, step)
 
 
-def requested_selection(axis: int, text: str) -> IndexSelection:
+def parse_selection(axis: int, text: str) -> IndexSelection:
     """Return the indices that the text of a slice selects on an axis with a symbolic size."""
     [(start, stop, step)] = parse_slices(text)
     step = 1 if step is None else step
@@ -474,7 +474,7 @@ def reverse_range(selection: IndexSelection, dim: Dim) -> IndexSelection:
 
 
 def target_shape(
-    call: EmittedCall, sizes: ReadableSizes, rules: ReshapeRules, *, zero_is_size: bool = False
+    call: EmittedCall, sizes: RuntimeSizes, rules: ReshapeRules, *, zero_is_size: bool = False
 ) -> RequestedShape:
     """Return the shape argument for which a framework computes the output shape.
 
@@ -512,7 +512,7 @@ def _can_copy(dim: RequestedDim, axis: int, before: Shape) -> bool:
     return not dim.inferred and (dim.axes == (axis,) or same)
 
 
-def _choose_inferred_axis(dims: Sequence[RequestedDim], copied: Sequence[bool], sizes: ReadableSizes) -> int | None:
+def _choose_inferred_axis(dims: Sequence[RequestedDim], copied: Sequence[bool], sizes: RuntimeSizes) -> int | None:
     """Return the axis whose dim is requested as -1, or None if there is none.
 
     A dim that the answer itself infers is preferred; the second choice is the symbolic dim with the most unknown names
@@ -543,7 +543,7 @@ def _check_accepted(before: Shape, dims: Shape, zero_is_size: bool, rules: Resha
         raise usage_error(f"{rules.dialect} refuses this reshape: {problem.message}")
 
 
-class ReadableSizes:
+class RuntimeSizes:
     """Expressions for dims in terms of the run-time shape of `x`.
 
     The symbol `[i]` denotes the size of axis i of `x`.
@@ -563,7 +563,7 @@ class ReadableSizes:
         Names that cannot be computed from the shape of `x` remain in the result.
 
         >>> from shapecalc.core.text import parse_dims
-        >>> readings = ReadableSizes(parse_dims("N,2*C,H*W"))
+        >>> readings = RuntimeSizes(parse_dims("N,2*C,H*W"))
         >>> [str(readings.express(dim)) for dim in parse_dims("C*H*W/49,N*H")]
         ['[1]*[2]/98', 'H*[0]']
         """
@@ -621,12 +621,12 @@ def _multiply_power(dim: Dim, factor: Dim, power: int) -> Dim:
 
 
 def size_text(dim: Dim, shape_of: str = "x.shape") -> str:
-    """Format the expression for a dim that `ReadableSizes.express` returned.
+    """Format the expression for a dim that `RuntimeSizes.express` returned.
 
     `shape_of` is the expression for the shape of `x`. Raises `ShapeError` (usage) for a `?`, which has no variable.
 
     >>> from shapecalc.core.text import parse_dims
-    >>> size_text(ReadableSizes(parse_dims("N,C,H")).express(parse_dims("C*H/64")[0]))
+    >>> size_text(RuntimeSizes(parse_dims("N,C,H")).express(parse_dims("C*H/64")[0]))
     'x.shape[1] * x.shape[2] // 64'
     """
     if isinstance(dim, int):
@@ -668,7 +668,7 @@ class CodeWriter:
     def __init__(self, answer: Trace | Chain) -> None:
         """Create an empty program whose current tensor is `x`."""
         self.answer, self.tensor = answer, "x"
-        self.sizes = ReadableSizes(answer.input)
+        self.sizes = RuntimeSizes(answer.input)
         self.operand_count = 0
         """The number of operands, excluding `x`, in the calls emitted so far."""
         self.lines: list[str] = []

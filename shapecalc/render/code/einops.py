@@ -14,7 +14,7 @@ from shapecalc.core.origins import AxisAtom, RepeatAtom, find_mixed_dims
 from shapecalc.core.problem import usage_error
 from shapecalc.core.text import shape_text, truncate
 from shapecalc.render.code import GeneratedCode
-from shapecalc.render.code.dims import ReadableSizes, answer_warnings, missing_size_warnings, shape_comment, size_text
+from shapecalc.render.code.dims import RuntimeSizes, answer_warnings, missing_size_warnings, shape_comment, size_text
 from shapecalc.render.stage_layout import atom_boundaries
 
 Piece = AxisAtom | RepeatAtom
@@ -34,7 +34,7 @@ def generate_einops(answer: Trace | Chain) -> GeneratedCode:
     >>> print(generate_einops(sc.chain((2, 12, 4), "reshape 2,3,4,4", "transpose 0,2,1,3")).text.splitlines()[-1])
     y = rearrange(x, "a (b1 b2) c -> a b2 b1 c", b1=3)
     """
-    output_pieces, readings = _output_pieces(answer), ReadableSizes(answer.input)
+    output_pieces, readings = _output_pieces(answer), RuntimeSizes(answer.input)
     input_pieces = [_axis_pieces(axis, output_pieces) for axis in range(len(answer.input))]
     repeated = [[piece] for pieces in output_pieces for piece in pieces if isinstance(piece, RepeatAtom)]
     names = _name_pieces([*input_pieces, *repeated])
@@ -100,7 +100,7 @@ def _format_axis(pieces: Sequence[Piece], names: dict[int, str]) -> str:
     return f"({' '.join(names[id(piece)] for piece in pieces)})"
 
 
-def _required_lengths(axis: Sequence[Piece], readings: ReadableSizes) -> list[Piece]:
+def _required_lengths(axis: Sequence[Piece], readings: RuntimeSizes) -> list[Piece]:
     """Return the pieces of an axis whose lengths the call must specify.
 
     An axis with one piece needs no length. Otherwise einops infers one piece, unless a piece has size 0.

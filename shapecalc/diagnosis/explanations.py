@@ -64,7 +64,7 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     line = message.failing_line.text if message.failing_line else ""
     text = PLACE_NUMBERS.sub(" ", f"{message.nearby_text} {line} {message.quote}")
     if message.op in COUNT_OPS:
-        return _count_figures(message, text)
+        return _element_count_figures(message, text)
     if message.cause in RANK_CAUSES or count_unequal_dims(message) > 1:
         return None
     if message.about is not None or message.op is None:
@@ -100,7 +100,7 @@ def count_unequal_dims(message: ParsedMessage) -> int:
     return sum(1 not in sizes for _, *sizes in pairs)
 
 
-def _count_figures(message: ParsedMessage, text: str) -> Figures | None:
+def _element_count_figures(message: ParsedMessage, text: str) -> Figures | None:
     """Return the element count of the input, with the requested dims as context.
 
     Returns None if the count or the requested dims are unknown.

@@ -293,7 +293,7 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
         message.op == SQUEEZE.name
         and message.input
         and len(message.input) == 4
-        and _has_map_side(message.input, message.axes or ())
+        and _has_feature_map_side(message.input, message.axes or ())
     ):
         yield "the map is no 1x1: give the image the size that the network was made for, or pool it to 1x1"
     elif message.cause == "bad-axis" and pair and pair[0] == pair[1]:
@@ -318,7 +318,7 @@ def _sample_remedy(shape: NumericSizes, other: NumericSizes) -> str:
     return RESIZE_SAMPLES_REMEDY
 
 
-def _has_map_side(shape: PrintedSizes, axes: PrintedSizes) -> bool:
+def _has_feature_map_side(shape: PrintedSizes, axes: PrintedSizes) -> bool:
     """Return whether axes contain a side of a square feature map.
 
     The layouts are NHWC and NCHW.

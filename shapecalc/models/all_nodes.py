@@ -46,7 +46,7 @@ UNIT_LANE = Lane(1, FrozenDict(), judged=False)
 """A lane with a batch size of 1 and no free dims."""
 
 
-class _NonFixingTracker(BatchTracker):
+class _ShapeOnlyTracker(BatchTracker):
     """A batch tracker that leaves failing nodes unfixed."""
 
     def visit_listed_node(self, visit: NodeVisit) -> LaneShapes:
@@ -83,7 +83,7 @@ class _SymbolicDimResolver:
         small = WalkState(
             replace(walk.model, inputs=()), replace(walk.choice, inputs=(), lanes=(UNIT_LANE,) * FLOOR_SIZES)
         )
-        self._walker = Walker(small, _NonFixingTracker())
+        self._walker = Walker(small, _ShapeOnlyTracker())
         self._walker.tracker.start_walk(small)
 
     def shape(self, number: int) -> tuple[Dim | None, ...] | None:

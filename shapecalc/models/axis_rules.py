@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from shapecalc.models.batch_axis import NodeInLane
+from shapecalc.models.batch_axis import LaneNode
 
 MIXES = -1
 """The result of an axis rule if output elements combine elements at several indices along the input axis."""
-AxisRule = Callable[[NodeInLane, int, int, int], int | None]
+AxisRule = Callable[[LaneNode, int, int, int], int | None]
 """A function that maps node, input index, input axis and output index to an output axis.
 
 An element at index `i` of the output axis depends only on elements at index `i` of the input axis. The function returns
@@ -19,7 +19,7 @@ An element at index `i` of the output axis depends only on elements at index `i`
 """
 
 
-def broadcast_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
+def broadcast_axis(node: LaneNode, input_index: int, axis: int, output_index: int) -> int | None:
     """Map an input axis to the output of a broadcast, aligning from the right."""
     return axis + node.output_rank(output_index) - node.input_rank(input_index)
 
@@ -30,7 +30,7 @@ def pointwise_rule(*axes: int, inputs: int | None = None) -> AxisRule:
     The rule applies to the first `inputs` inputs; None means all inputs.
     """
 
-    def rule(_node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+    def rule(_node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
         return axis if axis in axes and (inputs is None or input_index < inputs) else None
 
     return rule
@@ -41,14 +41,14 @@ def first_input_pointwise_rule(*axes: int) -> AxisRule:
     return pointwise_rule(*axes, inputs=1)
 
 
-def unmixed_axes_rule(mixed_axes: Callable[[NodeInLane, int], Iterable[int] | None] | slice) -> AxisRule:
+def unmixed_axes_rule(mixed_axes: Callable[[LaneNode, int], Iterable[int] | None] | slice) -> AxisRule:
     """Return the axis rule of an operator that mixes some axes of its first input.
 
     An axis is mixed if output elements depend on several indices along the axis. `mixed_axes` is a slice into the list
     of axes, or a function that maps a node and a rank to the mixed axes, or to None if they are unknown.
     """
 
-    def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+    def rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
         rank = node.input_rank(0)
         mixed = range(rank)[mixed_axes] if isinstance(mixed_axes, slice) else mixed_axes(node, rank)
         if input_index or mixed is None:
@@ -68,7 +68,7 @@ def index_dependent_rule(axes: slice) -> AxisRule:
     )
 
 
-def axis_from_attribute(node: NodeInLane, rank: int) -> Iterable[int]:
+def axis_from_attribute(node: LaneNode, rank: int) -> Iterable[int]:
     """Read an axis from the attribute `axis`.
 
     The default is the last axis.
@@ -76,12 +76,12 @@ def axis_from_attribute(node: NodeInLane, rank: int) -> Iterable[int]:
     return (node.axis_attribute(-1, rank),)
 
 
-def trailing_axes(node: NodeInLane, rank: int, default: int = -1) -> Iterable[int]:
+def trailing_axes(node: LaneNode, rank: int, default: int = -1) -> Iterable[int]:
     """Return the axes from the attribute `axis` to the last axis."""
     return range(node.axis_attribute(default, rank), rank)
 
 
-def softmax_axes(node: NodeInLane, rank: int) -> Iterable[int]:
+def softmax_axes(node: LaneNode, rank: int) -> Iterable[int]:
     """Return the axes that a Softmax normalizes.
 
     Since opset 13, Softmax normalizes only the axis in the attribute `axis`; in earlier opsets, it also
@@ -90,13 +90,13 @@ def softmax_axes(node: NodeInLane, rank: int) -> Iterable[int]:
     return axis_from_attribute(node, rank) if node.opset >= 13 else trailing_axes(node, rank, 1)
 
 
-def axis_from_input(node: NodeInLane, rank: int) -> Iterable[int] | None:
+def axis_from_input(node: LaneNode, rank: int) -> Iterable[int] | None:
     """Read an axis from the second input, or return None if the input is unknown."""
     along = node.integer_argument("axis", 1)
     return (along[0] % rank,) if along else None
 
 
-def axes_from_attribute(node: NodeInLane, rank: int) -> Iterable[int]:
+def axes_from_attribute(node: LaneNode, rank: int) -> Iterable[int]:
     """Read axes from the attribute `axes`.
 
     The default axes are 0, 2 and 3.
@@ -104,7 +104,7 @@ def axes_from_attribute(node: NodeInLane, rank: int) -> Iterable[int]:
     return {axis % rank for axis in node.attributes.get("axes", (0, 2, 3))}
 
 
-def reduction_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+def reduction_axis(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
     """Map an input axis of a reduction to the output, or `MIXES` for a reduced axis.
 
     The list of reduced axes is an attribute in older opsets and an input in newer opsets.
@@ -119,7 +119,7 @@ def reduction_axis(node: NodeInLane, input_index: int, axis: int, _output_index:
     return _axis_after_reduction({reduced_axis % rank for reduced_axis in axes}, axis, node)
 
 
-def argmax_axis(node: NodeInLane, _input_index: int, axis: int, _output_index: int) -> int | None:
+def argmax_axis(node: LaneNode, _input_index: int, axis: int, _output_index: int) -> int | None:
     """Map an input axis of ArgMax or ArgMin to the output.
 
     Returns `MIXES` for a reduced axis.
@@ -127,14 +127,14 @@ def argmax_axis(node: NodeInLane, _input_index: int, axis: int, _output_index: i
     return _axis_after_reduction({node.axis_attribute(0, node.input_rank(0))}, axis, node)
 
 
-def _axis_after_reduction(reduced_axes: set[int], axis: int, node: NodeInLane) -> int | None:
+def _axis_after_reduction(reduced_axes: set[int], axis: int, node: LaneNode) -> int | None:
     """Map an input axis of a node to the output, or `MIXES` for a reduced axis."""
     if axis in reduced_axes:
         return MIXES
     return axis if node.attributes.get("keepdims", 1) else axis - sum(mixed_axis < axis for mixed_axis in reduced_axes)
 
 
-def batch_norm_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
+def batch_norm_axis(node: LaneNode, input_index: int, axis: int, output_index: int) -> int | None:
     """Map an input axis of a BatchNormalization to the output.
 
     In training mode the outputs depend on all samples.
@@ -151,7 +151,7 @@ def matmul_rule(second_input: int = 1) -> AxisRule:
     If the operator moves the leading axes (`transBatchA`, `transBatchB`), the rule returns None.
     """
 
-    def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+    def rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
         if (
             input_index not in (0, second_input)
             or node.input_rank(input_index) == 1
@@ -171,7 +171,7 @@ def matmul_rule(second_input: int = 1) -> AxisRule:
     return rule
 
 
-def _has_true_attribute(node: NodeInLane, *names: str) -> bool:
+def _has_true_attribute(node: LaneNode, *names: str) -> bool:
     """Return whether one of the attributes `names` is nonzero."""
     return any(node.attributes.get(name) for name in names)
 
@@ -183,7 +183,7 @@ def gemm_rule(second_input: int = 1) -> AxisRule:
     axis 1 the column axis of the second matrix. Input 2 of a Gemm is broadcast.
     """
 
-    def rule(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
+    def rule(node: LaneNode, input_index: int, axis: int, output_index: int) -> int | None:
         if input_index not in (0, second_input):
             return broadcast_axis(node, input_index, axis, output_index)
         position = int(input_index == second_input)
@@ -200,7 +200,7 @@ def conv_rule(kernel_input: int = 1) -> AxisRule:
     spatial axis with a kernel size of 1, a stride of 1 and no padding.
     """
 
-    def rule(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+    def rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
         if input_index or axis < 2:
             return 0 if input_index == axis == 0 else None
         kernel = node.inputs[kernel_input]
@@ -212,14 +212,14 @@ def conv_rule(kernel_input: int = 1) -> AxisRule:
     return rule
 
 
-def resize_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+def resize_axis(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
     """Map an input axis of a Resize to the output, or None for a resized axis."""
     before, after = node.inputs[0], node.outputs[0]
     crops = node.attributes.get("coordinate_transformation_mode") == b"tf_crop_and_resize"
     return axis if input_index == 0 and before and after and before[axis] == after[axis] and not crops else None
 
 
-def pad_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+def pad_axis(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
     """Map an input axis of a Pad to the output, or None for a padded axis."""
     pads = node.integer_argument("pads", 1) or node.integer_argument("paddings", 1)
     if input_index or not pads or not node.is_absent(3):
@@ -227,7 +227,7 @@ def pad_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) 
     return axis if pads[axis] == pads[axis + len(pads) // 2] == 0 else None
 
 
-def einsum_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+def einsum_axis(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
     """Map an input axis of an Einsum to the output axis with the same letter."""
     equation = node.attributes.get("equation", b"").decode(errors="replace").replace(" ", "")
     left, arrow, right = equation.partition("->")
@@ -240,7 +240,7 @@ def einsum_axis(node: NodeInLane, input_index: int, axis: int, _output_index: in
     return right.find(letter) if terms[input_index].count(letter) == right.count(letter) == 1 else None
 
 
-def recurrent_axis(node: NodeInLane, input_index: int, axis: int, output_index: int) -> int | None:
+def recurrent_axis(node: LaneNode, input_index: int, axis: int, output_index: int) -> int | None:
     """Map the batch axis of an LSTM, GRU or RNN input to the output.
 
     The batch is the first axis if the attribute `layout` is 1.
@@ -252,7 +252,7 @@ def recurrent_axis(node: NodeInLane, input_index: int, axis: int, output_index: 
     return 0 if first else 2 if output_index == 0 else 1
 
 
-def one_hot_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+def one_hot_axis(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
     """Map an axis of the indices of a OneHot to the output.
 
     The output has one more axis than the indices.
@@ -270,7 +270,7 @@ def gather_elements_rule(output_shaped_input: int) -> AxisRule:
     )
 
 
-def reverse_sequence_axis(node: NodeInLane, input_index: int, axis: int, _output_index: int) -> int | None:
+def reverse_sequence_axis(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
     """Map an input axis of a ReverseSequence to the output.
 
     Returns None for the time axis.
@@ -281,7 +281,7 @@ def reverse_sequence_axis(node: NodeInLane, input_index: int, axis: int, _output
     return axis if axis != node.attributes.get("time_axis", 0) else None
 
 
-def transpose_axis(node: NodeInLane, _input_index: int, axis: int, _output_index: int) -> int | None:
+def transpose_axis(node: LaneNode, _input_index: int, axis: int, _output_index: int) -> int | None:
     """Map an input axis of a Transpose to the output."""
     perm = node.attributes.get("perm", tuple(range(node.input_rank(0)))[::-1])
     return perm.index(axis) if axis in perm else None

@@ -149,7 +149,7 @@ def infer_mark(axis: int, samples: np.ndarray, batch: int) -> BatchMark:
 
 
 @dataclass(slots=True)
-class NodeInLane:
+class LaneNode:
     """A node with its shapes and batch marks at one assignment of sizes.
 
     Batch rules take this class as their argument.

@@ -21,7 +21,7 @@ from shapecalc.core.record import Record
 from shapecalc.core.text import truncate
 from shapecalc.models import axis_rules, mark_rules
 from shapecalc.models.axis_rules import AxisRule
-from shapecalc.models.batch_axis import NodeInLane
+from shapecalc.models.batch_axis import LaneNode
 from shapecalc.models.file import DTYPE_NAMES, MAX_ELEMENTS, MAX_FLOAT_ELEMENTS, ElementArray, Node, parse_elements
 from shapecalc.models.mark_rules import MarkRule
 from shapecalc.models.verdicts import CandidateGenerator, expand_candidates, flatten_candidates, reshape_candidates
@@ -57,11 +57,11 @@ RECURRENT_STATES = (("sequence_lens", 4, 0), ("initial_h", 5, 1), ("initial_c", 
 """The inputs of LSTM, GRU and RNN with a batch axis, except X: name, input index, and batch axis for `layout=0`."""
 
 
-class FirstInputShape(Record):
+class FirstInputShapeRule(Record):
     """A shape rule: the output has the shape and dtype of the first input."""
 
 
-class BroadcastShape(Record):
+class BroadcastShapeRule(Record):
     """A shape rule: the output shape is the broadcast of the input shapes.
 
     The output of a comparison is boolean.
@@ -71,14 +71,14 @@ class BroadcastShape(Record):
     is_comparison: bool = False
 
 
-class InferredShape(Record):
+class InferredShapeRule(Record):
     """A shape rule: ONNX shape inference infers the outputs."""
 
     copies_dims: bool = False
     """Whether inference copies dims from an input to the output without checks, so that it accepts symbolic dims."""
 
 
-class ComputedShape(Record):
+class ComputedShapeRule(Record):
     """A shape rule: a function computes the output shapes.
 
     The outputs have the element type of the first input.
@@ -135,7 +135,7 @@ class CoreOp(Record):
 class OperatorSpec(Record):
     """An entry of the operator table."""
 
-    shape_rule: FirstInputShape | BroadcastShape | InferredShape | ComputedShape = InferredShape()
+    shape_rule: FirstInputShapeRule | BroadcastShapeRule | InferredShapeRule | ComputedShapeRule = InferredShapeRule()
     evaluate: Evaluator | None = None
     axis_rule: AxisRule | None = None
     """The axis rule of an operator that is pointwise along an axis."""
@@ -539,11 +539,11 @@ def _grouped_query_attention_shape(_: Attributes, shapes: InputSizes) -> InputSi
     return (None if packed else shapes[0],)
 
 
-SAME_AS_FIRST, COPIES_DIMS = FirstInputShape(), InferredShape(copies_dims=True)
+SAME_AS_FIRST, COPIES_DIMS = FirstInputShapeRule(), InferredShapeRule(copies_dims=True)
 """Shape rules that several operators share."""
-FIRST_OUTPUT_ONLY = ComputedShape(lambda _, shapes: (shapes[0], None))
-SKIP_NORMALIZATION = ComputedShape(lambda _, shapes: (shapes[0], None, None, shapes[0]))
-BROADCAST, BROADCAST_8, COMPARISON = BroadcastShape(), BroadcastShape(8), BroadcastShape(is_comparison=True)
+FIRST_OUTPUT_ONLY = ComputedShapeRule(lambda _, shapes: (shapes[0], None))
+SKIP_NORMALIZATION = ComputedShapeRule(lambda _, shapes: (shapes[0], None, None, shapes[0]))
+BROADCAST, BROADCAST_8, COMPARISON = BroadcastShapeRule(), BroadcastShapeRule(8), BroadcastShapeRule(is_comparison=True)
 
 
 def _axes_argument(is_required: bool) -> tuple[CoreArgument, ...]:
@@ -759,25 +759,25 @@ CONTRIB_OPERATORS = _split_operator_names(
     {
         "BiasGelu FastGelu Gelu QuickGelu": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.broadcast_axis),
         "FusedConv": OperatorSpec(axis_rule=axis_rules.conv_rule(), onnx_equivalent="Conv"),
-        "FusedMatMul": OperatorSpec(ComputedShape(_matmul_shape), axis_rule=axis_rules.matmul_rule()),
+        "FusedMatMul": OperatorSpec(ComputedShapeRule(_matmul_shape), axis_rule=axis_rules.matmul_rule()),
         "GroupQueryAttention": OperatorSpec(
-            ComputedShape(_grouped_query_attention_shape), axis_rule=axis_rules.pointwise_rule(0)
+            ComputedShapeRule(_grouped_query_attention_shape), axis_rule=axis_rules.pointwise_rule(0)
         ),
-        "MultiHeadAttention": OperatorSpec(ComputedShape(_attention_shape), axis_rule=axis_rules.pointwise_rule(0)),
+        "MultiHeadAttention": OperatorSpec(ComputedShapeRule(_attention_shape), axis_rule=axis_rules.pointwise_rule(0)),
         "DequantizeLinear": OperatorSpec(
             axis_rule=axis_rules.unmixed_axes_rule(slice(0, 0)), onnx_equivalent="DequantizeLinear"
         ),
         "DynamicQuantizeMatMul MatMulIntegerToFloat": OperatorSpec(
-            ComputedShape(_matmul_shape), axis_rule=axis_rules.matmul_rule()
+            ComputedShapeRule(_matmul_shape), axis_rule=axis_rules.matmul_rule()
         ),
-        "QGemm": OperatorSpec(ComputedShape(_quantized_gemm_shape), axis_rule=axis_rules.gemm_rule(3)),
-        "QLinearAdd QLinearMul QLinearWhere": OperatorSpec(BroadcastShape(1), axis_rule=axis_rules.broadcast_axis),
+        "QGemm": OperatorSpec(ComputedShapeRule(_quantized_gemm_shape), axis_rule=axis_rules.gemm_rule(3)),
+        "QLinearAdd QLinearMul QLinearWhere": OperatorSpec(BroadcastShapeRule(1), axis_rule=axis_rules.broadcast_axis),
         "QLinearConcat": OperatorSpec(
-            ComputedShape(_quantized_concat_shape), mark_rule=mark_rules.quantized_concat_mark
+            ComputedShapeRule(_quantized_concat_shape), mark_rule=mark_rules.quantized_concat_mark
         ),
         "QLinearConv": OperatorSpec(axis_rule=axis_rules.conv_rule(3), onnx_equivalent="QLinearConv"),
         "QLinearGlobalAveragePool": OperatorSpec(
-            ComputedShape(_global_pool_shape), axis_rule=axis_rules.first_input_pointwise_rule(0)
+            ComputedShapeRule(_global_pool_shape), axis_rule=axis_rules.first_input_pointwise_rule(0)
         ),
         "QLinearLeakyRelu QLinearSigmoid": OperatorSpec(
             SAME_AS_FIRST, axis_rule=axis_rules.unmixed_axes_rule(slice(0, 0))
@@ -805,7 +805,7 @@ UNKNOWN_OPERATOR = OperatorSpec()
 """The default entry, for operators that are not in the table."""
 
 
-def find_operator(node: Node | NodeInLane) -> OperatorSpec:
+def find_operator(node: Node | LaneNode) -> OperatorSpec:
     """Return the operator table entry of a node."""
     return OPERATORS.get(node.domain, {}).get(node.op, UNKNOWN_OPERATOR)
 

@@ -23,10 +23,10 @@ from shapecalc.models.axis_rules import MIXES
 from shapecalc.models.batch_axis import (
     BatchAxis,
     BatchMark,
+    LaneNode,
     LaneShapes,
     LostBatch,
     MixedSamples,
-    NodeInLane,
     SharedSample,
     merge_marks,
 )
@@ -97,7 +97,7 @@ class NodeVerdict(Record):
     """The path of the first failing upstream node, which must be fixed before this node; None without such a node."""
 
 
-def output_mark(node: NodeInLane, output_index: int = 0) -> BatchMark:
+def output_mark(node: LaneNode, output_index: int = 0) -> BatchMark:
     """Return the batch mark of one output of a node in one lane."""
     row = find_operator(node)
     reached = [mark for mark in node.marks[: row.element_inputs] if mark]
@@ -114,7 +114,7 @@ def output_mark(node: NodeInLane, output_index: int = 0) -> BatchMark:
         return LostBatch(f"{node.op} is not written as ONNX describes it")
 
 
-def _apply_axis_rule(node: NodeInLane, spec: OperatorSpec, output_index: int) -> BatchMark:
+def _apply_axis_rule(node: LaneNode, spec: OperatorSpec, output_index: int) -> BatchMark:
     """Return the batch mark of an output according to the axis rule of the operator."""
     if spec.axis_rule is None:
         return LostBatch(f"the batch is not followed through {node.op}")
@@ -130,7 +130,7 @@ def _apply_axis_rule(node: NodeInLane, spec: OperatorSpec, output_index: int) ->
     return merge_marks(marks)
 
 
-def _intended_mark(node: NodeInLane, input_index: int, output_index: int) -> BatchMark:
+def _intended_mark(node: LaneNode, input_index: int, output_index: int) -> BatchMark:
     """Return the batch mark of an input if the output has the same shape, or None."""
     return node.marks[input_index] if node.inputs[input_index] == node.outputs[output_index] else None
 
@@ -342,7 +342,7 @@ class BatchTracker:
                 lanes = zip(marks, self._walk.shapes_of(result), strict=True)
                 yield [tuple([_mark_with_new_axis(mark, shape, along[index - count]) for mark, shape in lanes])]
 
-    def _iter_lane_nodes(self, node: Node, outputs: LaneShapes | None = None) -> Iterator[NodeInLane | None]:
+    def _iter_lane_nodes(self, node: Node, outputs: LaneShapes | None = None) -> Iterator[LaneNode | None]:
         """Yield a node with its shapes and marks in each lane, or None if untracked.
 
         `outputs` is the shape of the only output in each lane, or None for the output shapes of the walk.
@@ -356,7 +356,7 @@ class BatchTracker:
             if not self._tracked_lanes[lane]:
                 yield None
                 continue
-            yield NodeInLane(
+            yield LaneNode(
                 node.op,
                 node.domain,
                 node.opset,
@@ -688,7 +688,7 @@ class BatchTracker:
 
         The node repeats elements of a tensor that does not depend on the batch. Returns None if there is no such node.
         """
-        rank_and_axis = self._find_whole_batch_axis(node)
+        rank_and_axis = self._find_unmerged_batch_axis(node)
         if rank_and_axis is None:
             return None
         rank, axis = rank_and_axis
@@ -700,7 +700,7 @@ class BatchTracker:
                     return above, verdicts.build_insertion_fix(self._walk.batch, repeated)
         return None
 
-    def _find_whole_batch_axis(self, node: Node) -> tuple[int, int] | None:
+    def _find_unmerged_batch_axis(self, node: Node) -> tuple[int, int] | None:
         """Return the rank and the batch axis of the first input with a batch axis.
 
         Inputs whose batch is merged with a faster varying factor are skipped. Returns None if no input remains.

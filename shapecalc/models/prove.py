@@ -137,17 +137,17 @@ class ModelComparison:
 
         Raises `ProofImpossible` if no proof is possible, `ProofFailed` if the models differ.
         """
-        home = self._run(self.original_session, range(self.declared_batch), ProofImpossible)
+        home = self._run_session(self.original_session, range(self.declared_batch), ProofImpossible)
         fixed = self._run_fixed_model(self.declared_batch, BIT_FOR_BIT)
         for name, old, new in zip(self.output_names, home, fixed, strict=True):
             if old.shape != new.shape or old.dtype != new.dtype or old.tobytes() != new.tobytes():
-                self._fail(self.declared_batch, BIT_FOR_BIT, f"output {name} differs at batch {self.declared_batch}")
+                self._reject(self.declared_batch, BIT_FOR_BIT, f"output {name} differs at batch {self.declared_batch}")
         self.checks.append(ProofCheck(self.declared_batch, BIT_FOR_BIT, ok=True))
         alone = [(home, sample) for sample in range(self.declared_batch)]
         for batch in self.batches:
             for sample in range(len(alone), batch):
                 copies = [sample] * self.declared_batch
-                alone.append((self._run(self.original_session, copies, ProofImpossible), 0))
+                alone.append((self._run_session(self.original_session, copies, ProofImpossible), 0))
             self._compare_samples(batch, alone[:batch])
             self.checks.append(ProofCheck(batch, SAMPLE_BY_SAMPLE, ok=True))
 
@@ -188,7 +188,7 @@ class ModelComparison:
             differing = [self._find_first_difference(actual[index], batch, expected, *pair) for pair in axes]
             if None not in differing:
                 sample = max(differing, key=lambda number: number or 0, default=0)
-                self._fail(batch, SAMPLE_BY_SAMPLE, f"output {name} differs in sample {sample} of batch {batch}")
+                self._reject(batch, SAMPLE_BY_SAMPLE, f"output {name} differs in sample {sample} of batch {batch}")
 
     def _candidate_axes(
         self, index: int, batch: int, shape: tuple[int, ...], home_shape: tuple[int, ...]
@@ -222,7 +222,7 @@ class ModelComparison:
                 return sample
         return None
 
-    def _fail(self, batch: int, what: str, message: str) -> NoReturn:
+    def _reject(self, batch: int, what: str, message: str) -> NoReturn:
         self.checks.append(ProofCheck(batch, what, ok=False))
         raise ProofFailed(message)
 
@@ -261,11 +261,11 @@ class ModelComparison:
         `what` is the comparison that needs the outputs.
         """
         try:
-            return self._run(self.fixed_session, range(batch), ProofFailed)
+            return self._run_session(self.fixed_session, range(batch), ProofFailed)
         except ProofFailed as error:
-            self._fail(batch, what, f"at batch {batch}: {error}")
+            self._reject(batch, what, f"at batch {batch}: {error}")
 
-    def _run(self, session: Any, samples: range | list[int], error_type: type[Exception]) -> list[np.ndarray]:
+    def _run_session(self, session: Any, samples: range | list[int], error_type: type[Exception]) -> list[np.ndarray]:
         """Run a model on some samples.
 
         Raises `error_type` if ONNX Runtime fails.

@@ -31,7 +31,7 @@ from shapecalc.models.file import (
     NodeGraph,
 )
 from shapecalc.models.free_dims import InputChoice
-from shapecalc.models.operators import LISTED_OPERATORS, ControlFlow, FirstInputShape, OperatorSpec
+from shapecalc.models.operators import LISTED_OPERATORS, ControlFlow, FirstInputShapeRule, OperatorSpec
 from shapecalc.models.propagate import BatchTracker
 from shapecalc.models.queries import (
     CoreArguments,
@@ -291,11 +291,11 @@ class InferredNodeVisitor:
         walk, inputs, rule = self._walk, node.inputs, spec.shape_rule
         if not inputs:
             self._record_inferred(node, spec)
-        elif isinstance(rule, FirstInputShape):
+        elif isinstance(rule, FirstInputShapeRule):
             self._walker.record_outputs(node, [walk.shapes_of(inputs[0])], [walk.dtypes[inputs[0]]], None)
-        elif isinstance(rule, operators.BroadcastShape) and node.opset >= rule.first_opset:
+        elif isinstance(rule, operators.BroadcastShapeRule) and node.opset >= rule.first_opset:
             self._record_broadcast(node, rule)
-        elif isinstance(rule, operators.ComputedShape):
+        elif isinstance(rule, operators.ComputedShapeRule):
             lanes = zip(*map(walk.shapes_of, inputs), strict=True)
             outputs = [*zip(*[rule.compute(node.attributes, shapes) for shapes in lanes], strict=True)]
             self._walker.record_outputs(node, outputs, [walk.dtypes[inputs[0]]] * len(outputs), None)
@@ -387,7 +387,7 @@ class InferredNodeVisitor:
             if folded:
                 walk.origins[number] = "folded"
 
-    def _record_broadcast(self, node: Node, rule: operators.BroadcastShape) -> None:
+    def _record_broadcast(self, node: Node, rule: operators.BroadcastShapeRule) -> None:
         """Record the output of an operator that broadcasts its inputs."""
         walk = self._walk
         key = tuple([walk.shapes_of(number) for number in node.inputs])
@@ -416,7 +416,7 @@ class InferredNodeVisitor:
             return
         values = [walk.elements_of(number) if number else None for number in node.inputs]
         outputs: tuple[Sequence[LaneShapes], Sequence[int]] | None = None
-        hands_on = isinstance(spec.shape_rule, operators.InferredShape) and spec.shape_rule.copies_dims
+        hands_on = isinstance(spec.shape_rule, operators.InferredShapeRule) and spec.shape_rule.copies_dims
         if hands_on and all(lanes is None or is_same_in_all_lanes(lanes) for lanes in values):
             kinds = [(walk.dtypes[number], walk.shapes_of(number)) if number else None for number in node.inputs]
             outputs = self._inference.infer_all_lanes(

@@ -137,10 +137,10 @@ class ModelEditor:
         `source`; the other entries are unchanged.
         """
         old = node.input[1]
-        reading = self._read_batch((source, axis), old)
+        reading = self._build_batch_size_nodes((source, axis), old)
         size = reading[-1]
         before, after = (
-            self._gather_entries(old, kept) if kept else []
+            self._build_gather_nodes(old, kept) if kept else []
             for kept in (range(entry_index), range(entry_index + 1, rank))
         )
         parts = [nodes[-1].output[0] for nodes in (before, [size], after) if nodes]
@@ -156,7 +156,7 @@ class ModelEditor:
 
         `shapes` are the shapes of the inputs. The batch size is the size of an axis of the tensor `source`.
         """
-        reading = self._read_batch(source, node.output[0])
+        reading = self._build_batch_size_nodes(source, node.output[0])
         new = [*reading]
         for index, axis, block in fix.repeats:
             old, rank = node.input[index], len(shapes[index] or ())
@@ -180,7 +180,7 @@ class ModelEditor:
         assert fix.counts is not None
         axis, _, steps = fix.counts
         old = node.input[1]
-        reading = self._read_batch(source, old)
+        reading = self._build_batch_size_nodes(source, old)
         part = [self._build_constant(values, f"{old}_part") for values in ((0,), (1,), (axis,))]
         first = self._build_node("Slice", [old, *[each.output[0] for each in part]], f"{old}_first")
         zero, one = (self._build_scalar(value, f"{old}_{name}") for value, name in ((0, "zero"), (1, "one")))
@@ -198,7 +198,7 @@ class ModelEditor:
         self._insert_before(graph, node, new)
         node.input[1] = indices.output[0]
 
-    def _read_batch(self, source: tuple[str, int], name: str) -> list[Any]:
+    def _build_batch_size_nodes(self, source: tuple[str, int], name: str) -> list[Any]:
         """Build nodes that read the size of an axis of a tensor.
 
         The output of the last node is a vector.
@@ -229,14 +229,14 @@ class ModelEditor:
             node.input[RESIZE_SIZES_INPUT] = constant.output[0]
             return
         shape = self._build_node("Shape", [node.input[0]], f"{old}_sizes")
-        before = self._gather_entries(shape.output[0], range(axes[0]))
+        before = self._build_gather_nodes(shape.output[0], range(axes[0]))
         after = self._build_constant(sizes, f"{old}_kept")
         concat = self._build_node("Concat", [before[-1].output[0], after.output[0]], f"{old}_mended")
         _set_attribute(concat, "axis", 0)
         self._insert_before(graph, node, [shape, *before, after, concat])
         node.input[RESIZE_SIZES_INPUT] = concat.output[0]
 
-    def _gather_entries(self, name: str, entries: Sequence[int]) -> list[Any]:
+    def _build_gather_nodes(self, name: str, entries: Sequence[int]) -> list[Any]:
         """Build the nodes that gather the entries `entries` of a vector."""
         indices = self._build_constant(entries, f"{name}_places")
         return [indices, self._build_node("Gather", [name, indices.output[0]], f"{name}_kept")]

@@ -142,12 +142,12 @@ class Worksheet(Record):
     """The answer to draw, without its output, below each question; None for a puzzle."""
 
 
-def kinds_of_topics(topics: str) -> tuple[ExerciseKind, ...]:
+def select_kinds(topics: str) -> tuple[ExerciseKind, ...]:
     """Return the kinds of exercises on topics, the easiest first.
 
     The topics are separated by spaces or commas. Raises `ShapeError` (usage) for an unknown topic.
 
-    >>> [kind.name for kind in kinds_of_topics("zero,perm")][:3]
+    >>> [kind.name for kind in select_kinds("zero,perm")][:3]
     ['copied', 'from-the-left', 'swapped']
     """
     names = topics.replace(",", " ").split() or [topics]
@@ -620,7 +620,7 @@ class Drill:
 
         `boxes` maps names of kinds to Leitner boxes.
         """
-        self._kinds = {kind.name: kind for kind in kinds_of_topics(topics)}
+        self._kinds = {kind.name: kind for kind in select_kinds(topics)}
         self._cards = {name: card for name, card in restore_cards(boxes).items() if name in self._kinds}
         self._draw_counts = dict.fromkeys(self._kinds, 0)
         self._forms = {name: Counter[str]() for name in self._kinds}
@@ -703,7 +703,7 @@ def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
     The exercises on each topic are those of a drill without a wrong answer. Raises `ShapeError` (usage) for an unknown
     topic.
     """
-    drills = [Drill(topic, seed) for topic in dict.fromkeys(kind.topic for kind in kinds_of_topics(topics))]
+    drills = [Drill(topic, seed) for topic in dict.fromkeys(kind.topic for kind in select_kinds(topics))]
     for _, drill in zip(range(count), cycle(drills), strict=False):
         yield drill.exercise
         drill.record_answer(right=True)

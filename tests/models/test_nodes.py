@@ -14,15 +14,15 @@ from onnx import numpy_helper
 
 from shapecalc.models.batch_axis import (
     BatchAxis,
+    LaneNode,
     LostBatch,
-    NodeInLane,
     infer_mark,
     locate_batch,
     reshape_batch_axis,
     sample_numbers_along_axis,
 )
 from shapecalc.models.file import build_model
-from shapecalc.models.operators import LISTED_OPERATORS, OPERATORS, InferredShape, OperatorSpec
+from shapecalc.models.operators import LISTED_OPERATORS, OPERATORS, InferredShapeRule, OperatorSpec
 from shapecalc.models.propagate import output_mark
 from shapecalc.models.queries import ShapeInference
 from shapecalc.models.walk import InferredNodeVisitor
@@ -40,10 +40,10 @@ def test_routed_operators_have_shapes(domain):
     for op, row in OPERATORS[domain].items():
         assert isinstance(row, OperatorSpec)
         assert not (row.axis_rule and row.mark_rule), op
-        if isinstance(row.shape_rule, InferredShape) and (row.axis_rule or row.mark_rule):
+        if isinstance(row.shape_rule, InferredShapeRule) and (row.axis_rule or row.mark_rule):
             schema = (row.onnx_equivalent, "") if row.onnx_equivalent else (op, domain)
             assert onnx.defs.get_schema(*schema).has_type_and_shape_inference_function, op
-        if isinstance(row.shape_rule, InferredShape) and row.shape_rule.copies_dims:
+        if isinstance(row.shape_rule, InferredShapeRule) and row.shape_rule.copies_dims:
             assert onnx.defs.has(op, domain=domain), op
 
 
@@ -61,7 +61,7 @@ def node_at_batch(proto, batch, outputs):
     absent = [index for index, name in enumerate(names) if not name]
     marks = [None if axis is None else BatchAxis(axis, 1) for axis in marks]
     row = node.op, node.domain, node.opset, node.attributes
-    return NodeInLane(*row, batch, marks, shapes, outputs, known.get, absent)
+    return LaneNode(*row, batch, marks, shapes, outputs, known.get, absent)
 
 
 @each_row(("text", "place"), rows("routes"))
@@ -206,7 +206,7 @@ def test_concat_joins_parts_with_equal_sample_layout():
     def concat_mark(*marks_and_sizes):
         marks, sizes = zip(*marks_and_sizes, strict=True)
         return output_mark(
-            NodeInLane("Concat", "", 18, {"axis": 0}, 2, marks, [(size,) for size in sizes], [(sum(sizes),)], {}.get)
+            LaneNode("Concat", "", 18, {"axis": 0}, 2, marks, [(size,) for size in sizes], [(sum(sizes),)], {}.get)
         )
 
     assert concat_mark((BatchAxis(0, 2), 4), (BatchAxis(0, 2), 8)) == BatchAxis(0, 2)

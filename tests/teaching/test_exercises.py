@@ -23,8 +23,8 @@ from shapecalc.teaching.exercises import (
     draw_exercise,
     draw_exercises,
     judge_answer,
-    kinds_of_topics,
     load_puzzles,
+    select_kinds,
 )
 from shapecalc.teaching.judging import correct_prediction, graded_hints, prediction_text, resolve_line
 from shapecalc.teaching.lessons import reveals_answer
@@ -64,8 +64,8 @@ def test_exercise_rule_acts_in_every_draw(kind, seeds):
 
 @pytest.mark.parametrize("topic", RULES_OF_TOPICS)
 def test_exercise_topics_have_exactly_their_rules(topic):
-    assert {kind.rule for kind in kinds_of_topics(topic)} == RULES_OF_TOPICS[topic]
-    exercises = draw_exercises(topic, "x", 3 * len(kinds_of_topics(topic)))
+    assert {kind.rule for kind in select_kinds(topic)} == RULES_OF_TOPICS[topic]
+    exercises = draw_exercises(topic, "x", 3 * len(select_kinds(topic)))
     assert {exercise.kind.rule for exercise in exercises} == RULES_OF_TOPICS[topic]
 
 
@@ -75,16 +75,16 @@ def test_exercise_rules_are_explained_by_why():
 
 
 def test_exercise_topic_all_has_every_kind_easiest_first():
-    assert {*kinds_of_topics(ALL)} == {*KINDS.values()}
+    assert {*select_kinds(ALL)} == {*KINDS.values()}
     for topic in TOPICS:
-        levels = [kind.first_level for kind in kinds_of_topics(topic)]
+        levels = [kind.first_level for kind in select_kinds(topic)]
         assert levels == sorted(levels)
         assert levels[0] == 1
 
 
 def test_exercise_unknown_topic_lists_known_ones():
     with pytest.raises(ShapeError, match="there is no topic 'zeros' \\(did you mean zero\\?\\)"):
-        kinds_of_topics("zeros")
+        select_kinds("zeros")
 
 
 def test_drill_help_names_topics_and_formats():
@@ -162,7 +162,7 @@ def test_puzzle_accepts_any_right_chain(name, typed, feedback):
 def test_puzzles_follow_each_other_apart_from_predictions():
     assert [exercise.task.puzzle for exercise in draw_exercises(BUILD, "x", len(PUZZLES))] == [*PUZZLES]
     assert len(PUZZLES) == 30
-    assert not {exercise.topic for exercise in kinds_of_topics(ALL)} & {BUILD}
+    assert not {exercise.topic for exercise in select_kinds(ALL)} & {BUILD}
 
 
 def play_drill(drill, count, right):

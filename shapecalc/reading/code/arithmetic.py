@@ -59,7 +59,7 @@ def apply_unary(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeV
     if isinstance(op, ast.USub) and isinstance(value, int | float):
         return -value
     if isinstance(value, TracedTensor):
-        result = value.preserve(SAME_TENSOR if isinstance(op, ast.UAdd) else ELEMENTWISE)
+        result = value.preserve_shape(SAME_TENSOR if isinstance(op, ast.UAdd) else ELEMENTWISE)
         is_negated = isinstance(op, ast.USub) and isinstance(value.size, int)
         return replace(result, size=-value.size) if is_negated else result  # type: ignore[operator]
     raise error("a minus sign is allowed before numbers only, not before sizes")

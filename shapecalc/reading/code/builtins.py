@@ -100,7 +100,7 @@ def _sum(call: Call, program: Program) -> CodeValue:
             return apply_multi_operand(BROADCAST, (left, right), call.error)
         if isinstance(left, TracedTensor) or isinstance(right, TracedTensor):
             tensor = left if isinstance(left, TracedTensor) else right
-            return tensor.compute_with_number()  # type: ignore[union-attr]  # one of them is a tensor
+            return tensor.apply_scalar_op()  # type: ignore[union-attr]  # one of them is a tensor
         if isinstance(left, CodeList) and isinstance(right, CodeList):
             return CodeList((*left.bindings, *right.bindings))
         return apply_binary(left, "+", right, call.error, program)

@@ -100,7 +100,7 @@ class CallEvaluator(LayerEvaluator):
                 return special
         return self.call_by_name(node, path, base)
 
-    def call_code(
+    def call_user_code(
         self, node: ast.Call, callee: CodeValue, positional: Sequence[Binding], keywords: Mapping[str, Binding]
     ) -> CodeValue:
         """Call a function, class or object that the code defines."""
@@ -154,7 +154,7 @@ class CallEvaluator(LayerEvaluator):
             self.check_tensors_known(node.args[:1])
             return self.apply_layer(callee, *self.evaluate_arguments(node, node.args), self.error_factory(node))
         if isinstance(callee, FunctionValue | ClassValue | ObjectValue):
-            return self.call_code(node, callee, self.evaluate_bindings(node.args), self.evaluate_keywords(node))
+            return self.call_user_code(node, callee, self.evaluate_bindings(node.args), self.evaluate_keywords(node))
         if isinstance(callee, Monomial):
             raise self.unknown_function_error(node)
         if isinstance(callee, LibraryName):
@@ -175,7 +175,7 @@ class CallEvaluator(LayerEvaluator):
         positional = [*callee.positional, *self.evaluate_bindings(node.args)]
         function = callee.function
         if isinstance(function, FunctionValue | ClassValue | ObjectValue):
-            return self.call_code(node, function, positional, keywords)
+            return self.call_user_code(node, function, positional, keywords)
         if isinstance(function, LibraryName) and function.path.rpartition(".")[2][:1].isupper():
             values = [freeze_value(value) for value in CodeList(positional).items]
             items: dict[object, Binding] = {name: value for name, value in keywords.items()}  # noqa: C416 - other types
@@ -363,7 +363,7 @@ class CallEvaluator(LayerEvaluator):
         if is_unknown_layer and node.args and not is_tensor_method:
             self.notes[f"{truncate(self.source_text(node))} is read as keeping the shape"] = None
             value = self.evaluate(node.args[0])
-            return value.preserve(find_preserving_layer(path)) if isinstance(value, TracedTensor) else value
+            return value.preserve_shape(find_preserving_layer(path)) if isinstance(value, TracedTensor) else value
         if base == "math" and name in MATH_FUNCTIONS:
             call = Call(name, tuple(self.evaluate_all(node.args)), {}, self.error_factory(node))
             return MATH_FUNCTIONS[name](call, self.program)
@@ -426,9 +426,9 @@ class CallEvaluator(LayerEvaluator):
             raise self.unknown_function_error(node)
         if name in TARGET_FUNCTIONS and len(rest) == 1:
             self.check_target(rest[0])
-        return self.finish_call(node, name, values, keywords, operands, is_method=is_method)
+        return self.call_library_function(node, name, values, keywords, operands, is_method=is_method)
 
-    def finish_call(
+    def call_library_function(
         self,
         node: ast.Call,
         name: str,

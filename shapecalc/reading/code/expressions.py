@@ -23,7 +23,7 @@ from shapecalc.reading.code.arithmetic import (
     get_item,
     index_tensor,
 )
-from shapecalc.reading.code.indexing import IndexArray, IndexItem, has_arrays, index_with_arrays, list_positions
+from shapecalc.reading.code.indexing import IndexArray, IndexItem, flatten_integers, has_arrays, index_with_arrays
 from shapecalc.reading.code.layer_calls import layer_attribute
 from shapecalc.reading.code.logic import compare_values, freeze_value, has_bool_operator_result, join_values, truth
 from shapecalc.reading.code.memory import MISSING
@@ -373,7 +373,7 @@ class ExpressionEvaluator(InterpreterState):
         for one, other in ((left, right), (right, left)):
             if isinstance(one, TracedTensor):
                 if is_number(other):
-                    return one.compute_with_number()
+                    return one.apply_scalar_op()
                 tuple_hint = ", and this is a tuple: take a part of it, as [0] does" if isinstance(other, tuple) else ""
                 raise self.error(node, f"{symbol} is read between tensors and numbers only{tuple_hint}")
         result = apply_binary(left, symbol, right, self.error_factory(node), self.program)
@@ -426,7 +426,9 @@ class ExpressionEvaluator(InterpreterState):
                 values = freeze_value(item)
                 array = self.new_tensor(nested_shape(values, error))
                 is_mask = has_bool_items(values)
-                items[position] = replace(array, is_bool=True) if is_mask else IndexArray(array, list_positions(values))
+                items[position] = (
+                    replace(array, is_bool=True) if is_mask else IndexArray(array, flatten_integers(values))
+                )
             elif isinstance(item, TracedTensor) and item.size is not None and isinstance(item.size, int):
                 items[position] = replace(item, size=None)
         if has_arrays(items):

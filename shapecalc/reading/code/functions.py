@@ -41,7 +41,7 @@ SELF_METHODS = {"eval", "train", "to", "cuda", "cpu", "half", "float", "requires
 class FunctionEvaluator(CallEvaluator):
     """An evaluator of calls of functions and classes that the code defines."""
 
-    def call_code(
+    def call_user_code(
         self, node: ast.Call, callee: CodeValue, positional: Sequence[Binding], keywords: Mapping[str, Binding]
     ) -> CodeValue:
         """Call a function, class or object that the code defines."""
@@ -149,7 +149,7 @@ class FunctionEvaluator(CallEvaluator):
             if name in rest:
                 variables[name] = rest.pop(name)
             elif name not in variables and name in defaults:
-                variables[name] = self.evaluate_in(function.frame, defaults[name])
+                variables[name] = self.evaluate_in_frame(function.frame, defaults[name])
             elif name not in variables:
                 raise error(f"the argument {truncate(name)} of {truncate(function.name)} is missing")
         if arguments.kwarg is not None:
@@ -157,7 +157,7 @@ class FunctionEvaluator(CallEvaluator):
         elif rest:
             raise error(f"{truncate(function.name)} has no argument {truncate(next(iter(rest)))}")
 
-    def evaluate_in(self, frame: CallFrame, node: ast.expr) -> Binding:
+    def evaluate_in_frame(self, frame: CallFrame, node: ast.expr) -> Binding:
         """Evaluate an expression in another frame, and return its value or error."""
         outer, self.frame = self.frame, frame
         try:
@@ -174,7 +174,7 @@ class FunctionEvaluator(CallEvaluator):
         if isinstance(initializer, FunctionValue):
             self.call_function(initializer, positional, keywords, error)
         elif self.is_dataclass(cls):
-            self.fill_fields(instance, positional, keywords, error)
+            self.initialize_dataclass(instance, positional, keywords, error)
         elif positional or keywords:
             self.initialize_layer(instance, cls, positional, keywords, error)
         return instance
@@ -185,7 +185,7 @@ class FunctionEvaluator(CallEvaluator):
         bases = [dotted_name(base) for base in cls.node.bases]
         return any(name.rpartition(".")[2] in ("dataclass", "NamedTuple", "define") for name in decorators + bases)
 
-    def fill_fields(
+    def initialize_dataclass(
         self,
         instance: ObjectValue,
         positional: Sequence[Binding],
@@ -219,7 +219,7 @@ class FunctionEvaluator(CallEvaluator):
 
         For example, its class may derive from `nn.Sequential`.
         """
-        base = self.library_base(cls)
+        base = self.library_base_name(cls)
         if base in ("", *MODULE_CLASSES):
             return
         values = [*CodeList(positional).items]
@@ -231,7 +231,7 @@ class FunctionEvaluator(CallEvaluator):
             LayerInstance(base, tuple(values), dict(keywords)),  # type: ignore[arg-type]
         )
 
-    def library_base(self, cls: ClassValue) -> str:
+    def library_base_name(self, cls: ClassValue) -> str:
         """Return the name of the first base class that the code does not define.
 
         A module prefix is omitted.
@@ -363,7 +363,7 @@ class FunctionEvaluator(CallEvaluator):
                 frame.variables[name] = self.sizes[name]
                 self.used_size_names.add(name)
             elif name in defaults:
-                frame.variables[name] = self.evaluate_in(function.frame, defaults[name])
+                frame.variables[name] = self.evaluate_in_frame(function.frame, defaults[name])
         if arguments.kwarg is not None:
             frame.variables[arguments.kwarg.arg] = CodeDict({})
         if arguments.vararg is not None:

@@ -44,10 +44,10 @@ def has_arrays(items: Sequence[IndexItem]) -> bool:
     return any(isinstance(item, TracedTensor | IndexArray) for item in items)
 
 
-def list_positions(value: CodeValue) -> tuple[int, ...]:
+def flatten_integers(value: CodeValue) -> tuple[int, ...]:
     """Return the integers in nested tuples."""
     if isinstance(value, tuple):
-        return tuple([number for item in value for number in list_positions(item)])
+        return tuple([number for item in value for number in flatten_integers(item)])
     return (value,) if isinstance(value, int) and not isinstance(value, bool) else ()
 
 
@@ -101,12 +101,12 @@ def _is_mask(item: TracedTensor, tensor: TracedTensor, error: ErrorFactory) -> b
     if item.is_bool is not None:
         return item.is_bool
     windows = [tensor.shape[start : start + item.rank] for start in range(tensor.rank - item.rank + 1)]
-    if not item.rank or not any(map(_may_equal, windows, [item.shape] * len(windows))):
+    if not item.rank or not any(map(_may_be_equal, windows, [item.shape] * len(windows))):
         return False
     raise error("whether this index is a mask is not known", "write .bool() or .long() behind it")
 
 
-def _may_equal(one: Shape, other: Shape) -> bool:
+def _may_be_equal(one: Shape, other: Shape) -> bool:
     """Return whether two shapes of equal rank may be equal."""
     return all(
         left == right or not (isinstance(left, int) and isinstance(right, int))
@@ -130,7 +130,7 @@ def _split_masks(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorF
             continue
         if not item.rank:
             raise error("a mask without dims is not supported")
-        if not _may_equal(tensor.shape[axis : axis + item.rank], item.shape):
+        if not _may_be_equal(tensor.shape[axis : axis + item.rank], item.shape):
             message = f"a mask {shape_text(item.shape)} does not fit {shape_text(tensor.shape)}"
             raise CheckRefused(ShapeError(replace(error(message).problem, rule=LAYER_MISMATCH)))
         positions = derived_tensor((tensor.program.new_name("K"),), item)

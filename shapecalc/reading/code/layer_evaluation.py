@@ -143,7 +143,7 @@ class LayerEvaluator(ExpressionEvaluator):
         function = find_preserving_layer(layer.name)
         if function is ELEMENTWISE and True in (layer.keywords.get("inplace"), *layer.positional):
             self.in_place_change, function = self.in_place_change or layer.name, SAME_STRIDES
-        return value.preserve(function)
+        return value.preserve_shape(function)
 
     def record_layer(self, index: int, layer: LayerInstance, value: CodeValue) -> None:
         """Record the result of a layer in a `Sequential`."""
@@ -175,7 +175,7 @@ class LayerEvaluator(ExpressionEvaluator):
         is_in_place = getattr(keywords.get("inplace"), "value", False) is True
         if is_in_place or (name.endswith("_") and not function.keeps_elements):
             self.in_place_change, function = self.in_place_change or self.source_text(node), SAME_STRIDES
-        result = replace(tensor.preserve(function), is_bool=has_bool_result(name, tensor, types))
+        result = replace(tensor.preserve_shape(function), is_bool=has_bool_result(name, tensor, types))
         if "memory_format" not in keywords or tensor.dialect != "torch":
             return result
         return self.apply_memory_format(node, name, tensor, result)

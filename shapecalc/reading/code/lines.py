@@ -213,7 +213,9 @@ def format_lines(lines: Iterable[CodeLine], function: str, width: int) -> Iterat
     The first row is the name of the function. Each other row contains the number, source and shapes of a line. The
     source text is truncated to `width` columns, except where the shapes need more.
     """
-    rows = [(str(line.line), "  " * line.depth + line.text, line.format_values(), _remarks(line)) for line in lines]
+    rows = [
+        (str(line.line), "  " * line.depth + line.text, line.format_values(), _format_remarks(line)) for line in lines
+    ]
     if not rows:
         return
     if function:
@@ -226,7 +228,7 @@ def format_lines(lines: Iterable[CodeLine], function: str, width: int) -> Iterat
         yield f" {number:>{number_width}}  {shown:{text_width}}  {values}{remarks}"
 
 
-def _remarks(line: CodeLine) -> str:
+def _format_remarks(line: CodeLine) -> str:
     """Format the execution count and the conditions of a line."""
     times = f"  x{line.times}" if line.times > 1 else ""
     times += f"  {line.parameters:,} parameters" if line.parameters else ""

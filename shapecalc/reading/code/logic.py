@@ -55,7 +55,7 @@ def compare_values(left: CodeValue, sign: ast.cmpop, right: CodeValue) -> bool |
     Returns nan if it is unknown.
     """
     if isinstance(sign, ast.In | ast.NotIn):
-        return _contains(right, left, is_negated=isinstance(sign, ast.NotIn))
+        return _evaluate_membership(right, left, is_negated=isinstance(sign, ast.NotIn))
     if _is_constant(left) and _is_constant(right):
         if isinstance(sign, ast.Eq | ast.Is):
             return left == right
@@ -78,7 +78,7 @@ def _is_constant(value: CodeValue) -> bool:
     return value is None or isinstance(value, int | str)
 
 
-def _contains(container: CodeValue, item: CodeValue, *, is_negated: bool) -> bool | float:
+def _evaluate_membership(container: CodeValue, item: CodeValue, *, is_negated: bool) -> bool | float:
     """Evaluate `in` or `not in`, or return nan if unknown."""
     if isinstance(container, CodeDict):
         items: tuple[object, ...] = (*container.items,)

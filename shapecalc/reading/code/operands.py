@@ -141,7 +141,7 @@ def apply_multi_operand(op: Op, values: Sequence[CodeValue], error: ErrorFactory
         (tensor for tensor in sorted(tensors, key=lambda candidate: not candidate.stages) if tensor.is_main), tensors[0]
     )
     if len(tensors) == 1 and op is BROADCAST:
-        return main.compute_with_number()
+        return main.apply_scalar_op()
     main_index = next(index for index, tensor in enumerate(tensors) if tensor is main)
     operands = tuple([CHAIN_TENSOR if index == main_index else tensor.shape for index, tensor in enumerate(tensors)])
     others = [*tensors[:main_index], *tensors[main_index + 1 :]]

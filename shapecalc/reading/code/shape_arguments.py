@@ -30,7 +30,7 @@ def require_tensor(value: CodeValue, call: Call) -> TracedTensor:
     return value
 
 
-def dims_of(value: CodeValue, count: int, call: Call) -> Shape:
+def to_dims(value: CodeValue, count: int, call: Call) -> Shape:
     """Return a value as a tuple of `count` sizes.
 
     A single size is repeated.
@@ -41,6 +41,6 @@ def dims_of(value: CodeValue, count: int, call: Call) -> Shape:
     return tuple(map(call.to_dim, values))
 
 
-def sizes_differ(one: Dim, other: Dim) -> bool:
+def are_unequal(one: Dim, other: Dim) -> bool:
     """Return whether two sizes are different integers."""
     return isinstance(one, int) and isinstance(other, int) and one != other

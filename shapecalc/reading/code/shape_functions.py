@@ -18,14 +18,14 @@ from shapecalc.reading.code.operands import apply_multi_operand, size_mismatch_e
 from shapecalc.reading.code.shape_arguments import (
     BoundArguments,
     ResultFunction,
+    are_unequal,
     replace_dim,
     require_tensor,
-    sizes_differ,
 )
 from shapecalc.reading.code.signal_functions import (
+    apply_fourier_transform,
+    apply_stft,
     fold_image,
-    transform_fourier,
-    transform_short_time,
     unfold_axis,
     unfold_image,
 )
@@ -89,13 +89,13 @@ def _scatter(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Cod
     return replace(derived_tensor(tensor.shape, tensor, index), is_bool=tensor.is_bool)
 
 
-def _write_at_positions(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+def _write_at_indices(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply `index_add` or `index_copy` along an axis."""
     index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
     source = arguments["source"]
     if isinstance(source, TracedTensor):
         wanted = replace_dim(tensor.shape, axis, product(index.shape))
-        differs = source.rank != tensor.rank or any(map(sizes_differ, source.shape, wanted))
+        differs = source.rank != tensor.rank or any(map(are_unequal, source.shape, wanted))
     if index.rank > 1 or (isinstance(source, TracedTensor) and differs):
         raise size_mismatch_error(call, f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
     return replace(derived_tensor(tensor.shape, tensor, index), is_bool=tensor.is_bool)
@@ -272,7 +272,7 @@ def _kron(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVa
 
 def _cdist(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     other = require_tensor(arguments["other"], call)
-    if tensor.rank < 2 or other.rank < 2 or sizes_differ(tensor.shape[-1], other.shape[-1]):
+    if tensor.rank < 2 or other.rank < 2 or are_unequal(tensor.shape[-1], other.shape[-1]):
         raise size_mismatch_error(
             call, f"{shape_text(tensor.shape)} and {shape_text(other.shape)} are not lists of points"
         )
@@ -297,7 +297,7 @@ def _elementwise(tensor: TracedTensor, call: Call) -> CodeValue:
         raise call.error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
     is_bool = call.name in TRUTH_FUNCTIONS
     if not others:
-        return replace(tensor.compute_with_number(), is_bool=is_bool)
+        return replace(tensor.apply_scalar_op(), is_bool=is_bool)
     return replace(apply_multi_operand(BROADCAST, [tensor, *others], call.error), is_bool=is_bool or None)
 
 
@@ -313,7 +313,7 @@ def _elementwise_in_place(tensor: TracedTensor, call: Call) -> CodeValue:
 
 
 def _view_as_complex(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
-    if not tensor.rank or sizes_differ(tensor.shape[-1], 2):
+    if not tensor.rank or are_unequal(tensor.shape[-1], 2):
         raise size_mismatch_error(call, f"the last dim is 2, and the tensor is {shape_text(tensor.shape)}")
     return derived_tensor(tensor.shape[:-1], tensor)
 
@@ -325,7 +325,7 @@ def _view_as_real(tensor: TracedTensor, _: BoundArguments, __: Call) -> CodeValu
 def _grid_sample(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     grid = require_tensor(arguments["grid"], call)
     is_fit = tensor.rank == grid.rank and tensor.rank in (4, 5)
-    if not is_fit or sizes_differ(grid.shape[-1], tensor.rank - 2) or sizes_differ(tensor.shape[0], grid.shape[0]):
+    if not is_fit or are_unequal(grid.shape[-1], tensor.rank - 2) or are_unequal(tensor.shape[0], grid.shape[0]):
         raise size_mismatch_error(call, f"a grid {shape_text(grid.shape)} does not sample {shape_text(tensor.shape)}")
     return derived_tensor((*tensor.shape[:2], *grid.shape[1:-1]), tensor, grid)
 
@@ -347,7 +347,7 @@ def _attention(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
     text = " ".join([shape_text(part.shape) for part in parts])
     if min(part.rank for part in parts) < 2:
         raise size_mismatch_error(call, f"attention takes at least 2 dims: {text}")
-    if sizes_differ(tensor.shape[-1], key.shape[-1]) or sizes_differ(key.shape[-2], value.shape[-2]):
+    if are_unequal(tensor.shape[-1], key.shape[-1]) or are_unequal(key.shape[-2], value.shape[-2]):
         raise size_mismatch_error(call, f"queries, keys and values do not fit: {text}")
     if arguments["enable_gqa"] is True:
         return derived_tensor((*tensor.shape[:-1], value.shape[-1]), *parts)
@@ -420,7 +420,7 @@ def _add_product(tensor: TracedTensor, arguments: BoundArguments, call: Call) ->
     """Apply `addmm` or `baddbmm`."""
     one, other = [require_tensor(arguments[name], call) for name in ("mat1", "mat2")]
     rank = 3 if call.name == "baddbmm" else 2
-    if (one.rank, other.rank) != (rank, rank) or sizes_differ(one.shape[-1], other.shape[-2]):
+    if (one.rank, other.rank) != (rank, rank) or are_unequal(one.shape[-1], other.shape[-2]):
         raise size_mismatch_error(call, f"{shape_text(one.shape)} and {shape_text(other.shape)} have no product")
     result = derived_tensor((*one.shape[:-1], other.shape[-1]), one, other)
     return add_conditions(result, [tensor.apply(EXPAND, target=result.shape)])
@@ -439,7 +439,7 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
         for end in ("", "_")
     },
     **{
-        f"index_{name}{end}": ShapeFunction(("dim", "index", "source/value", "alpha"), _write_at_positions)
+        f"index_{name}{end}": ShapeFunction(("dim", "index", "source/value", "alpha"), _write_at_indices)
         for name in ("add", "copy", "fill")
         for end in ("", "_")
     },
@@ -471,7 +471,7 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
     "view_as_complex": ShapeFunction((), _view_as_complex),
     "view_as_real": ShapeFunction((), _view_as_real),
     **{
-        f"fft.{name}": ShapeFunction(("n/s", "dim/axis/axes", "norm"), transform_fourier)
+        f"fft.{name}": ShapeFunction(("n/s", "dim/axis/axes", "norm"), apply_fourier_transform)
         for name in [
             "fft",
             "ifft",
@@ -495,7 +495,7 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
             "onesided",
             "return_complex",
         ),
-        transform_short_time,
+        apply_stft,
     ),
     "grid_sample": ShapeFunction(("grid", "mode", "padding_mode", "align_corners"), _grid_sample),
     "affine_grid": ShapeFunction(("size", "align_corners"), _affine_grid),

@@ -8,7 +8,7 @@ from shapecalc.core.dims import Dim, Monomial, Shape, product, quotient
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.operands import size_mismatch_error
-from shapecalc.reading.code.shape_arguments import BoundArguments, dims_of, replace_dim, sizes_differ
+from shapecalc.reading.code.shape_arguments import BoundArguments, are_unequal, replace_dim, to_dims
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
 
@@ -30,7 +30,7 @@ def unfold_image(tensor: TracedTensor, arguments: BoundArguments, call: Call) ->
     if tensor.rank not in (3, 4):
         raise size_mismatch_error(call, f"unfold takes 3 or 4 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
     windows = _window_counts(tensor.shape[-2:], arguments, call, tensor)
-    kernel = dims_of(arguments["kernel_size"], 2, call)
+    kernel = to_dims(arguments["kernel_size"], 2, call)
     return derived_tensor((*tensor.shape[:-3], product((tensor.shape[-3], *kernel)), product(windows)), tensor)
 
 
@@ -38,8 +38,8 @@ def _window_counts(dims: Shape, arguments: BoundArguments, call: Call, tensor: T
     """Return the number of windows along both spatial axes."""
     defaults = {"dilation": 1, "padding": 0, "stride": 1}
     given = {name: arguments[name] if arguments[name] is not None else number for name, number in defaults.items()}
-    numbers = {name: dims_of(value, 2, call) for name, value in given.items()}
-    kernel, counts = dims_of(arguments["kernel_size"], 2, call), list[Dim]()
+    numbers = {name: to_dims(value, 2, call) for name, value in given.items()}
+    kernel, counts = to_dims(arguments["kernel_size"], 2, call), list[Dim]()
     for axis, dim in enumerate(dims):
         dilation, padding, stride, size = [
             call.to_integer(values[axis]) for values in (*[numbers[name] for name in defaults], kernel)
@@ -53,18 +53,18 @@ def _window_counts(dims: Shape, arguments: BoundArguments, call: Call, tensor: T
 
 def fold_image(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply `F.fold`: return the image of columns."""
-    sizes, kernel = dims_of(arguments["output_size"], 2, call), dims_of(arguments["kernel_size"], 2, call)
+    sizes, kernel = to_dims(arguments["output_size"], 2, call), to_dims(arguments["kernel_size"], 2, call)
     if tensor.rank not in (2, 3):
         raise size_mismatch_error(call, f"fold takes 2 or 3 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
     channels = quotient(tensor.shape[-2], product(kernel))
     columns = product(_window_counts(sizes, arguments, call, tensor))
     is_fraction = isinstance(channels, Monomial) and not channels.powers
-    if is_fraction or sizes_differ(columns, tensor.shape[-1]):
+    if is_fraction or are_unequal(columns, tensor.shape[-1]):
         raise size_mismatch_error(call, f"columns {shape_text(tensor.shape)} are not those of {shape_text(sizes)}")
     return derived_tensor((*tensor.shape[:-2], channels, *sizes), tensor)
 
 
-def transform_fourier(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+def apply_fourier_transform(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply a Fourier transform along one or several axes."""
     name = call.name.rpartition(".")[2]
     is_real = name.startswith(("rfft", "irfft"))
@@ -87,7 +87,7 @@ def transform_fourier(tensor: TracedTensor, arguments: BoundArguments, call: Cal
     return derived_tensor(tuple(shape), tensor)
 
 
-def transform_short_time(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+def apply_stft(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply `stft`: return the spectra of the windows of a signal."""
     size = call.to_integer(arguments["n_fft"])
     hop = call.to_integer(arguments["hop_length"], size // 4)

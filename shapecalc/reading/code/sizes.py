@@ -48,7 +48,7 @@ SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
     ),
     **dict.fromkeys(
         ("sqrt", "isqrt"),
-        lambda value, _: value.preserve(ELEMENTWISE) if isinstance(value, TracedTensor) else square_root(value),
+        lambda value, _: value.preserve_shape(ELEMENTWISE) if isinstance(value, TracedTensor) else square_root(value),
     ),
     **dict.fromkeys(("PRNGKey", "default_rng", "Generator", "device"), lambda *_: nan),
     **dict.fromkeys(("dim", "ndimension", "rank"), lambda value, call: len(require_dims(value, call))),

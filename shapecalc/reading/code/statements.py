@@ -136,7 +136,7 @@ class CodeInterpreter(AssignmentEvaluator):
                 frame = CallFrame(f"{cls.name}.__init__", initializer.frame)
                 self.run_entry(frame, initializer, {})
             elif self.is_dataclass(cls):
-                self.fill_fields(owner, (), {}, self.error_factory(entry.class_node))
+                self.initialize_dataclass(owner, (), {}, self.error_factory(entry.class_node))
         self.is_quiet = False
         method = self.find_member(owner, entry.node.name) if owner else MISSING
         function = method if isinstance(method, FunctionValue) else FunctionValue(entry.node, module)
@@ -493,7 +493,7 @@ class CodeInterpreter(AssignmentEvaluator):
             self.count_iteration(node)
             self.assign(node.target, item)
             self.interpret_body(node.body)
-            if self.ends_loop(node):
+            if self.is_last_iteration(node):
                 return
         self.interpret_body(node.orelse)
 
@@ -504,11 +504,11 @@ class CodeInterpreter(AssignmentEvaluator):
             if is_true is None:
                 raise self.error(node, "how often this loop is run is not known")
             self.interpret_body(node.body)
-            if self.ends_loop(node):
+            if self.is_last_iteration(node):
                 return
         self.interpret_body(node.orelse)
 
-    def ends_loop(self, node: ast.For | ast.While) -> bool:
+    def is_last_iteration(self, node: ast.For | ast.While) -> bool:
         """Return whether a loop ends after this iteration.
 
         Raises `ShapeError` (usage) if this is unknown.

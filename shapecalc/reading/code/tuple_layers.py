@@ -15,7 +15,7 @@ from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.operands import size_mismatch_error
-from shapecalc.reading.code.shape_arguments import require_tensor, sizes_differ
+from shapecalc.reading.code.shape_arguments import are_unequal, require_tensor
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
 LayerFunction: TypeAlias = Callable[[TracedTensor, Mapping[str, Any], Call], CodeValue]
@@ -52,12 +52,12 @@ def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
     sizes = [arguments[name] or arguments["embed_dim"] for name in ("embed_dim", "kdim", "vdim")]
     if tensor.rank not in (2, 3) or {part.rank for part in parts} != {tensor.rank}:
         raise size_mismatch_error(call, f"queries, keys and values have 2 or 3 dims: {text}")
-    if any(sizes_differ(part.shape[-1], call.to_dim(size)) for part, size in zip(parts, sizes, strict=True)):
+    if any(are_unequal(part.shape[-1], call.to_dim(size)) for part, size in zip(parts, sizes, strict=True)):
         raise size_mismatch_error(call, f"the last dims are {', '.join(map(str, sizes))}: {text}")
     length = 1 if is_batched and arguments["batch_first"] is True else 0
     batch = 1 - length
-    is_fit = not sizes_differ(key.shape[length], value.shape[length])
-    if not is_fit or (is_batched and any(sizes_differ(tensor.shape[batch], part.shape[batch]) for part in parts)):
+    is_fit = not are_unequal(key.shape[length], value.shape[length])
+    if not is_fit or (is_batched and any(are_unequal(tensor.shape[batch], part.shape[batch]) for part in parts)):
         raise size_mismatch_error(call, f"queries, keys and values do not fit: {text}")
     output = derived_tensor(tensor.shape, *parts)
     if inputs[3] is False:
@@ -70,7 +70,7 @@ def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
 def _recurrent(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
     """Apply a recurrent layer: return the outputs and the last states."""
     hidden, size = call.to_dim(arguments["hidden_size"]), call.to_dim(arguments["input_size"])
-    if tensor.rank not in (2, 3) or sizes_differ(tensor.shape[-1], size):
+    if tensor.rank not in (2, 3) or are_unequal(tensor.shape[-1], size):
         raise size_mismatch_error(call, f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
     layers = call.to_integer(arguments["num_layers"], 1)
     directions = 2 if arguments["bidirectional"] is True else 1
@@ -85,7 +85,7 @@ def _recurrent(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
 
 def _transformer_layer(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
     size = call.to_dim(arguments["d_model"])
-    if tensor.rank not in (2, 3) or sizes_differ(tensor.shape[-1], size):
+    if tensor.rank not in (2, 3) or are_unequal(tensor.shape[-1], size):
         raise size_mismatch_error(call, f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
     return derived_tensor(tensor.shape, tensor)
 

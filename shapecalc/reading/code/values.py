@@ -251,12 +251,12 @@ class TracedTensor(Record):
         except StageRefused:
             raise StageRefused(self.input_shape, stages) from None
 
-    def compute_with_number(self) -> TracedTensor:
+    def apply_scalar_op(self) -> TracedTensor:
         """Apply an elementwise op with a number."""
         strides = self.strides and compute_elementwise_strides(self.shape, [(self.shape, self.strides), ((), ())])
-        return replace(self.preserve(SAME_STRIDES), strides=strides, is_bool=False)
+        return replace(self.preserve_shape(SAME_STRIDES), strides=strides, is_bool=False)
 
-    def preserve(self, function: PreservingFunction) -> TracedTensor:
+    def preserve_shape(self, function: PreservingFunction) -> TracedTensor:
         """Apply a shape-preserving function."""
         strides = self.strides and function.result_strides(self.shape, self.strides)
         if function.keeps_elements:

@@ -10,7 +10,7 @@ from shapecalc.core.dims import to_json
 from shapecalc.core.problem import USAGE, ShapeError
 from shapecalc.core.requests import apply_defaults, make_request
 from shapecalc.core.resolve import resolve
-from shapecalc.core.results import result_texts
+from shapecalc.core.results import format_results
 from shapecalc.core.text import MAX_QUOTED_SHAPE_LENGTH, shape_text, truncate
 from shapecalc.reading.cases import ERROR_KEYWORD, Case, Expectation, format_expectation, request_from_json
 from shapecalc.reading.commands import parse_chain_request
@@ -112,7 +112,7 @@ def _has_expected_results(answer: Trace | Chain, expected: Expectation) -> bool:
     """
     if not expected.results:
         return True
-    matching = dict(zip(expected.results, result_texts(answer.results).items(), strict=False))
+    matching = dict(zip(expected.results, format_results(answer.results).items(), strict=False))
     names = {name: expression for name, (expression, _) in matching.items()}
     return len(matching) == len(expected.results) and all(
         sub(r"[^\W\d]\w*|\s+", lambda word: names.get(word[0], word[0].strip()), expected.results[name])
@@ -161,7 +161,7 @@ def answer_as_expectation(answer: Trace | Chain, *, conditions: bool = True) -> 
         return f"{ERROR_KEYWORD} {answer.problem.rule}" if answer.problem else ERROR_KEYWORD
     listed = map(str, answer.conditions) if conditions else ()
     return format_expectation(
-        shape_text(answer.output), listed, result_texts(answer.results) if conditions else EMPTY_DICT
+        shape_text(answer.output), listed, format_results(answer.results) if conditions else EMPTY_DICT
     )
 
 
@@ -183,12 +183,10 @@ def describe_mismatch(expected: Expectation, answer: Trace | Chain) -> str:
         expected.conditions is not None or str(expected.output) == shape_text(answer.output or ())
     )
     actual = truncate(answer_as_expectation(answer, conditions=bool(with_conditions)), MAX_QUOTED_SHAPE_LENGTH)
-    return (
-        f"expected {truncate(str(expected), MAX_QUOTED_SHAPE_LENGTH)}, got {actual}{_mismatch_reason(expected, answer)}"
-    )
+    return f"expected {truncate(str(expected), MAX_QUOTED_SHAPE_LENGTH)}, got {actual}{_find_mismatch_reason(expected, answer)}"
 
 
-def _mismatch_reason(expected: Expectation, answer: Trace | Chain) -> str:
+def _find_mismatch_reason(expected: Expectation, answer: Trace | Chain) -> str:
     """Return the reason for a refusal, or the first dim that differs.
 
     Returns an empty string if unknown.
@@ -210,5 +208,5 @@ def answer_as_expected_json(answer: Trace | Chain, *, conditions: bool = True) -
         return {ERROR_KEYWORD: str(answer.problem.rule)}
     if conditions and (answer.conditions or answer.results):
         value = {"output": to_json(answer.output), "conditions": [str(condition) for condition in answer.conditions]}
-        return value | ({"results": result_texts(answer.results)} if answer.results else {})
+        return value | ({"results": format_results(answer.results)} if answer.results else {})
     return to_json(answer.output)

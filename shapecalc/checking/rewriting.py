@@ -29,7 +29,7 @@ def rewrite_expectation(line: str, expected: Expectation, answer: Trace | Chain,
         end = line.index(COMMENT_MARK, start) if COMMENT_MARK in line[start:] else len(line)
         text = answer_as_expectation(answer, conditions=with_conditions)
         return line[:start] + _keep_whitespace(line[start:end], text) + line[end:]
-    start, end = _expect_span(line)
+    start, end = _find_expect_span(line)
     return line[:start] + _format_json_value(line[start:end], answer, with_conditions=with_conditions) + line[end:]
 
 
@@ -38,7 +38,7 @@ def _keep_whitespace(old: str, new: str) -> str:
     return old.replace(old.strip(), new, 1) if old.strip() else f" {new}{old}"
 
 
-def _expect_span(line: str) -> tuple[int, int]:
+def _find_expect_span(line: str) -> tuple[int, int]:
     """Return the start and end offsets of the `expect` value in a JSON object."""
     position = line.index("{") + 1
     while True:

@@ -111,7 +111,7 @@ def _iter_rule_examples() -> Iterator[tuple[str, Request]]:
 def make_golden_case(name: str, request: Request) -> dict[str, object]:
     """Return a request and its answer as a JSON case."""
     trace, switch = resolve(request), DIALECTS[request.dialect].switch
-    case = {"id": name, "source": _rule_sources(trace), "op": request.op, "dialect": request.dialect}
+    case = {"id": name, "source": _collect_rule_sources(trace), "op": request.op, "dialect": request.dialect}
     arguments = {"opset": request.opset, "dtype": request.dtype, "input": to_json(request.input)}
     arguments |= {argument: to_json(value) for argument, value in request.arguments.items()}
     arguments |= {switch.name: int(request.switch)} if switch and request.switch is not None else {}
@@ -122,6 +122,6 @@ def make_golden_case(name: str, request: Request) -> dict[str, object]:
     )
 
 
-def _rule_sources(trace: Trace) -> str:
+def _collect_rule_sources(trace: Trace) -> str:
     rules = [trace.problem.rule] if trace.problem else [step.rule for step in trace.steps]
     return "; ".join(dict.fromkeys([DIALECTS[trace.dialect].source, *(rule.source for rule in rules)]))

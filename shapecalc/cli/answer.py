@@ -24,7 +24,7 @@ from shapecalc.core.requests import (
     parse_opset_option,
     select_operator,
 )
-from shapecalc.core.results import result_texts
+from shapecalc.core.results import format_results
 from shapecalc.core.text import escape_unprintable, format_count, join_words, shape_text, split_outside_brackets
 from shapecalc.reading.commands import argument_texts, command_pieces
 from shapecalc.reading.options import strip_leading_space
@@ -356,7 +356,7 @@ def _print_caveats(answer: Trace | Chain, output_options: OutputOptions, code: G
             print_stderr(f"shapecalc: {output_options.line_prefix}{limit}")
         for alternative in answer.alternatives:
             print_stderr(f"shapecalc: {output_options.line_prefix}other answers are possible when {alternative.phrase}")
-        for name, definition in result_texts(answer.results).items() if answer.results else ():
+        for name, definition in format_results(answer.results).items() if answer.results else ():
             print_stderr(f"shapecalc: {output_options.line_prefix}{name} is {definition}")
         if lasting := batch_hint(answer):
             print_stderr(f"shapecalc: {output_options.line_prefix}{lasting}")

@@ -102,14 +102,14 @@ def replace_file_if_changed(file: str, is_changed: Callable[[], bool]) -> Iterat
     from pathlib import Path
 
     from shapecalc.engine.atomic_files import atomic_file
-    from shapecalc.engine.headers import file_stamp
+    from shapecalc.engine.headers import read_file_stamp
 
     path = Path(file)
-    before = file_stamp(path)
+    before = read_file_stamp(path)
 
     def should_replace() -> bool:
         """Return whether to replace the file; raise `OSError` on a concurrent change."""
-        if is_changed() and file_stamp(path) != before:
+        if is_changed() and read_file_stamp(path) != before:
             raise OSError(0, "another program has changed it in the meantime")
         return is_changed()
 

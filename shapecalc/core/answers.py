@@ -471,9 +471,9 @@ class Answer(Record):
         """
         results: dict[str, str] = {}
         if self.results:
-            from shapecalc.core.results import result_texts  # deferred: few answers have named results
+            from shapecalc.core.results import format_results  # deferred: few answers have named results
 
-            results = result_texts(self.results)
+            results = format_results(self.results)
         alternatives = [str(alternative) for alternative in self.alternatives]
         content = {"results": results, "alternatives": alternatives, "notes": list(self.notes)}
         return {name: value for name, value in content.items() if value}

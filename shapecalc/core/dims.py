@@ -345,7 +345,7 @@ def factorization_text(number: int) -> str:
     >>> factorization_text(1600), factorization_text(7), factorization_text(0), factorization_text(12675)
     ('1600 = 2^6*5^2', '7', '0', '12675 = 3*5^2*13^2')
     """
-    text = "*".join(_prime_power_text(prime, power) for prime, power in prime_powers(number))
+    text = "*".join(_format_prime_power(prime, power) for prime, power in prime_powers(number))
     return f"{number} = {text}" if text not in ("", str(number)) else str(number)
 
 
@@ -358,8 +358,8 @@ def missing_factors_text(number: int, divisor: int) -> str:
     ('no factor 2^9 and no factor 3', '')
     """
     powers = [(prime, power) for prime, power in prime_powers(divisor) if number % prime**power]
-    return " and ".join(f"no factor {_prime_power_text(prime, power)}" for prime, power in powers)
+    return " and ".join(f"no factor {_format_prime_power(prime, power)}" for prime, power in powers)
 
 
-def _prime_power_text(prime: int, power: int) -> str:
+def _format_prime_power(prime: int, power: int) -> str:
     return str(prime) if power == 1 else f"{prime}^{power}"

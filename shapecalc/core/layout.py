@@ -234,7 +234,7 @@ def reshape_axes(axes: StridedAxes, shape: Sequence[Dim], known: Assumptions) ->
 
 
 class _AtomSplitter:
-    """The state of splitting a list of atoms into the dims of a shape."""
+    """A helper that splits a list of atoms into the dims of a shape."""
 
     def __init__(self, atoms: Atoms, shape: Sequence[Dim], known: Assumptions) -> None:
         self.remaining_atoms, self.remaining_dims = list(atoms[::-1]), list(shape[::-1])
@@ -485,10 +485,10 @@ def view_after_moves(shape: Shape, moves: Iterable[Move], known: Assumptions) ->
 
 
 class _ViewSlicer:
-    """The state of slicing the axes of a view.
+    """A helper that slices the axes of a view.
 
-    The slicer collects the terms that the slices add to the offset, and the index spaces of the atoms that the
-    slices reduce to one position.
+    It collects the terms that the slices add to the offset, and the index spaces of the atoms that the slices
+    reduce to one position.
     """
 
     def __init__(self, known: Assumptions) -> None:

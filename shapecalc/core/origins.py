@@ -949,7 +949,7 @@ def compute_multi_operand_origins(
     The operands of all moves are numbered consecutively. `segment_origins(shape, start, end)` returns the origins of
     the dims after `moves[start:end]`, none of which combines operands, on a tensor of `shape`.
     """
-    result: Origins = tuple([_whole_axis_origin(dim, axis, 0) for axis, dim in enumerate(shape)])
+    result: Origins = tuple([_make_axis_origin(dim, axis, 0) for axis, dim in enumerate(shape)])
     start, operand_count = 0, 0
     for index, move in enumerate(moves):
         if isinstance(move, Combine):
@@ -959,7 +959,7 @@ def compute_multi_operand_origins(
     return _compose_origins(segment_origins(shape, start, len(moves)), result, shape)
 
 
-def _whole_axis_origin(dim: Dim, axis: int, operand: int) -> Origin:
+def _make_axis_origin(dim: Dim, axis: int, operand: int) -> Origin:
     return (AxisAtom(axis, dim, 1, (), operand),)
 
 
@@ -972,7 +972,7 @@ def _combination_origin(output_axis: int, move: Combine, origins: Origins, opera
     parts = [
         origins[axis] or ()
         if operand == 0
-        else _whole_axis_origin(move.operands[operand][axis], axis, operand + operand_count)
+        else _make_axis_origin(move.operands[operand][axis], axis, operand + operand_count)
         for operand, axis in move.sources[output_axis]
     ]
     if output_axis == move.concat_axis:

@@ -25,14 +25,14 @@ def missing_package_message(module: str, extra: str = "") -> str:
     >>> missing_package_message("nowhere").partition(";")[0]
     'nowhere is not installed'
     """
-    required = requirements(extra)
+    required = list_requirements(extra)
     absent = {module: required.get(module, DISTRIBUTION_OF_MODULE.get(module, module))}
     absent |= {name: line for name, line in required.items() if find_spec(name) is None}
     fault = "is too old" if find_spec(module) else "is not installed"
     return f"{module} {fault}; {install_command(*sorted(absent.values()))}"
 
 
-def requirements(extra: str = "") -> dict[str, str]:
+def list_requirements(extra: str = "") -> dict[str, str]:
     """Map each required module to its requirement specifier.
 
     The requirements are those of the extra `extra`, or of shapecalc without extras if `extra` is empty. The mapping is

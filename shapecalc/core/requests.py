@@ -344,7 +344,7 @@ def _add_input_notes(request: Request, params: Iterable[Param], typed: TypedShap
 
     Raises `ShapeError` (usage) if the option `strides` contradicts the text.
     """
-    notes, arguments = _argument_notes(params, request.argument_texts), dict(request.arguments)
+    notes, arguments = _collect_argument_notes(params, request.argument_texts), dict(request.arguments)
     if typed is not None:
         notes = (*typed.notes, *notes)
     if typed is not None and typed.strides is not None:
@@ -361,7 +361,7 @@ def _are_plain_texts(texts: Mapping[str, str]) -> bool:
     return not texts or all(map(PLAIN_CHARACTERS.issuperset, texts.values()))
 
 
-def _argument_notes(params: Iterable[Param], texts: Mapping[str, str]) -> tuple[str, ...]:
+def _collect_argument_notes(params: Iterable[Param], texts: Mapping[str, str]) -> tuple[str, ...]:
     """Return notes on the shapes and patterns among an op's arguments."""
     notes: tuple[str, ...] = ()
     for param in params:

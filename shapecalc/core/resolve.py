@@ -246,7 +246,7 @@ def make_chain_requests(
     for request in requests[:-1]:
         if OPS[request.op].ends_chain:
             raise usage_error(f"{request.op} must be the last stage: it returns the dims as a vector, not a tensor")
-    present = dim_names(_request_dims(requests))
+    present = dim_names(_collect_dims(requests))
     if len(present) * len(requests) > MAX_CHAIN_NAMES:
         raise MAX_CHAIN_NAMES.error(f"{len(present)} names in {len(requests)} stages", argument="stages")
     check_size_names(sizes, present)
@@ -300,7 +300,7 @@ def resolve_chain(
     `known_names` are names of sizes outside of the chain, with the definitions of named results. Raises
     `ShapeError` (usage) if the stages have too many dims in total.
     """
-    answer, dims = _resolve_in_sequence(requests, resolve_one, known_names), _request_dims(requests)
+    answer, dims = _resolve_in_sequence(requests, resolve_one, known_names), _collect_dims(requests)
     if answer.problem or is_concrete(dims):
         return answer
 
@@ -313,7 +313,7 @@ def resolve_chain(
     return replace(answer, assumes=find_assumed_names)
 
 
-def _request_dims(requests: Sequence[Request]) -> Shape:
+def _collect_dims(requests: Sequence[Request]) -> Shape:
     return tuple(dim for request in requests for dim in request.dims)
 
 

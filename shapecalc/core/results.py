@@ -136,7 +136,7 @@ def select_used_results(names: Mapping[str, SizeExpression | None], used_dims: I
     return {name: used[name] for name in names if name in used}
 
 
-def result_texts(results: Mapping[str, SizeExpression]) -> dict[str, str]:
+def format_results(results: Mapping[str, SizeExpression]) -> dict[str, str]:
     """Format the definition of each result, except for results that are unknown dims."""
     return {name: str(result) for name, result in results.items() if name[0] != "?"}
 

@@ -386,8 +386,8 @@ def _match_nested_formats(text: str, located: LocatedDims, depth: int) -> Locate
         groups = _read_groups(match) if match else {}
         if match is None or not _has_known_type(form, groups):
             continue
-        inner_start, inner_end = _inner_span(match)
-        dtype = groups.get("dtype", "") or _field_type(f"{text[start:inner_start]} {groups.get('rest', '')}", form)
+        inner_start, inner_end = _find_inner_span(match)
+        dtype = groups.get("dtype", "") or _find_field_type(f"{text[start:inner_start]} {groups.get('rest', '')}", form)
         if form.has_generic_type and dtype.rpartition(".")[2] in GENERIC_TYPES:
             dtype = ""
         strides = groups.get("strides", "")
@@ -415,7 +415,7 @@ def _read_groups(match: re.Match[str]) -> dict[str, str]:
     return {name.rstrip("23"): value.strip() for name, value in match.groupdict().items() if value is not None}
 
 
-def _inner_span(match: re.Match[str]) -> tuple[int, int]:
+def _find_inner_span(match: re.Match[str]) -> tuple[int, int]:
     for name in ("inner", "inner2", "inner3"):
         if name in match.re.groupindex and match[name] is not None:
             return match.span(name)
@@ -443,7 +443,7 @@ def is_element_type(word: str) -> bool:
     return name in ELEMENT_TYPES or name in DIALECT_TYPES
 
 
-def _field_type(text: str, form: ShapeFormat) -> str:
+def _find_field_type(text: str, form: ShapeFormat) -> str:
     for match in FIELD_TYPE.finditer(text) if form.name == "fields" else ():
         if is_element_type(match["dtype"]):
             return DIALECT_TYPES.get(match["dtype"], match["dtype"]) if match["onnx"] else match["dtype"]

@@ -371,7 +371,7 @@ def invalid_dim_error(factor: Token, dim: Token, argument: str, index: int) -> S
             (MAX_DIGITS, "digits of a number") if long_number else (MAX_DIM_TEXT_LENGTH, "characters of a dim")
         )
         return limit.error(f"{len(text)} {unit}", argument=argument, index=index, span=factor.span)
-    misfit = _invalid_offset(text)
+    misfit = _find_invalid_offset(text)
     not_allowed = f"'{escape_unprintable(text[misfit])}' is not allowed" if text.strip() else "a factor is missing"
     offset = factor.start + misfit
     hint = _correction_hint(dim.text, text[misfit : misfit + 1])
@@ -396,7 +396,7 @@ def _correction_hint(word: str, invalid_char: str) -> str:
     return f"write {meant}" if meant else hint
 
 
-def _invalid_offset(text: str) -> int:
+def _find_invalid_offset(text: str) -> int:
     from re import ASCII, match
 
     fits = match(r"-?[0-9]+|[A-Za-z_]\w*|", text, ASCII)
@@ -542,7 +542,7 @@ def _product_notes(scanned: ScannedShape, shape: Shape) -> list[str]:
     if len(factors) < 2 or not all(map(is_integer, factors)):
         return []
     dims, text = truncate(",".join(map(str.strip, factors))), truncate(scanned.tokens[0].text)
-    return [f"{text} is one dim, {dim_text(shape[0])}; {_dim_count_text(len(factors))} are {dims}"]
+    return [f"{text} is one dim, {dim_text(shape[0])}; {_format_dim_count(len(factors))} are {dims}"]
 
 
 def argument_notes(text: str, argument: str, *, is_tensor: bool) -> tuple[str, ...]:
@@ -570,10 +570,10 @@ def shape_notes(scanned: ScannedShape) -> list[str]:
     """
     words = [token.text for token in scanned.tokens]
     if len(words) == 1 and (letters := split_layout_name(words[0])):
-        return [f"{words[0]} is one name; {_dim_count_text(len(letters))} are {','.join(letters)}"]
+        return [f"{words[0]} is one name; {_format_dim_count(len(letters))} are {','.join(letters)}"]
     if scanned.has_unbracketed_names and "x" in words:
         others, text = truncate(",".join([word for word in words if word != "x"])), truncate(" ".join(words))
-        return [f"x is a name here: {text} has {_dim_count_text(len(words))}; without it, write {others}"]
+        return [f"x is a name here: {text} has {_format_dim_count(len(words))}; without it, write {others}"]
     return []
 
 
@@ -593,7 +593,7 @@ def split_layout_name(name: str) -> list[str]:
     return list(name) if is_distinct and len(name) > 1 and is_layout else []
 
 
-def _dim_count_text(number: int) -> str:
+def _format_dim_count(number: int) -> str:
     words = ("no dims", "one dim", "two dims", "three dims", "four dims", "five dims", "six dims")
     return words[number] if number < len(words) else f"{number} dims"
 
@@ -747,10 +747,10 @@ def parse_dim(token: Token, unknowns: Iterator[int], argument: str, index: int) 
             powers[name] = powers.get(name, 0) + (-1 if divides else 1)
         else:
             raise invalid_dim_error(factor, token, argument, index)
-    return _product_dim(numerator, denominator, powers, token, argument, index)
+    return _make_product_dim(numerator, denominator, powers, token, argument, index)
 
 
-def _product_dim(
+def _make_product_dim(
     numerator: int, denominator: int, powers: dict[str, int], token: Token, argument: str, index: int
 ) -> Dim:
     """Return the dim `numerator / denominator` times `powers`, parsed from `token`.

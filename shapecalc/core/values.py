@@ -274,13 +274,13 @@ def normalize_slices(value: object, argument: str) -> str:
     if isinstance(value, slice):
         value = (value,)
     if isinstance(value, (tuple, list)) and all(isinstance(part, slice) for part in value):
-        return ",".join(_slice_text((part.start, part.stop, part.step), argument) for part in value) or "[]"
+        return ",".join(_format_slice((part.start, part.stop, part.step), argument) for part in value) or "[]"
     if not isinstance(value, str):
         raise usage_error(f"{argument} is a text such as '[:, ::2]', not {describe_value(value)}", argument=argument)
     parts = [_parse_slice(part, argument, index) for index, (part, _) in enumerate(_split_slices(value))]
     if len(parts) > MAX_SHAPE_DIMS:
         raise MAX_SHAPE_DIMS.error(f"{len(parts)} slices", argument=argument)
-    return ",".join(_slice_text(part, argument) for part in parts) or "[]"
+    return ",".join(_format_slice(part, argument) for part in parts) or "[]"
 
 
 def parse_slices(text: str) -> list[SliceParts]:
@@ -332,7 +332,7 @@ def _parse_slice(part: str, argument: str, index: int) -> SliceParts:
     return numbers[0], numbers[1], numbers[2] if len(numbers) == MAX_SLICE_PARTS else None
 
 
-def _slice_text(parts: Iterable[object], argument: str) -> str:
+def _format_slice(parts: Iterable[object], argument: str) -> str:
     """Format a slice in slice notation."""
     start, stop, step = ("" if end is None else str(parse_integer(end, argument)) for end in parts)
     return f"{start}:{stop}" + (f":{step}" if step else "")

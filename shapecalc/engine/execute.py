@@ -26,14 +26,14 @@ from shapecalc.core.dims import IntTuple, Shape, is_concrete
 from shapecalc.core.limits import MAX_NUMBERED_ELEMENTS
 from shapecalc.core.moves import CONSTANT, Combine, Move, Pad, ShapeVector, index_before_move, ravel, unravel
 from shapecalc.core.ops.operands import order_operands
-from shapecalc.core.packages import install_command, requirements
+from shapecalc.core.packages import install_command, list_requirements
 from shapecalc.core.problem import error_reason, usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text, truncate
 from shapecalc.engine.arrays import FileError, Source, is_truncated, load_copy, read_elements, truncation_error
 from shapecalc.engine.atomic_files import atomic_file
 from shapecalc.engine.copying import copy_into, prepare_copy_function
-from shapecalc.engine.headers import file_stamp, write_npy_header
+from shapecalc.engine.headers import read_file_stamp, write_npy_header
 from shapecalc.engine.plan import (
     AxisPieces,
     BufferCopy,
@@ -96,7 +96,7 @@ class Backend(Record):
         except MemoryError as error:
             raise BackendError(f"the device has no room: {error}") from error
         except (RuntimeError, self.namespace.cuda.compiler.CompileException) as error:
-            raise BackendError(_kernel_problem(error)) from error
+            raise BackendError(_describe_kernel_problem(error)) from error
 
     def to_device(self, array: Any) -> Any:
         """Return an array as a plain `cupy.ndarray`, uploaded if it is on the host."""
@@ -320,7 +320,7 @@ def pad_array(array: Any, pad: Any, backend: Backend = NUMPY) -> Any:
     Raises `ShapeError` (usage) if the element type cannot represent the fill value.
     """
     library, kind = backend.namespace, array.dtype
-    fill = _fill_value(pad.fill, kind)
+    fill = _make_fill_value(pad.fill, kind)
     if backend.name == "cupy":
         array, fill = _view_as_numbers(array), _view_as_numbers(fill)
     if pad.mode != CONSTANT:
@@ -339,7 +339,7 @@ def pad_array(array: Any, pad: Any, backend: Backend = NUMPY) -> Any:
     return result.view(kind)
 
 
-def _fill_value(fill: float, dtype: Any) -> Any:
+def _make_fill_value(fill: float, dtype: Any) -> Any:
     """Return the value that a pad adds, as a zero-dimensional array.
 
     Raises `ShapeError` (usage) if the element type cannot represent the value.
@@ -400,7 +400,7 @@ def import_cupy() -> Any:
     return module
 
 
-def _kernel_problem(error: Exception) -> str:
+def _describe_kernel_problem(error: Exception) -> str:
     """Return a one-line reason why CuPy cannot run kernels.
 
     NVRTC, the compiler of the kernels, is installed by CuPy's extra `ctk`.
@@ -409,13 +409,13 @@ def _kernel_problem(error: Exception) -> str:
 
 
 def _install_hint() -> str:
-    requirement = requirements("cupy13").get("cupy", "cupy-cuda13x[ctk]")
+    requirement = list_requirements("cupy13").get("cupy", "cupy-cuda13x[ctk]")
     return f"install it with: {install_command(requirement)}, or cupy-cuda12x for CUDA 12"
 
 
 def list_backends() -> list[dict[str, object]]:
     """Return the version and memory in bytes, or the problem, of each backend."""
-    rows: list[tuple[object, ...]] = [("numpy", np.__version__, "this machine", _memory_bytes(), None)]
+    rows: list[tuple[object, ...]] = [("numpy", np.__version__, "this machine", _read_memory_size(), None)]
     try:
         module = import_cupy()
     except BackendError as error:
@@ -425,7 +425,7 @@ def list_backends() -> list[dict[str, object]]:
             module.cuda.nvrtc.getVersion()
             problem = None
         except RuntimeError as error:
-            problem = _kernel_problem(error)
+            problem = _describe_kernel_problem(error)
         for number in range(module.cuda.runtime.getDeviceCount()):
             properties = module.cuda.runtime.getDeviceProperties(number)
             rows.append(
@@ -434,7 +434,7 @@ def list_backends() -> list[dict[str, object]]:
     return [dict(zip(("name", "version", "device", "memory", "problem"), row, strict=True)) for row in rows]
 
 
-def _memory_bytes() -> int | None:
+def _read_memory_size() -> int | None:
     """Return the size of this machine's memory in bytes, or None if it is unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -546,12 +546,15 @@ def sample_elements(
     if rank > MAX_DIMS:
         raise usage_error(f"the elements of at most {MAX_DIMS} dims are shown, and there are {rank}", argument="values")
     stages = () if has_combine_move(answer) and find_combine_move(answer) else stage_moves(answer)
-    before, index = _make_sample(answer.input, _sample_index(answer.input), answer.input, data), _sample_index(output)
+    before, index = (
+        _make_sample(answer.input, _make_sample_index(answer.input), answer.input, data),
+        _make_sample_index(output),
+    )
     if 0 in output:
-        return before, _sample_of_elements(output, np.empty([*map(len, _choose_positions(output))]))
+        return before, _make_sample_of_elements(output, np.empty([*map(len, _choose_positions(output))]))
     if has_combine_move(answer):
         array = combine_arrays(answer, None if data is None else [source.array for source in (data, *other_sources)])
-        return before, _sample_of_elements(output, array[index])
+        return before, _make_sample_of_elements(output, array[index])
     fills = list[tuple[Any, Any]]()
     for _, shape, move in reversed(stages):
         index = index_before_move(index, shape, move)
@@ -582,12 +585,12 @@ def _make_sample(
         flat = np.broadcast_to(np.asarray(ravel(index, input_shape), dtype=np.int64), counts)
         elements = flat if data is None else read_elements(data, unravel(flat, input_shape))
     for outside, fill in reversed(fills):
-        value = fill if data is None else _fill_value(fill, data.numpy_dtype)
+        value = fill if data is None else _make_fill_value(fill, data.numpy_dtype)
         elements = np.where(outside, value, elements if data is not None else elements.astype(object))
-    return _sample_of_elements(shape, elements)
+    return _make_sample_of_elements(shape, elements)
 
 
-def _sample_of_elements(shape: Shape, elements: Any) -> Sample:
+def _make_sample_of_elements(shape: Shape, elements: Any) -> Sample:
     pairs = zip(_choose_positions(shape), shape, strict=True)
     gaps = tuple([EDGE_ITEMS if len(shown) < size else None for shown, size in pairs])  # type: ignore[operator]
     return Sample(shape, np.asarray(elements).tolist(), gaps)
@@ -609,7 +612,7 @@ def _choose_positions(shape: Any) -> list[list[int]]:
     return axes[::-1]
 
 
-def _sample_index(shape: Any) -> tuple[Any, ...]:
+def _make_sample_index(shape: Any) -> tuple[Any, ...]:
     """Return index arrays that select the elements to show."""
     shown = _choose_positions(shape)
     return np.ix_(*(np.array(positions, dtype=np.int64) for positions in shown)) if shown else ()
@@ -685,11 +688,11 @@ def _fill_in_child(output: Any, source: Source, moves: Any, tick: Callable[[int]
 
     A truncated input kills the child; `FileError` is then raised in this process.
     """
-    before = file_stamp(source.path)
+    before = read_file_stamp(source.path)
     try:
         run_in_child(lambda tell: _fill_output(output, source.array, moves, tell), tick)
     except KilledError:
-        if is_truncated(source) or file_stamp(source.path) != before:
+        if is_truncated(source) or read_file_stamp(source.path) != before:
             raise truncation_error(source) from None
         raise
 

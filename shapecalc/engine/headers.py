@@ -191,7 +191,7 @@ def open_regular_file(path: str) -> IO[bytes]:
     return os.fdopen(open_descriptor(path), "rb")
 
 
-def file_stamp(path: Path) -> tuple[int, ...]:
+def read_file_stamp(path: Path) -> tuple[int, ...]:
     """Return the device, inode, size and modification time of a file.
 
     Returns an empty tuple if there is no such file.

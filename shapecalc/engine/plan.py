@@ -158,15 +158,15 @@ class _CopySearch:
         mixed = 0
         for index in range(start, len(self.moves)):
             mixed = 0 if view.is_strided else mixed + 1
-            if self._piecewise_move(index) or (
+            if self._find_piecewise_move(index) or (
                 mixed and (index >= self.last_unmixing or mixed > MAX_AXIS_MIXING_STAGES or self.budget < 0)
             ):
                 return
             self.budget -= mixed
-            view = self._view_after(view, index)
+            view = self._apply_move(view, index)
             yield index + 1, view
 
-    def _view_after(self, view: View, index: int) -> View:
+    def _apply_move(self, view: View, index: int) -> View:
         """Return the view after a move.
 
         The view of an empty tensor is contiguous.
@@ -182,7 +182,7 @@ class _CopySearch:
             else view.normalize(Assumptions())
         )
 
-    def _piecewise_move(self, index: int) -> Roll | Take | None:
+    def _find_piecewise_move(self, index: int) -> Roll | Take | None:
         """Return the move if it is a roll or an irregular take.
 
         Only a copy can execute such a move. Returns None for other moves, and for a roll that moves no element.
@@ -193,15 +193,15 @@ class _CopySearch:
         return move if isinstance(move, Roll) and 0 not in sizes and move.shift % sizes[move.axis] else None
 
     def _iter_solutions(self, start: int, views: IndexedViews) -> Iterator[tuple[BufferView, ...]]:
-        """Yield the solutions, those with the latest first copy first.
+        """Yield the best solution for each position of the first copy.
 
-        The first copy is at a strided view.
+        Later positions come first. The copied view must be strided.
         """
         for count in range(len(views), 0, -1):
             index, view = views[count - 1]
             if not view.is_strided:
                 continue
-            roll = self._piecewise_move(index) if index < len(self.moves) else None
+            roll = self._find_piecewise_move(index) if index < len(self.moves) else None
             if roll and not find_blocking_strides((view.axes[roll.axis],)):
                 yield (self._make_piecewise_view(views[:count], roll), *self.find_best_views_after_copy(index + 1))
             elif index > start or start not in self.views_after_copies:
@@ -271,7 +271,7 @@ def plan_moves(
     'view'
     """
     moves = tuple([move for move in moves if not isinstance(move, ShapeVector)])
-    shapes = tuple(accumulate(moves, _shape_after, initial=shape))
+    shapes = tuple(accumulate(moves, _compute_shape_after, initial=shape))
     copies, stages, view = list[BufferCopy](), list[StridedView](), view_from_strides(shape, strides)
     for part in minimize_copies(moves, shapes, view, itemsize):
         stages += [_make_strided_view(shapes[done], partial, itemsize) for done, partial in part.views]
@@ -289,7 +289,7 @@ def plan_moves(
     return Plan((*copies, _make_copy(view)), last, plan.stages, itemsize)
 
 
-def _shape_after(before: IntTuple, move: Move) -> IntTuple:
+def _compute_shape_after(before: IntTuple, move: Move) -> IntTuple:
     return tuple([dim for dim in move.output_shape(before) if isinstance(dim, int)])
 
 

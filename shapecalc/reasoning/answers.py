@@ -170,7 +170,7 @@ def _answer_under(answer: Trace | Chain, dialect: str) -> Trace | Chain | None:
 
     Returns None if the dialect lacks an op or an argument.
     """
-    stages = [(trace.op, _arguments(trace, dialect)) for trace in answer.traces]
+    stages = [(trace.op, _stage_options(trace, dialect)) for trace in answer.traces]
     try:
         if isinstance(answer, Trace):
             return resolve(make_request(answer.op, answer.input, stages[0][1]))
@@ -179,12 +179,12 @@ def _answer_under(answer: Trace | Chain, dialect: str) -> Trace | Chain | None:
         return None
 
 
-def _arguments(trace: Trace, dialect: str) -> Mapping[str, object]:
+def _stage_options(trace: Trace, dialect: str) -> Mapping[str, object]:
     dtype = {"dtype": trace.request.dtype} if trace.request.dtype else {}
     return {**trace.request.arguments, **dtype, "dialect": dialect}
 
 
-def _reason(refused: Trace | Chain) -> str:
+def _refusal_reason(refused: Trace | Chain) -> str:
     """Return the reason for a refusal."""
     assert refused.problem is not None
     target = refused.traces[-1].request.arguments.get("target", ())
@@ -199,7 +199,7 @@ def _describe_difference(answer: Trace | Chain, other: Trace | Chain) -> tuple[s
     Returns None if the answers are equal.
     """
     if other.output is None:
-        return None if answer.output is None or other.problem is None else ("refuse", f"it: {_reason(other)}")
+        return None if answer.output is None or other.problem is None else ("refuse", f"it: {_refusal_reason(other)}")
     conditions = [str(condition) for condition in other.conditions]
     shown = " when ".join([truncate(shape_text(other.output)), *([" and ".join(conditions)] if conditions else [])])
     if answer.output is None or other.output != answer.output:

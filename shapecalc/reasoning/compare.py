@@ -123,7 +123,7 @@ def compare(
     if errors and (not rows or dialects or spec.name == "reshape"):
         raise next(iter(errors.values()))
     return Comparison(
-        op, rows[0].trace.input, rows[0].trace.traces[0].request.arguments, tuple(rows), _error_messages(errors)
+        op, rows[0].trace.input, rows[0].trace.traces[0].request.arguments, tuple(rows), _collect_messages(errors)
     )
 
 
@@ -141,7 +141,7 @@ def _materialize_iterator(value: object) -> object:
     return tuple(value) if isinstance(value, Iterator) else value
 
 
-def _error_messages(errors: Mapping[str, ShapeError]) -> FrozenDict:
+def _collect_messages(errors: Mapping[str, ShapeError]) -> FrozenDict:
     return FrozenDict((name, error.problem.message) for name, error in errors.items())
 
 
@@ -184,4 +184,4 @@ def compare_chain(shape: str, stages: Sequence[StageRequest], dialects: Sequence
     if errors and (not rows or dialects):
         raise next(iter(errors.values()))
     lines = [stage_text(op, arguments) for op, arguments in stages]
-    return Comparison("chain", rows[0].trace.input, {"stages": lines}, tuple(rows), _error_messages(errors))
+    return Comparison("chain", rows[0].trace.input, {"stages": lines}, tuple(rows), _collect_messages(errors))

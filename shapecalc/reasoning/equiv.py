@@ -370,8 +370,8 @@ class _StridedChain(Record):
     def view_at(self, sizes: Mapping[str, int]) -> object:
         """Return the output shape, the atoms and the offset at some sizes.
 
-        Equal results describe equal outputs. Returns None if a dim is then 0 or not a number, or if an index cannot
-        count the elements of a shape.
+        Equal results describe equal outputs. Returns None if a dim is 0 or symbolic at these sizes, or if an element
+        count exceeds int64.
         """
         numbers: dict[dims.Dim, Any] = {dim: dims.substitute(dim, sizes) for dim in self.distinct_dims}
         if 0 in numbers.values() or not dims.is_concrete(numbers.values()):

@@ -200,7 +200,7 @@ def describe(count: int) -> tuple[str, ...]:
         side = _grid_side(count - tokens)
         if side >= (MIN_TEXT_SIDE if tokens > 1 else MIN_SIDE) and not (tokens == 0 and _is_power_of_two(count)):
             beside = {0: "", 1: " and a class token"}.get(tokens, f" beside {tokens} tokens of text")
-            found.append(f"{count} = {_grid_text(side, tokens)}: would be patches{beside}")
+            found.append(f"{count} = {_format_grid(side, tokens)}: would be patches{beside}")
     channels = (count & -count) if count else 0
     side = isqrt(count // max(channels, 1))
     if channels >= MIN_MAP_CHANNELS and side >= 3 and side * side * channels == count and side <= MAX_COFACTOR:
@@ -269,7 +269,7 @@ def _explain_squares(actual: int, expected: int, context: FigureContext) -> Iter
         least = MIN_TEXT_SIDE if count > 1 else MIN_SIDE
         if min(side, other_side) < least or side == other_side or (both_powers and not count and not other):
             continue
-        terms = (_grid_text(side, count), _grid_text(other_side, other))
+        terms = (_format_grid(side, count), _format_grid(other_side, other))
         beside = {0: "", 1: " and a class token"}.get(max(count, other), f" beside {count} tokens of text")
         yield Candidate(
             len({count, other} - {0}) + (count != other),
@@ -660,7 +660,7 @@ def _explain_shared_factor(actual: int, expected: int, context: FigureContext) -
 
 
 def _explain_difference(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain a difference by a number in the text, or by tokens without a mask."""
+    """Explain a difference by another number in the text, or by an incomplete mask."""
     small, large = sorted((actual, expected))
     rest = large - small
     is_printed = rest in context.numbers - {small, large} and rest >= MIN_SHARED
@@ -746,7 +746,7 @@ def _grid_side(count: int) -> int:
     return side if side * side == count and side >= MIN_SIDE else 0
 
 
-def _grid_text(side: int, tokens: int) -> str:
+def _format_grid(side: int, tokens: int) -> str:
     square = f"{side}*{side}"
     return square if tokens == 0 else f"{square}+1" if tokens == 1 else f"{tokens}+{square}"
 

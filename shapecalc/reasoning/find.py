@@ -156,10 +156,10 @@ class Rearrangement(Record):
     def stages(self) -> tuple[str, ...]:
         """The stages of the chain, as strings."""
         if not self.moves:
-            return (_reshape_text(self.after),)
-        stages = [] if self.split == self.before else [_reshape_text(self.split)]
+            return (_format_reshape(self.after),)
+        stages = [] if self.split == self.before else [_format_reshape(self.split)]
         stages.append(f"transpose {','.join(map(str, self.perm))}")
-        return (*stages, *([] if self.transposed_shape == self.after else [_reshape_text(self.after)]))
+        return (*stages, *([] if self.transposed_shape == self.after else [_format_reshape(self.after)]))
 
     @property
     def chain(self) -> str:
@@ -432,9 +432,10 @@ def _make_plain_reshape(before: Shape, after: Shape) -> Rearrangement:
 
 
 def _iter_rearrangements(before: Shape, after: Shape, splits: FactorSplits) -> Iterator[Rearrangement]:
-    """Yield well-known layout changes, the single reshape, and splits by length.
+    """Yield the well-known layout changes, the plain reshape, and then the splits.
 
-    If the shapes are equal, rearrangements without a transpose come first.
+    The splits are sorted by their number of stages. If the shapes are equal, rearrangements without a transpose
+    come first.
     """
     ones = _match_unit_factors(before, after)
     orders = (order for factors in splits.candidates for order in _iter_factor_orders(factors | ones))
@@ -522,7 +523,7 @@ def merge_neighbours(split: Shape, perm: tuple[int, ...]) -> tuple[Shape, tuple[
     return sizes, find_permutation(firsts, starts)
 
 
-def _reshape_text(shape: Shape) -> str:
+def _format_reshape(shape: Shape) -> str:
     return f"reshape {shape_text(shape)}{' --allowzero' * (0 in shape)}"
 
 

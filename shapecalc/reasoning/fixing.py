@@ -214,8 +214,8 @@ def find_nearest_divisors(number: int, target: int) -> list[int]:
 def _compute_fitting_size(volume: Dim, target_volume: Dim, dim: int) -> int | None:
     """Return the size with which a target has `volume` elements.
 
-    The size replaces `dim`, and `target_volume` is the element count of the target with `dim`. Returns None if the
-    size is not an integer.
+    The size replaces `dim`; with `dim`, the target has `target_volume` elements. Returns None if the size is not an
+    integer.
     """
     size = quotient(product((volume, dim)), target_volume)
     return size if isinstance(size, int) and size > 0 else None

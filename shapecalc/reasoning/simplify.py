@@ -174,7 +174,7 @@ def _iter_forms_without_expand(
         return
     row = _sort_by_input(column)
     if row:
-        order = _axes_in_output_order(before, column)
+        order = _order_axes(before, column)
         first = order and _transpose_then_reshape(before, order, after)
         candidates = [
             _reshape_then_transpose(axes, before, after),
@@ -229,7 +229,7 @@ def _cover_atom(atom: Atom, ends: Mapping[Dim, tuple[Item, Dim]]) -> list[Item] 
     return items
 
 
-def _axes_in_output_order(before: Shape, output_atoms: Atoms) -> list[int] | None:
+def _order_axes(before: Shape, output_atoms: Atoms) -> list[int] | None:
     """Return the input axes in output order, without the axes of size 1.
 
     Returns None if an atom is not a product of complete axes.
@@ -389,18 +389,18 @@ class RequestBuilder:
             if isinstance(move, Permute):
                 arguments["perm" if op != "shuffle" else "second" if arguments else "first"] = move.axes
             elif isinstance(move, (Reshape, Expand)):
-                target = _request_target(shape, move, dialect)
+                target = _choose_target(shape, move, dialect)
                 if target is None:
                     return None
                 arguments["to" if op == "shuffle" else "target"] = target
             shape = move.output_shape(shape)
         opset, dtype, switch = (model.opset, model.dtype, model.switch) if model else (None, None, None)
         literal = any(isinstance(move, Reshape) and 0 in move.shape for move in stage)
-        switch = _switch_setting(op, dialect, switch, literal=literal)
+        switch = _choose_switch_setting(op, dialect, switch, literal=literal)
         return Request(op, (), arguments, dialect, opset, dtype, switch)
 
 
-def _request_target(shape: Shape, move: Reshape | Expand, dialect: str) -> Shape | None:
+def _choose_target(shape: Shape, move: Reshape | Expand, dialect: str) -> Shape | None:
     """Return the target shape of a reshape or expand.
 
     A dim of unknown size is written as 0 if 0 copies the dim in the dialect, otherwise as -1. Returns None for
@@ -418,7 +418,7 @@ def _request_target(shape: Shape, move: Reshape | Expand, dialect: str) -> Shape
     return tuple(dims) if dims.count(-1) < 2 else None
 
 
-def _switch_setting(op: str, dialect: str, current: bool | None, *, literal: bool) -> bool | None:
+def _choose_switch_setting(op: str, dialect: str, current: bool | None, *, literal: bool) -> bool | None:
     """Return the switch setting of a stage, or None for the default.
 
     If `literal`, returns the setting with which a 0 in a target shape is a size.
@@ -504,9 +504,11 @@ class _ChainSimplifier:
         Only runs of segments that move the elements of one tensor are replaced.
         """
         spans = [tuple(span) for _, span in groupby(self.segments, _is_replaceable)]
-        return tuple(chain(*(self._cheapest_segments(span) if _is_replaceable(span[0]) else span for span in spans)))
+        return tuple(
+            chain(*(self._find_cheapest_segments(span) if _is_replaceable(span[0]) else span for span in spans))
+        )
 
-    def _cheapest_segments(self, span: Segments) -> Segments:
+    def _find_cheapest_segments(self, span: Segments) -> Segments:
         """Return the cheapest replacement of a run of segments, by dynamic programming.
 
         Among segments of equal cost and number of stages, those with the fewest new stages are chosen.
@@ -517,7 +519,7 @@ class _ChainSimplifier:
             for stop, option in [(start + 1, piece), *self._iter_replacements(span, start)]:
                 stages = self._count_stages((option,))
                 weight = (
-                    cost + _segment_weight(option, self.goal),
+                    cost + _weigh_segment(option, self.goal),
                     stage_count + stages,
                     new_stages + stages * (not option.is_original),
                 )
@@ -613,7 +615,7 @@ def _max_rank(segments: Segments) -> int:
     )
 
 
-def _segment_weight(segment: ChainSegment, goal: Goal) -> int:
+def _weigh_segment(segment: ChainSegment, goal: Goal) -> int:
     """Return the number of Shuffles, or the number of transposes for other goals."""
     if goal is Goal.SHUFFLES:
         return count_shuffles(segment.before, segment.moves)

@@ -77,7 +77,7 @@ def project_requirements(monkeypatch):
         ("cupy", "cupy12", {"cupy_cuda12x"}, ["cupy-cuda13x"]),
         ("cupy", "cupy13", set(), ["cupy-cuda13x[ctk]>=14"]),
         ("httpx", "mcp", {"mcp"}, ["httpx"]),
-        ("typer", "", {"textual", "rich", "numpy", "prompt_toolkit", "platformdirs"}, ["typer>=0.27.2"]),
+        ("typer", "", {"textual", "rich", "numpy", "prompt_toolkit", "platformdirs", "tomlkit"}, ["typer>=0.27.2"]),
     ],
 )
 def test_missing_package_is_named_with_versions(monkeypatch, module, extra, installed, requirements):
@@ -128,5 +128,5 @@ def test_installed_packages_are_stated_by_module_name():
         requires(packages.DISTRIBUTION)
     except PackageNotFoundError:
         pytest.skip("not installed, only on the path")
-    for name in packages.requirements():
+    for name in packages.list_requirements():
         __import__(name)

@@ -103,7 +103,7 @@ def test_file_copy_reads_in_blocks(tmp_path, monkeypatch, most):
 
 
 @pytest.mark.parametrize(
-    ("forks", "cut_before"), [(True, ["plan_moves"]), (True, ["file_stamp"]), (False, ["plan_moves", "load_copy"])]
+    ("forks", "cut_before"), [(True, ["plan_moves"]), (True, ["read_file_stamp"]), (False, ["plan_moves", "load_copy"])]
 )
 def test_file_truncated_while_mapped_is_reported(tmp_path, monkeypatch, forks, cut_before):
     def cutting(call):

@@ -472,7 +472,7 @@ class Target:
         return Step(rules.LITERAL_ZERO, index, (), 0)
 
     def resolve_infer(self, known: Dim, index: int) -> Inference:
-        """Infer the -1 at `index` of the target.
+        """Return the inferred size of the -1 at `index` of the target.
 
         `known` is the product of the other dims.
         """
@@ -538,8 +538,8 @@ class Target:
 def resolve_target(target: Target, requested: Shape, dialect: Dialect, label: str = "reshape") -> Stages:
     """Resolve a requested shape, and return its stage.
 
-    The target explains the stage. No `StageBuilder` is needed, because a target stores its steps. Raises
-    `ShapeError` with the refused stage: rank-limit, and the errors of `Target.resolve`.
+    `Target.explain` returns the steps of the stage. Raises `ShapeError` with the refused stage: rank-limit, and the
+    errors of `Target.resolve`.
     """
     try:
         check_rank(target.target, dialect, target.argument)

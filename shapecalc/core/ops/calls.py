@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SignatureArgument(Record):
-    """An argument of a framework call."""
+    """An argument of a framework call, with its parameter of the op."""
 
     names: tuple[str, ...]
     """The names of the argument in different framework versions, the usual name first."""

@@ -52,7 +52,7 @@ class WeightDims(Record):
     kernel: Shape
 
 
-def _weight_dims(weight: Shape, rules: Setting, *, transposed: bool) -> WeightDims:
+def _read_weight_dims(weight: Shape, rules: Setting, *, transposed: bool) -> WeightDims:
     """Return the channels, the filters and the kernel dims of a weight.
 
     `ConvSemantics` determines the layout of the weight. Raises `ShapeError` (window-rank) if the weight has no kernel
@@ -87,7 +87,7 @@ def conv(
     with StageBuilder(StageKind.WINDOW, "conv", "weight", shape) as stage:
         if output_padding is not None and not transposed:
             raise usage_error("output_padding is for a transposed convolution", argument="output_padding")
-        weight_dims = _weight_dims(weight, rules, transposed=transposed)
+        weight_dims = _read_weight_dims(weight, rules, transposed=transposed)
         count = len(weight_dims.kernel)
         windows.numbers_per_axis((groups,), (), "groups")
         windows.numbers_per_axis(weight_dims.kernel, [count], "weight")

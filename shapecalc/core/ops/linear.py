@@ -39,7 +39,7 @@ def linear(
         if not shape:
             raise rule_error(RANKS_DIFFER, "a scalar has no axis to multiply", argument="input")
         last = len(shape) - 1
-        weight_shape = _weight_shape(shape, out_features, weight, in_first=in_first)
+        weight_shape = _resolve_weight_shape(shape, out_features, weight, in_first=in_first)
         if len(weight_shape) != 2 and not (allows_vector and len(weight_shape) == 1):
             message = f"a weight has 2 dims, and {shape_text(weight_shape)} has {rank_text(len(weight_shape))}"
             raise rule_error(RANKS_DIFFER, message, argument=argument)
@@ -67,7 +67,7 @@ def linear(
         return stage.finish(Combine(output, (shape, weight_shape), tuple(operand_axes)))
 
 
-def _weight_shape(shape: Shape, out_features: Shape | None, weight: Shape | None, *, in_first: bool) -> Shape:
+def _resolve_weight_shape(shape: Shape, out_features: Shape | None, weight: Shape | None, *, in_first: bool) -> Shape:
     """Return `weight`, or the weight shape that `out_features` implies.
 
     Raises `ShapeError` (usage) unless exactly one of the two arguments is passed, and if `out_features` is not one

@@ -90,12 +90,14 @@ def _check_repeats(repeats: Shape, dim: Dim) -> Conditions:
         return ()
     counts = format_count(len(repeats), "repeat", "repeats")
     error = rule_error(
-        UNPAIRED_REPEATS, f"{counts} for {_position_count_text(dim)}: one for all, or one for each", argument="repeats"
+        UNPAIRED_REPEATS,
+        f"{counts} for {_format_position_count(dim)}: one for all, or one for each",
+        argument="repeats",
     )
     return require_or_raise(require_equal, dim, len(repeats), error)
 
 
-def _position_count_text(dim: Dim) -> str:
+def _format_position_count(dim: Dim) -> str:
     return format_count(dim, "position", "positions") if isinstance(dim, int) else f"{truncate(str(dim))} positions"
 
 

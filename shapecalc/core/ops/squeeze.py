@@ -39,14 +39,14 @@ def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
                 kept.append(dim)
                 continue
             keeps_others = drops_all or semantics.not_one is NonUnitAxisPolicy.KEPT
-            step = _optional_drop_step(axis, len(kept), dim) if keeps_others else _drop_step(axis, dim, named[axis])
+            step = _drop_or_keep_step(axis, len(kept), dim) if keeps_others else _drop_step(axis, dim, named[axis])
             if step.rule is KEPT_DIM:
                 kept.append(dim)
             stage.add(step)
         return finish_reshape_stage(stage, tuple(kept))
 
 
-def _optional_drop_step(axis: int, out: int, dim: Dim) -> Step:
+def _drop_or_keep_step(axis: int, out: int, dim: Dim) -> Step:
     """Return the step that drops a dim of 1, or keeps a dim of another size.
 
     `out` is the output axis of a kept dim.

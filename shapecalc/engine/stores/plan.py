@@ -151,7 +151,7 @@ class _TaskSearch:
         self.axis_map, self.itemsize, self.source_chunks, self.memory = axis_map, itemsize, source_chunks, memory
         self.output_parts = axis_map.output_parts
         in_chunk = _count_outputs_in_chunk(axis_map, source_chunks)
-        self.extents = [_candidate_extents(atoms, in_chunk) for atoms in self.output_parts]
+        self.extents = [_list_candidate_extents(atoms, in_chunk) for atoms in self.output_parts]
         self.costs: dict[IntTuple, float] = {}
 
     def iter_initial_tasks(self) -> Iterator[IntTuple]:
@@ -331,7 +331,7 @@ def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int
     after = _propagate_counts(in_region, [(run.outputs, run.sources) for run in axis_map.groups])
     chunks = {atom: min(before[atom], after[atom]) for atom in parts}
 
-    rows = _source_parts_by_output_axis(axis_map)
+    rows = _group_source_parts(axis_map)
 
     def task_size(sizes: Mapping[AxisPart, int]) -> int:
         """Return the element count of the larger task of both passes."""
@@ -347,7 +347,7 @@ def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int
     return tuple(chunks.values())
 
 
-def _source_parts_by_output_axis(axis_map: AxisMap) -> list[list[AxisPart]]:
+def _group_source_parts(axis_map: AxisMap) -> list[list[AxisPart]]:
     """Group the source parts by output axis.
 
     Each mixed group is a separate list at the end.
@@ -369,8 +369,8 @@ def _smallest_region_size(row: Sequence[AxisPart], counts: Mapping[AxisPart, int
 def _count_in_chunk(chunk: IntTuple, axes: Sequence[Sequence[AxisPart]], *, upper_bound: bool) -> dict[AxisPart, int]:
     """Return the number of indices of each part that a chunk covers.
 
-    With `upper_bound`, the number is the maximum over all chunks; otherwise it is the number for a chunk that begins at
-    a multiple of the part's stride.
+    With `upper_bound`, the number is the maximum over all chunks. Otherwise it is the number for a chunk that
+    begins at a multiple of the part's stride.
     """
     counts: dict[AxisPart, int] = {}
     for size, atoms in zip(chunk, axes, strict=True):
@@ -448,7 +448,7 @@ def plan_pass(
     return replace(plan, bytes_read=read, is_exact=step == 1)
 
 
-def _candidate_extents(parts: Sequence[AxisPart], in_chunk: Mapping[AxisPart, int]) -> list[int]:
+def _list_candidate_extents(parts: Sequence[AxisPart], in_chunk: Mapping[AxisPart, int]) -> list[int]:
     """Return candidate sizes of a task along an axis, in ascending order.
 
     A candidate is the stride of a part times an index count: a divisor of the part's size, or a power of two. For the
@@ -458,7 +458,7 @@ def _candidate_extents(parts: Sequence[AxisPart], in_chunk: Mapping[AxisPart, in
     steps = {1}
     for place, atom in enumerate(parts):
         powers = [1 << power for power in range(atom.size.bit_length())]
-        sizes = _divisors(atom.size) | {*powers}
+        sizes = _find_divisors(atom.size) | {*powers}
         if place == 0:
             in_part = in_chunk.get(atom, 1)
             sizes = {size for power in powers for size in (power, power * in_part) if size < atom.size}
@@ -467,7 +467,7 @@ def _candidate_extents(parts: Sequence[AxisPart], in_chunk: Mapping[AxisPart, in
     return sorted(steps)
 
 
-def _divisors(number: int) -> set[int]:
+def _find_divisors(number: int) -> set[int]:
     divisors, factor = {1}, 2
     while factor * factor <= number:
         while number % factor == 0:

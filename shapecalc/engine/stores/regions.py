@@ -138,7 +138,7 @@ def find_targets(axis_map: AxisMap, region: Region) -> list[FillTarget]:
     for chosen in every(*[_split_by_parts(positions, axis) for positions, axis in zip(region, axes, strict=True)]):
         whole = dict(zip(atoms, [part for _, parts in chosen for part in parts], strict=True))
         ranges = tuple([(a - start, b - start) for ((a, b), _), (start, _) in zip(chosen, region, strict=True)])
-        loose = _parts_to_split(axis_map, whole)
+        loose = _find_parts_to_split(axis_map, whole)
         for indices in every(*[range(*whole[atom]) for atom in loose]):
             fixed = whole | {atom: (index, index + 1) for atom, index in zip(loose, indices, strict=True)}
             runs = tuple([_group_range([fixed[atom] for atom in run.outputs], run.outputs) for run in axis_map.groups])
@@ -155,10 +155,10 @@ def estimate_target_count(axis_map: AxisMap, region: Region) -> int:
         count *= len(splits)
         widest = max(splits, key=lambda split: _range_length(split[0]))[1]
         whole |= dict(zip(atoms, widest, strict=True))
-    return count * prod(_range_length(whole[atom]) for atom in _parts_to_split(axis_map, whole))
+    return count * prod(_range_length(whole[atom]) for atom in _find_parts_to_split(axis_map, whole))
 
 
-def _parts_to_split(axis_map: AxisMap, ranges: dict[AxisPart, AxisRange]) -> list[AxisPart]:
+def _find_parts_to_split(axis_map: AxisMap, ranges: dict[AxisPart, AxisRange]) -> list[AxisPart]:
     """Return the output parts along which a region is split into single indices.
 
     In each group, these are the parts outside the innermost part with an incomplete range. With a single index of each
@@ -251,7 +251,10 @@ def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: IntTuple, 
     """
     source_regions = find_source_regions(axis_map, find_targets(axis_map, region))
     by_axis = [
-        [_chunks_of_region(axis_map, axis, step, source_region.part_regions[axis]) for axis, step in enumerate(chunks)]
+        [
+            _find_chunks_of_region(axis_map, axis, step, source_region.part_regions[axis])
+            for axis, step in enumerate(chunks)
+        ]
         for source_region in source_regions
     ]
     axes = [*zip(axis_map.source_shape, chunks, strict=True)]
@@ -266,16 +269,16 @@ def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: IntTuple, 
     )
 
 
-def _chunks_of_region(axis_map: AxisMap, axis: int, step: int, region: Region) -> Collection[int]:
+def _find_chunks_of_region(axis_map: AxisMap, axis: int, step: int, region: Region) -> Collection[int]:
     """Return the chunk indices of a region along an axis with chunk size `step`."""
     atoms, start = axis_map.source_parts[axis], axis_map.starts[axis]
     if not axis_map.rolls[axis]:
-        return _chunks_of_parts(start, atoms, region, step)
+        return _find_chunks_of_parts(start, atoms, region, step)
     roll, size = axis_map.rolls[axis], axis_map.source_shape[axis]
     return {(axis_read.span[0] - roll) % size // step for axis_read in find_axis_reads(axis_map, axis, step, [region])}
 
 
-def _chunks_of_parts(start: int, parts: Sequence[AxisPart], region: Region, step: int) -> Collection[int]:
+def _find_chunks_of_parts(start: int, parts: Sequence[AxisPart], region: Region, step: int) -> Collection[int]:
     """Return the chunk indices of a region along an axis that is not rolled."""
     first, last = enclosing_range(start, parts, region)
     wide = [abs(atom.stride) for atom, part in zip(parts, region, strict=True) if _range_length(part) > 1]
@@ -285,7 +288,7 @@ def _chunks_of_parts(start: int, parts: Sequence[AxisPart], region: Region, step
     return {
         chunk
         for first_position in first_positions
-        for chunk in _chunks_of_parts(first_position, parts[1:], region[1:], step)
+        for chunk in _find_chunks_of_parts(first_position, parts[1:], region[1:], step)
     }
 
 

@@ -40,8 +40,8 @@ from shapecalc.engine.headers import (
     LIBRARY_ERRORS,
     UnreadableError,
     convert_to_unreadable_error,
-    file_stamp,
     parse_json_object,
+    read_file_stamp,
     read_first_bytes,
 )
 from shapecalc.engine.stores.axis_map import AxisMap
@@ -147,7 +147,7 @@ def open_store(location: str) -> Store:
 
     Open stores are cached. Raises `FileError` if the array cannot be used.
     """
-    return _open_store(location, _store_stamp(store_path(location)))
+    return _open_store(location, _read_store_stamp(store_path(location)))
 
 
 def store_path(location: str) -> Path:
@@ -156,12 +156,12 @@ def store_path(location: str) -> Path:
     return Path(path, *member.split("/")) if path.endswith(".zarr") else Path(path)
 
 
-def _store_stamp(path: Path) -> tuple[int, ...]:
-    """Return the `file_stamp` of a file, or of an array folder's metadata file.
+def _read_store_stamp(path: Path) -> tuple[int, ...]:
+    """Return the `read_file_stamp` of a file, or of an array folder's metadata file.
 
     Returns an empty tuple if neither file exists.
     """
-    return next(filter(None, map(file_stamp, (path / "zarr.json", path / ".zarray", path))), ())
+    return next(filter(None, map(read_file_stamp, (path / "zarr.json", path / ".zarray", path))), ())
 
 
 @lru_cache(maxsize=8)
@@ -244,7 +244,7 @@ def open_chunks(folder: str) -> ZarrChunks:
 
     Open arrays are cached.
     """
-    return _open_chunks(folder, _store_stamp(Path(folder)))
+    return _open_chunks(folder, _read_store_stamp(Path(folder)))
 
 
 @lru_cache(maxsize=8)

@@ -111,7 +111,7 @@ class Cluster:
                 last_finished, is_reported = time.monotonic(), False
             elif time.monotonic() - last_finished >= STALLED_SECONDS and not is_reported:
                 is_reported = True
-                self.report(f"{self.address}: no task has finished for {STALLED_SECONDS} s{self._busy_workers()}")
+                self.report(f"{self.address}: no task has finished for {STALLED_SECONDS} s{self._list_busy_workers()}")
             with suppress(OSError):  # an unreachable scheduler counts as having no workers
                 last_seen = time.monotonic() if finished_count or self.client.nthreads() else last_seen
             if time.monotonic() - last_seen >= WORKERLESS_SECONDS:
@@ -130,7 +130,7 @@ class Cluster:
             if self.client.status == "running":
                 executor.shutdown(wait=False)
 
-    def _busy_workers(self) -> str:
+    def _list_busy_workers(self) -> str:
         """Return the addresses of the busy workers, as the end of a sentence.
 
         Returns an empty string if they are unknown.

@@ -183,7 +183,9 @@ def describe_mismatch(expected: Expectation, answer: Trace | Chain) -> str:
         expected.conditions is not None or str(expected.output) == shape_text(answer.output or ())
     )
     actual = truncate(answer_as_expectation(answer, conditions=bool(with_conditions)), MAX_QUOTED_SHAPE_LENGTH)
-    return f"expected {truncate(str(expected), MAX_QUOTED_SHAPE_LENGTH)}, got {actual}{_mismatch_reason(expected, answer)}"
+    return (
+        f"expected {truncate(str(expected), MAX_QUOTED_SHAPE_LENGTH)}, got {actual}{_mismatch_reason(expected, answer)}"
+    )
 
 
 def _mismatch_reason(expected: Expectation, answer: Trace | Chain) -> str:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from shapecalc.reasoning.compare import Comparison as Comparison
     from shapecalc.reasoning.equiv import Equivalence
     from shapecalc.reasoning.find import ChainSearch
+    from shapecalc.reasoning.invert import Inversion
     from shapecalc.reasoning.simplify import Simplification
 
     DimsLike = str | Iterable[int | str | None]
@@ -112,7 +113,7 @@ if TYPE_CHECKING:
 
 
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
-__all__ += ["chain", "code", "compare", "equiv", "find", "match", "permute", "shape_text", "simplify", "size"]
+__all__ += ["chain", "code", "compare", "equiv", "find", "invert", "match", "permute", "shape_text", "simplify", "size"]
 __all__ += ["doctor", "model"]
 __all__ += [*OPS.names]
 
@@ -748,15 +749,25 @@ def simplify(
     >>> found.text, found.before.transposes, found.after.transposes
     ('N,C,H | transpose 2,1,0', 2, 1)
     """
-    from shapecalc.reading.commands import parse_chain_request
     from shapecalc.reasoning.costs import parse_goal
     from shapecalc.reasoning.simplify import simplify as simplified
 
     wanted = parse_goal(goal)
-    if isinstance(chain, str):
-        asked = parse_chain_request(chain)
-        chain = _answers.answer_chain(asked.input, asked.stages, parse_sizes(where or {}))
-    return simplified(chain, wanted, dtype)
+    return simplified(_resolve_text(chain, where) if isinstance(chain, str) else chain, wanted, dtype)
+
+
+def invert(chain: str | Trace | Chain, *, where: Mapping[str, int] | None = None) -> Inversion:
+    """Return the chain that leads from the output of `chain` back to its input.
+
+    `chain` is a result of an op or of the function `chain`, or a string, in which `where` maps names to sizes. The
+    result is false if there is no such chain; its `text` then has the reason. Raises `ShapeError`.
+
+    >>> invert("2,3,4 | transpose 1,0,2 | reshape 6,4").text
+    '6,4 | reshape 3,2,4 | transpose 1,0,2'
+    """
+    from shapecalc.reasoning.invert import invert as invert_answer
+
+    return invert_answer(_resolve_text(chain, where) if isinstance(chain, str) else chain)
 
 
 def compare(
@@ -855,6 +866,14 @@ def _resolve_or_raise(
     if trace.problem:
         raise ShapeError(trace.problem, trace)
     return trace
+
+
+def _resolve_text(chain: str, where: Mapping[str, int] | None) -> Chain:
+    """Resolve the text of a chain."""
+    from shapecalc.reading.commands import parse_chain_request
+
+    parsed = parse_chain_request(chain)
+    return _answers.answer_chain(parsed.input, parsed.stages, parse_sizes(where or {}))
 
 
 def _split_operands(input: DimsLike, operands: Sequence[DimsLike]) -> list[DimsLike]:

@@ -453,6 +453,51 @@ read and written by copying stages; --dtype is the element type, float32 by defa
 )
 
 
+def run_invert(stages: str, output_options: OutputOptions, **options: object) -> int:
+    """Print the chain that leads from the output of a chain back to its input, or code for it.
+
+    `options` apply to every stage that accepts them. Return 1 if there is no such chain.
+    """
+    from shapecalc.reasoning.invert import invert
+
+    try:
+        shape, parsed_stages = commands.parse_chain(stages, options.get("dialect"))
+        defaults = output.load_and_report_defaults(parsed_stages, options, output_options)
+        opset = pop_code_opset(options, parsed_stages, output_options)
+        result = invert(resolve_stages(output.read_input_text(shape), parsed_stages, options, defaults)[0])
+        code = None if result.chain is None else generate_requested_code(result.chain, output_options, opset)
+    except ShapeError as error:
+        return print_error(
+            ShapeError(locate_in_chain(error.problem, stages)), "invert", {"stages": stages}, output_options
+        )
+    if output.print_json_if_requested(
+        output_options, lambda: result.as_json() | ({"code": fields(code)} if code else {})
+    ):
+        if result.chain is None:
+            output.print_stderr(f"shapecalc: {result.reason}")
+        else:
+            output.print_stdout(code.text if code else result.text)
+            for limit in code.warnings if code else result.chain.caveats:
+                output.print_stderr(f"shapecalc: {limit}")
+        if result.drops:
+            output.print_stderr("shapecalc: it drops the elements that the chain adds")
+    return ExitCode.OK if result else ExitCode.FAILED
+
+
+INVERT_COMMAND = Command(
+    run=run_invert,
+    parameters=[CHAIN_ARGUMENT, *rule_options(), *select_output_options("json", "quiet", "code", "no_config")],
+    summary="Print the chain that leads from the output of a chain back to its input.",
+    examples="""\
+  shapecalc invert '2,3,4 | transpose 1,0,2 | reshape 6,4'
+  shapecalc invert 'B,H*16,W*16,C | rearrange "b (h p) (w q) c -> b (h w) (p q c)" p=16,q=16'
+  shapecalc invert '1,3,1 | expand 4,3,2' --json""",
+    details=""" It undoes the stages from the last to the first, in as few stages as simplify finds. Elements that the
+chain added, as expand and pad do, are dropped. Exit 1, with the stage and the reason, if a stage drops elements or
+computes new ones.""",
+)
+
+
 SHAPE_ARGUMENTS = (
     Argument("input", "the input shape", "[INPUT]", required=False),
     Argument("output", "the output shape", "[OUTPUT]", required=False),

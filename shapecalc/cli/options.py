@@ -156,7 +156,7 @@ COMMAND_GROUPS = {
         "explain": "info",
     },
     "chains and frameworks": {"chain": "chain"}
-    | dict.fromkeys(("equiv", "against", "simplify", "find", "compare"), "chains"),
+    | dict.fromkeys(("equiv", "against", "simplify", "invert", "find", "compare"), "chains"),
     "visualize and learn": {"tui": "terminal", "serve": "terminal"}
     | {name: name for name in ("drill", "film", "site", "repl")},
     "reference": dict.fromkeys(("help", "why", "dialects"), "info") | {"config": "config"},

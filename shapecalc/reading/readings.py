@@ -107,6 +107,8 @@ def detect_command(user_input: UserInput, options: Sequence[str] = ()) -> list[s
 COMMAND_ALIASES = {
     **dict.fromkeys(("same", "diff", "prove"), "equiv"),
     "shorten": "simplify",
+    "inverse": "invert",
+    "undo": "invert",
     "convert": "chain",
     "draw": "film",
     "numel": "size",

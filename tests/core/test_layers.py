@@ -46,7 +46,7 @@ ORDER = {
     ),
     "reasoning": (
         *("figures", "operand_mismatch", "examples", "fixing", "answers", "compare", "mistakes"),
-        *("equiv", "find", "costs", "simplify"),
+        *("equiv", "find", "costs", "simplify", "invert"),
     ),
     "checking": ("answering", "rewriting", "vectors", "judging"),
 }

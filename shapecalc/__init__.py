@@ -33,12 +33,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, TypedDict, Unpack
 
-    from shapecalc.core.dims import Dim, Shape
+    from shapecalc.core.dims import Dim
     from shapecalc.reasoning.compare import Comparison as Comparison
     from shapecalc.reasoning.equiv import Equivalence
     from shapecalc.reasoning.find import ChainSearch
     from shapecalc.reasoning.invert import Inversion
     from shapecalc.reasoning.simplify import Simplification
+    from shapecalc.testing import assert_shape as assert_shape
+    from shapecalc.testing import shapes as shapes
 
     DimsLike = str | Iterable[int | str | None]
     AxesLike = str | int | Iterable[int]
@@ -114,7 +116,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
 __all__ += ["chain", "code", "compare", "equiv", "find", "invert", "match", "permute", "shape_text", "simplify", "size"]
-__all__ += ["doctor", "model"]
+__all__ += ["assert_shape", "doctor", "model", "shapes"]
 __all__ += [*OPS.names]
 
 
@@ -123,14 +125,17 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def __getattr__(name: str) -> type[Comparison]:
-    """Import `Comparison` on first use, because its module is slow to import."""
-    if name != "Comparison":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from shapecalc.reasoning.compare import Comparison
+_LAZY_NAMES = {"Comparison": "reasoning.compare", "assert_shape": "testing", "shapes": "testing"}
+"""The modules of the public names that are imported when they are first read, since their imports are slow."""
 
-    globals()[name] = Comparison
-    return Comparison
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first read."""
+    if name not in _LAZY_NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(__import__(f"{__name__}.{_LAZY_NAMES[name]}", fromlist=[name]), name)
+    globals()[name] = value
+    return value
 
 
 def reshape(input: DimsLike, target: DimsLike, **options: Unpack[ReshapeOptions]) -> Trace:
@@ -829,30 +834,9 @@ def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = N
     >>> match("N,...,C", (8, 5, 5, 4), where={"N": 8})
     {'N': 8, 'C': 4}
     """
-    from shapecalc.reading.pattern import MatchedSizes, Matcher, to_pattern
+    from shapecalc.reading.pattern import match_pattern
 
-    matcher = Matcher(to_pattern(pattern), parse_sizes(where or {}))
-    dims, dtype = _shape_and_type(shape)
-    problem = matcher.match_shape(dims, dtype)
-    if problem:
-        raise ShapeError(problem)
-    return MatchedSizes(matcher.sizes)
-
-
-def _shape_and_type(value: object) -> tuple[Shape, str | None]:
-    """Return the shape and the element type of a text, an array or a sequence.
-
-    The element type is None if unknown.
-    """
-    from shapecalc.core.dialects.numpy import NUMPY
-    from shapecalc.core.requests import parse_printed_element_type
-    from shapecalc.core.text import parse_typed_shape
-    from shapecalc.reading.pattern import element_type_of
-
-    if not isinstance(value, str):
-        return to_shape(value), element_type_of(value)
-    typed = parse_typed_shape(value)
-    return typed.dims, parse_printed_element_type(typed.dtype, NUMPY) if typed.dtype else None
+    return match_pattern(pattern, shape, where)
 
 
 def _resolve_or_raise(

@@ -1,12 +1,19 @@
-"""An assertion on the shape of an array, for tests of other programs."""
+"""Assertions on the shapes of arrays: in tests, and at the calls of a function."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import signature
+from typing import ParamSpec, TypeVar
 
-from shapecalc import match
 from shapecalc.core.dims import Dim
-from shapecalc.core.problem import DIFFERS, ShapeError
+from shapecalc.core.problem import DIFFERS, ShapeError, usage_error
+from shapecalc.core.text import suggestion
+from shapecalc.reading.pattern import Matcher, match_pattern, shape_and_type, to_pattern
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def assert_shape(array: object, pattern: object, *, where: Mapping[str, int] | None = None) -> Mapping[str, Dim]:
@@ -23,8 +30,65 @@ def assert_shape(array: object, pattern: object, *, where: Mapping[str, int] | N
     """
     __tracebackhide__ = True  # pytest then reports the line of the test
     try:
-        return match(pattern, array, where=where)
+        return match_pattern(pattern, array, where)
     except ShapeError as error:
         if error.problem.rule != DIFFERS:
             raise
         raise AssertionError(error.problem.message) from None
+
+
+def shapes(*, returns: object = None, **patterns: object) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator that checks the shapes of arguments and of the result at each call.
+
+    `patterns` are the patterns of parameters by name, and `returns` is the pattern of the result. A name has the same
+    size in all of them. An argument that is None is not checked. Raises `AssertionError` for the first mismatch, and
+    `ShapeError` (usage) for an invalid pattern or an unknown parameter.
+
+    >>> @shapes(x="b c", w="c n", returns="b n")
+    ... def project(x, w):
+    ...     return (x[0], w[1])
+    >>> project((8, 3), (3, 5))
+    (8, 5)
+    >>> project((8, 3), (4, 5))
+    Traceback (most recent call last):
+      ...
+    AssertionError: project: w: 4,5 is not c,n: dim 0 is 4, and c is 3 (x, dim 1)
+    """
+    expected = {name: to_pattern(pattern) for name, pattern in patterns.items()}
+    expected_result = None if returns is None else to_pattern(returns)
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        """Return the function with the checks of its arguments and its result."""
+        parameters = signature(function)
+        for name in expected:
+            if name not in parameters.parameters:
+                message = f"{function.__qualname__} has no parameter {name}"
+                raise usage_error(message, suggestion(name, parameters.parameters))
+
+        @wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            """Check the arguments, call the function, and check its result."""
+            __tracebackhide__ = True
+            bound = parameters.bind(*args, **kwargs).arguments
+            matcher: Matcher | None = None
+            for name, pattern in expected.items():
+                if bound.get(name) is not None:
+                    matcher = Matcher.following(matcher, pattern)
+                    _check_shape(matcher, bound[name], f"{function.__qualname__}: {name}", name)
+            result = function(*args, **kwargs)
+            if expected_result is not None:
+                matcher = Matcher.following(matcher, expected_result)
+                _check_shape(matcher, result, f"{function.__qualname__}: the result", "result")
+            return result
+
+        return checked
+
+    return decorate
+
+
+def _check_shape(matcher: Matcher, value: object, label: str, location: str) -> None:
+    """Raise `AssertionError` if the shape of a value does not match."""
+    __tracebackhide__ = True
+    problem = matcher.match_shape(*shape_and_type(value), location)
+    if problem:
+        raise AssertionError(f"{label}: {problem.message}")

@@ -316,6 +316,12 @@ class Answer(Record):
         conditions = " and ".join(map(str, self.conditions))
         return shape_text(self.output) + (f" when {conditions}" if conditions else "")
 
+    def __repr__(self) -> str:
+        from shapecalc.reading.commands import request_text  # deferred: only displayed answers need it
+
+        result = f"-> {self}" if self.problem is None else f"refused: {self.problem.rule}"
+        return f"{type(self).__name__}({request_text(self)} {result})"  # type: ignore[arg-type]  # a trace or a chain
+
     @property
     def input(self) -> Shape:
         """The shape of the input tensor."""

@@ -104,6 +104,9 @@ class Condition(Record):
             return f"{self.left} % {right} == 0"
         return f"{self.left} {self.relation} {self.right}"
 
+    def __repr__(self) -> str:
+        return f"Condition({self})"
+
     @property
     def phrase(self) -> str:
         """The condition in English.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from math import gcd, prod
 
-from shapecalc.core.record import Record
+from shapecalc.core.record import Record, lazy
 
 INT64_MAX = 2**63 - 1
 TRIAL_DIVISION_BOUND = 1 << 16
@@ -59,6 +59,17 @@ class Monomial(Record):
 
     def __repr__(self) -> str:
         return str(self)
+
+    @lazy
+    def spelling(self) -> str:
+        """Format the monomial; it equals this string, so that an output equals `("N", 12)`."""
+        return str(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self.spelling == other if type(other) is str else Record.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        return hash(self.spelling)
 
 
 Dim = int | Monomial

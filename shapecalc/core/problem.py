@@ -132,6 +132,9 @@ class Problem(Record):
     def __str__(self) -> str:
         return f"{self.rule}: {self.message}" + (f" ({self.hint})" if self.hint else "")
 
+    def __repr__(self) -> str:
+        return f"Problem({self})"
+
     def as_json(self) -> dict[str, object]:
         """Return the problem as the JSON object documented in shapecalc(1)."""
         return fields(self) | {"rule": str(self.rule), "span": list(self.span) if self.span else None}

@@ -559,6 +559,19 @@ def argument_texts(request: Request) -> dict[str, object]:
     return texts | {"opset": request.opset, "dtype": request.dtype}
 
 
+def request_text(answer: Trace | Chain) -> str:
+    """Format the request of an answer as one line, with normalized shapes.
+
+    >>> import shapecalc as sc
+    >>> request_text(sc.reshape((2, 3, 4), (0, -1))), request_text(sc.chain((2, 3), "transpose"))
+    ('reshape 2,3,4 0,-1', '2,3 | transpose')
+    """
+    if answer.op == "chain":
+        return chain_text(answer)
+    (request,) = _normalized_requests(answer)
+    return _quote_words(_command_words(request.op, argument_texts(request)))
+
+
 def command_line(answer: Trace | Chain) -> str:
     """Format the request of an answer as a shell command.
 

@@ -36,13 +36,14 @@ from shapecalc.core.text import (
     dim_text,
     escape_unprintable,
     parse_dim,
+    parse_typed_shape,
     rank_text,
     scan_shape,
     shape_text,
     suggestion,
     truncate,
 )
-from shapecalc.core.values import parse_sizes, to_dims, to_element_tuple
+from shapecalc.core.values import parse_sizes, to_dims, to_element_tuple, to_shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -222,6 +223,13 @@ class Matcher:
 
         An equal shape matches again, since names keep their sizes.
         """
+
+    @classmethod
+    def following(cls, other: Matcher | None, pattern: ShapePattern) -> Matcher:
+        """Return a matcher of another pattern that keeps the sizes which `other` has bound."""
+        matcher = cls(pattern, other.sizes if other else None)
+        matcher.binding_locations |= other.binding_locations if other else {}
+        return matcher
 
     def match_shape(self, shape: Shape, dtype: str | None = None, location: str = "") -> Problem | None:
         """Match a shape, and bind the names of the pattern.
@@ -423,6 +431,26 @@ def pattern_mismatch(expected: ShapePattern, answer: Trace | Chain, fixed_names:
         problem = Matcher(expected, fixed_names=own).match_shape(output, _output_element_type(answer))
         return None if problem is None else str(problem)
     return None if str(expected) == shape_text(output) else ""
+
+
+def shape_and_type(value: object) -> tuple[Shape, str | None]:
+    """Return the shape and the element type of a text, an array or a sequence of dims; the type is None if unknown."""
+    if not isinstance(value, str):
+        return to_shape(value), element_type_of(value)
+    typed = parse_typed_shape(value)
+    return typed.dims, parse_printed_element_type(typed.dtype, NUMPY) if typed.dtype else None
+
+
+def match_pattern(pattern: object, shape: object, where: Mapping[str, int] | None) -> MatchedSizes:
+    """Match a shape against a pattern, and return the sizes of the names; `where` are known sizes.
+
+    Raises `ShapeError`: differs, usage.
+    """
+    matcher = Matcher(to_pattern(pattern), parse_sizes(where or {}))
+    problem = matcher.match_shape(*shape_and_type(shape))
+    if problem:
+        raise ShapeError(problem)
+    return MatchedSizes(matcher.sizes)
 
 
 def names_with_sizes(stage_options: Iterable[Mapping[str, object]]) -> set[str]:

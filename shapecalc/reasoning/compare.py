@@ -64,6 +64,10 @@ class Comparison(Record):
     def __bool__(self) -> bool:
         return self.agree
 
+    def __repr__(self) -> str:
+        shapes = dict.fromkeys(row.verdict for row in self.rows if row.default)
+        return f"Comparison({self.op} {shape_text(self.input)}: {', '.join(shapes)})"
+
     @property
     def agree(self) -> bool:
         """Whether the results in all dialects are equal at the default switch settings.

@@ -124,6 +124,9 @@ class Equivalence(Record):
             return self.verdict is EquivalenceVerdict.SAME
         raise TypeError(f"the verdict is neither same nor different, but {self}: compare .verdict instead")
 
+    def __repr__(self) -> str:
+        return f"Equivalence({self})"
+
     def __str__(self) -> str:
         if self.verdict is not EquivalenceVerdict.SAME_WHEN:
             return str(self.verdict.value)

@@ -199,6 +199,9 @@ class ChainSearch(Record):
     def __bool__(self) -> bool:
         return bool(self.ways)
 
+    def __repr__(self) -> str:
+        return f"ChainSearch({self.fits} found: {', '.join(way.chain for way in self.ways) or 'none'})"
+
     def as_json(self) -> dict[str, object]:
         """Return the search result as the JSON object that the manual documents."""
         search = {"fits": self.fits, "complete": self.complete, "bounds": self.bounds}

@@ -26,8 +26,15 @@ from shapecalc.core.moves import (
     ravel,
     unravel,
 )
-from shapecalc.core.ops import OPS
-from shapecalc.core.ops.op import operator_of
+from shapecalc.core.ops.concat import CONCAT
+from shapecalc.core.ops.flip import FLIP
+from shapecalc.core.ops.op import Op, operator_of
+from shapecalc.core.ops.reshape import RESHAPE
+from shapecalc.core.ops.roll import ROLL
+from shapecalc.core.ops.select import SELECT
+from shapecalc.core.ops.slice import SLICE
+from shapecalc.core.ops.stack import STACK
+from shapecalc.core.ops.take import TAKE
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record, replace
 from shapecalc.core.requests import make_request
@@ -56,6 +63,9 @@ class Inversion(Record):
 
     def __bool__(self) -> bool:
         return self.chain is not None
+
+    def __repr__(self) -> str:
+        return f"Inversion({self.text})"
 
     @property
     def text(self) -> str:
@@ -158,7 +168,7 @@ class _InverseWriter:
                 flat, taken = (product(output),), (len(positions),)
                 if (len(positions),) == flat and positions == sorted(positions):
                     return self._reshape(output, chain.input)
-                take = self._request("take", flat, axis=0, indices=tuple(positions))
+                take = self._request(TAKE, flat, axis=0, indices=tuple(positions))
                 return [*self._reshape(output, flat), take, *self._reshape(taken, chain.input)]
         return requests
 
@@ -180,7 +190,7 @@ class _InverseWriter:
             case Reshape():
                 return self._reshape(after, before)
             case Roll(shift=shift, axis=axis):
-                return [self._request("roll", after, shift=-shift, axis=axis)]
+                return [self._request(ROLL, after, shift=-shift, axis=axis)]
             case Expand():
                 return self._undo_expand(before, after)
             case StridedSlice():
@@ -189,10 +199,10 @@ class _InverseWriter:
                 return self._undo_take(axis, positions, before, after)
             case Pad():
                 return self._undo_pad(move, after)
-            case Combine(concat_axis=int(axis)) if op == "concat":
+            case Combine(concat_axis=int(axis)) if op == CONCAT.name:
                 return self._slice(after, {axis: f":{_number(before[axis])}"})
-            case Combine(concat_axis=int(axis)) if op == "stack":
-                return [self._request("select", after, axis=axis, index=0)]
+            case Combine(concat_axis=int(axis)) if op == STACK.name:
+                return [self._request(SELECT, after, axis=axis, index=0)]
         raise NotInvertible(COMPUTES)
 
     def _undo_expand(self, before: Shape, after: Shape) -> list[Request]:
@@ -211,7 +221,7 @@ class _InverseWriter:
                 raise NotInvertible(DROPS)
         backwards = [(size, step) for _, step, size in move.axis_ranges if size is not None]
         axes = [axis for axis, (size, step) in enumerate(backwards) if step < 0 and size != 1]
-        flips = [self._request("flip", after, axes=tuple(axes))] if axes else []
+        flips = [self._request(FLIP, after, axes=tuple(axes))] if axes else []
         return [*flips, *self._reshape(after, before)]
 
     def _undo_take(self, axis: int, positions: Sequence[int], before: Shape, after: Shape) -> list[Request]:
@@ -220,7 +230,7 @@ class _InverseWriter:
         taken = [position % size for position in positions] if isinstance(size, int) and size else [*positions]
         if not isinstance(size, int) or {*taken} != {*range(size)}:
             raise NotInvertible(DROPS)
-        return [self._request("take", after, axis=axis, indices=tuple([taken.index(index) for index in range(size)]))]
+        return [self._request(TAKE, after, axis=axis, indices=tuple([taken.index(index) for index in range(size)]))]
 
     def _undo_pad(self, move: Pad, after: Shape) -> list[Request]:
         """Slice away the elements that a pad adds."""
@@ -234,12 +244,12 @@ class _InverseWriter:
     def _slice(self, shape: Shape, slices: dict[int, str]) -> list[Request]:
         """Return the slice of some axes; no request without any."""
         texts = [slices.get(axis, ":") for axis in range(max(slices, default=-1) + 1)]
-        return [self._request("slice", shape, slices=",".join(texts))] if texts else []
+        return [self._request(SLICE, shape, slices=",".join(texts))] if texts else []
 
     def _reshape(self, shape: Shape, target: Shape) -> list[Request]:
         """Return the request of a reshape if the shapes differ; NumPy's rules write a size of 0."""
         if shape != target and 0 in target:
-            return [make_request("reshape", shape, {"target": target, "dialect": "numpy"})]
+            return [make_request(RESHAPE.name, shape, {"target": target, "dialect": "numpy"})]
         return [] if shape == target else self._build(shape, Reshape(target))
 
     def _build(self, shape: Shape, move: Move) -> list[Request]:
@@ -249,10 +259,10 @@ class _InverseWriter:
             raise NotInvertible(f"no target writes {shape_text(move.output_shape(shape))}")
         return requests
 
-    def _request(self, op: str, shape: Shape, **arguments: object) -> Request:
+    def _request(self, op: Op, shape: Shape, **arguments: object) -> Request:
         """Return a request under the first dialect of the chain that has the op."""
-        names = (name for name in self.builder.templates if operator_of(OPS[op], DIALECTS[name]))
-        return make_request(op, shape, {**arguments, "dialect": next(names, OPS[op].default_dialect)})
+        names = (name for name in self.builder.templates if operator_of(op, DIALECTS[name]))
+        return make_request(op.name, shape, {**arguments, "dialect": next(names, op.default_dialect)})
 
 
 def _number(size: Dim) -> int:

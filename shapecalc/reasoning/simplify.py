@@ -82,6 +82,9 @@ class Simplification(Record):
     def __bool__(self) -> bool:
         return self.shorter
 
+    def __repr__(self) -> str:
+        return f"Simplification({self.text})"
+
     @property
     def text(self) -> str:
         """The simplified chain as a string."""

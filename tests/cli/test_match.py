@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import shapecalc as sc
-from shapecalc.testing import assert_shape
+from shapecalc.testing import assert_shape, shapes
 from tests.cli.conftest import run_program
 
 
@@ -92,3 +92,30 @@ def test_assert_shape_traceback_shows_the_callers_line(tmp_path):
     output = run_program(words, cwd=tmp_path, capture_output=True, text=True).stdout
     assert "E   AssertionError: 2,3 is not N,N: dim 1 is 3, and N is 2 (dim 0)" in output.replace("       ", "   ")
     assert "error.problem.rule" not in output
+
+
+def test_shapes_checks_arguments_and_result():
+    @shapes(x="b c h w", mask="b t", returns="b n")
+    def net(x, mask=None, n=2):
+        del mask
+        return np.zeros((len(x), n) if n else (3,))
+
+    assert net.__name__ == "net"
+    x = np.zeros((8, 3, 5, 5))
+    assert net(x).shape == net(x, np.zeros((8, 4))).shape == (8, 2)
+    cases = {
+        "net: x: 8,3,5 is not b,c,h,w: it has 3 dims": lambda: net(x[..., 0]),
+        "net: mask: 4,4 is not b,t: dim 0 is 4, and b is 8 (x, dim 0)": lambda: net(mask=np.zeros((4, 4)), x=x),
+        "net: the result: 3 is not b,n: it has 1 dim": lambda: net(x, n=0),
+    }
+    for message, call in cases.items():
+        with pytest.raises(AssertionError) as caught:
+            call()
+        assert str(caught.value).removeprefix("test_shapes_checks_arguments_and_result.<locals>.") == message
+
+
+def test_shapes_of_unknown_parameter_is_usage_error():
+    with pytest.raises(sc.ShapeError, match=r"has no parameter y \(did you mean x\?|has no parameter y"):
+        shapes(y="b c")(lambda x: x)
+    assert sc.assert_shape is assert_shape
+    assert sc.shapes is shapes

@@ -68,3 +68,39 @@ def test_dim_is_normalized_only_where_equal(shape, target):
     answer = sc.reshape(shape, target)
     sizes = example_sizes(answer)
     assert 1 not in [substitute(dim, sizes) for dim in answer.output]
+
+
+@pytest.mark.parametrize("target", ["N", "2*N", "C*H*W/64", "N*N", "3*N/2", "?"])
+def test_monomial_equals_its_spelling(target):
+    (dim,) = sc.match("X", (target,)).values() if target != "?" else sc.flatten("?,1", axis=1).output[:1]
+    assert type(dim) is Monomial
+    assert (dim, 12) == (target, 12)
+    assert (target, 12) == (dim, 12)
+    assert hash((dim, 12)) == hash((target, 12))
+    assert dim != f"{target}*2"
+    assert {target: 1}[dim] == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (lambda: sc.reshape((2, 3, 4), (0, -1)), "Trace(reshape 2,3,4 0,-1 -> 2,12)"),
+        (lambda: sc.reshape(("N", 4), (2, 6)), "Trace(reshape N,4 2,6 -> 2,6 when N == 3)"),
+        (lambda: sc.reshape(("N", 4), (2, 6)).conditions, "(Condition(N == 3),)"),
+        (lambda: sc.chain("2,3 | transpose | reshape -1"), "Chain(2,3 | transpose | reshape -1 -> 6)"),
+        (lambda: sc.equiv("2,3 | transpose", "| transpose"), "Equivalence(same)"),
+        (lambda: sc.simplify("2,3 | transpose | transpose"), "Simplification(2,3)"),
+        (lambda: sc.invert("2,3 | transpose"), "Inversion(3,2 | transpose 1,0)"),
+        (lambda: sc.find("2,3", "3,2"), "ChainSearch(2 found: 2,3 | reshape 3,2, 2,3 | transpose 1,0)"),
+        (lambda: sc.compare((2, 3), (6,)), "Comparison(reshape 2,3: 6)"),
+    ],
+)
+def test_repr_of_answers_is_one_line(value, text):
+    assert repr(value()) == text
+
+
+def test_repr_of_refusals_is_one_line():
+    with pytest.raises(sc.ShapeError) as caught:
+        sc.reshape((2, 3), (4, -1))
+    assert repr(caught.value.problem) == f"Problem({caught.value})"
+    assert repr(caught.value.trace) == "Trace(reshape 2,3 4,-1 refused: indivisible)"

@@ -28,7 +28,10 @@ LAYERS = (
 """The subpackages by layer, lowest first. Subpackages of one layer do not import each other, except as `ALSO` says."""
 ALSO = {("reasoning", "reading")}
 """Pairs of importer and imported subpackage that are allowed within a layer."""
-EXCEPTIONS = {("shapecalc.core.answers", "shapecalc.render.files")}
+EXCEPTIONS = {
+    ("shapecalc.core.answers", "shapecalc.render.files"),
+    ("shapecalc.core.answers", "shapecalc.reading.commands"),
+}
 """Pairs of importer and imported module that are allowed although the second is in a higher layer.
 
 `Answer.explain` and the notebook display draw pictures, and import them when they are called.

@@ -15,11 +15,12 @@ TRUTHS = {
         lambda: sc.equiv("2,3 | transpose", "| reshape 3,2"),
     ),
     "find": (lambda: sc.find((2, 3), (3, 2)), lambda: sc.find((2, 3), (5, 7))),
+    "invert": (lambda: sc.invert("2,3 | transpose"), lambda: sc.invert("2,3 | slice 1:")),
     "match": (lambda: sc.match("2,3", (2, 3)), None),
     "simplify": (lambda: sc.simplify("2,3 | transpose | transpose"), lambda: sc.simplify("2,3 | transpose")),
 }
 """A true and a false result of each function; None for a function that raises instead."""
-ALWAYS_TRUE = {"chain", "shape_text", "code", "permute", "size", "doctor", "model"}
+ALWAYS_TRUE = {"chain", "shape_text", "code", "permute", "size", "doctor", "model", "assert_shape", "shapes"}
 """Functions whose results are values, and that raise `ShapeError` for a refused request, as ops do."""
 
 

@@ -74,6 +74,7 @@ WEIGHT_OPS = (CONV.name, LINEAR.name)
 """The ops whose second operand is a weight."""
 COMPUTED_ZERO_REMEDY = "find what makes that size 0: a division that rounds down, or a selection that matched nothing"
 REPEAT_REMEDY = "repeat the one of size 1, x.expand(...), if these are batches: a concatenation does not broadcast"
+ASSIGN_REMEDY = "assign to a slice of the value's size, x[:n], or make the value as large as the slice that it replaces"
 REEXPORT_REMEDY = "give the model the size that it was exported with, or export it again with this one"
 STRUCTURAL_CHANGES = ("insert", "drop", "move", "put", "transpose", "reshape", "flatten")
 """The first words of fixes that change the order or the number of dims, so that the sizes need no explanation."""
@@ -82,7 +83,6 @@ CERTAIN_KINDS = ("rounding", "heads")
 """The kinds of explanations of a count whose advice comes before other fixes, unless the line of code is known."""
 PROFILE_VALUES = re.compile(r"k(?:OPT|MIN|MAX) values for profile")
 """The words of TensorRT about sizes that an optimization profile proposes."""
-FIT_NOTE = "would fit, and that is all that is known of it"
 MAX_COUNT_RATIO = 64
 """The largest ratio of two element counts for which a changed target is suggested."""
 COUNT_RULES = (INDIVISIBLE, VOLUME_MISMATCH)
@@ -136,8 +136,6 @@ def advise(message: ParsedMessage) -> Advice:
     explanations = () if is_structural else explain_message(message, trace)
     if verified and any(found.kind in WEAK_KINDS for found in explanations):
         explanations = tuple(found for found in explanations if found.kind not in WEAK_KINDS)
-    if explanations:
-        verified = {text: command for text, command in verified.items() if not text.endswith(FIT_NOTE)}
     has_own = (message.op == REARRANGE.name and bool(verified)) or (message.op is None and bool(general))
     advised = {} if has_own else dict.fromkeys(found.advice for found in explanations[:1])
     is_known = message.line is not None or len(message.target or ()) < 3
@@ -152,7 +150,7 @@ def advise(message: ParsedMessage) -> Advice:
     cause = "a size is no multiple of what it is to be divided into" if is_division else CAUSES[message.cause].summary
     summary = ": ".join(filter(None, (OP_DESCRIPTIONS.get(message.op or ""), cause)))
     facts = tuple(dict.fromkeys(find_facts(message, trace)))
-    fixes = tuple(islice(all_fixes.items(), MAX_FIXES)) or ((CAUSES[message.cause].remedy, None),)
+    fixes = tuple(islice(all_fixes.items(), MAX_FIXES)) or ((CAUSES[message.cause].first_step, None),)
     return Advice(summary, facts, fixes, _describe_missing_information(message), command, explanations)
 
 
@@ -231,10 +229,7 @@ def _operand_options(message: ParsedMessage) -> dict[str, str] | None:
 
 
 def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterator[tuple[str, str | None]]:
-    """Yield the fixes that resolve, likely fixes first, each with its command.
-
-    An implausible fix is yielded only if no plausible fix resolves.
-    """
+    """Yield the plausible fixes that resolve, likely fixes first, each with its command."""
     if trace is None or (message.input is None and (message.target is None or message.cause == "infer-with-empty")):
         return
     if message.op == CONCAT.name and trace.output is not None:
@@ -246,7 +241,7 @@ def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterato
         return
     zero_is_size = message.dialect is None and not message.traits.zero_copies
     likely = [] if trace.problem is None else [*suggest_fixes(message, trace.input)]
-    commands, implausible = set[str](), list[tuple[str, str]]()
+    commands = set[str]()
     for fix in (*likely, *find_fixes(trace)):
         copies_zero = str(fix.value).startswith("0,")
         if fix.name in ("strides", "weight") or fix.value == "[]" or (zero_is_size and copies_zero):
@@ -261,9 +256,6 @@ def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterato
         if fix in likely or _is_plausible(trace, fix, fixed):
             commands.add(command)
             yield fix.description, command
-        elif trace.op == EXPAND.name:
-            implausible.append((f"{fix.value} {FIT_NOTE}", command))
-    yield from [] if commands else implausible[:1]
 
 
 def _is_plausible(trace: Trace, fix: Fix, fixed: Trace) -> bool:
@@ -299,10 +291,13 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
     """Return the general remedies for the op and the cause of a message."""
     if message.op in OP_DESCRIPTIONS:
         return [*_operand_remedies(message)]
+    if message.op == REARRANGE.name and message.pair is not None:
+        return [*_pattern_remedies(message.cause, *message.pair)]
     if message.op is None or message.cause not in ("count-mismatch", "indivisible"):
+        if message.op == EXPAND.name and message.framework == "numpy" and "input array" in message.quote:
+            return [ASSIGN_REMEDY]
         grows = message.op == EXPAND.name and message.framework in MODEL_FILE_FRAMEWORKS
-        has_own = message.cause == "bad-pattern" or (message.cause == "not-broadcastable" and not grows)
-        remedy = "" if has_own else CAUSES[message.cause].remedy
+        remedy = "" if message.cause == "not-broadcastable" and not grows else CAUSES[message.cause].remedy
         remedy = FRAMEWORK_REMEDIES.get((message.cause, message.framework or ""), remedy)
         if message.cause == "zero-literal" and not _has_literal_zero(message):
             remedy = COMPUTED_ZERO_REMEDY
@@ -335,16 +330,17 @@ def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
         yield "make the paired dims equal before that line: a dim of 1 is not broadcast here, x.repeat or broadcast_to"
     elif message.op in (CONCAT.name, STACK.name) and message.cause == "dims-differ":
         yield _join_remedy(message)
-    elif message.op == REARRANGE.name and message.pair is not None and message.cause == "rank-mismatch":
-        merged, inserted = "merge two of them before, x.flatten(0, 1)", "insert one before, x[None]"
-        change = merged if message.pair[0] > message.pair[1] else inserted
-        yield f"name each dim on the left side of the pattern, or {change}"
-    elif message.op == REARRANGE.name and message.pair is not None and message.cause == "indivisible":
-        yield "join {1} of them along that axis before, or let the length in the pattern divide {0}".format(
-            *message.pair
-        )
-    elif message.cause not in ("not-broadcastable", "bad-pattern") and CAUSES[message.cause].remedy:
+    elif message.cause != "not-broadcastable" and CAUSES[message.cause].remedy:
         yield CAUSES[message.cause].remedy
+
+
+def _pattern_remedies(cause: str, actual: int, expected: int) -> Iterator[str]:
+    """Yield remedies for a pattern of einops and two numbers of dims, or a size and its divisor."""
+    if cause == "rank-mismatch":
+        change = "merge two of them before, x.flatten(0, 1)" if actual > expected else "insert one before, x[None]"
+        yield f"name each dim on the left side of the pattern, or {change}"
+    elif cause == "indivisible" and actual < expected:
+        yield f"join {expected} of them along that axis before, as frames or samples, or let the length be {actual}"
 
 
 def _join_remedy(message: ParsedMessage) -> str:
@@ -373,6 +369,11 @@ def _broadcast_remedy(message: ParsedMessage) -> str:
     """
     shape, other = message.input or (), (message.operands or ((),))[0]
     differ = numeric_differences(shape, other) if len(shape) == len(other) > 1 else ()
+    if message.framework in MODEL_FILE_FRAMEWORKS:
+        return "give the model the sizes that it was exported with, which the file may contain, or export dynamic axes"
+    if len(shape) > 2 and (shape[1:] == other[:-1] or other[1:] == shape[:-1]):
+        first = "first" if shape[1:] == other[:-1] else "second"
+        return f"the dims of the {first} are one axis further right: insert a last axis, x[..., None]"
     if count_unequal_dims(message) > 1 and len(shape) == len(other) and len(differ) > 2:
         return "bring both to one grid before: resample, crop or pad one of them"
     if len(differ) == 2 and differ[1][0] == differ[0][0] + 1 and 1 not in (*differ[0][1:], *differ[1][1:]):
@@ -380,8 +381,6 @@ def _broadcast_remedy(message: ParsedMessage) -> str:
     if len(shape) > 1 and other == shape[:-1]:
         keeps_axis = "keepdim=True" if message.framework == "torch" else "keepdims=True"
         return f"if a mean, a max or the like made the second, let it keep that axis as 1: {keeps_axis}"
-    if message.framework in MODEL_FILE_FRAMEWORKS:
-        return "give the model the sizes that it was exported with, which the file may contain, or export dynamic axes"
     if len(shape) == len(other) == 1:
         return f"find what made the lengths {shape[0]} and {other[0]}: a filter, dropna or a slice of only one of them"
     pair = find_mismatch(message, None) or (differ[0][1:] if len(differ) == 1 else None)

@@ -16,12 +16,14 @@ class Cause(Record):
     """A general remedy, without numbers from the message."""
     explanation: tuple[str, str] | None = None
     """A longer explanation, and a command line that demonstrates it."""
+    first_step: str = ""
+    """The first step if there is no other remedy."""
 
 
 CAUSES: Mapping[str, Cause] = {
     "count-mismatch": Cause(
         "the element counts differ, and a reshape keeps the count",
-        "print the input's shape before this line: if the target is what you meant, the input is wrong there",
+        first_step="print the input's shape before this line: if the target is right, the input is wrong there",
         explanation=(
             "1600 elements cannot become 8,3,64: 8*3*64 is 1536. The factors show where to look: 1600 is 2^6*5^2 and "
             "1536 is 2^9*3, so no dim of 3 fits, and the input has a 5 or a 25 that nobody expected.\n\n"
@@ -32,7 +34,7 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "indivisible": Cause(
         "the known dims of the target do not divide the element count, so the unknown dim has no whole size",
-        "pad or cut that axis to a multiple, or choose a divisor of its size",
+        first_step="pad or cut that axis to a multiple, or choose a divisor of its size",
     ),
     "hard-coded-batch": Cause(
         "apart from the first dim both shapes hold as many elements: most likely the batch size of the example is "
@@ -71,7 +73,7 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "bad-value": Cause(
         "a size of the target is not valid: only -1 may be negative, and all must be whole numbers",
-        "find the size that is negative or fractional: a difference, or a division that needs //",
+        first_step="find the size that is negative or fractional: a difference, or a division that needs //",
     ),
     "bad-perm": Cause(
         "the permutation does not name each axis of the input once",
@@ -79,7 +81,7 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "bad-axis": Cause(
         "an axis is named that the tensor does not have, or one is named twice",
-        "print the shape: axes go from 0 to the number of dims minus 1, or from -1 backwards, each named once",
+        first_step="print the shape: axes go from 0 to the rank minus 1, or from -1 backwards, each named once",
     ),
     "not-one": Cause(
         "the size of an axis to drop is not 1",
@@ -88,40 +90,41 @@ CAUSES: Mapping[str, Cause] = {
     "not-broadcastable": Cause(
         "from the last dim on, two sizes must be equal, or one of them 1",
         "1 keeps a dim in ONNX, -1 in PyTorch; only dims of 1 can grow",
+        first_step="print both shapes: from the last dim on, sizes must be equal, or the one that grows must be 1",
     ),
     "stride-incompatible": Cause(
         "the elements lie in memory in another order, so no view of this shape exists", COPY_FIRST_HINT
     ),
     "inner-differs": Cause(
         "the last dim of the first operand and the last but one of the second are summed together, and differ",
-        "print both shapes: the last dim of the first must equal the last but one of the second",
+        first_step="print both shapes: the last dim of the first must equal the last but one of the second",
     ),
     "dims-differ": Cause(
         "the operands differ along an axis along which they must not",
-        "print both shapes, and make all dims equal except those that are joined or broadcast",
+        first_step="print both shapes, and make all dims equal except those that are joined or broadcast",
     ),
     "ranks-differ": Cause(
         "the operands have no ranks that go together",
-        "insert the missing dim, x[None] or x.unsqueeze(1), or drop a dim of 1, x.squeeze(0)",
+        first_step="insert the missing dim, x[None] or x.unsqueeze(1), or drop a dim of 1, x.squeeze(0)",
     ),
     "channels-differ": Cause(
         "the input has other channels or features than the weights take",
-        "print the input's shape: build the layer for its channels, or move them to the axis that it reads",
+        first_step="print the input's shape: build the layer for its channels, or move them to the axis that it reads",
     ),
     "window-too-large": Cause(
         "the window does not fit into the padded input", "pad the input, or take a smaller window"
     ),
     "rank-mismatch": Cause(
         "the number of dims is not the one that is asked for",
-        "print the shape: insert the missing dim, x[None], or drop one, x[0]",
+        first_step="print the shape: insert the missing dim, x[None], or drop one, x[0]",
     ),
     "bad-pattern": Cause(
         "the pattern does not fit the tensor, or cannot be read",
-        "name each dim of the tensor once on the left, and use only these names on the right",
+        first_step="name each dim of the tensor once on the left, and use only these names on the right",
     ),
     "bad-attribute": Cause(
         "the operator does not take this attribute, or not in this version",
-        "convert the model to a version of the operator that has it, or remove it",
+        first_step="convert the model to a version of the operator that has it, or remove it",
     ),
     "engine-limit": Cause(
         "the shape may be right, but this engine cannot do it",
@@ -129,7 +132,7 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "unspecified": Cause(
         "the message does not say what went wrong",
-        "paste the lines above it, with the operator and its shapes",
+        first_step="paste the lines above it, with the operator and its shapes",
     ),
     "declared-input": Cause("a model's input: it is declared with another shape than it is given"),
     "features-differ": Cause(
@@ -181,11 +184,11 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "out-of-range": Cause(
         "the slice ends behind the last element of the input along one axis",
-        "shorten the slice to the size of the input along that axis",
+        first_step="shorten the slice to the size of the input along that axis",
     ),
     "unknown-message": Cause(
         "the tool is known, and the message is not: it may be about a shape or not",
-        "paste the lines above it, with the operator and its shapes",
+        first_step="paste the lines above it, with the operator and its shapes",
     ),
     "not-about-shape": Cause("the message is not about the shape of one tensor"),
 }

@@ -22,7 +22,7 @@ from shapecalc.core.ops.unflatten import UNFLATTEN
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.findings import find_dim_mismatches, find_mismatch, numeric_differences
 from shapecalc.diagnosis.match import PrintedSizes
-from shapecalc.diagnosis.reading import LOSS_SUBJECT, WEIGHTS_SUBJECT, ParsedMessage, size_product
+from shapecalc.diagnosis.reading import LOSS_SUBJECT, MASK_SUBJECT, WEIGHTS_SUBJECT, ParsedMessage, size_product
 from shapecalc.diagnosis.suggestions import numeric_sizes
 from shapecalc.reasoning.figures import LOADER_WORDS, Explanation, FigureContext, explain
 
@@ -36,6 +36,8 @@ RANK_CAUSES = (
 """The causes whose numbers are ranks or limits."""
 PLACE_NUMBERS = re.compile(r"(?i)line \d+|:\d+\b|0x[0-9a-f]+|\d+:\d+|\b\d+[-/]\d+[-/]\d+|\[\d+\]|-{1,6}> ?\d+|pid=\d+")
 """Numbers that are positions in files and times, not sizes."""
+MASK_INDEX = re.compile(r"mask .{0,60}?at index (\d+).{0,80}? indexed tensor .{0,60}?at index (\d+)")
+"""The index of the mismatching dim in a mask and in its tensor, as printed by PyTorch."""
 MIN_PICTURE_SIDE = 8
 """The minimum height and width of an image."""
 
@@ -72,7 +74,7 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     pair = find_mismatch(message, trace)
     if pair is None or min(pair) < 0:
         return None
-    axis = message.dim
+    axis = 1 if message.op == CONV.name else message.dim
     if axis is None and message.op in (BROADCAST.name, EXPAND.name, CONCAT.name):
         axis = _differing_axis(message, pair)
     if message.op == BROADCAST.name and axis == 0:  # operands are unordered; the smaller size is likely the batch
@@ -111,7 +113,7 @@ def _element_count_figures(message: ParsedMessage, text: str) -> Figures | None:
     if not target:
         count = message.target_elements or 0
         return Figures((message.elements, count), FigureContext(target=(count,), text=text))
-    if len(target) < 2 or min(target) < -1 or prod(target) == 0 or target.count(-1) > 1:
+    if min(target) < -1 or prod(target) == 0 or target.count(-1) > 1:
         return None
     return Figures((message.elements,), FigureContext(target=target, text=text))
 
@@ -133,10 +135,16 @@ def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
             is_joined=is_fixed,
             is_features=is_features,
             is_length=message.cause == "lengths-differ",
+            is_loss=message.about == LOSS_SUBJECT,
             text=text,
         )
         return Figures(message.pair, context)
     shape, other = message.input or (), (message.operands or ((),))[0]
+    if (mask := MASK_INDEX.search(message.quote)) and message.about == MASK_SUBJECT:
+        sizes = (*shape[int(mask[2]) :][:1], *other[int(mask[1]) :][:1])
+        numbers = [size for size in sizes if isinstance(size, int)]
+        context = FigureContext(axis=int(mask[2]), is_joined=True, text=text)
+        return Figures((numbers[0], numbers[1]), context) if len(numbers) == 2 and other != shape[:1] else None
     differences = numeric_differences(shape, other)
     if len(differences) != 1 or (len(shape) != len(other) and message.cause != "not-about-shape"):
         return None

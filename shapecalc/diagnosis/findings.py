@@ -20,7 +20,7 @@ from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.ops.unflatten import UNFLATTEN
 from shapecalc.core.text import rank_text
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
-from shapecalc.diagnosis.reading import ParsedMessage, known_size_product, size_product, sizes_to_dims
+from shapecalc.diagnosis.reading import LOSS_SUBJECT, ParsedMessage, known_size_product, size_product, sizes_to_dims
 from shapecalc.diagnosis.suggestions import explain_factors, find_rank_and_permutation, numeric_sizes, unequal_axes
 from shapecalc.reasoning.figures import describe
 from shapecalc.reasoning.fixing import find_differing_dims
@@ -112,6 +112,8 @@ def declaration_findings(message: ParsedMessage) -> Iterator[str]:
         yield f"it asks whether {condition[1]} is a multiple of {condition[2]}, as a view or a reshape does{line}"
     elif mismatches := find_dim_mismatches(message):
         yield from (f"dim {axis} is {actual}, and {declared} is declared" for axis, actual, declared in mismatches)
+    elif message.pair is not None and message.about == LOSS_SUBJECT:
+        yield f"{message.pair[0]} predictions, {message.pair[1]} targets"
     elif message.pair is not None:
         rank = "a rank of " if EXPECTED_RANK.search(message.quote) else ""
         yield f"{rank}{message.pair[0]} is given where {rank}{message.pair[1]} was declared"

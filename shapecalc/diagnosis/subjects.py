@@ -7,7 +7,15 @@ from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.explanations import explain_message, is_channel_axis
 from shapecalc.diagnosis.findings import EXPECTED_RANK, declaration_findings, find_dim_mismatches
 from shapecalc.diagnosis.match import PrintedSizes
-from shapecalc.diagnosis.reading import CONTRADICTED_SHAPE, DECLARED_INPUT, LOSS_SUBJECT, WEIGHTS_SUBJECT, ParsedMessage
+from shapecalc.diagnosis.reading import (
+    CONTRADICTED_SHAPE,
+    DECLARED_INPUT,
+    LOSS_SUBJECT,
+    MASK_SUBJECT,
+    WEIGHTS_SUBJECT,
+    ParsedMessage,
+    size_product,
+)
 from shapecalc.diagnosis.suggestions import INSERT_DIM_REMEDY, MAX_BATCH, suggest_shape_changes, unequal_axes
 from shapecalc.reasoning.figures import LABEL_WORDS, Explanation
 
@@ -21,7 +29,7 @@ WEAK_KINDS = ("ratio", "shared-factor", "one-size", "last-batch")
 """The weakest kinds of explanations: they follow the remedy for a subject, and are omitted if a fix resolves."""
 REMEDIES_BY_SUBJECT = {
     DECLARED_INPUT: "give it the declared shape, or export the model again with the other",
-    "mask of other dims than its tensor": "build the mask from the tensor that it indexes, or pad it to its dims",
+    MASK_SUBJECT: "build the mask from the tensor that it indexes, or pad it to its dims",
     LOSS_SUBJECT: "give predictions and targets the same dims; a flatten must keep the batch, x.flatten(1)",
     "optimization profile without the shape": "give it a shape between those of the profile, "
     "or build the engine with one whose min and max hold it: --minShapes, --maxShapes",
@@ -92,7 +100,7 @@ def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
 
 def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | None]:
     """Return the remedy for a subject, and its command if it has one."""
-    remedy, command = REMEDIES_BY_SUBJECT.get(subject, CAUSES["unspecified"].remedy), None
+    remedy = REMEDIES_BY_SUBJECT.get(subject, CAUSES["unspecified"].first_step)
     shape, declared = message.input or (), (message.operands or ((),))[0]
     if subject == WEIGHTS_SUBJECT and message.framework == "torch":
         remedy += ", by hand: strict=False does not"
@@ -100,22 +108,32 @@ def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | No
         remedy = "print both shapes before that line; in Keras they are most often the predictions and the targets"
     if subject == LOSS_SUBJECT and len(shape) == len(declared) > 1 and unequal_axes(shape, declared) == [1]:
         remedy = f"build the model for the {declared[1]} classes of the labels, or map the labels to {shape[1]} classes"
-    if subject == DECLARED_INPUT and message.framework == "keras" and len(shape) > 1:
-        remedy = f"build the model for its data, Input(shape={_sample_text(shape)}), or give it the declared shape"
-    if subject == DECLARED_INPUT:
-        sides = _declared_image_sides(message)
-        mismatches = find_dim_mismatches(message)
-        if len(mismatches) == 1 and mismatches[0][0] != "0":
-            axis, _, size = mismatches[0]
-            remedy = f"feed {size} at dim {axis}: a setting, or the model that makes the input, has another version"
+    if subject == MASK_SUBJECT and size_product(shape) == size_product(declared) is not None:
+        remedy = f"give the mask the tensor's dims: mask.reshape({', '.join(map(str, shape))})"
+    elif subject == MASK_SUBJECT and len(declared) == 1 and declared == shape[:1]:
+        remedy = "the index is boolean, so it is a mask of this axis: if it holds numbers of classes, use index.long()"
+    return _declared_input_remedy(message) if subject == DECLARED_INPUT else (remedy, None)
+
+
+def _declared_input_remedy(message: ParsedMessage) -> tuple[str, str | None]:
+    """Return the remedy for an input of another shape than the model declares, and its command if it has one."""
+    remedy, command = REMEDIES_BY_SUBJECT[DECLARED_INPUT], None
+    shape, declared = message.input or (), (message.operands or ((),))[0]
+    sides, mismatches = _declared_image_sides(message), find_dim_mismatches(message)
+    if sides:
         sizes = " and ".join(f"dim {axis} to {size}" for axis, size in sides)
-        remedy = f"resize or pad the picture, {sizes}, or export the model with dynamic sides" if sides else remedy
-        if message.framework == "triton" and message.dim == 0:
-            remedy = "send smaller batches, or build the engine for this one: --maxShapes, and max_batch_size"
-        if message.framework in MODEL_FILE_FRAMEWORKS:
-            is_batch = 0 in unequal_axes(shape, declared) or _is_batch_mismatch(mismatches)
-            command = FREE_BATCH_COMMAND if is_batch else FREE_BATCH_COMMAND.partition(" --")[0]
-            remedy += f", or free the batch in the file: {command}" if is_batch else f"; what it declares: {command}"
+        remedy = f"resize or pad the picture, {sizes}, or export the model with dynamic sides"
+    elif message.framework == "triton" and message.dim == 0:
+        remedy = "send smaller batches, or build the engine for this one: --maxShapes, and max_batch_size"
+    elif message.framework == "keras" and len(shape) > 1:
+        remedy = f"build the model for its data, Input(shape={_sample_text(shape)}), or give it the declared shape"
+    elif len(mismatches) == 1 and mismatches[0][0] != "0":
+        axis, _, size = mismatches[0]
+        remedy = f"feed {size} at dim {axis}: a setting, or the model that makes the input, has another version"
+    if message.framework in MODEL_FILE_FRAMEWORKS:
+        is_batch = 0 in unequal_axes(shape, declared) or _is_batch_mismatch(mismatches)
+        command = FREE_BATCH_COMMAND if is_batch else FREE_BATCH_COMMAND.partition(" --")[0]
+        remedy += f", or free the batch in the file: {command}" if is_batch else f"; what it declares: {command}"
     return remedy, command
 
 

@@ -18,6 +18,8 @@ TOKEN_COUNTS = (0, 1, 77, 226, 256, 512)
 """The numbers of tokens that well-known models add to a grid of patches: none, a class token, text tokens."""
 MIN_SIDE = 7
 """The minimum side of a grid of patches."""
+MAX_PATCH_SIDE = 96
+"""The largest side of a grid of patches; larger squares are pictures."""
 MIN_TEXT_SIDE = 8
 """The minimum side of a grid of patches beside text tokens."""
 MIN_LENGTH = 8
@@ -50,6 +52,8 @@ TOKEN_POSITIONS = (77, 512, 1024)
 """The numbers of positions of well-known text models."""
 LATENT_CHANNELS = frozenset({4, 16, 48, 128})
 """The numbers of latent channels of well-known image and video models."""
+UNET_INPUTS = {4: "latents", 5: "latents and depth", 8: "latents of two images", 9: "latents, mask and masked image"}
+"""The input of a diffusion model by its number of channels."""
 MAX_AREA = 1 << 24
 """The largest area of a map whose sides are searched."""
 ASPECT_TOLERANCE = 0.03
@@ -111,6 +115,8 @@ class FigureContext(Record):
     """Whether the figures are numbers of features: of the input of a layer, and of its weight."""
     is_length: bool = False
     """Whether the figures are lengths of lists or tables."""
+    is_loss: bool = False
+    """Whether the figures are the batches of predictions and of their targets."""
     text: str = ""
     """The line of code and the log around the message."""
 
@@ -173,6 +179,7 @@ def explain(figures: tuple[int, ...], context: FigureContext | None = None) -> t
     found = [
         (candidate.assumptions, order, kind, candidate)
         for order, (kind, search) in enumerate(KINDS.items())
+        if not around.is_loss or kind in LOSS_KINDS
         for candidate in search(actual, expected, around)
     ]
     ranked = sorted(found, key=lambda item: (not item[3].agree, *item[:2]))
@@ -230,7 +237,8 @@ def _explain_empty(actual: int, expected: int, context: FigureContext) -> Iterat
 def _explain_one_more(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
     """Explain a difference of one, for example by a class token or an inclusive end."""
     small, large = sorted((actual, expected))
-    if large - small != 1 or small < MIN_LENGTH:
+    is_map_side = (context.axis or 0) >= 2 and small > 1 and not context.is_channel
+    if large - small != 1 or (small < MIN_LENGTH and not is_map_side):
         return
     side = isqrt(small)
     if side * side == small and side >= MIN_SIDE and not context.is_features:
@@ -271,11 +279,16 @@ def _explain_squares(actual: int, expected: int, context: FigureContext) -> Iter
             continue
         terms = (_format_grid(side, count), _format_grid(other_side, other))
         beside = {0: "", 1: " and a class token"}.get(max(count, other), f" beside {count} tokens of text")
+        is_picture = max(side, other_side) > MAX_PATCH_SIDE
         yield Candidate(
-            len({count, other} - {0}) + (count != other),
+            len({count, other} - {0}) + (count != other) + 3 * is_picture,
             f"{actual} = {terms[0]}, {expected} = {terms[1]}",
-            f"would be patches of another picture or patch size{beside}",
-            f"give the picture the size that makes {other_side}x{other_side} patches, "
+            "would be pictures or maps of two sizes"
+            if is_picture
+            else f"would be patches of another picture or patch size{beside}",
+            f"resize one to the other: {side}x{side} and {other_side}x{other_side}"
+            if is_picture
+            else f"give the picture the size that makes {other_side}x{other_side} patches, "
             f"or resize the position embedding to {side}x{side}",
         )
 
@@ -296,7 +309,7 @@ def _explain_maps(actual: int, expected: int, context: FigureContext) -> Iterato
     channels //= factor * factor
     side, other = side * factor, other * factor
     least = 3 if context.is_features and min(side, other) > 1 else MIN_CHANNELS
-    if channels < least or max(side, other) > MAX_COFACTOR:
+    if channels < least or max(side, other) > MAX_COFACTOR or (min(side, other) > 1 and channels > MAX_CHANNELS):
         return
     sides = ((actual, side), (expected, other))
     terms = [f"{count} = {channels}*{each}*{each}" for count, each in sides if each > 1]
@@ -341,7 +354,7 @@ def _explain_encoder(actual: int, expected: int, context: FigureContext) -> Iter
             f"would be the inner width of a feed-forward block of {small} features, whose first layer was skipped",
             "find where the first linear layer of the block is skipped, or the second is applied twice",
         )
-    elif context.is_features and {actual, expected} <= ENCODER_FEATURES and not is_map:
+    elif context.is_features and context.axis is None and {actual, expected} <= ENCODER_FEATURES and not is_map:
         yield Candidate(
             1,
             f"{actual} and {expected} features",
@@ -352,7 +365,14 @@ def _explain_encoder(actual: int, expected: int, context: FigureContext) -> Iter
 
 def _explain_latents(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
     """Explain two numbers of channels by the latents of two families of image models."""
-    if context.axis == 1 and {actual, expected} <= LATENT_CHANNELS and not context.target:
+    if context.axis == 1 and {actual, expected} <= {*UNET_INPUTS} and context.is_features:
+        yield Candidate(
+            1,
+            f"{actual} and {expected} channels",
+            f"would be a diffusion model of another task: {expected} channels are {UNET_INPUTS[expected]}",
+            f"load the model for {UNET_INPUTS[actual]} ({actual} channels), or take the pipeline of the loaded one",
+        )
+    elif context.axis == 1 and {actual, expected} <= LATENT_CHANNELS and not context.target:
         yield Candidate(
             1,
             f"{actual} and {expected} channels",
@@ -664,7 +684,7 @@ def _explain_difference(actual: int, expected: int, context: FigureContext) -> I
     small, large = sorted((actual, expected))
     rest = large - small
     is_printed = rest in context.numbers - {small, large} and rest >= MIN_SHARED
-    is_token_count = rest >= MIN_SHARED and large < 1 << 17 and large % max(small, 1) != 0
+    is_token_count = (context.axis or 0) < 2 and rest >= MIN_SHARED and large < 1 << 17 and large % max(small, 1) != 0
     is_mask = is_token_count and MASK_WORDS.search(context.text) is not None
     if context.is_features or rest < 2 or context.target or not (is_printed or is_mask):
         return
@@ -687,6 +707,31 @@ def _explain_single_row(actual: int, expected: int, context: FigureContext) -> I
             "one side has a single row: would be a vector that was taken for one sample, or a list around an array",
             f"make a column of {large} rows, x.reshape(-1, 1), or drop the list around the array",
         )
+
+
+def _explain_loss_batch(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain a number of predictions that differs from the number of targets."""
+    if not context.is_loss or min(actual, expected) < 1:
+        return
+    times, remainder = divmod(max(actual, expected), min(actual, expected))
+    side = isqrt(times)
+    if remainder:
+        small, large = sorted((actual, expected))
+        text = f"{large - small} more on one side: would be sequences of another length, or a batch that ended early"
+        advice = "print both shapes before the flatten; fill missing labels with -100, or cut the predictions"
+        arithmetic = f"{large} = {small}+{large - small}"
+    elif actual > expected and side >= 3 and side * side == times:
+        text = f"would be a map of {side}x{side} for each target, flattened into the batch"
+        advice, arithmetic = "pool the map to 1x1, and flatten with the batch kept: x.flatten(1)", ""
+    elif actual > expected:
+        text = f"{times} predictions for each target: would be steps, tokens or inputs, flattened into the batch"
+        advice, arithmetic = "give each prediction its target, or flatten with the batch kept: x.flatten(1)", ""
+    else:
+        text = f"{times} targets for each prediction: would be labels of {times} classes or steps that were flattened"
+        advice, arithmetic = "keep the batch of the labels; one-hot labels become numbers with labels.argmax(1)", ""
+    product = f"{side}*{side}" if side >= 3 and side * side == times else str(times)
+    equation = f"{max(actual, expected)} = {min(actual, expected)}*{product}"
+    yield Candidate(1, arithmetic or equation, text, advice)
 
 
 def _explain_scalar(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
@@ -759,9 +804,12 @@ def _odd_part(number: int) -> int:
     return number // (number & -number) if number else 0
 
 
+LOSS_KINDS = ("empty", "loss-batch")
+"""The kinds that explain batches of predictions and targets."""
 KINDS: dict[str, Search] = {
     "empty": _explain_empty,
     "multiple": _explain_multiple,
+    "loss-batch": _explain_loss_batch,
     "scalar": _explain_scalar,
     "single-row": _explain_single_row,
     "confusion": _explain_confusion_matrix,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from shapecalc.cli import output
-from shapecalc.cli.answer import start_run
+from shapecalc.cli.answer import reset_reported_answers
 from shapecalc.cli.app import run_command_line
 
 TYPE_CHECKING = False
@@ -91,7 +91,7 @@ def main() -> int:
     """Run the command line of this process and return its exit code."""
     try:
         output.escape_unencodable()
-        start_run()
+        reset_reported_answers()
         return run_command_line(sys.argv[1:], TextualApp())
     except output.EarlyExit as ended:
         return ended.code

@@ -85,7 +85,7 @@ def _run_request(op: str, shape: str, options: Mapping[str, object], output_opti
         parsed = output.read_input(strip_leading_space(shape), op_options, op)
         answer = answer_request(make_request(op, parsed.shape, parsed.options))
         code = print_answer(answer, output_options, parsed.source, opset, [op_options], operand_sources)
-        report_other_rules(answer, output_options, [op_options])
+        report_other_answers(answer, output_options, [op_options])
         return code
     except ShapeError as error:
         return print_error(add_as_option_hint(error), op, {"input": shape, **options}, output_options)
@@ -97,12 +97,12 @@ _reported_answers: list[object] = []
 """The answers on whose rules a line was printed; a run of the program prints one line."""
 
 
-def start_run() -> None:
-    """Reset the state of a run: no line on other rules has been printed."""
+def reset_reported_answers() -> None:
+    """Forget the answers that were reported in an earlier run."""
     _reported_answers.clear()
 
 
-def report_other_rules(
+def report_other_answers(
     answer: Trace | Chain, output_options: OutputOptions, options: Iterable[Mapping[str, object]]
 ) -> None:
     """Print a line to stderr if PyTorch or NumPy give another answer, and no option names a dialect.
@@ -329,14 +329,14 @@ def _print_explanation(answer: Trace | Chain, output_options: OutputOptions, sou
     """
     from shapecalc.cli.data import data_movement_lines
     from shapecalc.render.canvas import glyphs_for_encoding
-    from shapecalc.render.story import draw_story
+    from shapecalc.render.report import draw_report
 
     plan = data_movement_lines(answer, source, output_options)
     strokes = glyphs_for_encoding(getattr(sys.stderr, "encoding", None))
     below = len(plan) + (PROBLEM_REPORT_LINES if answer.output is None else 1)
     more = "" if output_options.explains_all else "--explain=all"
     output.print_renderable(
-        draw_story(answer, width=output.stderr_width(), glyphs=strokes, lines_below=below, more_command=more)
+        draw_report(answer, width=output.stderr_width(), glyphs=strokes, lines_below=below, more_command=more)
     )
     for line in plan:
         print_stderr(line)

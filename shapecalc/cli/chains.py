@@ -161,7 +161,7 @@ def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
 
     With `explain`, also print the steps of each answer.
     """
-    from shapecalc.render.story import comparison_table, steps_text
+    from shapecalc.render.report import comparison_table, steps_text
 
     for row in comparison.rows if explain else ():
         output.print_renderable(steps_text(row.trace))
@@ -239,7 +239,7 @@ def run_equiv(first: str, second: str, output_options: OutputOptions, **options:
         return print_error(error, "equiv", {"first": first, "second": second}, output_options)
     if output.print_json_if_requested(output_options, result.as_json):
         for answer in answers if output_options.explain else ():
-            from shapecalc.render.story import steps_text
+            from shapecalc.render.report import steps_text
 
             output.print_renderable(steps_text(answer))
         print_notes(dict.fromkeys([note for answer in answers for note in answer.notes]), output_options)

@@ -68,7 +68,7 @@ def run_dialects(name: str | None, output_options: OutputOptions) -> int:
     except ShapeError as error:
         return print_error(error, "dialects", {"name": name}, output_options)
     if print_json_if_requested(output_options, lambda: [dialect_as_json(row) for row in rows]):
-        from shapecalc.render.story import dialects_table, operators_table, versions_table
+        from shapecalc.render.report import dialects_table, operators_table, versions_table
 
         print_table(dialects_table(rows))
         print_stdout(DIALECTS_LEGEND)

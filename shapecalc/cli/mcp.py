@@ -246,7 +246,7 @@ def _run_compare(arguments: CallArguments, folder: Path) -> ToolResult:
 
 def _comparison_result(comparison: Comparison) -> ToolResult:
     """Format a comparison of dialects as a tool result with a table."""
-    from shapecalc.render.story import comparison_table
+    from shapecalc.render.report import comparison_table
 
     summary = "the dialects agree" if comparison.agree else "the dialects differ"
     return ToolResult(f"{summary}\n{output.format_table(comparison_table(comparison))}", comparison.as_json())
@@ -279,7 +279,7 @@ def _run_model(arguments: CallArguments, folder: Path) -> ToolResult:
 
 def _format_result(answer: Trace | Chain) -> ToolResult:
     """Format an answer or a refusal, with its steps, as a tool result."""
-    from shapecalc.render.story import steps_text  # this imports Rich, which the help does not need
+    from shapecalc.render.report import steps_text  # this imports Rich, which the help does not need
 
     summary = f"refused: {answer.problem}" if answer.output is None else shape_text(answer.output)
     return ToolResult(f"{escape_unprintable(summary)}\n{steps_text(answer)}", answer.as_json())

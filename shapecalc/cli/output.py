@@ -247,7 +247,7 @@ def print_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> Non
     the name of its argument or None.
     """
     if sys.stderr is not None and sys.stderr.isatty():
-        from shapecalc.render.story import format_problem
+        from shapecalc.render.report import format_problem
 
         print_renderable(format_problem(problem, pieces))
     else:

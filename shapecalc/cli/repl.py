@@ -82,7 +82,7 @@ HELP_TEXT = """\
 class Reply(Record):
     """The reply to a line: an answer for stdout, a message or a problem for stderr.
 
-    `pieces` are the words of the line with their argument names, in which the span of the problem is marked. `code` is
+    `pieces` are the words of the line with their argument names, which contain the span of the problem. `code` is
     the exit code of the line.
     """
 
@@ -218,10 +218,10 @@ class Session:
         if words not in ([], ["all"]):
             raise usage_error(f"explain has no argument, or all, and not '{escape_unprintable(truncate(words[0]))}'")
         from shapecalc.render.canvas import glyphs_for_encoding
-        from shapecalc.render.story import draw_story
+        from shapecalc.render.report import draw_report
 
         strokes = glyphs_for_encoding(getattr(sys.stdout, "encoding", None))
-        return Reply(str(draw_story(self._last_answer, glyphs=strokes, more_command="" if words else "explain all")))
+        return Reply(str(draw_report(self._last_answer, glyphs=strokes, more_command="" if words else "explain all")))
 
     def _reply_to_undo(self, words: list[str]) -> Reply:
         """Restore the previous shape."""

@@ -451,17 +451,17 @@ class Answer(Record):
         """
         import sys
 
-        from shapecalc.render.files import render_story  # deferred: only displayed answers need the pictures
+        from shapecalc.render.files import render_report  # deferred: only displayed answers need the pictures
 
         encoding = getattr(sys.stdout, "encoding", None)
-        print(render_story(self, "text/plain", encoding, everything=everything))  # type: ignore[arg-type]  # a trace or a chain
+        print(render_report(self, "text/plain", encoding, everything=everything))  # type: ignore[arg-type]  # a trace or a chain
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """Return the answer as a picture and as text, for a notebook."""
-        from shapecalc.render.files import render_story
+        from shapecalc.render.files import render_report
 
         kinds = ("image/svg+xml", "text/plain")
-        return {kind: render_story(self, kind, "utf-8") for kind in kinds}  # type: ignore[arg-type]  # a trace or a chain
+        return {kind: render_report(self, kind, "utf-8") for kind in kinds}  # type: ignore[arg-type]  # a trace or a chain
 
     def _conclusions_json(self) -> dict[str, object]:
         from shapecalc.core.origins import origins_json

@@ -36,8 +36,8 @@ from shapecalc.render.canvas import (
 from shapecalc.render.flow import draw_flow, draw_rail, draw_strip
 from shapecalc.render.hints import conditions_text
 from shapecalc.render.pictures import division_notes, draw_picture, main_step
+from shapecalc.render.report import draw_report
 from shapecalc.render.stage_layout import INFER_RULES, stage_layouts, unresolved_dims
-from shapecalc.render.story import draw_story
 
 SVG_TYPE = "image/svg+xml"
 CELL_WIDTH, CELL_HEIGHT, MARGIN = 8, 17, 10
@@ -75,7 +75,7 @@ PAGE_TEMPLATE = """<!doctype html>
 """
 
 
-def render_story(
+def render_report(
     answer: Trace | Chain, media_type: str, encoding: str | None = "utf-8", *, everything: bool = False
 ) -> str:
     """Render an answer with all its steps, as SVG or as text.
@@ -84,10 +84,10 @@ def render_story(
     one picture of a step is included, or several pictures with `everything`.
 
     >>> import shapecalc as sc
-    >>> print(render_story(sc.reshape((2, 3), (3, 2)), "text/plain").splitlines()[-2])
+    >>> print(render_report(sc.reshape((2, 3), (3, 2)), "text/plain").splitlines()[-2])
     reshape         all  3,2  6 elements in and out: axes 0,1 mix into axes 0,1  [regroup]
     """
-    text = draw_story(
+    text = draw_report(
         answer, glyphs=glyphs_for_encoding(encoding), more_command="" if everything else "explain(everything=True)"
     )
     return render_svg(text, str(answer)) if media_type == SVG_TYPE else text.plain

@@ -1,6 +1,6 @@
 """Answers as films: the stages, their steps, and the elements in memory.
 
-A film is a sequence of frames. A frame consists of sprites, each of which is a text at a position. Memory is drawn as a
+A film is a sequence of frames. A frame consists of sprites; a sprite is a text at a position. Memory is drawn as a
 tape: one or more lines of cells, one cell per element. Vertical bars between cells separate the blocks of each axis.
 Each axis has a layer, counted from the innermost axis; the bars of a higher layer are taller. If a tensor is too large,
 only its first cells are drawn, followed by an ellipsis.

@@ -167,7 +167,7 @@ class CodeScreen(Dialog[None]):
 class DoctorScreen(Dialog[Question | None]):
     """The diagnosis of a runtime message; Enter opens the suggested request."""
 
-    BINDINGS = [Binding("escape", "dismiss", "close"), Binding("enter", "ask", "ask")]
+    BINDINGS = [Binding("escape", "dismiss", "close"), Binding("enter", "open_request", "ask")]
 
     def __init__(self, diagnosis: Diagnosis) -> None:
         """Create the dialog that shows the diagnosis of an error message."""
@@ -181,6 +181,6 @@ class DoctorScreen(Dialog[Question | None]):
             yield Static("\n".join(self.diagnosis.format_lines()), markup=False)
         yield KeyHelp("enter opens the request, escape closes" if self.commands else "escape closes")
 
-    def action_ask(self) -> None:
+    def action_open_request(self) -> None:
         """Close the dialog and return the first request that the diagnosis suggests."""
         self.dismiss(question_from_words(split(self.commands[0])[1:]) if self.commands else None)

@@ -22,9 +22,9 @@ from shapecalc.render.flow import draw_flow
 from shapecalc.render.grid import build_tensor_path, draw_grid, draw_mistake_grids
 from shapecalc.render.hints import display_name, sizes_text
 from shapecalc.render.pictures import main_step
+from shapecalc.render.report import operator_text
 from shapecalc.render.stage_layout import layout_index, stage_layouts, unresolved_dims
 from shapecalc.render.step import ARROW, answer_card, draw_step, format_spaced_shape, step_title
-from shapecalc.render.story import operator_text
 from shapecalc.render.tape import draw_tapes, element_equation, tape_path, tensor_before
 from shapecalc.tui.question import DialectRow, Question, QuestionResult
 from shapecalc.tui.state import Blank, ExploreState

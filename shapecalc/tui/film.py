@@ -1,6 +1,6 @@
 """The film screen, which animates an answer.
 
-A film consists of frames, each of which draws one step of the answer. In learning mode, the film pauses before a frame
+A film consists of frames; each frame draws one step of the answer. In learning mode, the film pauses before a frame
 that determines a dim, and asks the user for this dim. A sprite is a text at a position of a frame.
 """
 

@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 from shapecalc.core.ops import OPS, supporting_dialects
 from shapecalc.core.text import escape_unprintable
 from shapecalc.render.canvas import UNICODE, clip
-from shapecalc.render.story import setting_text
+from shapecalc.render.report import setting_text
 from shapecalc.tui.explore_text import title_text
 from shapecalc.tui.question import (
     QUESTION_OPS,

@@ -348,7 +348,7 @@ class ChoiceList(OptionList, SearchableList):
 
 
 class KeyHelp(Static):
-    """A sentence on the keys of a dialog, in which each key name can be clicked."""
+    """A sentence on the keys of a dialog, with clickable key names."""
 
     def __init__(self, sentence: str, *, id: str | None = None) -> None:
         """Create the widget; without an id, it has a margin."""

@@ -369,7 +369,7 @@ def read_windows(arguments: ArgumentReader) -> list[Window]:
 def check_window_rules(arguments: ArgumentReader, target: str) -> None:
     """Raise `ShapeError` (usage) if a window op uses rules that PyTorch and ONNX lack.
 
-    These rules are: channels or filters last, windows that begin in the padding, and sizes of ONNX Runtime alone.
+    Examples are channels last, windows that begin in the padding, and output sizes of ONNX Runtime.
     """
     trace, dialect = arguments.trace, DIALECTS[arguments.trace.dialect]
     semantics = WINDOW_SEMANTICS.of(dialect)

@@ -1,6 +1,6 @@
-"""Answers as terminal text: all steps, error reports, tables, and the story.
+"""Answers as terminal text: all steps, error messages, tables, and the report.
 
-The story is the flow diagram, the main picture and all steps of an answer, on one screen if they fit.
+The report is the flow diagram, the main picture and all steps of an answer, on one screen if they fit.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MIN_FLOW_HEIGHT = 6
 """The minimum height, in lines, to which the flow diagram is reduced to fit.
 
-If a lower height were necessary, the flow diagram is not reduced, and the story exceeds the screen.
+If a lower height were necessary, the flow diagram is not reduced, and the report exceeds the screen.
 """
 MAX_ARGUMENT_WIDTH = 30
 """The maximum number of characters of an argument in an error report."""
@@ -96,7 +96,7 @@ def _step_columns(label: str, step: Step) -> tuple[str, str, str, str]:
     return label, "" if step.out is None else f"dim {step.out}", "all" if is_shape else sources, value
 
 
-def draw_story(
+def draw_report(
     answer: Trace | Chain, *, width: int = 78, glyphs: GlyphSet = UNICODE, lines_below: int = 0, more_command: str = ""
 ) -> Text:
     """Draw the flow diagram, one picture and all steps, in 24 lines if possible.
@@ -107,7 +107,7 @@ def draw_story(
 
     >>> import shapecalc as sc
     >>> answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3))
-    >>> len(str(draw_story(answer, more_command="--explain=all")).splitlines())
+    >>> len(str(draw_report(answer, more_command="--explain=all")).splitlines())
     19
     """
     steps = steps_text(answer)

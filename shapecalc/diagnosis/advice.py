@@ -282,7 +282,10 @@ def _is_plausible(trace: Trace, fix: Fix, fixed: Trace) -> bool:
 
 
 def _count_ratio(shape: Shape, target: tuple[object, ...]) -> float:
-    """Return the ratio of the larger to the smaller element count of two shapes; 1 if one is unknown or 0."""
+    """Return the ratio of the larger to the smaller element count of two shapes.
+
+    Returns 1 if a count is unknown or 0.
+    """
     counts = sorted(prod(numeric_sizes(sizes) or (0,)) for sizes in (shape, tuple(target)))
     return counts[1] / counts[0] if counts[0] > 0 and -1 not in target else 1
 

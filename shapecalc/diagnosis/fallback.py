@@ -72,7 +72,7 @@ def find_unknown_mismatch(text: str) -> tuple[ParsedMessage, Advice] | None:
 
 
 def _locate_sentence(quote: str, cleaned: CleanText) -> TemplateMatch:
-    """Return the position of a sentence in the cleaned text as a match."""
+    """Return the match of a sentence in the cleaned text."""
     start = max(0, cleaned.text.rfind(" ".join(quote.split())))
     return TemplateMatch(MessageTemplate("", "", None, "unknown-message", ""), start, start + len(quote), {})
 
@@ -108,7 +108,10 @@ def _list_spans(line: str) -> Iterator[tuple[PrintedSizes, int, int]]:
 
 
 def _add_advice(message: ParsedMessage) -> tuple[ParsedMessage, Advice]:
-    """Return the message with advice: which dims differ, and where the sizes may come from."""
+    """Add advice on the differing dims to a message.
+
+    The advice also names possible sources of the sizes.
+    """
     shape, other = message.input or (), (message.operands or ((),))[0]
     differences = numeric_differences(shape, other) if len(shape) == len(other) else []
     facts = list[str]()

@@ -249,9 +249,7 @@ def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, in
     quote = _extract_quote(match, cleaned)
     after = cleaned.text[match.end : match.end + context.MAX_DISTANCE]
     op, cause, unrelated = _identify_op(sentence, framework, node), sentence.cause, "not-about-shape"
-    if (
-        sentence.about in (DECLARED_INPUT, CONTRADICTED_SHAPE) and op == CONCAT.name
-    ):  # the declared tensors are the operands of the concat
+    if sentence.about in (DECLARED_INPUT, CONTRADICTED_SHAPE) and op == CONCAT.name:
         cause = "dims-differ"
     elif sentence.about is not None:
         cause = {DECLARED_INPUT: "declared-input", UNKNOWN_MESSAGE: "unknown-message"}.get(sentence.about, unrelated)

@@ -144,7 +144,10 @@ def _sample_text(shape: PrintedSizes) -> str:
 
 
 def _is_batch_mismatch(mismatches: list[tuple[str, str, str]]) -> bool:
-    """Return whether the first of the mismatching dims may be a batch, by its index and declared size."""
+    """Return whether the first mismatching dim may be a batch.
+
+    This depends on its index and its declared size.
+    """
     return any(axis == "0" and int(declared) <= MAX_BATCH for axis, _, declared in mismatches)
 
 

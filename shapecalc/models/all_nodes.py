@@ -1,4 +1,4 @@
-"""Describe every node of a model: symbolic shapes, element counts and bytes.
+"""Describe every node of a model with symbolic shapes, element counts and bytes.
 
 A lane is one assignment of sizes to the free dims of a model. The model is walked in several lanes, which gives several
 sizes of each dim, and a symbolic expression is fitted to these sizes. The candidates are, in this order:

@@ -1,6 +1,6 @@
-"""Axis rules: map a batch axis of an input to the output of operators that are pointwise along an axis.
+"""Axis rules of operators that are pointwise along an axis.
 
-Source: the ONNX operator documents.
+An axis rule maps a batch axis of an input to the output. Source: the ONNX operator documents.
 """
 
 from __future__ import annotations

@@ -291,7 +291,10 @@ def _perturb_sizes(sizes: Mapping[str, int], prime_index: int, steps: Sequence[i
 
 
 def _check_size_names(where: Mapping[str, int], free_dims: Sequence[str], batch: str) -> None:
-    """Raise `ShapeError` (usage) if `where` contains a name that is not in `free_dims`."""
+    """Check that `where` contains only names in `free_dims`.
+
+    Raises `ShapeError` (usage) for any other name.
+    """
     for name in where:
         if name not in free_dims:
             names = ", ".join(free_dims) or f"none beside the batch {batch}"

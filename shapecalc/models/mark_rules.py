@@ -1,6 +1,6 @@
-"""Mark rules: the batch mark of the output of operators that move elements along an axis.
+"""Mark rules of operators that move elements along an axis.
 
-Source: the ONNX operator documents.
+A mark rule returns the batch mark of an output. Source: the ONNX operator documents.
 """
 
 from __future__ import annotations

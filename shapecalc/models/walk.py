@@ -687,7 +687,7 @@ class ControlFlowVisitor:
 
 
 def walk_model(model: Model, choice: InputChoice, tracker: BatchTracker) -> WalkState:
-    """Walk a model with the input shapes and lanes of a choice.
+    """Walk a model with the chosen input shapes and lanes.
 
     During the walk, `tracker` judges and fixes the listed nodes.
     """

@@ -1,4 +1,4 @@
-"""Parsing of case files: questions, expectations and defaults.
+"""Parse case files: questions, expectations and defaults.
 
     case        = question ["=>" expectation] ["#" comment] | JSON object
     question    = op input {value | option} | input "|" stage {"|" stage}

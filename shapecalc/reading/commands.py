@@ -1,4 +1,4 @@
-"""Parsing and formatting of command lines and chains.
+"""Parse and format command lines and chains.
 
 An example of a command line is `reshape 2,3,4 0,-1 --allowzero`. An example of a chain is `2,3,4 | flatten`.
 

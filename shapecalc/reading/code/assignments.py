@@ -42,7 +42,7 @@ class AssignmentEvaluator(FunctionEvaluator):
     """An evaluator of assignments and in-place changes."""
 
     def peek(self, name: str) -> Binding:
-        """Return the value or the error of a dotted name, or `MISSING`."""
+        """Return the value of a dotted name, its error, or `MISSING`."""
         value = self.find(name)
         if value is not MISSING or "." not in name:
             return value

@@ -259,7 +259,7 @@ def call_list_method(value: CodeList, call: Call) -> tuple[CodeValue, tuple[Bind
 
 
 def length_of(value: CodeValue) -> Dim | None:
-    """Return the length of a list, dict or `Sequential`, or None for another value.
+    """Return the length of a list, dict or `Sequential`.
 
     Returns None for any other value.
     """

@@ -484,7 +484,7 @@ class ExpressionEvaluator(InterpreterState):
         raise NotImplementedError
 
     def peek(self, name: str) -> Binding:
-        """Return the value or the error of a dotted name, or `MISSING`."""
+        """Return the value of a dotted name, its error, or `MISSING`."""
         raise NotImplementedError
 
     def attribute_of(self, node: ast.Attribute, base: ObjectValue | ClassValue) -> CodeValue:

@@ -289,7 +289,7 @@ class FunctionEvaluator(CallEvaluator):
     def attribute_of(self, node: ast.Attribute, base: ObjectValue | ClassValue) -> CodeValue:
         """Return an attribute of an object or class.
 
-        If the code does not define the attribute, its name is a size.
+        An attribute that the code does not define is looked up as a size.
         """
         value = self.find_member(base, node.attr)
         if value is not MISSING:

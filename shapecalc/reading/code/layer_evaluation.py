@@ -131,7 +131,7 @@ class LayerEvaluator(ExpressionEvaluator):
     def apply_preserving_layer(self, layer: LayerInstance, value: CodeValue, error: ErrorFactory) -> CodeValue:
         """Apply a shape-preserving layer.
 
-        A layer whose sizes are not compared is recorded in `unchecked`.
+        A layer without a check of its input is recorded in `unchecked`.
         """
         if not isinstance(value, TracedTensor):
             return value

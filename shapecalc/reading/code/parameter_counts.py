@@ -50,7 +50,10 @@ def _make_normalization(names: str, *, is_affine: bool = True, has_bias: bool = 
     size_name = next(name for name in names.split() if name != "num_groups")
 
     def count(arguments: ConstructorArguments) -> int:
-        """Return the size of the weight and the bias, which have one number per channel or element."""
+        """Return the size of the weight and the bias.
+
+        Each has one number per channel or element.
+        """
         affine = arguments.get("affine", arguments.get("elementwise_affine", is_affine))
         size = arguments[size_name]
         channels = prod(size) if isinstance(size, tuple) else size

@@ -279,7 +279,7 @@ class CodeInterpreter(AssignmentEvaluator):
                 self.journal.write(value.state, "items", error)
 
     def record_in_place_change(self, statement: ast.stmt) -> None:
-        """Record the tensors that a skipped statement may change in place.
+        """Record that a skipped statement may change tensors in place.
 
         Examples are `x.fill_(0)`, `np.random.shuffle(x)` and a loop that assigns to `x[i]`.
         """
@@ -562,10 +562,7 @@ LIST_METHODS = {"append", "extend", "insert", "pop", "reverse", "clear", "sort",
 
 
 def result_shape(record: StatementRecord) -> Shape | None:
-    """Return the shape that a statement binds or returns, or None.
-
-    Returns None if there is none.
-    """
+    """Return the shape that a statement binds or returns, or None."""
     values = [value for name, value in record.names.items() if name == "" or len(record.names) == 1]
     if not values and record.names:
         values = [next(iter(record.names.values()))]

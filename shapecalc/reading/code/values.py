@@ -435,7 +435,7 @@ class FunctionValue:
 
     @property
     def is_static(self) -> bool:
-        """Whether the object is not passed to calls."""
+        """Whether the function is a static method."""
         return "staticmethod" in self.decorators
 
     def bound_owner(self, owner: ObjectValue | None, cls: ClassValue) -> ObjectValue | ClassValue | None:
@@ -532,7 +532,7 @@ def tensors_in(value: CodeValue) -> Iterator[TracedTensor]:
 
 
 def unwrap_size(value: CodeValue) -> CodeValue:
-    """Convert an input of rank 1 to its `size`.
+    """Return the size that a rank-1 input represents in arithmetic.
 
     Returns any other value unchanged.
     """

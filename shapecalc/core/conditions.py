@@ -141,13 +141,13 @@ def require_equal(a: dims.Dim, b: dims.Dim) -> Conditions:
     if a == b:
         return ()
     if a == 0 or b == 0:
-        raise Unsatisfiable(f"{a} == {b}")
+        raise Unsatisfiable
     ratio = _reduce_powers(dims.monomial(dims.quotient(a, b)))
     left, right = _numerator(ratio), _denominator(ratio)
     if isinstance(left, int):
         left, right = right, left
     if isinstance(left, int) or (isinstance(right, int) and not _can_equal(left, right)):
-        raise Unsatisfiable(f"{a} == {b}")
+        raise Unsatisfiable
     if right == 1:
         return tuple(Condition(dims.named_dim(name), "==", 1) for name, _ in left.powers)
     return (Condition(left, "==", right),)
@@ -167,11 +167,11 @@ def require_divisible(a: dims.Dim, b: dims.Dim) -> Conditions:
         return ()
     ratio = dims.monomial(exact)
     if not ratio.powers:
-        raise Unsatisfiable(f"{a} % {b} == 0")
+        raise Unsatisfiable
     over, under = _numerator(ratio), _denominator(ratio)
     if isinstance(over, int):
         if ratio.denominator != 1:
-            raise Unsatisfiable(f"{a} % {b} == 0")
+            raise Unsatisfiable
         if over == 1:
             return require_equal(under, 1)
     elif isinstance(under, int):
@@ -203,7 +203,7 @@ def require_different(a: dims.Dim, b: dims.Dim) -> Conditions:
     except Unsatisfiable:
         return ()
     if not same:
-        raise Unsatisfiable(f"{a} != {b}")
+        raise Unsatisfiable
     return (Condition(dims.product(condition.left for condition in same), "!=", same[0].right),)
 
 
@@ -222,7 +222,7 @@ def require_at_least(a: dims.Dim, b: dims.Dim) -> Conditions:
     above, below = _numerator(ratio), _denominator(ratio)
     if isinstance(above, int):
         if dims.exceeds(below, above):
-            raise Unsatisfiable(f"{a} >= {b}")
+            raise Unsatisfiable
     elif isinstance(below, int):
         above, below = dims.lowest_terms(1, 1, dict(ratio.powers)), -(-ratio.denominator // ratio.numerator)
     return (Condition(above, ">=", below),)
@@ -600,7 +600,7 @@ def _drop_implied(group: list[Condition], work: WorkBudget) -> list[Condition]:
         return group
     known = Assumptions((), group, work)
     if known.is_contradictory():
-        raise Unsatisfiable(" and ".join(map(str, group)))
+        raise Unsatisfiable
     kept = [condition for condition in group if condition not in known.redundant_equalities]
     for condition in sorted(kept, key=lambda one: RELATION_PRIORITY.index(one.relation))[::-1]:
         others = [other for other in kept if other is not condition]
@@ -695,7 +695,7 @@ def _reduce_powers(ratio: dims.Monomial) -> dims.Monomial:
         return ratio
     above, below = dims.exact_root(ratio.numerator, order), dims.exact_root(ratio.denominator, order)
     if not above or not below:
-        raise Unsatisfiable(f"{ratio} has no whole root of order {order}")
+        raise Unsatisfiable
     return dims.Monomial(above, below, tuple((name, power // order) for name, power in ratio.powers))
 
 

@@ -126,8 +126,8 @@ def quotient(a: Dim, b: Dim) -> Dim:
             raise ZeroDivisionError(f"{a} / 0")
         if b == 1:
             return a
-        if isinstance(a, int) and a % b == 0:
-            return a // b
+        if isinstance(a, int):
+            return lowest_terms(a, b, {}) if a % b else a // b
     top, bottom = monomial(a), monomial(b)
     powers = dict(top.powers)
     for name, power in bottom.powers:
@@ -141,7 +141,8 @@ def product(dims: Iterable[Dim]) -> Dim:
     >>> product((2, 3, 4)), str(product((named_dim("N"), 4, named_dim("N"))))
     (24, '4*N*N')
     """
-    dims = tuple(dims)
+    if type(dims) is not tuple:
+        dims = tuple(dims)
     return _monomial_product(dims) if Monomial in map(type, dims) else prod(dims)  # type: ignore[arg-type]
 
 

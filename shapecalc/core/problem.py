@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from shapecalc.core.record import Record, fields
+from shapecalc.core.record import Record, fields, lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Problem(Record):
     """The name of the argument at fault: `input`, `target`, `perm` ..."""
     index: int | None = None
     """The index of the token at fault in the argument; None if the whole argument is at fault."""
-    span: tuple[int, int] | None = None
+    span: lazy[tuple[int, int] | None] = lazy(default=None)
     """The start offset and the exclusive end offset of the token in the text of the argument."""
 
     def __str__(self) -> str:
@@ -161,8 +161,11 @@ class ShapeError(ValueError):
 
     def __init__(self, problem: Problem, trace: Any = None, stages: Any = ()) -> None:
         """Create an error from a problem and the stages before it."""
-        super().__init__(str(problem))
+        super().__init__(problem)
         self.problem, self.trace, self.stages = problem, trace, stages
+
+    def __str__(self) -> str:
+        return str(self.problem)
 
 
 OUT_OF_MEMORY = "it takes more memory than there is, or than --memory allows"

@@ -280,7 +280,7 @@ def make_request(
     if isinstance(shape, str):
         texts = {"input": shape, **texts}
     request = Request(op, dims, arguments, row.name, parsed.opset, parsed.dtype, parsed.switch, texts)
-    if typed is not None or not _are_plain_texts(texts):
+    if typed is not None or (texts and not _are_plain_texts(texts)):
         request = _add_input_notes(request, params, typed)
     if options.get("where") is not None:
         request = _substitute_known_sizes(request, values.parse_sizes(options["where"]))
@@ -358,7 +358,7 @@ def _add_input_notes(request: Request, params: Iterable[Param], typed: TypedShap
 
 def _are_plain_texts(texts: Mapping[str, str]) -> bool:
     """Return whether all texts consist of characters that need no note."""
-    return not texts or all(map(PLAIN_CHARACTERS.issuperset, texts.values()))
+    return all(map(PLAIN_CHARACTERS.issuperset, texts.values()))
 
 
 def _collect_argument_notes(params: Iterable[Param], texts: Mapping[str, str]) -> tuple[str, ...]:
@@ -392,7 +392,7 @@ def _parse_arguments(
     for param in params:
         name = param.name
         value = options.get(name)
-        if not param.is_omitted(value):
+        if value is not None and not param.is_omitted(value):
             if param.supported_by is not None and not param.supported_by(dialect):
                 if not any(other.name == param.counterpart and other.is_supported_by(dialect) for other in op.params):
                     having = ", ".join(other.name for other in supporting_dialects(op) if param.supported_by(other))

@@ -194,22 +194,27 @@ def _is_wrong_at_zero(answer: Trace | Chain, zero_answer: Trace | Chain, sizes: 
 
 
 def locate_problem(problem: Problem, request: Request) -> Problem:
-    """Add the span of the invalid token to a problem."""
+    """Add the span of the invalid token to a problem; the span is computed on first read."""
+    return replace(problem, span=lambda _: _find_span(problem, request))
+
+
+def _find_span(problem: Problem, request: Request) -> tuple[int, int] | None:
+    """Return the start and end offsets of the invalid token in the text of its argument."""
     argument = problem.argument or ""
     value = request.input if argument == "input" else request.arguments.get(argument)
     if isinstance(value, str) and problem.index is not None:
         from shapecalc.core.values import slice_span  # deferred: only one op has slices
 
-        return replace(problem, span=slice_span(request.argument_texts.get(argument) or value, problem.index))
+        return slice_span(request.argument_texts.get(argument) or value, problem.index)
     if problem.span or not isinstance(value, tuple):
-        return problem
+        return problem.span
     if collect_shapes(value) != (value,):
-        return replace(problem, span=locate_operand(request, problem.index))
+        return locate_operand(request, problem.index)
     text = request.argument_texts.get(argument) or shape_text(value)
     parts = tokenize_shape(text)
     if problem.index is not None and problem.index < len(parts):
-        return replace(problem, span=parts[problem.index].span)
-    return replace(problem, span=(len(text) - len(text.lstrip()), len(text.rstrip())))
+        return parts[problem.index].span
+    return len(text) - len(text.lstrip()), len(text.rstrip())
 
 
 def locate_operand(request: Request, index: int | None) -> tuple[int, int]:

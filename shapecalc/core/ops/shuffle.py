@@ -31,7 +31,8 @@ def shuffle(
     if second is not None:
         runs.append(lambda before: transpose(before, rules, second, "second", "second"))
     try:
-        for label, perm, rank in (("first", first, len(shape)), ("second", second, len(shape if to is None else to))):
+        perms = (("first", first, len(shape)), ("second", second, len(shape if to is None else to)))
+        for label, perm, rank in () if second is None else perms:  # the transpose itself checks `first`
             if perm is not None:
                 with StageBuilder(StageKind.PERMUTE, label, label, shape, perm):
                     normalize_permutation(perm, rank, rules, label)

@@ -26,7 +26,7 @@ from shapecalc.core.text import is_integer
 from shapecalc.engine import run
 from shapecalc.render.code import TARGETS, generate_code
 from shapecalc.render.code import operands as writers
-from shapecalc.render.code.operands import operand_shapes
+from shapecalc.render.code.calls import operand_shapes
 from tests.plans import LARGEST, size
 from tests.render.running import RUNS, data, run_code, skip_reason, stop_workers
 from tests.tables import rows

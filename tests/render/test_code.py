@@ -20,8 +20,9 @@ from shapecalc.engine import run
 from shapecalc.reading.commands import command_line
 from shapecalc.reasoning.answers import answer_chain
 from shapecalc.render.code import TARGETS, generate_code
+from shapecalc.render.code.calls import operand_shapes
 from shapecalc.render.code.dims import stage_shapes, variable_name
-from shapecalc.render.code.operands import OPERAND_TEMPLATES, operand_shapes
+from shapecalc.render.code.operands import OPERAND_TEMPLATES
 from tests.core.test_imports import HEAVY, loaded
 from tests.plans import LARGEST, answer_to, requested_answers, size
 from tests.render.real_chains import REAL_CHAINS

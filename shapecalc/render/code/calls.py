@@ -1,16 +1,56 @@
-"""Formatting of framework calls, such as `np.roll(x, 1)`, from op signatures."""
+"""Formatting of framework calls, such as `np.roll(x, 1)`, from op signatures and the arguments of requests."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from shapecalc.core.answers import Trace
+from shapecalc.core.moves import Combine
 from shapecalc.core.ops.calls import Signature, SignatureArgument, parse_signatures
 from shapecalc.core.ops.op import Op
+from shapecalc.core.problem import usage_error
 
 ArgumentValue: TypeAlias = str | int | Sequence[str | int]
 MODULE_PREFIXES = {"jax": ("np.", "jnp.")}
 """The replacement of the module prefix in a signature, by framework: JAX uses the signatures of NumPy."""
+
+
+class ArgumentReader:
+    """The arguments of a request, and the names of the arguments that were read.
+
+    An argument that was never read cannot be part of the code, so the writer refuses it.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        """Start with no argument read."""
+        self.trace, self._arguments, self.unread = trace, trace.request.arguments, [*trace.request.arguments]
+
+    def read(self, name: str, default: Any = None) -> Any:
+        """Return an argument, or the default if the request omits it."""
+        self.mark_read(name)
+        return self._arguments.get(name, default)
+
+    def mark_read(self, *names: str) -> None:
+        """Mark arguments as read that are not read one by one, such as those of windows."""
+        self.unread = [name for name in self.unread if name not in names]
+
+    def check_all_read(self, target: str) -> None:
+        """Raise `ShapeError` (usage) if an argument was not read."""
+        for name in self.unread:
+            raise usage_error(f"{name} of {self.trace.op} is not written as {target} code", argument=name)
+
+
+def operand_shapes(traces: tuple[Trace, ...]) -> dict[str, Any]:
+    """Return the shapes of all operands except the input `x`, by variable name.
+
+    >>> import shapecalc as sc
+    >>> operand_shapes(sc.chain((2, 3), "matmul 3,4", "concat 1,4 --axis 0").traces)
+    {'x1': (3, 4), 'x2': (1, 4)}
+    """
+    moves = [stage.move for trace in traces for stage in trace.stages]
+    shapes = [shape for move in moves if isinstance(move, Combine) for shape in move.operands[1:]]
+    return {f"x{number}": shape for number, shape in enumerate(shapes, 1)}
 
 
 def find_signature(op: Op, framework: str) -> Signature | None:

@@ -50,7 +50,7 @@ from shapecalc.core.rules import (
 from shapecalc.core.text import shape_text, truncate
 from shapecalc.core.values import parse_slices
 from shapecalc.render.code import GeneratedCode
-from shapecalc.render.code.operands import ArgumentReader, operand_expression, operand_shapes
+from shapecalc.render.code.calls import ArgumentReader, operand_shapes
 
 MoveType = TypeVar("MoveType", Permute, StridedSlice, Roll, Take, ShapeVector, Combine)
 INT32_MAX = 2**31 - 1
@@ -710,6 +710,8 @@ class CodeWriter:
 
     def combine_expression(self, arguments: ArgumentReader) -> str:
         """Return the expression for an op of several operands."""
+        from shapecalc.render.code.operands import operand_expression  # costs 10 of the 60 ms of `--as numpy`
+
         return operand_expression(self.name, arguments, self.tensor, self.operand_count + 1)
 
     def register_operands(self, call: EmittedCall) -> None:

@@ -53,15 +53,13 @@ from shapecalc.reasoning.costs import MAX_SHUFFLE_RANK, Goal, group_into_shuffle
 from shapecalc.reasoning.simplify import simplify
 from shapecalc.render.code import GeneratedCode
 from shapecalc.render.code import dims as code
-from shapecalc.render.code.calls import ArgumentValue, format_call
+from shapecalc.render.code.calls import ArgumentReader, ArgumentValue, format_call, operand_shapes
 from shapecalc.render.code.operands import (
     ONNX_OPERATORS,
-    ArgumentReader,
     OperandCall,
     check_pad_accepted,
     has_transposed_weight,
     onnx_window_node,
-    operand_shapes,
     operand_variables,
 )
 

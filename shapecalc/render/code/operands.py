@@ -5,8 +5,8 @@ The chain's tensor is the operand that the stages before the op produce; the oth
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from string import Formatter
 from typing import Any
 
 from shapecalc.core.answers import EMPTY_DICT, Trace
@@ -34,7 +34,7 @@ from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
-from shapecalc.render.code.calls import find_signature, format_call
+from shapecalc.render.code.calls import ArgumentReader, find_signature, format_call
 
 NUMPY_TEMPLATES = {
     BROADCAST.name: "np.broadcast_arrays({all})[{place}]",
@@ -109,18 +109,6 @@ TORCH_DEFAULTS = {
 """PyTorch's default arguments, as pairs of name and value, which calls omit; a stride is never omitted."""
 
 
-def operand_shapes(traces: tuple[Trace, ...]) -> dict[str, Any]:
-    """Return the shapes of all operands except the input `x`, by variable name.
-
-    >>> import shapecalc as sc
-    >>> operand_shapes(sc.chain((2, 3), "matmul 3,4", "concat 1,4 --axis 0").traces)
-    {'x1': (3, 4), 'x2': (1, 4)}
-    """
-    moves = [stage.move for trace in traces for stage in trace.stages]
-    shapes = [shape for move in moves if isinstance(move, Combine) for shape in move.operands[1:]]
-    return {f"x{number}": shape for number, shape in enumerate(shapes, 1)}
-
-
 def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]:
     """Return the variable names of a request's operands, in order.
 
@@ -133,31 +121,6 @@ def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]
         return [tensor, *[f"x{first_number + number}" for number in range(count)]]
     operand_list = order_operands(trace.input, operands)
     return [f"x{first_number + operand.number - 1}" if operand.number else tensor for operand in operand_list]
-
-
-class ArgumentReader:
-    """The arguments of a request, and the names of the arguments that were read.
-
-    An argument that was never read cannot be part of the code, so the writer refuses it.
-    """
-
-    def __init__(self, trace: Trace) -> None:
-        """Start with no argument read."""
-        self.trace, self._arguments, self.unread = trace, trace.request.arguments, [*trace.request.arguments]
-
-    def read(self, name: str, default: Any = None) -> Any:
-        """Return an argument, or the default if the request omits it."""
-        self.mark_read(name)
-        return self._arguments.get(name, default)
-
-    def mark_read(self, *names: str) -> None:
-        """Mark arguments as read that are not read one by one, such as those of windows."""
-        self.unread = [name for name in self.unread if name not in names]
-
-    def check_all_read(self, target: str) -> None:
-        """Raise `ShapeError` (usage) if an argument was not read."""
-        for name in self.unread:
-            raise usage_error(f"{name} of {self.trace.op} is not written as {target} code", argument=name)
 
 
 class OperandCall(Record):
@@ -352,7 +315,7 @@ def operand_expression(framework: str, arguments: ArgumentReader, tensor: str, f
 
 def _fill_template(template: str, call: OperandCall) -> str:
     """Fill a template with the fields of a call; a template with `{other}` is applied to each other operand."""
-    tensor, fields = call.tensor, {name for _, name, _, _ in Formatter().parse(template) if name}
+    tensor, fields = call.tensor, {*re.findall(r"\{(\w+)\}", template)}
     values = {name: FIELDS[name](call) for name in fields - {"x", "other"}}
     others = [name for name in call.read_variables() if name != tensor] if "other" in fields else [""]
     for other in others:

@@ -19,6 +19,7 @@ from shapecalc.cli.output import (
     print_stdout,
     problem_text,
     read_stdin,
+    stdin_stream,
 )
 from shapecalc.cli.output_options import OUTPUT_OPTIONS, OutputOptions
 from shapecalc.core.ops import OPS
@@ -222,8 +223,10 @@ def _peek_stdin_file() -> str:
 
     The result is empty if standard input is a pipe or a terminal.
     """
+    if sys.stdin is None:
+        return ""
     try:
-        return os.pread(sys.stdin.fileno(), MAX_STDIN_BYTES, 0).decode("utf-8", "replace")
+        return os.pread(stdin_stream().fileno(), MAX_STDIN_BYTES, 0).decode("utf-8", "replace")
     except (AttributeError, OSError, ValueError):  # not a file, or a platform without `pread`
         return ""
 

@@ -34,7 +34,7 @@ from shapecalc.cli.output import (
     print_stderr,
     print_stdout,
     refuse_device,
-    report_stream_error,
+    stdin_stream,
 )
 from shapecalc.cli.progress import progress_bar
 from shapecalc.core.problem import error_reason, usage_error
@@ -296,13 +296,12 @@ def _open_file(file: str, text: str | None, stack: ExitStack) -> BufferedIOBase:
         return stream
     if text is not None:
         return BytesIO(text.encode("utf-8", "surrogateescape"))
-    if sys.stdin is None:
-        raise report_stream_error("stdin", "it is closed")
-    if sys.stdin.isatty():
+    stdin = stdin_stream()
+    if stdin.isatty():
         print_stderr("shapecalc: reading cases from the terminal; end them with ^D")
-    with suppress(UnsupportedOperation):  # a test or a session replaces standard input
-        refuse_device(sys.stdin.buffer)
-    return sys.stdin.buffer  # type: ignore[return-value]
+    with suppress(UnsupportedOperation):  # the input is hidden, or replaced by a test
+        refuse_device(stdin)
+    return stdin  # type: ignore[return-value]
 
 
 STRICT_OPTION = Option(

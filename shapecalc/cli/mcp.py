@@ -383,7 +383,7 @@ async def _serve(folder: Path) -> None:
     from anyio.from_thread import BlockingPortal
     from mcp.shared.message import SessionMessage
 
-    lines = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 - the thread reads it to the end
+    lines = open(output.stdin_stream().fileno(), "rb", closefd=False)  # noqa: SIM115 - the thread reads it to the end
     calls = anyio.CapacityLimiter(MAX_CONCURRENT_CALLS)
     server = _make_server(folder, calls)
     requests, server_requests = anyio.create_memory_object_stream[SessionMessage | Exception]()

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
-from io import UnsupportedOperation
+from contextlib import contextmanager, suppress
+from io import BytesIO, UnsupportedOperation
 from stat import S_ISCHR
 
 from shapecalc.cli.output_options import OutputOptions as OutputOptions
@@ -40,7 +40,7 @@ from shapecalc.reading.options import strip_leading_space
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import IO, Any
+    from typing import IO, Any, BinaryIO
 
     from rich.console import Console, RenderableType
 
@@ -376,12 +376,38 @@ def read_input_lines() -> Iterator[str]:
         raise usage_error("standard input is empty, and a shape was expected", argument="input")
 
 
+_hidden_stdin: list[BinaryIO] = []
+"""The empty streams that commands read instead of standard input; see `hide_stdin`."""
+
+
+@contextmanager
+def hide_stdin() -> Iterator[None]:
+    """Make standard input empty for commands, which would otherwise read the lines of their session."""
+    _hidden_stdin.append(BytesIO())
+    try:
+        yield
+    finally:
+        _hidden_stdin.pop()
+
+
+def stdin_stream() -> BinaryIO:
+    """Return the binary stream of standard input.
+
+    Raises `EarlyExit` if standard input is closed.
+    """
+    if _hidden_stdin:
+        return _hidden_stdin[-1]
+    if sys.stdin is None:
+        raise report_stream_error("stdin", "it is closed")
+    return sys.stdin.buffer
+
+
 def has_stdin_data() -> bool:
     """Return whether standard input is not a terminal and not empty.
 
     Wait for the first byte of a pipe.
     """
-    if sys.stdin is None or sys.stdin.isatty():
+    if _hidden_stdin or sys.stdin is None or sys.stdin.isatty():
         return False
     try:
         return bool(sys.stdin.buffer.peek(1))  # type: ignore[union-attr]
@@ -394,14 +420,13 @@ def read_stdin(limit: int = MAX_INPUT_BYTES + 1, *, one_line: bool = False) -> b
 
     Raises `EarlyExit` if standard input cannot be read.
     """
-    if sys.stdin is None:
-        raise report_stream_error("stdin", "it is closed")
+    stream = stdin_stream()
     try:
         if one_line:
-            return sys.stdin.buffer.readline(limit)
-        with suppress(UnsupportedOperation):  # a test or a session replaces standard input
-            refuse_device(sys.stdin.buffer)
-        return sys.stdin.buffer.read(limit)
+            return stream.readline(limit)
+        with suppress(UnsupportedOperation):  # the input is hidden, or replaced by a test
+            refuse_device(stream)
+        return stream.read(limit)
     except OSError as error:
         raise report_stream_error("stdin", error) from None
 

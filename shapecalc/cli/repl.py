@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from shapecalc.cli.answer import print_error
@@ -17,6 +16,7 @@ from shapecalc.cli.output import (
     ExitCode,
     OutputOptions,
     StdoutError,
+    hide_stdin,
     load_and_report_defaults,
     print_problem,
     print_stderr,
@@ -394,7 +394,7 @@ def _process_lines(
             _print_reply(reply)
             code = reply.code
             if reply.command_words:
-                with nullcontext() if reads_stdin else _empty_stdin():
+                with nullcontext() if reads_stdin else hide_stdin():
                     code = run_command_line(reply.command_words, app)
         except StdoutError:
             raise
@@ -416,16 +416,6 @@ def _read_lines() -> Iterator[str]:
         if is_line_start:
             yield raw.removeprefix(bom).decode("utf-8", "surrogateescape")
         is_line_start, bom = raw.endswith(b"\n"), b""
-
-
-@contextmanager
-def _empty_stdin() -> Iterator[None]:
-    """Replace standard input with an empty stream, so that commands do not read the next lines."""
-    stdin, sys.stdin = sys.stdin, io.TextIOWrapper(io.BufferedReader(io.BytesIO()))
-    try:
-        yield
-    finally:
-        sys.stdin = stdin
 
 
 def _print_reply(reply: Reply) -> None:

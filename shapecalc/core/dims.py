@@ -143,7 +143,7 @@ def product(dims: Iterable[Dim]) -> Dim:
     """
     if type(dims) is not tuple:
         dims = tuple(dims)
-    return _monomial_product(dims) if Monomial in map(type, dims) else prod(dims)  # type: ignore[arg-type]
+    return _monomial_product(dims) if Monomial in map(type, dims) else prod(dims)
 
 
 def _monomial_product(dims: Shape) -> Dim:

@@ -266,7 +266,8 @@ def _regrouping_summary(layout: StageLayout) -> str:
         if group.is_partial:
             texts.append(f"{'a part' if len(group.sources) == 1 else 'parts'} of {before} becomes {after}")
         else:
-            texts.append(f"{before or after} {group.verb}" + (f" {after}" if group.verb.endswith("into") else ""))
+            verb = group.verb
+            texts.append(f"{before or after} {verb}" + (f" {after}" if verb.endswith("into") else ""))
     return "; ".join(texts)
 
 

@@ -20,7 +20,7 @@ from shapecalc.core.answers import Chain, Step, Trace
 from shapecalc.core.dims import dim_names, is_concrete, substitute
 from shapecalc.core.origins import AxisChange
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.record import Record, replace
+from shapecalc.core.record import Record, lazy, replace
 from shapecalc.core.text import format_count, join_with_and, shape_text
 from shapecalc.reasoning.examples import example_sizes
 from shapecalc.render.canvas import (
@@ -42,6 +42,8 @@ from shapecalc.render.stage_layout import (
 
 RULER_LABEL_WIDTH = 14
 """The width of the labels to the left of the rulers, in cells."""
+MAX_SIZE_WIDTH = 9
+"""The maximum width of a size in a label."""
 SPACIOUS_HEIGHT = 14
 """The minimum height, in lines, for wide bars and for rulers with index labels."""
 
@@ -49,8 +51,8 @@ SPACIOUS_HEIGHT = 14
 class Ruler(Record):
     """One axis, drawn as a line with ticks at the multiples of its stride."""
 
-    label: str
-    colour: str
+    label: lazy[str]
+    colour: lazy[str]
     size: int
     stride: int
 
@@ -284,14 +286,16 @@ def _make_rulers(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int
 def _side_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], glyphs: GlyphSet) -> tuple[Ruler, ...]:
     """Return the rulers of one shape, outermost first; axes of size 1 have no ruler."""
     dims = [int(str(substitute(cell.dim or 0, sizes))) for cell in cells]
-    texts = [clip(str(dim), 9, glyphs) for dim in dims]
-    steps = list(accumulate(reversed(dims), mul, initial=1))[-2::-1]
-    size_width = max(map(len, texts), default=0)
-    return tuple(
-        Ruler(f"{mark_text(cell.mark, glyphs)} {text.rjust(size_width)}", mark_hue(cell.mark), dim, step)
-        for cell, dim, text, step in zip(cells, dims, texts, steps, strict=True)
-        if dim != 1
-    )
+    strides = list(accumulate(reversed(dims), mul, initial=1))[-2::-1]
+    size_width = min(MAX_SIZE_WIDTH, max([len(str(dim)) for dim in dims], default=0))
+
+    def make_ruler(cell: Cell, size: int, stride: int) -> Ruler:
+        def label(_: Ruler) -> str:
+            return f"{mark_text(cell.mark, glyphs)} {clip(str(size), MAX_SIZE_WIDTH, glyphs).rjust(size_width)}"
+
+        return Ruler(label, lambda _: mark_hue(cell.mark), size, stride)
+
+    return tuple([make_ruler(*row) for row in zip(cells, dims, strides, strict=True) if row[1] != 1])
 
 
 def _render_rulers(rulers: Rulers, width: int, pitch: int, glyphs: GlyphSet, *, has_scale: bool) -> Text:

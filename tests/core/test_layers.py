@@ -34,7 +34,10 @@ EXCEPTIONS = {
 }
 """Pairs of importer and imported module that are allowed although the second is in a higher layer.
 
-`Answer.explain` and the notebook display draw pictures, and import them when they are called.
+`Answer.explain` and the notebook display draw pictures, and import them when they are called: both are methods of the
+public API. A function of `render` could not be called as `answer.explain()`; a function that the package's `__init__`
+registers, or a look-up of the module by its name, would be the same arrow, which no test could see, and a subclass of
+`Trace` that draws would need every call in `core` that makes a trace to know the subclass.
 """
 TOP = len(LAYERS)
 """The layer of the modules beside the subpackages: the Python API and the entry point."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
-from tests.structure import EXPLAINED_REQUEST, count_op_names, iter_functions, measure_request
+from tests.structure import EXPLAINED_REQUEST, PACKAGE, SOURCES, count_op_names, iter_functions, measure_request
 
 
 def test_explained_question_stays_within_file_and_call_bounds():
@@ -22,6 +24,17 @@ def test_op_names_are_written_in_ops_and_dialects():
     counts = count_op_names()
     worst = ", ".join([f"{file} {count}" for file, count in [*counts.items()][:10]])
     assert 0 < sum(counts.values()) <= 200, f"{sum(counts.values())} in {len(counts)} files: {worst}"
+
+
+def test_standard_streams_are_not_replaced():
+    targets = {
+        (file.relative_to(PACKAGE).as_posix(), ast.unparse(node))
+        for file in SOURCES
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    }
+    assert len(targets) > 100
+    assert [place for place in targets if place[1] in ("sys.stdin", "sys.stdout", "sys.stderr")] == []
 
 
 @pytest.mark.slow

@@ -13,11 +13,12 @@ from shapecalc.cli.app import run_command_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from shapecalc.models.report import Report
     from shapecalc.teaching.lessons import Course
+    from shapecalc.tui.door import Reading
     from shapecalc.tui.question import Question, QuestionResult
 
 
@@ -51,17 +52,53 @@ class TextualApp:
 
         return question_from_words(words, defaults)
 
-    def open(self, question: Question, step: int | None, course: Course | None) -> tuple[QuestionResult | None, int]:
-        """Run the app, and return the last request's result and the exit code.
+    def find_code(self, words: Sequence[str]) -> Reading | None:
+        """Return the reading of words that are code or name a source file; None for other words.
 
-        The app opens at the step with the index `step`, or after the last step if `step` is None. If `course`
-        is not None, the app opens its lessons.
+        Raises `ShapeError` if the code or the file cannot be read.
+        """
+        from shapecalc.tui.door import find_code
+
+        return find_code(words)
+
+    def open(
+        self, question: Question | None, step: int | None, course: Course | None, opening: Reading | None = None
+    ) -> tuple[QuestionResult | None, int]:
+        """Run the app; return the result of the last request, and the exit code.
+
+        The app opens at the step with the index `step`, or after the last step if `step` is None. If `course` is not
+        None, the app opens its lessons. Without a question, it opens `opening`, or the start
+        screen.
         """
         from shapecalc.tui.app import ShapecalcApp
 
-        app = ShapecalcApp(question, step, lesson=course is not None, **self._settings)
+        opened = self.parse_question([], {}) if question is None else question
+        app = ShapecalcApp(
+            opened,
+            step,
+            lesson=course is not None,
+            home=question is None and opening is None,
+            opening=opening,
+            **self._settings,
+        )
         app.explore.course = course
         return app.run(), app.return_code or output.ExitCode.OK
+
+    def follow_element(self, question: Question | None, index: str) -> None:
+        """Follow an input element of the question that is opened next.
+
+        Raises `ShapeError` (usage) if the question has no such element.
+        """
+        from shapecalc.tui.question import parse_followed_index
+
+        self._settings["cursor"] = parse_followed_index(question, index)
+
+    def open_plain(self, question: Question | None, step: int | None, lines: Iterable[str]) -> QuestionResult | None:
+        """Answer a question in plain lines, a step for each line of input, and return the last result."""
+        from shapecalc.cli.output import print_stdout
+        from shapecalc.tui.plain import PlainSession, run_plain
+
+        return run_plain(PlainSession(question, step), lines, print_stdout)
 
     def open_model(self, report: Report, node_index: int, write_fixed: Callable[[str], list[str]]) -> int:
         """Run the app on a model report, and return the exit code.

@@ -358,15 +358,13 @@ def run_against(first: str, second: str, output_options: OutputOptions, **option
 
 
 def _against_sentence(result: Equivalence, elsewhere: int | None) -> str:
-    """Summarize the comparison of two outputs as a sentence."""
+    """Return the conclusion of a comparison of two outputs."""
+    from shapecalc.reasoning.equiv import differences_text
+
     counterexample = result.counterexample
     if counterexample is None or elsewhere is None:
         return "; ".join([str(result), *result.reasons])
-    count = product(counterexample.outputs[0])
-    return (
-        f"{counterexample}\n{elsewhere} of {format_count(int(str(count)), 'element', 'elements')}"
-        f" {'is' if elsewhere == 1 else 'are'} elsewhere, and no error was raised"
-    )
+    return f"{counterexample}\n{differences_text(elsewhere, counterexample)}"
 
 
 AGAINST_COMMAND = Command(

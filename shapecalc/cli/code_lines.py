@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 
@@ -14,16 +13,6 @@ from shapecalc.reading.code.annotate import annotate
 from shapecalc.reading.code.lines import format_lines, list_lines, result_names
 from shapecalc.reading.code.results import StatementRecord
 from shapecalc.reading.code.source import normalize_pasted_code
-
-ENTRY_MARK = "::"
-"""The separator between a file name and the name of a function, class or method in the file."""
-
-
-def split_entry(line: str) -> tuple[str, str]:
-    """Split `FILE.py::NAME` into the file and the name, which may be empty."""
-    file, mark, entry = line.rpartition(ENTRY_MARK)
-    is_entry = mark and entry.replace(".", "").isidentifier() and os.path.isfile(file)  # noqa: PTH113 - never raises
-    return (file, entry) if is_entry else (line, "")
 
 
 def check_line_options(

@@ -35,6 +35,7 @@ from shapecalc.core.text import (
     split_outside_brackets,
 )
 from shapecalc.core.values import parse_sizes
+from shapecalc.reading.code.source import split_entry, split_inputs, split_name
 from shapecalc.reading.options import RULE_OPTIONS, Option, OptionKind
 from shapecalc.reasoning.answers import answer_code, answer_further_results
 
@@ -158,35 +159,6 @@ INPUT_OPTION = Option(
 )
 
 
-def _split_inputs(text: str) -> list[tuple[str, str]]:
-    """Split the value of `--input` into the names and the shapes of tensors.
-
-    The name of the first tensor is empty if there is none. Raises `ShapeError` (usage) for names of dims that are
-    separated by blanks and follow the name of a tensor.
-
-    >>> _split_inputs("x=2, 3 self.f(x, 1)=3,4"), _split_inputs("b c h w")
-    ([('x', '2, 3'), ('self.f(x, 1)', '3,4')], [('', 'b c h w')])
-    """
-    tensors, is_split = list[tuple[str, str]](), set[int]()
-    for piece in split_outside_brackets(text):
-        name, dims = _split_name(piece)
-        if name or not tensors:
-            tensors.append((name, dims))
-        else:
-            tensors[-1] = (tensors[-1][0], f"{tensors[-1][1]} {piece}")
-            is_split.add(len(tensors) - 1)
-    for index in is_split:
-        if tensors[index][0]:
-            reject_unbracketed_names(tensors[index][1])
-    return tensors
-
-
-def _split_name(piece: str) -> tuple[str, str]:
-    """Split `NAME=SHAPE` at the first = outside brackets; the name is empty if there is none."""
-    first, *others = [piece] if piece.lstrip()[:1] == "<" else split_outside_brackets(piece, "=")
-    return (first.strip(), "=".join(others)) if others else ("", piece)
-
-
 def _parse_sizes(text: str) -> dict[str, int | Shape]:
     """Parse the value of `--where` into a dict of sizes and shapes.
 
@@ -195,13 +167,13 @@ def _parse_sizes(text: str) -> dict[str, int | Shape]:
     """
     pieces = list[str]()
     for piece in split_outside_brackets(text, ","):
-        if _split_name(piece)[0] or not pieces:
+        if split_name(piece)[0] or not pieces:
             pieces.append(piece)
         else:
             pieces[-1] += f",{piece}"
     sizes: dict[str, int | Shape] = {}
     for piece in pieces:
-        name, dims = _split_name(piece)
+        name, dims = split_name(piece)
         if not name or is_integer(dims):
             sizes |= parse_sizes(piece)
         else:
@@ -254,7 +226,7 @@ def run_code(
     printed instead of the answer, or written over the file with `in_place`. `options` apply to every stage that
     supports them.
     """
-    from shapecalc.cli.code_lines import check_line_options, lines_json, print_annotated, print_lines, split_entry
+    from shapecalc.cli.code_lines import check_line_options, lines_json, print_annotated, print_lines
 
     line, entry = split_entry(line)
     file_text, path, records = line, line if isfile(line) else None, list["StatementRecord"]()  # noqa: PTH113
@@ -300,8 +272,8 @@ def _name_file_in_hint(error: ShapeError, path: str) -> ShapeError:
 
 
 def _parse_inputs(text: str, dialect: str | None) -> tuple[dict[str, TypedShape], Source | None]:
-    """Parse the value of `--input`; return the tensors by name, and the file of the first tensor."""
-    texts, source = dict(_split_inputs(text)), None
+    """Parse the value of `--input`; return the tensors by name, and the file that the first one is read from."""
+    texts, source = dict(split_inputs(text)), None
     for name, dims in [*texts.items()][:1]:
         parsed = read_input(dims, {"dialect": dialect}, "reshape")
         texts[name], source = parsed.shape, parsed.source

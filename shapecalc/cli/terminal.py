@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -79,28 +79,24 @@ def read_opening_question(
 
 
 def load_opening_course(
-    lesson_file: str | None, *, lesson: bool, notes: bool = False, path: bool = False, without_question: bool = False
+    lesson_file: str | None, *, lesson: bool, notes: bool = False, path: bool = False
 ) -> Course | None:
     """Return the course of lessons that the app opens, or None.
 
     `lesson` selects the built-in lessons, `lesson_file` the lessons in a file and `path` the introduction; `notes`
-    shows the speaker's notes. If none of them is set, `without_question` selects the introduction for new users.
+    shows the speaker's notes.
     Raises `ShapeError` (file) if the lesson file cannot be read, and (usage) for a mistake in the lesson file.
     """
-    is_requested = lesson_file or lesson or notes or path
-    if not (is_requested or without_question):
+    if not (lesson_file or lesson or notes or path):
         return None
     from shapecalc.teaching.lessons import (
         Course,
-        introductory_course,
         load_lessons,
         load_path_lessons,
         parse_lesson_file,
         read_lesson_file,
     )
 
-    if not is_requested:
-        return introductory_course()
     if path and lesson_file:
         raise usage_error("--path and --lesson-file cannot be combined")
     if path:
@@ -183,6 +179,9 @@ STEP_OPTION = Option(
     minimum=1,
     maximum=MAX_STEP,
 )
+AT_OPTION = Option(
+    "at", "Follow the input element at this index through all stages, as in 0,1,1.", metavar="I,J,...", long="--at"
+)
 TUI_PARAMETERS: tuple[Argument | Option, ...] = (
     command_line_argument(
         "the command line of an op, of chain, of equiv or of against",
@@ -193,8 +192,10 @@ TUI_PARAMETERS: tuple[Argument | Option, ...] = (
         required=False,
     ),
     STEP_OPTION,
+    AT_OPTION,
     *LESSON_OPTIONS,
     Option("path", "Repeat the ten-minute introduction: dims, 0, -1, permutations.", OptionKind.FLAG),
+    Option("plain", "Print a step per Enter as plain lines, for screen readers and pipes.", OptionKind.FLAG),
     Option("notes", "Show the speaker's notes of the lessons.", OptionKind.FLAG),
     Option("model", "Open the list of this model's nodes.", metavar="FILE.onnx"),
     NODE_OPTION,
@@ -208,9 +209,14 @@ def run_tui(
     model: str | None,
     node: str | None,
     output_options: OutputOptions,
+    *,
+    at: str | None = None,
+    plain: bool = False,
     **options: Any,
 ) -> int:
-    """Open the app with a model or with the question in `words`.
+    """Open the app with a model or with the question in `words`; with `plain`, print its steps instead.
+
+    `at` is the index of an input element to follow.
 
     If the user leaves the app with F10, print the current answer. `node` is the node of the model at which the app
     opens. Return the exit code. Raises `ShapeError` (usage) for an invalid step.
@@ -224,13 +230,19 @@ def run_tui(
         if model is not None or node is not None:
             message = "the only option that --model takes here is --node"
             raise usage_error(message, "shapecalc tui --model FILE.onnx --node NAME")
+        opening = app.find_code(words)
+        words = [] if opening else words
         question = read_opening_question(app, words, output_options, _read_shape_from_stdin)
-        course = load_opening_course(**options, without_question=step == 0 and not words)
+        if at is not None:
+            app.follow_element(question if words else None, at)
+        if plain:
+            return _print_plain_steps(app, question if words else None, step, options | {"at": at})
+        course = load_opening_course(**options)
         check_terminal()
     except ShapeError as error:
         return _print_opening_error(error, "tui", words, output_options)
     with redirect_stdout_to_terminal():
-        result, code = app.open(question, step, course)
+        result, code = app.open(question if words else None, step, course, opening)
     if result is None:
         return int(code)
     if result.answer is not None:
@@ -240,6 +252,18 @@ def run_tui(
         if result.problem is None
         else print_error(ShapeError(result.problem), question.op, {}, output_options)
     )
+
+
+def _print_plain_steps(app: AnyTerminalApp, question: Any, step: int | None, others: Mapping[str, object]) -> int:
+    """Print the steps of a question, one for each line of standard input, and return the exit code.
+
+    Raises `ShapeError` (usage) if `others` are set, which are options for a screen.
+    """
+    name = next((name for name, value in others.items() if value), "")
+    if name:
+        raise usage_error(f"--plain and --{name.replace('_', '-')} cannot be combined", "shapecalc tui --plain OP ARGS")
+    result = app.open_plain(question, step, sys.stdin or ())
+    return ExitCode.OK if result is None or result.problem is None else ExitCode.UNRESOLVED
 
 
 def _parse_step(step: str | None) -> int | None:
@@ -287,12 +311,15 @@ TUI_COMMAND = Command(
   shapecalc tui chain '8,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3'
   shapecalc tui equiv '2,3 | transpose 1,0' '| reshape 3,2'
   shapecalc tui against 'reshape 3,2' 'transpose 1,0' --input 2,3
+  shapecalc tui --plain shuffle 2,3,4 --first 1,0,2 --to 0,-1
+  shapecalc tui --at 0,1,1 shuffle 2,3,4 --first 1,2,0 --to 0,-1
+  shapecalc tui net.py x=B,3,224,224
   shapecalc tui --lesson
   shapecalc tui --lesson-file week3.toml --notes
   shapecalc tui --model yolo.onnx
   s=$(shapecalc tui reshape 2,3,4 0,-1)""",
-    details=" With a request, the app shows the answers; without one, it hides them until they are predicted."
-    " ^G switches between both modes. F10 quits and prints the answer.",
+    details=" Without a request, the app opens the start screen, which reads requests, chains and error messages."
+    " ^G hides the answers until they are predicted. F10 quits and prints the answer.",
     opens_app=True,
     accepts_unknown_options=True,
 )

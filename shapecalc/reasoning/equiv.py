@@ -39,7 +39,7 @@ from shapecalc.core.record import Choice, FrozenDict, Record, lazy, replace
 from shapecalc.core.requests import check_size_names
 from shapecalc.core.resolve import make_chain_requests
 from shapecalc.core.results import sizes_with_results, substitute_results
-from shapecalc.core.text import shape_text
+from shapecalc.core.text import format_count, shape_text
 from shapecalc.reading.commands import ChainRequest, parse_chain_request
 from shapecalc.reasoning.answers import IDENTITY_STAGES, answer_chain
 from shapecalc.reasoning.examples import derive_sizes, iter_ascending_sizes
@@ -220,6 +220,12 @@ def count_differences(first: Trace | Chain, second: Trace | Chain, counterexampl
     elements = array("q", range(int(str(dims.product(chains[0].input)))))
     pairs = zip(*(apply_chain(chain, elements) for chain in chains), strict=True)
     return len([None for one, other in pairs if one != other])
+
+
+def differences_text(count: int, counterexample: Counterexample) -> str:
+    """Format the number of output elements that differ, among all."""
+    total = format_count(int(str(dims.product(counterexample.outputs[0]))), "element", "elements")
+    return f"{count} of {total} {'is' if count == 1 else 'are'} elsewhere, and no error was raised"
 
 
 def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, tuple[int, int]]]:

@@ -445,8 +445,8 @@ class _FlowDrawing(Record):
         widest = column.mark_width
         width = column.width - (widest + 1 if widest else 0)
         for row, (cell, mark, dim) in enumerate(zip(column.cells, column.marks, column.dims, strict=True)):
-            if self.shown_step is not None and cell.step_index >= self.shown_step and not cell.placeholder:
-                mark, dim = mark if cell.step_index == self.shown_step else "", self.canvas.glyphs.placeholder
+            if self.shown_step is not None and cell.step_index > self.shown_step and not cell.placeholder:
+                mark, dim = "", self.canvas.glyphs.placeholder
             marked = f"{mark.ljust(widest)} " if widest else ""
             self.canvas.write(
                 x, self._canvas_line(row), f"{marked}{dim.rjust(width)}", self._dim_style(cell, (column_index, row))

@@ -216,11 +216,18 @@ def _flatten_nested(elements: Any, depth: int) -> list[Any]:
     return [leaf for element in elements for leaf in _flatten_nested(element, depth - 1)]
 
 
-def arrange_tables(tables: Sequence[ElementTable], width: int, height: int, glyphs: GlyphSet) -> list[Text]:
-    """Return the lines of tables side by side, with a note if tables are omitted."""
-    shown = max(1, min(len(tables), (width + TABLE_GAP) // (MIN_TABLE_WIDTH + TABLE_GAP)))
-    hidden = len(tables) - shown
-    height -= bool(hidden)
+def arrange_tables(
+    tables: Sequence[ElementTable], width: int, height: int, glyphs: GlyphSet, first: int = 0
+) -> list[Text]:
+    """Return the lines of tables side by side, from the table `first` on, with a note if tables are omitted."""
+    count = len(tables)
+    shown = max(1, min(count, (width + TABLE_GAP) // (MIN_TABLE_WIDTH + TABLE_GAP)))
+    first = min(first, count - shown)
+    numbers = f"shape {first + 1}" if shown == 1 else f"shapes {first + 1} to {first + shown}"
+    note = Text(f"{glyphs.ellipsis} {numbers} of {count}", "dim")
+    notes = [clip_line(note, width, glyphs)] if shown < count else []
+    tables = tables[first : first + shown]
+    height -= len(notes)
     min_widths = [table.width(height) for table in tables[:shown]]
     titled_widths = [max(needed, len(table.long_title)) for needed, table in zip(min_widths, tables, strict=False)]
     total = width - TABLE_GAP * (shown - 1)
@@ -238,10 +245,7 @@ def arrange_tables(tables: Sequence[ElementTable], width: int, height: int, glyp
             part.pad_right(cells + TABLE_GAP - len(part))
             line.append_text(part)
         lines.append(clip_line(line, width, glyphs))
-    return [
-        *lines,
-        *([clip_line(Text(f"{glyphs.ellipsis} {hidden} more after these", "dim"), width, glyphs)] * bool(hidden)),
-    ]
+    return [*lines, *notes]
 
 
 def _table_widths(widths: list[int], width: int) -> list[int]:
@@ -433,8 +437,11 @@ def draw_grid(
     glyphs: GlyphSet = UNICODE,
     value: Callable[[Index], object] | None = None,
     tinted_axis: int | None = None,
+    first: int = 0,
 ) -> Text:
     """Draw the elements of the input and of each stage's output.
+
+    If not all tensors fit the width, those from the number `first` on are drawn.
 
     `cursor` is the input index of the element to highlight in all tables. `value` returns the input element at an
     index; by default, elements are numbered from 0. If a tensor is too large, only the part around the highlighted
@@ -464,7 +471,7 @@ def draw_grid(
         )
         for number, index in enumerate(journey.indices_of(cursor))
     ]
-    lines = arrange_tables(tables, width, height - bool(journey.sizes), glyphs)
+    lines = arrange_tables(tables, width, height - bool(journey.sizes), glyphs, first)
     note_texts = [
         *([f"with {sizes_text(journey.sizes)}"] if journey.sizes else []),
         *division_notes(stage_layouts(answer)),
@@ -517,13 +524,16 @@ def draw_output_grids(
     answers: tuple[Trace | Chain, Trace | Chain],
     counterexample: Counterexample,
     *,
+    index: Index | None = None,
+    tinted_axis: int | None = None,
     width: int = 78,
     height: int = 12,
     glyphs: GlyphSet = UNICODE,
 ) -> Text:
-    """Draw the outputs of two answers side by side, around the first difference.
+    """Draw the outputs of two answers side by side, around an index; by default, around the first difference.
 
-    Raises `ShapeError` (usage) if there are no elements.
+    The elements are tinted by their index along `tinted_axis` of the input. Raises `ShapeError` (usage) if there are no
+    elements.
 
     >>> import shapecalc as sc
     >>> pair = sc.chain("2,3", "transpose 1,0"), sc.chain("2,3", "reshape 3,2")
@@ -531,11 +541,10 @@ def draw_output_grids(
     ['first 3,2        second 3,2', '3 is at [0,1]    1 is at [0,1]']
     """
     journeys = [build_tensor_path(answer, counterexample.sizes) for answer in answers]
-    return stack_texts(
-        arrange_tables(
-            _output_tables(journeys, ("first", "second"), counterexample.index, glyphs), width, height, glyphs
-        )
-    )
+    marked = counterexample.index if index is None else index
+    tables = _output_tables(journeys, ("first", "second"), marked, glyphs)
+    tinted = [replace(table, tinted_axis=tinted_axis) for table in tables]
+    return stack_texts(arrange_tables(tinted, width, height, glyphs))
 
 
 def _output_tables(

@@ -115,6 +115,55 @@ def tape_lines(
     return lines
 
 
+RACE_WORDS = ("first ", "second")
+"""The labels of the tapes of two outputs, of equal width."""
+
+
+def draw_race(
+    paths: tuple[TensorPath, TensorPath],
+    position: int,
+    *,
+    tinted_axis: int = 0,
+    width: int = 78,
+    glyphs: GlyphSet = UNICODE,
+) -> Text:
+    """Draw the outputs of two paths as tapes below each other, with a mark below each place where they differ.
+
+    The outputs have the same shape and few elements. The place at the flat index `position` is marked in both.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.render.canvas import ASCII
+    >>> pair = [build_tensor_path(sc.chain("2,3", op)) for op in ("reshape 3,2", "transpose 1,0")]
+    >>> for line in draw_race(tuple(pair), 1, glyphs=ASCII).plain.splitlines():
+    ...     print(line.rstrip())
+    first   0 [1] 2  3  4  5
+    second  0 [3] 1  4  2  5
+               x  x  x  x
+    """
+    count, digits = prod(paths[0].tensors[-1].shape), len(str(prod(paths[0].tensors[0].shape) - 1))
+    cells = [[_cell(path, len(path.tensors) - 1, place, digits, glyphs) for place in range(count)] for path in paths]
+    indent, step = len(RACE_WORDS[0]) + LABEL_GAP - 1, digits + 2
+    per_line = max(1, (width - indent) // step)
+    lines = list[Text]()
+    for start in range(0, count, per_line):
+        places = range(start, min(count, start + per_line))
+        for word, row in zip(RACE_WORDS, cells, strict=True):
+            line = Text(word.ljust(indent))
+            for place in places:
+                text, source = row[place]
+                is_marked = place == position
+                tint = source[tinted_axis] if source and tinted_axis < len(source) else 0
+                style = tint_style(tint, is_marked=is_marked) if source is not None else ""
+                line.append(f"[{text}]" if is_marked else f" {text} ", style)
+            lines.append(line)
+        marks = "".join(
+            (glyphs.fail if cells[0][place][0] != cells[1][place][0] else "").rjust(digits + 1).ljust(step)
+            for place in places
+        )
+        lines.append(Text(" " * indent).append(marks.rstrip(), "bold red"))
+    return stack_texts(lines)
+
+
 def cut_before(shape: Sequence[int], position: int, glyphs: GlyphSet = UNICODE) -> str:
     """Return the character for the cut before an element; a space if there is no cut.
 

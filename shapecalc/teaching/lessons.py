@@ -22,7 +22,6 @@ from shapecalc.engine.headers import UnreadableError, read_first_bytes
 from shapecalc.reasoning.examples import trace_element
 from shapecalc.teaching import judging
 from shapecalc.teaching.judging import Judgement, Task, prediction_text
-from shapecalc.teaching.progress import Progress
 
 PATH_LESSON_IDS = (
     *("dim", "order", "plain-zero", "hole", "transpose", "perm-direction"),
@@ -138,19 +137,6 @@ def load_path_lessons() -> tuple[Lesson, ...]:
     """
     by_id = {lesson.id: lesson for lesson in load_lessons()}
     return tuple(by_id[name] for name in PATH_LESSON_IDS)
-
-
-def introductory_course() -> Course | None:
-    """Return the introductory path for a new user.
-
-    Returns None if the user has completed or left the path, has completed another lesson, or has answered an exercise.
-    """
-    progress = Progress()
-    return (
-        None
-        if progress.tally.asked or not progress.done <= {*PATH_LESSON_IDS}
-        else Course(load_path_lessons(), is_path=True)
-    )
 
 
 def parse_lessons(text: str) -> tuple[Lesson, ...]:

@@ -41,6 +41,7 @@ from shapecalc.engine.atomic_files import write_atomically
 from shapecalc.teaching import TOPICS
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui.dialogs import HelpDialog
+from shapecalc.tui.door import Reading
 from shapecalc.tui.explore import ExploreScreen
 from shapecalc.tui.files import save_screenshot
 from shapecalc.tui.question import (
@@ -283,6 +284,9 @@ class ShapecalcApp(App[QuestionResult]):
         step: int | None = 0,
         *,
         lesson: bool = False,
+        home: bool = False,
+        opening: Reading | None = None,
+        cursor: tuple[int, ...] | None = None,
         learns: bool | None = None,
         progress: Progress | None = None,
         user_file: UserFile | None = None,
@@ -294,10 +298,10 @@ class ShapecalcApp(App[QuestionResult]):
 
         If `step` is None, the question is opened after the last step.
 
-        `lesson` opens the lessons over the main screen. `model` is a screen that replaces the main screen.
+        `lesson` opens the lessons over the main screen, `home` the start screen, and `opening` code or a message.
+        `model` is a screen that replaces the main screen. `cursor` is the index of an input element to follow.
 
-        `learns` selects learning mode. If `learns` is None, the stored mode applies; without a stored mode, learning
-        mode applies to the built-in example only.
+        `learns` selects learning mode. If `learns` is None, the stored mode applies.
 
         `progress` stores the completed lessons, and `user_file` the state of the app; both default to the user's own
         files.
@@ -312,13 +316,12 @@ class ShapecalcApp(App[QuestionResult]):
         if question.second_chain and not step:  # a comparison opens at the outputs of both chains
             step = None
         if learns is None:
-            learns = (
-                step is not None
-                and (self.user_file.mode or MODE_NAMES[question == EXAMPLE_QUESTION]) == MODE_NAMES[True]
-            )
-        self.explore = ExploreScreen(question, step, progress, learns=learns, keys=keys)
+            learns = step is not None and self.user_file.mode == MODE_NAMES[True]
+        self.explore = ExploreScreen(question, step, progress, learns=learns, keys=keys, has_home=home)
         self.set_keymap({key_binding_id(key): key.name for key in keys if key not in KEYS})
         self.starts_with_lessons = lesson
+        self.opening = opening
+        self.explore.state.cursor = cursor
         self._last_question: ExploreScreen.QuestionShown | None = None
 
     def run(self, **options: Any) -> QuestionResult | None:
@@ -414,11 +417,17 @@ class ShapecalcApp(App[QuestionResult]):
         """Return the screen of the model if there is a model, otherwise the main screen."""
         return self.model_screen or self.explore
 
-    def on_mount(self) -> None:
+    async def on_mount(self) -> None:
         """Set the theme, and open the lessons or the chain comparison if requested."""
         self.animation_level = "none"
         self.theme = initial_theme(self._first_theme or self.user_file.theme, has_colour=not self.no_color)
         self._is_open = True
+        if self.explore.has_home:
+            self.explore.action_home()
+        if self.explore.state.cursor is not None:
+            self.explore.action_elements()
+        if self.opening is not None:
+            await self.explore.open_reading(self.opening)
         if self.starts_with_lessons:
             self.explore.action_lessons()
         elif (

@@ -6,7 +6,9 @@ stage.
 
 from __future__ import annotations
 
+from math import prod
 from shlex import join
+from typing import Any
 
 from rich.console import Group
 from rich.table import Table
@@ -19,19 +21,41 @@ from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.moves import ravel, unravel
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, format_count, shape_text
 from shapecalc.reading.commands import chain_text, stage_line
 from shapecalc.reasoning.costs import Cost, Goal
-from shapecalc.reasoning.equiv import Equivalence, EquivalenceVerdict, check_equivalence
+from shapecalc.reasoning.equiv import (
+    Equivalence,
+    EquivalenceVerdict,
+    check_equivalence,
+    count_differences,
+    differences_text,
+)
 from shapecalc.reasoning.simplify import Simplification, simplify
-from shapecalc.render.grid import draw_output_grids
+from shapecalc.render.canvas import stack_texts
+from shapecalc.render.grid import TensorPath, build_tensor_path, draw_output_grids
+from shapecalc.render.tape import MAX_TAPE_ELEMENTS, draw_race
 from shapecalc.tui.explore_text import problem_text
 from shapecalc.tui.question import CHAIN, question_from_words, resolve_question
-from shapecalc.tui.widgets import ChoiceList, Dialog, Field, FieldRow, KeyHelp, Pane, copy_text
+from shapecalc.tui.widgets import (
+    ChoiceList,
+    ClickableText,
+    Dialog,
+    Field,
+    FieldRow,
+    Key,
+    KeyHelp,
+    Pane,
+    copy_text,
+    format_key_line,
+)
 
+MIN_GRID_LINES = 5
+"""The minimum height of the tables below the tapes, in lines."""
 MAX_COMPARED_ELEMENTS = 1 << 18
 """The maximum number of elements that are compared after each key press."""
 VERDICT_SYMBOLS = {
@@ -101,9 +125,8 @@ def verdict_text(comparison: ChainComparison) -> Text:
     text = Text(f"{mark} {comparison.equivalence}", "bold")
     text.stylize(style, 0, len(mark))
     more = (COMPARE_MORE_HINT,) if comparison.equivalence.verdict is EquivalenceVerdict.UNDECIDED else ()
-    return Text("\n").join(
-        [text, *(Text(escape_unprintable(reason)) for reason in (*comparison.equivalence.reasons, *more))]
-    )
+    reasons = (*comparison.equivalence.reasons, *more, *filter(None, (elsewhere_text(comparison),)))
+    return Text("\n").join([text, *(Text(escape_unprintable(reason)) for reason in reasons)])
 
 
 def equiv_command(comparison: ChainComparison) -> str:
@@ -116,16 +139,66 @@ def equiv_command(comparison: ChainComparison) -> str:
     return join(["shapecalc", "equiv", chain_text(comparison.first), comparison.text.strip()])
 
 
+ARROW_OFFSETS = {"left": -1, "right": 1, "up": -1, "down": 1}
+"""The number of places by which each arrow key moves the marked element."""
+EQUIV_KEYS = (
+    Key("left", "←", "before", "move(-1)", "Mark the element before", 0),
+    Key("right", "→", "next", "move(1)", "Mark the next element of both outputs", 1),
+    Key("t", "t", "tint", "tint", "Colour the elements by the next axis", 2),
+    Key("e", "e", "edit", "edit", "Edit the second chain", 3),
+    Key("f7", "F7", "copies the command", "copy", "Copy the command line", 4),
+    Key("escape", "escape", "closes", "close", "Leave the field, or close", 5),
+)
+SCRUB_NAMES = ("left", "right", "t")
+"""The names of the keys that need two outputs."""
+
+
+def _place_text(outputs: tuple[TensorPath, TensorPath], position: int) -> str:
+    """Format the elements of two outputs at a place, each with its index in the input."""
+    shape, texts = outputs[0].tensors[-1].shape, list[str]()
+    index = unravel(position, shape)
+    for name, path in zip(("first", "second"), outputs, strict=True):
+        source = path.source(len(path.tensors) - 1, index)
+        is_element = isinstance(source, tuple)
+        value = ravel(source, path.tensors[0].shape) if isinstance(source, tuple) else source
+        texts.append(f"{name} {value}" + (f" from x[{shape_text(source)}]" if is_element else " from the pad"))  # type: ignore[arg-type]
+    return f"place {position + 1} of {prod(shape)}, [{shape_text(index)}]: {', '.join(texts)}"
+
+
+def elsewhere_text(comparison: ChainComparison) -> str:
+    """Return how many elements of two outputs of equal shape differ; empty if it is not known.
+
+    >>> import shapecalc as sc
+    >>> elsewhere_text(compare_chains(sc.transpose("2,3", "1,0"), "reshape 3,2"))
+    '4 of 6 elements are elsewhere, and no error was raised'
+    """
+    verdict, second = comparison.equivalence, comparison.second
+    if verdict is None or verdict.counterexample is None or second is None or verdict.by_shape:
+        return ""
+    elsewhere = count_differences(comparison.first, second, verdict.counterexample)
+    return "" if elsewhere is None else differences_text(elsewhere, verdict.counterexample)
+
+
 class EquivDialog(Dialog[str]):
     """A dialog that compares the current chain with a second chain."""
 
-    BINDINGS = [Binding("escape", "leave", "close"), Binding("f7", "copy", "copy")]
+    AUTO_FOCUS = ""
+    BINDINGS = [
+        Binding("escape", "close", "close"),
+        Binding("f7", "copy", "copy"),
+        Binding("e", "edit", "edit"),
+        Binding("t", "tint", "tint"),
+        *(Binding(key, f"move({offset})", "follow") for key, offset in ARROW_OFFSETS.items()),
+    ]
 
     def __init__(self, answer: Trace | Chain, text: str) -> None:
         """Create the dialog, and compare an answer with the chain in `text`."""
         super().__init__()
         self.answer, self.text = answer, text
         self.comparison = compare_chains(answer, text)
+        self.position: int | None = None
+        """The flat index of the marked element of both outputs; None for the first that differs."""
+        self.tinted_axis = 0
 
     def compose_contents(self) -> ComposeResult:
         """Yield the widgets for the two chains, the verdict and the outputs."""
@@ -136,18 +209,79 @@ class EquivDialog(Dialog[str]):
         yield Static("", id="verdict", markup=False)
         yield Pane("outputs")
         yield Static("", id="line", markup=False)
-        yield KeyHelp("F7 copies the command, escape closes", id="words")
+        yield ClickableText("keys")
 
     def on_mount(self) -> None:
-        """Focus the field of the second chain, and show the verdict."""
+        """Focus the field of the second chain, unless the outputs can be compared already; show the verdict."""
         self.query_one(Pane).can_focus = False
-        self.query_one(Input).focus()
+        self.set_focus(None if self.outputs else self.query_one(Input))
         self.update_view()
+
+    def on_descendant_focus(self) -> None:
+        """Show the keys of the field."""
+        self.show_keys()
+
+    def show_keys(self) -> None:
+        """Show the keys that work with the current focus."""
+        is_typing, scrubs = isinstance(self.focused, Input), self.outputs is not None
+        keys = tuple(key for key in EQUIV_KEYS if key.name not in (SCRUB_NAMES if is_typing or not scrubs else ()))
+        keys = tuple(key for key in keys if key.name != "e" or not is_typing)
+        line = format_key_line(frozenset(key.action for key in keys), self.query_one("#keys").size.width or 70, keys)
+        self.query_one("#keys", ClickableText).set_text(line)
+
+    @property
+    def outputs(self) -> tuple[TensorPath, TensorPath] | None:
+        """The paths of the elements to both outputs; None unless the outputs have equal shapes and few elements."""
+        pair, verdict = self.comparison, self.comparison.equivalence
+        if pair.second is None or verdict is None or verdict.by_shape:
+            return None
+        sizes = verdict.counterexample.sizes if verdict.counterexample else {}
+        try:
+            first, second = build_tensor_path(pair.first, sizes), build_tensor_path(pair.second, sizes)
+        except ShapeError:
+            return None
+        shape = first.tensors[-1].shape
+        return (first, second) if shape == second.tensors[-1].shape and prod(shape) > 0 else None
+
+    def action_move(self, offset: int) -> None:
+        """Mark another element of both outputs."""
+        if self.outputs is not None:
+            count = prod(self.outputs[0].tensors[-1].shape)
+            self.position = (self._marked_position(self.outputs) + offset) % count
+            self.update_view()
+
+    def action_tint(self) -> None:
+        """Colour the elements by their index on the next axis of the input."""
+        self.tinted_axis = (self.tinted_axis + 1) % max(1, len(self.answer.input))
+        self.update_view()
+
+    def action_edit(self) -> None:
+        """Focus the field of the second chain."""
+        self.set_focus(self.query_one(Input))
+
+    def action_close(self) -> None:
+        """Leave the field if the outputs can be followed outside of it; otherwise close the dialog."""
+        if isinstance(self.focused, Input) and self.outputs is not None:
+            self.set_focus(None)
+            self.call_after_refresh(self.show_keys)
+        else:
+            self.action_leave()
+
+    def _marked_position(self, outputs: tuple[TensorPath, TensorPath]) -> int:
+        """Return the flat index of the marked element: that of the user, or the first that differs."""
+        shape = outputs[0].tensors[-1].shape
+        verdict = self.comparison.equivalence  # whose truth is that of the comparison
+        counterexample = None if verdict is None else verdict.counterexample
+        if self.position is not None:
+            return self.position % prod(shape)
+        return ravel(counterexample.index, shape) if counterexample and counterexample.index else 0
 
     @on(Input.Changed)
     def compare_typed_chain(self, event: Input.Changed) -> None:
         """Compare the typed chain with the first chain."""
-        self.text = event.value
+        if event.value == self.text:
+            return
+        self.text, self.position = event.value, None
         self.comparison = compare_chains(self.answer, self.text)
         self.update_view()
 
@@ -156,17 +290,25 @@ class EquivDialog(Dialog[str]):
         self.query_one("#verdict", Static).update(verdict_text(self.comparison))
         self.query_one("#line", Static).update(escape_unprintable(f"$ {equiv_command(self.comparison)}"))
         self.query_one(Pane).set_renderer(self._output_grids)
+        self.show_keys()
 
     def _output_grids(self, width: int, height: int) -> Text:
-        """Draw the elements of both outputs, if the outputs differ only in elements."""
-        pair = self.comparison
+        """Draw both outputs as tapes and as tables, with the marked element in both, if their shapes are equal."""
+        pair, outputs = self.comparison, self.outputs
         verdict = pair.equivalence
-        if pair.second is None or verdict is None or verdict.counterexample is None or verdict.by_shape:
+        if outputs is None or pair.second is None or verdict is None or verdict.counterexample is None:
             return Text()
-        try:
-            return draw_output_grids((pair.first, pair.second), verdict.counterexample, width=width, height=height)
-        except ShapeError as error:
-            return Text(escape_unprintable(error.problem.message), "dim")
+        position, shape = self._marked_position(outputs), outputs[0].tensors[-1].shape
+        index, lines = unravel(position, shape), list[Text]()
+        if prod(shape) <= MAX_TAPE_ELEMENTS:
+            race = draw_race(outputs, position, tinted_axis=self.tinted_axis, width=width)
+            lines = [race, Text(_place_text(outputs, position), "bold"), Text(end="")]
+            lines = lines if sum(line.plain.count("\n") + 1 for line in lines) <= height else []
+        free = height - sum(line.plain.count("\n") + 1 for line in lines)
+        if free >= MIN_GRID_LINES:
+            size: dict[str, Any] = {"width": width, "height": free, "tinted_axis": self.tinted_axis}
+            lines.append(draw_output_grids((pair.first, pair.second), verdict.counterexample, index=index, **size))
+        return stack_texts(lines) if lines else Text()
 
     def action_copy(self) -> None:
         """Copy the command line of the comparison."""

@@ -33,13 +33,15 @@ from shapecalc.core.ops import OPS, supporting_dialects
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable
+from shapecalc.diagnosis.report import diagnose
 from shapecalc.render.canvas import UNICODE, stack_texts
 from shapecalc.render.stage_layout import stage_layouts
-from shapecalc.teaching.lessons import Course
+from shapecalc.teaching.lessons import Course, load_path_lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text, widgets
 from shapecalc.tui.chains import EquivDialog, SimplifyDialog
 from shapecalc.tui.dialogs import EXTRA_KEYS, CodeScreen, DoctorScreen, widget_help
+from shapecalc.tui.door import CODE, MESSAGE, Reading
 from shapecalc.tui.files import FilesDialog, save_answer
 from shapecalc.tui.film import FilmScreen
 from shapecalc.tui.lessons import DrillScreen, LessonsScreen
@@ -59,6 +61,7 @@ from shapecalc.tui.panels import (
 )
 from shapecalc.tui.question import (
     CHAIN,
+    EXAMPLE_QUESTION,
     FILES_DISABLED_MESSAGE,
     DialectRow,
     Question,
@@ -70,6 +73,7 @@ from shapecalc.tui.question import (
     question_from_words,
 )
 from shapecalc.tui.question_dialogs import ChooseDialog, CompareDialog, dialect_rows
+from shapecalc.tui.source import SourceScreen, SourceState, read_source
 from shapecalc.tui.state import ARROW_MOVES, ExploreState, first_differing_step
 from shapecalc.tui.themes import next_theme
 
@@ -125,20 +129,25 @@ class ExploreScreen(widgets.HelpScreen[None]):
         *,
         learns: bool,
         keys: tuple[widgets.Key, ...] = widgets.KEYS,
+        has_home: bool = False,
     ) -> None:
         """Open a question at a step of its answer; None means after the last step.
 
-        `learns` selects learning mode. `keys` are those that work while nothing has the focus.
+        `learns` selects learning mode. `keys` are those that work while nothing has the focus. With `has_home`, Esc
+        goes back to the start screen.
         """
         super().__init__()
         self.keys = keys
         self._edit_key = next(key.name for key in keys if key.action == "edit")
         self.progress = progress or Progress()
         self.state = ExploreState(question, step, is_learning=learns, score=self.progress.session_score)
+        self.has_home = has_home
         self.course: Course | None = None
         """The lessons from the user's own file; None for the built-in lessons."""
         self._lesson_id = ""
         """The id of the lesson from which the question was opened; empty if there is none."""
+        self._source: SourceState | None = None
+        """The code of which a line was opened; None if the question was not opened from code."""
         self._is_draw_scheduled = False
         self._last_draw = 0.0
         self._focus_before_resize: Widget | None = None
@@ -290,6 +299,10 @@ class ExploreScreen(widgets.HelpScreen[None]):
             self.call_after_refresh(self._focus_before_resize.focus)
         self.schedule_draw()
 
+    def on_screen_suspend(self) -> None:
+        """Clear the line of keys, which do not work below a dialog."""
+        self._set_text("keys", Text())
+
     def on_screen_resume(self) -> None:
         """Redraw the screen, since a lesson or a film can change the score."""
         self.schedule_draw()
@@ -312,6 +325,15 @@ class ExploreScreen(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     @property
+    def _way_back(self) -> widgets.Key | None:
+        """The key that goes back to the lesson or the start screen from which the question was opened."""
+        if self._lesson_id:
+            return widgets.LESSON_KEY
+        if self._source is not None:
+            return widgets.SOURCE_KEY
+        return widgets.HOME_KEY if self.has_home else None
+
+    @property
     def is_typing(self) -> bool:
         """Whether printable keys go to a field, a blank or a question."""
         if self.focused is not None and self.focused.id == "map":
@@ -325,8 +347,10 @@ class ExploreScreen(widgets.HelpScreen[None]):
             self.focused.insert_text_at_cursor(event.character or "")
             return
         if event.key == "escape":
-            self.state.toggle_highlight(None)
             acted = True
+            if self.focused is None and self.state.highlighted is None and self._way_back:
+                self.call_next(self.run_action, self._way_back.action)
+            self.state.toggle_highlight(None)
             self.action_leave_field()
         elif focused == "elements":
             acted = event.key in ARROW_MOVES
@@ -453,13 +477,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
 
     def action_share(self) -> None:
         """Copy a command line that opens the app at the current question and step."""
-        line = question_command(self.state.question, self.state.result.answer).removeprefix("shapecalc ")
-        step = (
-            f"--step {self.state.current_step + 1} "
-            if self.state.current_step < self.state.end_step
-            else "--step last "
-        )
-        widgets.copy_text(self, f"shapecalc tui {step}{line}")
+        widgets.copy_text(self, explore_text.reopening_command(self.state))
 
     def action_theme(self) -> None:
         """Switch to the next theme."""
@@ -565,21 +583,101 @@ class ExploreScreen(widgets.HelpScreen[None]):
                 None if self.state.current_step >= self.state.end_step else self.state.current_step + 1,
             )
 
+    def action_home(self) -> None:
+        """Open the start screen."""
+        from shapecalc.tui.home import HomeScreen  # a text area takes 30 ms to import
+
+        self.has_home = True
+        self.app.push_screen(HomeScreen(self, self.app.user_file.questions))  # type: ignore[attr-defined]
+
+    async def open_from_home(self, question: Question) -> None:
+        """Close the start screen, and open a question at its first step."""
+        self._lesson_id, self._source = "", None
+        self.return_here()
+        await self.open_question(question)
+        self.state.go_to_step(0)
+        empty = [field for field in self.query(widgets.Field) if not field.value]
+        if empty and (question.is_chain or self.state.result.answer is None):
+            self.set_focus(empty[0])
+        else:
+            self.focus_initial_widget()
+        self.schedule_draw()
+
+    async def open_reading(self, reading: Reading) -> None:
+        """Close the start screen, and open what the user typed there."""
+        if reading.question is not None:
+            await self.open_from_home(reading.question)
+        elif reading.kind == MESSAGE:
+            self.app.push_screen(DoctorScreen(diagnose(reading.content)), self._open_from_dialog)
+        elif reading.kind == CODE:
+            try:
+                self._source = read_source(reading)
+            except ShapeError as error:
+                self.notify(escape_unprintable(error.problem.message), severity="error", markup=False)
+            else:
+                self.action_source()
+
+    def action_source(self) -> None:
+        """Open the screen of the code."""
+        if self._source is not None:
+            self.app.push_screen(SourceScreen(self, self._source))
+
+    async def open_line_question(self, question: Question, state: SourceState) -> None:
+        """Close the screen of the code, and open the chain of a line."""
+        await self.open_from_home(question)
+        if self.state.answer is not None:
+            self.state.go_to_step(stage_layouts(self.state.answer)[-1].step_range.start)
+        self._source = state
+        self.schedule_draw()
+
+    def leave_source(self) -> None:
+        """Close the screen of the code without a question."""
+        self._source = None
+        self.app.pop_screen()
+        if self.has_home and self.app.screen is self:
+            self.action_home()
+
+    async def _open_from_dialog(self, question: Question | None) -> None:
+        if question is not None:
+            await self.open_from_home(question)
+
+    def return_here(self) -> None:
+        """Close all screens over this one."""
+        while self.app.screen is not self:
+            self.app.pop_screen()
+
+    def action_course(self) -> None:
+        """Open the introductory path."""
+        self.course = Course(load_path_lessons(), is_path=True)
+        self.action_lessons()
+
+    def action_lesson_list(self) -> None:
+        """Open the list of all lessons, or of the lessons of the user's own file."""
+        self.course = None if self.course and self.course.is_path else self.course
+        self.action_lessons()
+
     def action_lessons(self) -> None:
         """Open the lessons."""
         screen = LessonsScreen(self.progress, self.course, self._lesson_id)
 
         async def open_lesson_question(question: Question | None) -> None:
             self._lesson_id = screen.lesson.id if screen.lesson and question else ""
-            if self.course and self.course.is_path and not question:
+            if self.course and self.course.is_path and question is None:
                 self.course = None
-            await self._open_optional_question(question)
+            if question is not None:
+                self.return_here()
+                await self.open_question(question)
+                self.focus_initial_widget()
+            elif screen.is_finished:
+                await self.open_from_home(EXAMPLE_QUESTION)
+            elif self.has_home and self.app.screen is self:
+                self.action_home()
 
         self.app.push_screen(screen, open_lesson_question)
 
     def action_drill(self) -> None:
         """Open the exercises on all topics."""
-        self.app.push_screen(DrillScreen(progress=self.progress), self._open_optional_question)
+        self.app.push_screen(DrillScreen(progress=self.progress), self._open_from_dialog)
 
     def action_code(self) -> None:
         """Show the answer as code for each framework."""
@@ -630,14 +728,20 @@ class ExploreScreen(widgets.HelpScreen[None]):
         state, width = self.state, self.app.size.width - 2
         line = question_command(state.question, state.result.answer)
         self._draw_question()
-        self._set_text("reason", explore_text.reason_text(state, width))
+        self._set_text("reason", explore_text.reason_text(state, width, self._fix_key))
         self._set_text("command", Text(escape_unprintable(f"$ {line}"), no_wrap=True, overflow="ellipsis"))
         self._draw_panels(width)
-        self._set_text("keys", self._key_line(width))
+        self._set_text("keys", self._key_line(width) if self.app.screen is self else Text())
         self.set_class(state.result.answer is None, "-stale")
         if state.result.answer is not None:
             self.app.post_message(self.QuestionShown(line, state.current_step, state.is_learning))
         self._last_draw = monotonic()
+
+    @property
+    def _fix_key(self) -> str:
+        """The keys that apply the fix with the current focus; a field takes the key alone as text."""
+        key = next(key.display for key in self.keys if key.action == "fix")
+        return f"esc {key}" if self.is_typing else key
 
     def _draw_question(self) -> None:
         """Draw the title of the question, and the carets below invalid characters."""
@@ -681,7 +785,8 @@ class ExploreScreen(widgets.HelpScreen[None]):
         else:
             both = state.is_available("step(1)") and state.is_available("step(-1)")
             shown = [key for key in self.keys if not key.action.startswith("dim(")]
-            keys = (*((widgets.STEP_KEY, *shown[2:]) if both else shown), widgets.DIM_STEP_KEY)
+            back = (self._way_back,) if self._way_back and state.highlighted is None else ()
+            keys = (*((widgets.STEP_KEY, *shown[2:]) if both else shown), widgets.DIM_STEP_KEY, *back)
             works = frozenset(key.action for key in keys if state.is_offered(key.action))
             return widgets.format_key_line(works, width, keys)
         return widgets.format_key_line(frozenset(key.action for key in keys), width, keys)

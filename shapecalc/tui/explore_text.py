@@ -26,7 +26,7 @@ from shapecalc.render.report import operator_text
 from shapecalc.render.stage_layout import layout_index, stage_layouts, unresolved_dims
 from shapecalc.render.step import ARROW, answer_card, draw_step, format_spaced_shape, step_title
 from shapecalc.render.tape import draw_tapes, element_equation, tape_path, tensor_before
-from shapecalc.tui.question import DialectRow, Question, QuestionResult
+from shapecalc.tui.question import DialectRow, Question, QuestionResult, question_command
 from shapecalc.tui.state import Blank, ExploreState
 
 WORKS_QUESTION = "Will it run?"
@@ -100,18 +100,18 @@ def question_title(question: Question, result: QuestionResult, *, is_learning: b
     name = question.op if answer is None or isinstance(answer, Chain) else operator_text(answer).replace(", ", " · ")
     if isinstance(answer, Chain):
         dialects = dict.fromkeys(trace.dialect for trace in answer.traces)
-        name = f"{', '.join(dialects)} chain"
+        name = f"{', '.join(dialects)} chain".lstrip()
     return " · ".join(["Question", name, *(["learn"] if is_learning else [])])
 
 
-def reason_text(state: ExploreState, width: int) -> Text:
-    """Format the problem of the question: its message, and below it the fix or a hint."""
+def reason_text(state: ExploreState, width: int, fix_key: str = "f") -> Text:
+    """Format the problem of the question: its message, and below it the fix with its key, or a hint."""
     problem = state.result.problem
     hides = state.asks_validity and state.result.answer is not None
     if problem is None or state.result.is_incomplete or hides:
         return Text(end="")
     lines = wrap_line(Text(f"{UNICODE.fail} {escape_unprintable(problem.message)}", "red"), width)
-    fix, divisors = f"f  {state.fix.description}" if state.fix else "", divisors_text(state)
+    fix, divisors = f"{fix_key}  {state.fix.description}" if state.fix else "", divisors_text(state)
     why = "" if problem.rule in (USAGE, FILE) else f"shapecalc why {problem.rule}"
     help_ = fix or escape_unprintable(problem.hint) or why
     if divisors and len(help_) + len(divisors) + 6 <= width:
@@ -195,7 +195,7 @@ def _answer_sentences(state: ExploreState) -> list[str]:
         return []
     if state.is_complete:
         fixes = [f"f  {state.fix.description}."] if state.fix and state.result.problem is None else []
-        return _condition_sentences(answer) + fixes
+        return condition_sentences(answer) + fixes
     if state.current_step >= state.end_step:
         return []
     if _step_to_draw(state) != state.current_step:
@@ -222,7 +222,7 @@ def _format_spaced_answer(answer: Trace | Chain, accent: str) -> Text:
     )
 
 
-def _condition_sentences(answer: Trace | Chain) -> list[str]:
+def condition_sentences(answer: Trace | Chain) -> list[str]:
     """Return sentences on caveats, conditions, assumptions and new names."""
     sentences = [f"{escape_unprintable(note)}." for note in answer.notes]
     sentences += [f"{limit}." for limit in answer.caveats[: len({*answer.omitted_switches})]]
@@ -334,6 +334,7 @@ def elements_text(
             height=height - len(notes),
             value=read_element,
             tinted_axis=state.tinted_axis if state.answer.input else None,
+            first=tensor_before(state.answer, None if state.is_complete else state.current_step),
         )
         return stack_texts([grid, *notes])
     except ShapeError as error:
@@ -344,11 +345,27 @@ def elements_text(
 
 
 def element_notes(state: ExploreState, width: int) -> list[Text]:
-    """Return an empty line and the NumPy equation of the marked element."""
+    """Return the NumPy equation of the marked element and the command that follows it, below a blank line."""
     assert state.answer is not None
     path = build_tensor_path(state.answer)
     cursor = state.cursor or (0,) * len(path.tensors[0].shape)
-    return [Text(end=""), *wrap_line(Text(element_equation(path, cursor), "bold"), width)]
+    command = Text(f"$ {reopening_command(state)}", "dim")
+    return [Text(end=""), *wrap_line(Text(element_equation(path, cursor), "bold"), width), *wrap_line(command, width)]
+
+
+def reopening_command(state: ExploreState) -> str:
+    """Return the command line that opens the app at the current question, step and element.
+
+    >>> from shapecalc.tui.question import question_from_words
+    >>> state = ExploreState(question_from_words(["reshape", "2,3,4", "6,4"]))
+    >>> state.cursor = (0, 1, 1)
+    >>> reopening_command(state)
+    'shapecalc tui --step last --at 0,1,1 reshape 2,3,4 6,4'
+    """
+    line = question_command(state.question, state.result.answer).removeprefix("shapecalc ")
+    step = f"--step {state.current_step + 1}" if state.current_step < state.end_step else "--step last"
+    at = f" --at {shape_text(state.cursor)}" if state.cursor else ""
+    return escape_unprintable(f"shapecalc tui {step}{at} {line}")
 
 
 def _draw_step(state: ExploreState, width: int, height: int) -> Text:

@@ -225,4 +225,4 @@ def _write_screenshot(screen: Screen[Any], *, as_text: bool) -> None:
     except OSError as error:
         screen.notify(str(error), title="not saved", severity="error", markup=False)
     else:
-        screen.notify(f"{name}; {COPY_TITLE}" if as_text else name, title="saved", markup=False)
+        screen.notify(name, title=f"saved, and {COPY_TITLE}" if as_text else "saved", markup=False)

@@ -410,6 +410,11 @@ class LessonsScreen(TaskScreen):
         return super().active_actions() - idle
 
     @property
+    def is_finished(self) -> bool:
+        """Whether the end of a learning path is selected."""
+        return self.course.is_path and self.lesson is None
+
+    @property
     def _entry_count(self) -> int:
         """The number of entries: lessons, visible topics, and the end of a path."""
         return len(self.course.lessons) + (self.course.is_path or len(TOPICS) * self._is_list_visible)
@@ -563,10 +568,8 @@ class LessonsScreen(TaskScreen):
     def action_back(self) -> None:
         """Go back to the list, or from the list to the main screen.
 
-        A learning path has no list: the path is marked as completed, and the screen is closed.
+        A learning path has no list: the screen is closed, and the path continues at the same lesson.
         """
-        if self.course.is_path:
-            self.progress.mark_done(PATH_DONE_ID)
         if self._is_list_visible or self.course.is_path:
             self.dismiss(None)
             return

@@ -24,6 +24,7 @@ from shapecalc.core.text import (
     escape_unprintable,
     is_file_argument,
     join_words,
+    parse_axes,
     parse_shape,
     shape_text,
     suggestion,
@@ -36,6 +37,7 @@ from shapecalc.reading.code.source import normalize_pasted_code
 from shapecalc.reasoning.answers import IDENTITY_STAGES, answer_chain, answer_code
 from shapecalc.reasoning.answers import answer_request as answer_request
 from shapecalc.reasoning.fixing import Fix, find_fixes
+from shapecalc.render.grid import build_tensor_path
 from shapecalc.render.hints import verdict_text
 
 if TYPE_CHECKING:
@@ -190,8 +192,8 @@ class QuestionResult(Record):
         return next(candidates, (0, None))
 
 
-EXAMPLE_QUESTION = Question("shuffle", {"input": "2,3,4", "first": "1,0,2", "to": "0,-1", "second": ""})
-"""The built-in example: a transpose, and a reshape with a 0 and a -1."""
+EXAMPLE_QUESTION = Question("reshape", {"input": "2,3,4", "target": "0,-1"})
+"""The built-in example: a reshape with a 0 and a -1."""
 
 
 def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = EMPTY_DICT) -> Question:
@@ -267,7 +269,7 @@ def question_command(question: Question, answer: Trace | Chain | None) -> str:
     `where`, or if the question is a refused chain.
 
     >>> question_command(EXAMPLE_QUESTION, None)
-    'shapecalc shuffle 2,3,4 --first 1,0,2 --to 0,-1'
+    'shapecalc reshape 2,3,4 0,-1'
     """
     as_typed = "where" in question.settings or is_file_argument(question.texts.get("input", ""))
     if answer is not None and not as_typed and not (question.is_chain and answer.problem):
@@ -461,6 +463,27 @@ def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object]
             return "?"
 
     return read_element
+
+
+def parse_followed_index(question: Question | None, text: str) -> tuple[int, ...]:
+    """Parse the index of an input element that is followed through the stages of a question.
+
+    Raises `ShapeError` (usage) if the question has no such element.
+
+    >>> parse_followed_index(question_from_words(["reshape", "2,3,4", "6,4"]), "0,1,1")
+    (0, 1, 1)
+    """
+    if question is None:
+        raise usage_error("--at needs a request", "write tui --at 0,1,1 OP ARGS")
+    answer = resolve_question(question).answer
+    if answer is None or answer.output is None:
+        raise usage_error("--at follows an element of a request that is answered", "leave --at out")
+    index, shape = parse_axes(text, "at"), build_tensor_path(answer).tensors[0].shape
+    if len(index) != len(shape) or not all(0 <= place < size for place, size in zip(index, shape, strict=True)):
+        raise usage_error(
+            f"there is no element at {shape_text(index)}", f"the input is {shape_text(shape)}, counted from 0"
+        )
+    return index
 
 
 def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[str]]:

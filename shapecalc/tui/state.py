@@ -163,14 +163,16 @@ class Predictions:
     def is_wrong(self, blank: Blank) -> bool:
         """Return whether the text in a blank is wrong.
 
-        A prefix of the right dim is wrong only after the user submits it. If the right dim is symbolic, every text is
-        treated as a prefix, because a symbolic dim has several spellings.
+        A prefix of the right dim, and a text that is not a number, is wrong only after the user submits it. If the
+        right dim is symbolic, every text is treated as a prefix, because a symbolic dim has several spellings.
         """
         text, right = self.texts.get(blank, "").strip(), self.cells[blank].dim
         if not text or self.is_right(blank):
             return False
         is_submitted = self._submitted.get(blank, "").strip() == text
-        return is_submitted or (isinstance(right, int) and not str(right).startswith(text.lstrip("0")))
+        return is_submitted or (
+            isinstance(right, int) and text.isdigit() and not str(right).startswith(text.lstrip("0"))
+        )
 
     def find_confused_axis(self, blank: Blank) -> int | None:
         """Return the axis that the user may have confused with the blank.
@@ -247,8 +249,8 @@ def has_elements(answer: Trace | Chain | None) -> bool:
 class ExploreState:
     """The state of the main screen: a question, its answer and the predictions.
 
-    >>> from shapecalc.tui.question import EXAMPLE_QUESTION
-    >>> state = ExploreState(EXAMPLE_QUESTION)
+    >>> from shapecalc.tui.question import question_from_words
+    >>> state = ExploreState(question_from_words(["shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1"]))
     >>> state.go_to_step(5)
     >>> state.current_step, state.answer.steps[5].rule, state.is_available("step(1)"), state.is_available("fix")
     (5, 'infer', True, False)

@@ -66,7 +66,7 @@ KEYS = (
     Key("slash", "/", "all", "app.command_palette", "Find a command by its name", 9),
     Key("s", "s", "copy", "app.save_screen('text')", "Copy the screen as text, and save it", 10),
     Key("t", "t", "tint", "tint", "Colour the elements by the next axis", 11),
-    Key("q", "q", "leave", "app.quit", "Quit and print nothing", 12),
+    Key("q", "q", "quit", "app.quit", "Quit and print nothing", 12),
     Key("home", "Home", "first", "go(0)", "Go to the first step", 13),
     Key("end", "End", "last", "go(-1)", "Go past the last step", 14),
 )
@@ -84,7 +84,9 @@ GLOBAL_KEYS = (
 """The keys that work everywhere on the main screen."""
 COMMANDS = (
     Key("", "", "", "choose", "Choose the operation and the framework", 0),
+    Key("", "", "", "home", "Go to the start screen (home)", 0),
     Key("", "", "", "lessons", "Open the lessons", 0),
+    Key("", "", "", "course", "Take the ten-minute course", 0),
     Key("", "", "", "code", "Show equivalent code", 0),
     Key("", "", "", "copy", "Copy the command line", 0),
     Key("", "", "", "film", "Play the request as a film", 0),
@@ -116,8 +118,14 @@ LEARNING_KEYS = (
     Key("", "^P", "all", "app.command_palette", "", 6),
 )
 """The key hints while a blank waits for a size."""
-STEP_KEY, DIM_STEP_KEY = Key("", "← →", "step", "step(1)", "", 0), Key("", "↑ ↓", "dim", "dim('down')", "", 3)
+STEP_KEY, DIM_STEP_KEY = Key("", "←→", "step", "step(1)", "", 0), Key("", "↑↓", "dim", "dim('down')", "", 3)
 """The key hints for two arrow keys."""
+LESSON_KEY = Key("", "esc", "lesson", "lessons", "", 1)
+SOURCE_KEY = Key("", "esc", "code", "source", "", 1)
+HOME_KEY = Key("", "esc", "start", "home", "", 7)
+"""The key hints for the way back to the lesson, the code or the start screen from which a question was opened."""
+KEPT_ACTIONS = ("app.help", "app.quit", "home", "lessons", "source")
+"""The actions of keys that are in every line of keys that has room for them."""
 DIM_KEYS = "←→↑↓ dims · esc"
 FOLLOW_KEYS = "←→↑↓ follow · esc"
 """The keys in the titles of panels that have the focus."""
@@ -448,6 +456,8 @@ class Field(TextField):
         """Create a field with a name and an initial text."""
         super().__init__(value, id=f"field-{name}", classes=f"-{name}")
         self.field_name = name
+        self.input_name = name
+        """The name of what the field holds, which need not be an identifier."""
 
 
 class FieldRow(Horizontal):
@@ -464,7 +474,8 @@ def format_key_line(
 ) -> Text:
     """Format a line of keys of the focused widget and of the available actions.
 
-    Keys that do not fit the width are omitted. The style of each key has its action as the metadata `key`.
+    Keys that do not fit the width are omitted, those of `KEPT_ACTIONS` last. The style of each key has its action as
+    the metadata `key`.
 
     >>> format_key_line(frozenset({"step(1)", "step(-1)", "help"}), 24).plain
     '→ step  ← back'
@@ -472,7 +483,8 @@ def format_key_line(
     '←→↑↓ follow  → step'
     """
     shown = [*focused]
-    for key in sorted((key for key in keys if key.action in active_actions), key=lambda key: key.priority):
+    active = (key for key in keys if key.action in active_actions)
+    for key in sorted(active, key=lambda key: (key.action not in KEPT_ACTIONS, key.priority)):
         if sum(_key_width(shown_key) + 2 for shown_key in [*shown, key]) - 2 <= width:
             shown.append(key)
     line = Text(no_wrap=True, end="")

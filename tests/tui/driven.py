@@ -29,6 +29,7 @@ def parse_cached(self, *source, parse=Stylesheet._parse_rules, **options):
 
 Stylesheet._parse_rules = parse_cached
 
+SHUFFLE = ("shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1")
 CHARACTERS = {"question_mark": "?", "slash": "/"}
 """The characters of keys that Textual names."""
 
@@ -229,9 +230,11 @@ class User:
 async def using(script, *words, size=(80, 24), step=None, learns=False, **opening):
     """Run a script with a user of an app opened with a command line; return the return value of the app.
 
-    The app opens in work mode, past the last step unless `step` is given.
+    The app opens in work mode, past the last step unless `step` is given; without words, with a Shuffle.
     """
-    app = ShapecalcApp(question_from_words(words), step, learns=learns, **opening)
+    app = ShapecalcApp(
+        question_from_words(words or (() if opening.get("home") else SHUFFLE)), step, learns=learns, **opening
+    )
     user = User(app)
     async with app.run_test(size=size, notifications=True) as pilot:
         user.pilot = pilot

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from shapecalc.tui.model import ModelScreen
 from tests.models.reports import YOLO
-from tests.tui.driven import using
+from tests.tui.driven import SHUFFLE, using
 
 FOLDER = Path(__file__).parents[2] / "screenshots"
 VERSIONS = FOLDER / "versions.txt"
@@ -39,7 +39,6 @@ class Scene(NamedTuple):
 
 
 TURNED = ("transpose", "2,3,4", "1,2,0")
-SHUFFLE = ("shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1")
 MIXED = "reshape N,2,C/2,H,W | transpose 0,2,1,3,4 | reshape N,C,H,W"
 SCENES = {
     "predict": Scene(("reshape", "2,2,3,2", "-1,0,0"), ("y", "3"), learns=True),

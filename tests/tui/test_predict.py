@@ -56,15 +56,15 @@ def screen(state, width=78):
 
 
 MODES = [
-    ((), "", True),
-    ((), "work", False),
+    ((), "", False),
+    ((), "learn", True),
     (("reshape", "2,3", "-1"), "", False),
     (("reshape", "2,3", "-1"), "learn", True),
 ]
 
 
 @pytest.mark.parametrize(("words", "stored_mode", "is_learning"), MODES)
-def test_predict_mode_default_depends_on_arguments(words, stored_mode, is_learning):
+def test_predict_mode_default_is_the_stored_mode(words, stored_mode, is_learning):
     assert len((*HINT_KEYS, *LEARNING_KEYS)) <= 10
     if stored_mode:
         UserFile().store_mode(stored_mode)

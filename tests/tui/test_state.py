@@ -16,7 +16,6 @@ from shapecalc.core.resolve import resolve
 from shapecalc.core.text import split_outside_brackets
 from shapecalc.tui import explore_text
 from shapecalc.tui.question import (
-    EXAMPLE_QUESTION,
     DialectRow,
     find_invalid_text,
     question_command,
@@ -27,7 +26,10 @@ from shapecalc.tui.question_dialogs import dialect_rows, nearest_row_index
 from shapecalc.tui.state import ExploreState
 from shapecalc.tui.widgets import KEYS, format_key_line
 from tests.sampling import each_row
+from tests.tui.driven import SHUFFLE
 from tests.tui.tables import table
+
+SHUFFLE_QUESTION = question_from_words(SHUFFLE)
 
 LINES = [line for (line,) in table("lines")]
 
@@ -61,7 +63,7 @@ def test_state_drops_switches_of_other_dialects(dialect):
 
 @each_row(("text", "is_half"), table("typed"))
 def test_state_distinguishes_incomplete_from_wrong_text(text, is_half):
-    question = EXAMPLE_QUESTION.with_op("reshape").with_text("target", text)
+    question = SHUFFLE_QUESTION.with_op("reshape").with_text("target", text)
     result = resolve_question(question, "target")
     assert (result.is_incomplete, result.problem is None) == (is_half == "half", False)
     assert not resolve_question(question).is_incomplete
@@ -93,26 +95,26 @@ def test_state_refuses_empty_questions(words):
 
 
 def test_state_keeps_the_last_answer_while_text_is_invalid():
-    state = ExploreState(EXAMPLE_QUESTION)
+    state = ExploreState(SHUFFLE_QUESTION)
     previous = state.answer
-    state.change_question(EXAMPLE_QUESTION.with_text("input", "2,3,4x"), "input")
+    state.change_question(SHUFFLE_QUESTION.with_text("input", "2,3,4x"), "input")
     assert state.answer is previous
     assert state.result.answer is None
     assert not state.is_available("compare")
 
 
 def test_state_stays_past_the_last_step():
-    state = ExploreState(EXAMPLE_QUESTION)
-    state.change_question(EXAMPLE_QUESTION.with_text("to", "-1"))
+    state = ExploreState(SHUFFLE_QUESTION)
+    state.change_question(SHUFFLE_QUESTION.with_text("to", "-1"))
     assert state.is_complete
     state.go_to_step(2)
-    state.change_question(EXAMPLE_QUESTION.with_text("to", "2,-1"))
+    state.change_question(SHUFFLE_QUESTION.with_text("to", "2,-1"))
     assert state.current_step == 2
 
 
 def test_state_step_stops_at_a_refusal():
-    state = ExploreState(EXAMPLE_QUESTION, 0)
-    state.change_question(EXAMPLE_QUESTION.with_text("to", "5,-1"))
+    state = ExploreState(SHUFFLE_QUESTION, 0)
+    state.change_question(SHUFFLE_QUESTION.with_text("to", "5,-1"))
     assert state.current_step == state.end_step
     assert not state.is_complete
 

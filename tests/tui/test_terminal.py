@@ -95,18 +95,20 @@ def test_terminal_types_steps_resizes_suspends_and_quits():
 
 @pytest.mark.slow
 @on_tmux
-def test_terminal_first_start_opens_the_path(tmp_path):
+def test_terminal_first_start_opens_the_start_screen(tmp_path):
     line = f"NO_COLOR=1 XDG_DATA_HOME={shlex.quote(str(tmp_path))} {shapecalc('tui')}"
     with Tmux(line) as terminal:
+        terminal.shows("▸ Start the course")
+        terminal.press("Enter")
         assert "Ten minutes from nothing" in terminal.shows("1 of 9: What a dim is")
         terminal.press("Escape")
-        terminal.shows("Will it run?")
+        terminal.shows("▸ Start the course")
         terminal.press("C-q")
         terminal.shows("EXIT=0")
     with Tmux(f's=$({line} --lesson); echo "ANSWER=$s."') as terminal:
         terminal.shows("Predict the output shape")
         terminal.press("Escape")
-        terminal.shows("▸ ?")
+        terminal.shows("▸ Start the course")
         terminal.press("C-q")
         assert "ANSWER=.\nEXIT=0" in terminal.shows("EXIT=")
 

@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 from shapecalc.core.problem import FILE, Problem, ShapeError
-from shapecalc.teaching.lessons import Course, introductory_course, parse_lesson_file
+from shapecalc.teaching.lessons import Course, load_path_lessons, parse_lesson_file
 from shapecalc.tui.lessons import DrillScreen
 from shapecalc.tui.model import ModelScreen
 from tests.models.reports import YOLO
@@ -40,7 +40,7 @@ OPENING.add_argument("--size", default="80x24")
 OPENING.add_argument("--step", type=int)
 for option in ("course", "drill", "model"):
     OPENING.add_argument(f"--{option}")
-for option in ("learns", "as-left", "lesson", "path", "notes"):
+for option in ("learns", "as-left", "lesson", "path", "notes", "home"):
     OPENING.add_argument(f"--{option}", action="store_true")
 
 
@@ -165,7 +165,7 @@ async def open_further(user, course, drill, path, notes):
     """Open a course, the path, or exercises over the main screen."""
     if course or path:
         own = course and Course(parse_lesson_file(course, Path(course).read_text()), shows_notes=notes)
-        user.app.explore.course = own or introductory_course()
+        user.app.explore.course = own or Course(load_path_lessons(), is_path=True)
         user.app.explore.action_lessons()
     elif drill:
         user.app.push_screen(DrillScreen(drill))
@@ -198,6 +198,7 @@ def test_app_transcripts(lines, tmp_path, monkeypatch):
                 "step": 0 if opened.learns else opened.step,
                 "learns": None if opened.as_left else opened.learns,
                 "lesson": opened.lesson,
+                "home": opened.home,
                 "model": opened.model and ModelScreen(YOLO, int(opened.model), write_fixed_model),
             }
             asyncio.run(using(play, *words, **opening))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import warnings
 from collections.abc import Iterable, Sequence
@@ -10,7 +11,7 @@ from textwrap import dedent
 
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
-from shapecalc.core.text import escape_unprintable, truncate
+from shapecalc.core.text import escape_unprintable, reject_unbracketed_names, split_outside_brackets, truncate
 from shapecalc.reading.code.calls import is_known_function
 
 MODULE_DIALECTS = {
@@ -33,6 +34,45 @@ PRESERVING_LAYER = re.compile(
     rf"(?ai)(.+_)?({PRESERVING_LAYER_WORDS}|(log_?)?softmax|sigmoid|tanh|identity|(hard)?swish)_?\d*d?"
 )
 """A regular expression for the names of layers that preserve shapes; the flag for ASCII saves 5 ms."""
+
+ENTRY_MARK = "::"
+"""The separator between a file name and the name of a function, class or method in the file."""
+
+
+def split_entry(line: str) -> tuple[str, str]:
+    """Split `FILE.py::Net.forward` into the file and the name; the name is empty for a file or code alone."""
+    file, mark, entry = line.rpartition(ENTRY_MARK)
+    is_entry = mark and entry.replace(".", "").isidentifier() and os.path.isfile(file)  # noqa: PTH113 - never raises
+    return (file, entry) if is_entry else (line, "")
+
+
+def split_inputs(text: str) -> list[tuple[str, str]]:
+    """Split the value of `--input` into the names and the shapes of tensors.
+
+    The name of the first tensor is empty if there is none. Raises `ShapeError` (usage) for names of dims that are
+    separated by blanks and follow the name of a tensor.
+
+    >>> split_inputs("x=2, 3 self.f(x, 1)=3,4"), split_inputs("b c h w")
+    ([('x', '2, 3'), ('self.f(x, 1)', '3,4')], [('', 'b c h w')])
+    """
+    tensors, is_split = list[tuple[str, str]](), set[int]()
+    for piece in split_outside_brackets(text):
+        name, dims = split_name(piece)
+        if name or not tensors:
+            tensors.append((name, dims))
+        else:
+            tensors[-1] = (tensors[-1][0], f"{tensors[-1][1]} {piece}")
+            is_split.add(len(tensors) - 1)
+    for index in is_split:
+        if tensors[index][0]:
+            reject_unbracketed_names(tensors[index][1])
+    return tensors
+
+
+def split_name(piece: str) -> tuple[str, str]:
+    """Split `NAME=SHAPE` at the first = outside brackets; the name is empty if there is none."""
+    first, *others = [piece] if piece.lstrip()[:1] == "<" else split_outside_brackets(piece, "=")
+    return (first.strip(), "=".join(others)) if others else ("", piece)
 
 
 def normalize_pasted_code(text: str) -> str:

@@ -1,0 +1,148 @@
+"""Reading of whatever the user holds: a request, a chain, code, an error message or a model.
+
+The text is read in the order in which the command line reads its words, but nothing is printed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from shlex import join
+
+from shapecalc.core.ops import OPS
+from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
+from shapecalc.core.record import Record
+from shapecalc.core.text import escape_unprintable, is_file_argument, split_outside_brackets, suggestion, truncate
+from shapecalc.diagnosis.reading import has_known_message
+from shapecalc.reading.code.source import split_entry
+from shapecalc.reading.commands import resolve_aliases
+from shapecalc.reading.readings import UserInput, detect_command, suggest_command
+from shapecalc.tui.question import (
+    AGAINST,
+    CHAIN,
+    EQUIV,
+    FILES_DISABLED_MESSAGE,
+    Question,
+    may_open_files,
+    question_from_words,
+)
+
+PROGRAM_WORDS = ("$", "shapecalc", "tui")
+"""The words before a command line that the app ignores."""
+QUESTION_COMMANDS = (*OPS, CHAIN, EQUIV, AGAINST)
+"""The commands whose words are a question."""
+CODE, MESSAGE, MODEL = "code", "doctor", "model"
+"""The commands that the app opens on a screen of their own."""
+SIZE = "size"
+SOURCE_WORD = re.compile(r"\.py(::|$)|\w\(|\n")
+"""A word that is code, or names a source file."""
+STDIN_WORD = "-"
+"""The word that stands for the text itself in a command line."""
+READING_HINT = "write a shape and what it becomes, such as 2,3,4 0,-1, or paste code or an error message"
+
+
+class Reading(Record):
+    """A text as a command line that the app can open."""
+
+    words: tuple[str, ...]
+    """The command line, without `shapecalc`."""
+    text: str
+    question: Question | None = None
+    """The question of a command line that is a request, a chain or a comparison."""
+
+    @property
+    def kind(self) -> str:
+        """The name of the command."""
+        return self.words[0]
+
+    @property
+    def line(self) -> str:
+        """The command line on one line; `-` stands for a text of several lines."""
+        return escape_unprintable(join([STDIN_WORD if "\n" in word else word for word in self.words]))
+
+    @property
+    def content(self) -> str:
+        """The code, the message or the file name that the command reads."""
+        word = self.words[1] if len(self.words) > 1 else STDIN_WORD
+        return self.text if word == STDIN_WORD else word
+
+
+def read_text(text: str) -> Reading:
+    r"""Read a text that the user types or pastes.
+
+    Raises `ShapeError` (usage) if it cannot be read, and (file) if it names a file that cannot be used.
+
+    >>> [read_text(text).line for text in ("2,3,4 to 6,4", "$ shapecalc transpose 2,3 1,0", "2,3 | reshape 6")]
+    ['reshape 2,3,4 6,4', 'transpose 2,3 1,0', "chain '2,3 | reshape 6'"]
+    >>> read_text("x = x.view(2, -1)\nx.t()").kind
+    'code'
+    """
+    text = text.strip()
+    words = _split_words(text)
+    while words and words[0] in PROGRAM_WORDS:
+        text = text[len(words[0]) :].lstrip()
+        del words[0]
+    if not words:
+        raise usage_error("nothing is typed yet", READING_HINT)
+    return read_words(words, text)
+
+
+def read_words(words: Sequence[str], text: str = "") -> Reading:
+    """Read the words of a command line; `text` is the whole text of which they are the words.
+
+    Raises `ShapeError` (usage) if they cannot be read, and (file) if they name a file that cannot be used.
+    """
+    resolved = resolve_aliases(words) if "\n" not in text else [*words]
+    if resolved[0] in QUESTION_COMMANDS:
+        return Reading((*resolved,), text, question_from_words(resolved))
+    for candidate in dict.fromkeys(((text,) if text else (*words,), (*words,))):
+        line = _detect(UserInput(candidate, candidate, has_known_message))
+        if line is not None:
+            return _open_line(line, text)
+    hint = suggest_command(words) or suggestion(words[0], QUESTION_COMMANDS) or READING_HINT
+    raise usage_error(f"'{escape_unprintable(truncate(text or join(words)))}' is not read", hint)
+
+
+def find_code(words: Sequence[str]) -> Reading | None:
+    """Return the reading of words that are code or name a source file; None for other words.
+
+    >>> [reading and reading.kind for reading in map(find_code, (["x.view(2, -1)", "x=2,3"], ["2,3", "6"]))]
+    ['code', None]
+    """
+    if not words or words[0] in QUESTION_COMMANDS or not (SOURCE_WORD.search(words[0]) or words[0] == CODE):
+        return None
+    if words[0] == CODE:
+        return Reading((*words,), words[1] if len(words) > 1 else "")
+    if split_entry(words[0])[1]:
+        return Reading((CODE, words[0], *(("--input", " ".join(words[1:])) if words[1:] else ())), words[0])
+    reading = read_words(words)
+    return reading if reading.kind == CODE else None
+
+
+def _split_words(text: str) -> list[str]:
+    """Split a text as a shell does; a text with an unclosed quote is split at blanks."""
+    try:
+        return split_outside_brackets(text)
+    except ShapeError:
+        return text.split()
+
+
+def _detect(user_input: UserInput) -> list[str] | None:
+    """Return the command line for an input; files are not looked for if the app may not open them."""
+    if not may_open_files() and any(is_file_argument(word) or "/" in word for word in user_input.words[:1]):
+        raise ShapeError(Problem(FILE, FILES_DISABLED_MESSAGE, "write the shape itself, such as 2,3,4"))
+    return detect_command(user_input)
+
+
+def _open_line(line: Sequence[str], text: str) -> Reading:
+    """Return the reading for a command line; raise `ShapeError` (usage) for a command that the app does not open."""
+    if line[0] in QUESTION_COMMANDS:
+        return Reading((*line,), text, question_from_words(line))
+    if line[0] == SIZE and len(line) == 2 and "," in line[1]:  # a shape alone: the stages are typed into the field
+        return Reading((CHAIN, line[1]), text, question_from_words([CHAIN, line[1]]))
+    reading = Reading((*line,), text)
+    if line[0] in (CODE, MESSAGE):
+        return reading
+    if line[0] == MODEL:
+        raise usage_error("a model opens as the list of its nodes", f"run shapecalc tui --model {join(line[1:])}")
+    raise usage_error(f"{line[0]} is answered by the command line, not by the app", f"run shapecalc {reading.line}")

@@ -1,0 +1,453 @@
+"""The start screen: one input for whatever the user holds, the course, the lessons, exercises and recent questions."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+from rich.style import Style
+from rich.text import Text
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Container
+from textual.content import Content
+from textual.widgets import TextArea
+
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record
+from shapecalc.core.text import escape_unprintable, format_count, shape_text
+from shapecalc.diagnosis.report import diagnose
+from shapecalc.render.canvas import UNICODE, clip, stack_texts, wrap_line
+from shapecalc.render.hints import verdict_text
+from shapecalc.render.step import ARROW
+from shapecalc.teaching.lessons import PATH_DONE_ID, load_lessons, load_path_lessons
+from shapecalc.teaching.progress import Progress
+from shapecalc.tui import explore_text
+from shapecalc.tui.door import MESSAGE, Reading, read_text
+from shapecalc.tui.panels import BORDER_LINES, MIN_PANEL_LINES, Panel, set_lines
+from shapecalc.tui.question import EXAMPLE_QUESTION, Question, question_command, resolve_question
+from shapecalc.tui.state import ExploreState
+from shapecalc.tui.widgets import (
+    ClickableText,
+    HelpScreen,
+    Key,
+    MetadataClicked,
+    SizeNotice,
+    format_key_line,
+)
+
+EXAMPLES = (
+    ("a shape and what it becomes", "2,3,4 0,-1"),
+    ("an operation", "transpose 2,3,4 1,2,0"),
+    ("several in a row", "8,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3"),
+    ("code", "x.view(B, T, h, C // h).transpose(1, 2)"),
+    ("an error message", "RuntimeError: shape '[5, -1]' is invalid for input of size 24"),
+    ("a file", "net.py, model.onnx, x.npy, train.log"),
+)
+"""What the input reads: what it is, and an example; the last is not an example to type."""
+PURPOSE = "It answers with the shape that comes out and shows, step by step, why."
+MAX_INPUT_LINES = 6
+"""The maximum height of the input, in lines; longer texts scroll."""
+READ_LINES = 2
+"""The number of lines for how the text is read, which stay free so that the panels keep their places."""
+MIN_EXAMPLE_LINES = len(EXAMPLES) + 2
+MIN_BESIDE_WIDTH = 76
+"""The minimum terminal width for two lists side by side, in cells."""
+SAID_LINES = 2
+"""The number of lines of a diagnosis that are shown while the text is typed."""
+MAX_MAP_LINES = 12
+"""The maximum height of the map in the picture, in lines."""
+
+HOME_KEYS = (
+    Key("enter", "enter", "open", "open_selected", "Open what is typed, or the marked entry", 0),
+    Key("up", "↑", "entry", "select(-1)", "Mark the entry above", 1),
+    Key("down", "↓", "entry", "select(1)", "Mark the entry below", 2),
+    Key("e", "e", "type", "edit", "Type into the input", 3),
+    Key("escape", "esc", "leave the field", "leave", "Leave the input", 4),
+    Key("question_mark", "?", "keys", "app.help", "Explain the keys", 5),
+    Key("f1", "F1", "keys", "app.help", "Explain the keys", 5),
+    Key("q", "q", "quit", "app.quit", "Quit", 6),
+    Key("ctrl+q", "^Q", "quit", "app.quit", "Quit", 6),
+)
+FIELD_ACTIONS = ("open_selected", "leave")
+"""The actions of the keys that the input does not take as text."""
+
+
+class Opener(Protocol):
+    """The main screen, which opens what the start screen offers."""
+
+    progress: Progress
+
+    async def open_from_home(self, question: Question) -> None:
+        """Close the start screen, and open a question at its first step."""
+
+    async def open_reading(self, reading: Reading) -> None:
+        """Close the start screen, and open what the user typed there."""
+
+    def action_course(self) -> None:
+        """Open the introductory path."""
+
+    def action_lesson_list(self) -> None:
+        """Open the list of all lessons."""
+
+    def action_drill(self) -> None:
+        """Open the exercises on all topics."""
+
+
+class Entry(Record):
+    """An entry of a list: its title and details, and what it opens."""
+
+    title: str
+    detail: str
+    open: Callable[[], Awaitable[None] | None]
+    question: Question | None = None
+    """The question that the entry opens, of which a picture is shown; None for other entries."""
+
+
+class HomeInput(TextArea):
+    """An input that grows with the pasted lines; Enter opens the text."""
+
+    def __init__(self) -> None:
+        """Create an empty input."""
+        super().__init__(
+            id="held", compact=True, soft_wrap=True, highlight_cursor_line=False, tab_behavior="focus",
+            placeholder="type or paste a shape, a request, code, an error message, a file name",
+        )  # fmt: skip
+        self.cursor_blink = False
+
+    async def _on_key(self, event: events.Key) -> None:
+        """Leave Enter, Esc and, at the first or last line, the arrow keys to the screen."""
+        row, last = self.cursor_location[0], self.document.line_count - 1
+        if event.key in ("enter", "escape") or (event.key, row) in (("up", 0), ("down", last)):
+            event.prevent_default()
+            return
+        await super()._on_key(event)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Disable the arrow keys at the first and at the last line, where they mark an entry of the lists."""
+        row, last = self.cursor_location[0], self.document.line_count - 1
+        return (action, row) not in (("cursor_up", 0), ("cursor_down", last)) or bool(parameters and parameters[0])
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        """Insert the pasted lines, with control characters escaped."""
+        event.prevent_default().stop()
+        lines = [escape_unprintable(line.expandtabs(4)) for line in event.text.splitlines()]
+        self.replace("\n".join(lines).strip("\n"), *self.selection)
+
+
+class HomeScreen(HelpScreen[None]):
+    """The start. Type or paste what you have, or open an entry of the lists."""
+
+    KEYS = HOME_KEYS
+    AUTO_FOCUS = "#held"
+    BINDINGS = [
+        *(
+            Binding(key.name, key.action, key.label, show=False, tooltip=key.help, id=f"home.{key.label}")
+            for key in HOME_KEYS
+            if key.name not in ("question_mark", "f1")
+        ),
+        Binding("slash,ctrl+p", "app.command_palette", show=False),
+    ]
+
+    def __init__(self, explore: Opener, questions: Sequence[str]) -> None:
+        """Create the screen over the main screen, with the command lines of recent questions."""
+        super().__init__()
+        self.explore, self.questions, self.progress = explore, questions, explore.progress
+        self.reading: Reading | None = None
+        self.problem: ShapeError | None = None
+        self.index = 0
+        """The index of the marked entry."""
+
+    def compose(self) -> ComposeResult:
+        """Compose the input, how it is read, the lists and the examples from top to bottom."""
+        yield SizeNotice(id="enlarge")
+        with Container(id="ask"):
+            yield HomeInput()
+        yield ClickableText("read", "open_selected")
+        with Container(id="lists"):
+            yield Panel("start")
+            yield Panel("recent")
+        yield Panel("examples")
+        yield Panel("preview")
+        yield ClickableText("keys")
+
+    def on_mount(self) -> None:
+        """Set the titles, and draw the screen."""
+        self.query_one("#ask").border_title = Content("shapecalc · what do you have?")
+        for name, title in (("start", "Start"), ("recent", "Recent"), ("examples", "It reads"), ("preview", "Picture")):
+            panel = self.query_one(f"#{name}", Panel)
+            panel.can_focus = False
+            panel.set_title(title)
+        self.draw()
+
+    def on_screen_resume(self) -> None:
+        """Redraw, since a lesson changes what the course continues with."""
+        self.draw()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Redraw for the new size, or show that the terminal is too small."""
+        self.set_class(SizeNotice.is_needed(event.size), "-small")
+        self.draw()
+
+    def on_descendant_focus(self) -> None:
+        """Update the line of keys."""
+        self.draw()
+
+    def on_descendant_blur(self) -> None:
+        """Update the line of keys."""
+        self.call_after_refresh(self.draw)
+
+    def start_entries(self) -> list[Entry]:
+        """Return the entries of the list `Start`."""
+        explore, done, path = self.explore, self.progress.done, load_path_lessons()
+        reached = max((index + 1 for index, lesson in enumerate(path) if lesson.id in done), default=0)
+        if PATH_DONE_ID in done or not reached:
+            course = Entry(
+                "Repeat the course" if PATH_DONE_ID in done else "Start the course",
+                "ten minutes",
+                explore.action_course,
+            )
+        else:
+            where = f"{min(reached + 1, len(path))} of {len(path)}"
+            course = Entry("Continue the course", where, explore.action_course)
+        lessons = load_lessons()
+        count = sum(lesson.id in done for lesson in lessons)
+        drill = f"{self.progress.tally.right} of {self.progress.tally.asked} right" if self.progress.tally.asked else ""
+        example = partial(explore.open_from_home, EXAMPLE_QUESTION)
+        return [
+            course,
+            Entry("Lessons", f"{count} of {len(lessons)} done", explore.action_lesson_list),
+            Entry("Drill", drill or "without end", explore.action_drill),
+            Entry("Example", " ".join(EXAMPLE_QUESTION.texts.values()), example, EXAMPLE_QUESTION),
+        ]
+
+    def recent_entries(self) -> list[Entry]:
+        """Return the recent questions that can still be read, with their answers."""
+        entries = list[Entry]()
+        for line in self.questions:
+            try:
+                question = read_text(line).question
+            except (ShapeError, ValueError):
+                continue
+            if question is not None:
+                answer = resolve_question(question).answer
+                detail = "" if answer is None else f"{ARROW} {verdict_text(answer)}"
+                shown = escape_unprintable(line.removeprefix("shapecalc "))
+                entries.append(Entry(shown, detail, partial(self.explore.open_from_home, question), question))
+        return entries
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether the input has the focus."""
+        return isinstance(self.focused, HomeInput)
+
+    @property
+    def typed(self) -> str:
+        """The text of the input."""
+        return self.query_one(HomeInput).text.strip()
+
+    def on_key(self, event: events.Key) -> None:
+        """Begin typing with a digit, `-` or `[`."""
+        if not self.is_typing and event.character and event.character in "0123456789-[(":
+            self.action_edit()
+            self.query_one(HomeInput).insert(event.character)
+            event.stop()
+
+    @on(TextArea.Changed)
+    def read_typed_text(self) -> None:
+        """Read the text, and show how it is read."""
+        self.reading, self.problem = None, None
+        try:
+            self.reading = read_text(self.typed) if self.typed else None
+        except ShapeError as error:
+            self.problem = error
+        self.draw()
+
+    async def action_open_selected(self) -> None:
+        """Open the text of the input, or the marked entry if nothing is typed."""
+        if self.problem is not None:
+            self.draw(is_refused=True)
+        elif self.reading is not None:
+            await self.explore.open_reading(self.reading)
+        else:
+            await self.action_open(self.index)
+
+    async def action_open(self, index: int) -> None:
+        """Open the entry with an index."""
+        entries = [*self.start_entries(), *self.recent_entries()]
+        opened = entries[index].open() if index < len(entries) else None
+        if opened is not None:
+            await opened
+
+    def action_select(self, offset: int) -> None:
+        """Mark another entry of the lists."""
+        count = len(self.start_entries()) + len(self._shown_recent())
+        self.index = (self.index + offset) % count
+        self.draw()
+
+    def action_edit(self) -> None:
+        """Focus the input."""
+        self.set_focus(self.query_one(HomeInput))
+
+    def action_leave(self) -> None:
+        """Leave the input; outside of it, clear it."""
+        if self.is_typing:
+            self.set_focus(None)
+            self.call_after_refresh(self.draw)
+        else:
+            self.query_one(HomeInput).text = ""
+
+    async def action_fill(self, index: int) -> None:
+        """Write an example into the input."""
+        self.query_one(HomeInput).text = EXAMPLES[index][1]
+        self.action_edit()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Disable the keys that the input takes as text."""
+        return not (self.is_typing and action in ("edit", "app.quit_outside"))
+
+    @on(MetadataClicked)
+    async def handle_click(self, event: MetadataClicked) -> None:
+        """Open an entry, fill in an example, or run the action of a key."""
+        await self.run_action(str(event.value))
+
+    def draw(self, *, is_refused: bool = False) -> None:
+        """Draw the screen; `is_refused` shows in red why the text is not read."""
+        if not self.is_attached or self.has_class("-small"):
+            return
+        width, height = self.app.size
+        lines = min(MAX_INPUT_LINES, max(1, self.query_one(HomeInput).wrapped_document.height))
+        set_lines(self.query_one("#ask"), lines + 2)
+        read = self._reading_text(width - 2, is_refused=is_refused)
+        read_lines = max(READ_LINES, read.plain.count("\n") + 1)
+        read_widget = self.query_one("#read", ClickableText)
+        set_lines(read_widget, read_lines)
+        read_widget.set_text(read)
+        free = height - 1 - lines - 2 - read_lines
+        start, recent = self.start_entries(), self.recent_entries()
+        is_beside = width >= MIN_BESIDE_WIDTH and bool(recent)
+        examples = MIN_EXAMPLE_LINES if not self.typed and free - MIN_EXAMPLE_LINES >= len(start) + 2 else 0
+        free -= examples
+        both = max(len(start), len(recent)) if is_beside else len(start)
+        start_lines = min(free, both + 2)
+        recent_lines = start_lines if is_beside else min(max(0, free - start_lines), len(recent) + 2)
+        recent_lines = recent_lines if recent and recent_lines > 2 else 0
+        self._shown_count = min(len(recent), max(0, recent_lines - 2))
+        self.index = min(self.index, len(start) + self._shown_count - 1)
+        self.query_one("#lists").set_class(is_beside, "-beside")
+        set_lines(self.query_one("#lists"), start_lines if is_beside else start_lines + recent_lines)
+        for name, panel_lines, entries, first in (
+            ("start", start_lines, start, 0),
+            ("recent", recent_lines, recent[: self._shown_count], len(start)),
+        ):
+            panel = self.query_one(f"#{name}", Panel)
+            panel.set_height(panel_lines)
+            panel.set_renderer(partial(self._list_text, entries, first))
+        self.query_one("#examples", Panel).set_height(examples)
+        self.query_one("#examples", Panel).set_renderer(_examples_text)
+        self._draw_preview(free - (start_lines if is_beside else start_lines + recent_lines), [*start, *recent])
+        self.query_one("#keys", ClickableText).set_text(self._key_line(width - 2))
+
+    def _draw_preview(self, lines: int, entries: Sequence[Entry]) -> None:
+        """Draw the picture of what is typed or of the marked entry, if `lines` lines suffice."""
+        panel, question = self.query_one("#preview", Panel), self.reading.question if self.reading else None
+        if not self.typed:
+            question = entries[self.index].question or EXAMPLE_QUESTION
+        width = self.app.size.width - 4
+        if question is not None and resolve_question(question).answer is not None:
+            panel.set_title(question_command(question, None).removeprefix("shapecalc "))
+            drawing = _picture_text(question, width, lines - BORDER_LINES)
+        elif self.reading is not None and self.reading.kind == MESSAGE:
+            panel.set_title("The message")
+            said = diagnose(self.reading.content).format_lines()
+            drawing = stack_texts([part for line in said for part in wrap_line(Text(escape_unprintable(line)), width)])
+        else:
+            drawing = Text(end="")
+        height = drawing.plain.count("\n") + 1 + BORDER_LINES if drawing else 0
+        panel.set_height(min(lines, height) if lines >= min(height, MIN_PANEL_LINES) else 0)
+        panel.set_renderer(lambda _, __: drawing)
+
+    def _shown_recent(self) -> list[Entry]:
+        return self.recent_entries()[: self._shown_count]
+
+    def _key_line(self, width: int) -> Text:
+        taken = ("question_mark", "q", "e") if self.is_typing else ("f1", "ctrl+q")
+        keys = tuple(key for key in HOME_KEYS if key.name not in taken)
+        return format_key_line(frozenset(key.action for key in keys), width, keys)
+
+    def _list_text(self, entries: Sequence[Entry], first: int, width: int, height: int) -> Text:
+        """Draw a list, whose first entry has the index `first`; the marked entry has a mark."""
+        titles = max((len(entry.title) for entry in entries), default=0)
+        lines = list[Text]()
+        for index, entry in enumerate(entries[:height], first):
+            is_marked = index == self.index and not self.typed
+            meta = Style(meta={"key": f"open({index})"}, reverse=is_marked or None)
+            detail = clip(entry.detail, width // 2, UNICODE)
+            room = min(titles + 2, width - len(detail) - 2) if detail else width
+            title = clip(f"{UNICODE.pointer if is_marked else ' '} {entry.title}", room, UNICODE)
+            line = Text(no_wrap=True, end="").append(title.ljust(room), "bold" if first == 0 else "")
+            line.append(f"  {detail}" if detail else "", "" if is_marked else "dim")
+            line.append(" " * max(0, width - len(line)))
+            line.stylize(meta)
+            lines.append(line)
+        return stack_texts(lines)
+
+    def _reading_text(self, width: int, *, is_refused: bool) -> Text:
+        """Return how the text is read and its answer, or why it is not read."""
+        if not self.typed:
+            return Text(clip(PURPOSE, width, UNICODE), "dim", end="")
+        if self.reading is None:
+            problem = self.problem.problem if self.problem else None
+            style = "red" if is_refused else "dim"
+            message = f"{UNICODE.fail if is_refused else '…'} {escape_unprintable(problem.message if problem else '')}"
+            lines = wrap_line(Text(message, style), width)
+            return (
+                stack_texts([*lines, *wrap_line(Text(f"  {escape_unprintable(problem.hint)}"), width)][:4])
+                if problem and problem.hint
+                else stack_texts(lines[:4])
+            )
+        lines = [Text(clip(f"read as: shapecalc {self.reading.line}", width, UNICODE), "dim")]
+        return stack_texts([*lines, *self._answer_lines(self.reading, width)])
+
+    def _answer_lines(self, reading: Reading, width: int) -> list[Text]:
+        """Return the answer to a question, or what a message or code is."""
+        if reading.kind == MESSAGE:
+            said = diagnose(reading.content).format_lines()[:SAID_LINES]
+            return [Text(clip(escape_unprintable(line), width, UNICODE)) for line in said]
+        if reading.question is None:
+            count = format_count(reading.content.count("\n") + 1, "line", "lines")
+            return [Text(f"code of {count}: enter shows the shape of each")]
+        result = resolve_question(reading.question)
+        if result.answer is None or result.problem is not None:
+            message = result.problem.message if result.problem else "it is not complete"
+            return wrap_line(Text(f"{UNICODE.fail} {escape_unprintable(message)}", "red"), width)[:2]
+        accent = f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
+        shape = clip(escape_unprintable(shape_text(result.answer.input)), max(8, width // 2), UNICODE)
+        return [Text.assemble(f"{shape} {ARROW} ", (clip(verdict_text(result.answer), width // 2, UNICODE), accent))]
+
+
+def _picture_text(question: Question, width: int, height: int) -> Text:
+    """Draw the map of a question and, if there is room, its elements before and after the last stage."""
+    state = ExploreState(question)
+    drawing = explore_text.map_text(state, width, min(height, MAX_MAP_LINES))
+    tapes = explore_text.tapes_text(state, width)
+    parts = [drawing, Text(end=""), tapes]
+    if not tapes or sum(part.plain.count("\n") + 1 for part in parts) > height:
+        return drawing
+    return stack_texts(parts)
+
+
+def _examples_text(width: int, height: int) -> Text:
+    """Draw what the input reads, each with an example; a click writes the example into the input."""
+    kinds = max(len(kind) for kind, _ in EXAMPLES)
+    lines = list[Text]()
+    for index, (kind, example) in enumerate(EXAMPLES):
+        is_example = index < len(EXAMPLES) - 1
+        meta = Style(meta={"key": f"fill({index})"}) if is_example else Style()
+        line = Text(no_wrap=True, end="").append(kind.ljust(kinds + 2), "dim")
+        line.append(clip(example, max(8, width - kinds - 2), UNICODE))
+        line.stylize(meta)
+        lines.append(line)
+    return stack_texts(lines[:height])

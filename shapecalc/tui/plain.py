@@ -1,0 +1,211 @@
+"""The app as plain lines: a step per Enter, for screen readers and pipes.
+
+Every line is a whole sentence without drawings. The input is read line by line. An empty line is the next step, and the
+letters of `BACK`, `LEARN`, `FIX` and `QUIT` are commands. Anything else is another question or, while something is
+asked, an answer. At the end of the input, all remaining steps are printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import escape_unprintable, shape_text
+from shapecalc.render.stage_layout import layout_index, stage_layouts
+from shapecalc.teaching.progress import Score
+from shapecalc.tui import explore_text
+from shapecalc.tui.door import read_text
+from shapecalc.tui.question import Question, QuestionResult, question_command
+from shapecalc.tui.state import YES_NO_KEYS, ExploreState
+
+BACK, LEARN, FIX, QUIT, HELP = "b", "l", "f", "q", "?"
+"""The lines that go back a step, ask before anything is said, apply the fix, end, and give a hint."""
+KEYS_TEXT = "Enter goes on, b goes back, l asks you first, q ends; or type another request."
+ASKING_TEXT = "Type the answer; ? gives a hint, Enter shows it, l stops asking, q ends."
+WELCOME_TEXT = "Type a request, such as 2,3,4 0,-1 or shuffle 2,3,4 --first 1,0,2 --to 0,-1."
+RIGHT, WRONG = "Right.", "Not right."
+
+
+class PlainSession:
+    """A question that is answered step by step in sentences.
+
+    >>> from shapecalc.tui.question import question_from_words
+    >>> session = PlainSession(question_from_words(["reshape", "2,3,4", "0,-1"]), 0)
+    >>> for line in (*session.opening_lines(), *session.reply(""), *session.reply("")):
+    ...     print(line)
+    reshape 2,3,4 0,-1. 3 steps. Enter goes on, b goes back, l asks you first, q ends; or type another request.
+    Step 1 of 3, reshape, dim 0: 0 copies dim 0, which is 2.
+    Step 2 of 3, reshape, dim 1: -1 is 24 elements (2*3*4) / 2 known = 12.
+    Step 3 of 3, reshape: 24 elements in and out: axis 0 stays; axes 1,2 merge into axis 1.
+    Answer: 2,3,4 becomes 2,12.
+    """
+
+    def __init__(self, question: Question | None, step: int | None) -> None:
+        """Start with a question at a step; None means after the last step."""
+        self._score = Score()
+        self.state: ExploreState | None = None
+        if question is not None:
+            self._ask(question, step)
+
+    def _ask(self, question: Question, step: int | None) -> None:
+        """Replace the question, and go to a step, also if the request is refused at a later one."""
+        self.state = ExploreState(question, step, score=self._score)
+        if step is not None:
+            self.state.go_to_step(step)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to print."""
+        return self.state is None or self.state.current_step >= self.state.end_step
+
+    @property
+    def result(self) -> QuestionResult | None:
+        """The result of the current question."""
+        return self.state.result if self.state else None
+
+    def opening_lines(self) -> list[str]:
+        """Return the lines about a new question: what it is, and its first step."""
+        state = self.state
+        if state is None:
+            return [WELCOME_TEXT]
+        if state.result.answer is None:
+            return self._problem_lines()
+        line = question_command(state.question, state.result.answer).removeprefix("shapecalc ")
+        count = len(state.result.answer.steps)
+        steps = f"{count} {'step' if count == 1 else 'steps'}"
+        return [f"{escape_unprintable(line)}. {steps}. {KEYS_TEXT}", *self.position_lines()]
+
+    def reply(self, line: str) -> list[str]:
+        """Return the lines that answer a line of the user."""
+        typed, state = line.strip(), self.state
+        if state is not None and state.result.answer is not None:
+            if typed == LEARN:
+                state.toggle_learning()
+                return self.position_lines()
+            if typed == FIX and state.is_available("fix"):
+                self._ask(state.apply_fix(), 0)
+                return self.opening_lines()
+            if typed == BACK:
+                state.advance(-1)
+                return self.position_lines()
+            if state.asks_validity or state.is_awaiting_input:
+                return self._judge(state, typed)
+            if not typed:
+                return self._go_on(state)
+        return self._open(typed) if typed not in ("", HELP) else [KEYS_TEXT]
+
+    def _open(self, text: str) -> list[str]:
+        """Open another question; return why, if the text cannot be read."""
+        try:
+            question = read_text(text).question
+        except ShapeError as error:
+            return [_sentence(error.problem.message), *([_sentence(error.problem.hint)] if error.problem.hint else [])]
+        if question is None:
+            return ["Only requests, chains and comparisons are read here."]
+        self._ask(question, 0)
+        return self.opening_lines()
+
+    def _go_on(self, state: ExploreState) -> list[str]:
+        """Go to the next step; after the last one, print the answer again."""
+        if self.is_done:
+            return self.answer_lines()
+        state.advance(1)
+        return self.position_lines()
+
+    def _judge(self, state: ExploreState, typed: str) -> list[str]:
+        """Judge an answer; an empty one shows it, and `?` gives a hint."""
+        if state.asks_validity:
+            expected = state.answer is not None and state.answer.problem is None
+            guess = YES_NO_KEYS.get(typed[:1].lower()) if typed else None
+            if typed and guess is None:
+                return [explore_text.VALIDITY_HELP]
+            state.predict_validity(guess)
+            lines = [] if guess is None else [RIGHT if guess is expected else WRONG]
+            return [*lines, *self.position_lines()]
+        blank = state.current_blank
+        assert blank is not None
+        if not typed:
+            state.advance(1)
+            return self.position_lines()
+        if typed != HELP:
+            while state.predictions.texts.get(blank):
+                state.type_char("\b")
+            for char in typed:
+                state.type_char(char)
+            if state.predictions.is_right(blank):
+                state.submit()
+                return [RIGHT, *self.position_lines()]
+        state.submit()
+        hint = state.predictions.hint(blank)
+        is_first = state.predictions.hint_count(blank) < len(hint.levels)
+        return [*([WRONG] if typed != HELP else []), _sentence(hint.rule if is_first else hint.arithmetic)]
+
+    def position_lines(self) -> list[str]:
+        """Return the line of the current step, the question about it, or the answer."""
+        state = self.state
+        if state is None or state.answer is None:
+            return []
+        if state.asks_validity:
+            return [f"{explore_text.WORKS_QUESTION} y or n."]
+        if state.is_awaiting_input and state.current_blank is not None:
+            return [f"{_sentence(state.predictions.hint(state.current_blank).question)} {ASKING_TEXT}"]
+        if state.current_step >= state.end_step:
+            return self.answer_lines()
+        lines = [self._step_line(state)]
+        return (
+            [*lines, *self.answer_lines()] if state.current_step == state.end_step - 1 and not state.blanks else lines
+        )
+
+    def _step_line(self, state: ExploreState) -> str:
+        """Return the sentence of the current step, with its number, its stage and its dim."""
+        assert state.answer is not None
+        step, layouts = state.answer.steps[state.current_step], stage_layouts(state.answer)
+        name = layouts[layout_index(layouts, state.current_step)].name
+        dim = "" if step.out is None else f", dim {step.out}"
+        return f"Step {state.current_step + 1} of {state.end_step}, {name}{dim}: {_sentence(step.why)}"
+
+    def answer_lines(self) -> list[str]:
+        """Return the line of the answer, with its conditions, or of the refusal."""
+        state = self.state
+        if state is None or state.result.answer is None or state.result.answer.problem is not None:
+            return self._problem_lines()
+        answer = state.result.answer
+        shapes = f"Answer: {shape_text(answer.input)} becomes {shape_text(answer.output or ())}."
+        return [escape_unprintable(shapes), *explore_text.condition_sentences(answer)]
+
+    def _problem_lines(self) -> list[str]:
+        """Return the lines of a refusal: its reason and its fix or hint."""
+        problem = self.state.result.problem if self.state else None
+        if problem is None or self.state is None:
+            return []
+        fix = f"Fix: {self.state.fix.description}. f applies it." if self.state.fix else ""
+        lines = [f"Refused: {_sentence(problem.message)}", fix or (_sentence(problem.hint) if problem.hint else "")]
+        return [*filter(None, lines)]
+
+    def remaining_lines(self) -> Iterator[str]:
+        """Yield the lines of all further steps, without questions."""
+        while self.state is not None and self.state.result.answer is not None and not self.is_done:
+            self.state.is_learning = False
+            self.state.advance(1)
+            if not self.is_done:
+                yield from self.position_lines()
+
+
+def _sentence(text: str) -> str:
+    """Return a text as one line that ends like a sentence."""
+    line = " ".join(escape_unprintable(text).split())
+    return line if line.endswith((".", "?", "!")) else f"{line}."
+
+
+def run_plain(session: PlainSession, lines: Iterable[str], write: Callable[[str], None]) -> QuestionResult | None:
+    """Answer the lines of the user, and return the last result; at their end, print the remaining steps."""
+    for text in session.opening_lines():
+        write(text)
+    for line in lines:
+        if line.strip() == QUIT:
+            return session.result
+        for text in session.reply(line):
+            write(text)
+    for text in session.remaining_lines():
+        write(text)
+    return session.result

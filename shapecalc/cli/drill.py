@@ -82,8 +82,8 @@ def _print_worksheet(
 ) -> int:
     """Print a worksheet of `count` exercises, or write it to the file of `--out`.
 
-    `form` is the format, by default that of the suffix of the file. If `with_answers` is set in `flags`, the answers
-    are included.
+    `form` is the format; by default, the suffix of the file selects it. If `with_answers` is set in `flags`, the
+    answers are included.
     """
     from shapecalc.core.text import lookup
     from shapecalc.teaching.exercises import FORMATTERS, draw_exercises, make_worksheet, random_seed

@@ -647,7 +647,7 @@ def build_layers(run: Sequence[reports.JudgedNode], report: reports.Report, dial
 
 
 def _request_with_fix(node_report: reports.JudgedNode, report: reports.Report) -> Request | None:
-    """Return the request that a node executes; if the node fails, with its best fix.
+    """Return the request of a node, with the best fix if the node fails.
 
     Return None if the input shape or the target is unknown.
     """

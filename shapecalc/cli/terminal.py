@@ -356,7 +356,7 @@ def serve_app(
         policy = create_access_policy(host, allow_host or [])
     except ShapeError as error:
         return _print_opening_error(error, "serve", words, output_options)
-    with _listen(host, port) as server_socket:
+    with _open_socket(host, port) as server_socket:
         address = f"http://{url_host(host)}:{port}/?token={policy.token}"
         print_stdout(address)
         print_stderr("shapecalc: serving until interrupted; the apps that are served open no files and write none")
@@ -377,7 +377,7 @@ def serve_app(
     return ExitCode.OK
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _open_socket(host: str, port: int) -> socket.socket:
     """Return a socket that listens at an address; raise `EarlyExit` on failure."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:

@@ -217,7 +217,7 @@ def missing_package_error(error: ModuleNotFoundError) -> ShapeError:
 def match_extension(name: str, suffixes: Iterable[str], kind: str) -> str:
     """Return the supported extension that a file name ends in.
 
-    `kind` is the noun for the file in the error message. Raises `ShapeError` (usage) if the name ends in none of the
+    `kind` is the noun for the file in the error message. Raises `ShapeError` (usage) if the name has none of the
     supported extensions.
 
     >>> match_extension("a/B.SVG", PICTURE_SUFFIXES, "picture")

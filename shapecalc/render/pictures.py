@@ -70,7 +70,7 @@ COUNT_RULES = (rules.INDIVISIBLE, rules.INFER_LIMIT, rules.VOLUME_MISMATCH, rule
 
 
 class Budget(Record):
-    """The input dims of a reshape, and its known dims, to compare element counts.
+    """The input dims and the known dims of a reshape, whose element counts are compared.
 
     The known dims are the requested dims except -1.
     """

@@ -161,7 +161,7 @@ class TaskPane(Vertical):
         self.show_feedback(hints[min(self._hint_count, len(hints) - 1)])
         self._hint_count += 1
 
-    def is_new_prediction(self, typed: str) -> bool:
+    def check_new_prediction(self, typed: str) -> bool:
         """Return whether a prediction is new; show a hint if it is empty or repeated."""
         if typed.strip() in ("", self.last_judged_prediction):
             self.show_hint()
@@ -309,7 +309,7 @@ class DrillScreen(TaskScreen):
         """Judge the prediction; if it is already judged, go to the next exercise."""
         if self.is_answered:
             self.action_next()
-        elif self.pane.is_new_prediction(event.value):
+        elif self.pane.check_new_prediction(event.value):
             self._judge(event.value)
 
     def action_answer(self) -> None:
@@ -512,7 +512,7 @@ class LessonsScreen(TaskScreen):
             self._open_entry()
         elif self.is_answered:
             self.action_go(1)
-        elif self.pane.is_new_prediction(event.value):
+        elif self.pane.check_new_prediction(event.value):
             self._judge(self.lesson, event.value)
 
     def _judge(self, lesson: Lesson, typed: str) -> None:

@@ -424,8 +424,6 @@ class ShapecalcApp(App[QuestionResult]):
         self._is_open = True
         if self.explore.has_home:
             self.explore.action_home()
-        if self.explore.state.cursor is not None:
-            self.explore.action_elements()
         if self.opening is not None:
             await self.explore.open_reading(self.opening)
         if self.starts_with_lessons:

@@ -40,6 +40,7 @@ from shapecalc.teaching.lessons import Course, load_path_lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text, widgets
 from shapecalc.tui.chains import EquivDialog, SimplifyDialog
+from shapecalc.tui.cut import CutDialog
 from shapecalc.tui.dialogs import EXTRA_KEYS, CodeScreen, DoctorScreen, widget_help
 from shapecalc.tui.door import CODE, MESSAGE, Reading
 from shapecalc.tui.files import FilesDialog, save_answer
@@ -181,6 +182,8 @@ class ExploreScreen(widgets.HelpScreen[None]):
         self.query_one("#compare", Panel).can_focus = False
         self.query_one("#step", Panel).can_focus = False
         self.focus_initial_widget()
+        if self.state.cursor is not None:
+            self.action_elements()
         self.schedule_draw()
 
     def focus_initial_widget(self) -> None:
@@ -549,6 +552,21 @@ class ExploreScreen(widgets.HelpScreen[None]):
         """Open the comparison with a second chain, unless the answer is hidden."""
         if (answer := self._visible_answer()) is not None:
             self.app.push_screen(EquivDialog(answer, self.state.question.second_chain), self._store_second_chain)
+
+    def action_cut(self) -> None:
+        """Open the tape of the input's elements, which the user cuts."""
+        if (answer := self._visible_answer()) is not None:
+            self.app.push_screen(CutDialog(tuple(map(int, map(str, answer.input)))), self._open_optional_question)
+
+    def on_mouse_scroll_down(self) -> None:
+        """Go to the next step, unless this would show what is asked."""
+        if self.state.is_available("step(1)") and not (self.state.asks_validity or self.state.is_awaiting_input):
+            self.action_step(1)
+
+    def on_mouse_scroll_up(self) -> None:
+        """Go to the previous step."""
+        if self.state.is_available("step(-1)"):
+            self.action_step(-1)
 
     def action_simplify(self) -> None:
         """Show the shortest equivalent chain, unless the answer is hidden."""

@@ -18,6 +18,7 @@ from shapecalc.core.text import parse_dims, split_outside_brackets
 from shapecalc.reading.commands import stage_line
 from shapecalc.reasoning.fixing import Fix, apply_fix
 from shapecalc.reasoning.mistakes import Mistake, explain_prediction, find_same_shape_mistake
+from shapecalc.render.cut import can_cut
 from shapecalc.render.grid import build_tensor_path
 from shapecalc.render.hints import Hint, is_size_requested, is_worth_asking, make_hint
 from shapecalc.render.stage_layout import Cell, stage_layouts, unresolved_trace
@@ -590,13 +591,14 @@ ACTION_CONDITIONS: dict[str, Callable[[ExploreState], bool]] = {
     "fix": lambda state: not state.asks_validity and state.fix is not None,
     "compare": lambda state: not state.question.is_chain and state.result.answer is not None,
     **dict.fromkeys(("equiv", "simplify"), lambda state: state.result.answer is not None),
+    "cut": lambda state: state.answer is not None and can_cut(state.answer.input),
     **dict.fromkeys(("film", "save"), lambda state: state.answer is not None),
     **dict.fromkeys(("elements", "tint"), lambda state: has_elements(state.answer)),
     "mode": lambda state: bool(state.answer and state.answer.traces),
     "code": lambda state: state.answer is not None and state.answer.output is not None,
 }
 """The condition under which each action is available; other actions are always available."""
-REVEALING_ACTIONS = ("elements", "tint", "compare", "equiv", "simplify", "code", "save", "mistake")
+REVEALING_ACTIONS = ("elements", "tint", "compare", "equiv", "simplify", "code", "save", "mistake", "cut")
 """The actions that reveal the answer."""
 
 

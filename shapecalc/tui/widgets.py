@@ -91,6 +91,7 @@ COMMANDS = (
     Key("", "", "", "copy", "Copy the command line", 0),
     Key("", "", "", "film", "Play the request as a film", 0),
     Key("", "", "", "simplify", "Shorten the chain", 0),
+    Key("", "", "", "cut", "Cut the tape of the elements (reshape by hand)", 0),
     Key("", "", "", "files", "Open an array of a file as the input", 0),
     Key("", "", "", "redo", "Redo the last undone change", 0),
     Key("", "", "", "theme", "Switch to the next theme", 0),

@@ -1,0 +1,111 @@
+"""The tape that one cuts: all elements in a row, with cuts that move, and the shape that they make."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import prod
+
+from rich.text import Text
+
+from shapecalc.core.dims import Shape
+from shapecalc.render.canvas import UNICODE
+from shapecalc.render.tape import MAX_TAPE_ELEMENTS, tint_style
+
+
+class CutState:
+    """The cuts of a tape: the lengths of pieces that are kept, and the length that moves.
+
+    >>> state = CutState((2, 3, 4))
+    >>> state.length, state.shape
+    (4, (6, 4))
+    >>> state.move(1); (state.length, state.shape, state.remainder)
+    (5, None, 4)
+    >>> state.move(1); state.keep(); (state.shape, state.request_text)
+    ((4, 1, 6), '4,-1,6')
+    >>> state.move(-3); (state.shape, state.request_text)
+    ((4, 2, 3), '4,-1,3')
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        """Cut all elements of a shape, at first into pieces of its last dim."""
+        self.shape_before, self.count = shape, prod(shape)
+        self.kept: list[int] = []
+        """The lengths of the pieces that are kept, each a part of the one before it."""
+        self.length = max(1, shape[-1] if shape else 1)
+
+    @property
+    def limit(self) -> int:
+        """The length of the pieces that are cut."""
+        return self.kept[-1] if self.kept else self.count
+
+    @property
+    def remainder(self) -> int:
+        """The number of elements of a piece that are left over."""
+        return self.limit % self.length
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The shape of the cut tape; None if elements are left over."""
+        if self.remainder:
+            return None
+        lengths = (self.count, *self.kept, self.length)
+        return (*(longer // shorter for longer, shorter in pairwise(lengths)), self.length)
+
+    @property
+    def request_text(self) -> str:
+        """The shape as a request, in which the dim that slides is -1."""
+        if self.shape is None:
+            return ""
+        dims = [str(dim) for dim in self.shape]
+        dims[len(self.kept)] = "-1"
+        return ",".join(dims)
+
+    def move(self, offset: int) -> None:
+        """Change the length that moves, from 1 to the length of a piece."""
+        self.length = max(1, min(self.length + offset, self.limit))
+
+    def keep(self) -> None:
+        """Keep the cuts, if nothing is left over; the pieces can be cut again."""
+        if not self.remainder:
+            self.kept.append(self.length)
+
+    def undo(self) -> None:
+        """Remove the cuts that were kept last, and move them again."""
+        if self.kept:
+            self.length = self.kept.pop()
+
+
+def can_cut(shape: Shape) -> bool:
+    """Return whether a shape has numbers only, and few enough elements for a tape."""
+    sizes = [dim for dim in shape if isinstance(dim, int) and dim > 0]
+    return len(sizes) == len(shape) and 1 < prod(sizes) <= MAX_TAPE_ELEMENTS
+
+
+def draw_cut_tape(state: CutState, width: int) -> list[Text]:
+    """Draw the tape with a line for each piece, tinted by the first index of the input; what is left over is red.
+
+    >>> state = CutState((2, 3))
+    >>> state.move(1)
+    >>> for line in draw_cut_tape(state, 60):
+    ...     print(line)
+    ▕0 1 2 3▏
+    ▕4 5▏ 2 left over
+    """
+    digits, lines = len(str(state.count - 1)), list[Text]()
+    row = max(1, state.count // (state.shape_before[0] if state.shape_before else 1))
+    per_line = max(1, (width - 16) // (digits + 1))
+    for piece in range(0, state.count, state.limit):
+        for start in range(piece, piece + state.limit, state.length):
+            end = min(start + state.length, piece + state.limit)
+            for first in range(start, end, per_line):
+                line = Text(UNICODE.cuts[0] if first == start else " ")
+                for number in range(first, min(end, first + per_line)):
+                    line.append(str(number).rjust(digits), tint_style(number // row))
+                    line.append(" " if number + 1 < min(end, first + per_line) else "", tint_style(number // row))
+                line.append(UNICODE.cuts[1] if first + per_line >= end else "")
+                lines.append(line)
+            if end - start < state.length:
+                lines[-1].append(f" {end - start} left over", "bold red")
+        if state.kept and piece + state.limit < state.count:
+            lines.append(Text(end=""))
+    return lines

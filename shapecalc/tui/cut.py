@@ -1,0 +1,103 @@
+"""The dialog with the tape that the user cuts."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding
+
+from shapecalc.core.text import format_count, shape_text
+from shapecalc.render.canvas import UNICODE, stack_texts, wrap_line
+from shapecalc.render.cut import CutState, draw_cut_tape
+from shapecalc.tui import explore_text
+from shapecalc.tui.question import Question, question_from_words
+from shapecalc.tui.state import ExploreState
+from shapecalc.tui.widgets import ClickableText, Dialog, Key, Pane, format_key_line
+
+CUT_KEYS = (
+    Key("left", "←", "shorter", "move(-1)", "Cut one element earlier", 0),
+    Key("right", "→", "longer", "move(1)", "Cut one element later", 1),
+    Key("0", "0", "keep", "keep", "Keep these cuts, and cut each piece again", 2),
+    Key("backspace", "backspace", "undo", "undo", "Remove the cuts that were kept last", 3),
+    Key("enter", "enter", "open", "open_shape", "Open the reshape to this shape", 4),
+    Key("escape", "escape", "closes", "dismiss(None)", "Close the tape", 5),
+)
+
+
+class CutDialog(Dialog[Question | None]):
+    """A tape of all elements that the arrow keys cut. 0 keeps the cuts, and -1 is the dim that slides."""
+
+    KEYS = CUT_KEYS
+    AUTO_FOCUS = ""
+    BINDINGS = [Binding(key.name, key.action, key.label, show=False) for key in CUT_KEYS]
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        """Create the dialog with the elements of a shape."""
+        super().__init__()
+        self.state = CutState(shape)
+
+    def compose_contents(self) -> ComposeResult:
+        """Compose the shape, the tape and the keys."""
+        yield ClickableText("shape")
+        yield Pane("tape")
+        yield ClickableText("keys")
+
+    def on_mount(self) -> None:
+        """Show the tape."""
+        self.query_one(Pane).can_focus = False
+        self.draw()
+
+    def on_resize(self) -> None:
+        """Redraw for the new size."""
+        self.call_after_refresh(self.draw)
+
+    def action_move(self, offset: int) -> None:
+        """Move the cuts."""
+        self.state.move(offset)
+        self.draw()
+
+    def action_keep(self) -> None:
+        """Keep the cuts, and cut each piece again."""
+        self.state.keep()
+        self.draw()
+
+    def action_undo(self) -> None:
+        """Remove the cuts that were kept last."""
+        self.state.undo()
+        self.draw()
+
+    def action_open_shape(self) -> None:
+        """Close the dialog, and return the reshape to the shape of the tape."""
+        if self.state.shape is not None:
+            self.dismiss(self._question())
+
+    def _question(self) -> Question:
+        return question_from_words(["reshape", shape_text(self.state.shape_before), self.state.request_text])
+
+    def draw(self) -> None:
+        """Draw the shape, the tape, and the map of the reshape below it."""
+        state, width = self.state, max(20, self.size.width - 8)
+        shape, accent = state.shape, f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
+        head = Text(
+            f"{format_count(state.count, 'element', 'elements')} of {shape_text(state.shape_before)}, cut every "
+        )
+        head.append(str(state.length), "bold").append(f" {UNICODE.pointer} ")
+        if shape is None:
+            head.append(f"{state.remainder} left over: {state.length} does not divide {state.limit}", "bold red")
+        else:
+            head.append(shape_text(shape), accent).append(f"   reshape {state.request_text}", "dim")
+        self.query_one("#shape", ClickableText).set_text(stack_texts(wrap_line(head, width)))
+        self.query_one(Pane).set_renderer(self._tape_text)
+        active = frozenset(key.action for key in CUT_KEYS if key.action != "undo" or state.kept)
+        self.query_one("#keys", ClickableText).set_text(format_key_line(active, width, CUT_KEYS))
+
+    def _tape_text(self, width: int, height: int) -> Text:
+        """Draw the tape and, if there is room, the map of the reshape."""
+        lines = draw_cut_tape(self.state, width)
+        free = height - len(lines) - 1
+        if self.state.shape is not None:
+            drawing = explore_text.map_text(ExploreState(self._question()), width, max(4, free))
+            if drawing.plain.count("\n") + 1 <= free:
+                lines += [Text(end=""), drawing]
+        more = [Text(UNICODE.ellipsis, "dim")] if len(lines) > height else []
+        return stack_texts([*lines[: height - len(more)], *more])

@@ -150,8 +150,11 @@ def advise(message: ParsedMessage) -> Advice:
     cause = "a size is no multiple of what it is to be divided into" if is_division else CAUSES[message.cause].summary
     summary = ": ".join(filter(None, (OP_DESCRIPTIONS.get(message.op or ""), cause)))
     facts = tuple(dict.fromkeys(find_facts(message, trace)))
-    fixes = tuple(islice(all_fixes.items(), MAX_FIXES)) or ((CAUSES[message.cause].first_step, None),)
-    return Advice(summary, facts, fixes, _describe_missing_information(message), command, explanations)
+    missing = _describe_missing_information(message)
+    fixes = tuple(islice(all_fixes.items(), MAX_FIXES))
+    if not fixes and not (missing and message.cause == "unspecified"):
+        fixes = ((CAUSES[message.cause].first_step, None),)
+    return Advice(summary, facts, fixes, missing, command, explanations)
 
 
 def _resolve_request(message: ParsedMessage) -> Trace | None:

@@ -35,7 +35,6 @@ from shapecalc.core.text import (
     split_outside_brackets,
 )
 from shapecalc.core.values import parse_sizes
-from shapecalc.reading.code.source import split_entry, split_inputs, split_name
 from shapecalc.reading.options import RULE_OPTIONS, Option, OptionKind
 from shapecalc.reasoning.answers import answer_code, answer_further_results
 
@@ -165,6 +164,8 @@ def _parse_sizes(text: str) -> dict[str, int | Shape]:
     >>> _parse_sizes("self.heads=8,shape=2,-1,B=4"), _parse_sizes("shape=float32[2,3]")
     ({'self.heads': 8, 'shape': (2, -1), 'B': 4}, {'shape': (2, 3)})
     """
+    from shapecalc.reading.code.source import split_name  # imports `ast`, which is slow
+
     pieces = list[str]()
     for piece in split_outside_brackets(text, ","):
         if split_name(piece)[0] or not pieces:
@@ -227,6 +228,7 @@ def run_code(
     supports them.
     """
     from shapecalc.cli.code_lines import check_line_options, lines_json, print_annotated, print_lines
+    from shapecalc.reading.code.source import split_entry
 
     line, entry = split_entry(line)
     file_text, path, records = line, line if isfile(line) else None, list["StatementRecord"]()  # noqa: PTH113
@@ -273,6 +275,8 @@ def _name_file_in_hint(error: ShapeError, path: str) -> ShapeError:
 
 def _parse_inputs(text: str, dialect: str | None) -> tuple[dict[str, TypedShape], Source | None]:
     """Parse the value of `--input`; return the tensors by name, and the file that the first one is read from."""
+    from shapecalc.reading.code.source import split_inputs
+
     texts, source = dict(split_inputs(text)), None
     for name, dims in [*texts.items()][:1]:
         parsed = read_input(dims, {"dialect": dialect}, "reshape")

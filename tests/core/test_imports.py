@@ -23,6 +23,9 @@ SLOW_TO_IMPORT = ("dataclasses", "fractions", "typing", "inspect", "re", "json")
 RARELY_NEEDED = {
     **{name: f"shapecalc.reasoning.{name}" for name in ("fixing", "compare", "equiv", "find", "simplify", "mistakes")},
     **{name: name for name in ("inspect", "ipaddress", "pathlib", "typing", "zipfile")},
+    "resources": "importlib.resources",
+    "code": "shapecalc.reading.code",
+    "operands": "shapecalc.render.code.operands",
     "cases": "shapecalc.reading.cases",
     "ops": "shapecalc.core.ops.windows",
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import tokenize
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 
@@ -14,7 +13,7 @@ from shapecalc.reading.code.lines import RESULT, CodeLine
 
 _NAMES = r"([A-Za-z_][^,;#\s]*(?:, [A-Za-z_][^,;#\s]*)*): "
 _SHAPE = r"(?:\[\]|[\w?*/+()-]+(?:,[\w?*/+()-]+)*)"
-ANNOTATION_PART = re.compile(rf"(?:{_NAMES})?{_SHAPE}")
+ANNOTATION_PART = rf"(?:{_NAMES})?{_SHAPE}"
 """A part of a comment that `annotate` writes, such as `q, k: B,T,64`; group 1 has the names."""
 
 
@@ -65,7 +64,7 @@ def _strip_shapes(comment: str, names: Collection[str]) -> str:
 
     `names` are the names that the line binds. Returns an empty string for a comment that contains only shapes.
     """
-    if SHAPE_COMMENT.match(comment) or _is_annotation(comment, names):
+    if re.match(SHAPE_COMMENT, comment) or _is_annotation(comment, names):
         return ""
     head, mark, tail = comment.rpartition("  #")
     return head.rstrip() if mark and _is_annotation(f"#{tail}", names) else comment.rstrip()
@@ -76,12 +75,14 @@ def _is_annotation(comment: str, names: Collection[str]) -> bool:
 
     `names` are the names that the line binds.
     """
-    parts = [ANNOTATION_PART.fullmatch(part) for part in comment.removeprefix("# ").rstrip().split("; ")]
+    parts = [re.fullmatch(ANNOTATION_PART, part) for part in comment.removeprefix("# ").rstrip().split("; ")]
     return all(part and set((part[1] or RESULT).split(", ")) <= {*names} for part in parts)
 
 
 def _comment_starts(text: str) -> dict[int, int]:
     """Return the column of the comment of each line with a comment."""
+    import tokenize  # costs 1 of the 70 ms of `code`, which prints no source by default
+
     starts = {}
     with suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):

@@ -37,7 +37,6 @@ from shapecalc.reading.code.source import normalize_pasted_code
 from shapecalc.reasoning.answers import IDENTITY_STAGES, answer_chain, answer_code
 from shapecalc.reasoning.answers import answer_request as answer_request
 from shapecalc.reasoning.fixing import Fix, find_fixes
-from shapecalc.render.grid import build_tensor_path
 from shapecalc.render.hints import verdict_text
 
 if TYPE_CHECKING:
@@ -478,6 +477,8 @@ def parse_followed_index(question: Question | None, text: str) -> tuple[int, ...
     answer = resolve_question(question).answer
     if answer is None or answer.output is None:
         raise usage_error("--at follows an element of a request that is answered", "leave --at out")
+    from shapecalc.render.grid import build_tensor_path  # imports Rich, which the refusal of a terminal does not need
+
     index, shape = parse_axes(text, "at"), build_tensor_path(answer).tensors[0].shape
     if len(index) != len(shape) or not all(0 <= place < size for place, size in zip(index, shape, strict=True)):
         raise usage_error(

@@ -39,11 +39,11 @@ from shapecalc.core.rules import INDIVISIBLE, VOLUME_MISMATCH
 from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.explanations import count_unequal_dims, explain_message
 from shapecalc.diagnosis.findings import (
-    OP_DESCRIPTIONS,
     find_extra_axis,
     find_facts,
     find_mismatch,
     numeric_differences,
+    operation_noun,
 )
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage
@@ -140,15 +140,15 @@ def advise(message: ParsedMessage) -> Advice:
     advised = {} if has_own else dict.fromkeys(found.advice for found in explanations[:1])
     is_known = message.line is not None or len(message.target or ()) < 3
     is_certain = not is_known and any(found.kind in CERTAIN_KINDS for found in explanations[:1])
-    comes_first = is_structural or (message.op not in OP_DESCRIPTIONS and not is_certain)
+    comes_first = is_structural or (not operation_noun(message.op) and not is_certain)
     all_fixes = likely | (verified | advised if comes_first else advised | verified)
-    all_fixes |= {} if (advised or likely) and message.op in OP_DESCRIPTIONS else general
+    all_fixes |= {} if (advised or likely) and operation_noun(message.op) else general
     is_batch = any(text.startswith(f"{JOIN_AXIS} 0 ") for text in other_axis)
     all_fixes = all_fixes | other_axis if advised or is_batch else other_axis | all_fixes
     command = _code_command(message) if trace is None else command_line(trace)
     is_division = message.cause == "indivisible" and message.op not in (RESHAPE.name, SHUFFLE.name)
     cause = "a size is no multiple of what it is to be divided into" if is_division else CAUSES[message.cause].summary
-    summary = ": ".join(filter(None, (OP_DESCRIPTIONS.get(message.op or ""), cause)))
+    summary = ": ".join(filter(None, (operation_noun(message.op), cause)))
     facts = tuple(dict.fromkeys(find_facts(message, trace)))
     missing = _describe_missing_information(message)
     fixes = tuple(islice(all_fixes.items(), MAX_FIXES))
@@ -183,7 +183,7 @@ def _resolve_request(message: ParsedMessage) -> Trace | None:
 
 def _request_options(message: ParsedMessage) -> dict[str, str] | None:
     """Return the arguments of the failing op as strings, or None if one is unknown."""
-    if message.op in OP_DESCRIPTIONS:
+    if operation_noun(message.op):
         return _operand_options(message)
     target = message.target
     if target is None and message.target_elements is not None:
@@ -237,7 +237,7 @@ def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterato
         return
     if message.op == CONCAT.name and trace.output is not None:
         yield f"{JOIN_AXIS} {trace.request.arguments['axis']} they fit, if that is meant", command_line(trace)
-    if message.op in OP_DESCRIPTIONS and 0 in (
+    if operation_noun(message.op) and 0 in (
         *trace.input,
         *(dim for shape in message.operands or () for dim in shape),
     ):
@@ -295,7 +295,7 @@ def _count_ratio(shape: Shape, target: tuple[object, ...]) -> float:
 
 def _general_remedies(message: ParsedMessage) -> list[str]:
     """Return the general remedies for the op and the cause of a message."""
-    if message.op in OP_DESCRIPTIONS:
+    if operation_noun(message.op):
         return [*_operand_remedies(message)]
     if message.op == REARRANGE.name and message.pair is not None:
         return [*_pattern_remedies(message.cause, *message.pair)]
@@ -404,7 +404,7 @@ def _has_literal_zero(message: ParsedMessage) -> bool:
 
 def _describe_missing_information(message: ParsedMessage) -> str | None:
     """Describe the information that a message lacks, or return None."""
-    has_operands = message.op in OP_DESCRIPTIONS
+    has_operands = operation_noun(message.op) != ""
     names = message.failing_line.operands if message.failing_line else ()
     if message.op is None and message.framework != "tensorflow":
         return f"print({', '.join(f'{name}.shape' for name in names)}) before that line" if names else None

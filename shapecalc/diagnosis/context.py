@@ -6,7 +6,7 @@ import keyword
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from itertools import zip_longest
 
 from shapecalc.core.ops import OPS
@@ -150,8 +150,6 @@ If a message does not identify its framework, the first framework whose markers 
 """
 OPENVINO_INPUT = re.compile(r"\b(?:f|bf|i|u|boolean|dynamic)\d{0,2}(?=[\[{])")
 """The element type that OpenVINO prints before the shape of an input."""
-OPS_BY_NAME = {printed: op.name for op in OPS.values() for printed in op.printed_names.split()}
-"""The op for each operator name that runtimes print."""
 MAX_DISTANCE = 900
 """The maximum distance, in characters, between a message and the name of its node."""
 FUNCTIONS_BY_OP = {
@@ -205,6 +203,12 @@ The flag for ASCII saves 5 ms: to ignore case in Unicode, classes are compiled w
 
 FRAME_ARROW = re.compile(r"-{1,6}> ?\d")
 """The mark of the failing line in a listing."""
+
+
+@cache
+def ops_by_printed_name() -> dict[str, str]:
+    """Map the names that runtimes print to ops; the first call imports all ops."""
+    return {printed: op.name for op in OPS.values() for printed in op.printed_names.split()}
 
 
 def _node_patterns(frameworks: str, *patterns: str, precedes_message: bool = True) -> tuple[NodePattern, ...]:

@@ -30,8 +30,6 @@ MAX_RATIO = 4096
 """The largest ratio of element counts that is reported."""
 MAX_SIZE_RATIO = 8
 """The largest ratio of two sizes that is reported."""
-OP_DESCRIPTIONS = {op.name: op.noun for op in OPS.values() if op.noun}
-"""The descriptions of ops that take several operands or a window, by op."""
 MULTIPLE_CONDITION = re.compile(r"(?i)eq\(mod\((.{1,200}?), (\d+)\), 0\)")
 """A divisibility condition as printed by SymPy."""
 METHOD_CALL = re.compile(r"\.(?!view|reshape|expand|repeat)\w+\([^()]*\)")
@@ -43,6 +41,15 @@ DIM_MISMATCH = re.compile(r"(?i)index: (\d{1,3}) got: (-?\d{1,19}) expected: (-?
 SETTING = re.compile(r"(?<![\w-])(?:--)?([A-Za-z]\w{1,40}_\w{1,40})(?:[ =:]{1,3})(\d{1,9})\b")
 """A setting in a log or a command line, with its number: `--batch_size 32`, `num_classes=10`."""
 HIDDEN_CAUSES = "a 0 or -1 that was replaced before it was printed, strides, or a switch"
+
+
+def operation_noun(op: str | None) -> str:
+    """Return the phrase for an op of several operands or with a window; empty for other ops.
+
+    >>> operation_noun("matmul"), operation_noun("reshape"), operation_noun(None)
+    ('a matrix product', '', '')
+    """
+    return OPS[op].noun if op is not None and op in OPS else ""
 
 
 def find_facts(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
@@ -83,7 +90,7 @@ def _rank_findings(message: ParsedMessage) -> Iterator[str]:
 
 def _operand_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
     """Report the ratio of two sizes, or a missing flatten before a matrix product."""
-    pair = find_mismatch(message, trace) if message.op in OP_DESCRIPTIONS and message.cause != "ranks-differ" else None
+    pair = find_mismatch(message, trace) if operation_noun(message.op) and message.cause != "ranks-differ" else None
     flatten = find_missing_flatten(trace.request) if trace is not None and trace.problem else ""
     yield from _named_numbers(message, pair)
     if message.op == MATMUL.name and len(message.input or ()) == 2:
@@ -214,7 +221,7 @@ def _rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]
     elif trace.output is not None:
         if message.op == BROADCAST.name:
             yield f"together they are {format_sizes(trace.output)}, and the tensor that is to hold them is not"
-        elif message.op not in OP_DESCRIPTIONS:
+        elif not operation_noun(message.op):
             yield f"these rules give {format_sizes(trace.output)}, so the message hides something: {HIDDEN_CAUSES}"
     if message.framework == "numpy" and message.cause == "count-mismatch" and message.target and not has_literal_first:
         yield "NumPy does not print a -1 that stands first, so the code may begin with one"

@@ -262,7 +262,7 @@ def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, in
             pair = filled.pair and filled.pair[::-1]
             filled = replace(filled, input=filled.operands[0], operands=(filled.input,), pair=pair)
         return filled
-    if op is None and node.op and node.op not in context.OPS_BY_NAME and cause != "dims-differ":
+    if op is None and node.op and node.op not in context.ops_by_printed_name() and cause != "dims-differ":
         return ParsedMessage(framework, None, node.name, unrelated, quote, f"{NODE_SUBJECT} {node.op}")
     message = _add_shapes(ParsedMessage(framework, op, node.name, cause, quote), match.values)
     before = cleaned.text[max(bounds[0], match.start - context.MAX_DISTANCE) : match.start]
@@ -301,7 +301,7 @@ def _extract_quote(match: TemplateMatch, cleaned: CleanText) -> str:
 
 def _identify_op(template: MessageTemplate, framework: str | None, node: context.FailingNode) -> str | None:
     """Return the op of a template, or of the failing node if it is ambiguous."""
-    node_op = context.OPS_BY_NAME.get(node.op or "")
+    node_op = context.ops_by_printed_name().get(node.op) if node.op else None
     if framework == "tensorrt" and template.op == SHUFFLE.name and node_op not in (RESHAPE.name, TRANSPOSE.name):
         return node_op or template.op
     return template.op or node_op

@@ -17,7 +17,7 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.text import escape_unprintable, join_with_and, truncate
 from shapecalc.diagnosis.advice import advise
 from shapecalc.diagnosis.fallback import TAIL_LENGTH, find_unknown_mismatch
-from shapecalc.diagnosis.findings import OP_DESCRIPTIONS
+from shapecalc.diagnosis.findings import operation_noun
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes, parse_sizes_at
 from shapecalc.diagnosis.reading import DECLARED_INPUT, UNKNOWN_MESSAGE, ParsedMessage, parse_messages
 from shapecalc.diagnosis.subjects import MODEL_FILE, Advice
@@ -205,7 +205,7 @@ def _describe_arguments(message: ParsedMessage) -> str:
 
 def _describe_mismatch(message: ParsedMessage, advice: Advice) -> str:
     """Describe the mismatch by op, shapes and cause."""
-    shapes, noun = _describe_shapes(message), OP_DESCRIPTIONS.get(message.op or "", "")
+    shapes, noun = _describe_shapes(message), operation_noun(message.op)
     return ": ".join(filter(None, (noun, shapes, advice.summary.removeprefix(f"{noun}: "))))
 
 

@@ -513,6 +513,11 @@ def parse_chain_words(words: Sequence[str]) -> tuple[str, dict[str, object]]:
     raise usage_error(message, "write 'INPUT | OP ... | OP ...'")
 
 
+def _is_flag(op: str, name: str) -> bool:
+    """Return whether an argument of an op is a flag in some dialect; the first call imports all dialects."""
+    return op in OPS and any(param.name == name and param.type.is_flag for param in all_params(OPS[op]))
+
+
 def command_pieces(op: str, arguments: Mapping[str, object]) -> list[tuple[str | None, str]]:
     """Return the words of a command line, each with its argument name.
 
@@ -521,7 +526,6 @@ def command_pieces(op: str, arguments: Mapping[str, object]) -> list[tuple[str |
     >>> command_pieces("reshape", {"input": "2,3,4", "target": "0,-1", "allowzero": True})
     [(None, 'reshape'), ('input', '2,3,4'), ('target', '0,-1'), (None, '--allowzero')]
     """
-    flags = {param.name for param in all_params(OPS[op]) if param.type.is_flag} if op in OPS else set()
     slots = (
         "input",
         *[name for name in (OPS[op].positional_only_names if op in OPS else arguments) if name != "input"],
@@ -531,7 +535,7 @@ def command_pieces(op: str, arguments: Mapping[str, object]) -> list[tuple[str |
     for name, value in arguments.items():
         if name in slots or value is None:
             continue
-        if isinstance(value, bool) or (name in flags and value in ("0", "1")):
+        if isinstance(value, bool) or (value in ("0", "1") and _is_flag(op, name)):
             pieces.append((None, f"--{'' if value in (True, '1') else 'no-'}{to_dashes(name)}"))
         else:
             pieces += [(None, f"--{to_dashes(name)}"), (name, str(value))]

@@ -9,7 +9,6 @@ from shapecalc.core.ops import OPS
 from shapecalc.diagnosis.advice import advise
 from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.context import FRAMEWORKS
-from shapecalc.diagnosis.findings import OP_DESCRIPTIONS
 from shapecalc.diagnosis.match import PLACEHOLDER_KINDS, TEMPLATES, clean_text, find_matches, parse_templates
 from shapecalc.diagnosis.reading import parse_messages
 from tests.sampling import some_and_rest
@@ -50,7 +49,7 @@ def find_faults(template):
     """Yield the values of a row that are defined nowhere."""
     causes = {*CAUSES, "counts", "asked"}  # the numbers decide between the causes of the last two
     yield from (f"the framework {name}" for name in [template.framework] if name not in {*FRAMEWORKS, ""})
-    yield from (f"the op {name}" for name in [template.op] if name not in {*OPS, *OP_DESCRIPTIONS, None})
+    yield from (f"the op {name}" for name in [template.op] if name not in {*OPS, None})
     yield from (f"the cause {name}" for name in [template.cause] if name not in causes and not template.about)
     yield from (f"the hole {name}" for name in template.parts[1::2] if name not in PLACEHOLDER_KINDS)
     yield from ["one of a pair"] if len({"there", "wanted"} & {*template.parts[1::2]}) == 1 else []

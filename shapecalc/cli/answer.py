@@ -26,7 +26,7 @@ from shapecalc.core.requests import (
 )
 from shapecalc.core.results import format_results
 from shapecalc.core.text import escape_unprintable, format_count, join_words, shape_text, split_outside_brackets
-from shapecalc.reading.commands import argument_texts, command_pieces
+from shapecalc.reading.commands import argument_texts, command_pieces, parse_stage
 from shapecalc.reading.options import strip_leading_space
 from shapecalc.reasoning.answers import answer_request as answer_request
 from shapecalc.reasoning.answers import batch_hint, describe_other_rules
@@ -405,16 +405,26 @@ def print_error(error: ShapeError, op: str, texts: dict[str, object], output_opt
 def add_as_option_hint(error: ShapeError) -> ShapeError:
     """Add a hint to use `--as` to the error that a dialect lacks an op.
 
-    The hint is added only if code can be generated for this dialect. Other errors are returned unchanged.
+    The hint is added only if code of the op can be generated for this dialect. Other errors are returned unchanged.
     """
-    if not isinstance(error, MissingOpError):
-        return error
-    from shapecalc.render.code import TARGETS
-
-    if error.dialect not in TARGETS:
+    if not isinstance(error, MissingOpError) or not _has_writer(error.op, error.dialect):
         return error
     advice = f"in place of --dialect, --as {error.dialect} writes it for {error.dialect}"
     return ShapeError(replace(error.problem, hint=f"{error.problem.hint}; {advice}"))
+
+
+def _has_writer(op: str, dialect: str) -> bool:
+    """Return whether the first example of an op can be written as code of a dialect."""
+    import shlex
+
+    from shapecalc.render.code import TARGETS, generate_code
+
+    stage = parse_stage(shlex.split(OPS[op].examples[0]), with_input=True)
+    try:
+        example = answer_request(make_request(op, stage.input or "", stage.options))
+        return dialect in TARGETS and bool(generate_code(example, dialect))
+    except ShapeError:
+        return False
 
 
 def _add_line_prefix(problem: Problem, output_options: OutputOptions) -> Problem:

@@ -86,10 +86,10 @@ StageRequest = tuple[str, Options]
 class MissingOpError(ShapeError):
     """The error (usage) of a request for an op that the dialect does not have."""
 
-    def __init__(self, dialect: str, problem: Problem) -> None:
-        """Create an error for a dialect that lacks an op."""
+    def __init__(self, op: str, dialect: str, problem: Problem) -> None:
+        """Store the problem, and the names of the op and of the dialect."""
         super().__init__(problem)
-        self.dialect = dialect
+        self.op, self.dialect = op, dialect
 
 
 class ParsedOptions(Record):
@@ -208,7 +208,7 @@ def check_attributes(request: Request, setting: Setting) -> None:
     operator, version = setting.operator, setting.version
     for name, first in operator.required_since.items():
         if name not in request.arguments and (version is None or version >= first):
-            message = f"{setting.dialect.name} {operator.name} requires {name} (write --{name})"
+            message = f"{setting.dialect.name} {operator.name} requires {name}"
             raise rule_error(rules.MISSING_ARGUMENT, message, argument=name)
     if operator.params_since:
         for name in request.arguments:
@@ -466,7 +466,8 @@ def select_operator(op: Op, dialect_name: object) -> tuple[Dialect, Operator]:
     operator = operator_of(op, row)
     if operator is None:
         having = ", ".join(other.name for other in supporting_dialects(op))
-        raise MissingOpError(row.name, Problem(USAGE, f"{row.name} has no {op.name}", f"it is in {having}", "dialect"))
+        problem = Problem(USAGE, f"{row.name} has no {op.name}", f"it is in {having}", "dialect")
+        raise MissingOpError(op.name, row.name, problem)
     return row, operator
 
 

@@ -338,11 +338,6 @@ PLAIN_EXAMPLES = (
 """The examples that `core.text` parses without a form: other separators, brackets and spellings of an unknown size."""
 
 
-def all_spellings() -> tuple[Spelling, ...]:
-    """Return the examples of all formats."""
-    return (*PLAIN_EXAMPLES, *[example for form in SHAPE_FORMATS for example in form.examples])
-
-
 def rewrite_characters(text: str) -> str:
     """Replace full-width characters, quotes and wrappers of numbers.
 

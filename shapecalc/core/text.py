@@ -128,6 +128,16 @@ def rank_text(rank: int) -> str:
     return format_count(rank, "dim", "dims")
 
 
+def missing_axis_text(axis: int, rank: int, *, allow_end: bool = False) -> str:
+    """Return why an axis does not exist; with `allow_end`, an axis equal to `rank` exists.
+
+    >>> missing_axis_text(3, 2), missing_axis_text(1, 0)
+    ('axis 3 does not exist: axes run from -2 to 1', 'axis 1 does not exist: a scalar has no axes')
+    """
+    exists = f"axes run from {-rank} to {rank - (not allow_end)}" if rank or allow_end else "a scalar has no axes"
+    return f"axis {truncate(str(axis))} does not exist: {exists}"
+
+
 def format_count(number: int, singular: str, plural: str) -> str:
     """Format a number, followed by the singular or the plural of a phrase.
 
@@ -276,7 +286,7 @@ def _split_dims(text: str, start: int, end: int, bracketed: bool, argument: str)
             return (), False
         raise usage_error("the shape is empty", "write [] for a scalar", argument=argument, index=0, span=(0, 1))
     words, by_blanks = _split_words(body)
-    if ",0" in body and _has_leading_zeros(words):
+    if _has_leading_zeros(body, words):
         message = f"'{escape_unprintable(truncate(body))}' is one number with commas, or dims with a leading 0"
         hint = f"write {truncate(body.replace(',', ''))}, or dims without leading zeros"
         raise usage_error(message, hint, argument=argument, span=(start, end))
@@ -642,7 +652,7 @@ def parse_plain_shape(text: str) -> Shape | None:
     ((2, 3), (N, 3), None, None)
     """
     words = text.split(",") if len(text) < MAX_DIGITS else []
-    if not words or not text.isascii() or (",0" in text and _has_leading_zeros(words)):
+    if not words or not text.isascii() or _has_leading_zeros(text, words):
         return None
     if all(word.isdigit() for word in words):
         return tuple(map(int, words))
@@ -653,9 +663,11 @@ def parse_plain_shape(text: str) -> Shape | None:
     return None
 
 
-def _has_leading_zeros(words: Sequence[str]) -> bool:
+def _has_leading_zeros(text: str, words: Sequence[str]) -> bool:
     """Return whether an integer after a comma has a leading 0, as in `1,024`."""
-    return any(word[0] == "0" and len(word) > 1 for word in map(str.strip, words[1:]) if word.isdigit())
+    return ",0" in text and any(
+        word[0] == "0" and len(word) > 1 for word in map(str.strip, words[1:]) if word.isdigit()
+    )
 
 
 def parse_dims(text: str, argument: str = "target") -> Shape:
@@ -668,11 +680,7 @@ def parse_dims(text: str, argument: str = "target") -> Shape:
     ((0, -1), ['N', 'C*H*W/64'])
     """
     words = text.split(",") if len(text) < MAX_DIGITS and text.isascii() else []
-    if (
-        words
-        and all(word.removeprefix("-").isdigit() for word in words)
-        and not (",0" in text and _has_leading_zeros(words))
-    ):
+    if words and all(word.removeprefix("-").isdigit() for word in words) and not _has_leading_zeros(text, words):
         return tuple(map(int, words))
     plain = parse_plain_shape(text)
     if plain is not None:

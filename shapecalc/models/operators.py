@@ -188,7 +188,7 @@ def constant_elements(attributes: Attributes) -> ElementArray | None:
 
 
 def _divide(_: Attributes, a: ElementArray, b: ElementArray) -> ElementArray:
-    """Divide two arrays, truncating an integer quotient towards 0."""
+    """Divide two arrays, truncating an integer quotient towards 0. Source: the ONNX operator Div."""
     if a.dtype.kind == "f":
         return a / b
     if not np.all(b):

@@ -20,16 +20,17 @@ REPEATABLE_INPUTS: Mapping[str, Sequence[int] | None] = {
 }
 """The inputs that must have the batch size, by operator; None means all inputs.
 
-All inputs of elementwise operators are repeated, too.
+All inputs of elementwise operators are repeated, too. Source: the ONNX operator documents, and the initial states of
+LSTM, GRU and RNN ("[num_directions, batch_size, hidden_size]").
 """
 INSERTED_SINCE = 11
-"""The first opset in which all inserted operators (Range, and Slice with inputs) exist."""
+"""The first opset in which all inserted operators exist. Source: the ONNX operators Range (11) and Slice (10)."""
 BATCH_NODES = ("Shape", "Gather")
 """The operators that read the batch size from an input of the model."""
 RESIZE_SIZES_INPUT = 3
 """The index of the input `sizes` of a Resize. Source: the ONNX operator Resize, since opset 11."""
 RESIZE_AXES_SINCE = 18
-"""The first opset in which Resize has the attribute `axes`."""
+"""The first opset in which Resize has the attribute `axes`. Source: the ONNX operator Resize, version 18."""
 
 
 def find_resize_fix(

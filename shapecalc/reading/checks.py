@@ -14,7 +14,7 @@ from shapecalc.core.dims import Dim, Shape, product, quotient
 from shapecalc.core.problem import rule_error
 from shapecalc.core.record import Record
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, LAYER_MISMATCH, TOO_FEW_VALUES
-from shapecalc.core.text import rank_text, shape_text
+from shapecalc.core.text import missing_axis_text, rank_text, shape_text
 
 CheckedArguments: TypeAlias = Mapping[str, Any]
 """The arguments of a layer or function, by PyTorch's parameter names; a tensor is represented by its shape."""
@@ -180,7 +180,7 @@ def _axis_check(default: int | None = None) -> Check:
         axis, rank = arguments["dim"], max(len(shape), 1)
         axis = default if axis is None else axis
         if isinstance(axis, int) and not -rank <= axis < rank:
-            raise rule_error(AXIS_OUT_OF_RANGE, f"there is no axis {axis} among {rank}")
+            raise rule_error(AXIS_OUT_OF_RANGE, missing_axis_text(axis, rank))
         yield ()
 
     return check

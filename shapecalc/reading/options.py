@@ -342,7 +342,8 @@ def check_required(arguments: Mapping[str, Any], required: Mapping[str, str]) ->
     """
     for name, metavar in required.items():
         if name not in arguments:
-            raise MissingArgumentError(Problem(USAGE, f"missing argument '{metavar}'", argument=name))
+            message = "missing argument '{}'".format(metavar.strip("'"))
+            raise MissingArgumentError(Problem(USAGE, message, argument=name))
 
 
 def options_by_name(*options: Option) -> dict[str, Option]:

@@ -25,6 +25,7 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.requests import DEFAULT_OPSET, make_request, switch_name
 from shapecalc.core.resolve import resolve, resolve_with_sizes
 from shapecalc.core.text import shape_text, truncate
+from shapecalc.reading.options import to_dashes
 from shapecalc.reasoning.operand_mismatch import (
     SHAPE_FIXES,
     ArgumentChange,
@@ -743,10 +744,10 @@ def _describe_changes(request: Request, changes: ArgumentChanges) -> Iterator[Fi
     for change in () if len(request.dims) > MAX_REQUEST_DIMS else islice(changes, MAX_TRIED_VALUES):
         name, value = change.name, change.value
         if isinstance(value, bool):
-            yield Fix(name, value, f"write --{name}")
+            yield Fix(name, value, f"write --{to_dashes(name)}")
             continue
         text = shape_text(value) if isinstance(value, tuple) else None if value is None else str(value)
-        prefix = "" if name in request.arguments or name == "input" else f"{name} "
+        prefix = "" if name in request.arguments or name == "input" else f"--{to_dashes(name)} "
         reason = f": right for every batch, {change.every_batch}" if change.every_batch else ""
         action = f"leave {name} out" if text is None else f"write {prefix}{truncate(text)}{reason}"
         action = f"{change.description}: {action}" if change.description else action
@@ -819,6 +820,8 @@ def _argument_hint(trace: Trace, problem: Problem) -> str:
     switch = switch_name(OPS[trace.op], DIALECTS[trace.dialect])
     fix, _ = next(find_single_fixes(trace, problem), (None, None))
     action = fix.description if fix and fix.name != switch else ""
+    if problem.rule is rules.MISSING_ARGUMENT and not action and problem.argument:
+        action = f"write --{to_dashes(problem.argument)}"
     explanation = explain_mismatch(trace.request) if _is_operand_mismatch(trace, problem) else ""
     return "; ".join(filter(None, (explanation if not action or "flattened" in explanation else "", action)))
 

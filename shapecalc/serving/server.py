@@ -33,7 +33,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import textual_serve
-from aiohttp import WSMsgType, web
+from aiohttp import WSMsgType, web, web_protocol
 from aiohttp.http import HttpProcessingError
 from aiohttp.typedefs import Handler
 from aiohttp.web_protocol import RequestHandler
@@ -456,9 +456,20 @@ async def _close_socket(socket: web.WebSocketResponse, ending: SessionEnd) -> No
             await socket.close(code=ending.code, message=ending.reason.encode())
 
 
-async def _add_headers(_request: web.Request, response: web.StreamResponse) -> None:
+async def _add_headers(_request: web.Request | None, response: web.StreamResponse) -> None:
     response.headers.update(RESPONSE_HEADERS)
     response.headers.popall("Server", None)  # the default value contains the versions of Python and aiohttp
+
+
+class ErrorResponse(web.Response):
+    """The response to a request that cannot be parsed, for which aiohttp sends no signal to the application."""
+
+    async def _prepare_headers(self) -> None:
+        await super()._prepare_headers()
+        await _add_headers(None, self)
+
+
+web_protocol.Response = ErrorResponse  # type: ignore[attr-defined]  # there is no parameter for it
 
 
 def _parse_page_size(query: Mapping[str, str]) -> tuple[int, int]:

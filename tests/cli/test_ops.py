@@ -6,7 +6,10 @@ import shlex
 
 import pytest
 
+from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
+from shapecalc.core.requests import operator_of
+from shapecalc.render.code import TARGETS
 from tests.sampling import each_row
 
 EXPLAIN_LINES = [
@@ -39,3 +42,12 @@ def test_help_examples_run(shapecalc, op):
     assert text.index("shapecalc " + op + " ", 20) < text.index("Options:")
     for words in examples:
         assert shapecalc(*words[1:]).code == 0
+
+
+@pytest.mark.parametrize("dialect", [name for name in TARGETS if name in DIALECTS])
+def test_missing_op_hint_names_targets_with_a_writer(dialect, shapecalc):
+    for op in OPS.values():
+        if operator_of(op, DIALECTS[dialect]) is None:
+            words = shlex.split(op.examples[0])
+            has_hint = f"--as {dialect} writes it" in shapecalc(*words, "--dialect", dialect).err
+            assert has_hint == (shapecalc(*words, "--as", dialect).code == 0), words

@@ -578,7 +578,9 @@ def test_serve_bad_request_log_is_anonymous_and_rate_limited():
         for line in UNREADABLE * 5:
             with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE) as visitor:
                 visitor.sendall(f"{line.format(*[served.token] * 3)}\r\nHost: 127.0.0.1\r\n\r\n".encode())
-                assert visitor.recv(100)[:7] in (b"HTTP/1.", b"")  # an older aiohttp may close without an answer
+                answer = b"".join(iter(lambda: visitor.recv(1000), b""))
+                assert answer[:7] in (b"HTTP/1.", b"")  # an older aiohttp may close without an answer
+                assert b"\r\nServer:" not in answer
         for sent in RAW:
             with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE) as visitor:
                 visitor.sendall(sent)

@@ -50,8 +50,10 @@ def draw_request(line, ranks, chance, *, has_second):
 
 def answer_of(request):
     """Return the shape of code, None if it is refused, or the text of a question."""
+    code = request["code"]
     try:
-        reading = interpret_code(request["code"], {name: tuple(dims) for name, dims in request["inputs"].items()})
+        named = {name: tuple(dims) for name, dims in request["inputs"].items() if re.search(rf"\b{name}\b", code)}
+        reading = interpret_code(code, named)
     except ShapeError as error:
         return str(error) if error.problem.rule == USAGE else None
     answer = answer_code(reading)

@@ -113,3 +113,16 @@ def test_library_element_types_match_the_dialect(engine, name, op):
 def test_torch_element_types_are_complete(name):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     assert hasattr(torch, name) is (name in DIALECTS["torch"].types)
+
+
+@pytest.mark.parametrize("kind", ["mean", "sum", "max", "min"])
+def test_torch_reduction_types_match_the_dialect(kind):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    name = {"max": "amax", "min": "amin"}.get(kind, kind)
+    for dtype in DIALECTS["torch"].types & {*dir(torch)}:
+        try:
+            getattr(torch.zeros(2, 3, dtype=getattr(torch, dtype)), name)(1)
+            runs = True
+        except RuntimeError:
+            runs = False
+        assert (answer("torch", "mean", (2, 3), axes=[1], kind=kind, dtype=dtype).output is not None) == runs, dtype

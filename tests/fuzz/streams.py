@@ -198,6 +198,8 @@ def run_child(attempt, source, sink, errors, ready):
             sys.stdout.flush()
     except SystemExit as ended:
         code = ended.code or 0
+    except KeyboardInterrupt:  # before the program starts
+        code = 130
     except BaseException:
         traceback.print_exc()
     finally:
@@ -299,6 +301,8 @@ def complaints(attempt, status, text, folder):
         return [f"no end in {PATIENCE} s"]
     code = os.waitstatus_to_exitcode(status)
     found = []
+    if attempt.signal == signal.SIGINT and code == 70:  # the interruption of an import in C is a SyntaxError
+        return []
     if code not in CODES | ({130, -attempt.signal, 128 + attempt.signal} if attempt.signal else set()):
         found.append(f"exit code {code}")
     found += [word for word in ("Traceback", "fault:") if word in text and attempt.signal is None]
@@ -332,7 +336,7 @@ def attack(count, seed):
             if wrong and kind not in kinds:
                 kinds.add(kind)
                 findings += 1
-                print(attempt, *wrong, sep="\n", end="\n\n", flush=True)
+                print(str(attempt)[:800], *wrong, sep="\n", end="\n\n", flush=True)
     return findings
 
 

@@ -26,9 +26,11 @@ from shapecalc.core.ops.slice import SLICE_SEMANTICS, SliceBoundsPolicy
 from shapecalc.core.ops.squeeze import SQUEEZE_SEMANTICS, NonUnitAxisPolicy
 from shapecalc.core.ops.transpose import TRANSPOSE_SEMANTICS, DefaultPerm
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE_SEMANTICS
-from shapecalc.core.spellings import REFUSALS, all_spellings
+from shapecalc.core.spellings import PLAIN_EXAMPLES, REFUSALS, SHAPE_FORMATS
 
 FOLDER = Path(__file__).parents[2] / "man"
+ALL_SPELLINGS = (*PLAIN_EXAMPLES, *[example for form in SHAPE_FORMATS for example in form.examples])
+"""The rows of the table of spellings."""
 WIDTH = 78
 EMPTY = "If the known dims multiply to 0, -1 is"
 QUOTIENT = f"{EMPTY} the product of the input dims divided by the product of the known dims."
@@ -139,7 +141,7 @@ def _limit_text(limit):
 
 def spellings():
     """Return the lines of the spellings that are read, and of those that are refused."""
-    read = [line for example in all_spellings() for line in entry(example.spelling, _spelling_text(example))]
+    read = [line for example in ALL_SPELLINGS for line in entry(example.spelling, _spelling_text(example))]
     refused = [
         line
         for refusal in REFUSALS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -51,6 +53,16 @@ def test_code_refusal_has_a_span(line, inputs, message):
         interpret_code(before + span_text + after, shapes_of(inputs))
     problem = raised.value.problem
     assert (problem.rule, problem.span) == ("usage", (len(before), len(before + span_text)) if span_text else None)
+    assert message in str(raised.value)
+
+
+@each_row(("line", "inputs", "rule", "message"), rows("code", "refused by a rule"))
+def test_code_refusal_names_its_rule(line, inputs, rule, message):
+    before, span_text, after = re.split("[«»]", line)
+    with pytest.raises(ShapeError) as raised:
+        interpret_code(before + span_text + after, shapes_of(inputs))
+    problem = raised.value.problem
+    assert (problem.rule, problem.span) == (rule, (len(before), len(before + span_text)))
     assert message in str(raised.value)
 
 

@@ -103,6 +103,8 @@ class Operator(Record):
 
     A request whose version lacks the parameter is refused by a rule. If no version has it, that is a usage error.
     """
+    missing_types: frozenset[str] = frozenset()
+    """The element types of the dialect that an operator without versions does not accept."""
     required_since: Mapping[str, int] = EMPTY_DICT
     """The first version that requires an optional parameter of the op, by parameter."""
     params: tuple[Param, ...] = ()

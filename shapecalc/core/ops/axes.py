@@ -12,7 +12,7 @@ from shapecalc.core.ops.op import DialectTable
 from shapecalc.core.problem import ShapeError, rule_error
 from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, MERGED, NEGATIVE_AXIS, REPEATED_AXIS
-from shapecalc.core.text import truncate
+from shapecalc.core.text import missing_axis_text
 
 
 class RepeatedAxesPolicy(Choice):
@@ -100,10 +100,9 @@ def normalize_axis_index(
             raise rule_error(NEGATIVE_AXIS, message, argument=argument, index=index)
     has_axis = rank == 0 and rules.operator.scalar_axis and AXIS_SEMANTICS.of(rules.dialect).scalar_axis
     span = 1 if has_axis else rank
-    highest = span if allow_end else span - 1
-    if not -span <= axis <= highest:
-        valid = f"axes run from {-span} to {highest}" if span or allow_end else "a scalar has no axes"
-        raise rule_error(AXIS_OUT_OF_RANGE, f"axis {axis} does not exist: {valid}", argument=argument, index=index)
+    if not -span <= axis < span + allow_end:
+        message = missing_axis_text(axis, span, allow_end=allow_end)
+        raise rule_error(AXIS_OUT_OF_RANGE, message, argument=argument, index=index)
     return axis % span if axis < 0 else axis
 
 
@@ -126,8 +125,7 @@ def normalize_axis_indices(
 
 def scalar_axis_error(axis: int, argument: str, index: int | None = None) -> ShapeError:
     """Return the error (axis-out-of-range) for an axis argument of a scalar."""
-    message = f"axis {truncate(str(axis))} does not exist: a scalar has no axes"
-    return rule_error(AXIS_OUT_OF_RANGE, message, argument=argument, index=index)
+    return rule_error(AXIS_OUT_OF_RANGE, missing_axis_text(axis, 0), argument=argument, index=index)
 
 
 def normalize_nonscalar_axis(axis: int, shape: Shape, rules: Setting) -> int:

@@ -6,14 +6,23 @@ from collections.abc import Mapping
 
 from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_at_least, require_or_raise
-from shapecalc.core.dialects.base import ARITHMETIC_TYPES, Operator, Param, ParamType, Setting
+from shapecalc.core.dialects.base import (
+    ARITHMETIC_TYPES,
+    COMPLEX,
+    FLOAT8,
+    INTEGERS,
+    Operator,
+    Param,
+    ParamType,
+    Setting,
+)
 from shapecalc.core.dims import Axes, Dim, Shape
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxesPolicy, normalize_axis_indices
 from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict, Record, replace
-from shapecalc.core.rules import KEPT_DIM
+from shapecalc.core.rules import KEPT_DIM, MISSING_ARGUMENT
 from shapecalc.core.text import truncate
 
 KINDS = ("mean", "sum", "max", "min")
@@ -119,11 +128,20 @@ ONNX_VERSIONS: Mapping[str, Mapping[int, frozenset[str]]] = {
 }
 """The element types of ONNX's reductions, by kind and version."""
 
+_TORCH_FLOAT8 = FLOAT8 | {"float8_e8m0fnu"}
+TORCH_MISSING_TYPES = FrozenDict(
+    mean=_TORCH_FLOAT8 | INTEGERS | {"bool"},
+    sum=_TORCH_FLOAT8,
+    **dict.fromkeys(("max", "min"), _TORCH_FLOAT8 | COMPLEX | {"uint16", "uint32", "uint64"}),
+)
+"""The element types that PyTorch's reductions refuse, by kind. Source: PyTorch 2.13.0, measured."""
+
 
 def _make_operator_by_kind(
     template: str,
     versions: Mapping[str, Mapping[int, frozenset[str]]] | None = None,
     required_since: Mapping[str, int] = EMPTY_DICT,
+    missing_types: Mapping[str, frozenset[str]] = EMPTY_DICT,
     **names: str,
 ) -> Operator:
     """Return an operator with a variant for each kind of reduction.
@@ -135,7 +153,8 @@ def _make_operator_by_kind(
     def variant_of(arguments: Mapping[str, object]) -> Operator:
         kind = str(arguments.get("kind", "mean"))
         name = names.get(kind) or template.format(kind=kind, Kind=kind.capitalize())
-        return Operator(name, versions[kind] if versions else {}, required_since=required_since)
+        types, missing = versions[kind] if versions else {}, missing_types.get(kind, frozenset())
+        return Operator(name, types, missing_types=missing, required_since=required_since)
 
     return replace(variant_of({}), variant_of=variant_of)
 
@@ -151,7 +170,7 @@ MEAN = Op(
     resolve=mean,
     operators={
         "onnx": _make_operator_by_kind("Reduce{Kind}", ONNX_VERSIONS),
-        "torch": _make_operator_by_kind("{kind}", max="amax", min="amin"),
+        "torch": _make_operator_by_kind("{kind}", missing_types=TORCH_MISSING_TYPES, max="amax", min="amin"),
         "tensorflow": _make_operator_by_kind("reduce_{kind}"),
         "openvino": _make_operator_by_kind("Reduce{Kind}", required_since=FrozenDict(axes=1)),
         **dict.fromkeys(("numpy", "jax"), _make_operator_by_kind("{kind}")),
@@ -182,4 +201,5 @@ MEAN = Op(
     keeps_element_count=False,
     semantics=(REDUCE_SEMANTICS, AXIS_SEMANTICS),
     rules=(REDUCED, EMPTY_REDUCTION),
+    fix_candidates={MISSING_ARGUMENT: lambda shape, _: iter([("axes", tuple(range(len(shape))))])},
 )

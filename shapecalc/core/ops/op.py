@@ -230,4 +230,5 @@ def operator_types(op: Op, dialect: Dialect, version: int | None, variant: Opera
     """
     operator = variant or operator_of(op, dialect)
     listed = dialect.types if operator is None or version is None else operator.versions[version]
-    return listed - dialect.missing_types.get(op.name, frozenset())
+    missing = operator.missing_types if operator else frozenset()
+    return listed - missing - dialect.missing_types.get(op.name, frozenset())

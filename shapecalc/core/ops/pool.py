@@ -29,11 +29,12 @@ def pool(
 
     The kernel `global` covers all of them. Source: ONNX MaxPool, AveragePool and their global variants,
     torch.nn.MaxPool2d, keras.layers.MaxPooling2D, OpenVINO. Raises `ShapeError`: window-rank, window-values,
-    window-too-large, bad-padding.
+    window-too-large, nothing-left, bad-padding.
     """
     with StageBuilder(StageKind.WINDOW, "pool", "kernel", shape) as stage:
         count = len(kernel) if isinstance(kernel, tuple) and len(kernel) > 1 else max(len(shape) - 2, 1)
-        _, axes = windows.spatial_axes(shape, rules, count, layout)
+        channels, axes = windows.spatial_axes(shape, rules, count, layout)
+        windows.require_channels(shape, channels, rules)
         if isinstance(kernel, tuple):
             sizes = windows.numbers_per_axis(kernel, [count], "kernel")
             if POOL_SEMANTICS.of(rules.dialect).strides_by_kernel:

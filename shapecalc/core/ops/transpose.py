@@ -18,7 +18,7 @@ from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
 from shapecalc.core.problem import rule_error
 from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.rules import MISSING_ARGUMENT, NEGATIVE_AXIS, NOT_A_PERMUTATION
-from shapecalc.core.text import format_count
+from shapecalc.core.text import format_count, missing_axis_text
 
 
 class PermSource(Choice):
@@ -109,8 +109,7 @@ def normalize_permutation(perm: Axes, rank: int, rules: Setting, argument: str) 
             message = f"{rules.dialect.name} counts the axes of a permutation from 0, and this is {axis}"
             raise rule_error(NEGATIVE_AXIS, message, argument=argument, index=index)
         if not -rank <= axis < rank:
-            message = f"there is no axis {axis} among {rank}"
-            raise rule_error(NOT_A_PERMUTATION, message, argument=argument, index=index)
+            raise rule_error(NOT_A_PERMUTATION, missing_axis_text(axis, rank), argument=argument, index=index)
         if axis % rank in axes:
             raise rule_error(NOT_A_PERMUTATION, f"axis {axis} is named twice", argument=argument, index=index)
         axes[axis % rank] = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
+from shapecalc.core.conditions import Conditions
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops import windows
@@ -45,7 +46,8 @@ def upsample(shape: Shape, rules: Setting, scale: str | None = None, size: Shape
             raise usage_error(
                 "upsample takes factors or sizes, one of the two", "write a factor, or --size", argument="scale"
             )
-        _, axes = windows.spatial_axes(shape, rules, len(shape) - 2)
+        channels, axes = windows.spatial_axes(shape, rules, len(shape) - 2)
+        windows.require_channels(shape, channels, rules)
         values, name = (scale.split(","), "scale") if scale is not None else ([*map(str, size or ())], "size")
         windows.numbers_per_axis(size, [len(axes)], "size")
         texts = windows.values_per_axis(values, [len(axes)], name)
@@ -64,11 +66,10 @@ def _scale_step(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_
     [(numerator, denominator)] = scale_ratios(factor_or_size)
     scaled = numerator if is_size else product((numerator, dim))
     error = rule_error(windows.NOTHING_LEFT, f"nothing is left of dim {axis}, {truncate(str(dim))}", argument="scale")
-    conditions = (
-        ()
-        if is_size or UPSAMPLE_SEMANTICS.of(rules.dialect).allows_empty_dims
-        else windows.at_least_conditions(scaled, denominator, error)
-    )
+    conditions: Conditions = ()
+    if not UPSAMPLE_SEMANTICS.of(rules.dialect).allows_empty_dims:
+        least = (dim, 1) if is_size else (scaled, denominator)
+        conditions = windows.at_least_conditions(*least, error)
     size = rules.names.floor_dim((scaled,), denominator)
     return Step(
         SCALED, axis, (axis,), size, conditions, FrozenDict(dim=dim, factor=None if is_size else factor_or_size)

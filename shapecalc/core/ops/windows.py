@@ -92,6 +92,8 @@ class WindowSemantics(Record):
     """Whether the layout is a parameter."""
     allows_unbatched: bool = False
     """Whether an input without a batch axis is accepted."""
+    refuses_empty_channels: bool = False
+    """Whether a pool and an upsampling refuse an input with 0 channels."""
     requires_symmetric_padding: bool = False
     """Whether both ends must have equal padding.
 
@@ -120,7 +122,11 @@ WINDOW_SEMANTICS = DialectTable(
             "numbers valid same:conv,max,average same-lower:conv,max,average", (1, 3), counts_padding_windows=True
         ),
         "torch": WindowSemantics(
-            "numbers same:conv valid:conv", (1, 3), allows_unbatched=True, requires_symmetric_padding=True
+            "numbers same:conv valid:conv",
+            (1, 3),
+            allows_unbatched=True,
+            refuses_empty_channels=True,
+            requires_symmetric_padding=True,
         ),
         "paddle": WindowSemantics(
             "numbers valid same:conv,max,average", (1, 3), has_layouts=True, counts_padding_windows=True
@@ -270,6 +276,16 @@ def spatial_axes(shape: Shape, rules: Setting, count: int, layout: str | None = 
         raise rule_error(WINDOW_RANK, message, argument="input")
     last = (layout or semantics.default_layout) == "nhwc"
     return (rank - 1, (*range(batch, rank - 1),)) if last else (batch, (*range(batch + 1, rank),))
+
+
+def require_channels(shape: Shape, channels: int, rules: Setting) -> None:
+    """Raise `ShapeError` (nothing-left) if there are no channels and the dialect requires some.
+
+    Source: torch.nn.functional.max_pool2d, avg_pool2d and interpolate, measured.
+    """
+    if WINDOW_SEMANTICS.of(rules.dialect).refuses_empty_channels and shape[channels] == 0:
+        message = f"{rules.dialect.name} {rules.operator.name} requires at least one channel"
+        raise rule_error(NOTHING_LEFT, message, argument="input")
 
 
 def values_per_axis(values: Sequence[T], counts: Iterable[int], name: str) -> tuple[T, ...]:
@@ -440,9 +456,8 @@ def transposed_conv_dim_step(dim: Dim, window: Window, extra: int | None, rules:
     keras, as_runtime = not semantics.allows_dilated_strides, semantics.computes_as_runtime
     below_stride = keras or as_runtime
     if extra and extra >= max(stride, 1 if below_stride else window.dilation):
-        message = (
-            f"what is added is less than the stride{'' if below_stride else ' or the dilation'}, and this is {extra}"
-        )
+        limit = "the stride" if below_stride else "the stride or the dilation"
+        message = f"the output padding is less than {limit}, and this is {extra}"
         raise rule_error(BAD_PADDING, message, argument="output_padding")
     spanned, length = window.dilated_kernel_terms
     needs_extent = bool(spanned) and (bool(window.auto_padding) if as_runtime else keras and extra is None)

@@ -7,6 +7,7 @@ dialect can refuse a request; PyTorch, for example, refuses `view(5)` of six ele
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -15,7 +16,7 @@ from shapecalc.core.dims import Shape
 from shapecalc.core.limits import MAX_CODE_LENGTH
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.requests import lookup_dialect
-from shapecalc.core.text import parse_dims
+from shapecalc.core.text import escape_unprintable, parse_dims, truncate
 from shapecalc.reading.code.results import CodeChain, StatementRecord, UnnamedInputIdentified
 from shapecalc.reading.code.source import (
     PASTE_HINT,
@@ -45,7 +46,7 @@ def interpret_code(
     class or method to interpret, such as `Net.forward`; by default it is the last one. Raises `ShapeError` (usage) with
     a span for code that is not supported.
 
-    >>> from shapecalc.core.text import parse_dims
+    >>> from shapecalc.core.text import escape_unprintable, parse_dims, truncate
     >>> interpret_code("x.transpose(1, 2)", {"x": parse_dims("B,T,C")}).stages
     (('transpose', {'perm': (0, 2, 1), 'dialect': 'torch'}),)
     >>> interpret_code("torch.zeros(2, 3).view(-1)", {}).input_shape
@@ -57,15 +58,26 @@ def interpret_code(
     try:
         dialect_name = lookup_dialect(dialect).name if dialect else detect_dialect(tree)
         try:
-            return CodeInterpreter(text, dialect_name, sizes, records).interpret(tree, inputs, strides, entry)
+            chain = CodeInterpreter(text, dialect_name, sizes, records).interpret(tree, inputs, strides, entry)
         except UnnamedInputIdentified as claimed:
             name = claimed.args[0]
             records.clear()
-            return CodeInterpreter(text, dialect_name, sizes, records).interpret(
+            chain = CodeInterpreter(text, dialect_name, sizes, records).interpret(
                 tree, _name_input(inputs, name), _name_input(strides, name), entry
             )
     except RecursionError:
         raise usage_error("the code is nested too deep", argument="line") from None
+    _require_named_inputs(tree, inputs)
+    return chain
+
+
+def _require_named_inputs(tree: ast.Module, inputs: Mapping[str, Shape]) -> None:
+    """Raise `ShapeError` (usage) for an input whose name is nowhere in the code."""
+    found = {getattr(node, field, None) for node in ast.walk(tree) for field in ("id", "arg", "attr")}
+    unknown = [name for name in inputs if name.isidentifier() and name not in found]
+    if unknown:
+        message = f"the code has no tensor {escape_unprintable(truncate(unknown[0]))}"
+        raise usage_error(message, "leave its shape out, or give the name in the code", argument="input")
 
 
 def _name_input(shapes: Mapping[str, Shape], name: str) -> dict[str, Shape]:

@@ -8,9 +8,19 @@ from math import isfinite
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.ops.calls import argument_names
 from shapecalc.core.ops.op import Op
+from shapecalc.core.problem import Rule
 from shapecalc.core.record import Record
-from shapecalc.core.text import escape_unprintable, truncate
-from shapecalc.reading.code.values import CodeValue, ErrorFactory, Program, TracedTensor, is_dim, unwrap_size
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE, LAYER_MISMATCH
+from shapecalc.core.text import escape_unprintable, missing_axis_text, truncate
+from shapecalc.reading.code.values import (
+    CheckRefused,
+    CodeValue,
+    ErrorFactory,
+    Program,
+    TracedTensor,
+    is_dim,
+    unwrap_size,
+)
 
 
 class Call(Record):
@@ -108,9 +118,16 @@ class Call(Record):
     def to_axis(self, tensor: TracedTensor, value: CodeValue, default: int | None = None) -> int:
         """Convert a value to a non-negative axis of a tensor.
 
-        Raises `ShapeError` (usage) if the axis is out of range.
+        Raises `CheckRefused` (axis-out-of-range) if the axis does not exist, and `ShapeError` (usage) for an axis of
+        a scalar, which some functions accept.
         """
         axis, rank = self.to_integer(value, default), tensor.rank
+        if rank == 0 and axis in (0, -1):
+            raise self.error(f"{self.name} of a scalar is not supported")
         if not -rank <= axis < rank:
-            raise self.error(f"there is no axis {axis} among {rank}")
+            raise self.refusal(missing_axis_text(axis, rank), AXIS_OUT_OF_RANGE)
         return axis % rank
+
+    def refusal(self, message: str, rule: Rule = LAYER_MISMATCH) -> CheckRefused:
+        """Return the refusal of the call, by default because sizes do not match."""
+        return CheckRefused(self.error(f"{self.name}: {message}"), rule)

@@ -9,13 +9,14 @@ from math import isqrt, nan
 
 from shapecalc.core.dims import Dim, Monomial, product, quotient
 from shapecalc.core.limits import MAX_SHAPE_DIMS
-from shapecalc.core.ops.select import SELECT
+from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE, SELECT
 from shapecalc.core.ops.slice import SLICE
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import SIZE_BOUND
 from shapecalc.reading.code.values import (
     Binding,
+    CheckRefused,
     CodeDict,
     CodeList,
     CodeValue,
@@ -24,6 +25,7 @@ from shapecalc.reading.code.values import (
     Program,
     TensorChunks,
     TracedTensor,
+    index_count_error,
     is_number,
     unpack_chunks,
 )
@@ -182,7 +184,7 @@ def get_item(value: CodeValue, key: CodeValue, error: ErrorFactory) -> CodeValue
         return get_item(unpack_chunks(value), key, error)
     if isinstance(value, TensorChunks) and isinstance(key, int):
         if value.count is not None and not -value.count <= key < value.count:
-            raise error(f"there is no such part among {value.count}")
+            raise CheckRefused(error(f"part {key} does not exist: there are {value.count}"), INDEX_OUT_OF_RANGE)
         return value.chunk(key if value.count is None else key % value.count)
     raise error("only a shape, a tensor or its parts can be indexed")
 
@@ -241,7 +243,7 @@ def _expand_index(items: tuple[CodeValue, ...], rank: int, error: ErrorFactory) 
             raise error("an index is a whole number, a slice, None or ...")
     count = sum(item is not None and item is not Ellipsis for item in items)
     if count > rank or items.count(Ellipsis) > 1:
-        raise error(f"{count} indices for {rank} dims" if count > rank else "two ... in one index")
+        raise index_count_error(count, rank, error)
     rest = [slice(None)] * (rank - count)
     gap = items.index(Ellipsis) if Ellipsis in items else len(items)
     return [*items[:gap], *rest, *items[gap + 1 :]]

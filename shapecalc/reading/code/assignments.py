@@ -89,8 +89,7 @@ class AssignmentEvaluator(FunctionEvaluator):
                 conditions += require_equal(dim, wanted)
         except (ValueError, Unsatisfiable):
             message = f"a tensor {shape_text(shape)} does not become {shape_text(value.shape)} in place"
-            problem = self.error(node, message).problem
-            raise CheckRefused(ShapeError(replace(problem, rule=NOT_BROADCASTABLE))) from None
+            raise CheckRefused(self.error(node, message), NOT_BROADCASTABLE) from None
         earlier = tuple(dict.fromkeys((*value.earlier_conditions, *conditions)))
         return replace(value, shape=shape, earlier_conditions=earlier) if conditions else value
 
@@ -158,8 +157,7 @@ class AssignmentEvaluator(FunctionEvaluator):
             pairs = zip(dims[::-1], part.shape[::-1], strict=False)
             if len(dims) > part.rank or any(own not in (1, dim) for own, dim in pairs):
                 message = f"a part {shape_text(part.shape)} does not take a tensor {shape_text(value.shape)}"
-                problem = self.error(target, message).problem
-                raise CheckRefused(ShapeError(replace(problem, rule=NOT_BROADCASTABLE)))
+                raise CheckRefused(self.error(target, message), NOT_BROADCASTABLE)
 
     def rebind_reshaped_tensor(self, node: ast.Call, function: ast.Attribute, before: TracedTensor) -> CodeValue:
         """Evaluate a method that changes a shape in place, and rebind the tensor.

@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops.broadcast import BROADCAST
-from shapecalc.core.problem import ShapeError
+from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE
 from shapecalc.core.record import Record, replace
-from shapecalc.core.rules import AXIS_OUT_OF_RANGE, LAYER_MISMATCH
+from shapecalc.core.rules import LAYER_MISMATCH
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arithmetic import index_tensor
 from shapecalc.reading.code.operands import apply_multi_operand
@@ -22,6 +22,7 @@ from shapecalc.reading.code.values import (
     ErrorFactory,
     TracedTensor,
     derived_tensor,
+    index_count_error,
 )
 
 
@@ -81,7 +82,7 @@ def _fill_ellipsis(items: Sequence[IndexItem], tensor: TracedTensor, error: Erro
     count = sum(_count_consumed_axes(item, tensor, error) for item in items)
     gaps = [position for position, item in enumerate(items) if item is Ellipsis]
     if count > tensor.rank or len(gaps) > 1:
-        raise error(f"{count} indices for {tensor.rank} dims" if count > tensor.rank else "two ... in one index")
+        raise index_count_error(count, tensor.rank, error)
     gap = gaps[0] if gaps else len(items)
     return [*items[:gap], *[slice(None)] * (tensor.rank - count), *items[gap + 1 :]]
 
@@ -132,7 +133,7 @@ def _split_masks(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorF
             raise error("a mask without dims is not supported")
         if not _may_be_equal(tensor.shape[axis : axis + item.rank], item.shape):
             message = f"a mask {shape_text(item.shape)} does not fit {shape_text(tensor.shape)}"
-            raise CheckRefused(ShapeError(replace(error(message).problem, rule=LAYER_MISMATCH)))
+            raise CheckRefused(error(message), LAYER_MISMATCH)
         positions = derived_tensor((tensor.program.new_name("K"),), item)
         result += [IndexArray(positions)] * item.rank
         axis += item.rank
@@ -147,5 +148,5 @@ def _require_range(item: IndexArray, tensor: TracedTensor, axis: int, error: Err
     dim = tensor.shape[axis]
     beyond = [number for number in item.positions if isinstance(dim, int) and not -dim <= number < dim]
     if beyond:
-        problem = error(f"there is no position {beyond[0]} among {dim}").problem
-        raise CheckRefused(ShapeError(replace(problem, rule=AXIS_OUT_OF_RANGE)))
+        message = f"dim {axis} is {dim}, and has no index {beyond[0]}"
+        raise CheckRefused(error(message), INDEX_OUT_OF_RANGE)

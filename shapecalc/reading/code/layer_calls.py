@@ -13,11 +13,12 @@ from shapecalc.core.ops.strides import is_contiguous
 from shapecalc.core.record import replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.operands import size_mismatch_error
+from shapecalc.reading.code.shape_arguments import are_unequal
 from shapecalc.reading.code.values import (
     CodeValue,
     LayerInstance,
     TracedTensor,
+    add_conditions,
     are_unmodified_inputs,
     derived_tensor,
     is_dim,
@@ -112,7 +113,7 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
         count = len(arguments["padding"]) // 2 if isinstance(arguments["padding"], tuple) else 0
         if tensor.rank not in (count + 1, count + 2):
             dims = f"{count + 1} or {count + 2} dims, and {shape_text(tensor.shape)} has {tensor.rank}"
-            raise size_mismatch_error(call, f"{arguments['mode']} of {count} axes takes {dims}")
+            raise call.refusal(f"{arguments['mode']} of {count} axes takes {dims}")
     shapes = {name: value.shape if isinstance(value, TracedTensor) else value for name, value in arguments.items()}
     try:
         options = layer.build_options(tensor.shape, shapes, layer)
@@ -122,7 +123,31 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     if not isinstance(weight, tuple) or not all(map(is_dim, weight)):
         raise call.error(f"{call.name} needs sizes or a tensor's shape for {', '.join(names[:3])}")
     result = tensor.apply(layer.op, **options)
+    if tensor.dialect == "torch" and isinstance(bias := _bias_of(call), TracedTensor):
+        result = _require_bias(result, bias, call)
     return mark_untraced_change(result) if _omits_arguments(tensor, arguments, options) else result
+
+
+def _bias_of(call: Call) -> CodeValue:
+    """Return the second argument of a function with a weight, or its bias by name."""
+    return call.keywords.get("bias", call.positional[1] if len(call.positional) > 1 else None)
+
+
+def _require_bias(result: TracedTensor, bias: TracedTensor, call: Call) -> TracedTensor:
+    """Return the result with the conditions that its bias requires; raise `CheckRefused` if the bias does not fit.
+
+    The bias of a convolution has one value for each output channel; that of `linear` is broadcast to the result.
+    """
+    count = window_rank(call.name)
+    size = result.shape[-1 - count]
+    if count:
+        fits = bias.rank == 1 and not are_unequal(bias.shape[0], size)
+    else:
+        pairs = zip(bias.shape[::-1], result.shape[::-1], strict=False)
+        fits = bias.rank <= result.rank and not any(own != 1 and are_unequal(own, dim) for own, dim in pairs)
+    if not fits:
+        raise call.refusal(f"its bias is {shape_text(bias.shape)}, and it adds a value for each of {size}")
+    return add_conditions(result, [bias])
 
 
 def window_rank(name: str) -> int:
@@ -148,7 +173,7 @@ def _check_window_ranks(tensor: TracedTensor, count: int, call: Call) -> None:
                 f"the weight of {call.name} has {count + 2} dims, and {shape_text(weight.shape)} has {weight.rank}"
             )
     if message:
-        raise size_mismatch_error(call, message)
+        raise call.refusal(message)
 
 
 def _apply_adaptive_pool(tensor: TracedTensor, count: int, call: Call) -> TracedTensor:
@@ -168,8 +193,11 @@ def _apply_adaptive_pool(tensor: TracedTensor, count: int, call: Call) -> Traced
     )
     if not is_mean:  # for 1,1 PyTorch computes the mean of the last dims at any rank
         _check_window_ranks(tensor, count, call)
+        needs_channels = count == 3 or "max" in call.name.lower()
+        if 0 in tensor.shape[-count - needs_channels :]:
+            raise call.refusal(f"no dim except the batch may be 0, and the input is {shape_text(tensor.shape)}")
     kept = tensor.shape[-count:]
-    if set(sizes) == {1} and tensor.rank == count + 2:
+    if set(sizes) == {1} and tensor.rank == count + 2 and 0 not in tensor.shape:
         layer = LAYERS[call.name]
         return tensor.apply(POOL, **layer.build_options(tensor.shape, {"output_size": 1}, layer))
     dims = [dim if wanted is None else call.to_dim(wanted) for dim, wanted in zip(kept, sizes, strict=True)]

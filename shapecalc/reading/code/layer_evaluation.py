@@ -141,7 +141,8 @@ class LayerEvaluator(ExpressionEvaluator):
         else:
             value = self.check_layer(layer.name, row, value, layer.positional, layer.keywords, error)
         function = find_preserving_layer(layer.name)
-        if function is ELEMENTWISE and True in (layer.keywords.get("inplace"), *layer.positional):
+        is_in_place = any(value is True for value in (layer.keywords.get("inplace"), *layer.positional))
+        if function is ELEMENTWISE and is_in_place:
             self.in_place_change, function = self.in_place_change or layer.name, SAME_STRIDES
         return value.preserve_shape(function)
 
@@ -265,7 +266,7 @@ class LayerEvaluator(ExpressionEvaluator):
         try:
             conditions = row.conditions(tensor.shape, values, named)
         except ShapeError as refused:
-            problem = error(f"{name}: {refused.problem.message}").problem
-            raise CheckRefused(ShapeError(replace(problem, rule=refused.problem.rule))) from None
+            message = f"{name}: {refused.problem.message}"
+            raise CheckRefused(error(message), refused.problem.rule) from None
         earlier = tuple(dict.fromkeys((*tensor.earlier_conditions, *conditions)))
         return replace(tensor, earlier_conditions=earlier) if conditions else tensor

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shapecalc.core.dims import Shape, product
 from shapecalc.core.ops.concat import CONCAT
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.operands import apply_multi_operand, size_mismatch_error
+from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
 
@@ -35,7 +35,7 @@ def apply_meshgrid(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
     """Apply `meshgrid`."""
     vectors = [tensor for tensor in tensors if tensor.rank < 2]
     if len(vectors) < len(tensors) or not tensors:
-        raise size_mismatch_error(call, "meshgrid takes vectors")
+        raise call.refusal("meshgrid takes vectors")
     default = "ij" if tensors[0].dialect == "torch" else "xy"
     indexing = call.keywords.get("indexing", default)
     dims = [product(tensor.shape) for tensor in tensors]

@@ -12,13 +12,10 @@ from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.rearrange import REARRANGE
 from shapecalc.core.ops.strides import compute_elementwise_strides, compute_expand_strides
-from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
-from shapecalc.core.rules import LAYER_MISMATCH
 from shapecalc.core.text import escape_unprintable, rank_text, shape_text, truncate
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.values import (
-    CheckRefused,
     CodeValue,
     ErrorFactory,
     TracedTensor,
@@ -80,12 +77,6 @@ TORCH_RANKS: Mapping[str, int] = {"mm": 2, "bmm": 3, "dot": 1}
 """The rank that a product of PyTorch requires of both tensors, by function name."""
 
 
-def size_mismatch_error(call: Call, message: str) -> CheckRefused:
-    """Build the refusal of a call with mismatching sizes."""
-    problem = call.error(f"{call.name}: {message}").problem
-    return CheckRefused(ShapeError(replace(problem, rule=LAYER_MISMATCH)))
-
-
 def _check_ranks(tensors: Sequence[TracedTensor], rank: int, call: Call) -> None:
     """Check that all tensors have a rank and, if it is 3, equal batch sizes.
 
@@ -101,7 +92,7 @@ def _check_ranks(tensors: Sequence[TracedTensor], rank: int, call: Call) -> None
         except Unsatisfiable:
             message = f"it never repeats a batch, and {tensors[0].shape[0]} is not {tensors[-1].shape[0]}"
     if message:
-        raise size_mismatch_error(call, message)
+        raise call.refusal(message)
 
 
 BROADCASTING_FUNCTIONS = ("broadcast_tensors", "broadcast_arrays")

@@ -29,7 +29,9 @@ from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE
 from shapecalc.core.ops.view import VIEW
 from shapecalc.core.record import replace
+from shapecalc.core.rules import DTYPE
 from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.shape_arguments import require_elements
 from shapecalc.reading.code.values import (
     CodeValue,
     TensorChunks,
@@ -315,6 +317,8 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
         other = f"write a{call.name}, which takes several" if call.name in ("max", "min") else "call it for each dim"
         raise call.error(f"{call.name} takes one dim", other)
     returns_pair = is_torch and call.name in ("max", "min") and axes is not None
+    if is_torch and tensor.is_bool and call.name in ("mean", "std", "var"):
+        raise call.refusal("it takes numbers that are not integers, and these are bool", DTYPE)
     if call.name in MEAN_KINDS and operator_of(MEAN, DIALECTS[tensor.dialect]):
         listed = axes if axes is None or isinstance(axes, tuple) else (axes,)
         options = {"axes": listed and tuple(map(call.to_integer, listed)), "kind": MEAN_KINDS[call.name]}
@@ -323,6 +327,8 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
     requested = range(tensor.rank) if axes is None else axes if isinstance(axes, tuple) else (axes,)
     is_scalar = tensor.rank == 0 and is_torch
     reduced = [] if is_scalar and {*requested} <= {0, -1} else [call.to_axis(tensor, axis) for axis in requested]
+    if call.name in ("argmax", "argmin"):
+        require_elements(tensor, reduced, call)
     dims = [
         1 if index in reduced else dim for index, dim in enumerate(tensor.shape) if keepdims or index not in reduced
     ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from shapecalc.core.dims import Dim, Shape
+from shapecalc.core.ops.mean import EMPTY_REDUCTION
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.values import CodeValue, TracedTensor
 
@@ -39,6 +40,13 @@ def to_dims(value: CodeValue, count: int, call: Call) -> Shape:
     if len(values) != count:
         raise call.error(f"{call.name} needs {count} sizes")
     return tuple(map(call.to_dim, values))
+
+
+def require_elements(tensor: TracedTensor, reduced: Iterable[int], call: Call) -> None:
+    """Raise `CheckRefused` (empty-reduction) if an axis of size 0 is reduced to one of its elements."""
+    for axis in reduced:
+        if tensor.shape[axis] == 0:
+            raise call.refusal(f"dim {axis} is 0, and {call.name} needs an element", EMPTY_REDUCTION)
 
 
 def are_unequal(one: Dim, other: Dim) -> bool:

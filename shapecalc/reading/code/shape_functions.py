@@ -11,15 +11,17 @@ from collections.abc import Mapping
 from shapecalc.core.dims import Dim, Monomial, Shape, product, quotient
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.ops.expand import EXPAND
+from shapecalc.core.ops.strides import compute_clone_strides, compute_elementwise_strides, is_contiguous
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.operands import apply_multi_operand, size_mismatch_error
+from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.shape_arguments import (
     BoundArguments,
     ResultFunction,
     are_unequal,
     replace_dim,
+    require_elements,
     require_tensor,
 )
 from shapecalc.reading.code.signal_functions import (
@@ -77,7 +79,7 @@ def _require_within(index: TracedTensor, tensor: TracedTensor, axis: int | None,
         if number != axis and isinstance(dim, int) and isinstance(own, int) and own > dim
     ]
     if max(tensor.rank, 1) != max(index.rank, 1) or too_long:
-        raise size_mismatch_error(call, f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
+        raise call.refusal(f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
 
 
 def _scatter(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
@@ -97,7 +99,7 @@ def _write_at_indices(tensor: TracedTensor, arguments: BoundArguments, call: Cal
         wanted = replace_dim(tensor.shape, axis, product(index.shape))
         differs = source.rank != tensor.rank or any(map(are_unequal, source.shape, wanted))
     if index.rank > 1 or (isinstance(source, TracedTensor) and differs):
-        raise size_mismatch_error(call, f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
+        raise call.refusal(f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
     return replace(derived_tensor(tensor.shape, tensor, index), is_bool=tensor.is_bool)
 
 
@@ -117,7 +119,7 @@ def _take_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call
         return derived_tensor((product(index.shape),), tensor, index)
     axis = call.to_axis(tensor, arguments["dim"])
     if tensor.rank != index.rank:
-        raise size_mismatch_error(call, f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
+        raise call.refusal(f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
     ones = [derived_tensor(replace_dim(part.shape, axis, 1), part) for part in (tensor, index)]
     common = apply_multi_operand(BROADCAST, ones, call.error)
     return derived_tensor(replace_dim(common.shape, axis, index.shape[axis]), common)
@@ -126,7 +128,7 @@ def _take_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call
 def _index_select(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
     if index.rank > 1:
-        raise size_mismatch_error(call, f"the indices are a vector, not {shape_text(index.shape)}")
+        raise call.refusal(f"the indices are a vector, not {shape_text(index.shape)}")
     return derived_tensor(replace_dim(tensor.shape, axis, product(index.shape)), tensor, index)
 
 
@@ -151,7 +153,7 @@ def _values_and_indices(tensor: TracedTensor, arguments: BoundArguments, call: C
     tensor = _flatten_for_none(tensor, call)
     if tensor.rank:
         call.to_axis(tensor, arguments["dim"])
-    result = derived_tensor(tensor.shape, tensor)
+    result = _sorted_copy(tensor) if call.name == "sort" else derived_tensor(tensor.shape, tensor)
     return (result, replace(result, is_bool=False)) if tensor.dialect == "torch" else result
 
 
@@ -160,14 +162,21 @@ def _indices_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: C
     tensor = _flatten_for_none(tensor, call)
     if tensor.rank:
         call.to_axis(tensor, arguments["dim"])
-    return replace(derived_tensor(tensor.shape, tensor), is_bool=False)
+    result = _sorted_copy(tensor) if call.name == "argsort" else derived_tensor(tensor.shape, tensor)
+    return replace(result, is_bool=False)
+
+
+def _sorted_copy(tensor: TracedTensor) -> TracedTensor:
+    """Return a tensor with the shape of another one, in whose order of axes PyTorch stores it."""
+    strides = tensor.strides and compute_clone_strides(tensor.shape, tensor.strides)
+    return replace(derived_tensor(tensor.shape, tensor), strides=strides)
 
 
 def _topk(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     axis, count = call.to_axis(tensor, arguments["dim"]), call.to_dim(arguments["k"])
     size = tensor.shape[axis]
     if isinstance(size, int) and isinstance(count, int) and count > size:
-        raise size_mismatch_error(call, f"there are no {count} of {size}")
+        raise call.refusal(f"there are no {count} of {size}")
     result = derived_tensor(replace_dim(tensor.shape, axis, count), tensor)
     return result, replace(result, is_bool=False)
 
@@ -176,6 +185,8 @@ def _reduced_shape(tensor: TracedTensor, arguments: BoundArguments, call: Call) 
     axes, keeps = arguments.get("dim"), arguments.get("keepdim")
     listed = range(tensor.rank) if axes is None or axes == () else axes if isinstance(axes, tuple) else (axes,)
     reduced = [call.to_axis(tensor, axis) for axis in listed] if tensor.rank else []
+    if call.name in ("kthvalue", "median", "mode", "nanmedian") and axes is not None:
+        require_elements(tensor, reduced, call)
     return tuple(
         [1 if axis in reduced else dim for axis, dim in enumerate(tensor.shape) if keeps or axis not in reduced]
     )
@@ -217,6 +228,15 @@ def _new_tensor(tensor: TracedTensor, call: Call) -> CodeValue:
     return derived_tensor(tuple(map(call.to_dim, dims)), tensor)
 
 
+def _insert_missing_axes(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
+    """Return the result of `atleast_1d`, `atleast_2d` or `atleast_3d`. Source: numpy.atleast_3d."""
+    rank = int(call.name[-2])
+    axes = tuple(range(rank - tensor.rank))
+    if rank == 3 and tensor.rank in (1, 2):
+        axes = (0, 2) if tensor.rank == 1 else (2,)
+    return tensor.insert_axes(axes) if axes else tensor
+
+
 def _diagonal_length(rows: Dim, columns: Dim, offset: int, call: Call) -> Dim:
     """Return the length of a diagonal of a matrix."""
     if isinstance(rows, int) and isinstance(columns, int):
@@ -230,10 +250,14 @@ def _diagonal(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Co
     offset = call.to_integer(arguments["offset"])
     one, other = call.to_axis(tensor, arguments["dim1"]), call.to_axis(tensor, arguments["dim2"])
     if one == other:
-        raise size_mismatch_error(call, "a diagonal needs two axes")
-    rest = [dim for axis, dim in enumerate(tensor.shape) if axis not in (one, other)]
+        raise call.refusal("a diagonal needs two axes")
+    kept = [axis for axis in range(tensor.rank) if axis not in (one, other)]
     length = _diagonal_length(tensor.shape[one], tensor.shape[other], offset, call)
-    return derived_tensor((*rest, length), tensor)
+    result, strides = derived_tensor((*[tensor.shape[axis] for axis in kept], length), tensor), tensor.strides
+    steps = () if strides is None else (strides[one], strides[other])
+    if strides is None or not all(isinstance(step, int) for step in steps):
+        return replace(result, strides=None)
+    return replace(result, strides=(*[strides[axis] for axis in kept], sum(steps)))
 
 
 def _diag(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
@@ -242,7 +266,7 @@ def _diag(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVa
         size = tensor.program.add_dims(tensor.shape[0], abs(offset))
         return derived_tensor((size, size), tensor)
     if tensor.rank != 2:
-        raise size_mismatch_error(call, f"diag takes a vector or a matrix, not {shape_text(tensor.shape)}")
+        raise call.refusal(f"diag takes a vector or a matrix, not {shape_text(tensor.shape)}")
     rows, columns = tensor.shape
     return derived_tensor((_diagonal_length(rows, columns, offset, call),), tensor)
 
@@ -257,9 +281,7 @@ def _diag_embed(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> 
 def _outer(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     other = require_tensor(arguments["other"], call)
     if tensor.dialect == "torch" and (tensor.rank, other.rank) != (1, 1):
-        raise size_mismatch_error(
-            call, f"outer takes vectors, not {shape_text(tensor.shape)} and {shape_text(other.shape)}"
-        )
+        raise call.refusal(f"outer takes vectors, not {shape_text(tensor.shape)} and {shape_text(other.shape)}")
     return derived_tensor((product(tensor.shape), product(other.shape)), tensor, other)
 
 
@@ -273,9 +295,7 @@ def _kron(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVa
 def _cdist(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     other = require_tensor(arguments["other"], call)
     if tensor.rank < 2 or other.rank < 2 or are_unequal(tensor.shape[-1], other.shape[-1]):
-        raise size_mismatch_error(
-            call, f"{shape_text(tensor.shape)} and {shape_text(other.shape)} are not lists of points"
-        )
+        raise call.refusal(f"{shape_text(tensor.shape)} and {shape_text(other.shape)} are not lists of points")
     batches = [derived_tensor(part.shape[:-2], part) for part in (tensor, other)]
     batch = apply_multi_operand(BROADCAST, batches, call.error)
     return derived_tensor((*batch.shape, tensor.shape[-2], other.shape[-2]), batch)
@@ -314,7 +334,7 @@ def _elementwise_in_place(tensor: TracedTensor, call: Call) -> CodeValue:
 
 def _view_as_complex(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
     if not tensor.rank or are_unequal(tensor.shape[-1], 2):
-        raise size_mismatch_error(call, f"the last dim is 2, and the tensor is {shape_text(tensor.shape)}")
+        raise call.refusal(f"the last dim is 2, and the tensor is {shape_text(tensor.shape)}")
     return derived_tensor(tensor.shape[:-1], tensor)
 
 
@@ -326,7 +346,7 @@ def _grid_sample(tensor: TracedTensor, arguments: BoundArguments, call: Call) ->
     grid = require_tensor(arguments["grid"], call)
     is_fit = tensor.rank == grid.rank and tensor.rank in (4, 5)
     if not is_fit or are_unequal(grid.shape[-1], tensor.rank - 2) or are_unequal(tensor.shape[0], grid.shape[0]):
-        raise size_mismatch_error(call, f"a grid {shape_text(grid.shape)} does not sample {shape_text(tensor.shape)}")
+        raise call.refusal(f"a grid {shape_text(grid.shape)} does not sample {shape_text(tensor.shape)}")
     return derived_tensor((*tensor.shape[:2], *grid.shape[1:-1]), tensor, grid)
 
 
@@ -346,20 +366,26 @@ def _attention(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
     parts = (tensor, key, value)
     text = " ".join([shape_text(part.shape) for part in parts])
     if min(part.rank for part in parts) < 2:
-        raise size_mismatch_error(call, f"attention takes at least 2 dims: {text}")
+        raise call.refusal(f"attention takes at least 2 dims: {text}")
     if are_unequal(tensor.shape[-1], key.shape[-1]) or are_unequal(key.shape[-2], value.shape[-2]):
-        raise size_mismatch_error(call, f"queries, keys and values do not fit: {text}")
+        raise call.refusal(f"queries, keys and values do not fit: {text}")
     if arguments["enable_gqa"] is True:
         return derived_tensor((*tensor.shape[:-1], value.shape[-1]), *parts)
     batches = [derived_tensor(part.shape[:-2], part) for part in parts]
     batch = apply_multi_operand(BROADCAST, batches, call.error)
-    return derived_tensor((*batch.shape, tensor.shape[-2], value.shape[-1]), batch)
+    result, strides = derived_tensor((*batch.shape, tensor.shape[-2], value.shape[-1]), batch), tensor.strides
+    if strides is not None and is_contiguous(tensor.shape, strides):
+        return result
+    keeps_order = result.rank == 4 and result.shape == tensor.shape and arguments["attn_mask"] is None
+    if strides is None or strides[-1] != 1 or not keeps_order:  # measured of PyTorch's kernels for a CPU
+        return replace(result, strides=None)
+    return replace(result, strides=compute_clone_strides(result.shape, strides))
 
 
 def _embedding(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     weight = require_tensor(arguments["weight"], call)
     if weight.rank != 2:
-        raise size_mismatch_error(call, f"the weight is a matrix, not {shape_text(weight.shape)}")
+        raise call.refusal(f"the weight is a matrix, not {shape_text(weight.shape)}")
     return derived_tensor((*tensor.shape, weight.shape[1]), tensor, weight)
 
 
@@ -387,10 +413,11 @@ def _glu(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVal
     axis = call.to_axis(tensor, arguments["dim"])
     half = quotient(tensor.shape[axis], 2)
     if isinstance(half, Monomial) and not half.powers:
-        raise size_mismatch_error(call, f"{tensor.shape[axis]} is not even")
+        raise call.refusal(f"{tensor.shape[axis]} is not even")
     if isinstance(half, Monomial):
         tensor.program.require_division(tensor.shape[axis], 2)
-    return derived_tensor(replace_dim(tensor.shape, axis, half), tensor)
+    result, strides = derived_tensor(replace_dim(tensor.shape, axis, half), tensor), tensor.strides
+    return replace(result, strides=strides and compute_elementwise_strides(result.shape, [(result.shape, strides)]))
 
 
 def _searchsorted_shape(_: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
@@ -421,7 +448,7 @@ def _add_product(tensor: TracedTensor, arguments: BoundArguments, call: Call) ->
     one, other = [require_tensor(arguments[name], call) for name in ("mat1", "mat2")]
     rank = 3 if call.name == "baddbmm" else 2
     if (one.rank, other.rank) != (rank, rank) or are_unequal(one.shape[-1], other.shape[-2]):
-        raise size_mismatch_error(call, f"{shape_text(one.shape)} and {shape_text(other.shape)} have no product")
+        raise call.refusal(f"{shape_text(one.shape)} and {shape_text(other.shape)} have no product")
     result = derived_tensor((*one.shape[:-1], other.shape[-1]), one, other)
     return add_conditions(result, [tensor.apply(EXPAND, target=result.shape)])
 
@@ -458,6 +485,7 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
     ),
     **dict.fromkeys(("logsumexp", "nansum", "nanmean", "count_nonzero"), ShapeFunction((_DIM, _KEEP), _reduction)),
     **dict.fromkeys(("view_as", "reshape_as", "expand_as"), ShapeFunction(("other",), _shape_of_other)),
+    **{f"atleast_{rank}d": ShapeFunction((), _insert_missing_axes) for rank in (1, 2, 3)},
     "diagonal": ShapeFunction(("offset=0", "dim1/axis1=0", "dim2/axis2=1"), _diagonal),
     "diag": ShapeFunction(("diagonal/k=0",), _diag),
     "diag_embed": ShapeFunction(("offset=0", "dim1=-2", "dim2=-1"), _diag_embed),

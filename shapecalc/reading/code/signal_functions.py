@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from shapecalc.core.dims import Dim, Monomial, Shape, product, quotient
+from shapecalc.core.record import replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.operands import size_mismatch_error
 from shapecalc.reading.code.shape_arguments import BoundArguments, are_unequal, replace_dim, to_dims
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
@@ -20,15 +20,19 @@ def unfold_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> 
     axis, size = call.to_axis(tensor, arguments["dimension"]), call.to_integer(arguments["size"])
     step, dim = call.to_integer(arguments["step"]), tensor.shape[axis]
     if step < 1 or size < 0 or (isinstance(dim, int) and size > dim):
-        raise size_mismatch_error(call, f"windows of {size} every {step} do not fit {dim}")
+        raise call.refusal(f"windows of {size} every {step} do not fit {dim}")
     count = tensor.program.floor_dim((dim, -size), step, 1)
-    return derived_tensor((*replace_dim(tensor.shape, axis, count), size), tensor)
+    result = derived_tensor((*replace_dim(tensor.shape, axis, count), size), tensor)
+    strides = tensor.strides
+    if strides is not None:
+        strides = (*replace_dim(strides, axis, product((step, strides[axis]))), strides[axis])
+    return replace(result, strides=strides)
 
 
 def unfold_image(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply `F.unfold`: return the columns of an image."""
     if tensor.rank not in (3, 4):
-        raise size_mismatch_error(call, f"unfold takes 3 or 4 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
+        raise call.refusal(f"unfold takes 3 or 4 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
     windows = _window_counts(tensor.shape[-2:], arguments, call, tensor)
     kernel = to_dims(arguments["kernel_size"], 2, call)
     return derived_tensor((*tensor.shape[:-3], product((tensor.shape[-3], *kernel)), product(windows)), tensor)
@@ -46,7 +50,7 @@ def _window_counts(dims: Shape, arguments: BoundArguments, call: Call, tensor: T
         ]
         terms = (dim, 2 * padding - dilation * (size - 1) - 1)
         if stride < 1 or (isinstance(dim, int) and dim + terms[1] < 0):
-            raise size_mismatch_error(call, f"a window of {size} does not fit {dim}")
+            raise call.refusal(f"a window of {size} does not fit {dim}")
         counts.append(tensor.program.floor_dim(terms, stride, 1))
     return tuple(counts)
 
@@ -55,12 +59,12 @@ def fold_image(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
     """Apply `F.fold`: return the image of columns."""
     sizes, kernel = to_dims(arguments["output_size"], 2, call), to_dims(arguments["kernel_size"], 2, call)
     if tensor.rank not in (2, 3):
-        raise size_mismatch_error(call, f"fold takes 2 or 3 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
+        raise call.refusal(f"fold takes 2 or 3 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
     channels = quotient(tensor.shape[-2], product(kernel))
     columns = product(_window_counts(sizes, arguments, call, tensor))
     is_fraction = isinstance(channels, Monomial) and not channels.powers
     if is_fraction or are_unequal(columns, tensor.shape[-1]):
-        raise size_mismatch_error(call, f"columns {shape_text(tensor.shape)} are not those of {shape_text(sizes)}")
+        raise call.refusal(f"columns {shape_text(tensor.shape)} are not those of {shape_text(sizes)}")
     return derived_tensor((*tensor.shape[:-2], channels, *sizes), tensor)
 
 
@@ -83,7 +87,7 @@ def apply_fourier_transform(tensor: TracedTensor, arguments: BoundArguments, cal
         elif is_real and is_last and length is None:
             shape[position] = tensor.program.add_dims(product((2, shape[position])), -2)
     if any(isinstance(dim, int) and dim < 1 for dim in shape):
-        raise size_mismatch_error(call, f"there is no transform of {shape_text(tuple(shape))}")
+        raise call.refusal(f"there is no transform of {shape_text(tuple(shape))}")
     return derived_tensor(tuple(shape), tensor)
 
 
@@ -95,7 +99,7 @@ def apply_stft(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
         raise call.error("stft is read with return_complex=True, for signals of 1 or 2 dims")
     is_centred, length = arguments["center"] is not False, tensor.shape[-1]
     if isinstance(length, int) and (size // 2 >= length if is_centred else size > length):
-        raise size_mismatch_error(call, f"{length} samples are too few for windows of {size}")
+        raise call.refusal(f"{length} samples are too few for windows of {size}")
     frames = tensor.program.floor_dim((tensor.shape[-1], 0 if is_centred else -size), hop, 1)
     bins = size if arguments["onesided"] is False else size // 2 + 1
     return derived_tensor((*tensor.shape[:-1], bins, frames), tensor)

@@ -39,8 +39,12 @@ ENTRY_MARK = "::"
 
 
 def split_entry(line: str) -> tuple[str, str]:
-    """Split `FILE.py::Net.forward` into the file and the name; the name is empty for a file or code alone."""
-    file, mark, entry = line.rpartition(ENTRY_MARK)
+    """Split `FILE.py::Net.forward` into the file and the name; the name is empty for a file or code alone.
+
+    The parts of a name may be separated by `::`, as in pytest, instead of dots.
+    """
+    file, mark, name = line.partition(ENTRY_MARK)
+    entry = name.replace(ENTRY_MARK, ".")
     is_entry = mark and entry.replace(".", "").isidentifier() and os.path.isfile(file)  # noqa: PTH113 - never raises
     return (file, entry) if is_entry else (line, "")
 

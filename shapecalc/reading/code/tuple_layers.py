@@ -10,11 +10,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from shapecalc.core.dims import Shape, product
-from shapecalc.core.record import Record
+from shapecalc.core.dims import Dim, Shape, product
+from shapecalc.core.record import Record, replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.operands import size_mismatch_error
 from shapecalc.reading.code.shape_arguments import are_unequal, require_tensor
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
@@ -51,14 +50,15 @@ def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
     text = " ".join([shape_text(part.shape) for part in parts])
     sizes = [arguments[name] or arguments["embed_dim"] for name in ("embed_dim", "kdim", "vdim")]
     if tensor.rank not in (2, 3) or {part.rank for part in parts} != {tensor.rank}:
-        raise size_mismatch_error(call, f"queries, keys and values have 2 or 3 dims: {text}")
+        raise call.refusal(f"queries, keys and values have 2 or 3 dims: {text}")
     if any(are_unequal(part.shape[-1], call.to_dim(size)) for part, size in zip(parts, sizes, strict=True)):
-        raise size_mismatch_error(call, f"the last dims are {', '.join(map(str, sizes))}: {text}")
+        raise call.refusal(f"the last dims are {', '.join(map(str, sizes))}: {text}")
+    _require_heads(call, call.to_dim(arguments["embed_dim"]), call.to_dim(arguments["num_heads"]))
     length = 1 if is_batched and arguments["batch_first"] is True else 0
     batch = 1 - length
     is_fit = not are_unequal(key.shape[length], value.shape[length])
     if not is_fit or (is_batched and any(are_unequal(tensor.shape[batch], part.shape[batch]) for part in parts)):
-        raise size_mismatch_error(call, f"queries, keys and values do not fit: {text}")
+        raise call.refusal(f"queries, keys and values do not fit: {text}")
     output = derived_tensor(tensor.shape, *parts)
     if inputs[3] is False:
         return output, None
@@ -67,16 +67,28 @@ def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
     return output, derived_tensor((*batches, *heads, tensor.shape[length], key.shape[length]), *parts)
 
 
+def _require_heads(call: Call, size: Dim, heads: Dim) -> None:
+    """Raise `CheckRefused` unless the heads of attention have equal sizes."""
+    if isinstance(size, int) and isinstance(heads, int) and (heads < 1 or size % heads):
+        raise call.refusal(f"{size} is not a multiple of {heads} heads")
+
+
 def _recurrent(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
     """Apply a recurrent layer: return the outputs and the last states."""
     hidden, size = call.to_dim(arguments["hidden_size"]), call.to_dim(arguments["input_size"])
     if tensor.rank not in (2, 3) or are_unequal(tensor.shape[-1], size):
-        raise size_mismatch_error(call, f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
+        raise call.refusal(f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
     layers = call.to_integer(arguments["num_layers"], 1)
     directions = 2 if arguments["bidirectional"] is True else 1
     projected = arguments.get("proj_size") or hidden
-    batch: Shape = (tensor.shape[0 if arguments["batch_first"] is True else 1],) if tensor.rank == 3 else ()
+    has_batch, is_batch_first = tensor.rank == 3, arguments["batch_first"] is True
+    batch: Shape = (tensor.shape[0 if is_batch_first else 1],) if has_batch else ()
+    if tensor.shape[1 if has_batch and is_batch_first else 0] == 0:
+        raise call.refusal(f"the sequence has no steps: {shape_text(tensor.shape)}")
     output = derived_tensor((*tensor.shape[:-1], product((directions, projected))), tensor)
+    if has_batch and is_batch_first:  # the transpose of a result whose first axis is the sequence
+        width = output.shape[-1]
+        output = replace(output, strides=(width, product((output.shape[0], width)), 1))
     state = derived_tensor((layers * directions, *batch, projected), tensor)
     if call.name != "LSTM":
         return output, state
@@ -86,7 +98,8 @@ def _recurrent(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
 def _transformer_layer(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
     size = call.to_dim(arguments["d_model"])
     if tensor.rank not in (2, 3) or are_unequal(tensor.shape[-1], size):
-        raise size_mismatch_error(call, f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
+        raise call.refusal(f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
+    _require_heads(call, size, call.to_dim(arguments["nhead"]))
     return derived_tensor(tensor.shape, tensor)
 
 

@@ -27,11 +27,13 @@ from shapecalc.core.ops.strides import (
 from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE, UNSQUEEZE_SEMANTICS
 from shapecalc.core.ops.view import VIEW
-from shapecalc.core.problem import ShapeError
+from shapecalc.core.problem import Rule, ShapeError
 from shapecalc.core.record import Record, replace
 from shapecalc.core.requests import StageRequest, make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.core.results import NameAllocator, SizeExpression
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE
+from shapecalc.core.text import rank_text
 from shapecalc.reading.preserving import SAME_STRIDES, PreservingFunction
 
 CodeValue: TypeAlias = (
@@ -56,10 +58,17 @@ class StageRefused(Exception):
 
 
 class CheckRefused(StageRefused):
-    """The exception raised if a shape-preserving layer refuses its input.
+    """The exception raised if a call without a stage, such as a shape-preserving layer, refuses its input."""
 
-    `args` contains the error.
-    """
+    def __init__(self, error: ShapeError, rule: Rule) -> None:
+        """Report the message of an error as the violation of a rule; `args` contains the resulting error."""
+        super().__init__(ShapeError(replace(error.problem, rule=rule)))
+
+
+def index_count_error(count: int, rank: int, error: ErrorFactory) -> CheckRefused:
+    """Build the refusal of an index of more items than dims, or of several `...`."""
+    message = f"{count} indices for {rank_text(rank)}" if count > rank else "two ... in one index"
+    return CheckRefused(error(message), AXIS_OUT_OF_RANGE)
 
 
 class Program:

@@ -75,6 +75,7 @@ WEIGHT_OPS = (CONV.name, LINEAR.name)
 COMPUTED_ZERO_REMEDY = "find what makes that size 0: a division that rounds down, or a selection that matched nothing"
 REPEAT_REMEDY = "repeat the one of size 1, x.expand(...), if these are batches: a concatenation does not broadcast"
 ASSIGN_REMEDY = "assign to a slice of the value's size, x[:n], or make the value as large as the slice that it replaces"
+EMPTY_SIDE_REMEDY = "print x.shape before that line: one side is all but empty, as after a slice, a crop or a transpose"
 REEXPORT_REMEDY = "give the model the size that it was exported with, or export it again with this one"
 STRUCTURAL_CHANGES = ("insert", "drop", "move", "put", "transpose", "reshape", "flatten")
 """The first words of fixes that change the order or the number of dims, so that the sizes need no explanation."""
@@ -92,7 +93,14 @@ FRAMEWORK_REMEDIES = {
         "lengths-differ",
         "pandas",
     ): "assign before rows are dropped, or give the values the index of these rows",
-    ("lengths-differ", "xarray"): "list dims in the order of the array's axes, and make each coordinate from its data",
+    (
+        "lengths-differ",
+        "dask",
+    ): "blocks pair up from the last dim on: insert a dim, x[:, None], or rechunk",
+    (
+        "lengths-differ",
+        "xarray",
+    ): "list dims in the order of the axes, and make each coordinate from its data; edges are one more",
     ("lengths-differ", "sklearn"): "filter or split both with the same rows; fit takes (X, y), the data and its labels",
     ("lengths-differ", "matplotlib"): "plot both from the same rows, or make x with np.arange(len(y))",
     ("lengths-differ", "jax"): "give all mapped arguments one length, or in_axes=None to one that is not mapped",
@@ -297,11 +305,10 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
     """Return the general remedies for the op and the cause of a message."""
     if operation_noun(message.op):
         return [*_operand_remedies(message)]
-    if message.op == REARRANGE.name and message.pair is not None:
-        return [*_pattern_remedies(message.cause, *message.pair)]
+    own = [*_special_remedies(message)]
+    if own:
+        return own
     if message.op is None or message.cause not in ("count-mismatch", "indivisible"):
-        if message.op == EXPAND.name and message.framework == "numpy" and "input array" in message.quote:
-            return [ASSIGN_REMEDY]
         grows = message.op == EXPAND.name and message.framework in MODEL_FILE_FRAMEWORKS
         remedy = "" if message.cause == "not-broadcastable" and not grows else CAUSES[message.cause].remedy
         remedy = FRAMEWORK_REMEDIES.get((message.cause, message.framework or ""), remedy)
@@ -336,8 +343,39 @@ def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
         yield "make the paired dims equal before that line: a dim of 1 is not broadcast here, x.repeat or broadcast_to"
     elif message.op in (CONCAT.name, STACK.name) and message.cause == "dims-differ":
         yield _join_remedy(message)
+    elif message.cause == "window-too-large" and _has_empty_side(message.input or ()):
+        yield EMPTY_SIDE_REMEDY
     elif message.cause != "not-broadcastable" and CAUSES[message.cause].remedy:
         yield CAUSES[message.cause].remedy
+
+
+def _has_empty_side(shape: PrintedSizes) -> bool:
+    """Return whether one padded side is so small beside another that it was empty, or one element, before padding."""
+    sides = numeric_sizes(shape)[-2:]
+    return len(sides) == 2 and min(sides) <= 4 and max(sides) > 16 * min(sides)
+
+
+def _special_remedies(message: ParsedMessage) -> Iterator[str]:
+    """Yield remedies for patterns of einops, interpolations, and values that are assigned to a slice."""
+    if message.cause == "rank-mismatch" and message.operands and message.framework == "torch":
+        yield _resize_remedy(message.input or (), message.operands[0])
+    elif message.op == REARRANGE.name and message.pair is not None:
+        yield from _pattern_remedies(message.cause, *message.pair)
+    elif message.op == EXPAND.name and message.framework == "numpy" and "input array" in message.quote:
+        yield ASSIGN_REMEDY
+    elif message.op == EXPAND.name and message.cause == "not-broadcastable":
+        pairs = numeric_differences((message.input or ())[::-1], (message.target or ())[::-1])
+        if len(pairs) > 1 and all(abs(one - two) == 1 for _, one, two in pairs):
+            yield "pad the picture until all strides divide its sides: both sides were rounded differently"
+
+
+def _resize_remedy(sides: PrintedSizes, size: PrintedSizes) -> str:
+    """Return the remedy for an interpolation whose output size has another rank than the sides of its input."""
+    if len(size) == len(sides) + 1 and size[-1] in (1, 3, 4):
+        return f"the size ends with channels: take the height and width alone, size=({size[0]}, {size[1]})"
+    if len(size) > len(sides):
+        return "the input lacks a dim: give it a batch and channels, (N, C, H, W), as by x[None, None] for a picture"
+    return f"give a size of {len(sides)} numbers, or squeeze the input to (N, C) and {len(size)} sides"
 
 
 def _pattern_remedies(cause: str, actual: int, expected: int) -> Iterator[str]:
@@ -345,6 +383,9 @@ def _pattern_remedies(cause: str, actual: int, expected: int) -> Iterator[str]:
     if cause == "rank-mismatch":
         change = "merge two of them before, x.flatten(0, 1)" if actual > expected else "insert one before, x[None]"
         yield f"name each dim on the left side of the pattern, or {change}"
+    elif cause == "bad-pattern":
+        more = f"find the {abs(actual - expected)} that one side has more"
+        yield f"{more}: tokens beside the grid, or a length that // rounded down"
     elif cause == "indivisible" and actual < expected:
         yield f"join {expected} of them along that axis before, as frames or samples, or let the length be {actual}"
 
@@ -375,6 +416,9 @@ def _broadcast_remedy(message: ParsedMessage) -> str:
     """
     shape, other = message.input or (), (message.operands or ((),))[0]
     differ = numeric_differences(shape, other) if len(shape) == len(other) > 1 else ()
+    line = message.failing_line.text if message.failing_line else ""
+    if len(shape) == len(other) == 2 and shape[1] == other[0] and shape != other and "*" in line:
+        return "* multiplies element by element: for the product of matrices write a @ b"
     if message.framework in MODEL_FILE_FRAMEWORKS:
         return "give the model the sizes that it was exported with, which the file may contain, or export dynamic axes"
     if len(shape) > 2 and (shape[1:] == other[:-1] or other[1:] == shape[:-1]):

@@ -115,7 +115,7 @@ CAUSES: Mapping[str, Cause] = {
         "the window does not fit into the padded input", "pad the input, or take a smaller window"
     ),
     "rank-mismatch": Cause(
-        "the number of dims is not the one that is asked for",
+        "the number of dims is not the expected one",
         first_step="print the shape: insert the missing dim, x[None], or drop one, x[0]",
     ),
     "bad-pattern": Cause(

@@ -77,6 +77,7 @@ class FailingLine(Record):
         code = ASSIGNMENT.sub("", code, count=1).removeprefix("return ")
         if joined := JOINED_OPERANDS.search(code):
             code = joined[1]
+        code = SUBSCRIPT.sub("", SHAPE_ATTRIBUTE.sub("", code))
         names = (name for name in VALUE_NAME.findall(code) if name.partition(".")[0] not in NOT_VALUES)
         return tuple([*dict.fromkeys(name for name in names if name != "self")][:3])
 
@@ -166,6 +167,8 @@ STRING_LITERAL = re.compile(r"'[^']*'|\"[^\"]*\"")
 ASSIGNMENT = re.compile(r"^[\w.,\[\]:' ]{1,80}? ?(?:[-+*/@]|//)?=(?!=) ?")
 JOINED_OPERANDS = re.compile(r"(?:cat|concat|concatenate|[hvd]?stack)\(\s*[\[(]([^\[\]()]*)[\])]")
 """The list of operands of a concatenation."""
+SUBSCRIPT = re.compile(r"(?<=[\w\])])\[[^\[\]]*\]")
+SHAPE_ATTRIBUTE = re.compile(r"\.(?:shape|size|ndim)\b(?!\()")
 VALUE_NAME = re.compile(r"(?<![\w.'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?!\w|\s*\(|=(?!=)|\[[^\]]*\]\()")
 """A name in code that is neither called nor the name of an argument."""
 FRAME = re.compile(r"File \"?(?P<file>[^\",]{1,300})\"?(?:, line |:)(?P<number>\d{1,7})(?:, in \S{1,100})?$")
@@ -178,6 +181,8 @@ LIBRARY = re.compile(
 """A file that the user did not write."""
 CODE_LINE = re.compile(r"[\w.,\[\]: ]{1,80} ?[-+*/@]?= ?\S|(?:return )?[\w.]{1,80}\(.*\)$|[\w.\[\]]{1,60} @ \S")
 """A line that is likely to be code."""
+PROSE = re.compile(r"(?!(?:return|for|with|if|assert|yield|await) )[A-Za-z]\w* [A-Za-z]\w*[ ,]")
+"""The start of a sentence: two words without an operator between them."""
 MAX_FRAMES = 80
 """The maximum number of lines before a message that are searched for frames."""
 MAX_CALL_LENGTH = 200
@@ -365,7 +370,8 @@ def find_failing_line(match: TemplateMatch, cleaned: CleanText) -> FailingLine |
     own = [frame for frame in frames if not LIBRARY.search(frame.file or "")]
     if frames:
         return own[-1] if own else None
-    return FailingLine(lines[-1]) if lines and CODE_LINE.match(lines[-1]) else None
+    is_code = bool(lines) and CODE_LINE.match(lines[-1]) is not None and not PROSE.match(lines[-1])
+    return FailingLine(lines[-1]) if is_code else None
 
 
 def find_call(text: str, op: str | None, target: PrintedSizes | None = None) -> CodeCall | None:

@@ -131,6 +131,7 @@ def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
         is_fixed = message.about != LOSS_SUBJECT
         context = FigureContext(
             axis=message.dim,
+            is_channel=message.dim in (1, 3),
             is_divisor=divides,
             is_joined=is_fixed,
             is_features=is_features,

@@ -99,7 +99,7 @@ def _operand_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[s
         yield from (f"{text.replace(':', ' rows:', 1)}" for text in texts[:1])
     if flatten:
         yield flatten
-    elif pair is not None and min(pair) > 1 and max(pair) % min(pair) == 0 and max(pair) // min(pair) <= MAX_SIZE_RATIO:
+    elif pair is not None and min(pair) > 4 and max(pair) % min(pair) == 0 and max(pair) // min(pair) <= MAX_SIZE_RATIO:
         yield f"{max(pair)} = {max(pair) // min(pair)}*{min(pair)}"
 
 

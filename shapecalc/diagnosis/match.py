@@ -58,7 +58,7 @@ LIST_PREFIX = re.compile(r"\s?['\"]?[A-Za-z][\w.]{0,40}(?=[\[({])|\s?['\"]?(?=[\
 """The text before a bracket: a blank, a quote, a type name."""
 LIST_SEPARATOR = re.compile(r"\s?(?:,|;|and\b|vs\.?)?\s?(?=[\[({<\w])")
 """A separator between the shapes of operands."""
-BARE_LIST = re.compile(r"\s?-?\d{1,19}(?:(?:[x,.*]| x |, )-?\d{1,19}){0,63}")
+BARE_LIST = re.compile(r"\s?-?\d{1,19}(?:(?:[x,.* ]| x |, )-?\d{1,19}){0,63}")
 WRAPPED_SIZE = re.compile(r"(?:np|numpy)\.\w{1,12}\(\s?(-?\d{1,19})\s?\)|(?:tf\.)?Dimension\(\s?(-?\d{1,19}|None)\s?\)")
 """A size inside a constructor call, such as `np.int32(5)`."""
 COUNT_PATTERN = re.compile(r"\s?(-?\d{1,19})(?![\d*])")

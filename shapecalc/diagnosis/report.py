@@ -226,12 +226,14 @@ def _describe_shapes(message: ParsedMessage) -> str:
     elif message.perm is not None:
         text = f"{shape or 'the input'} in the order {format_sizes(message.perm)}"
     elif message.op == REARRANGE.name and message.pair is not None and message.cause != "rank-mismatch":
-        verb = "is divided by" if message.cause == "indivisible" else "is not the"
-        text = f"{shape}, where {message.pair[0]} {verb} {message.pair[1]}"
+        actual, expected = message.pair
+        divides = message.cause == "indivisible"
+        text = f"{shape}, where {actual} is " + (f"divided by {expected}" if divides else f"found for {expected}")
     elif others and shape:
         text = f"{shape} with {others}"
     elif message.pair is not None and message.cause not in ("bad-axis", "bad-perm"):
-        text = f"{message.pair[0]} with {message.pair[1]}"
+        unit = " dims" if message.cause == "rank-mismatch" else ""
+        text = f"{message.pair[0]}{unit} with {message.pair[1]}{unit}"
     else:
         text = shape or others
     if message.axes is not None:

@@ -31,7 +31,7 @@ REMEDIES_BY_SUBJECT = {
     DECLARED_INPUT: "give it the declared shape, or export the model again with the other",
     MASK_SUBJECT: "build the mask from the tensor that it indexes, or pad it to its dims",
     LOSS_SUBJECT: "give predictions and targets the same dims; a flatten must keep the batch, x.flatten(1)",
-    "optimization profile without the shape": "give it a shape between those of the profile, "
+    "optimization profile that does not contain the shape": "give it a shape between those of the profile, "
     "or build the engine with one whose min and max hold it: --minShapes, --maxShapes",
     "guard that takes a dim as a number": "export it with an example in which that dim is 2 or more, "
     "since 0 and 1 are taken as numbers; if it still is one, find the code that makes it one: TORCH_LOGS=+dynamic",
@@ -56,9 +56,16 @@ REMEDIES_BY_SUBJECT = {
     "storage and its bytes": "copy the data to a new array or tensor of the size that is needed",
     "unpacking of a list": "print the value: it has another number of items, or of dims, than there are names",
     WEIGHTS_SUBJECT: "load them into the model that they were saved from, with as many classes and layers, "
-    "or leave out those that differ",
+    "or drop those that differ from the state dict",
 }
 """The remedies for messages that are not shape errors, by subject."""
+AXIS_MEANINGS = (
+    "the batch",
+    "often channels or frames: check the settings that make them",
+    "often the height of a picture, or features of another version of the model that makes them",
+    "often the width of a picture",
+)
+"""The usual meanings of the axes of a model's input, by axis."""
 UNCOUNTABLE_SUBJECTS = ("memory", "storage", "weights")
 """The first words of subjects without an indefinite article."""
 
@@ -81,7 +88,7 @@ def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
     """Return the advice for a message that is not about the shape of one tensor."""
     article = "" if subject.startswith(UNCOUNTABLE_SUBJECTS) else "an " if subject[0] in "aeiou" else "a "
     has_subject = message.cause == "not-about-shape"
-    summary = CAUSES[message.cause].summary + (f": it is about {article}{subject}" if has_subject else "")
+    summary = f"{article}{subject}" if has_subject else CAUSES[message.cause].summary
     shape, declared = message.input or (), (message.operands or ((),))[0]
     remedy, command = _subject_remedy(message, subject)
     expected = EXPECTED_RANK.search(message.quote)
@@ -103,11 +110,16 @@ def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | No
     remedy = REMEDIES_BY_SUBJECT.get(subject, CAUSES["unspecified"].first_step)
     shape, declared = message.input or (), (message.operands or ((),))[0]
     if subject == WEIGHTS_SUBJECT and message.framework == "torch":
-        remedy += ", by hand: strict=False does not"
+        remedy += "; strict=False does not skip them"
     if subject == LOSS_SUBJECT and not LABEL_WORDS.search(f"{message.quote} {message.nearby_text}"):
         remedy = "print both shapes before that line; in Keras they are most often the predictions and the targets"
     if subject == LOSS_SUBJECT and len(shape) == len(declared) > 1 and unequal_axes(shape, declared) == [1]:
         remedy = f"build the model for the {declared[1]} classes of the labels, or map the labels to {shape[1]} classes"
+    if subject == LOSS_SUBJECT and (shape[:-1] == declared != () or declared[:-1] == shape != ()):
+        count = (shape if len(shape) > len(declared) else declared)[-1]
+        remedy = (
+            f"one side holds class numbers: take cross_entropy, or F.one_hot(labels, {count}).float() for this loss"
+        )
     if subject == MASK_SUBJECT and size_product(shape) == size_product(declared) is not None:
         remedy = f"give the mask the tensor's dims: mask.reshape({', '.join(map(str, shape))})"
     elif subject == MASK_SUBJECT and len(declared) == 1 and declared == shape[:1]:
@@ -129,7 +141,7 @@ def _declared_input_remedy(message: ParsedMessage) -> tuple[str, str | None]:
         remedy = f"build the model for its data, Input(shape={_sample_text(shape)}), or give it the declared shape"
     elif len(mismatches) == 1 and mismatches[0][0] != "0":
         axis, _, size = mismatches[0]
-        remedy = f"feed {size} at dim {axis}: a setting, or the model that makes the input, has another version"
+        remedy = f"give it {size} at dim {axis}, {AXIS_MEANINGS[min(int(axis), 3)]}"
     if message.framework in MODEL_FILE_FRAMEWORKS:
         is_batch = 0 in unequal_axes(shape, declared) or _is_batch_mismatch(mismatches)
         command = FREE_BATCH_COMMAND if is_batch else FREE_BATCH_COMMAND.partition(" --")[0]

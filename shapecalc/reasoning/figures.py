@@ -18,6 +18,12 @@ TOKEN_COUNTS = (0, 1, 77, 226, 256, 512)
 """The numbers of tokens that well-known models add to a grid of patches: none, a class token, text tokens."""
 MIN_SIDE = 7
 """The minimum side of a grid of patches."""
+MAX_SIDE_STEP = 4
+"""The largest difference of a requested and an actual side of a square map."""
+MAX_EXTRA_TOKENS = 32
+"""The largest number of tokens beside a grid that are explained."""
+MAX_TEXT_NUMBERS = 60
+"""The largest number of distinct numbers of a text that are compared with two sizes."""
 MAX_PATCH_SIDE = 96
 """The largest side of a grid of patches; larger squares are pictures."""
 MIN_TEXT_SIDE = 8
@@ -58,11 +64,17 @@ MAX_AREA = 1 << 24
 """The largest area of a map whose sides are searched."""
 ASPECT_TOLERANCE = 0.03
 """The largest relative difference of the aspect ratios of a requested and an actual map."""
+MAX_LENGTH_RATIO = 8
+"""The largest ratio of a sequence length to a maximum length that explains it."""
 MIN_LENGTH_LIMIT = 1024
 """The minimum power of two that is explained as a maximum sequence length."""
 PICTURE_CHANNELS = {
     (4, 3): ("a picture with an alpha channel", "drop the alpha channel: image.convert('RGB'), or x[..., :3]"),
     (1, 3): ("a grey picture where colours are expected", "convert it to RGB, or repeat its channel 3 times"),
+    (3, 4): (
+        "a picture in colours where a fourth channel is expected: alpha, depth or a mask",
+        "build the first layer for 3 channels, or give it the fourth: image.convert('RGBA')",
+    ),
     (3, 1): (
         "a picture in colours where a grey one is expected",
         "convert it to grey, image.convert('L'), or let the first layer take 3 channels",
@@ -90,11 +102,14 @@ LOADER_WORDS = re.compile(r"(?i)epoch|loader|batch|\d+/\d+ \[|it/s|train|step")
 LABEL_WORDS = re.compile(r"(?i)label|target|criterion|loss|one.?hot|class|cross_entropy|bce")
 FOURIER_WORDS = re.compile(r"(?i)i?r?fft|stft|spectr")
 MASK_WORDS = re.compile(r"(?i)mask|token|image_features|input_ids")
+TOKEN_WORDS = re.compile(r"(?i)\bmask\b|attention|\btokens?\b|cache")
 POSITION_WORDS = re.compile(r"(?i)position|pos_emb|wpe|clip|embedding")
 CONFUSION_WORDS = re.compile(r"(?i)confus|bincount|miou|fast_hist")
 PICTURE_WORDS = re.compile(r"(?i)im(?:g|age)|picture|frame|photo")
 LEVEL_WORDS = re.compile(r"(?i)upsampl|skip|fpn|unet|decod|feat_|_feat|lateral")
 """Words of code that joins feature maps of several levels of a network."""
+SLICE = re.compile(r"\[[^\[\]:]{0,40}\w:[^\[\]:]{0,40}\w\]")
+"""A slice with both bounds in a line of code."""
 LARGE_NUMBER = re.compile(r"(?<![\w.])\d{2,9}(?![\w.])")
 
 
@@ -185,7 +200,7 @@ def explain(figures: tuple[int, ...], context: FigureContext | None = None) -> t
     ranked = sorted(found, key=lambda item: (not item[3].agree, *item[:2]))
     explanations: dict[str, Explanation] = {}
     for _, _, kind, candidate in ranked:
-        if kind not in explanations:
+        if kind not in explanations and candidate.arithmetic not in {item.arithmetic for item in explanations.values()}:
             explanations[kind] = Explanation(
                 kind, candidate.arithmetic, candidate.text, candidate.advice, candidate.agree
             )
@@ -256,10 +271,14 @@ def _explain_one_more(actual: int, expected: int, context: FigureContext) -> Ite
     elif LABEL_WORDS.search(context.text) and context.axis != 0:
         arithmetic = f"{large} = {small}+1"
         text, advice = "would be a class for the background", f"build both with {large} classes, or both with {small}"
+    elif TOKEN_WORDS.search(context.text) and not LEVEL_WORDS.search(context.text):
+        arithmetic = f"{large} = {small}+1"
+        text = "would be a mask or an index that lacks one token: a special token, or the next token beside a cache"
+        advice = f"build the mask for {large} tokens, or pass none where only one token is new"
     else:
         arithmetic = f"{large} = {small}+1, an odd and an even length"
-        text = "one more on one side: would be a length that was halved and doubled, a convolution without padding, "
-        text, advice = f"{text}or an inclusive end", f"cut the longer to {small}, or find what rounds"
+        text = "would be an odd length that was halved and doubled, or an end that is counted on one side only"
+        advice = f"cut the longer to {small}, or find what rounds"
         if (context.axis or 0) >= 2 or LEVEL_WORDS.search(context.text):
             advice = f"pad the picture until all strides divide its sides, often to a multiple of 32, or cut to {small}"
     yield Candidate(1, arithmetic, text, advice)
@@ -358,7 +377,7 @@ def _explain_encoder(actual: int, expected: int, context: FigureContext) -> Iter
         yield Candidate(
             1,
             f"{actual} and {expected} features",
-            "both are widths of well-known encoders: would be the encoder, or a part of a checkpoint, of another model",
+            "both are widths of well-known encoders: the two parts probably belong to different models",
             f"load the encoder that gives {expected} features, or the weights that were trained on {actual}",
         )
 
@@ -431,7 +450,13 @@ def _explain_positions(actual: int, expected: int, context: FigureContext) -> It
             f"pad the shorter prompt to as many chunks, or cut the longer to {small} tokens",
         )
         return
-    is_limit = small >= MIN_LENGTH_LIMIT and _is_power_of_two(small) and large < 2 * small and not context.target
+    is_limit = (
+        small >= MIN_LENGTH_LIMIT
+        and _is_power_of_two(small)
+        and large < MAX_LENGTH_RATIO * small
+        and large % small != 0
+        and not context.target
+    )
     if is_limit and not POSITION_WORDS.search(context.text):
         yield Candidate(
             3,
@@ -479,7 +504,14 @@ def _explain_spectrum(actual: int, expected: int, _context: FigureContext) -> It
 
 def _explain_homogeneous(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
     """Explain 3 and 4 features by homogeneous coordinates of points."""
-    if context.is_features and {actual, expected} == {3, 4} and not context.is_channel:
+    if context.is_features and {actual, expected} == {3, 4} and SLICE.search(context.text):
+        yield Candidate(
+            2,
+            f"{actual} and {expected}",
+            "would be a slice that ends behind the data, so that it is shorter than its bounds",
+            "check that enough elements are left before the slice",
+        )
+    elif context.is_features and {actual, expected} == {3, 4} and not context.is_channel:
         yield Candidate(
             2,
             f"{actual} and {expected}",
@@ -513,6 +545,73 @@ def _explain_rounding(actual: int, _expected: int, context: FigureContext) -> It
                 "round both sides the same way: ceil on both, or floor on both, or pad the picture first",
             )
             break
+
+
+def _explain_side(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain an element count by square maps near the requested ones, or by tokens beside a square grid."""
+    target = context.target
+    for axis in range(len(target) - 1):
+        side = target[axis]
+        others = prod(size for index, size in enumerate(target) if index not in (axis, axis + 1) and size != -1)
+        if side != target[axis + 1] or side < MIN_SIDE or others < MIN_CHANNELS or actual % others or -1 not in target:
+            continue
+        rest = actual // others
+        near = [size for size in range(side - MAX_SIDE_STEP, side + MAX_SIDE_STEP + 1) if size not in (side, 0)]
+        sides = sorted((size for size in near if rest % (size * size) == 0), key=lambda size: abs(size - side))
+        extra = rest - side * side
+        if sides:
+            yield Candidate(
+                1,
+                f"{actual} = {others}*{sides[0]}*{sides[0]}*{rest // sides[0] ** 2}",
+                f"would be maps of {sides[0]}x{sides[0]} where {side}x{side} is requested: a padding that differs",
+                f"take the height and width of the tensor that is reshaped, or set padding so that they are {side}",
+            )
+        elif 0 < extra <= MAX_EXTRA_TOKENS:
+            yield Candidate(
+                1,
+                f"{actual} = {others}*({side}*{side}+{extra})",
+                f"{rest} tokens, {extra} more than the {side}x{side} grid: would be class or register tokens",
+                f"cut exactly the tokens that the model adds before the grid: print the shape, {rest} are there",
+            )
+
+
+def _explain_neighbour(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain an element count that a requested size does not divide, but the next size does."""
+    target = context.target
+    known = [size for size in target if size > MIN_SHARED]
+    if target.count(-1) != 1 or not known:
+        return
+    found = []
+    for size in dict.fromkeys(known):
+        others = prod(known) // size
+        found += [(size, near) for near in (size - 1, size + 1) if actual % (others * near) == 0]
+    if len(found) == 1:
+        size, near = found[0]
+        rest = actual // (prod(item for item in target if item != -1) // size * near)
+        factors = [str(near if item == size else rest if item == -1 else item) for item in target]
+        yield Candidate(
+            2,
+            f"{actual} = {'*'.join(factors)}",
+            f"would be {near} where {size} is requested: one frame, token or step more or less",
+            f"find the line that computes {size}: the data has {near}",
+        )
+
+
+def _explain_text_ratio(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain two sizes by two numbers of the text, each multiplied by the same factor."""
+    if context.target or min(actual, expected) < 1 or not 2 <= len(context.numbers) <= MAX_TEXT_NUMBERS:
+        return
+    for one in sorted(context.numbers - {actual, expected}, reverse=True):
+        times, remainder = divmod(actual, one)
+        other = expected // times if times else 0
+        if not remainder and times > 1 and other in context.numbers and other * times == expected and other != one:
+            yield Candidate(
+                1,
+                f"{actual} = {times}*{one}, {expected} = {times}*{other}",
+                f"the text names {one} and {other}: would be inputs of length {one} for a model of length {other}",
+                f"make the inputs {other} long, padded or cut, or build the model for {one}",
+            )
+            return
 
 
 def _explain_heads(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
@@ -583,7 +682,7 @@ def _explain_last_batch(actual: int, expected: int, context: FigureContext) -> I
 
 def _explain_classes(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
     """Explain a batch of class indices where one-hot labels are expected."""
-    if actual < 2 or expected < 2:
+    if actual < 2 or expected < 2 or context.is_features:
         return
     is_loss = LABEL_WORDS.search(context.text) is not None
     if {actual, expected} <= KNOWN_CLASSES and (is_loss or context.axis in (1, -1)):
@@ -615,8 +714,10 @@ def _explain_ratio(actual: int, expected: int, context: FigureContext) -> Iterat
             2,
             f"{large} = {times}*{small}, at dim 0",
             f"one batch is {times} times the other: would be beams, samples or frames, repeated on one side only",
-            f"repeat both by {times}, x.repeat_interleave({times}, 0), or neither",
+            f"find the line that makes {large} of {small}: a repeat, or windows, frames or beams folded into the batch",
         )
+        return
+    if context.is_features and context.axis != 1:
         return
     if context.is_features and times <= MAX_JOINED and 2 < small <= MAX_CHANNELS:
         given = "where one is expected" if large == actual else "where one is given"
@@ -664,6 +765,7 @@ def _explain_shared_factor(actual: int, expected: int, context: FigureContext) -
     cofactors = (actual // common, expected // common) if common else (0, 0)
     if (
         context.target
+        or context.is_features
         or common < MIN_SHARED
         or _odd_part(common) < MIN_ODD_PART
         or not 1 < min(cofactors) <= max(cofactors)
@@ -819,6 +921,9 @@ KINDS: dict[str, Search] = {
     "spectrum": _explain_spectrum,
     "one-more": _explain_one_more,
     "rounding": _explain_rounding,
+    "side": _explain_side,
+    "neighbour": _explain_neighbour,
+    "text-ratio": _explain_text_ratio,
     "stride": _explain_stride,
     "last-batch": _explain_last_batch,
     "squares": _explain_squares,

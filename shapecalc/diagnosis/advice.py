@@ -383,7 +383,7 @@ def _pattern_remedies(cause: str, actual: int, expected: int) -> Iterator[str]:
     if cause == "rank-mismatch":
         change = "merge two of them before, x.flatten(0, 1)" if actual > expected else "insert one before, x[None]"
         yield f"name each dim on the left side of the pattern, or {change}"
-    elif cause == "bad-pattern":
+    elif cause == "bad-pattern" and abs(actual - expected) > 1:
         more = f"find the {abs(actual - expected)} that one side has more"
         yield f"{more}: tokens beside the grid, or a length that // rounded down"
     elif cause == "indivisible" and actual < expected:

@@ -228,7 +228,9 @@ def _describe_shapes(message: ParsedMessage) -> str:
     elif message.op == REARRANGE.name and message.pair is not None and message.cause != "rank-mismatch":
         actual, expected = message.pair
         divides = message.cause == "indivisible"
-        text = f"{shape}, where {actual} is " + (f"divided by {expected}" if divides else f"found for {expected}")
+        text = (
+            f"{shape}, where {actual} is divided by {expected}" if divides else f"{shape}, with {actual} for {expected}"
+        )
     elif others and shape:
         text = f"{shape} with {others}"
     elif message.pair is not None and message.cause not in ("bad-axis", "bad-perm"):

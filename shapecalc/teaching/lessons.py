@@ -24,7 +24,7 @@ from shapecalc.teaching import judging
 from shapecalc.teaching.judging import Judgement, Task, prediction_text
 
 PATH_LESSON_IDS = (
-    *("dim", "order", "plain-zero", "hole", "transpose", "perm-direction"),
+    *("dim", "order", "plain-zero", "hole", "indivisible", "transpose", "perm-direction", "transpose-elements"),
     *("reshape-is-not-transpose", "shuffle-stages", "names"),
 )
 """The ids of the lessons in the introductory path, in order."""

@@ -123,7 +123,7 @@ class TaskPane(Vertical):
             self.query_one(name, Static).update(content)
         self.show_notes(notes)
         self.field.value = self.last_judged_prediction = ""
-        example = "an index such as 2,3" if task and task.follow else "a shape such as 2,3,4"
+        example = "an index: one number for each axis" if task and task.follow else "a shape: sizes and commas"
         self.field.placeholder = ("" if task.puzzle else example) if task else "topics such as zero perm"
         self.query_one("#lesson").scroll_home(animate=False)
         self.call_after_refresh(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from shapecalc.core.text import shape_text
 from shapecalc.reasoning.mistakes import find_mistakes
+from shapecalc.teaching.exercises import KINDS, draw_exercise
 from shapecalc.teaching.judging import (
     Task,
     correct_prediction,
@@ -20,7 +21,14 @@ from shapecalc.teaching.judging import (
     prediction_text,
     resolve_line,
 )
-from shapecalc.teaching.lessons import Lesson, find_faults, judge_lesson_answer, load_lessons, reveals_answer
+from shapecalc.teaching.lessons import (
+    Lesson,
+    find_faults,
+    judge_lesson_answer,
+    load_lessons,
+    load_path_lessons,
+    reveals_answer,
+)
 from tests.core.test_imports import loaded
 from tests.sampling import each_row
 from tests.tui.tables import table
@@ -35,7 +43,8 @@ each_wrong = each_row(("lesson", "wrong"), WRONG)
 
 
 ORDER = """
-plain-zero hole indivisible zero-from-the-left transpose perm-direction reshape-is-not-transpose shuffle-stages
+plain-zero hole indivisible zero-from-the-left transpose perm-direction transpose-elements
+reshape-is-not-transpose shuffle-stages
 allowzero expand names-and-conditions batch-swallowed
 """
 
@@ -173,3 +182,35 @@ def test_lesson_questions_are_command_lines(lesson, shapecalc):
 
 def test_teaching_modules_do_not_import_textual():
     assert loaded("import shapecalc.teaching.lessons, shapecalc.teaching.progress", ("textual", "rich", "typer")) == []
+
+
+PATH_TOPICS = ("zero", "infer", "perm", "shuffle")
+"""The topics of which the path shows every op and word before an exercise asks for it."""
+
+
+def shown_words(lessons):
+    """Return the ops of the questions of lessons, and `error` if one of them is refused."""
+    ops = {lesson.question.split()[0] for lesson in lessons}
+    refused = any(resolve_line(lesson.question).problem for lesson in lessons)
+    return ops | ({"error"} if refused else set())
+
+
+def prompt_words(kind):
+    """Return the ops of exercises of a kind, and `error` if its prompt offers this answer."""
+    tasks = [draw_exercise(kind, level, "monday").task for level in (1, 2, 3)]
+    return {task.question.split()[0] for task in tasks} | {"error" for task in tasks if "error" in task.prompt}
+
+
+@each_row("name", KINDS)
+def test_exercises_ask_only_what_a_station_or_lesson_has_shown(name):
+    kind = KINDS[name]
+    lessons = load_path_lessons() if kind.topic in PATH_TOPICS else load_lessons()
+    assert prompt_words(kind) <= shown_words(lessons)
+
+
+def test_stations_show_a_refusal_and_the_elements_of_a_transpose_beside_a_reshape():
+    ids = [lesson.id for lesson in load_path_lessons()]
+    followed = [lesson.question.split()[0] for lesson in load_path_lessons() if lesson.follow]
+    assert ids.index("hole") < ids.index("indivisible")
+    assert {"transpose", "reshape"} <= {*followed}
+    assert shown_words(load_path_lessons()[: ids.index("indivisible")]) & {"error"} == set()

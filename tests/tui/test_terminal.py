@@ -100,7 +100,7 @@ def test_terminal_first_start_opens_the_start_screen(tmp_path):
     with Tmux(line) as terminal:
         terminal.shows("▸ Start the course")
         terminal.press("Enter")
-        assert "Ten minutes from nothing" in terminal.shows("1 of 9: What a dim is")
+        assert "Ten minutes from nothing" in terminal.shows("1 of 11: What a dim is")
         terminal.press("Escape")
         terminal.shows("▸ Start the course")
         terminal.press("C-q")

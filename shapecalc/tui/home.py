@@ -113,7 +113,7 @@ class HomeInput(TextArea):
         """Create an empty input."""
         super().__init__(
             id="held", compact=True, soft_wrap=True, highlight_cursor_line=False, tab_behavior="focus",
-            placeholder="type or paste a shape, a request, code, an error message, a file name",
+            placeholder="a shape, a request, code, an error message or a file",
         )  # fmt: skip
         self.cursor_blink = False
 
@@ -397,7 +397,7 @@ class HomeScreen(HelpScreen[None]):
     def _reading_text(self, width: int, *, is_refused: bool) -> Text:
         """Return how the text is read and its answer, or why it is not read."""
         if not self.typed:
-            return Text(clip(PURPOSE, width, UNICODE), "dim", end="")
+            return stack_texts(wrap_line(Text(PURPOSE, "dim"), width))
         if self.reading is None:
             problem = self.problem.problem if self.problem else None
             style = "red" if is_refused else "dim"

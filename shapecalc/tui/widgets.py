@@ -14,6 +14,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual import events, on
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -436,6 +437,10 @@ class AnswerField(TextField):
         if action := EDIT_ACTIONS.get(event.key):
             event.prevent_default().stop()
             await self.run_action(action)
+
+
+for _sequence in ("\x1bb", "\x1bf"):  # Esc or Alt and a letter, which Textual reads as ctrl+left and ctrl+right
+    ANSI_SEQUENCES_KEYS.pop(_sequence, None)
 
 
 class Field(TextField):

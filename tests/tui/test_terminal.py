@@ -95,6 +95,19 @@ def test_terminal_types_steps_resizes_suspends_and_quits():
 
 @pytest.mark.slow
 @on_tmux
+def test_terminal_reads_esc_and_a_letter_in_a_field_as_a_command():
+    with Tmux(shapecalc("tui", "reshape", "2,3,4", "5,-1")) as terminal:
+        terminal.shows("f  write 4,-1")
+        terminal.press("e")
+        terminal.shows("esc f  write 4,-1")
+        terminal.press("M-f")
+        terminal.shows("target 4,-1")
+        terminal.press("C-q")
+        terminal.shows("EXIT=0")
+
+
+@pytest.mark.slow
+@on_tmux
 def test_terminal_first_start_opens_the_start_screen(tmp_path):
     line = f"NO_COLOR=1 XDG_DATA_HOME={shlex.quote(str(tmp_path))} {shapecalc('tui')}"
     with Tmux(line) as terminal:

@@ -55,7 +55,7 @@ EXERCISES_TEXT = (
 )
 MIN_LIST_WIDTH = 76
 """The minimum terminal width, in cells, for the list and a lesson side by side."""
-WELCOME_TEXT = "Ten minutes from nothing: type what you think, and enter judges it. "
+WELCOME_TEXT = "This takes ten minutes. Type your guess and press Enter. "
 PATH_END_TEXT = "{right} of {count} at first try\nstill weak: {weakest}\nEnter: exercises about that\n"
 """The template of the text at the end of a learning path."""
 TOPIC_NAMES = {

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import cleandoc
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from rich.segment import Segment
 from rich.style import Style
@@ -440,7 +440,7 @@ class AnswerField(TextField):
 
 
 for _sequence in ("\x1bb", "\x1bf"):  # Esc or Alt and a letter, which Textual reads as ctrl+left and ctrl+right
-    ANSI_SEQUENCES_KEYS.pop(_sequence, None)
+    cast(dict[str, object], ANSI_SEQUENCES_KEYS).pop(_sequence, None)
 
 
 class Field(TextField):

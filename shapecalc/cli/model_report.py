@@ -237,7 +237,12 @@ def table_lines(report: reports.Report, nodes: Sequence[reports.JudgedNode]) -> 
     rows = [_judged_node_cells(node_report, report, shape_texts) for node_report in nodes]
     return [
         escape_line(line)
-        for line in [_title_line(report, len(nodes)), *_format_table(COLUMNS, rows), *_summary_lines(report)]
+        for line in [
+            _title_line(report, len(nodes)),
+            *_limit_lines(report),
+            *_format_table(COLUMNS, rows),
+            *_summary_lines(report),
+        ]
     ]
 
 
@@ -253,6 +258,7 @@ def all_node_lines(report: reports.Report, nodes: Sequence[reports.NodeSummary])
     ]
     lines = [
         _title_line(report, len(nodes)),
+        *_limit_lines(report),
         *_format_table((*COLUMNS, *SIZE_COLUMNS), rows),
         *_total_lines(report),
         *_summary_lines(report),
@@ -346,11 +352,25 @@ def _title_line(report: reports.Report, shown_count: int) -> str:
     inputs = "  ".join(f"{input.name} ({_dims_text(input.taken)})" for input in report.inputs)
     declared = f"declared {report.batch} = {report.declared_batch}, " if report.declared_batch is not None else ""
     batch = f"{declared}judged at {report.batch} = {', '.join(map(str, report.sizes))}" if report.batch else "no batch"
-    assumed = ", ".join(f"{name} = {size}" for name, size in report.assumed.items())
+    assumed = "" if report.limits.tried else _sizes_text(report.assumed)
     contents = f"opset {opset}, {format_count(report.node_count, 'node', 'nodes')}, {shown_count} shown"
     names = ", ".join(f"{name} is {definition}" for name, definition in report.names.items())
     parts = [f"{report.model}  {contents}", inputs, batch, f"taken: {assumed}" if assumed else "", names]
     return "   ".join(part for part in parts if part)
+
+
+def _sizes_text(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {size}" for name, size in sizes.items())
+
+
+def _limit_lines(report: reports.Report) -> list[str]:
+    """Return a line with the conditions under which the model runs, or no line."""
+    limits = report.limits
+    if limits.tried is None:
+        return []
+    conditions = "; ".join(condition.text.replace("==", "=") for condition in limits.conditions)
+    found = f"only where {conditions}" if limits.is_complete else "only at some sizes, whose conditions are not known"
+    return [f"runs {found} (run at {_sizes_text(limits.tried)})"]
 
 
 def _dims_text(dims: Iterable[object] | None) -> str:
@@ -382,7 +402,7 @@ def _summary_lines(report: reports.Report) -> Iterator[str]:
 
 def _failure_counts(report: reports.Report, failing_nodes: Sequence[reports.JudgedNode]) -> list[str]:
     """Return one phrase per kind of failure, with the number of failing nodes."""
-    size = reports.declared_batch_size(report)
+    size = report.reference_batch
     elsewhere = f"at {report.batch} {f'> {size}' if size == min(report.sizes) else f'other than {size}'}"
     phrases = {
         BatchVerdict.FAILS: (
@@ -570,6 +590,8 @@ def failure_lines(
         report, [stop for stop in stops if reports.is_failing_unlisted(stop, report, strict=strict)]
     )
     lines += [f"stays   {_staying_input_text(input, report)}" for input in report.stays if strict]
+    if offences := reports.list_size_offences(report, strict=strict):
+        lines.append(f"runs only where {'; '.join(condition.text.replace('==', '=') for condition in offences)}")
     if github:
         return [github_annotation(report.model, line) for line in lines]
     return [escape_line(f"{report.model}: {line}") for line in lines]
@@ -582,10 +604,10 @@ def _failure_text(node_report: reports.JudgedNode, report: reports.Report) -> st
         case BatchVerdict.SWALLOWS | BatchVerdict.SCRAMBLES:
             text = f"{node_report.verdict.value} the batch: {shapes}"
         case BatchVerdict.ONLY if node_report.target is not None and node_report.target_from in CONSTANT_TARGET_SOURCES:
-            size = reports.declared_batch_size(report)
+            size = report.reference_batch
             text = f"only {report.batch} = {size}: {_brief_shape(node_report.target)} is constant"
         case BatchVerdict.ONLY:
-            text = f"only {report.batch} = {reports.declared_batch_size(report)}: {node_report.why}"
+            text = f"only {report.batch} = {report.reference_batch}: {node_report.why}"
         case _:
             text = f"{node_report.verdict.value}: {node_report.why}"
     for fix in node_report.fixes[:1]:
@@ -674,6 +696,8 @@ def report_json(
     return {
         **_json_fields(report, "model", "opset", "batch", "declared_batch", "sizes", "assumed", "names", "inputs"),
         "batch": report.batch or None,
+        "runs_where": [condition.text for condition in report.limits.conditions],
+        "tried": None if report.limits.tried is None else {**report.limits.tried},
         "nodes": [node_json(node_report) for node_report in nodes],
         "stops": [
             {**_json_fields(stop.node, "path", "op"), **_json_fields(stop, "why", "cause", "silent")}

@@ -118,6 +118,8 @@ class InputChoice(Record):
     inputs: tuple[tuple[int | str | None, ...] | None, ...]
     lanes: tuple[Lane, ...]
     """The judged lanes, sorted by batch size, then the validation lanes, then the lane with a batch size of 0."""
+    reference_batch: int = 1
+    """The batch size of the original model: the declared one, or, for a free batch dim, 1 or a size that works."""
     names: Mapping[str, str] = EMPTY_DICT
     """The meaning of a replaced dim name: the name in the file, or the expression that the dim is assumed to be."""
     assumed: Mapping[str, int] = EMPTY_DICT
@@ -129,6 +131,8 @@ class InputChoice(Record):
     """
     user_inputs: frozenset[str] = frozenset()
     """The names of the inputs whose shape the user has set."""
+    user_sizes: frozenset[str] = frozenset()
+    """The names of the dims whose size the user has set."""
     extra_lanes: tuple[Lane, ...] = ()
     """Additional lanes that are walked only for the option `--all`."""
 
@@ -180,11 +184,14 @@ class InputGuess:
         conditions: Sequence[Condition] = (),
         default_size: int | None = None,
         sums: Mapping[str, Sequence[str]] = EMPTY_DICT,
+        tried: Mapping[str, int] = EMPTY_DICT,
+        probes: Sequence[Mapping[str, int]] = (),
     ) -> InputChoice:
         """Choose sizes that satisfy conditions, and build the lanes.
 
         `default_size` is used for every dim whose size the user has not set, instead of declared and default sizes.
-        `sums` maps a dim name to the terms of the sum that the dim is assumed to be.
+        `sums` maps a dim name to the terms of the sum that the dim is assumed to be. `tried` contains sizes at which
+        the model runs; they replace other choices. `probes` contains such sizes for the lanes that are not judged.
         """
         naming, others = self._guesser, self._other_dims
         totals = {**{name: terms for name in others if (terms := naming.sum_terms(name, others))}, **sums}
@@ -192,19 +199,27 @@ class InputGuess:
             **dict.fromkeys(others, default_size or DEFAULT_SIZES[0]),
             **({} if default_size else naming.declared_sizes),
             **naming.where,
+            **tried,
         }
-        home = {naming.batch: naming.declared_batch or 1}
+        totals = {name: terms for name, terms in totals.items() if name not in tried}
+        reference_batch = naming.declared_batch or tried.get(naming.batch, 1)
+        home = {naming.batch: reference_batch}
         base = {name: sizes[name] for name in others if name not in totals}
-        base = _satisfy_conditions(base, conditions, [name for name in self.unsized_dims if name in base], home)
-        judged = sorted({*self._judged, naming.declared_batch or 1})
+        unsized = [name for name in self.unsized_dims if name in base and name not in tried]
+        base = _satisfy_conditions(base, conditions, unsized, home)
+        judged = sorted({*self._judged, reference_batch, *([2 * reference_batch] if naming.batch in tried else [])})
         held_back = (batch for batch in chain(VALIDATION_BATCHES, count(judged[-1] + 1)) if batch not in judged)
         lanes = [naming.build_lane(batch, base, totals, judged=True) for batch in judged]
         lanes.append(naming.build_lane(next(held_back), base, totals))
-        moved = []
+        moved: list[Lane] = []
         for move in (*PERTURBATIONS, *EXTRA_PERTURBATIONS) if others else ():
             batch, sizes = next(held_back), _perturb_sizes(base, *move)
             fitting = _satisfy_conditions(sizes, conditions, [*sizes], {naming.batch: batch})
-            if any(fitting[name] == base[name] for name in base) and move is PERTURBATIONS[-1]:
+            if tried:
+                probe = probes[len(moved) % len(probes)] if probes else {}
+                sizes = {name: probe.get(name, size) for name, size in base.items()}
+                moved.append(naming.build_lane(batch, sizes, totals, perturbed=sizes != base))
+            elif any(fitting[name] == base[name] for name in base) and move is PERTURBATIONS[-1]:
                 # some size has no valid perturbation, so violate the conditions
                 moved.append(naming.build_lane(batch, sizes, totals))
             else:
@@ -217,10 +232,12 @@ class InputGuess:
             naming.declared_batch,
             tuple([None if dims is None else tuple(dims) for dims in self._shapes]),
             tuple(lanes),
+            reference_batch,
             FrozenDict({**naming.written_names, **{name: " + ".join(terms) for name, terms in sums.items()}}),
             FrozenDict({name: lanes[0].sizes[name] for name in self.unsized_dims}),
             self._doubtful,
             frozenset(naming.user_shapes),
+            frozenset(naming.where),
             tuple(moved[len(PERTURBATIONS) :]),
         )
 

@@ -23,6 +23,7 @@ from shapecalc.models.operators import LISTED_OPERATORS
 from shapecalc.models.propagate import SILENT_VERDICTS, BatchTracker, NodeVerdict, UnfixedNodeTracker
 from shapecalc.models.queries import CoreQueries, NodeVisit, has_equal_element_count, has_target_input
 from shapecalc.models.report import FixedBatchInput, JudgedNode, ModelInput, Report, find_node, node_name
+from shapecalc.models.size_limits import SizeLimits, find_size_limits
 from shapecalc.models.walk import walk_model
 from shapecalc.models.walk_state import WalkState, is_same_in_all_lanes
 
@@ -114,6 +115,8 @@ class JudgedModel(Record):
     walk: WalkState
     """The state after the walk."""
     tracker: BatchTracker
+    limits: SizeLimits = SizeLimits()
+    """The conditions on the free dims under which the model runs."""
 
     def can_run_as_declared(self) -> bool:
         """Return whether the model runs without an error at the declared batch size.
@@ -180,7 +183,9 @@ class JudgedModel(Record):
             tuple(inputs),
             tuple(nodes),
             tuple(self.tracker.stops),
+            sizes.reference_batch,
             tuple(self._find_fixed_batch_inputs(inputs)),
+            limits=self.limits,
         )
 
     def _inputs(self) -> list[ModelInput]:
@@ -253,12 +258,23 @@ def judge_model(model: Model, options: BatchOptions = DEFAULT_OPTIONS) -> Judged
     """
     most = max(2, MAX_NODE_VISITS // (len(model.graph.nodes) + 1))
     first, *others = guess_inputs(model, options)
-    outcomes = [_judge_at_working_sizes(model, first, most)]
+    outcomes = [(_judge_at_working_sizes(model, first, most), first)]
     for guess in [*others[: most - 2], *others[most - 2 :][-1:]]:
-        if not any(outcomes[-1].ranking_key):
+        if not any(outcomes[-1][0].ranking_key):
             break
-        outcomes.append(_judge_at_working_sizes(model, guess, most))
-    return min(outcomes, key=lambda outcome: outcome.ranking_key) if others else outcomes[0]
+        outcomes.append((_judge_at_working_sizes(model, guess, most), guess))
+    best, guess = min(outcomes, key=lambda outcome: outcome[0].ranking_key) if others else outcomes[0]
+    return _add_size_limits(best, guess)
+
+
+def _add_size_limits(judged: JudgedModel, guess: InputGuess) -> JudgedModel:
+    """Add the sizes at which a model runs, and judge the model at such sizes."""
+    choice, tracker = judged.walk.choice, judged.tracker
+    limits = find_size_limits(judged.walk.model, choice, has_failures=tracker.has_failures)
+    home = next(lane.sizes for lane in choice.lanes if lane.batch == choice.reference_batch)
+    if limits.tried and any(home[name] != size for name, size in limits.tried.items()):
+        judged = _judge_choice(judged.walk.model, guess.choose_sizes(tried=limits.tried, probes=limits.probes))
+    return replace(judged, limits=limits)
 
 
 def _judge_at_working_sizes(model: Model, guess: InputGuess, max_tries: int) -> JudgedModel:

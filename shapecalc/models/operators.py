@@ -446,7 +446,27 @@ def _contraction_check(
 GEMM_SIZE_CHECK = _contraction_check(
     lambda attributes: ((0, 0 if attributes.get("transA") else 1), (1, 1 if attributes.get("transB") else 0), 1)
 )
-CONV_SIZE_CHECK = _contraction_check(lambda attributes: ((0, 1), (1, 1), attributes.get("group", 1)))
+CONV_CHANNEL_CHECK = _contraction_check(lambda attributes: ((0, 1), (1, 1), attributes.get("group", 1)))
+
+
+def _check_conv(node: Node, shapes: InputSizes, constants: Container[int], index_bounds: IndexBounds) -> str | None:
+    """Return an error message if the channels do not match, or if a window does not fit into the padded input.
+
+    ONNX Runtime refuses such a window, but ONNX shape inference rounds the number of windows.
+    """
+    (data, weights), attributes = shapes[:2], node.attributes
+    is_padded = attributes.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID")
+    if data is None or weights is None or len(data) != len(weights) or is_padded:
+        return CONV_CHANNEL_CHECK(node, shapes, constants, index_bounds)
+    count = len(data) - 2
+    pads, dilations = attributes.get("pads") or (0,) * count * 2, attributes.get("dilations") or (1,) * count
+    for axis, (size, kernel, dilation) in enumerate(zip(data[2:], weights[2:], dilations, strict=True)):
+        padded, window = size + pads[axis] + pads[axis + count], dilation * (kernel - 1) + 1
+        if window > padded:
+            return f"axis {axis + 2} is {padded} with its padding, and the window is {window}"
+    return CONV_CHANNEL_CHECK(node, shapes, constants, index_bounds)
+
+
 CHANNEL_SIZE_CHECK = _contraction_check(lambda _: ((0, 1), (1, 0), 1))
 """The check that the channels of input 0 match the first axis of input 1."""
 
@@ -654,7 +674,7 @@ ONNX_OPERATORS = _split_operator_names(
         "Concat": OperatorSpec(evaluate=_concat, mark_rule=mark_rules.concat_mark, size_check=_check_concat),
         "Constant": OperatorSpec(evaluate=constant_elements),
         "ConstantOfShape": OperatorSpec(evaluate=_constant_of_shape, element_inputs=0),
-        "Conv": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.conv_rule(), size_check=CONV_SIZE_CHECK),
+        "Conv": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.conv_rule(), size_check=_check_conv),
         "ConvInteger": OperatorSpec(axis_rule=axis_rules.conv_rule()),
         "ConvTranspose": OperatorSpec(
             COPIES_DIMS, axis_rule=axis_rules.first_input_pointwise_rule(0), size_check=CHANNEL_SIZE_CHECK

@@ -170,7 +170,14 @@ class BatchTracker:
     first failing node upstream of each tensor.
     """
 
-    trial_attributes = ("_marks", "stops", "judged_nodes", "failing_nodes", "cause_fixes", "_failures_above")
+    trial_attributes: tuple[str, ...] = (
+        "_marks",
+        "stops",
+        "judged_nodes",
+        "failing_nodes",
+        "cause_fixes",
+        "_failures_above",
+    )
     """The names of the attributes that a walk changes; `copy_for_trial` copies these attributes."""
 
     def __init__(self) -> None:
@@ -189,6 +196,8 @@ class BatchTracker:
         """The failing listed nodes and their verdicts, by path."""
         self.cause_fixes: dict[str, tuple[Node, NodeFix]] = {}
         """The listed nodes that cause the failures in `stops`, and their fixes, by path."""
+        self.has_failures = False
+        """Whether some node fails in some lane."""
         self._producers: dict[int, Node] | None = None
         self._read_tensors: set[int] | None = None
         self._verdict_cache: dict[object, NodeVerdict] = {}
@@ -203,7 +212,7 @@ class BatchTracker:
         """Whether each lane is judged and has a batch size of at least 2."""
         self._no_marks: LaneMarks = (None,) * len(walk.lanes)
         self._empty_lane = next((index for index, lane in enumerate(walk.lanes) if lane.batch == 0), None)
-        self.declared_batch = walk.declared_batch or 1
+        self.declared_batch = walk.choice.reference_batch
         for declared, dims in zip(walk.model.inputs, walk.inputs, strict=True):
             if dims is None:
                 mark: BatchMark = LostBatch("an input has no shape")
@@ -249,6 +258,10 @@ class BatchTracker:
     def lost_tensor_count(self) -> int:
         """Return the number of tensors with a `LostBatch` mark in some lane."""
         return sum(any(isinstance(mark, LostBatch) for mark in marks) for marks in self._marks.values())
+
+    def record_lane_failures(self, failures: Sequence[object]) -> None:
+        """Record in which lanes a node fails; `failures` contains the error in each lane, or None."""
+        self.has_failures = True
 
     def mark_lost(self, node: Node, reason: str) -> None:
         """Record the batch as lost in all outputs of a node."""

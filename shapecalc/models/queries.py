@@ -71,6 +71,10 @@ class CoreResults:
     """The conditions on the sizes of named dims under which the output is valid; empty for integer dims."""
 
 
+UNKNOWN_DIM = ""
+"""A dim that shape inference leaves unknown."""
+
+
 @dataclass(slots=True, eq=False)
 class NodeVisit:
     """A listed node during a walk, after its failing upstream nodes are fixed."""
@@ -394,7 +398,11 @@ class ShapeInference:
             )
         except (self._validation_error, RuntimeError, ValueError, TypeError, IndexError, MemoryError):
             return unknown
-        return tuple([self._parse_type(outputs.get(name)) for name in signature.message.output])
+        types_of_outputs = tuple([self._parse_type(outputs.get(name)) for name in signature.message.output])
+        negative = [
+            dim for kind in types_of_outputs if type(kind) is tuple for dim in kind[1] or () if _is_negative(dim)
+        ]
+        return f"an output dim is {negative[0]}" if negative else types_of_outputs
 
     def _build_type_proto(self, tensor_type: TensorType) -> Any:
         if isinstance(tensor_type, bytes):
@@ -413,8 +421,14 @@ class ShapeInference:
         tensor = message.tensor_type
         if not tensor.HasField("shape"):
             return (tensor.elem_type, None)
-        dims = tuple([dim.dim_value if dim.HasField("dim_value") else dim.dim_param or -1 for dim in tensor.shape.dim])
-        return (tensor.elem_type, None if -1 in dims else dims)
+        dims = tuple(
+            [dim.dim_value if dim.HasField("dim_value") else dim.dim_param or UNKNOWN_DIM for dim in tensor.shape.dim]
+        )
+        return (tensor.elem_type, None if UNKNOWN_DIM in dims else dims)
+
+
+def _is_negative(dim: object) -> bool:
+    return isinstance(dim, int) and dim < 0
 
 
 def _is_unsafe_to_infer(node: Node) -> bool:

@@ -20,6 +20,7 @@ from shapecalc.models.free_dims import DimSum, SymbolicDim, SymbolicShape
 from shapecalc.models.operators import LISTED_OPERATORS, CoreOp
 from shapecalc.models.propagate import NodeVerdict, UnlistedFailure
 from shapecalc.models.prove import ProofCheck
+from shapecalc.models.size_limits import SizeCondition, SizeLimits
 from shapecalc.models.verdicts import FAILING_VERDICTS, BatchVerdict, NodeFix
 
 UNKNOWN_TEXT = "?"
@@ -155,14 +156,34 @@ class Report(Record):
     nodes: tuple[JudgedNode, ...]
     """The listed nodes in file order."""
     stops: tuple[UnlistedFailure, ...]
+    reference_batch: int = 1
+    """The declared batch size, or, for a free batch dim, 1 or a size at which the model runs."""
     stays: tuple[FixedBatchInput, ...] = ()
     """The inputs with a fixed dim that may be the batch dim."""
     fix_result: FixResult | None = None
     """The result of `--fix`; None without that option."""
     all_nodes: AllNodes | None = None
     """The description of all nodes; None without the option `--all`."""
+    limits: SizeLimits = SizeLimits()
+    """The conditions on the free dims under which the model runs."""
     failing_above: Mapping[str, str] = EMPTY_DICT
     """The path of the nearest failing upstream node, by name or path of each requested node that is not listed."""
+
+
+def list_size_offences(report: Report, *, strict: bool = False) -> list[SizeCondition]:
+    """Return the conditions on sizes that count as failures.
+
+    A condition counts if it names the batch dim or pins another free dim, and with `strict` if it relates several dims.
+    A condition on the batch dim alone is omitted if a node with a verdict is its cause. Divisibility never counts.
+    """
+    explained = any(is_failing(judged) for judged in report.nodes) or any(not stop.mixes for stop in report.stops)
+    return [
+        condition
+        for condition in report.limits.conditions
+        if not condition.divides
+        and (strict or condition.pins or report.batch in condition.names)
+        and not (explained and condition.names == (report.batch,))
+    ]
 
 
 def format_shape(shape: SymbolicShape | None) -> str:
@@ -213,13 +234,8 @@ def format_verdict(judged: JudgedNode, report: Report) -> str:
     The verdict `only` is followed by the working batch size.
     """
     if judged.verdict is BatchVerdict.ONLY:
-        return f"only {report.batch}={declared_batch_size(report)}"
+        return f"only {report.batch}={report.reference_batch}"
     return str(judged.verdict.value)
-
-
-def declared_batch_size(report: Report) -> int:
-    """Return the declared batch size, or 1 if the batch dim is free."""
-    return report.declared_batch or 1
 
 
 def format_fix(fix: NodeFix) -> str:

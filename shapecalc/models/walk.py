@@ -121,6 +121,7 @@ class Walker:
             return
         if failures is not None:
             failures = walk.mask_skipped_lanes(failures)
+            self.tracker.record_lane_failures(failures)
         fails = failures is not None and any(failures[lane] for lane in walk.judged_lanes)
         if fails and failures is not None:
             if self._record_repaired_outputs(node, failures):
@@ -188,6 +189,8 @@ class CoreNodeVisitor:
         switch = read_allowzero(node) if node.attributes else None
         answers = self._core.query(node, switch, shapes, arguments)
         problems = walk.mask_skipped_lanes(answers.problems)
+        if problems.count(None) < len(problems):
+            self._walker.tracker.record_lane_failures(problems)
         outputs = answers.outputs
         if call.returns_shape:
             outputs = tuple([None if sizes is None else (len(sizes),) for sizes in outputs])

@@ -418,7 +418,7 @@ def _check_declared_sizes(walk: WalkState) -> None:
 
     Raises `ShapeError` (usage) if it used other sizes.
     """
-    sizes = next(lane.sizes for lane in walk.lanes if lane.judged and lane.batch == (walk.declared_batch or 1))
+    sizes = next(lane.sizes for lane in walk.lanes if lane.judged and lane.batch == walk.choice.reference_batch)
     for declared, dims in zip(walk.model.inputs, walk.inputs, strict=True):
         taken = [sizes[dim] if isinstance(dim, str) else dim for dim in dims or ()]
         pairs = zip(declared.dims or taken, taken, strict=True)
@@ -465,7 +465,7 @@ def _prove_fixed_model(fixed: FixedModel, file: Any) -> Proof:
 
 def _build_proof_task(fixed: FixedModel) -> dict[str, Any]:
     """Build the task for `prove_model`."""
-    walk, declared = fixed.walk, fixed.walk.declared_batch or 1
+    walk, declared = fixed.walk, fixed.walk.choice.reference_batch
     lanes = {lane.batch: index for index, lane in enumerate(walk.lanes) if lane.judged}
     batches = _choose_proof_batches(sorted(lanes), declared) if walk.batch else []
     marks = [fixed.tracker.marks_of(output.tensor) or (None,) * len(walk.lanes) for output in walk.model.outputs]

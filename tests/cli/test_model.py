@@ -39,6 +39,7 @@ REPORTS = {
     "declared.onnx": replace(
         YOLO,
         declared_batch=4,
+        reference_batch=4,
         sizes=(1, 2, 3, 4),
         assumed=FrozenDict({"H": 224}),
         names=FrozenDict({"d0": "past_len + 1"}),

@@ -87,7 +87,7 @@ def walk_and_judge(proto, sizes=(1, 2, 3), tracker=None):
         taken, declared = [("N", *named[0][1:]), *named[1:]], named[0][0]
     batches = sorted({*sizes, declared or 1} - {0})
     lanes = [Lane(size, {"N": size}, True) for size in batches] + [Lane(0, {"N": 0}, 0 in sizes)]
-    return walk_model(model, InputChoice("N", declared, tuple(taken), tuple(lanes)), tracker), tracker
+    return walk_model(model, InputChoice("N", declared, tuple(taken), tuple(lanes), declared or 1), tracker), tracker
 
 
 def size_of(dim, sizes):

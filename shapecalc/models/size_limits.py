@@ -1,0 +1,399 @@
+"""Find the sizes of the free dims at which a model runs.
+
+A *probe* is an assignment of sizes to the free dims. All probes are lanes of one walk, in which no node is fixed. The
+conditions that explain the outcomes are chosen from templates, such as `H % 32 == 0` or `H*W == 400`, whose constants
+are taken from a probe that runs. A condition is *necessary* if it holds at all probes that run. A set of necessary
+conditions is complete if, at each probe that fails, some of them do not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import combinations, permutations
+from math import isqrt
+from random import Random
+from typing import NamedTuple
+
+from shapecalc.core.record import FrozenDict, Record, replace
+from shapecalc.models.batch_axis import LaneShapes
+from shapecalc.models.file import Model
+from shapecalc.models.free_dims import InputChoice, Lane
+from shapecalc.models.propagate import BatchTracker
+from shapecalc.models.queries import NodeVisit
+from shapecalc.models.walk import walk_model
+
+Sizes = Mapping[str, int]
+MAX_ALONE = 40
+"""Each dim is probed at all sizes from 1 to this size, while the other dims keep their size."""
+MAX_FREE_DIMS = 5
+"""The maximum number of dims that are probed."""
+RANDOM_PROBES = 24
+"""The number of random probes for each pair of dims."""
+PROBES_PER_DIM = 50
+"""The number of probes of one dim without which no conditions are searched."""
+MAX_VISITS = 300_000
+"""The maximum number of node visits, over all probes of one walk."""
+SMALL_PROBES = ((2, 1), (3, 2), (5, 4))
+"""The first size and the step between the sizes of the dims, for probes that all models must run."""
+COMMON_SIZES = (48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 227, 256, 288, 299, 320, 384, 416, 448, 512)
+"""Sizes above `MAX_ALONE` to try for all dims at once."""
+STRIDES, WINDOW_FACTORS = (2, 4, 8, 16, 32), (2, 3, 4, 7)
+"""The strides of windows, and the divisors of their number, in the conditions."""
+MAX_LISTED_SIZES = 6
+"""The maximum number of sizes in a condition that lists them."""
+MAX_SET_SIZE = 3
+"""The maximum number of conditions that are searched exhaustively."""
+MAX_PROBES_KEPT = 16
+"""The maximum number of probes in `SizeLimits.probes`."""
+MAX_NECESSARY = 40
+"""The maximum number of necessary conditions that are combined."""
+
+
+class SizeCondition(NamedTuple):
+    """A condition on the sizes of free dims."""
+
+    text: str
+    """The condition as a Python expression, such as `H*W == 400`."""
+    names: tuple[str, ...]
+    pins: bool
+    """Whether the condition allows only one size, or a bounded range of sizes, of one dim."""
+    divides: bool
+    """Whether the condition is a divisibility, or a lower bound."""
+    holds: Callable[[Sizes], bool]
+
+
+class SizeLimits(Record):
+    """The sizes at which a model runs."""
+
+    conditions: tuple[SizeCondition, ...] = ()
+    """The conditions on the free dims; empty if the model runs at all sizes, or if no conditions are known."""
+    tried: Mapping[str, int] | None = None
+    """The sizes at which the model runs; None if no sizes are known, or if there are no conditions."""
+    is_complete: bool = True
+    """Whether the conditions explain the outcomes of all probes."""
+    probes: tuple[Mapping[str, int], ...] = ()
+    """Other sizes at which the model runs; those that differ in many dims are first."""
+
+
+class _ProbeTracker(BatchTracker):
+    """A tracker that fixes nothing, and records the lanes in which some node fails."""
+
+    trial_attributes: tuple[str, ...] = (*BatchTracker.trial_attributes, "failed")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failed: set[int] = set()
+        """The indices of the lanes in which some node fails."""
+
+    def visit_listed_node(self, visit: NodeVisit) -> LaneShapes:
+        return visit.outputs
+
+    def record_lane_failures(self, failures: Sequence[object]) -> None:
+        self.failed.update([lane for lane, failure in enumerate(failures) if failure])
+
+
+class _Prober:
+    """Run a model at probes."""
+
+    def __init__(self, model: Model, choice: InputChoice) -> None:
+        self.model, self.choice = model, choice
+        self.outcomes: dict[tuple[int, ...], bool] = {}
+        """Whether the model runs, by the sizes of the dims."""
+        home = next(lane for lane in choice.lanes if lane.batch == choice.reference_batch)
+        dims = dict.fromkeys(dim for shape in choice.inputs for dim in shape or () if isinstance(dim, str))
+        if choice.declared_batch is not None:
+            dims.pop(choice.batch, None)
+        self.dims = [name for name in dims if name in home.sizes and name not in choice.user_sizes]
+        self.home = home.sizes
+        self.max_probes = MAX_VISITS // (len(model.graph.nodes) + 1)
+
+    def run(self, probes: Iterable[Sizes]) -> None:
+        """Walk the model at the probes, and record the outcomes."""
+        new = {self._key(probe): {**self.home, **probe} for probe in probes}
+        new = {key: probe for key, probe in new.items() if key not in self.outcomes}
+        room = max(self.max_probes - len(self.outcomes), 0)
+        probes = [*new.values()][:room]
+        if not probes:
+            return
+        batch = self.choice.batch
+        lanes = [Lane(probe.get(batch, 1), FrozenDict(probe), judged=False) for probe in probes]
+        tracker = _ProbeTracker()
+        walk_model(self.model, replace(self.choice, lanes=tuple(lanes)), tracker)
+        for lane, key in enumerate([*new][:room]):
+            self.outcomes[key] = lane not in tracker.failed
+
+    def does_run(self, probe: Sizes) -> bool:
+        """Return whether the model runs at a probe that was walked."""
+        return self.outcomes.get(self._key({**self.home, **probe}), False)
+
+    def probes(self, *, does_run: bool) -> list[dict[str, int]]:
+        """Return the probes that run, or the probes that fail."""
+        return [dict(zip(self.dims, key, strict=True)) for key, runs in self.outcomes.items() if runs == does_run]
+
+    def _key(self, probe: Sizes) -> tuple[int, ...]:
+        return tuple([probe.get(name, self.home[name]) for name in self.dims])
+
+
+def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -> SizeLimits:
+    """Return the conditions on the free dims under which a model runs.
+
+    `has_failures` is whether some node failed in a walk with this choice. If not, the model is only tried at small
+    sizes.
+    """
+    prober = _Prober(model, choice)
+    if not prober.dims or len(prober.dims) > MAX_FREE_DIMS:
+        return SizeLimits()
+    others = [name for name in prober.dims if name != choice.batch]
+    if not has_failures:
+        if not others:
+            return SizeLimits()
+        ranks = {name: index for index, name in enumerate(others)}
+        small = [{name: first + step * rank for name, rank in ranks.items()} for first, step in SMALL_PROBES]
+        prober.run([{}, dict.fromkeys(others, 1), *small])
+        if all(prober.outcomes.values()):
+            return SizeLimits()
+    prober.run([{}])
+    is_equal = len({prober.home[name] for name in others}) < 2
+    if not (is_equal and prober.does_run({})):
+        prober.run(_search_probes(prober, others))
+    home = _find_home(prober)
+    if home is None or len(prober.outcomes) + PROBES_PER_DIM * len(prober.dims) > prober.max_probes:
+        return SizeLimits()
+    prober.home = FrozenDict({**prober.home, **home})
+    prober.run(_probes_around(prober))
+    templates = [*_iter_templates(prober.dims, prober.home)]
+    single = [_or_one(template, name) for template in templates for name in template.names]
+    both = [_or_one(_or_one(t, t.names[0]), t.names[1]) for t in templates if len(t.names) == 2 and not t.divides]
+    templates += single + both
+    prober.run(_iter_solutions(prober))
+    chosen, is_complete = _explain(prober, templates)
+    if not chosen and is_complete:
+        return SizeLimits()
+    named = {*others, *[name for condition in chosen for name in condition.names]}
+    tried = {name: size for name, size in home.items() if name in named}
+    running = [probe for probe in prober.probes(does_run=True) if 1 not in [probe[name] for name in others]]
+    running.sort(key=lambda probe: sum(probe[name] == home[name] for name in others))
+    return SizeLimits(tuple(chosen), FrozenDict(tried), is_complete, tuple(running[:MAX_PROBES_KEPT]))
+
+
+def _search_probes(prober: _Prober, others: Sequence[str]) -> Iterator[Sizes]:
+    """Yield probes among which one that runs is searched."""
+    yield {}
+    for size in (*range(1, MAX_ALONE + 1), *COMMON_SIZES):
+        yield dict.fromkeys(others, size)
+        for name in prober.dims:
+            yield {name: size}
+
+
+def _find_home(prober: _Prober) -> dict[str, int] | None:
+    """Return a probe that runs, or None; probes with equal sizes have priority."""
+    running = prober.probes(does_run=True)
+
+    def sort_key(probe: Sizes) -> tuple[int, int, int]:
+        sizes = [size for name, size in probe.items() if name != prober.choice.batch]
+        return sizes.count(1), len({*sizes}), sum(abs(size - prober.home[name]) for name, size in probe.items())
+
+    return min(running, key=sort_key, default=None)
+
+
+def _probes_around(prober: _Prober) -> Iterator[Sizes]:
+    """Yield probes that change one dim, and random probes that change two."""
+    home, random = prober.home, Random(1)
+    for name in prober.dims:
+        near = [home[name] + step for step in (-2, -1, 1, 2, 3)]
+        multiples = [home[name] * times for times in (2, 3, 5)] + [home[name] // 2]
+        for size in (*range(1, MAX_ALONE + 1), *near, *multiples):
+            if size > 0:
+                yield {name: size}
+    for pair in combinations(prober.dims, 2):
+        for _ in range(RANDOM_PROBES):
+            yield {name: random.randint(1, MAX_ALONE) for name in pair}
+
+
+class _Quantity(NamedTuple):
+    """An expression in the sizes of dims."""
+
+    text: str
+    names: tuple[str, ...]
+    value: Callable[[Sizes], int]
+
+
+def _size(name: str) -> _Quantity:
+    return _Quantity(name, (name,), lambda sizes: sizes[name])
+
+
+def _plus(quantity: _Quantity, more: int) -> _Quantity:
+    text = f"{quantity.text} {'-' if more < 0 else '+'} {abs(more)}"
+    return _Quantity(text, quantity.names, lambda sizes: quantity.value(sizes) + more)
+
+
+def _times(quantity: _Quantity, factor: int) -> _Quantity:
+    return _Quantity(f"{factor}*{quantity.text}", quantity.names, lambda sizes: quantity.value(sizes) * factor)
+
+
+def _sum(a: _Quantity, b: _Quantity) -> _Quantity:
+    return _Quantity(f"{a.text} + {b.text}", a.names + b.names, lambda sizes: a.value(sizes) + b.value(sizes))
+
+
+def _product(a: _Quantity, b: _Quantity) -> _Quantity:
+    second = f"({b.text})" if "//" in b.text else b.text
+    return _Quantity(f"{a.text}*{second}", a.names + b.names, lambda sizes: a.value(sizes) * b.value(sizes))
+
+
+def _quotient(name: str, by: int, more: int) -> _Quantity:
+    """Return the number of windows along a dim: a quotient that is rounded down."""
+    text = f"({_plus(_size(name), more).text})//{by}" if more else f"{name}//{by}"
+    return _Quantity(text, (name,), lambda sizes: (sizes[name] + more) // by)
+
+
+def _has_value(quantity: _Quantity, value: int) -> SizeCondition:
+    pins = len(quantity.names) == 1
+    return SizeCondition(
+        f"{quantity.text} == {value}", quantity.names, pins, False, lambda sizes: quantity.value(sizes) == value
+    )
+
+
+def _are_equal(a: _Quantity, b: _Quantity) -> SizeCondition:
+    return SizeCondition(
+        f"{a.text} == {b.text}", a.names + b.names, False, False, lambda sizes: a.value(sizes) == b.value(sizes)
+    )
+
+
+def _has_rest(quantity: _Quantity, by: int, rest: int = 0) -> SizeCondition:
+    return SizeCondition(
+        f"{quantity.text} % {by} == {rest}",
+        quantity.names,
+        False,
+        True,
+        lambda sizes: quantity.value(sizes) % by == rest,
+    )
+
+
+def _or_one(template: SizeCondition, name: str) -> SizeCondition:
+    """Return the condition that `template` holds, or that one of its dims is 1, which broadcasts."""
+    return template._replace(
+        text=f"{template.text} or {name} == 1",
+        pins=False,
+        holds=lambda sizes: sizes[name] == 1 or template.holds(sizes),
+    )
+
+
+def _iter_templates(dims: Sequence[str], home: Sizes) -> Iterator[SizeCondition]:
+    """Yield the conditions that hold at `home`, the simplest first."""
+    for name in dims:
+        for by in range(2, MAX_ALONE + 1):
+            yield _has_rest(_size(name), by, home[name] % by)
+        yield from [_has_rest(_size(name), by) for by in _divisors(home[name]) if by > MAX_ALONE]
+        yield _has_value(_size(name), home[name])
+    pairs = [*combinations(map(_size, dims), 2)]
+    yield from [_are_equal(a, b) for a, b in pairs if a.value(home) == b.value(home)]
+    for a, b in pairs:
+        total = _product(a, b)
+        yield _has_value(total, total.value(home))
+        yield from [_has_rest(total, by) for by in _divisors(total.value(home))]
+    yield from _iter_linear(dims, home)
+    yield from _iter_rounded(dims, home)
+
+
+def _iter_linear(dims: Sequence[str], home: Sizes) -> Iterator[SizeCondition]:
+    """Yield the conditions that a dim is a sum or a multiple of others."""
+    for a, b in permutations(map(_size, dims), 2):
+        more = a.value(home) - b.value(home)
+        if more > 0:
+            yield _are_equal(a, _plus(b, more))
+            if a.value(home) % b.value(home) == 0:
+                yield _are_equal(a, _times(b, a.value(home) // b.value(home)))
+    for total in map(_size, dims):
+        for a, b in combinations(map(_size, dims), 2):
+            if total.text not in (a.text, b.text) and total.value(home) == _sum(a, b).value(home):
+                yield _are_equal(total, _sum(a, b))
+
+
+def _iter_rounded(dims: Sequence[str], home: Sizes) -> Iterator[SizeCondition]:
+    """Yield the conditions on numbers of windows."""
+    for by in STRIDES:
+        for more in range(by - 1, -by, -1):
+            counts = [count for name in dims if (count := _quotient(name, by, more)).value(home) > 0]
+            for count in counts:
+                yield from [_has_rest(count, times) for times in WINDOW_FACTORS if count.value(home) % times == 0]
+            for a, b in combinations(counts, 2):
+                if a.value(home) == b.value(home):
+                    yield _are_equal(a, b)
+                yield _has_value(_product(a, b), a.value(home) * b.value(home))
+
+
+def _divisors(number: int) -> list[int]:
+    """Return the divisors above 1 of a number."""
+    small = [by for by in range(1, isqrt(number) + 1) if number % by == 0]
+    return sorted({*small, *[number // by for by in small]} - {1})
+
+
+def _iter_solutions(prober: _Prober) -> Iterator[Sizes]:
+    """Yield probes at which conditions on several dims hold."""
+    home, dims = prober.home, prober.dims
+    for a, b in permutations(dims, 2):
+        total = home[a] * home[b]
+        for size in [by for by in (1, *_divisors(total)) if max(by, total // by) <= 32 * MAX_ALONE][:12]:
+            yield {a: size, b: total // size}
+        for size in (1, 2, 3, 7, 12, 30, home[a] * 2):
+            ratio, rest = divmod(home[a], home[b])
+            yield {a: size + max(home[a] - home[b], 0), b: size}
+            if not rest:
+                yield {a: size * ratio, b: size}
+            yield {a: size, b: size}
+    for a, b, c in permutations(dims, 3):
+        if b < c and home[a] == home[b] + home[c]:
+            for first, second in ((1, 2), (3, 1), (5, 8), (12, 7)):
+                yield {a: first + second, b: first, c: second}
+                yield {a: first + second + 1, b: first, c: second}
+
+
+def _explain(prober: _Prober, templates: Sequence[SizeCondition]) -> tuple[list[SizeCondition], bool]:
+    """Return the conditions that explain the outcomes, and whether they explain all of them."""
+    running, failing = prober.probes(does_run=True), prober.probes(does_run=False)
+    if not failing:
+        return [], True
+    templates = [*templates, *_iter_ranges(prober, running)]
+    rejected: dict[int, SizeCondition] = {}
+    for template in templates:
+        if all(template.holds(probe) for probe in running):
+            mask = sum(1 << index for index, probe in enumerate(failing) if not template.holds(probe))
+            known = rejected.get(mask)
+            if mask and (known is None or (known.divides and not template.divides and len(template.names) == 1)):
+                rejected[mask] = template
+    every = (1 << len(failing)) - 1
+    masks = sorted(rejected, key=lambda mask: -mask.bit_count())[:MAX_NECESSARY]
+    masks.sort(key=[*rejected].index)
+    for count in range(1, MAX_SET_SIZE + 1):
+        for chosen in combinations(masks, count):
+            union = 0
+            for mask in chosen:
+                union |= mask
+            if union == every:
+                return [rejected[mask] for mask in chosen], True
+    return [], False
+
+
+def _iter_ranges(prober: _Prober, running: Sequence[Sizes]) -> Iterator[SizeCondition]:
+    """Yield the bounds of each dim, and the set of its sizes, over the probes that run."""
+    failing = prober.probes(does_run=False)
+    for name in prober.dims:
+        sizes = sorted({probe[name] for probe in running})
+        if sizes[0] > 1:
+            yield SizeCondition(f"{name} >= {sizes[0]}", (name,), False, True, partial(_is_at_least, name, sizes[0]))
+        if sizes[1:] and sum(probe[name] > sizes[-1] for probe in failing) > 2:
+            bounds = f"{name} <= {sizes[-1]}"
+            text = f"{sizes[0]} <= {bounds}" if sizes[0] > 1 else bounds
+            yield SizeCondition(text, (name,), True, False, partial(_is_one_of, name, range(sizes[0], sizes[-1] + 1)))
+            if len(sizes) <= MAX_LISTED_SIZES:
+                text = f"{name} in ({', '.join(map(str, sizes))})"
+                yield SizeCondition(text, (name,), True, False, partial(_is_one_of, name, sizes))
+
+
+def _is_at_least(name: str, low: int, sizes: Sizes) -> bool:
+    return sizes[name] >= low
+
+
+def _is_one_of(name: str, allowed: Container[int], sizes: Sizes) -> bool:
+    return sizes[name] in allowed

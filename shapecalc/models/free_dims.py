@@ -211,19 +211,7 @@ class InputGuess:
         held_back = (batch for batch in chain(VALIDATION_BATCHES, count(judged[-1] + 1)) if batch not in judged)
         lanes = [naming.build_lane(batch, base, totals, judged=True) for batch in judged]
         lanes.append(naming.build_lane(next(held_back), base, totals))
-        moved: list[Lane] = []
-        for move in (*PERTURBATIONS, *EXTRA_PERTURBATIONS) if others else ():
-            batch, sizes = next(held_back), _perturb_sizes(base, *move)
-            fitting = _satisfy_conditions(sizes, conditions, [*sizes], {naming.batch: batch})
-            if tried:
-                probe = probes[len(moved) % len(probes)] if probes else {}
-                sizes = {name: probe.get(name, size) for name, size in base.items()}
-                moved.append(naming.build_lane(batch, sizes, totals, perturbed=sizes != base))
-            elif any(fitting[name] == base[name] for name in base) and move is PERTURBATIONS[-1]:
-                # some size has no valid perturbation, so violate the conditions
-                moved.append(naming.build_lane(batch, sizes, totals))
-            else:
-                moved.append(naming.build_lane(batch, fitting, totals, perturbed=fitting != base))
+        moved = self._build_other_lanes(held_back, base, conditions, totals, probes if tried else None)
         lanes += moved[: len(PERTURBATIONS)]
         if naming.batch:
             lanes.append(naming.build_lane(0, base, totals))
@@ -240,6 +228,33 @@ class InputGuess:
             frozenset(naming.where),
             tuple(moved[len(PERTURBATIONS) :]),
         )
+
+    def _build_other_lanes(
+        self,
+        batches: Iterator[int],
+        base: Mapping[str, int],
+        conditions: Sequence[Condition],
+        totals: Mapping[str, Sequence[str]],
+        probes: Sequence[Mapping[str, int]] | None,
+    ) -> list[Lane]:
+        """Build the lanes whose sizes, except the batch size, differ from the sizes `base`.
+
+        `probes` contains sizes at which the model runs, or None if such sizes are not known.
+        """
+        naming, lanes = self._guesser, list[Lane]()
+        for move in (*PERTURBATIONS, *EXTRA_PERTURBATIONS) if self._other_dims else ():
+            batch, sizes = next(batches), _perturb_sizes(base, *move)
+            fitting = _satisfy_conditions(sizes, conditions, [*sizes], {naming.batch: batch})
+            if probes is not None:
+                probe = probes[len(lanes) % len(probes)] if probes else {}
+                sizes = {name: probe.get(name, size) for name, size in base.items()}
+                lanes.append(naming.build_lane(batch, sizes, totals, perturbed=sizes != base))
+            elif any(fitting[name] == base[name] for name in base) and move is PERTURBATIONS[-1]:
+                # some size has no valid perturbation, so violate the conditions
+                lanes.append(naming.build_lane(batch, sizes, totals))
+            else:
+                lanes.append(naming.build_lane(batch, fitting, totals, perturbed=fitting != base))
+        return lanes
 
     def iter_fallback_choices(self) -> Iterator[InputChoice]:
         """Yield choices with other default sizes, then with equal or summed dims."""

@@ -85,10 +85,22 @@ def _run_request(op: str, shape: str, options: Mapping[str, object], output_opti
         parsed = output.read_input(strip_leading_space(shape), op_options, op)
         answer = answer_request(make_request(op, parsed.shape, parsed.options))
         code = print_answer(answer, output_options, parsed.source, opset, [op_options], operand_sources)
+        if OPS.loaded[op].describe_reading is not None:
+            report_readings(answer, output_options)
         report_other_answers(answer, output_options, [op_options])
         return code
     except ShapeError as error:
         return print_error(add_as_option_hint(error), op, {"input": shape, **options}, output_options)
+
+
+def report_readings(answer: Trace | Chain, output_options: OutputOptions) -> None:
+    """Print how the ops of an answer read arguments that users may mean otherwise, such as an omitted stride."""
+    is_silent = output_options.expect is not None or output_options.code is not None or answer.output is None
+    for trace in () if is_silent else answer.traces:
+        describe = OPS[trace.op].describe_reading
+        if describe is not None:
+            note = describe(trace.input, trace.request.arguments, DIALECTS[trace.dialect])
+            print_notes((note,) if note else (), output_options)
 
 
 NAMING_OPTIONS = ("dialect", "opset")

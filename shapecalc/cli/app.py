@@ -77,7 +77,7 @@ def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: s
 
         return run_completion(words)
     try:
-        if words and words[0] in OPS:
+        if words and words[0] in OPS and not _has_order(words):
             return _run_op(OPS[words[0]], words[1:])
         return _run_command(words, terminal_app, text)
     except ShapeError as error:
@@ -208,14 +208,19 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
 
 def _read_framework_word(words: Sequence[str]) -> list[str] | None:
     """Convert words that begin with a framework's function to a command line, or return None."""
-    if not words or not words[0].isidentifier() or words[0] in OPS:
+    if not words or not words[0].isidentifier() or (words[0] in OPS and not _has_order(words)):
         return None
     translated = commands.resolve_aliases(words)
-    if translated[0] in OPS:
+    if translated[0] in OPS and not _has_order(words):
         return translated
     from shapecalc.reading.word_code import translate_to_code
 
     return translate_to_code(words)
+
+
+def _has_order(words: Sequence[str]) -> bool:
+    """Return whether a command line has NumPy's argument `order`, with which an op is read as code."""
+    return any(word == "--order" or word.removeprefix("--").startswith("order=") for word in words[1:])
 
 
 def _peek_stdin_file() -> str:

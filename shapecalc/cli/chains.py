@@ -36,7 +36,7 @@ from shapecalc.core.requests import MissingOpError, StageRequest, apply_chain_op
 from shapecalc.core.text import format_count, shape_text
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading import commands
-from shapecalc.reading.commands import ChainRequest, parse_chain_request
+from shapecalc.reading.commands import ChainRequest
 from shapecalc.reading.options import RULE_OPTIONS, Option, OptionKind, is_value, rule_options
 from shapecalc.reasoning.answers import IDENTITY_STAGES
 
@@ -214,7 +214,8 @@ same answer. * marks the rows that differ from the most common answer.""",
 )
 
 
-FIRST_CHAIN_ARGUMENT = Argument("first", "a chain", "'INPUT | OP ...'")
+FIRST_CHAIN_ARGUMENT = Argument("first", "a chain, an op with its input, or code", "'INPUT | OP ...'")
+INPUT_OPTION = Option("input", "The input shape of both chains.", metavar="SHAPE")
 SECOND_CHAIN_ARGUMENT = Argument("second", "the chain to compare the first chain with", "'| OP ...'")
 EQUIV_OUTPUT_NAMES = ("json", "quiet", "strict", "no_config")
 
@@ -227,10 +228,10 @@ def run_equiv(first: str, second: str, output_options: OutputOptions, **options:
     """
     from shapecalc.reasoning.equiv import EquivalenceVerdict, check_equivalence, resolve_parsed_chains
 
-    where = options.pop("where")
+    where, shape = options.pop("where"), options.pop("input")
     try:
         sizes = {} if where is None else parse_sizes(where)
-        answers = resolve_parsed_chains(*_parse_chain_pair(first, second, options, output_options), sizes)
+        answers = resolve_parsed_chains(*_parse_chain_pair(first, second, shape, options, output_options), sizes)
         result = check_equivalence(*answers)
     except ShapeError as error:
         if isinstance(error, MissingOpError):
@@ -255,16 +256,19 @@ def run_equiv(first: str, second: str, output_options: OutputOptions, **options:
 
 
 def _parse_chain_pair(
-    first: str, second: str, options: dict[str, object], output_options: OutputOptions
+    first: str, second: str, shape: object, options: dict[str, object], output_options: OutputOptions
 ) -> tuple[ChainRequest, ChainRequest]:
     """Parse two chains, and add the options and the defaults to their stages.
 
-    A second chain without an input gets the input of the first chain.
+    A chain without an input gets the input of the other chain, or `shape`.
     Raises `ShapeError` (usage) if a chain cannot be parsed, and (file) if an input cannot be read.
     """
-    left = _resolve_chain_input(parse_chain_request(first))
-    right = parse_chain_request(second, left.input)
-    right = right if right.input is left.input else _resolve_chain_input(right)
+    from shapecalc.reasoning.equiv import parse_chain_pair
+
+    left, right = parse_chain_pair(first, second, shape)
+    has_one_input = right.input is left.input
+    left = _resolve_chain_input(left)
+    right = replace(right, input=left.input) if has_one_input else _resolve_chain_input(right)
     parsed_stages = [*left.stages, *right.stages]
     defaults = output.load_and_report_defaults(parsed_stages, options, output_options)
     stages = tuple(apply_chain_options(parsed_stages, options, defaults))
@@ -308,6 +312,7 @@ EQUIV_COMMAND = Command(
     parameters=[
         FIRST_CHAIN_ARGUMENT,
         SECOND_CHAIN_ARGUMENT,
+        INPUT_OPTION,
         *rule_options(),
         EXPLAIN_OPTION,
         *select_output_options(*EQUIV_OUTPUT_NAMES),
@@ -316,9 +321,10 @@ EQUIV_COMMAND = Command(
     examples="""\
   shapecalc equiv 'N,C | transpose 1,0 | reshape -1' '| transpose 1,0 | flatten --axis 0 | reshape -1'
   shapecalc equiv '2,3,4 | transpose 1,0,2' '2,3,4 | reshape 3,2,4' --json
-  shapecalc equiv 'N,C,H | reshape N,C*H' '| flatten' --where N=8""",
-    details=""" A second chain that begins with | uses the input of the first; an input without ops is the identity.
-To convert code to a chain, use code LINE --input x=SHAPE --as command. The answer is same, same when a condition holds,
+  shapecalc equiv 'N,C,H | reshape N,C*H' '| flatten' --where N=8
+  shapecalc equiv 'x.permute(1, 0).view(-1)' 'shuffle --first 1,0 --to -1' --input 2,3""",
+    details=""" A chain without an input uses that of the other one, or --input; an input without ops is the identity.
+Code is read as PyTorch's or NumPy's. The answer is same, same when a condition holds,
 different (with the first element that differs, at the smallest sizes), or undecided. Exit 0: same; 1: different, or
 same under conditions with --strict; 3: undecided, or a chain is refused.""",
 )
@@ -341,8 +347,7 @@ def run_against(first: str, second: str, output_options: OutputOptions, **option
     try:
         if shape is None:
             raise usage_error("an input shape is missing", "write --input 2,3", argument="input")
-        texts = f"{shape} | {first}", f"| {second}"
-        answers = resolve_parsed_chains(*_parse_chain_pair(*texts, options, output_options), {})
+        answers = resolve_parsed_chains(*_parse_chain_pair(first, second, shape, options, output_options), {})
         result = check_equivalence(*answers)
     except ShapeError as error:
         return print_error(error, "against", {"first": first, "second": second}, output_options)
@@ -372,7 +377,7 @@ AGAINST_COMMAND = Command(
     parameters=[
         Argument("first", "the stages of a chain", "'OP ...'"),
         Argument("second", "the stages of the chain to compare it with", "'OTHER OP ...'"),
-        Option("input", "The input shape of both chains.", metavar="SHAPE"),
+        INPUT_OPTION,
         *rule_options(),
         *select_output_options("json", "quiet", "no_config"),
     ],

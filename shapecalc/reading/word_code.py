@@ -25,6 +25,8 @@ TRUTH_WORDS = {"true": "True", "false": "False", "none": "None"}
 """The Python constants by their spelling in lower case."""
 COMMON_ARGUMENTS = ("dim", "axis", "keepdim", "keepdims")
 """The arguments of functions without a signature, such as `x.argmax(dim=1)`."""
+ORDER_ARGUMENT = "order="
+"""The beginning of NumPy's argument for the order of the elements, which only code has."""
 ARGUMENT_ALIASES = {"kernel": "kernel_size", "scale": "scale_factor"}
 """Short spellings of arguments."""
 
@@ -40,6 +42,7 @@ def translate_to_code(words: Sequence[str]) -> list[str] | None:
     >>> translate_to_code(["conv2d", "1,3,32,32", "16", "3"])[1], translate_to_code(["vstack", "2,3", "4,3"])[1:4]
     ('nn.Conv2d(3, 16, 3)(x)', ['np.vstack([x, y])', '--input', 'x=2,3 y=4,3'])
     """
+    words = [f"--{word}" if word.startswith(ORDER_ARGUMENT) else word for word in words]
     name = words[0] if words else ""
     if not name.isidentifier() or not is_known_function(name) or name in (*CREATION_FUNCTIONS, *SIZE_FUNCTIONS):
         return None
@@ -110,7 +113,7 @@ def _pop_keywords(name: str, options: list[str]) -> dict[str, str]:
     names = {own: own for _, signature in calls for argument in signature.arguments for own in argument.names}
     names |= dict.fromkeys(COMMON_ARGUMENTS, "") if not calls else {}
     layer = {own: own for own in ("kernel_size",)} if name.startswith("conv") else {}
-    names |= {own: own for own in COMMON_ARGUMENTS if own in names} | layer
+    names |= {own: own for own in COMMON_ARGUMENTS if own in names} | layer | {"order": "order"}
     keywords: dict[str, str] = {}
     index = 0
     while index < len(options):
@@ -122,7 +125,8 @@ def _pop_keywords(name: str, options: list[str]) -> dict[str, str]:
             continue
         follows = options[index + 1 : index + 2]
         takes_next = not equals and bool(follows) and is_value(follows[0])
-        keywords[keyword] = _to_literal(value) if equals else _to_literal(follows[0]) if takes_next else "True"
+        value = value if equals else follows[0] if takes_next else "true"
+        keywords[keyword] = repr(value) if keyword == "order" else _to_literal(value)
         del options[index : index + 1 + takes_next]
     return keywords
 

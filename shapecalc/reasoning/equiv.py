@@ -34,13 +34,15 @@ from shapecalc.core.conditions import (
 from shapecalc.core.layout import MoveChain, View, apply_chain, input_index
 from shapecalc.core.limits import MAX_EQUIV_ELEMENTS
 from shapecalc.core.moves import Combine, Index, Roll, unravel
+from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Choice, FrozenDict, Record, lazy, replace
 from shapecalc.core.requests import check_size_names
 from shapecalc.core.resolve import make_chain_requests
 from shapecalc.core.results import sizes_with_results, substitute_results
-from shapecalc.core.text import format_count, shape_text
-from shapecalc.reading.commands import ChainRequest, parse_chain_request
+from shapecalc.core.text import format_count, parse_shape, shape_text, split_outside_brackets
+from shapecalc.core.values import to_shape
+from shapecalc.reading.commands import ChainRequest, parse_chain_request, parse_stage, resolve_aliases
 from shapecalc.reasoning.answers import IDENTITY_STAGES, answer_chain
 from shapecalc.reasoning.examples import derive_sizes, iter_ascending_sizes
 
@@ -288,14 +290,71 @@ def _symbolic_size_names(parsed: ChainRequest) -> tuple[str, ...]:
     )
 
 
+def parse_chain_pair(first: str, second: str, shape: object = None) -> tuple[ChainRequest, ChainRequest]:
+    """Parse two chains that have the same input, which is in the first one, in the second one, or `shape`.
+
+    >>> parse_chain_pair("x.permute(1, 0)", "2,3 | transpose")[0].input
+    '2,3'
+    """
+    if shape is None and _is_code(first):
+        right = read_chain(second)
+        return read_chain(first, right.input), right
+    left = read_chain(first, shape)
+    return left, read_chain(second, left.input)
+
+
+def read_chain(text: str, shape: object = None) -> ChainRequest:
+    """Parse a chain, a line of code, or the command line of an op, with or without its input.
+
+    `shape` is the input of code, and of a chain without one. Raises `ShapeError` (usage) if the text cannot be parsed.
+
+    >>> read_chain("shuffle 2,3,4 --first 1,0,2"), read_chain("transpose 1,0", "2,3").input
+    (ChainRequest(input='2,3,4', stages=(('shuffle', {'first': '1,0,2'}),)), '2,3')
+    """
+    if _is_code(text):
+        from shapecalc.reading.code import interpret_code
+
+        if shape is None:
+            raise usage_error("the code needs an input", "write --input 2,3")
+        dims = parse_shape(shape) if isinstance(shape, str) else to_shape(shape)
+        code = interpret_code(text, {"": dims})
+        return ChainRequest(shape, code.stages)  # type: ignore[arg-type]  # a shape, as a string or as dims
+    words = split_outside_brackets(text)
+    if not words or (words[0] not in OPS and resolve_aliases(words[:1])[0] not in OPS):
+        return parse_chain_request(text, shape)
+    if shape is not None:
+        with suppress(ShapeError):
+            return parse_chain_request(f"| {text}", shape)
+    stage, bar, stages = text.partition("|")
+    parsed = parse_stage(split_outside_brackets(stage), with_input=True)
+    if any(param.required and param.name not in parsed.options for param in OPS[parsed.op].params):
+        raise usage_error("the first chain needs an input", "write --input 2,3, or INPUT | OP ...", argument="first")
+    others = parse_chain_request(f"| {stages}", parsed.input).stages if bar else ()
+    return ChainRequest(str(parsed.input), ((parsed.op, parsed.options), *others))
+
+
+def _is_code(text: str) -> bool:
+    """Return whether a text is code rather than a chain."""
+    if not {*text} & {*"(["}:
+        return False
+    from shapecalc.reading.code import is_code  # deferred: few chains have brackets
+
+    return is_code(text)
+
+
 def resolve_chain_pair(first: str | Chain, second: str | Chain, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
     """Resolve two chains, and accept chains that are already resolved.
 
     `sizes` maps symbolic sizes in the strings to their values. Raises `ShapeError` (usage) as `parse_chain_request`
     and `resolve_parsed_chains` do.
     """
-    one = parse_chain_request(first) if isinstance(first, str) else first
-    other = parse_chain_request(second, one.input) if isinstance(second, str) else second
+    one: ChainRequest | Chain
+    other: ChainRequest | Chain
+    if isinstance(first, str) and isinstance(second, str):
+        one, other = parse_chain_pair(first, second)
+    else:
+        one = read_chain(first) if isinstance(first, str) else first
+        other = read_chain(second, one.input) if isinstance(second, str) else second
     specs = [chain for chain in (one, other) if isinstance(chain, ChainRequest)]
     answers = iter(resolve_parsed_chains(specs[0], specs[-1], sizes) if specs else ())
     return tuple([next(answers) if isinstance(chain, ChainRequest) else chain for chain in (one, other)])  # type: ignore[return-value]

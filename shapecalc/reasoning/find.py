@@ -61,6 +61,14 @@ NAMED_LAYOUTS = (
     ("NCHW to NHWC", "NHWC to NCHW", "b c h w", "b h w c"),
     ("image to tokens", "tokens to image", "b c h w", "b hw c"),
     ("channels in groups", "groups of channels joined", "b gc h w", "b g c h w"),
+    ("parts split, as queries, keys and values", "parts joined", "b t nd", "n b t d"),
+    ("matrix to tiles", "tiles to matrix", "hp wq", "h w p q"),
+    ("matrix to tiles", "tiles to matrix", "hp wq", "hw p q"),
+    ("images to tiles", "tiles to images", "b hp wq", "bhw p q"),
+    ("images to tiles", "tiles to images", "b hp wq", "b h w p q"),
+    ("picture to patches", "patches to picture", "c hp wp", "hw ppc"),
+    ("NHWC picture to patches", "patches to NHWC picture", "hp wp c", "hw ppc"),
+    ("NHWC picture to patches", "patches to NHWC picture", "hp wp c", "hw p p c"),
 )
 """Well-known layout changes: name, inverse name, input layout, output layout.
 
@@ -462,13 +470,15 @@ def find_named_layouts(before: Shape, after: Shape) -> list[Rearrangement]:
     [('image to patches (ViT)', '2,3,8,8 | reshape 2,3,2,4,2,4 | transpose 0,2,4,3,5,1 | reshape 2,4,48')]
     """
     result: dict[object, Rearrangement] = {}
-    inverses = [(name, right, left) for _, name, left, right in NAMED_LAYOUTS]
-    for name, source, out in (*((name, left, right) for name, _, left, right in NAMED_LAYOUTS), *inverses):
+    rows = [
+        row for name, inverse, left, right in NAMED_LAYOUTS for row in ((name, left, right), (inverse, right, left))
+    ]
+    for name, source, out in rows:
         row, column = (_number_letters(side) for side in (source, out))
         dims = [product(named_dim(f"@{letter}") for letter in word) for word in f"{source} {out}".split()]
         matcher = Matcher(ShapePattern(tuple(dims)))
         fits = len(source.split()) == len(before) and not matcher.match_shape((*before, *after))
-        if fits and all(matcher.sizes.get(f"@{letter}") != 1 for letter in "hwprngtd"):
+        if fits and all(matcher.sizes.get(f"@{letter}") != 1 for letter in "hwpqrngtd"):
             split = tuple(matcher.sizes[f"@{letter}"] for letter, _ in row)
             way = replace(
                 build_shortest_rearrangement(before, split, find_permutation(row, column), after), layout=name

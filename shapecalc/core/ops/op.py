@@ -116,6 +116,11 @@ class Op(Record):
 
     Examples are the shapes of all parts of a split, and the inferred lengths of a rearrange.
     """
+    describe_reading: Callable[[Shape, Mapping[str, Any], Dialect], str] | None = None
+    """A function that says how arguments were read that users may mean otherwise; empty if there are none.
+
+    An example is the stride of a pool that the request omits.
+    """
     fix_candidates: Mapping[str, Callable[[Shape, Arguments], FixCandidates]] = EMPTY_DICT
     """The functions that propose new arguments for a refused request, by rule id.
 

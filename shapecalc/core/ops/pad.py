@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
+from typing import Any
 
 from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule, run_stages
 from shapecalc.core.dialects.base import (
@@ -11,6 +12,7 @@ from shapecalc.core.dialects.base import (
     INTEGERS,
     NEWEST_VERSIONS,
     SINCE_13,
+    Dialect,
     Operator,
     Param,
     ParamType,
@@ -340,6 +342,14 @@ def _tflite_operator(arguments: Mapping[str, object]) -> Operator:
     return Operator("PADV2" if "fill" in arguments else "PAD")
 
 
+def _describe_axes(shape: Shape, arguments: Mapping[str, Any], _: Dialect) -> str:
+    """Describe a single size, which pads all axes."""
+    padding = arguments["padding"]
+    if len(padding) != 1 or "axes" in arguments or len(shape) < 2:
+        return ""
+    return f"{padding[0]} pads both ends of all {len(shape)} axes; --axes names some"
+
+
 PAD = Op(
     name="pad",
     summary="Pad axes at their start and end.",
@@ -361,6 +371,7 @@ PAD = Op(
         ),
     ),
     resolve=pad,
+    describe_reading=_describe_axes,
     operators={
         "onnx": Operator(
             "Pad",

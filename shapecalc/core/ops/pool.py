@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages
-from shapecalc.core.dialects.base import FLOATS, Operator, Param, ParamType, Setting
+from shapecalc.core.dialects.base import FLOATS, Dialect, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops import windows
 from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
+from shapecalc.core.text import shape_text
 
 GLOBAL = "global"
 """The kernel value for a window that covers all spatial dims."""
@@ -119,6 +121,18 @@ POOL_SEMANTICS = DialectTable(
         "paddle tensorflow tflite": PoolSemantics(strides_by_kernel=True),
     }
 )
+
+
+def _describe_stride(_: Shape, arguments: Mapping[str, Any], dialect: Dialect) -> str:
+    """Describe the default stride, if the request omits the stride."""
+    kernel = arguments["kernel"]
+    if "stride" in arguments or kernel == GLOBAL or {*kernel} == {1}:
+        return ""
+    is_kernel = POOL_SEMANTICS.of(dialect).strides_by_kernel
+    stride = f"{shape_text(kernel)}, the kernel" if is_kernel else "1"
+    return f"the stride was left out; in {dialect.name} it is {stride}"
+
+
 KERNEL_HELP = "the size of the window, or global for all spatial dims"
 POOL = Op(
     name="pool",
@@ -131,6 +145,7 @@ POOL = Op(
         windows.LAYOUT_PARAM,
     ),
     resolve=pool,
+    describe_reading=_describe_stride,
     operators={
         "onnx": ONNX_POOL,
         "torch": _make_unversioned_operator("max_pool", "avg_pool"),

@@ -55,6 +55,14 @@ GLOBAL_OPTIONS = (
     Option("show_completion", "Show completion for the current shell.", OptionKind.FLAG),
 )
 """Options that may precede a command."""
+QUESTION_WORDS = frozenset(
+    ("what", "how", "why", "when", "which", "where", "difference", "does", "is", "can", "should")
+)
+"""The first words of questions in English."""
+ALTERNATIVES = ("or", "vs", "vs.", "versus")
+"""The words between two ops of which a user asks which one to use."""
+MAX_QUESTION_WORDS = 20
+"""The maximum number of words of a question in English."""
 MAX_STDIN_BYTES = 1 << 28
 """Maximum number of bytes that are read from standard input."""
 
@@ -69,6 +77,10 @@ def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: s
         if any("\0" in word for word in words):
             raise usage_error("an argument contains a NUL character")
         reject_redirected_arrow(words)
+        if _is_question(words):
+            from shapecalc.cli.info import question_error
+
+            raise question_error(words)
         words = commands.resolve_aliases(words, translates=False)
     except ShapeError as error:
         return print_error(error, words[0], {}, OutputOptions(json="--json" in words, quiet="-q" in words))
@@ -82,6 +94,20 @@ def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: s
         return _run_command(words, terminal_app, text)
     except ShapeError as error:
         return _report_usage_error(error, words)
+
+
+def _is_question(words: Sequence[str]) -> bool:
+    """Return whether a command line is a question in English.
+
+    >>> _is_question(["what does -1 mean in reshape"]), _is_question(["view", "or", "permute"])
+    (True, True)
+    >>> _is_question(["why", "infer", "--json"]), _is_question(["reshape", "2,3", "6"])
+    (False, False)
+    """
+    tokens = [token for word in words[:MAX_QUESTION_WORDS] for token in word.split() if token[:2] != "--"]
+    if len(tokens) < 3 or len(tokens) > MAX_QUESTION_WORDS or any("\n" in word for word in words):
+        return False
+    return tokens[0].lower() in QUESTION_WORDS or (len(tokens) == 3 and tokens[1] in ALTERNATIVES)
 
 
 def reject_redirected_arrow(words: Sequence[str]) -> None:

@@ -550,6 +550,53 @@ TOPIC_ALIASES = {
 """The manual topic for each synonym."""
 
 
+QUESTION_TOPICS = {
+    "-1": "why infer",
+    "0": "why copy-zero",
+    **dict.fromkeys(("contiguous", "stride", "strides"), "why stride-incompatible"),
+    "broadcasting": "why broadcast",
+    **dict.fromkeys(("nchw", "nhwc", "channels"), "help tutorial"),
+}
+"""The command that answers questions with a word, unless it is the name of a topic."""
+REARRANGING_OPS = frozenset((*FAMILIES["split and merge axes"], *FAMILIES["permute axes"]))
+"""The ops between which users choose by the order of the elements."""
+UNINFORMATIVE_WORDS = frozenset(["what", "mean", "list"])
+"""Words of questions that are also names of ops or topics."""
+MAX_QUESTION_HINTS = 3
+"""The maximum number of commands in the hint for a question."""
+
+
+def question_error(words: Sequence[str]) -> ShapeError:
+    """Return the error for a question in English, with the commands that answer it.
+
+    >>> str(question_error(["what does -1 mean in reshape?"]).problem).partition("(")[2]
+    'try shapecalc why infer; shapecalc help reshape)'
+    """
+    from shapecalc.reading.readings import suggest_command
+
+    tokens = [token.strip("?!.,'\"`").lower() for word in words for token in word.split()]
+    found: dict[str, None] = {}
+    ops: dict[str, None] = {}
+    for token in tokens:
+        if token in UNINFORMATIVE_WORDS:
+            continue
+        op = token if token in OPS else resolve_aliases([token])[0] if token.isidentifier() else ""
+        if token in QUESTION_TOPICS:
+            found[QUESTION_TOPICS[token]] = None
+        elif op in OPS:
+            ops[op] = None
+        elif token in all_rules():
+            found[f"why {token}"] = None
+        elif find_dialect(token) is not None or (len(token) > 3 and token in TOPIC_ALIASES):
+            found[f"help {TOPIC_ALIASES.get(token, token)}"] = None
+    if len(REARRANGING_OPS & ops.keys()) > 1:
+        found = {"against 'reshape 3,2' 'transpose 1,0' --input 2,3": None, **found}
+    found |= {f"help {op}": None for op in ops}
+    commands = [*found][:MAX_QUESTION_HINTS] or ["help topics", "tui --lesson"]
+    hint = suggest_command(words) or f"try {'; '.join(f'shapecalc {command}' for command in commands)}"
+    return usage_error("questions in words are not read", hint)
+
+
 def topic_hint(word: str) -> str:
     """Return a hint to the manual topic with the name of an unknown command.
 

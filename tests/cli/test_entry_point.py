@@ -171,3 +171,13 @@ def test_entry_point_distinguishes_shapes_from_code():
     for text in ("2,3,4", "N,C", "(2, 3)", "[2,3]", "torch.Size([2,3])"):
         assert detect_command(UserInput((), (text,), lambda _: False))[0] == "size"
         assert parse_shape(text)
+
+
+@each_row(("words", "commands"), rows("questions_in_words.txt"))
+def test_questions_in_words_lead_to_commands(words, commands, shapecalc):
+    ran = shapecalc(*shlex.split(words))
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"shapecalc: usage: questions in words are not read (try {commands})\n"
+    for command in commands.split("; "):
+        if "tui" not in command:
+            assert shapecalc(*shlex.split(command)[1:]).code in (0, 1)

@@ -182,6 +182,10 @@ def _run_without_command(words: Sequence[str], app: AnyTerminalApp) -> int:
         from shapecalc.core import __version__
 
         print_stdout(f"shapecalc {__version__}")
+    elif names and "install_completion" in options:
+        from shapecalc.cli.completion import install_completion
+
+        return install_completion(names[0])
     elif options:
         from shapecalc.cli.typer_adapter import run_completion
 

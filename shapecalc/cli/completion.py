@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from shutil import which
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.app import COMPLETION_VARIABLE
 from shapecalc.cli.options import Argument, Command
-from shapecalc.cli.output import OutputOptions
-from shapecalc.core.problem import ShapeError
+from shapecalc.cli.output import PACKAGE_NAME, ExitCode, OutputOptions, print_stdout
+from shapecalc.core.problem import FILE, Problem, ShapeError, error_reason, usage_error
 from shapecalc.core.text import lookup
 
 SHELLS = ("bash", "zsh", "fish", "powershell")
@@ -25,6 +26,23 @@ def run_completion_command(shell: str, output_options: OutputOptions) -> int:
         return print_error(error, "completion", {"shell": shell}, output_options)
     os.environ[COMPLETION_VARIABLE] = f"source_{shell}"  # this is how a shell requests the script
     return run_completion(())
+
+
+def install_completion(shell: str) -> int:
+    """Install the completion of a shell for this user, print the path of the script, and return the exit code."""
+    from typer.completion import install  # type: ignore[attr-defined]  # its own callback calls it
+
+    try:
+        lookup(shell, dict.fromkeys(SHELLS, ""), "shell")
+        if shell == "powershell" and which("pwsh") is None and which("powershell") is None:
+            raise usage_error("powershell is not installed here", "shapecalc completion powershell prints the script")
+        _, path = install(shell, PACKAGE_NAME, COMPLETION_VARIABLE)
+    except (ShapeError, OSError) as error:
+        if isinstance(error, OSError):
+            error = ShapeError(Problem(FILE, f"{error.filename}: {error_reason(error)}"))
+        return print_error(error, "completion", {"shell": shell}, OutputOptions())
+    print_stdout(f"{shell} completion installed in {path}; it works in new shells")
+    return ExitCode.OK
 
 
 COMPLETION_COMMAND = Command(

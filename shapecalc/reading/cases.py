@@ -2,6 +2,7 @@
 
     case        = question ["=>" expectation] ["#" comment] | JSON object
     question    = op input {value | option} | input "|" stage {"|" stage}
+                | "code" line {name "=" shape} ["-d" name]
     default     = "@default" {name "=" value}       applies to the lines below
     expectation = "error" [rule] | "same as" chain
                 | pattern ["when" condition {"and" condition}] ["with" definition {"and" definition}]
@@ -46,6 +47,7 @@ from shapecalc.core.text import (
     escape_unprintable,
     lookup,
     parse_dims,
+    parse_shape,
     reject_unbracketed_names,
     split_outside_brackets,
     suggestion,
@@ -53,7 +55,7 @@ from shapecalc.core.text import (
 )
 from shapecalc.core.values import describe_value, parse_integer
 from shapecalc.reading.commands import StageRequests, parse_chain, parse_chain_request, parse_stage, resolve_aliases
-from shapecalc.reading.options import Option, rule_options
+from shapecalc.reading.options import RULE_OPTIONS, Option, OptionLookup, options_by_name, parse_words, rule_options
 from shapecalc.reading.pattern import ShapePattern, names_with_sizes, parse_pattern, pattern_from_sequence
 
 TYPE_CHECKING = False
@@ -266,6 +268,8 @@ NON_OPTION_KEYS = frozenset(("op", "input", "expect", "id", "source"))
 """The keys of a JSON case that are not options of the op; `source` is a note for readers of the file."""
 JSON_BLANKS = " \t\n\r"
 ARROW, COMMENT_MARK, DEFAULT_DIRECTIVE = "=>", "#", "@default"
+CODE_COMMAND = "code"
+"""The first word of a question about a line of code."""
 OTHER_ARROWS = frozenset(("->", "=", "=="))
 """Words that users write before an expected shape instead of `=>`."""
 
@@ -323,6 +327,9 @@ def _parse_plain_case(text: str, defaults: Mapping[str, object]) -> Case:
         raise usage_error("a case has no expectation", "write => before the expected shape", argument="expect")
     expected = parse_expectation(expect.strip(), defaults) if arrow else None
     words = [] if "|" in request else resolve_aliases(split_outside_brackets(request))
+    if words[:1] == [CODE_COMMAND]:
+        input_shape, code_stages = _parse_code_question(words[1:], defaults)
+        return Case(input_shape, code_stages, is_chain=True, expected=expected)
     is_chain_command = words[:1] == ["chain"] and len(words) == 2
     request = words[1] if is_chain_command else request
     is_chain = is_chain_command or "|" in request
@@ -335,6 +342,26 @@ def _parse_plain_case(text: str, defaults: Mapping[str, object]) -> Case:
         shape, parsed = stage.input, [(stage.op, stage.options)]
     stages = tuple([(op, apply_defaults(op, defaults, options)) for op, options in parsed])
     return Case(shape, stages, is_chain, _add_fixed_names(expected, stages))
+
+
+def _parse_code_question(words: Sequence[str], defaults: Mapping[str, object]) -> tuple[object, StageRequests]:
+    """Parse a line of code and the shapes of its tensors into the input and the stages of its first result.
+
+    Raises `ShapeError` (usage) if the code is not supported.
+
+    >>> _parse_code_question(["x.view(2, -1)", "x=2,3,4"], {})
+    ((2, 3, 4), (('view', {'target': (2, -1), 'dialect': 'torch'}),))
+    """
+    from shapecalc.reading.code import interpret_code  # deferred: few cases are code
+
+    options = options_by_name(RULE_OPTIONS["dialect"])
+    values, parsed = parse_words(words, OptionLookup(options.values()), CODE_COMMAND)
+    if not values:
+        raise usage_error("a line of code is missing", "write code 'x.view(2, -1)' x=2,3,4 => 2,12", argument="line")
+    pairs = [value.rpartition("=") for value in values[1:]]
+    shapes = {name.strip(): parse_shape(text) for name, _, text in pairs}
+    code = interpret_code(values[0], shapes, parsed.get("dialect", defaults.get("dialect")))
+    return code.input_shape, tuple(code.stages)
 
 
 def _add_fixed_names(expected: Expectation | None, stages: StageRequests) -> Expectation | None:

@@ -122,3 +122,14 @@ def test_completion_names_a_home_that_is_no_folder(shell):
     ran = shell("HOME=/dev/null shapecalc --install-completion bash 2>&1; exit $?")
     assert (ran.returncode, ran.stdout.count("\n")) == (4, 1)
     assert ran.stdout.startswith("shapecalc: /dev/null")
+
+
+@pytest.mark.parametrize(
+    ("shell", "path"), [("zsh", ".zfunc/_shapecalc"), ("fish", ".config/fish/completions/shapecalc.fish")]
+)
+def test_install_completion_of_a_named_shell(shell, path, shapecalc, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    ran = shapecalc("--install-completion", shell)
+    assert (ran.code, ran.out) == (0, f"{shell} completion installed in {tmp_path / path}; it works in new shells\n")
+    assert "_SHAPECALC_COMPLETE" in (tmp_path / path).read_text()
+    assert shapecalc("--install-completion", "tcsh").code == 2

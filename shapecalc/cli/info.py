@@ -693,18 +693,39 @@ TOPIC_ARGUMENT = Argument(
 PAGE_OPTION = Option("page", "Print the manual page, even if a command has the same name.", OptionKind.FLAG)
 
 
-def run_help(command: list[str] | None, page: bool, output_options: OutputOptions) -> int:
+ALL_OPTION = Option("whole", "Print all lines of the topic on a terminal.", OptionKind.FLAG, long="--all")
+MAX_HELP_LINES = 24
+"""The maximum number of lines that `help TOPIC` prints on a terminal."""
+
+
+def run_help(command: list[str] | None, page: bool, whole: bool, output_options: OutputOptions) -> int:
     """Print the help of a command, a manual page, a section, or the list of commands.
 
-    `command` are the words of the topic; with `page`, the topic is a manual page.
+    `command` are the words of the topic; with `page`, the topic is a manual page. On a terminal, the beginning of a
+    topic is printed, unless `whole` or `page` is set.
     """
     topic = " ".join(command or ()).lower()
     word = resolve_aliases([topic.removeprefix(f"{OVERVIEW_PAGE}-")], translates=False)[0]
     try:
-        print_with_pager(_topic_help(TOPIC_ALIASES.get(word, word), page=page or topic.startswith(f"{OVERVIEW_PAGE}-")))
+        text = _topic_help(TOPIC_ALIASES.get(word, word), page=page or topic.startswith(f"{OVERVIEW_PAGE}-"))
+        is_short = bool(topic) and not whole and not page and sys.stdout is not None and sys.stdout.isatty()
+        print_stdout(shorten_help(text, topic)) if is_short else print_with_pager(text)
     except ShapeError as error:
         return print_error(error, "help", {"command": topic}, output_options)
     return ExitCode.OK
+
+
+def shorten_help(text: str, topic: str) -> str:
+    r"""Return the beginning of a help text, and the command that prints the remainder.
+
+    >>> shorten_help("line\n" * 30, "cases").splitlines()[-2:]
+    ['', '8 more lines: shapecalc help cases --all']
+    """
+    lines = text.rstrip().splitlines()
+    if len(lines) <= MAX_HELP_LINES:
+        return text
+    kept = "\n".join(lines[: MAX_HELP_LINES - 2]).rstrip()
+    return f"{kept}\n\n{len(lines) - MAX_HELP_LINES + 2} more lines: shapecalc help {topic} --all"
 
 
 def _topic_help(word: str, *, page: bool) -> str:
@@ -747,7 +768,7 @@ def print_with_pager(text: str) -> None:
 
 HELP_COMMAND = Command(
     run=run_help,
-    parameters=[TOPIC_ARGUMENT, PAGE_OPTION],
+    parameters=[TOPIC_ARGUMENT, PAGE_OPTION, ALL_OPTION],
     summary="Print the help of a command, a manual page, or a section of one.",
     examples="""\
   shapecalc help reshape

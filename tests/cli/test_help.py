@@ -7,10 +7,12 @@ import re
 import pytest
 
 from shapecalc.cli.help import MAX_WIDTH, MIN_WIDTH, help_text
+from shapecalc.cli.info import topic_text
 from shapecalc.cli.options import COMMAND_MODULES, Argument, load_command
 from shapecalc.cli.output_options import OUTPUT_OPTIONS
 from shapecalc.core.ops import OPS
 from shapecalc.reading.options import RULE_OPTIONS
+from tests.cli.conftest import run_command_on_terminal
 from tests.sampling import each_row
 
 NAMES = [*OPS, *COMMAND_MODULES]
@@ -52,3 +54,13 @@ def test_help_fits_the_terminal(columns, width, monkeypatch):
 def test_help_long_name_moves_its_description_below(monkeypatch):
     monkeypatch.setenv("COLUMNS", "52")
     assert NARROW_HELP in help_text("reshape")
+
+
+def test_help_on_a_terminal_is_short_without_all():
+    code, short = run_command_on_terminal("help", "cases")
+    lines = short.splitlines()
+    assert code == 0
+    assert len(lines) == 24
+    count = int(lines[-1].removesuffix(" more lines: shapecalc help cases --all"))
+    assert count == len(topic_text("cases").rstrip().splitlines()) - 22
+    assert run_command_on_terminal("help", "two-infers")[1].rstrip() == topic_text("two-infers").rstrip()

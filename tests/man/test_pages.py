@@ -213,7 +213,7 @@ def test_help_uses_the_pager_on_a_terminal(monkeypatch):
     monkeypatch.setattr("pydoc.pager", paged.append)
     monkeypatch.setattr("sys.stdin", terminal)
     monkeypatch.setattr("sys.stdout", terminal)
-    assert run_help(["tutorial"], page=False, output_options=OutputOptions()) == 0
+    assert run_help(["tutorial"], page=False, whole=True, output_options=OutputOptions()) == 0
     assert paged == [format_page(TEXTS["shapecalc-tutorial.7"])]
 
 

@@ -8,8 +8,8 @@ from shutil import which
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.app import COMPLETION_VARIABLE
 from shapecalc.cli.options import Argument, Command
-from shapecalc.cli.output import PACKAGE_NAME, ExitCode, OutputOptions, print_stdout
-from shapecalc.core.problem import FILE, Problem, ShapeError, error_reason, usage_error
+from shapecalc.cli.output import PACKAGE_NAME, ExitCode, OutputOptions, print_stdout, report_exception
+from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.text import lookup
 
 SHELLS = ("bash", "zsh", "fish", "powershell")
@@ -37,9 +37,9 @@ def install_completion(shell: str) -> int:
         if shell == "powershell" and which("pwsh") is None and which("powershell") is None:
             raise usage_error("powershell is not installed here", "shapecalc completion powershell prints the script")
         _, path = install(shell, PACKAGE_NAME, COMPLETION_VARIABLE)
-    except (ShapeError, OSError) as error:
-        if isinstance(error, OSError):
-            error = ShapeError(Problem(FILE, f"{error.filename}: {error_reason(error)}"))
+    except OSError as error:
+        return report_exception(error)
+    except ShapeError as error:
         return print_error(error, "completion", {"shell": shell}, OutputOptions())
     print_stdout(f"{shell} completion installed in {path}; it works in new shells")
     return ExitCode.OK

@@ -12,6 +12,7 @@ import sys
 
 from shapecalc.cli.answer import error_json, print_error, run_op_command
 from shapecalc.cli.output import (
+    COMPLETION_VARIABLE,
     ExitCode,
     has_stdin_data,
     print_json,
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
     from shapecalc.cli.terminal import AnyTerminalApp
     from shapecalc.core.ops.op import Op
 
-COMPLETION_VARIABLE = "_SHAPECALC_COMPLETE"
-"""Environment variable by which a shell requests completions."""
 VERSION_OPTION = Option("version", "Print the version.", OptionKind.FLAG, short="-V")
 GLOBAL_OPTIONS = (
     VERSION_OPTION,

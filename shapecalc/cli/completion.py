@@ -6,9 +6,15 @@ import os
 from shutil import which
 
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.app import COMPLETION_VARIABLE
 from shapecalc.cli.options import Argument, Command
-from shapecalc.cli.output import PACKAGE_NAME, ExitCode, OutputOptions, print_stdout, report_exception
+from shapecalc.cli.output import (
+    COMPLETION_VARIABLE,
+    PACKAGE_NAME,
+    ExitCode,
+    OutputOptions,
+    print_stdout,
+    report_exception,
+)
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.text import lookup
 

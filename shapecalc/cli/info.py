@@ -33,6 +33,7 @@ from shapecalc.core.dialects import DIALECTS, find_dialect
 from shapecalc.core.dialects.base import Dialect, element_size
 from shapecalc.core.dims import factorization_text, product, to_json
 from shapecalc.core.ops import FAMILIES, OPS, all_rules, operators_of, refusal_rules, step_rules
+from shapecalc.core.ops.mean import MEAN
 from shapecalc.core.problem import FILE, Problem, Rule, ShapeError, usage_error
 from shapecalc.core.record import Choice, fields
 from shapecalc.core.requests import lookup_dialect, make_request
@@ -560,7 +561,7 @@ QUESTION_TOPICS = {
 """The command that answers questions with a word, unless it is the name of a topic."""
 REARRANGING_OPS = frozenset((*FAMILIES["split and merge axes"], *FAMILIES["permute axes"]))
 """The ops between which users choose by the order of the elements."""
-UNINFORMATIVE_WORDS = frozenset(["what", "mean", "list"])
+UNINFORMATIVE_WORDS = frozenset(["what", "list", MEAN.name])
 """Words of questions that are also names of ops or topics."""
 MAX_QUESTION_HINTS = 3
 """The maximum number of commands in the hint for a question."""

@@ -54,6 +54,8 @@ MAX_INPUT_BYTES = MAX_LINE_BYTES
 """Maximum length, in bytes, of a line of standard input with a shape."""
 ENVIRONMENT_VARIABLES = {"dialect": "SHAPECALC_DIALECT", "opset": "SHAPECALC_OPSET"}
 """The environment variable with the default value of an option, by option name."""
+COMPLETION_VARIABLE = "_SHAPECALC_COMPLETE"
+"""The environment variable by which a shell requests completions."""
 CONFIG_VARIABLE = "SHAPECALC_CONFIG"
 """The environment variable with the path of the user's configuration file."""
 CONFIG_FOLDERS = {

@@ -116,7 +116,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
 __all__ += ["chain", "code", "compare", "equiv", "find", "invert", "match", "permute", "shape_text", "simplify", "size"]
-__all__ += ["assert_shape", "doctor", "model", "shapes"]
+__all__ += ["assert_shape", "check_code", "doctor", "model", "shapes"]
 __all__ += [*OPS.names]
 
 
@@ -697,6 +697,26 @@ def code(
     if answer.problem:
         raise ShapeError(answer.problem, answer)
     return answer
+
+
+def check_code(
+    text: str, input: DimsLike | None = None, *, dialect: str | None = None, **inputs: DimsLike
+) -> list[dict[str, Any]]:
+    r"""Compare the shapes that source code declares in comments and annotations with those of its lines.
+
+    Without inputs, every function with declared inputs is checked. The result has one object a function, as `functions`
+    of `shapecalc code --check --json`. Raises `ShapeError` (usage).
+
+    >>> [report] = check_code("def f(x):\n    return x.flatten(1)  # B,T*9", x="B,T,8")
+    >>> report["checks"][0]["problem"]["message"]
+    'B,8*T is not B,9*T: dim 1 is 8*T, and 9*T stands for itself'
+    """
+    from shapecalc.checking.source_code import check_source
+    from shapecalc.core.text import parse_shape
+
+    given = {"": input, **inputs} if input is not None else inputs
+    shapes = {name: parse_shape(dims) if isinstance(dims, str) else to_shape(dims) for name, dims in given.items()}
+    return [function.as_json() for function in check_source(text, shapes, dialect).functions]
 
 
 def doctor(text: str, model: str | None = None) -> list[dict[str, Any]]:

@@ -403,9 +403,17 @@ def generate_requested_code(
     return write(answer) if opset is None else write(answer, opset=opset)
 
 
-def print_error(error: ShapeError, op: str, texts: dict[str, object], output_options: OutputOptions) -> int:
-    """Print an error, as JSON if requested, and return its exit code."""
-    prints_text = output.print_json_if_requested(output_options, lambda: error_json(error.problem, op, texts))
+def print_error(
+    error: ShapeError,
+    op: str,
+    texts: dict[str, object],
+    output_options: OutputOptions,
+    extra_json: dict[str, object] = {},  # noqa: B006 - it is not changed
+) -> int:
+    """Print an error, as JSON with further fields if requested, and return its exit code."""
+    prints_text = output.print_json_if_requested(
+        output_options, lambda: error_json(error.problem, op, texts) | extra_json
+    )
     if prints_text and not output_options.hides_errors:
         output.print_problem(
             _add_line_prefix(error.problem, output_options),

@@ -26,7 +26,7 @@ from shapecalc.checking.judging import (
     split_blocks,
 )
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.options import Argument, Command, select_output_options
+from shapecalc.cli.options import GITHUB_OPTION, Argument, Command, select_output_options
 from shapecalc.cli.output import (
     ExitCode,
     OutputOptions,
@@ -121,7 +121,6 @@ FILES_ARGUMENT = Argument(
     "files", "case files, folders with case files, or - for standard input", "[FILE...]", False, repeated=True
 )
 JUNIT_OPTION = Option("junit", "Also write the results as JUnit XML.", metavar="FILE")
-GITHUB_OPTION = Option("github", "Print failures as GitHub Actions annotations.", OptionKind.FLAG)
 CHECK_OPTIONS = (
     Option("fail_fast", "Stop at the first line that fails.", OptionKind.FLAG, short="-x"),
     Option("update", "Replace the expectations in the files with the actual answers.", OptionKind.FLAG),

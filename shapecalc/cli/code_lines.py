@@ -2,29 +2,55 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from shapecalc.cli.answer import write_file
 from shapecalc.cli.output import OutputOptions, print_renderable, print_stderr, print_stdout, stderr_width
+from shapecalc.cli.text_input import read_text
 from shapecalc.core.problem import usage_error
-from shapecalc.core.text import escape_unprintable
+from shapecalc.core.text import TypedShape, escape_unprintable, shape_text
 from shapecalc.reading.code.annotate import annotate
 from shapecalc.reading.code.lines import format_lines, list_lines, result_names
-from shapecalc.reading.code.results import StatementRecord
+from shapecalc.reading.code.results import StatementRecord, UnknownCall
 from shapecalc.reading.code.source import normalize_pasted_code
 
 
+def read_source(line: str, text: str | None) -> str:
+    """Return the code in a file, in `text` for `-`, or the line itself; without prompts and indentation.
+
+    Raises `ShapeError` (file) if the file cannot be read.
+    """
+    is_file = line == "-" or line.endswith(".py") or os.path.isfile(line)  # noqa: PTH113 - it never raises
+    return normalize_pasted_code(read_text(line, text) if is_file else line)
+
+
 def check_line_options(
-    path: str | None, output_options: OutputOptions, lines: bool | None, *, annotate: bool, in_place: bool
+    mode: str,
+    path: str | None,
+    output_options: OutputOptions,
+    lines: bool | None,
+    *,
+    in_place: bool,
+    github: bool,
+    has_files: bool,
 ) -> None:
-    """Raise `ShapeError` (usage) for options that cannot be combined."""
-    if in_place and not (annotate and path):
+    """Raise `ShapeError` (usage) for options that have no effect together.
+
+    `mode` is the option that replaces the answer: `--annotate`, `--check`, or empty.
+    """
+    if in_place and not (mode == "--annotate" and path):
         raise usage_error("--in-place needs --annotate and a file", "write code FILE.py --annotate --in-place")
+    if has_files and mode != "--check":
+        raise usage_error("only --check reads several files", "write code --check FILE...")
+    if github and mode != "--check":
+        raise usage_error("--github needs --check", "write code --check FILE... --github")
     given = {
         "--lines": lines is not None,
-        "--quiet": output_options.quiet and not in_place,
-        "--json": output_options.json,
+        "--quiet": output_options.quiet and mode == "--annotate" and not in_place,
+        "--json": output_options.json and (mode == "--annotate" or github),
         "--expect": output_options.expect is not None,
         "--explain": bool(output_options.explain),
         "--as": output_options.code is not None,
@@ -33,9 +59,10 @@ def check_line_options(
         "--follow": output_options.follow is not None,
         "--picture": output_options.has_picture_options,
     }
-    unused = next((name for name, is_given in given.items() if is_given), "") if annotate else ""
+    unused = next((name for name, is_given in given.items() if is_given), "") if mode else ""
+    printed = {"--annotate": "the source", "--check": "what is not true"}
     if unused:
-        raise usage_error(f"--annotate prints the source, so {unused} has no effect", "leave one of them out")
+        raise usage_error(f"{mode} prints {printed[mode]}, so {unused} has no effect", "leave one of them out")
 
 
 def print_lines(records: Sequence[StatementRecord], is_requested: bool | None, output_options: OutputOptions) -> None:
@@ -47,7 +74,7 @@ def print_lines(records: Sequence[StatementRecord], is_requested: bool | None, o
     if is_requested is False or output_options.json or output_options.quiet or not (is_requested or is_terminal):
         return
     lines = list_lines(records)
-    if len(lines) < 2 and not is_requested:
+    if not lines or (len(lines) < 2 and not is_requested):
         return
     from rich.text import Text
 
@@ -56,6 +83,25 @@ def print_lines(records: Sequence[StatementRecord], is_requested: bool | None, o
     print_renderable(Text("\n".join(rows), no_wrap=True, overflow="ignore")) if is_terminal else print_stderr(
         "\n".join(rows)
     )
+
+
+def print_unknown_calls(
+    calls: Sequence[UnknownCall],
+    place: str | None,
+    inputs: Mapping[str, TypedShape],
+    where: str | None,
+    output_options: OutputOptions,
+) -> None:
+    """Print a command to stderr that gives all inputs and the shapes of unknown calls, for code in the file `place`."""
+    if not (calls and place) or output_options.json or output_options.quiet:
+        return
+    given = [f"{name}={shape_text(tensor.dims)}" for name, tensor in inputs.items()]
+    asked = [f"{call.call}={'SHAPE' if call.proposal is None else shape_text(call.proposal)}" for call in calls]
+    words = ["shapecalc", "code", place, "--input", " ".join([*given, *asked]), *(["--where", where] if where else [])]
+    print_stderr(f"shapecalc: next: {escape_unprintable(shlex.join(words))}")
+    names = ", ".join([call.call for call in calls if call.proposal is not None])
+    if names:
+        print_stderr(f"shapecalc: proposed, as the shape of the first argument: {escape_unprintable(names)}")
 
 
 def lines_json(records: Sequence[StatementRecord], result_count: int) -> dict[str, object]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from shapecalc.checking.judging import CheckVerdict, format_summary, github_annotation, junit_testcase
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.check import GITHUB_OPTION, JUNIT_OPTION, junit_report
-from shapecalc.cli.options import Argument, Command, select_output_options
+from shapecalc.cli.check import JUNIT_OPTION, junit_report
+from shapecalc.cli.options import GITHUB_OPTION, Argument, Command, select_output_options
 from shapecalc.cli.output import (
     ExitCode,
     OutputOptions,

@@ -115,6 +115,7 @@ def command_line_argument(help_text: str, metavar: str, *other_commands: str, re
 DIALECT_FILTER = Option(
     "dialect", "Only this dialect; may be repeated.", OptionKind.TEXTS, short="-d", completions=lambda: DIALECTS
 )
+GITHUB_OPTION = Option("github", "Print failures as GitHub Actions annotations.", OptionKind.FLAG)
 INPUT_ARGUMENT = Argument(
     "input",
     "the input shape, such as 2,3,4, 2x3x4 or N,C,H,W; a file, such as x.npy or x.zarr; or - for standard input",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os.path import isfile
 from pathlib import Path
 from shlex import quote
 
 from shapecalc.cli.answer import add_as_option_hint, answer_exit_code, print_answer, print_error, print_notes
-from shapecalc.cli.options import OUTPUT_OPTIONS, Argument, Command, select_output_options
+from shapecalc.cli.options import GITHUB_OPTION, OUTPUT_OPTIONS, Argument, Command, select_output_options
 from shapecalc.cli.output import (
     ExitCode,
     OutputOptions,
@@ -17,12 +16,11 @@ from shapecalc.cli.output import (
     print_stderr,
     print_stdout,
     read_input,
-    read_stdin,
-    refuse_device,
 )
+from shapecalc.cli.text_input import read_text, read_text_file
 from shapecalc.core.dialects.base import parse_element_type
 from shapecalc.core.dims import Shape
-from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, error_reason, usage_error
+from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.core.requests import lookup_dialect, parse_printed_element_type
 from shapecalc.core.text import (
@@ -33,6 +31,7 @@ from shapecalc.core.text import (
     parse_typed_shape,
     reject_unbracketed_names,
     split_outside_brackets,
+    split_tensor_groups,
 )
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading.options import RULE_OPTIONS, Option, OptionKind
@@ -42,10 +41,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.diagnosis.report import Diagnosis
     from shapecalc.engine.arrays import Source
-    from shapecalc.reading.code.results import CodeChain, StatementRecord
-
-MAX_LOG_BYTES = 1 << 28
-"""Maximum size of a log in bytes."""
+    from shapecalc.reading.code.results import CodeChain, StatementRecord, UnknownCall
 
 
 def run_doctor(
@@ -61,7 +57,7 @@ def run_doctor(
     from shapecalc.diagnosis.report import diagnose
 
     try:
-        log = _read_text(file or "-", text)
+        log = read_text(file or "-", text)
         report = diagnose(log, model) if source is None else _diagnose_with_source(log, model, source)
         lines, objects, has_node = report.format_lines(bool(output_options.explain)), report.as_json(), False
         if model is not None:
@@ -90,39 +86,10 @@ def _diagnose_with_source(log: str, model: str | None, source: str) -> Diagnosis
     from shapecalc.diagnosis.report import diagnose
     from shapecalc.diagnosis.source import locate_in_source, replace_fixes_with_code  # imports `ast`, which is slow
 
-    code = _read_file(source)
+    code = read_text_file(source)
     report = diagnose(log, model, lambda message: locate_in_source(message, log, code, source))
     entries = tuple((message, replace_fixes_with_code(message, advice)) for message, advice in report.entries)
     return replace(report, entries=entries)
-
-
-def _read_file(file: str) -> str:
-    """Read a text file; raise `ShapeError` (file) if it cannot be read."""
-    try:
-        with Path(file).open("rb") as stream:
-            refuse_device(stream)
-            return stream.read(MAX_LOG_BYTES).decode("utf-8", "replace")
-    except (OSError, ValueError) as error:
-        raise ShapeError(Problem(FILE, f"{file}: {error_reason(error)}", "", "file")) from None
-
-
-def _read_text(file: str, text: str | None) -> str:
-    """Read the text to which a command-line argument refers.
-
-    If `file` is the name of a file, read the file. If `file` is `-`, return `text`, or the content of standard input if
-    `text` is None. If `file` has several words, it is the text itself.
-    Raises `ShapeError` (file) if the file cannot be read, and `EarlyExit` if standard input cannot be read.
-    """
-    # `Path.is_file` would raise for a message that is too long for a file name
-    if len(file.split()) > 1 and not isfile(file):  # noqa: PTH113 - it never raises
-        return file
-    if file != "-":
-        return _read_file(file)
-    if text is not None:
-        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    if sys.stdin is not None and sys.stdin.isatty():
-        print_stderr("shapecalc: paste, then Ctrl-D")
-    return read_stdin(MAX_LOG_BYTES).decode("utf-8", "replace")
 
 
 DOCTOR_COMMAND = Command(
@@ -158,10 +125,10 @@ INPUT_OPTION = Option(
 )
 
 
-def _parse_sizes(text: str) -> dict[str, int | Shape]:
+def parse_named_sizes(text: str) -> dict[str, int | Shape]:
     """Parse the value of `--where` into a dict of sizes and shapes.
 
-    >>> _parse_sizes("self.heads=8,shape=2,-1,B=4"), _parse_sizes("shape=float32[2,3]")
+    >>> parse_named_sizes("self.heads=8,shape=2,-1,B=4"), parse_named_sizes("shape=float32[2,3]")
     ({'self.heads': 8, 'shape': (2, -1), 'B': 4}, {'shape': (2, 3)})
     """
     from shapecalc.reading.code.source import split_name  # imports `ast`, which is slow
@@ -214,9 +181,12 @@ def run_code(
     output_options: OutputOptions,
     text: str | None = None,
     *,
+    files: list[str] | None = None,
     lines: bool | None = None,
     annotate: bool = False,
     in_place: bool = False,
+    check: bool = False,
+    github: bool = False,
     **options: object,
 ) -> int:
     """Convert Python code to a chain, and print the answer to the chain.
@@ -224,47 +194,82 @@ def run_code(
     `line` is the code or the name of a file; `-` denotes `text`, or standard input if `text` is None. `input`
     contains the shapes of the input tensors, and `where` contains sizes. The assumptions about the code are printed to
     stderr, and the shapes of its lines if `lines` asks for them. With `annotate`, the source with these shapes is
-    printed instead of the answer, or written over the file with `in_place`. `options` apply to every stage that
-    supports them.
+    printed instead of the answer, or written over the file with `in_place`. With `check`, the shapes that the code and
+    `files` declare are checked instead. `options` apply to every stage that supports them.
     """
-    from shapecalc.cli.code_lines import check_line_options, lines_json, print_annotated, print_lines
+    from shapecalc.cli.code_lines import check_line_options, print_annotated, print_lines, print_unknown_calls
     from shapecalc.reading.code.source import split_entry
 
+    words = [line, *(files or ())]
     line, entry = split_entry(line)
     file_text, path, records = line, line if isfile(line) else None, list["StatementRecord"]()  # noqa: PTH113
+    calls, inputs = list["UnknownCall"](), dict[str, TypedShape]()
+    mode = "--check" if check else "--annotate" if annotate else ""
     try:
-        check_line_options(path, output_options, lines, annotate=annotate, in_place=in_place)
-        file_text = _read_text(line.strip(), text) if path or line.strip() == "-" else line
-        inputs, source = _parse_inputs(input or "", dialect)
-        sizes = {} if where is None else _parse_sizes(where)
-        code = _interpret_text(file_text, inputs, dialect, sizes, records, entry)
+        check_line_options(mode, path, output_options, lines, in_place=in_place, github=github, has_files=bool(files))
+        inputs, source = parse_inputs(input or "", dialect)
+        sizes = {} if where is None else parse_named_sizes(where)
+        if check:
+            from shapecalc.cli.code_check import run_code_check
+
+            return run_code_check(words, inputs, dialect, sizes, output_options, text, github=github)
+        file_text = read_text(line.strip(), text) if path or line.strip() == "-" else line
+        code = interpret_text(file_text, inputs, dialect, sizes, records, entry, path, calls)
         if not annotate:
             print_lines(records, lines, output_options)
         notes = [f"not checked: {name} (line {number})" for number, name in code.unchecked]
         print_notes([*_input_notes(inputs, dialect, options), *code.notes, *notes], output_options)
-        answer = answer_code(code, options)
-        others = answer_further_results(code, options)
-        _check_element_options(code, output_options)
         if annotate:
+            answer = answer_code(code, options)
             print_annotated(file_text, records, path if in_place else None, is_quiet=output_options.quiet)
             return answer_exit_code(answer, None, strict=output_options.strict)
-        return print_answer(
-            answer,
-            output_options,
-            source if code.is_main else None,
-            request_options=[{"where": {name: size for name, size in sizes.items() if isinstance(size, int)}}],
-            outputs=code.outputs,
-            others=others,
-            unchecked=code.unchecked,
-            extra_json=lambda: lines_json(records, len(code.outputs) or 1),
-        )
+        result = _print_code_answer(code, records, calls, options, sizes, output_options, source)
     except ShapeError as error:
         if _is_expected(error.problem, output_options):
             return ExitCode.OK
         print_lines(records, lines, output_options)
-        error = add_as_option_hint(error)
-        error = _name_file_in_hint(error, path) if path else error
-        return print_error(error, "code", {"line": file_text, "input": input}, output_options)
+        result = _print_code_error(error, path, calls, {"line": file_text, "input": input}, output_options)
+    print_unknown_calls(calls, path and f"{path}{f'::{entry}' if entry else ''}", inputs, where, output_options)
+    return result
+
+
+def _print_code_error(
+    error: ShapeError,
+    path: str | None,
+    calls: Sequence[UnknownCall],
+    texts: dict[str, object],
+    output_options: OutputOptions,
+) -> int:
+    """Print why code is refused, with the unknown calls in JSON, and return the exit code."""
+    error = add_as_option_hint(error)
+    error = _name_file_in_hint(error, path) if path else error
+    return print_error(error, "code", texts, output_options, {"ask": [call.as_json() for call in calls]})
+
+
+def _print_code_answer(
+    code: CodeChain,
+    records: Sequence[StatementRecord],
+    calls: Sequence[UnknownCall],
+    options: Mapping[str, object],
+    sizes: Mapping[str, int | Shape],
+    output_options: OutputOptions,
+    source: Source | None,
+) -> int:
+    """Print the answer to the chain of code, with the shapes of all results, and return the exit code."""
+    from shapecalc.cli.code_lines import lines_json
+
+    answer, others = answer_code(code, options), answer_further_results(code, options)
+    _check_element_options(code, output_options)
+    return print_answer(
+        answer,
+        output_options,
+        source if code.is_main else None,
+        request_options=[{"where": {name: size for name, size in sizes.items() if isinstance(size, int)}}],
+        outputs=code.outputs,
+        others=others,
+        unchecked=code.unchecked,
+        extra_json=lambda: lines_json(records, len(code.outputs) or 1) | {"ask": [call.as_json() for call in calls]},
+    )
 
 
 def _name_file_in_hint(error: ShapeError, path: str) -> ShapeError:
@@ -273,24 +278,26 @@ def _name_file_in_hint(error: ShapeError, path: str) -> ShapeError:
     return ShapeError(replace(error.problem, hint=hint))
 
 
-def _parse_inputs(text: str, dialect: str | None) -> tuple[dict[str, TypedShape], Source | None]:
+def parse_inputs(text: str, dialect: str | None) -> tuple[dict[str, TypedShape], Source | None]:
     """Parse the value of `--input`; return the tensors by name, and the file that the first one is read from."""
     from shapecalc.reading.code.source import split_inputs
 
-    texts, source = dict(split_inputs(text)), None
+    texts, source = dict(split_tensor_groups(split_inputs(text))), None
     for name, dims in [*texts.items()][:1]:
         parsed = read_input(dims, {"dialect": dialect}, "reshape")
         texts[name], source = parsed.shape, parsed.source
     return {name: parse_typed_shape(dims) for name, dims in texts.items()}, source
 
 
-def _interpret_text(
+def interpret_text(
     text: str,
     inputs: Mapping[str, TypedShape],
     dialect: str | None,
     sizes: Mapping[str, int | Shape],
     records: list[StatementRecord],
     entry: str,
+    path: str | None,
+    calls: list[UnknownCall],
 ) -> CodeChain:
     """Interpret pasted code; append the interpreted statements to `records`."""
     from shapecalc.reading.code import interpret_code  # imports `ast`, which is slow
@@ -301,7 +308,9 @@ def _interpret_text(
         raise usage_error("this builds TensorRT layers", "write shapecalc FILE 4,64,20,20, with its input")
     dims = {name: tensor.dims for name, tensor in inputs.items()}
     strides = {name: tensor.strides for name, tensor in inputs.items() if tensor.strides is not None}
-    return interpret_code(code_text, dims, dialect, sizes, strides, records=records, entry=entry)
+    return interpret_code(
+        code_text, dims, dialect, sizes, strides, records=records, entry=entry, path=path, unknown_calls=calls
+    )
 
 
 def _is_expected(problem: Problem, output_options: OutputOptions) -> bool:
@@ -335,11 +344,14 @@ CODE_COMMAND = Command(
     reads_text=True,
     parameters=[
         CODE_ARGUMENT,
+        Argument("files", "with --check, more files", "[FILE...]", False, repeated=True),
         INPUT_OPTION,
         *[option for option in RULE_OPTIONS.values() if option.name != "opset"],
         Option("lines", "Print the shapes of each line to stderr; by default on a terminal.", OptionKind.SWITCH),
         Option("annotate", "Print the source with the shapes of each line as comments.", OptionKind.FLAG),
         Option("in_place", "With --annotate, overwrite the file with the result.", OptionKind.FLAG),
+        Option("check", "Only check the shapes in comments and annotations; exit 1 if one is untrue.", OptionKind.FLAG),
+        GITHUB_OPTION,
         *OUTPUT_OPTIONS.values(),
     ],
     summary="Compute the output shape of PyTorch, NumPy, TensorFlow or JAX code, without running it.",
@@ -349,11 +361,13 @@ CODE_COMMAND = Command(
   shapecalc code 'torch.zeros(2, 3, 4).flatten(1)'
   shapecalc code 'x.chunk(3, -1)' --input x=B,T,768 --expect B,T,256
   shapecalc code net.py::Net.forward --input x=B,3,224,224 --lines
+  shapecalc code --check model.py layers.py
   shapecalc code "rearrange(x, 'b (h w) c -> b c h w', h=14)" --input x=8,196,768 -e""",
     details=""" The code is one or more statements, a function, a class or a file. In a file, the last
 function or class is used, or the one that FILE.py::NAME selects. The shapes of all lines are printed to stderr on
 a terminal. The output is that of chain; several results are printed one per line. Every name that is not
 a tensor is a size; --where sets names to numbers or lists of numbers. The shapes of tensors created
-in the code are known. Shapes in comments are checked. Without --dialect, the modules and
+in the code are known. Shapes in comments and jaxtyping annotations are checked; --check checks all functions
+whose inputs are declared there or in a comment above: # shapes: x=B,T,C. Without --dialect, the modules and
 methods in the code select the dialect.""",
 )

@@ -884,3 +884,17 @@ def split_outside_brackets(text: str, separator: str | None = None) -> list[str]
     if quote:
         raise usage_error(f"the quote {quote} is never closed")
     return [*pieces, "".join(piece)] if started or separator else pieces
+
+
+def split_tensor_groups(tensors: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Split the shapes of several tensors, each in brackets, into shapes of numbered tensors.
+
+    >>> split_tensor_groups([("x", "(2,3)"), ("h", "(2,3),(4,)")])
+    [('x', '(2,3)'), ('h[0]', '(2,3)'), ('h[1]', '(4,)')]
+    """
+    result = list[tuple[str, str]]()
+    for name, dims in tensors:
+        parts = split_outside_brackets(dims, ",") if name and dims.lstrip()[:1] in ("(", "[") else []
+        is_group = len(parts) > 1 and all(part.strip()[:1] in ("(", "[") for part in parts)
+        result += [(f"{name}[{index}]", part) for index, part in enumerate(parts)] if is_group else [(name, dims)]
+    return result

@@ -54,7 +54,7 @@ ORDER = {
         *("figures", "operand_mismatch", "examples", "fixing", "answers", "compare", "mistakes"),
         *("equiv", "find", "costs", "simplify", "invert"),
     ),
-    "checking": ("answering", "rewriting", "vectors", "judging"),
+    "checking": ("answering", "rewriting", "vectors", "judging", "source_code"),
 }
 """The modules of the lower layers in their order: none imports a later one."""
 

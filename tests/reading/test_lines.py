@@ -6,10 +6,12 @@ import ast
 
 import pytest
 
+from shapecalc.checking.source_code import check_source
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import parse_dims
 from shapecalc.reading.code import interpret_code
 from shapecalc.reading.code.annotate import annotate
+from shapecalc.reading.code.comments import parse_annotation
 from shapecalc.reading.code.lines import format_lines, list_lines, result_names
 
 ATTENTION = """\
@@ -138,3 +140,191 @@ def test_item_of_another_size_is_refused(item, value, message):
     with pytest.raises(ShapeError, match=message) as caught:
         interpret(f"{item} = {value}\nx", x="3,4")
     assert caught.value.problem.rule == "not-broadcastable"
+
+
+DECLARED = """\
+from jaxtyping import Float
+
+
+# shapes: x=B,T,768
+def heads(x, h=12):
+    B, N, C = x.shape
+    y = x.view(B, N, h, C // h)  # (B, N, H, D)
+    z = y.transpose(1, 2)  # [B x H x N x D]
+    T = N * 2
+    w = z.flatten(1, 2)  # the heads -> B,H*N,D
+    u = z.repeat(1, 1, 2, 1)  # u: B,H,T,D
+    return w  # w: B,H*T,D
+
+
+def scale(x: Float[Tensor, "b t c"], w: "Float[Tensor, 'c']") -> Float[torch.Tensor, "b c t"]:
+    return x.mT
+
+
+def other(x):
+    return x  # B,T
+"""
+
+
+def declared_lines(text, **inputs):
+    """Return the lines of the declarations that are true, and the messages of those that are not."""
+    shapes = {name: parse_dims(dims) for name, dims in inputs.items()}
+    report = check_source(text, shapes)
+    passed = [check.declared.line for function in report.functions for check in function.checks if not check.problem]
+    return passed, [*report.failures()], report.skipped
+
+
+def test_check_source_compares_comments_and_annotations():
+    passed, failures, skipped = declared_lines(DECLARED)
+    assert passed == [7, 8, 10, 11, 15, 16]
+    [(line, message)] = failures
+    assert line == 12 and message.startswith("the comment: B,12*T,64 is not B,H*T,D: dim 1 is 12*T, and H*T is 24*T ")
+    assert skipped == ("other",)
+
+
+@pytest.mark.parametrize(
+    ("text", "inputs", "passed", "failed"),
+    [
+        ("y = x.view(2, -1)  # 2,3", {"x": "6"}, [1], []),
+        ("y = x.view(2, -1)  # 2,4", {"x": "6"}, [], [1]),
+        ("y = x.view(2, -1)  # (N, 3) or (3, N)", {"x": "6"}, [], []),
+        ("y = x.view(2, -1)  # a comment, and no shape", {"x": "6"}, [], []),
+        ("a, b = x.split([2, 4])  # b: 4", {"x": "6"}, [1], []),
+        ("a, b = x.split([2, 4])  # a: 4; b: 4", {"x": "6"}, [1], [1]),
+        ("for n in (2, 3):\n    y = x.view(n, -1)  # 2,3", {"x": "6"}, [], []),
+        ("y = x[:, ::2]  # B,T/2", {"x": "B,T"}, [], []),
+        ("y: Float[Tensor, 'n 3'] = x.view(-1, 3)", {"x": "6"}, [1], []),
+        ("y: Float[Tensor, 'n 4'] = x.view(-1, 3)", {"x": "6"}, [], [1]),
+        ("y: Float[Tensor, '*batch n+1'] = x.view(-1, 3)", {"x": "6"}, [1], []),
+    ],
+)
+def test_check_source_declaration(text, inputs, passed, failed):
+    true, untrue, _ = declared_lines(text, **inputs)
+    assert (true, [line for line, _ in untrue]) == (passed, failed)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "pattern", "unread"),
+    [
+        ("Float[Tensor, 'b t c']", "b,t,c", ()),
+        ("jaxtyping.Int64[Array, '... 3']", "...,3", ()),
+        ("Float[Tensor, '#n _ m=4']", "?,?,4", ("#n",)),
+        ("Optional[Float[Tensor, 'h*w ']]", "h*w", ()),
+        ("Float[Tensor, 'n'] | None", "n", ()),
+        ("Float[Tensor, '']", "[]", ()),
+    ],
+)
+def test_parse_annotation(annotation, pattern, unread):
+    declared = parse_annotation(ast.parse(annotation, mode="eval").body)
+    assert (str(declared.pattern), declared.unread) == (pattern, unread)
+
+
+@pytest.mark.parametrize("annotation", ["Tensor", "Float[Tensor]", "dict[str, 'b t']", "Literal['a', 'b c']"])
+def test_parse_annotation_of_another_type(annotation):
+    assert parse_annotation(ast.parse(annotation, mode="eval").body) is None
+
+
+def test_check_source_names_a_refused_operation():
+    _, failures, _ = declared_lines("# shapes: x=5\ndef f(x):\n    y = x.view(2, -1)\n    return y\n")
+    [(line, message)] = failures
+    assert line == 3 and message.startswith("indivisible: ")
+
+
+def test_check_source_refuses_an_unreadable_declaration():
+    _, [(line, message)], _ = declared_lines("# shapes: x=2,,3\ndef f(x):\n    return x\n")
+    assert line == 2 and message.startswith("usage: ")
+
+
+def test_lines_name_the_unknown_items_of_a_list():
+    records, _ = interpret("a = unknown(x)\nys = [a, x.view(-1)]\nzs = (x, (x.T, x))", x="2,3")
+    assert [line.format_values() for line in list_lines(records)] == [
+        "a ?",
+        "ys[0] ?  ys[1] 6",
+        "zs[0], zs[1][1] 2,3  zs[1][0] 3,2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("q, k = map(lambda t: t.view(2, -1), x.chunk(2, 0))\nq @ k.T", "2,2"),
+        ("y, ps = pack([x, x.mean(1)], 'b *')\ny", "2,24"),
+        ("y, ps = pack([x, x.mean(1)], 'b * d')\na, b = unpack(y, ps, 'b * d')\nb", "2,6"),
+        ("reduce(x, 'b (n s) d -> b n d', 'mean', s=3)", "2,1,6"),
+        ("einsum(x, x, 'b n d, b m d -> b n m')", "2,3,3"),
+        ("torch.min(x, x[:1])", "2,3,6"),
+        ("torch.pow(2.0, x)", "2,3,6"),
+        ("x.view(2, getattr(config, 'heads', 3), -1)", "2,3,6"),
+        ("seq = nn.Sequential()\nseq.add_module('a', nn.Linear(6, 4))\nseq.append(nn.Linear(4, 5))\nseq(x)", "2,3,5"),
+        ("layer = nn.Linear(6, 6) if flag else nn.Identity()\nlayer(x)", "2,3,6"),
+        ("act = ACT2FN[config.hidden_act]\nact(x)", "2,3,6"),
+        ("sizes = (2, 3).copy()\nsizes[0] = 6\nx.view(sizes[0], -1)", "6,6"),
+        ("x.int().view(-1)", "36"),
+    ],
+)
+def test_interpret_code_of_libraries(text, shape):
+    x = "2,6" if "q, k" in text else "2,3,6"
+    records, _ = interpret(text, x=x)
+    assert list_lines(records)[-1].shapes[""] == parse_dims(shape)
+
+
+def test_interpret_code_of_alternatives_that_differ():
+    with pytest.raises(ShapeError, match="which branch is taken is not known"):
+        interpret("layer = nn.Linear(6, 5) if flag else nn.Identity()\nlayer(x)", x="2,6")
+
+
+def test_imports_of_the_package_are_read(tmp_path):
+    (tmp_path / "__init__.py").write_text("")
+    (tmp_path / "parts.py").write_text(
+        "from torch import nn\n\n\nclass Part(nn.Module):\n    def __init__(self, width):\n        super().__init__()\n"
+        "        self.layer = nn.Linear(width, 2 * width)\n\n    def forward(self, x):\n        return self.layer(x)\n"
+    )
+    main = tmp_path / "net.py"
+    main.write_text(
+        "from .parts import Part\nfrom .missing import Other\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+        "        self.part = Part(8)\n\n    def forward(self, x):\n        y = self.part(x)\n        return y\n"
+    )
+    records = []
+    interpret_code(main.read_text(), {"x": (3, 8)}, records=records, path=str(main))
+    assert [line.format_values() for line in list_lines(records)] == ["y 3,16", "3,16"]
+    refused = interpret_code(main.read_text(), {"x": (3, 7)}, path=str(main))
+    assert refused.notes == ("refused in line 10: y = self.part(x)",)
+
+
+INHERITED = """\
+class Base(nn.Module):
+    def __init__(self, width):
+        self.body = nn.Identity()
+
+    def forward(self, x):
+        return self.body(x)
+
+
+class Wide(Base):
+    def __init__(self, width=8):
+        super().__init__(width)
+        self.parts = nn.ModuleDict(dict(first=nn.Linear(width, 5), rest=nn.ModuleList([nn.Linear(5, 4)])))
+        self.body = nn.Sequential(self.parts.first, self.parts.rest[0])
+"""
+
+
+@pytest.mark.parametrize("entry", ["Wide", "Wide.forward"])
+def test_entry_may_be_inherited(entry):
+    records, _ = interpret(INHERITED, entry, x="2,8")
+    assert list_lines(records)[0].shapes == {"": (2, 4)}
+
+
+def test_unknown_calls_are_listed_with_proposals():
+    text = "y = backbone(x)\nz = head(x.T)\na, b = rnn(z)\ny.view(-1) + a"
+    calls = []
+    with pytest.raises(ShapeError, match="backbone is not known here"):
+        interpret_code(text, {"x": (2, 3)}, unknown_calls=calls)
+    assert [call.as_json() for call in calls] == [
+        {"call": "backbone(x)", "line": 1, "proposal": [2, 3]},
+        {"call": "head(x.T)", "line": 2, "proposal": [3, 2]},
+        {"call": "rnn(z)", "line": 3, "proposal": None},
+    ]
+    given = {"backbone(x)": (4,), "2:head(x.T)": (5, 6), "rnn(z)[0]": (4,), "rnn(z)[1]": (7,)}
+    records = []
+    interpret_code(text, {"x": (2, 3), **given}, records=records)
+    assert [line.format_values() for line in list_lines(records)] == ["y 4", "z 5,6", "a 4  b 7", "4"]

@@ -16,14 +16,17 @@ from shapecalc.core.dims import Shape
 from shapecalc.core.limits import MAX_CODE_LENGTH
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.requests import lookup_dialect
-from shapecalc.core.text import escape_unprintable, parse_dims, truncate
-from shapecalc.reading.code.results import CodeChain, StatementRecord, UnnamedInputIdentified
+from shapecalc.core.text import escape_unprintable, parse_dims, shape_text, truncate
+from shapecalc.reading.code.comments import declared_inputs
+from shapecalc.reading.code.results import CodeChain, StatementRecord, UnknownCall, UnnamedInputIdentified
 from shapecalc.reading.code.source import (
-    PASTE_HINT,
     detect_dialect,
     has_tensor_operation,
     normalize_pasted_code,
     parse_code,
+    parse_source,
+    refuse_deep_code,
+    select_entry,
 )
 from shapecalc.reading.code.statements import CodeInterpreter
 
@@ -37,14 +40,18 @@ def interpret_code(
     *,
     records: list[StatementRecord] | None = None,
     entry: str = "",
+    path: str | None = None,
+    unknown_calls: list[UnknownCall] | None = None,
 ) -> CodeChain:
     """Return the chain that code applies to the first of its input tensors.
 
-    `inputs` maps the names of tensors to shapes; an empty name denotes the first tensor in the code. `sizes` maps names
-    to the sizes that replace them. `strides` maps the names of tensors that are not row-major to their strides. The
-    interpreted statements are appended to `records`, also if the code is refused. `entry` is the name of the function,
-    class or method to interpret, such as `Net.forward`; by default it is the last one. Raises `ShapeError` (usage) with
-    a span for code that is not supported.
+    `inputs` maps the names of tensors to shapes; an empty name denotes the first tensor in the code. Without inputs,
+    those are used that the code declares. `sizes` maps names to the sizes that replace them. `strides` maps the names
+    of tensors that are not row-major to their strides. The interpreted statements are appended to `records`, also if
+    the code is refused. `entry` is the name of the function, class or method to interpret, such as `Net.forward`; by
+    default it is the last one. `path` is the file of the code: names that it imports from its own package are read in
+    their files. Calls whose results are not known are appended to `unknown_calls`. Raises `ShapeError` (usage) with a
+    span for code that is not supported.
 
     >>> from shapecalc.core.text import escape_unprintable, parse_dims, truncate
     >>> interpret_code("x.transpose(1, 2)", {"x": parse_dims("B,T,C")}).stages
@@ -52,21 +59,22 @@ def interpret_code(
     >>> interpret_code("torch.zeros(2, 3).view(-1)", {}).input_shape
     (2, 3)
     """
-    if len(text) > MAX_CODE_LENGTH:
-        raise MAX_CODE_LENGTH.error(f"{len(text)} characters of code", PASTE_HINT, argument="line")
-    tree, records = parse_code(text), [] if records is None else records
-    try:
+    tree, records = parse_source(text), [] if records is None else records
+    with refuse_deep_code():
+        declared = {} if inputs else find_declared_inputs(text, tree, entry)
         dialect_name = lookup_dialect(dialect).name if dialect else detect_dialect(tree)
+        interpreter = CodeInterpreter(text, dialect_name, sizes, records)
+        for name, dims in declared.items():
+            interpreter.notes[f"the code declares {name}={shape_text(dims)}"] = None
+        calls = [] if unknown_calls is None else unknown_calls
         try:
-            chain = CodeInterpreter(text, dialect_name, sizes, records).interpret(tree, inputs, strides, entry)
+            chain = _interpret(interpreter, tree, inputs or declared, strides, entry, path, calls)
         except UnnamedInputIdentified as claimed:
             name = claimed.args[0]
             records.clear()
-            chain = CodeInterpreter(text, dialect_name, sizes, records).interpret(
-                tree, _name_input(inputs, name), _name_input(strides, name), entry
-            )
-    except RecursionError:
-        raise usage_error("the code is nested too deep", argument="line") from None
+            interpreter = CodeInterpreter(text, dialect_name, sizes, records)
+            named = name_input(inputs, name), name_input(strides, name)
+            chain = _interpret(interpreter, tree, *named, entry, path, calls)
     _require_named_inputs(tree, inputs)
     return chain
 
@@ -80,8 +88,33 @@ def _require_named_inputs(tree: ast.Module, inputs: Mapping[str, Shape]) -> None
         raise usage_error(message, "leave its shape out, or give the name in the code", argument="input")
 
 
-def _name_input(shapes: Mapping[str, Shape], name: str) -> dict[str, Shape]:
-    """Return shapes by tensor name, with the empty name replaced by `name`."""
+def _interpret(
+    interpreter: CodeInterpreter,
+    tree: ast.Module,
+    inputs: Mapping[str, Shape],
+    strides: Mapping[str, Shape],
+    entry: str,
+    path: str | None,
+    calls: list[UnknownCall],
+) -> CodeChain:
+    """Interpret code, and append its unknown calls to `calls`, also if the code is refused."""
+    try:
+        chain = interpreter.interpret(tree, inputs, strides, entry, path)
+    except ShapeError as error:
+        calls += interpreter.list_unknown_calls(error)
+        raise
+    calls += interpreter.list_unknown_calls()
+    return chain
+
+
+def find_declared_inputs(text: str, tree: ast.Module, entry: str) -> dict[str, Shape]:
+    """Return the shapes that the code declares for the inputs of the function that is interpreted."""
+    selected, _ = select_entry(tree.body, entry)
+    return declared_inputs(text, selected) if selected else {}
+
+
+def name_input(shapes: Mapping[str, Shape], name: str) -> dict[str, Shape]:
+    """Return shapes by the names of their tensors; `name` replaces the empty name."""
     return {input_name or name: dims for input_name, dims in shapes.items()}
 
 

@@ -8,13 +8,8 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 
 from shapecalc.core.text import shape_text
-from shapecalc.reading.code.comments import SHAPE_COMMENT
+from shapecalc.reading.code.comments import ANNOTATION_PART, SHAPE_COMMENT
 from shapecalc.reading.code.lines import RESULT, CodeLine
-
-_NAMES = r"([A-Za-z_][^,;#\s]*(?:, [A-Za-z_][^,;#\s]*)*): "
-_SHAPE = r"(?:\[\]|[\w?*/+()-]+(?:,[\w?*/+()-]+)*)"
-ANNOTATION_PART = rf"(?:{_NAMES})?{_SHAPE}"
-"""A part of a comment that `annotate` writes, such as `q, k: B,T,64`; group 1 has the names."""
 
 
 def annotate(text: str, lines: Iterable[CodeLine]) -> str:

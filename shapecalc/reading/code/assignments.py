@@ -9,14 +9,12 @@ from shapecalc.core.dims import Shape
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.core.rules import NOT_BROADCASTABLE
-from shapecalc.core.text import shape_text
+from shapecalc.core.text import shape_text, truncate
 from shapecalc.reading.code.arithmetic import get_item
 from shapecalc.reading.code.functions import FunctionEvaluator
 from shapecalc.reading.code.logic import freeze_value
 from shapecalc.reading.code.memory import MISSING
-from shapecalc.reading.code.source import (
-    dotted_name,
-)
+from shapecalc.reading.code.source import PASTE_HINT, dotted_name
 from shapecalc.reading.code.values import (
     UNNAMED_CHANGE,
     Binding,
@@ -24,6 +22,7 @@ from shapecalc.reading.code.values import (
     CodeDict,
     CodeList,
     CodeValue,
+    LayerInstance,
     ObjectValue,
     TensorChunks,
     TracedTensor,
@@ -56,6 +55,11 @@ class AssignmentEvaluator(FunctionEvaluator):
         owner = self.peek(base) if base else MISSING
         if isinstance(owner, ObjectValue):
             self.journal.write(owner.attributes, attribute, value)
+        elif isinstance(owner, LayerInstance) and (attribute == "weight" or not isinstance(value, TracedTensor | None)):
+            unknown = usage_error(
+                f"{truncate(name)} is assigned, and the layer is not known", PASTE_HINT, argument="line"
+            )
+            self.assign_name(base, value if isinstance(value, ShapeError) else unknown)
         elif isinstance(owner, TracedTensor) and attribute == "shape":
             self.assign_name(base, value if isinstance(value, ShapeError) else reshape_in_place(owner, value))
         else:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from math import isfinite, nan
 
-from shapecalc.core.dims import Dim, Monomial
+from shapecalc.core.dims import Dim, Monomial, is_always_integral
 from shapecalc.core.limits import MAX_SHAPE_DIMS
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.reading.code.arguments import Call
@@ -87,6 +87,14 @@ def _max_or_min(call: Call, _: Program) -> CodeValue:
         return nan if any(math.isnan(number) for number in numbers) else choose(numbers)
     if sizes and all(size == sizes[0] for size in sizes) and is_dim(sizes[0]):
         return sizes[0]
+    named = [size for size in sizes if isinstance(size, Monomial) and is_always_integral(size)]
+    if (
+        call.name == "max"
+        and len(named) == 1
+        and all(number <= 1 for number in numbers)
+        and len(sizes) == len(numbers) + 1
+    ):
+        return named[0]  # a size is at least 1
     raise call.error(f"{call.name} of named sizes is not known", "give sizes with --where")
 
 

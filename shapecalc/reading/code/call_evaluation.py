@@ -12,18 +12,21 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import truncate
 from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.arithmetic import get_item
 from shapecalc.reading.code.builtins import BUILTINS, MATH_FUNCTIONS, REPEATING_FUNCTIONS, call_list_method, length_of
 from shapecalc.reading.code.calls import SHAPE_PRESERVING_FUNCTIONS, call_function, is_known_function
 from shapecalc.reading.code.expressions import LIBRARY_NAMES
 from shapecalc.reading.code.layer_evaluation import LayerEvaluator, is_known_layer
-from shapecalc.reading.code.logic import freeze_value
+from shapecalc.reading.code.logic import freeze_value, join_values
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.ops import REDUCTION_FUNCTIONS, SHAPE_CHANGING_FUNCTIONS
 from shapecalc.reading.code.shape_functions import IN_PLACE_METHODS, SHAPE_FUNCTIONS, qualified_name
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS
 from shapecalc.reading.code.source import MODULE_NAMES, dotted_name, is_preserving_layer
 from shapecalc.reading.code.values import (
+    AlternativeValue,
     Binding,
+    CallFrame,
     ClassValue,
     CodeDict,
     CodeList,
@@ -64,6 +67,10 @@ IMPORTED_BUILTINS = {"partial", *REPEATING_FUNCTIONS, "make_divisible", "_make_d
 """Functions that are evaluated as builtins although code imports them."""
 FALSE_FUNCTIONS = {"is_scripting", "is_tracing", "is_exporting", "is_compiling", "is_in_onnx_export", "is_grad_enabled"}
 """Functions that are false when code is run without a compiler, as `is_grad_enabled` is during inference."""
+LIBRARY_TABLES = {"ACT2FN", "ALL_ATTENTION_FUNCTIONS"}
+"""The tables of activations and of attention functions of transformers."""
+ACTIVATION_FUNCTIONS = {"get_activation", "get_act_layer", "create_act_layer", "get_activation_fn"}
+"""Functions of libraries that return an elementwise layer by its name."""
 TENSOR_CONSTRUCTORS = {"tensor", "as_tensor", "array", "asarray", "constant", "convert_to_tensor"}
 """Functions that create a tensor from nested lists."""
 TARGET_FUNCTIONS = {"reshape", "view", "expand", "broadcast_to"}
@@ -80,21 +87,38 @@ INSTANCE_TYPES: Mapping[str, tuple[type, ...]] = {
 """The types of values by the names of types in the code."""
 
 
+SEQUENTIAL_METHODS = ("append", "extend", "insert", "add_module", "register_module")
+"""The methods that add layers to a `Sequential`."""
+
+
 class CallEvaluator(LayerEvaluator):
     """An evaluator of function, method and layer calls."""
 
     def evaluate_call(self, node: ast.Call) -> CodeValue:
         """Evaluate a call of a function, a method or a layer."""
         function, path = node.func, dotted_name(node.func)
-        if any("(" in name for name in self.inputs) and ast.unparse(node) in self.inputs:
-            return self.inputs[ast.unparse(node)]
-        callee, base = self.find_callee(function, path)
+        if any("(" in name for name in (*self.inputs, *self.input_groups)):
+            text = ast.unparse(node)
+            for name in (f"{node.lineno}:{text}", text):
+                if name in self.inputs or name in self.input_groups:
+                    return self.inputs.get(name) or self.input_groups[name]
+        try:
+            callee, base = self.find_callee(function, path)
+        except ShapeError as error:
+            if error in self.unknown_calls and self.peek(path) is error:  # a layer that was not created
+                hint = self.input_hint(node, "B,T,C")
+                raise self.ask_for_call(node, ShapeError(replace(error.problem, hint=hint))) from None
+            raise
         if callee is not MISSING:
             return self.call_value(node, callee)
         if base is not MISSING and (result := self.call_method(node, base)) is not MISSING:
             return result
         builtin = "partial" if path == "functools.partial" else path
-        if "." not in builtin and builtin and (builtin not in self.imported_names or builtin in IMPORTED_BUILTINS):
+        if (
+            "." not in builtin
+            and builtin
+            and (builtin not in self.frame.module.imports or builtin in IMPORTED_BUILTINS)
+        ):
             special = self.call_builtin(node, builtin)
             if special is not MISSING:
                 return special
@@ -157,12 +181,29 @@ class CallEvaluator(LayerEvaluator):
             return self.call_user_code(node, callee, self.evaluate_bindings(node.args), self.evaluate_keywords(node))
         if isinstance(callee, Monomial):
             raise self.unknown_function_error(node)
+        if isinstance(callee, AlternativeValue):
+            return self.call_alternatives(node, callee)
         if isinstance(callee, LibraryName):
             function = ast.copy_location(ast.parse(callee.path, mode="eval").body, node.func)
             return self.call_by_name(node, callee.path, MISSING, function)
         if isinstance(callee, PartialValue):
             return self.call_partial(node, callee)
         raise self.error(node, "this is not a function")
+
+    def call_alternatives(self, node: ast.Call, callee: AlternativeValue) -> CodeValue:
+        """Return the result of a call of one of several functions or layers; raise an error if the results differ."""
+        results = list[Binding]()
+        for value in callee.values:
+            try:
+                results.append(self.call_value(node, value))
+            except ShapeError as error:
+                results.append(error)
+        joined = results[0]
+        for result in results[1:]:
+            joined = join_values(joined, result, callee.error)
+        if isinstance(joined, ShapeError):
+            raise joined
+        return joined
 
     def is_library_callable(self, path: str) -> bool:
         """Return whether a name is a supported library function or layer."""
@@ -176,6 +217,10 @@ class CallEvaluator(LayerEvaluator):
         function = callee.function
         if isinstance(function, FunctionValue | ClassValue | ObjectValue):
             return self.call_user_code(node, function, positional, keywords)
+        if function == LibraryName("get_interface") and isinstance(positional[0], FunctionValue):
+            result = self.call_user_code(node, positional[0], positional[1:], keywords)
+            # the weights of attention depend on the implementation that the configuration selects
+            return (result[0], nan) if isinstance(result, tuple) and len(result) == 2 else result
         if isinstance(function, LibraryName) and function.path.rpartition(".")[2][:1].isupper():
             values = [freeze_value(value) for value in CodeList(positional).items]
             items: dict[object, Binding] = {name: value for name, value in keywords.items()}  # noqa: C416 - other types
@@ -217,11 +262,33 @@ class CallEvaluator(LayerEvaluator):
             return result
         if isinstance(base, CodeDict):
             return self.call_dict_method(node, base, name)
+        if isinstance(base, LayerInstance) and base.name == "Sequential" and name in SEQUENTIAL_METHODS:
+            return self.change_sequential(node, base, name)
         if isinstance(base, LayerInstance) and name in ("eval", "train", "to", "cuda", "requires_grad_", "cpu", "half"):
             return base
+        if isinstance(base, tuple) and name in ("copy", "index", "count"):
+            call = Call(name, tuple(self.evaluate_bindings(node.args)), {}, error)  # type: ignore[arg-type]
+            return call_list_method(CodeList(base), call)[0]
         if isinstance(base, str) and name in ("join", "format", "lower", "upper", "split", "startswith", "endswith"):
             return self.call_string_method(node, base, name)
         return MISSING  # type: ignore[no-any-return]
+
+    def change_sequential(self, node: ast.Call, base: LayerInstance, name: str) -> CodeValue:
+        """Bind the name of a `Sequential` to itself with more layers, after a method that adds some."""
+        assert isinstance(node.func, ast.Attribute)
+        path, arguments = dotted_name(node.func.value), [*self.evaluate_all(node.args)]
+        layers = base.positional
+        if name == "extend" and arguments:
+            added = CodeList(self.items_of(node.args[0], arguments[0])).items
+            changed = replace(base, positional=(*layers, *added))
+        elif name == "insert" and len(arguments) == 2 and isinstance(arguments[0], int):
+            changed = replace(base, positional=(*layers[: arguments[0]], arguments[1], *layers[arguments[0] :]))
+        else:
+            changed = replace(base, positional=(*layers, *arguments[-1:]))
+        if not path:
+            raise self.error(node, "the layers that this changes have no name")
+        self.assign_name(path, changed)
+        return changed
 
     def call_string_method(self, node: ast.Call, base: str, name: str) -> CodeValue:
         """Call a method of a string, or return nan if the result is unknown."""
@@ -251,6 +318,11 @@ class CallEvaluator(LayerEvaluator):
             if isinstance(value, ShapeError):
                 raise value
             return value
+        if name == "setdefault" and len(arguments) == 2:
+            key = self.dict_key(node.args[0], arguments[0])
+            if key not in base.items:
+                self.journal.write(base.state, "items", base.items | {key: arguments[1]})
+            return get_item(base, arguments[0], self.error_factory(node))
         if name == "update" and len(arguments) <= 1 and all(isinstance(argument, CodeDict) for argument in arguments):
             others = [argument.items for argument in arguments if isinstance(argument, CodeDict)]
             added = {key: value for other in others for key, value in other.items()} | self.evaluate_keywords(node)
@@ -290,6 +362,11 @@ class CallEvaluator(LayerEvaluator):
             return PartialValue(
                 self.evaluate(node.args[0]), self.evaluate_bindings(node.args[1:]), self.evaluate_keywords(node)
             )
+        if name == "map" and len(node.args) > 1:
+            return self.call_for_each(node)
+        if name in ("str", "repr", "type", "id") and len(node.args) == 1:
+            value = self.evaluate_binding(node.args[0])
+            return str(value) if name == "str" and isinstance(value, int | str) else nan
         if name in ("isinstance", "hasattr", "callable", "getattr", "setattr", "dict"):
             return self.call_reflection(node, name)
         if name == "slice" and node.args:
@@ -302,15 +379,42 @@ class CallEvaluator(LayerEvaluator):
             return MISSING if length is None else length
         return MISSING  # type: ignore[no-any-return]
 
+    def call_for_each(self, node: ast.Call) -> CodeValue:
+        """Return the results of `map`: those of calls with the items of lists."""
+        function, *operands = node.args
+        lists = [self.iterate(operand) for operand in operands]
+        outer, self.frame = self.frame, CallFrame(self.frame.function, self.frame, self.frame.depth)
+        self.frame.state = outer.state
+        names = [ast.copy_location(ast.Name(f"(item {index})", ast.Load()), node) for index in range(len(lists))]
+        results = list[Binding]()
+        try:
+            for items in zip(*lists, strict=False):
+                self.count_iteration(node)
+                self.frame.variables.update(zip([name.id for name in names], items, strict=True))
+                results.append(self.evaluate_binding(ast.copy_location(ast.Call(function, [*names], []), node)))
+        finally:
+            self.frame = outer
+        return CodeList(results)
+
     def call_reflection(self, node: ast.Call, name: str) -> CodeValue:
         """Call a built-in function that inspects or changes an object."""
         if name == "dict":
-            if node.args:
-                raise self.error(node, "only keyword arguments of dict are supported")
-            return CodeDict(self.evaluate_keywords(node))  # type: ignore[arg-type]
+            items = self.evaluate(node.args[0]) if node.args else CodeDict({})
+            if not isinstance(items, CodeDict):
+                raise self.error(node, "only a dict and keyword arguments of dict are supported")
+            added = self.evaluate_keywords(node)
+            return CodeDict(items.items | {name: item for name, item in added.items()})  # noqa: C416 - other types
         if name in ("isinstance", "callable"):
             return self.check_type(node, name)
-        base, attribute, *rest = [*self.evaluate_all(node.args)]
+        return self.call_attribute_function(node, name)
+
+    def call_attribute_function(self, node: ast.Call, name: str) -> CodeValue:
+        """Call `getattr`, `hasattr` or `setattr`."""
+        base, attribute, *rest = [self.evaluate_binding(argument) for argument in node.args]
+        if isinstance(base, ShapeError):
+            raise base
+        if isinstance(base, Monomial) and isinstance(attribute, str) and name == "getattr":
+            return self.config_entry(node, attribute, rest)
         if not isinstance(base, ObjectValue) or not isinstance(attribute, str):
             return nan if name == "hasattr" else MISSING
         if name == "setattr":
@@ -320,10 +424,22 @@ class CallEvaluator(LayerEvaluator):
         if name == "hasattr":
             return value is not MISSING
         if value is MISSING and rest:
+            if isinstance(rest[0], ShapeError):
+                raise rest[0]
             return rest[0]
         if value is MISSING:
             raise self.error(node, "there is no such attribute")
         return value
+
+    def config_entry(self, node: ast.Call, name: str, default: Sequence[Binding]) -> CodeValue:
+        """Return an attribute of an unknown object: the size that the user gives, or the default of `getattr`."""
+        if name in self.sizes or not default:
+            return self.lookup_size(node, name)
+        self.used_size_names.add(name)
+        if isinstance(default[0], ShapeError):
+            raise default[0]
+        self.notes[f"{truncate(self.source_text(node))} is read as its default"] = None
+        return default[0]
 
     def check_type(self, node: ast.Call, name: str) -> CodeValue:
         """Evaluate `isinstance` or `callable`, or return nan if unknown."""
@@ -355,6 +471,17 @@ class CallEvaluator(LayerEvaluator):
         `function` is the expression of the callee.
         """
         function = function or node.func
+        name = path.rpartition(".")[2]
+        if name in ACTIVATION_FUNCTIONS:
+            return LayerInstance("Activation", (), {})
+        if name == "get_interface" and len(node.args) == 2:
+            return PartialValue(LibraryName(name), [self.evaluate(node.args[1])], {})
+        if name == "deepcopy" and len(node.args) == 1:
+            return self.evaluate(node.args[0])
+        imported = self.frame.module.imports.get(path)
+        if imported and not (imported.level or is_known_function(path) or path[:1].isupper()):
+            path = f"{imported.module}.{imported.name}"
+            function = ast.copy_location(ast.parse(path, mode="eval").body, function)
         qualified = qualified_name(path)
         name = qualified if is_known_function(qualified) else getattr(function, "attr", path)
         base = path.rpartition(".")[0]
@@ -445,6 +572,8 @@ class CallEvaluator(LayerEvaluator):
             )
             is_bool = any(word.arg == "dtype" and "bool" in self.source_text(word.value) for word in node.keywords)
             return replace(created, is_bool=is_bool)
+        if name in SHAPE_PRESERVING_FUNCTIONS and values and not isinstance(values[0], TracedTensor):
+            values = [*values, *filter(None, [self.peek_tensor(operand) for operand in operands[1:]])]
         if name in BROADCASTING_METHODS and values and isinstance(values[0], TracedTensor):
             return self.apply_broadcasting(node, name, values[0], operands[1:])
         value = call_function(name, values, keywords, self.error_factory(node))
@@ -456,6 +585,11 @@ class CallEvaluator(LayerEvaluator):
         if name in REDUCTION_FUNCTIONS and isinstance(value, TracedTensor) and value.rank and not value.stages:
             self.notes[f"the chain begins with what {truncate(self.source_text(node))} returns"] = None
         return value
+
+    def peek_tensor(self, node: ast.expr) -> TracedTensor | None:
+        """Return the tensor that an argument is; None for any other value."""
+        value = self.evaluate_binding(node)
+        return value if isinstance(value, TracedTensor) else None
 
     def check_target(self, node: ast.expr) -> None:
         """Check that a single name as a reshape target is a size.

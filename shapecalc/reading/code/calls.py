@@ -9,7 +9,7 @@ from shapecalc.core.dims import product
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.layer_calls import apply_window_layer
-from shapecalc.reading.code.list_functions import apply_meshgrid, apply_stack_function
+from shapecalc.reading.code.list_functions import apply_meshgrid, apply_stack_function, pack_tensors, unpack_tensor
 from shapecalc.reading.code.operands import call_multi_operand
 from shapecalc.reading.code.ops import SHAPE_CHANGING_FUNCTIONS
 from shapecalc.reading.code.shape_functions import SHAPE_FUNCTION_NAMES, call_shape_function
@@ -39,12 +39,14 @@ def is_known_function(name: str) -> bool:
     )
 
 
-LIST_FUNCTIONS = {"hstack", "vstack", "dstack", "row_stack", "column_stack", "meshgrid"}
+LIST_FUNCTIONS = {"pack", "unpack", "hstack", "vstack", "dstack", "row_stack", "column_stack", "meshgrid"}
 """The functions of a list of tensors."""
 
 
 def _call_list_function(call: Call) -> CodeValue:
     """Call a function of a list of tensors."""
+    if call.name in ("pack", "unpack"):
+        return pack_tensors(call) if call.name == "pack" else unpack_tensor(call)
     values = call.positional
     values = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
     tensors = [value for value in values if isinstance(value, TracedTensor)]
@@ -86,7 +88,8 @@ def _call_tensor_function(name: str, first: CodeValue, call: Call) -> CodeValue:
     if name == "prod" and isinstance(first, tuple) and not call.positional:
         return product(require_dims(first, call))
     if name in SHAPE_PRESERVING_FUNCTIONS and (is_number(first) or isinstance(first, str)):
-        return nan
+        tensors = [value for value in call.positional if isinstance(value, TracedTensor)]
+        return tensors[0].apply_scalar_op() if tensors else nan
     if not isinstance(first, TracedTensor):
         raise call.error(f"{name} works on the tensor only")
     if name in SHAPE_FUNCTION_NAMES:

@@ -1,38 +1,271 @@
-"""Shapes that comments declare."""
+"""Shapes that source code declares, in comments and in annotations of jaxtyping, and their comparison with shapes."""
 
 from __future__ import annotations
 
+import ast
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from shapecalc.core.problem import ShapeError
-from shapecalc.reading.pattern import ShapePattern, parse_pattern
+from shapecalc.core.dims import Dim, Shape, dim_names
+from shapecalc.core.problem import Problem, ShapeError
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import parse_dims
+from shapecalc.reading.code.lines import shapes_and_sizes
+from shapecalc.reading.code.results import StatementRecord
+from shapecalc.reading.code.source import EntryPoint, entry_method, split_inputs
+from shapecalc.reading.code.values import is_dim
+from shapecalc.reading.pattern import Matcher, ShapePattern, parse_pattern
 
 DIM_REGEX = r"(?:\d+|[A-Z]\w{0,3}|[a-z]{1,2}\d?|\w+[*/][\w*/]+|\?|\.\.\.)"
 MAX_COMMENT_LENGTH = 200
 SHAPE_COMMENT = (
-    r"#+\s*(?:[\w .]*[:=])?\s*(?:[\w ]*shape\s)?(?:.*->\s*)?"
-    rf"(?:(?:torch\.Size)?[(\[]+([^()\[\]]*,[^()\[\]]*)[)\]]+|({DIM_REGEX}(?:\s*,\s*{DIM_REGEX})+)\s*$)"
+    r"#+\s*(?:([\w. ]*?)\s*[:=])?\s*(?:[\w ]*shape\s)?(?:.*->\s*)?"
+    r"(?:(?:torch\.Size)?[(\[]+([^()\[\]]*(?:,|\sx\s)[^()\[\]]*)[)\]]+(?!.*\bor\b)"
+    rf"|({DIM_REGEX}(?:\s+x\s+{DIM_REGEX})+)\s*$|({DIM_REGEX}(?:\s*,\s*{DIM_REGEX})+)\s*$)"
 )
 """A regular expression for a comment that begins or ends with a shape; it is compiled for the first comment.
 
-Examples are `# (B, T, C) after the split`, `# shape: B,T,C` and `# x -> [B, T]`.
+Examples are `# (B, T, C) after the split`, `# q: B,T,C`, `# x -> [B, T]` and `# [B x T x C]`. Group 1 is a name.
 """
+_NAMES = r"([A-Za-z_][^,;#\s]*(?:, [A-Za-z_][^,;#\s]*)*): "
+_SHAPE = r"(?:\[\]|[\w?*/+()-]+(?:,[\w?*/+()-]+)*)"
+ANNOTATION_PART = rf"(?:{_NAMES})?({_SHAPE})"
+"""A part of a comment that `annotate` writes, such as `q, k: B,T,64`; group 1 has the names, group 2 the shape."""
+INPUTS_COMMENT = r"#+\s*shapes:\s*(.+)"
+"""A comment above a function or a class with the shapes of its inputs."""
+ARRAY_TYPE = r"(?:Float|Int|UInt|BFloat|Complex|Bool|Shaped|Num|Inexact|Real|Key)\d*"
+"""The names of jaxtyping's types."""
+ARRAY_ANNOTATION = rf"\b{ARRAY_TYPE}\["
+"""The beginning of an annotation, which is searched before the syntax tree is walked."""
 
 
-def find_comment_shapes(text: str) -> Iterator[tuple[int, ShapePattern]]:
-    """Yield the shape in each comment, with its line number."""
+class DeclaredShape(Record):
+    """A shape that a comment or an annotation declares."""
+
+    line: int
+    pattern: ShapePattern
+    source: str
+    """The kind of declaration: `the comment` or `the annotation`."""
+    name: str = ""
+    """The name of the tensor; empty for any tensor of the line."""
+    unread: tuple[str, ...] = ()
+    """The dims that cannot be compared, such as `n+1`."""
+
+
+class ShapeCheck(Record):
+    """The comparison of a declared shape with the shape of its line."""
+
+    declared: DeclaredShape
+    problem: Problem | None
+
+    @property
+    def message(self) -> str:
+        """The problem, or the dims that were not compared; empty if the declaration is true."""
+        line, source = self.declared.line, self.declared.source
+        if self.problem is not None:
+            return f"line {line}, {source}: {self.problem.message}"
+        return f"line {line}, {source}: {', '.join(self.declared.unread)} not checked" if self.declared.unread else ""
+
+    def as_json(self) -> dict[str, object]:
+        """Return the comparison as a JSON object."""
+        return {
+            "line": self.declared.line,
+            "declared": str(self.declared.pattern),
+            "ok": self.problem is None,
+            "unchecked": [*self.declared.unread],
+            "problem": self.problem and self.problem.as_json(),
+        }
+
+
+def shapes_in_comments(text: str) -> Iterator[DeclaredShape]:
+    """Yield the shapes that comments at the ends of lines declare."""
     if "#" not in text:
         return
     import tokenize  # costs 1 of the 70 ms of `code`
 
     with suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            match = (
-                re.match(SHAPE_COMMENT, token.string[:MAX_COMMENT_LENGTH]) if token.type == tokenize.COMMENT else None
-            )
-            with suppress(ShapeError):  # ignore a match that is not a shape
-                if match:
-                    yield token.start[0], parse_pattern((match[1] or match[2]).strip(" ,"), "line")
+            if token.type == tokenize.COMMENT and token.line[: token.start[1]].strip():
+                yield from _parse_comment(token.start[0], token.string[:MAX_COMMENT_LENGTH])
+
+
+def _parse_comment(line: int, comment: str) -> Iterator[DeclaredShape]:
+    """Yield the shapes in a comment, in either of the forms that are read."""
+    match = re.match(SHAPE_COMMENT, comment)
+    parts = [re.fullmatch(ANNOTATION_PART, part) for part in comment.rpartition("# ")[2].rstrip().split("; ")]
+    with suppress(ShapeError):  # the comment is prose and not a shape
+        if match:
+            dims = (match[2] or match[3] or match[4]).strip(" ,")
+            pattern = parse_pattern(re.sub(r"\s+x\s+", ",", dims), "line")
+            yield DeclaredShape(line, pattern, "the comment", match[1] or "")
+        elif all(part and part[1] for part in parts):
+            for part in filter(None, parts):
+                pattern = parse_pattern(part[2], "line")
+                yield from [DeclaredShape(line, pattern, "the comment", name) for name in part[1].split(", ")]
+
+
+def parse_annotation(node: ast.expr | None) -> DeclaredShape | None:
+    """Return the shape of an annotation such as `Float[Tensor, "b t c"]`; None for any other annotation.
+
+    `*batch` is read as `...`. A dim that cannot be compared, such as `n+1`, matches any size. Source: jaxtyping, "Array
+    annotations".
+
+    >>> declared = parse_annotation(ast.parse("Float[Tensor, '*batch c n+1']", mode="eval").body)
+    >>> str(declared.pattern), declared.unread
+    ('...,c,?', ('*batch', 'n+1'))
+    """
+    match node:
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return parse_annotation(left) or parse_annotation(right)
+        case ast.Subscript(value=ast.Name(id="Optional"), slice=inner):
+            return parse_annotation(inner)
+        case ast.Subscript(value=kind, slice=ast.Tuple(elts=[_, ast.Constant(value=str() as text)])):
+            if not re.fullmatch(ARRAY_TYPE, getattr(kind, "attr", getattr(kind, "id", ""))):
+                return None
+        case _:
+            return None
+    dims, unread = list[str](), list[str]()
+    for word in text.split():
+        name, _, value = word.partition("=")
+        plain = value or name.lstrip("?")
+        if word.startswith("*") or word == "...":
+            dims.append("...")
+        elif word == "_" or not (plain.isidentifier() or plain.isdecimal() or re.fullmatch(r"\w+(\*\w+)+", plain)):
+            dims.append("?")
+        else:
+            dims.append(plain)
+        if not (dims[-1] == plain or word in ("_", "...")):
+            unread.append(word)
+    with suppress(ShapeError):
+        return DeclaredShape(
+            node.lineno, parse_pattern(",".join(dims) or "[]", "line"), "the annotation", "", (*unread,)
+        )
+    return None
+
+
+def declared_inputs(text: str, entry: EntryPoint) -> dict[str, Shape]:
+    """Return the shapes of the inputs of a function, from the comment above it or its class, or from annotations.
+
+    Raises `ShapeError` (usage) for an invalid shape in the comment.
+    """
+    source, owner = text.splitlines(), entry.class_node
+    is_entry_method = owner is not None and entry_method(owner) is entry.node
+    nodes: list[ast.FunctionDef | ast.ClassDef] = [entry.node, *([owner] if owner and is_entry_method else [])]
+    for node in nodes:
+        number = min([node.lineno, *[decorator.lineno for decorator in node.decorator_list]]) - 1
+        while number > 0 and source[number - 1].lstrip().startswith("#"):
+            number -= 1
+            if match := re.fullmatch(INPUTS_COMMENT, source[number].strip()):
+                return {name: parse_dims(dims, "input") for name, dims in split_inputs(match[1])}
+    inputs = {}
+    for argument in _parameters(entry.node):
+        declared = parse_annotation(argument.annotation)
+        if declared and declared.pattern.ellipsis_index is None:
+            inputs[argument.arg] = declared.pattern.dims
+    return inputs
+
+
+def _parameters(node: ast.FunctionDef) -> list[ast.arg]:
+    return [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+
+
+def shapes_in_annotations(tree: ast.AST, returns: DeclaredShape | None = None) -> Iterator[DeclaredShape]:
+    """Yield the shapes that annotations of variables and results declare; `returns` is that of the function around."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.AnnAssign) and (declared := parse_annotation(node.annotation)):
+            yield declared
+        elif isinstance(node, ast.Return) and returns is not None:
+            yield replace(returns, line=node.lineno)
+        inner = parse_annotation(node.returns) if isinstance(node, ast.FunctionDef) else returns
+        yield from shapes_in_annotations(node, inner)
+
+
+def check_inputs(entry: EntryPoint, inputs: Mapping[str, Shape], scope: Scope) -> Iterator[ShapeCheck]:
+    """Compare the annotations of parameters with the shapes of the inputs."""
+    for argument in _parameters(entry.node):
+        declared = parse_annotation(argument.annotation)
+        if declared and argument.arg in inputs and (check := scope.compare(declared, [inputs[argument.arg]])):
+            yield check
+
+
+def check_shapes(
+    text: str,
+    tree: ast.Module,
+    entry: EntryPoint | None,
+    records: Sequence[StatementRecord],
+    inputs: Mapping[str, Shape],
+    result_names: Collection[str],
+) -> list[ShapeCheck]:
+    """Compare the shapes that comments and annotations declare with those of their lines.
+
+    The names in the shapes of the inputs stand for themselves in the function that is interpreted. Any other name is
+    bound where the code binds it, or by the first declaration. A line that is executed with different shapes is not
+    compared, and neither is a dim that is one of `result_names`, whose size is known by its definition only.
+    """
+    declared = dict[int, list[DeclaredShape]]()
+    annotated = shapes_in_annotations(tree) if re.search(ARRAY_ANNOTATION, text) else ()
+    for shape in (*shapes_in_comments(text), *annotated):
+        declared.setdefault(shape.line, []).append(shape)
+    given = {*dim_names([dim for dims in inputs.values() for dim in dims])}
+    scopes, checks = dict[str, Scope](), list[ShapeCheck]()
+    main = next((record.function for record in records if record.depth == 0), "")
+    scopes[main] = Scope(given, result_names)
+    if entry is not None:
+        checks += check_inputs(entry, inputs, scopes[main])
+    executions = dict[tuple[str, int], list[StatementRecord]]()
+    for record in records if declared else ():
+        if record.layer is None:
+            executions.setdefault((record.function, record.end_line), []).append(record)
+    for function, end in sorted(executions):
+        group = executions[function, end]
+        scope = scopes.setdefault(function, Scope(set(), result_names))
+        for record in group:
+            scope.bind_names(record)
+        for line in {group[0].line, end}:
+            compared = [scope.check(shape, group) for shape in declared.get(line, ())]
+            checks += filter(None, compared)
+    return sorted(checks, key=lambda check: check.declared.line)
+
+
+class Scope:
+    """The names of sizes in the declarations of one function."""
+
+    def __init__(self, given: set[str], result_names: Collection[str]) -> None:
+        """Create a scope; the names in `given` stand for themselves until the code binds them."""
+        self.given, self.result_names = given, {*result_names}
+        self.sizes: dict[str, Dim] = {}
+
+    def bind_names(self, record: StatementRecord) -> None:
+        """Bind the names of sizes that a statement assigns."""
+        bound = {name: value for name, value in record.names.items() if not isinstance(value, ShapeError)}
+        self.sizes |= {name: value for name, value in bound.items() if name and is_dim(value)}
+
+    def check(self, declared: DeclaredShape, executions: Iterable[StatementRecord]) -> ShapeCheck | None:
+        """Compare a declared shape with the shapes of a line; None if they are not known."""
+        shapes, *others = [_shapes_of(record, declared.name) for record in executions]
+        return self.compare(declared, shapes) if shapes and all(other == shapes for other in others) else None
+
+    def compare(self, declared: DeclaredShape, shapes: Iterable[Shape]) -> ShapeCheck | None:
+        """Compare a declared shape with shapes of which one must be equal; None if this cannot be decided."""
+        problems = list[Problem]()
+        for shape in dict.fromkeys(shapes):
+            matcher = Matcher(declared.pattern, self.sizes, self.given - self.sizes.keys())
+            problem = matcher.match_shape(shape)
+            if problem is None:
+                self.sizes = matcher.sizes
+                return ShapeCheck(declared, None)
+            if problem.index is not None and self.result_names & {*dim_names([shape[problem.index]])}:
+                return None
+            problems.append(problem)
+        return ShapeCheck(declared, problems[0])
+
+
+def _shapes_of(record: StatementRecord, name: str) -> list[Shape]:
+    """Return the shapes of the tensors that a statement binds or returns, or only that of `name`; empty if unknown."""
+    shapes, _ = shapes_and_sizes(record)
+    if not shapes:
+        return [tuple(filter(is_dim, value)) for value in record.names.values() if isinstance(value, tuple)]
+    chosen = [shapes[name]] if name in shapes else [*shapes.values()]
+    return [] if None in chosen else chosen  # type: ignore[return-value]  # None is excluded

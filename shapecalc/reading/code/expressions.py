@@ -314,7 +314,7 @@ class ExpressionEvaluator(InterpreterState):
                 raise self.undeclared_size_list_error(node)
             if node.attr in ("shape", "T", "mT"):
                 raise self.missing_shape_error(node.value)
-        if name in self.imported_names and self.is_library_callable(name) and name not in self.sizes:
+        if name in self.frame.module.imports and self.is_library_callable(name) and name not in self.sizes:
             return LibraryName(name)
         return self.lookup_size(node, name)
 
@@ -330,6 +330,8 @@ class ExpressionEvaluator(InterpreterState):
                 return TENSOR_ATTRIBUTES[attribute](base)
             if attribute in OPAQUE_ATTRIBUTES:
                 return nan
+        if isinstance(base, CodeDict) and attribute in base.items:  # a layer in a `ModuleDict`
+            return get_item(base, attribute, self.error_factory(node))
         if isinstance(base, tuple) and len(base) == 2 and attribute in ("values", "indices"):
             return base[attribute == "indices"]
         if isinstance(base, LayerInstance) and (value := layer_attribute(base, attribute, self.new_tensor)) is not None:
@@ -401,6 +403,8 @@ class ExpressionEvaluator(InterpreterState):
     def evaluate_subscript(self, node: ast.Subscript, base_node: ast.expr, index: ast.expr) -> CodeValue:
         """Return an item of a container, or index a tensor."""
         name, key = dotted_name(base_node), self.evaluate(index)
+        if name == "ACT2FN":
+            return LayerInstance("Activation", (), {})
         known = name in self.sizes or self.is_assigned(name)
         if isinstance(key, str) and name and key.isidentifier() and not known:
             return self.lookup_size(node, key)
@@ -481,6 +485,10 @@ class ExpressionEvaluator(InterpreterState):
 
     def assign(self, target: ast.expr, value: Binding) -> None:
         """Bind an assignment target."""
+        raise NotImplementedError
+
+    def assign_name(self, name: str, value: Binding) -> None:
+        """Assign a value to a variable or attribute by its dotted name."""
         raise NotImplementedError
 
     def peek(self, name: str) -> Binding:

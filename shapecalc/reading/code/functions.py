@@ -6,7 +6,8 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import truncate
+from shapecalc.core.record import replace
+from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.reading.code.call_evaluation import CallEvaluator
 from shapecalc.reading.code.layer_calls import layer_attribute
 from shapecalc.reading.code.logic import join_values
@@ -16,6 +17,7 @@ from shapecalc.reading.code.values import (
     LAYER_KEY,
     Binding,
     CallFrame,
+    CheckRefused,
     ClassValue,
     CodeDict,
     CodeList,
@@ -26,13 +28,22 @@ from shapecalc.reading.code.values import (
     ObjectValue,
     StageRefused,
     SuperValue,
-    TracedTensor,
 )
 
 MAX_CALL_DEPTH = 30
 """The maximum number of nested calls."""
 PROPERTIES = {"property", "cached_property"}
-MODULE_CLASSES = {"Module", "object", "ABC", "Generic", "Protocol", "PreTrainedModel", "ModelMixin", "LightningModule"}
+MODULE_CLASSES = {
+    "ConfigMixin",
+    "Module",
+    "object",
+    "ABC",
+    "Generic",
+    "Protocol",
+    "PreTrainedModel",
+    "ModelMixin",
+    "LightningModule",
+}
 """Base classes whose instances have only the attributes that the code sets."""
 SELF_METHODS = {"eval", "train", "to", "cuda", "cpu", "half", "float", "requires_grad_", "apply", "double", "bfloat16"}
 """Methods of a module that return the module itself."""
@@ -65,7 +76,8 @@ class FunctionEvaluator(CallEvaluator):
         """
         frame: CallFrame | None = self.frame
         while frame is not None:
-            if frame.state.get("node") is function.node:
+            caller = frame.state.get("function")
+            if frame.state.get("node") is function.node and (caller is None or caller.owner is function.owner):
                 raise error("a function that calls itself is not followed")
             frame = frame.state.get("caller")
         if self.frame.depth >= MAX_CALL_DEPTH:
@@ -76,7 +88,30 @@ class FunctionEvaluator(CallEvaluator):
         frame = CallFrame(name, function.frame, self.frame.depth + 1)
         frame.state |= {"node": function.node, "caller": self.frame, "function": function}
         self.bind_parameters(frame, function, positional, keywords, error)
+        if frame.module is not self.frame.module and frame.module.path in self.modules:
+            return self.run_imported(frame, function.node, error)
         return self.run(frame, function.node, error)
+
+    def run_imported(self, frame: CallFrame, node: ast.FunctionDef | ast.Lambda, error: ErrorFactory) -> CodeValue:
+        """Interpret the body of a function of another file; its lines are not recorded."""
+        was_quiet, self.is_quiet = self.is_quiet, True
+        assert frame.module.path is not None
+        place = f"in {escape_unprintable(frame.module.path.name)}"
+        try:
+            return self.run(frame, node, error)
+        except CheckRefused as refused:
+            problem = refused.args[0].problem
+            outer = error(f"{problem.message} {place}").problem
+            raise CheckRefused(ShapeError(outer), problem.rule) from None
+        except StageRefused:
+            self.refused_line = self.line
+            raise
+        except ShapeError as inner:
+            call_error = error(f"{inner.problem.message} {place}", inner.problem.hint)
+            called: object = getattr(error, "args", [None])[0]  # `error_factory` binds the node
+            raise (self.ask_for_call(called, call_error) if isinstance(called, ast.Call) else call_error) from None
+        finally:
+            self.is_quiet = was_quiet
 
     def run(self, frame: CallFrame, node: ast.FunctionDef | ast.Lambda, error: ErrorFactory) -> CodeValue:
         """Interpret the body of a function in a frame, and return its result."""
@@ -322,6 +357,11 @@ class FunctionEvaluator(CallEvaluator):
             if values or keywords:
                 self.initialize_layer(instance, instance.cls, values, keywords, error)
             return None
+        is_sequential = self.library_base_name(instance.cls) == "Sequential"
+        if is_sequential and name in ("append", "add_module", "register_module") and node.args:
+            layers = instance.layer or LayerInstance("Sequential", (), {})
+            added = replace(layers, positional=(*layers.positional, self.evaluate(node.args[-1])))
+            self.journal.write(instance.attributes, LAYER_KEY, added)
         if name in ("register_buffer", "register_parameter", "add_module", "register_module") and len(node.args) > 1:
             key = self.evaluate(node.args[0])
             if not isinstance(key, str):
@@ -337,7 +377,7 @@ class FunctionEvaluator(CallEvaluator):
             return MISSING  # type: ignore[no-any-return]
         return MISSING  # type: ignore[no-any-return]
 
-    def run_entry(self, frame: CallFrame, function: FunctionValue, inputs: Mapping[str, TracedTensor]) -> Binding:
+    def run_entry(self, frame: CallFrame, function: FunctionValue, inputs: Mapping[str, CodeValue]) -> Binding:
         """Interpret the entry function with the inputs, and return its result or error.
 
         A parameter without a value stays unbound, and its name is a size.

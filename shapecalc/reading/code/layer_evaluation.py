@@ -83,7 +83,9 @@ def apply_numpy_defaults(name: str, tensor: TracedTensor, *, has_axis: bool) -> 
 
 def is_shape_preserving(layer_name: str) -> bool:
     """Return whether a layer preserves the shape, by its table row or its name."""
-    return layer_name in CHECKED_LAYERS or (is_preserving_layer(layer_name) and layer_name not in FUNCTIONS_OF_LAYERS)
+    return layer_name in (*CHECKED_LAYERS, "Activation") or (
+        is_preserving_layer(layer_name) and layer_name not in FUNCTIONS_OF_LAYERS
+    )
 
 
 class LayerEvaluator(ExpressionEvaluator):
@@ -136,9 +138,9 @@ class LayerEvaluator(ExpressionEvaluator):
         if not isinstance(value, TracedTensor):
             return value
         row = CHECKED_LAYERS.get(layer.name)
-        if row is None:
+        if row is None and layer.name != "Activation":
             self.unchecked[self.line, layer.name] = None
-        else:
+        elif row is not None:
             value = self.check_layer(layer.name, row, value, layer.positional, layer.keywords, error)
         function = find_preserving_layer(layer.name)
         is_in_place = any(value is True for value in (layer.keywords.get("inplace"), *layer.positional))

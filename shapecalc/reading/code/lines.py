@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
@@ -18,11 +19,9 @@ from shapecalc.reading.code.values import (
     Binding,
     CodeDict,
     CodeList,
-    CodeValue,
     TensorChunks,
     TracedTensor,
     is_dim,
-    tensors_in,
 )
 
 RESULT = ""
@@ -84,7 +83,7 @@ def list_lines(records: Iterable[StatementRecord]) -> list[CodeLine]:
     lines: dict[tuple[object, ...], CodeLine] = {}
     known_conditions = set[Condition]()
     for record in _order_calls_first(records):
-        shapes, sizes = _shapes_and_sizes(record)
+        shapes, sizes = shapes_and_sizes(record)
         if not (shapes or sizes):
             continue
         added = [each for each in _conditions_of(record.names.values()) if each not in known_conditions]
@@ -160,11 +159,8 @@ def _order_calls_first(records: Iterable[StatementRecord]) -> list[StatementReco
     return [record for block in blocks for record in block]
 
 
-def _shapes_and_sizes(record: StatementRecord) -> tuple[dict[str, Shape | None], dict[str, Dim]]:
-    """Return the shapes and the sizes among the values of a statement.
-
-    Other values are omitted.
-    """
+def shapes_and_sizes(record: StatementRecord) -> tuple[dict[str, Shape | None], dict[str, Dim]]:
+    """Split the values of a statement into the shapes of tensors and the sizes; omit other values."""
     shapes: dict[str, Shape | None] = {}
     sizes: dict[str, Dim] = {}
     for name, value in record.names.items():
@@ -175,35 +171,51 @@ def _shapes_and_sizes(record: StatementRecord) -> tuple[dict[str, Shape | None],
         elif is_dim(value):
             sizes[name or "result"] = value
         else:
-            parts = [*_tensors_of(value)]
             written = _returned_names(record.text) if name == RESULT else []
-            labels = [f"{name}[{index}]" for index in range(len(parts))]
-            if len(written) == len(parts):
-                labels = [text or label for text, label in zip(written, labels, strict=True)]
-            elif len(parts) > 1 and len({part.shape for part in parts}) == 1:
-                labels = [f"{name}[:]"] * len(parts)
-            shapes |= {label: part.shape for label, part in zip(labels, parts, strict=True)}
+            labelled = [*_labelled_tensors(name, value, written)]
+            if any(isinstance(part, TracedTensor) for _, part in labelled):
+                are_items = len(labelled) > 1 and all(re.fullmatch(r".*\[\d+\]", label) for label, _ in labelled)
+                dims = {part.shape if isinstance(part, TracedTensor) else None for _, part in labelled}
+                if are_items and len(dims) == 1 and all(label.count("[") == 1 for label, _ in labelled):
+                    labelled = [(f"{name}[:]", labelled[0][1])]
+                shapes |= {label: part.shape if isinstance(part, TracedTensor) else None for label, part in labelled}
     return shapes, sizes
 
 
-def _tensors_of(value: CodeValue) -> Iterable[TracedTensor]:
-    """Return the tensors in a value.
+def _labelled_tensors(
+    name: str, value: Binding, written: Sequence[str | None] = ()
+) -> Iterator[tuple[str, TracedTensor | ShapeError]]:
+    """Yield the tensors in a value, and the errors of its items, with labels such as `q[0]`.
 
-    These are the items of a list or tuple, or the chunks of a split tensor.
+    These are the items of a list or a tuple, or the chunks of a split tensor. `written` names the items.
     """
     if isinstance(value, TensorChunks):
-        return [value.chunk(index) for index in range(value.count or 0)]
-    if isinstance(value, CodeList | CodeDict):
-        items = value.state["items"]
-        bindings = () if isinstance(items, ShapeError) else items.values() if isinstance(items, dict) else items
-        return tensors_in(tuple([item for item in bindings if not isinstance(item, ShapeError)]))
-    return tensors_in(value)
+        items: dict[object, Binding] = {index: value.chunk(index) for index in range(value.count or 0)}
+    elif isinstance(value, CodeList | CodeDict):
+        state = value.state["items"]
+        items = {} if isinstance(state, ShapeError) else state if isinstance(state, dict) else dict(enumerate(state))
+    elif isinstance(value, tuple):
+        items = dict(enumerate(value))
+    else:
+        if isinstance(value, TracedTensor | ShapeError):
+            yield name, value
+        return
+    names = written if len(written) == len(items) else [None] * len(items)
+    for (key, item), text in zip(items.items(), names, strict=True):
+        yield from _labelled_tensors(text or f"{name}[{key!r}]", item)
+
+
+def _tensors_of(value: Binding) -> Iterator[TracedTensor]:
+    """Yield the tensors in a value."""
+    for _, part in _labelled_tensors("", value):
+        if isinstance(part, TracedTensor):
+            yield part
 
 
 def _conditions_of(values: Iterable[Binding]) -> Iterator[Condition]:
     """Yield the conditions on the sizes of tensors."""
     for value in values:
-        for tensor in () if isinstance(value, ShapeError) else _tensors_of(value):
+        for tensor in _tensors_of(value):
             yield from tensor.conditions
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
-from shapecalc.core.dims import Shape, product
+from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops.concat import CONCAT
+from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
@@ -29,6 +31,57 @@ def _pad_rank(tensor: TracedTensor, least: int, name: str) -> TracedTensor:
     shape = tensor.shape or (1,)
     shape = (1, *shape) if least > 1 and len(shape) == 1 else shape
     return tensor.reshape(*shape, *(1,) * (least - len(shape)))
+
+
+def _packed_axis(pattern: CodeValue, call: Call) -> tuple[int, int]:
+    """Return the numbers of axes before and after the `*` in a pattern of einops' `pack`."""
+    names = pattern.split() if isinstance(pattern, str) else []
+    if names.count("*") != 1:
+        raise call.error(f"{call.name} of einops takes a pattern with one *")
+    return names.index("*"), len(names) - names.index("*") - 1
+
+
+def pack_tensors(call: Call) -> CodeValue:
+    """Return the packed tensor and the packed shapes of einops' `pack`."""
+    tensors, pattern = call.bind_arguments("tensors", "pattern")
+    before, after = _packed_axis(pattern, call)
+    parts = [part for part in tensors if isinstance(part, TracedTensor)] if isinstance(tensors, tuple) else []
+    if not parts or len(parts) < len(tensors):  # type: ignore[arg-type]  # a tuple
+        raise call.error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
+    flat, shapes = list[TracedTensor](), list[CodeValue]()
+    for part in parts:
+        if part.rank < before + after:
+            raise call.refusal(f"{shape_text(part.shape)} has fewer dims than the pattern {pattern!r}")
+        end = part.rank - after
+        shapes.append(part.shape[before:end])
+        packed = (*part.shape[:before], product(part.shape[before:end]), *part.shape[end:])
+        flat.append(part if packed == part.shape else part.reshape(*packed))
+    joined = apply_multi_operand(CONCAT, flat, call.error, axis=before) if len(flat) > 1 else flat[0]
+    return joined, tuple(shapes)
+
+
+def unpack_tensor(call: Call) -> CodeValue:
+    """Return the tensors of einops' `unpack`."""
+    tensor, shapes, pattern = call.bind_arguments("tensor", "packed_shapes", "pattern")
+    before, after = _packed_axis(pattern, call)
+    if not isinstance(tensor, TracedTensor) or not isinstance(shapes, tuple):
+        raise call.error("the packed shapes are not known")
+    if tensor.rank != before + after + 1:
+        raise call.refusal(f"{shape_text(tensor.shape)} has not the dims of the pattern {pattern!r}")
+    rows = [row if isinstance(row, tuple) else (row,) for row in shapes]
+    dims = [tuple(map(call.to_dim, row)) for row in rows]
+    if any(dim == -1 for row in dims for dim in row):
+        if len(dims) > 1 or len(dims[0]) > 1:
+            raise call.error("an unknown packed size is not supported")
+        dims = [(tensor.shape[before],)]
+    if sum_of_sizes([product(row) for row in dims], tensor) != tensor.shape[before]:
+        raise call.refusal(f"the packed shapes do not fit {shape_text(tensor.shape)}")
+    return tuple([derived_tensor((*tensor.shape[:before], *row, *tensor.shape[before + 1 :]), tensor) for row in dims])
+
+
+def sum_of_sizes(sizes: Sequence[Dim], tensor: TracedTensor) -> Dim:
+    """Return the sum of sizes, which may be a named result."""
+    return reduce(tensor.program.add_dims, sizes)
 
 
 def apply_meshgrid(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import ast
 from math import isnan, nan
 
+from shapecalc.core.dims import Monomial
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.reading.code.arithmetic import COMPARISON_SIGNS
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.values import (
+    AlternativeValue,
     Binding,
+    ClassValue,
     CodeDict,
     CodeList,
     CodeValue,
+    FunctionValue,
     LayerInstance,
+    LibraryName,
     ObjectValue,
     TensorChunks,
     TracedTensor,
@@ -90,6 +95,8 @@ def _evaluate_membership(container: CodeValue, item: CodeValue, *, is_negated: b
         return (item in container) != is_negated
     else:
         return nan
+    if not items:
+        return is_negated
     if not _is_constant(item) or not all(_is_constant(part) for part in items):  # type: ignore[arg-type]
         return nan
     return (item in items) != is_negated
@@ -103,6 +110,10 @@ def freeze_value(value: CodeValue) -> CodeValue:
     if isinstance(value, CodeList):
         return tuple([freeze_value(item) for item in value.items])
     return tuple([freeze_value(item) for item in value]) if isinstance(value, tuple) else value
+
+
+CALLABLES = (LayerInstance, ObjectValue, FunctionValue, ClassValue, LibraryName, AlternativeValue)
+"""The types of values that can be called."""
 
 
 def join_values(left: Binding, right: Binding, error: ShapeError) -> Binding:
@@ -122,9 +133,22 @@ def join_values(left: Binding, right: Binding, error: ShapeError) -> Binding:
         return _join_sequences(left, right, error)
     if isinstance(left, int | float) and isinstance(right, int | float) and not (left == right and _is_constant(left)):
         return nan if isinstance(left, bool | float) and isinstance(right, bool | float) else error
-    if isinstance(left, LayerInstance) and isinstance(right, LayerInstance):
-        return left if left == right else error
+    if isinstance(left, LayerInstance) and isinstance(right, LayerInstance) and left == right:
+        return left
+    if (called := _join_callables(left, right, error)) is not None:
+        return called
     return left if type(left) is type(right) and (_is_constant(left) or is_dim(left)) and left == right else error
+
+
+def _join_callables(left: CodeValue, right: CodeValue, error: ShapeError) -> CodeValue:
+    """Merge two functions or layers into a value that can be called; None for other values."""
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, LayerInstance) and one.name == "Activation" and isinstance(other, Monomial):
+            return one  # either the name of an activation, or the activation itself
+    if isinstance(left, CALLABLES) and isinstance(right, CALLABLES):
+        values = [value for side in (left, right) for value in getattr(side, "values", (side,))]
+        return AlternativeValue(values, error)
+    return None
 
 
 def _join_sequences(

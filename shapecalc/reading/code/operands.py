@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Mapping, Sequence
 
 from shapecalc.core.answers import CHAIN_TENSOR
@@ -38,7 +39,8 @@ def call_multi_operand(call: Call) -> CodeValue:
     axes = [keywords.pop(name) for name in ("dim", "axis") if name in keywords]
     options: dict[str, object] = {}
     if "pattern" in params:
-        options["pattern"] = values.pop(0) if values else None
+        is_last = len(values) > 1 and isinstance(values[0], TracedTensor) and isinstance(values[-1], str)
+        options["pattern"] = _shorten_names(str(values.pop())) if is_last else values.pop(0) if values else None
     if values and isinstance(values[0], tuple):
         values, axes = [*values[0]], [*values[1:], *axes]
     if "axis" in params:
@@ -50,7 +52,7 @@ def call_multi_operand(call: Call) -> CodeValue:
     if "pattern" in params and len(values) == 1 and isinstance(values[0], TracedTensor):
         spaced = re.sub(r"([A-Za-z]|\.\.\.)", r"\1 ", str(options["pattern"]))
         return values[0].apply(REARRANGE, pattern=spaced)
-    for name in {*keywords} - {"alpha"} or ("dim" for _ in axes):
+    for name in {*keywords} - {"alpha", "rounding_mode"} or ("dim" for _ in axes):
         raise call.error(f"the argument {escape_unprintable(truncate(name))} of {call.name} is not supported")
     if call.name in BROADCASTING_FUNCTIONS:
         return _broadcast_tensors(values, call)
@@ -59,6 +61,17 @@ def call_multi_operand(call: Call) -> CodeValue:
     if ranks and tensors and tensors[0].dialect == "torch":
         _check_ranks(tensors, ranks, call)
     return apply_multi_operand(op, values, call.error, **options)
+
+
+def _shorten_names(pattern: str) -> str:
+    """Return a pattern of einops' `einsum`, whose axes have names, with a letter for each axis.
+
+    >>> _shorten_names("b n d, b m d -> b n m")
+    'abc,adc->abd'
+    """
+    names = [*dict.fromkeys(re.findall(r"\w+", pattern))]
+    letters = dict(zip(names, string.ascii_letters, strict=False))
+    return re.sub(r"\w+", lambda match: letters.get(match[0], match[0]), pattern).replace(" ", "")
 
 
 def _flatten_operands(values: Sequence[CodeValue], call: Call) -> list[CodeValue]:

@@ -5,6 +5,7 @@ Each application is a stage of the chain of the tensor.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import ParamType
 from shapecalc.core.dims import Dim, Monomial, Shape, product, quotient
 from shapecalc.core.ops import OPS
+from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.ops.calls import argument_names, calls_by_name, find_call, parse_signatures
 from shapecalc.core.ops.expand import EXPAND
 from shapecalc.core.ops.flatten import FLATTEN
@@ -31,6 +33,7 @@ from shapecalc.core.ops.view import VIEW
 from shapecalc.core.record import replace
 from shapecalc.core.rules import DTYPE
 from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.shape_arguments import require_elements
 from shapecalc.reading.code.values import (
     CodeValue,
@@ -184,6 +187,8 @@ def _repeat_elements(tensor: TracedTensor, call: Call) -> TracedTensor:
 
     In dialects without this op, the stages are an unsqueeze, an expand and a reshape.
     """
+    known = {name: value for name, value in call.keywords.items() if name != "output_size"}
+    call = replace(call, keywords=known)
     count, axis = call.bind_params(REPEAT_INTERLEAVE, tensor.dialect, "repeats", "axis")
     counts = tuple(map(call.to_dim, count)) if isinstance(count, tuple) else (call.to_dim(count),)
     if operator_of(REPEAT_INTERLEAVE, DIALECTS[tensor.dialect]):
@@ -300,12 +305,31 @@ def _apply_composite(tensor: TracedTensor, call: Call) -> TracedTensor:
     return tensor
 
 
+def _reduce_by_pattern(tensor: TracedTensor, call: Call) -> CodeValue:
+    """Apply einops' `reduce`: a rearrangement with the reduced axes last, which are then dropped."""
+    if not call.positional or not isinstance(call.positional[0], str):
+        return _apply_call(tensor, call)
+    pattern, *_ = call.bind_arguments("pattern", "reduction", *[name for name in call.keywords if name != "reduction"])
+    left, _, right = str(pattern).partition("->")
+    kept = {*re.findall(r"\w+|\.\.\.", right)}
+    reduced = [name for name in re.findall(r"\w+|\.\.\.", left) if name not in kept and not name.isdecimal()]
+    if "..." in reduced or "_" in reduced:
+        raise call.error("a pattern that drops ... is not supported")
+    lengths = {name: value for name, value in call.keywords.items() if name != "reduction"}
+    rearranged = _rearrange(
+        tensor, replace(call, positional=(f"{left}->{right} {' '.join(reduced)}",), keywords=lengths)
+    )
+    return derived_tensor(rearranged.shape[: rearranged.rank - len(reduced)], rearranged)
+
+
 def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
     """Apply a reduction.
 
     A reduction without an op returns the initial tensor of a new chain. In PyTorch, `max` and `min` along an axis
     return a pair of values and indices.
     """
+    if call.name in ("max", "min") and any(isinstance(value, TracedTensor) for value in call.positional):
+        return apply_multi_operand(BROADCAST, (tensor, *call.positional), call.error)
     power = ("p/ord",) if call.name == "norm" else ()
     spread = ("unbiased", "correction", "ddof") if call.name in ("std", "var") else ()
     arguments = call.bind_arguments(*power, "dim/axis", *spread[:1], "keepdim/keepdims", *spread[1:])
@@ -379,5 +403,6 @@ SHAPE_CHANGING_FUNCTIONS: Mapping[str, Callable[[TracedTensor, Call], CodeValue]
     **dict.fromkeys(COMPOSITE_OPS, _apply_composite),
     **dict.fromkeys(("unbind", "unstack"), _unbind),
     **dict.fromkeys(REDUCTION_FUNCTIONS, _reduce),
+    "reduce": _reduce_by_pattern,
 }
 """Evaluators of functions that can change the shape of a tensor, by function name."""

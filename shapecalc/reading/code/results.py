@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from shapecalc.core.answers import EMPTY_DICT
 from shapecalc.core.conditions import Conditions
-from shapecalc.core.dims import Shape
+from shapecalc.core.dims import Shape, to_json
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.requests import StageRequest
@@ -30,6 +30,20 @@ class StatementRecord(Record):
     """The source of the statement on one line; for a layer of a `Sequential`, its index and its arguments."""
     layer: LayerInstance | None = None
     """The layer of a `Sequential` that is applied; None for a statement."""
+
+
+class UnknownCall(Record):
+    """A call whose result is not known; the user can give its shape."""
+
+    call: str
+    """The source of the call, after its line and a colon if other lines contain it with another proposal."""
+    line: int
+    proposal: Shape | None
+    """The shape of the first argument; None if it is not a tensor."""
+
+    def as_json(self) -> dict[str, object]:
+        """Return the call as a JSON object."""
+        return {"call": self.call, "line": self.line, "proposal": self.proposal and to_json(self.proposal)}
 
 
 class CodeChain(Record):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import accumulate
+from pathlib import Path
 
 from shapecalc.core.answers import EMPTY_DICT
 from shapecalc.core.dims import Monomial, Shape, dim_names, named_dim, substitute
@@ -14,14 +16,15 @@ from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable, shape_text, truncate
 from shapecalc.reading.code.memory import MISSING, Journal
-from shapecalc.reading.code.results import StatementRecord, UnnamedInputIdentified
-from shapecalc.reading.code.source import dotted_name, normalize_tensor_name
+from shapecalc.reading.code.results import StatementRecord, UnknownCall, UnnamedInputIdentified
+from shapecalc.reading.code.source import EntryPoint, dotted_name, normalize_tensor_name
 from shapecalc.reading.code.values import (
     Binding,
     CallFrame,
     CodeValue,
     ErrorFactory,
     Program,
+    StageRefused,
     TracedTensor,
     initial_tensor,
 )
@@ -45,7 +48,13 @@ class InterpreterState:
         `sizes` maps names in the code to their values. The interpreted statements are appended to `records`.
         """
         self.text, self.dialect, self.sizes, self.line = text, dialect, sizes, 1
+        self.own_text = text
+        """The text without those of the files that it imports."""
         self.program, self.journal = Program(), Journal()
+        self.tree = ast.Module([], [])
+        """The code that is interpreted."""
+        self.entry: EntryPoint | None = None
+        """The function that is interpreted; None for statements."""
         self.inputs: dict[str, TracedTensor] = {}
         self.has_unnamed_input = False
         """Whether the name of the input tensor is still unknown."""
@@ -60,8 +69,8 @@ class InterpreterState:
         """The names that the code has looked up as sizes."""
         self.given_names: set[str] = set()
         """The names of sizes in the shapes of the inputs."""
-        self.imported_names: set[str] = set()
-        """The names that the code imports from modules."""
+        self.modules: dict[Path, CallFrame] = {}
+        """The frames of the files that are read, because the code imports them."""
         self.function_nodes: dict[ast.FunctionDef, list[ast.AST]] = {}
         """The nodes of functions that were called."""
         self.is_snippet = False
@@ -70,6 +79,10 @@ class InterpreterState:
         """Whether statements are interpreted without being recorded, and without notes on their errors."""
         self.refused_line = 0
         """The line of the op that is refused; 0 if it is the line of the current statement."""
+        self.unknown_calls: dict[ShapeError, UnknownCall] = {}
+        """The calls whose results are not known, by their errors."""
+        self.input_groups: dict[str, tuple[TracedTensor, ...]] = {}
+        """The inputs that are several tensors, such as the results of a call."""
         self.unchecked: dict[tuple[int, str], None] = {}
         """The line and the name of each layer whose sizes are not compared."""
         self.statement_count = 0
@@ -101,6 +114,10 @@ class InterpreterState:
             self.inputs[normalize_tensor_name(name)] = replace(
                 tensor, input_name=name, is_main=not self.inputs, size=size, strides=own_strides
             )
+        for name in dict.fromkeys(name.rpartition("[")[0] for name in self.inputs if name.endswith("]")):
+            labels = [label for label in self.inputs if label.rpartition("[")[0] == name]
+            parts = [self.inputs.pop(label) for label in labels]
+            self.input_groups[name] = tuple(parts)
         names = dim_names([dim for dims in inputs.values() for dim in dims])
         self.program.names.update(dict.fromkeys(names))
 
@@ -117,8 +134,14 @@ class InterpreterState:
         while frame is not None:
             if name in frame.variables:
                 return frame.variables[name]
+            if frame.parent is None and name in frame.imports:
+                return self.import_name(frame, name)
             frame = frame.parent
         return MISSING  # type: ignore[no-any-return]
+
+    def import_name(self, frame: CallFrame, name: str) -> Binding:
+        """Return the value of a name that a module imports, or `MISSING`."""
+        raise NotImplementedError
 
     def is_assigned(self, name: str) -> bool:
         """Return whether a dotted name or one of its prefixes is a variable."""
@@ -160,7 +183,38 @@ class InterpreterState:
         example = "B,T,C" if SEQUENCE_LAYER.search(callee) else "B,256,H,W"
         hint_input, is_attribute = self.input_hint(node, example), dotted_name(node.func).startswith("self.")
         hint = f"paste its class, too, with __init__; or {hint_input}" if is_attribute else hint_input
-        return self.error(node, f"{truncate(callee)} is not known here", hint)
+        return self.ask_for_call(node, self.error(node, f"{truncate(callee)} is not known here", hint))
+
+    def ask_for_call(self, node: ast.Call, error: ShapeError) -> ShapeError:
+        """Return the error of a call, and remember the call as one whose shape the user can give."""
+        was_quiet, self.is_quiet = self.is_quiet, True
+        try:
+            value = self.evaluate(node.args[0]) if node.args else None
+        except (ShapeError, StageRefused):
+            value = None
+        finally:
+            self.is_quiet = was_quiet
+        proposal = value.shape if isinstance(value, TracedTensor) else None
+        self.unknown_calls[error] = UnknownCall(ast.unparse(node), node.lineno, proposal)
+        return error
+
+    def list_unknown_calls(self, final: ShapeError | None = None) -> list[UnknownCall]:
+        """Return the unknown calls that statements need, in order; `final` is the error of the result.
+
+        A call that is unknown on several lines is one, unless the proposals for its shape differ.
+        """
+        values = [value for record in self.records for value in record.names.values()]
+        needed = [value for value in (*values, final) if isinstance(value, ShapeError)]
+        calls = [self.unknown_calls[error] for error in dict.fromkeys(needed) if error in self.unknown_calls]
+        own = [call for call in calls if call.line <= self.own_text.count("\n") + 1]
+        result = dict[tuple[str, Shape | None], UnknownCall]()
+        for call in sorted(own, key=lambda call: call.line):
+            result.setdefault((call.call, call.proposal), call)
+        names = [call.call for call in result.values()]
+        return [
+            replace(call, call=f"{call.line}:{call.call}") if names.count(call.call) > 1 else call
+            for call in result.values()
+        ]
 
     def missing_shape_error(self, node: ast.expr, example: str = "N,C,H,W") -> ShapeError:
         """Build the error for a tensor of unknown shape, with a hint."""
@@ -175,7 +229,7 @@ class InterpreterState:
 
     def error_factory(self, node: ast.expr | ast.stmt) -> ErrorFactory:
         """Return a function that builds errors for a syntax node."""
-        return lambda message, hint="": self.error(node, message, hint)
+        return partial(self.error, node)
 
     def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
         """Return the start and end offset of a node in characters."""

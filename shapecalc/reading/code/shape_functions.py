@@ -480,6 +480,7 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
     "kthvalue": ShapeFunction(("k", _LAST, _KEEP), _reduction_values_and_indices),
     "mode": ShapeFunction((_LAST, _KEEP), _reduction_values_and_indices),
     **dict.fromkeys(("median", "nanmedian"), ShapeFunction((_DIM, _KEEP), _reduction_values_and_indices)),
+    "aminmax": ShapeFunction((_DIM, _KEEP), _reduction_values_and_indices),
     **dict.fromkeys(
         ("std_mean", "var_mean"), ShapeFunction((_DIM, "unbiased", _KEEP, "correction"), _reduction_values_and_indices)
     ),

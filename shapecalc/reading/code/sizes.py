@@ -6,11 +6,12 @@ from collections.abc import Callable
 from math import ceil, isfinite, nan
 
 from shapecalc.core.dims import Shape, product
+from shapecalc.core.record import replace
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.arithmetic import apply_binary, get_item, square_root
 from shapecalc.reading.code.list_functions import triangle_indices_shape
 from shapecalc.reading.code.values import CodeValue, TracedTensor, is_dim
-from shapecalc.reading.preserving import ELEMENTWISE
+from shapecalc.reading.preserving import CAST, ELEMENTWISE
 
 
 def _evaluate_shape(value: CodeValue, call: Call) -> CodeValue:
@@ -36,6 +37,8 @@ def _require_size(value: CodeValue, call: Call) -> CodeValue:
     """
     if isinstance(value, tuple) or is_dim(value):
         return value
+    if isinstance(value, TracedTensor) and call.name in ("int", "floor"):
+        return replace(value.preserve_shape(CAST if call.name == "int" else ELEMENTWISE), is_bool=False)
     not_square = "a root needs a square number, and a size is whole"
     raise call.error(not_square if isinstance(value, float) else f"{call.name} works on sizes only")
 

@@ -6,8 +6,10 @@ import ast
 import os
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
+from shapecalc.core.limits import MAX_CODE_LENGTH
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, reject_unbracketed_names, split_outside_brackets, truncate
@@ -25,6 +27,8 @@ TORCH_ONLY_METHODS = {"view", "permute", "unsqueeze", "contiguous"}
 """Methods of PyTorch tensors that NumPy arrays lack or define differently."""
 MODULE_NAMES = {*MODULE_DIALECTS, "einops", "math", "ops", "layers"}
 PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|In \[\d+\]:) ?")
+INPUT_NAME = r"(?s)(\d+:)?(.*?)(\[\d+\])?"
+"""The name of an input: the line of a call, the call or another name, and the number of its part."""
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 PASTE_HINT = "paste the lines that end with one tensor, or their function"
 ENTRY_METHODS = ("forward", "call", "__call__")
@@ -121,15 +125,32 @@ def parse_code(text: str) -> ast.Module:
         raise usage_error(f"this is not Python: {escape_unprintable(str(error))}", argument="line") from None
 
 
+def parse_source(text: str) -> ast.Module:
+    """Parse Python code; raise `ShapeError` (usage) if it is too long or its syntax is invalid."""
+    if len(text) > MAX_CODE_LENGTH:
+        raise MAX_CODE_LENGTH.error(f"{len(text)} characters of code", PASTE_HINT, argument="line")
+    return parse_code(text)
+
+
+@contextmanager
+def refuse_deep_code() -> Iterator[None]:
+    """Raise `ShapeError` (usage) instead of `RecursionError`."""
+    try:
+        yield
+    except RecursionError:
+        raise usage_error("the code is nested too deep", argument="line") from None
+
+
 def normalize_tensor_name(name: str) -> str:
     """Normalize the spelling of a tensor name.
 
     A call that returns a tensor is also a name. The result is formatted by `ast.unparse`. Raises `ShapeError` (usage)
     for any other expression.
     """
-    match parse_code(name).body:
+    line, part, index = re.fullmatch(INPUT_NAME, name).groups()  # type: ignore[union-attr]  # it matches any name
+    match parse_code(part).body:
         case [ast.Expr(value=ast.Name() | ast.Attribute() | ast.Call() as node)]:
-            return ast.unparse(node)
+            return f"{line or ''}{ast.unparse(node)}{index or ''}"
     raise usage_error(
         f"'{escape_unprintable(truncate(name))}' is not a name for a tensor",
         "write --input x=N,C,H,W",
@@ -162,6 +183,11 @@ class EntryPoint(Record):
     node: ast.FunctionDef
     class_node: ast.ClassDef | None = None
     """The class of a method."""
+
+    @property
+    def name(self) -> str:
+        """The name of the function, with its class for a method."""
+        return f"{self.class_node.name}.{self.node.name}" if self.class_node else self.node.name
 
     @property
     def statements(self) -> list[ast.stmt]:
@@ -201,17 +227,40 @@ def select_entry(statements: Sequence[ast.stmt], name: str = "") -> tuple[EntryP
         ast.copy_location(last, first)
     if isinstance(last, ast.FunctionDef):
         return EntryPoint(last), [*statements]
-    entry = _entry_method(last)
+    entry = entry_method(last)
     return (EntryPoint(entry, last) if entry else None), [*statements]
 
 
-def _entry_method(node: ast.ClassDef) -> ast.FunctionDef | None:
-    """Return the method that a call of an object runs, or the last method.
+def all_entries(statements: Sequence[ast.stmt]) -> dict[str, EntryPoint]:
+    """Return the functions and the methods of code by name, without methods such as `__init__`."""
+    entries = dict[str, EntryPoint]()
+    for node in statements:
+        if isinstance(node, ast.FunctionDef):
+            entries[node.name] = EntryPoint(node)
+        for method in node.body if isinstance(node, ast.ClassDef) else ():
+            if isinstance(method, ast.FunctionDef) and (method.name in ENTRY_METHODS or method.name[:2] != "__"):
+                assert isinstance(node, ast.ClassDef)
+                entries[f"{node.name}.{method.name}"] = EntryPoint(method, node)
+    return entries
 
-    The method is `forward` or its equivalent in another framework. Returns None for a class without methods.
-    """
+
+def entry_method(node: ast.ClassDef, *, or_last: bool = True) -> ast.FunctionDef | None:
+    """Return the method of a class that its calls run: `forward` or its kin, or the last method; None without any."""
     named = {method.name: method for method in node.body if isinstance(method, ast.FunctionDef)}
-    return next((named[name] for name in (*ENTRY_METHODS, *reversed(named)) if name in named), None)
+    others = reversed(named) if or_last else ()
+    return next((named[name] for name in (*ENTRY_METHODS, *others) if name in named), None)
+
+
+def _lineage(node: ast.ClassDef, defined: Mapping[str, ast.stmt]) -> Iterator[ast.ClassDef]:
+    """Yield a class, and the classes of the file that it derives from."""
+    pending, seen = [node], list[ast.ClassDef]()
+    while pending:
+        cls = pending.pop(0)
+        if cls not in seen:
+            seen.append(cls)
+            yield cls
+            bases = [defined.get(dotted_name(base)) for base in cls.bases]
+            pending += [base for base in bases if isinstance(base, ast.ClassDef)]
 
 
 def _find_entry(statements: Sequence[ast.stmt], name: str) -> EntryPoint:
@@ -225,10 +274,11 @@ def _find_entry(statements: Sequence[ast.stmt], name: str) -> EntryPoint:
     if isinstance(node, ast.FunctionDef) and not inner:
         return EntryPoint(node)
     if isinstance(node, ast.ClassDef):
-        named = {method.name: method for method in node.body if isinstance(method, ast.FunctionDef)}
-        method = named.get(inner) if inner else _entry_method(node)
-        if method is not None:
-            return EntryPoint(method, node)
+        for cls in _lineage(node, defined):
+            named = {method.name: method for method in cls.body if isinstance(method, ast.FunctionDef)}
+            method = named.get(inner) if inner else entry_method(cls, or_last=cls is node)
+            if method is not None and method.name != "__init__":
+                return EntryPoint(method, node)
     known = ", ".join(defined) or "no functions and classes"
     raise usage_error(
         f"'{escape_unprintable(truncate(name))}' is no function or class of this file", f"it has {truncate(known)}"

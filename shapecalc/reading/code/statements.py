@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 from shapecalc.core.answers import EMPTY_DICT
 from shapecalc.core.dims import Shape, dim_names
 from shapecalc.core.limits import MAX_SHAPE_DIMS, MAX_STATEMENTS
 from shapecalc.core.problem import ShapeError, usage_error
-from shapecalc.core.requests import check_size_names
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.reading.code.arithmetic import OPERATOR_SYMBOLS
 from shapecalc.reading.code.assignments import AssignmentEvaluator
-from shapecalc.reading.code.comments import find_comment_shapes
+from shapecalc.reading.code.call_evaluation import ACTIVATION_FUNCTIONS, IMPORTED_BUILTINS, LIBRARY_TABLES
+from shapecalc.reading.code.comments import ShapeCheck, check_shapes
+from shapecalc.reading.code.functions import MODULE_CLASSES
+from shapecalc.reading.code.layer_evaluation import is_shape_preserving
 from shapecalc.reading.code.logic import join_values
 from shapecalc.reading.code.memory import MISSING, Changes
+from shapecalc.reading.code.modules import MAX_FILES, find_module, imported_names, read_module
 from shapecalc.reading.code.results import CodeChain, StatementRecord, UnnamedInputIdentified
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS
 from shapecalc.reading.code.source import (
@@ -25,6 +30,7 @@ from shapecalc.reading.code.source import (
     EntryPoint,
     bound_names,
     dotted_name,
+    entry_method,
     first_variable,
     is_print_or_constant,
     names_in_statement,
@@ -39,14 +45,13 @@ from shapecalc.reading.code.values import (
     CodeList,
     CodeValue,
     FunctionValue,
+    LayerInstance,
     ObjectValue,
     StageRefused,
     TensorChunks,
     TracedTensor,
-    is_dim,
     tensors_in,
 )
-from shapecalc.reading.pattern import Matcher
 
 
 class CodeInterpreter(AssignmentEvaluator):
@@ -62,6 +67,7 @@ class CodeInterpreter(AssignmentEvaluator):
         inputs: Mapping[str, Shape],
         strides: Mapping[str, Shape] = EMPTY_DICT,
         entry_name: str = "",
+        path: str | None = None,
     ) -> CodeChain:
         """Interpret code, and return its chain.
 
@@ -70,6 +76,7 @@ class CodeInterpreter(AssignmentEvaluator):
         name of the function, class or method to interpret; by default it is the last one. Raises `ShapeError` (usage)
         for code that is not supported.
         """
+        self.frame.path = None if path is None else Path(path)
         try:
             value = self.interpret_module(tree, inputs, strides, entry_name)
         except CheckRefused as refused:
@@ -82,7 +89,8 @@ class CodeInterpreter(AssignmentEvaluator):
             return CodeChain(refused.args[0], refused.args[1], self.collect_notes(), True, names=self.program.names)
         if isinstance(value, ShapeError):
             raise value
-        check_size_names(dict.fromkeys(self.sizes, 0), [*self.given_names, *sorted(self.used_size_names)])
+        for name in self.sizes.keys() - self.given_names - self.used_size_names:
+            self.notes[f"the code does not use {escape_unprintable(truncate(name))}"] = None
         return self.build_chain(value)
 
     def interpret_module(
@@ -98,16 +106,12 @@ class CodeInterpreter(AssignmentEvaluator):
         """
         self.bind_inputs(inputs, strides)
         self.given_names = {*dim_names([dim for dims in inputs.values() for dim in dims])}
-        self.imported_names = {
-            alias.asname or alias.name
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom)
-            for alias in node.names
-        }
+        self.frame.imports = imported_names(tree)
         entry, statements = select_entry(tree.body, entry_name)
+        self.tree, self.entry = tree, entry
         if entry is not None and self.has_unnamed_input and (name := entry.only_parameter):
             raise UnnamedInputIdentified(name)
-        self.frame.variables.update(self.inputs)
+        self.frame.variables.update({**self.inputs, **self.input_groups})
         self.is_snippet = entry is None
         if entry is None:
             self.interpret_body(statements)
@@ -118,12 +122,60 @@ class CodeInterpreter(AssignmentEvaluator):
             raise UnnamedInputIdentified(first_variable(entry.statements if entry else statements))
         return value
 
+    def import_name(self, frame: CallFrame, name: str) -> Binding:
+        """Return the value of a name that a module imports from a file of its package, or `MISSING`."""
+        imported = frame.imports[name]
+        is_known = (
+            name in IMPORTED_BUILTINS
+            or name in MODULE_CLASSES
+            or name in ACTIVATION_FUNCTIONS | LIBRARY_TABLES
+            or is_shape_preserving(name)
+        )
+        path = None if frame.path is None or is_known else find_module(frame.path, imported)
+        module = path and self.load_module(path)
+        if not module:
+            return MISSING  # type: ignore[no-any-return]
+        outer, self.frame = self.frame, module
+        try:
+            value = self.find(imported.name)
+        finally:
+            self.frame = outer
+        frame.variables[name] = value
+        if value is MISSING:
+            del frame.variables[name], frame.imports[name]
+        return value
+
+    def load_module(self, path: Path) -> CallFrame | None:
+        """Return the frame of a module of the package, after its statements are interpreted; None if it is not read.
+
+        The text is appended to that of the code, so that positions in it are unique.
+        """
+        if path in self.modules:
+            return self.modules[path]
+        source = read_module(path) if len(self.modules) < MAX_FILES else None
+        if source is None:
+            return None
+        text, tree = source
+        ast.increment_lineno(tree, self.text.count("\n") + 1)
+        self.text = f"{self.text}\n{text}"
+        self.line_starts = [0, *accumulate(map(len, self.text.splitlines(keepends=True)))]
+        module = self.modules[path] = CallFrame("")
+        module.path, module.imports = path, imported_names(tree)
+        state = self.frame, self.line, self.in_shape_argument, self.is_quiet, {**self.skipped_errors}
+        self.frame, self.is_quiet = module, True
+        try:
+            self.interpret_body(tree.body)
+        finally:
+            self.frame, self.line, self.in_shape_argument, self.is_quiet, self.skipped_errors = state
+        return module
+
     def interpret_entry(self, entry: EntryPoint, statements: Sequence[ast.stmt]) -> Binding:
         """Interpret the module and then the entry point, and return the result."""
         self.is_quiet = True
         self.interpret_body(statements)
         module = self.frame
-        parameters = {name: tensor for name, tensor in self.inputs.items() if name.isidentifier()}
+        given: dict[str, CodeValue] = {**self.inputs, **self.input_groups}
+        parameters = {name: value for name, value in given.items() if name.isidentifier()}
         owner: ObjectValue | None = None
         cls: ClassValue | None = None
         if entry.class_node is not None:
@@ -137,11 +189,27 @@ class CodeInterpreter(AssignmentEvaluator):
                 self.run_entry(frame, initializer, {})
             elif self.is_dataclass(cls):
                 self.initialize_dataclass(owner, (), {}, self.error_factory(entry.class_node))
+            self.forget_changed_attributes(owner, entry)
         self.is_quiet = False
         method = self.find_member(owner, entry.node.name) if owner else MISSING
         function = method if isinstance(method, FunctionValue) else FunctionValue(entry.node, module)
         frame = CallFrame(f"{cls.name}.{entry.node.name}" if cls else entry.node.name, function.frame)
         return self.run_entry(frame, function, parameters)
+
+    def forget_changed_attributes(self, owner: ObjectValue, entry: EntryPoint) -> None:
+        """Mark the tensors as unknown that other methods than `__init__` and the entry point assign.
+
+        The `forward` of a class is the entry point of a new object; any other method may be called later.
+        """
+        assert entry.class_node is not None
+        if entry_method(entry.class_node) is entry.node:
+            return
+        for method in entry.class_node.body:
+            if isinstance(method, ast.FunctionDef) and method.name not in ("__init__", entry.node.name):
+                for name in names_in_statement(method, ast.Store):
+                    attribute = name.removeprefix("self.")
+                    if name != attribute and isinstance(owner.attributes.get(attribute), TracedTensor):
+                        owner.attributes[attribute] = self.error(method, f"{truncate(name)} is assigned here as well")
 
     def build_chain(self, value: CodeValue) -> CodeChain:
         """Build the chain that computes a value.
@@ -191,21 +259,14 @@ class CodeInterpreter(AssignmentEvaluator):
 
         The notes report assumptions, skipped statements, and comments that contradict the actual shapes.
         """
-        notes = [*self.notes, *[f"passed over: {error.problem.message}" for error in self.skipped_errors]]
-        known = [*self.given_names]
-        sizes = {
-            name: value
-            for record in self.records
-            for name, value in record.names.items()
-            if is_dim(value) and name not in known  # type: ignore[arg-type]  # an error is not a dim
-        }
-        shapes = {record.end_line: shape for record in self.records if (shape := result_shape(record)) is not None}
-        for line, pattern in find_comment_shapes(self.text) if shapes else ():
-            matcher = Matcher(pattern, sizes, known)
-            problem = matcher.match_shape(shapes[line]) if line in shapes else None
-            sizes = matcher.sizes if problem is None else sizes
-            notes += [f"line {line}, the comment: {problem.message}"] if problem else []
-        return tuple(notes)
+        passed_over = [f"passed over: {error.problem.message}" for error in self.skipped_errors]
+        return (*self.notes, *passed_over, *filter(None, [check.message for check in self.check_shapes()]))
+
+    def check_shapes(self) -> list[ShapeCheck]:
+        """Compare the shapes that comments and annotations declare with those of the interpreted lines."""
+        results = [name for name, definition in self.program.names.items() if definition is not None]
+        inputs = {name: tensor.shape for name, tensor in self.inputs.items()}
+        return check_shapes(self.own_text, self.tree, self.entry, self.records, inputs, results)
 
     def interpret_body(self, statements: Sequence[ast.stmt]) -> None:
         """Interpret statements up to the first one that leaves the body.
@@ -277,6 +338,8 @@ class CodeInterpreter(AssignmentEvaluator):
             value = self.peek(name) if name else MISSING
             if isinstance(value, CodeList | CodeDict):
                 self.journal.write(value.state, "items", error)
+            elif isinstance(value, LayerInstance):
+                self.assign_name(name, error)
 
     def record_in_place_change(self, statement: ast.stmt) -> None:
         """Record that a skipped statement may change tensors in place.
@@ -557,16 +620,17 @@ class CodeInterpreter(AssignmentEvaluator):
             raise self.missing_shape_error(value_node.value, dims)
 
 
-LIST_METHODS = {"append", "extend", "insert", "pop", "reverse", "clear", "sort", "remove", "update", "setdefault"}
+LIST_METHODS = {
+    "add_module",
+    "append",
+    "extend",
+    "insert",
+    "pop",
+    "reverse",
+    "clear",
+    "sort",
+    "remove",
+    "update",
+    "setdefault",
+}
 """The methods that change a list or a dict."""
-
-
-def result_shape(record: StatementRecord) -> Shape | None:
-    """Return the shape that a statement binds or returns, or None."""
-    values = [value for name, value in record.names.items() if name == "" or len(record.names) == 1]
-    if not values and record.names:
-        values = [next(iter(record.names.values()))]
-    value = values[0] if values else None
-    value = value.chunk(0) if isinstance(value, TensorChunks) and value.count != 0 else value
-    shape = value.shape if isinstance(value, TracedTensor) else value
-    return tuple(filter(is_dim, shape)) if isinstance(shape, tuple) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import EllipsisType
 from typing import Any, TypeAlias, TypeGuard
 
@@ -13,7 +14,7 @@ from shapecalc.core.conditions import Condition, Conditions, Unsatisfiable, requ
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Dim, Monomial, Shape, dim_names, named_dim, product, quotient
 from shapecalc.core.layout import contiguous_strides
-from shapecalc.core.limits import MAX_SHAPE_DIMS
+from shapecalc.core.limits import MAX_SHAPE_DIMS, MAX_STAGES
 from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.select import SELECT
@@ -34,11 +35,12 @@ from shapecalc.core.resolve import resolve
 from shapecalc.core.results import NameAllocator, SizeExpression
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE
 from shapecalc.core.text import rank_text
+from shapecalc.reading.code.modules import ImportedName
 from shapecalc.reading.preserving import SAME_STRIDES, PreservingFunction
 
 CodeValue: TypeAlias = (
     "Dim | float | str | slice | EllipsisType | TracedTensor | TensorChunks | LayerInstance | CodeList | CodeDict"
-    " | FunctionValue | ClassValue | ObjectValue | SuperValue | LibraryName | PartialValue"
+    " | FunctionValue | ClassValue | ObjectValue | SuperValue | LibraryName | PartialValue | AlternativeValue"
     " | tuple[CodeValue, ...] | None"
 )
 """The value of an expression; nan represents an unknown number or truth value."""
@@ -203,6 +205,8 @@ class TracedTensor(Record):
 
         `operand_strides` are the strides of the other operands. Raises the errors of `apply`.
         """
+        if len(self.stages) >= MAX_STAGES:
+            return self.start_chain().apply_to_operands(op, operand_strides, options)
         request_options = {name: value for name, value in options.items() if value is not None} | {
             "dialect": self.dialect
         }
@@ -213,6 +217,10 @@ class TracedTensor(Record):
         strides = strides_after_trace(trace, self.strides, operand_strides)
         traces = (*self.traces, trace)
         return replace(self, shape=trace.output, stages=stages, traces=traces, strides=strides, size=None)
+
+    def start_chain(self) -> TracedTensor:
+        """Return the tensor as the input of a new chain, because its chain has as many stages as a chain may have."""
+        return replace(derived_tensor(self.shape, self), strides=self.strides, is_bool=self.is_bool)
 
     def reshape(self, *target: Dim) -> TracedTensor:
         """Reshape the tensor to `target`."""
@@ -411,8 +419,20 @@ class CallFrame:
         """
         self.function, self.parent, self.depth = function, parent, depth
         self.variables: dict[str, Binding] = {}
+        self.imports: dict[str, ImportedName] = {}
+        """The names that a module imports."""
+        self.path: Path | None = None
+        """The file of a module."""
         self.state: dict[str, Any] = {"exit": "", "results": (), "last": None}
         """How the interpretation of the body ends, the values of possible returns, and the last tensor."""
+
+    @property
+    def module(self) -> CallFrame:
+        """The frame of the module around this frame."""
+        frame = self
+        while frame.parent is not None:
+            frame = frame.parent
+        return frame
 
 
 class FunctionValue:
@@ -509,6 +529,14 @@ class PartialValue:
     def __init__(self, function: CodeValue, positional: Sequence[Binding], keywords: Mapping[str, Binding]) -> None:
         """Store the function and the arguments."""
         self.function, self.positional, self.keywords = function, positional, keywords
+
+
+class AlternativeValue:
+    """One of several functions or layers, of which it is not known which one is used."""
+
+    def __init__(self, values: Sequence[CodeValue], error: ShapeError) -> None:
+        """Store the values, and the error that is raised if their results differ."""
+        self.values, self.error = values, error
 
 
 class SuperValue:

@@ -1,0 +1,42 @@
+"""The texts that command-line arguments denote: files, standard input, or the arguments themselves."""
+
+from __future__ import annotations
+
+import sys
+from os.path import isfile
+from pathlib import Path
+
+from shapecalc.cli.output import print_stderr, read_stdin, refuse_device
+from shapecalc.core.problem import FILE, Problem, ShapeError, error_reason
+
+MAX_LOG_BYTES = 1 << 28
+"""Maximum size of a log in bytes."""
+
+
+def read_text_file(file: str) -> str:
+    """Read a text file. Raises `ShapeError` (file) if it cannot be read."""
+    try:
+        with Path(file).open("rb") as stream:
+            refuse_device(stream)
+            return stream.read(MAX_LOG_BYTES).decode("utf-8", "replace")
+    except (OSError, ValueError) as error:
+        raise ShapeError(Problem(FILE, f"{file}: {error_reason(error)}", "", "file")) from None
+
+
+def read_text(file: str, text: str | None) -> str:
+    """Read the text to which a command-line argument refers.
+
+    If `file` is the name of a file, read the file. If `file` is `-`, return `text`, or the content of standard input if
+    `text` is None. If `file` has several words, it is a text itself and is returned unchanged.
+    Raises `ShapeError` (file) if the file cannot be read, and `EarlyExit` if standard input cannot be read.
+    """
+    # `Path.is_file` would raise for a message that is too long for a file name
+    if len(file.split()) > 1 and not isfile(file):  # noqa: PTH113 - it never raises
+        return file
+    if file != "-":
+        return read_text_file(file)
+    if text is not None:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if sys.stdin is not None and sys.stdin.isatty():
+        print_stderr("shapecalc: paste, then Ctrl-D")
+    return read_stdin(MAX_LOG_BYTES).decode("utf-8", "replace")

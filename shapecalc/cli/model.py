@@ -40,7 +40,7 @@ SIZE_OPTIONS = (
     Option("shapes", "Shape of an input: x=N,3,H,W; may be repeated.", OptionKind.TEXTS, "INPUT=SHAPE", "--set"),
     Option("where", "Sizes for other names: H=640; may be repeated.", OptionKind.TEXTS, "SIZES"),
 )
-"""Options for the batch sizes and the other sizes at which a model is judged."""
+"""Options for the batch sizes and the other sizes at which a model is checked."""
 NODE_OPTION = Option("node", "Show this node in full; '#18' is a path.", metavar="NAME|PATH")
 DISPLAY_OPTIONS = (
     Option("all", "List every node, with names for sums and floors.", OptionKind.FLAG),
@@ -49,7 +49,7 @@ DISPLAY_OPTIONS = (
     NODE_OPTION,
     Option("lint", "Print one line for each failing node, the worst first; exit 1 if there are any.", OptionKind.FLAG),
     Option("github", "Print the lines of --lint as GitHub Actions annotations.", OptionKind.FLAG),
-    Option("strict", "Count a node that cannot be judged as failing.", OptionKind.FLAG),
+    Option("strict", "Count a node that cannot be checked as failing.", OptionKind.FLAG),
     Option(
         "dialect",
         "Print each series of transposes and reshapes as code with the fewest layers",

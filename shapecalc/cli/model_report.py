@@ -351,7 +351,7 @@ def _title_line(report: reports.Report, shown_count: int) -> str:
     opset = ", ".join(f"{domain} {number}".removeprefix("ai.onnx ") for domain, number in report.opset.items())
     inputs = "  ".join(f"{input.name} ({_dims_text(input.taken)})" for input in report.inputs)
     declared = f"declared {report.batch} = {report.declared_batch}, " if report.declared_batch is not None else ""
-    batch = f"{declared}judged at {report.batch} = {', '.join(map(str, report.sizes))}" if report.batch else "no batch"
+    batch = f"{declared}checked at {report.batch} = {', '.join(map(str, report.sizes))}" if report.batch else "no batch"
     assumed = "" if report.limits.tried else _sizes_text(report.assumed)
     contents = f"opset {opset}, {format_count(report.node_count, 'node', 'nodes')}, {shown_count} shown"
     names = ", ".join(f"{name} is {definition}" for name, definition in report.names.items())
@@ -385,7 +385,7 @@ def _summary_lines(report: reports.Report) -> Iterator[str]:
     counts = _failure_counts(report, failing_nodes)
     breaks = f"breaks at another {report.batch}" if report.batch else "breaks"
     summary = f"{', '.join(counts)}." if counts else f"No listed node {breaks}."
-    summary += f" {unknown} cannot be judged." if unknown else ""
+    summary += f" {unknown} cannot be checked." if unknown else ""
     first = _first_failure(report)
     if first and len(failing_nodes) + len(report.stops) > 1:
         summary += f" The runtime would have named {first} alone."
@@ -394,7 +394,7 @@ def _summary_lines(report: reports.Report) -> Iterator[str]:
     yield from [f"stays   {_staying_input_text(input, report)}" for input in report.stays]
     declared = report.declared_batch
     note = f"The file declares {report.batch} = {declared}, and --fix frees it." if declared is not None else ""
-    note = "What is below an offender is judged as if that one were mended." if failing_nodes else note
+    note = "Nodes below a failing node are checked as if it were fixed." if failing_nodes else note
     if note:
         sizes = [str(size) for size in report.sizes if size not in (*BatchOptions().sizes, report.declared_batch)]
         yield f"{note}   Next: {join(['shapecalc', 'model', report.model, *sizes[-1:], '--fix', '-o', 'fixed.onnx'])}"
@@ -494,7 +494,7 @@ def _batch_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iter
     words = reports.format_verdict(node_report, report)
     yield "batch", f"{words}: {node_report.why}" if node_report.why else words, ""
     if node_report.blocked_by is not None:
-        yield "", f"as it is once #{node_report.blocked_by} is mended", ""
+        yield "", f"assumes that #{node_report.blocked_by} is fixed", ""
     if node_report.empty == "refused":
         yield "", f"{report.batch} = 0 is refused", ""
 
@@ -533,7 +533,7 @@ def fix_report_lines(report: reports.Report, fix_result: reports.FixResult) -> l
     ]
     widths = [max((len(escape_unprintable(change[column])) for change in changes), default=0) for column in (0, 1)]
     lines = [
-        f"mended  {escape_unprintable(name).ljust(widths[0])}  {before.ljust(widths[1])} to {after}"
+        f"fixed   {escape_unprintable(name).ljust(widths[0])}  {before.ljust(widths[1])} to {after}"
         for name, before, after in changes
     ]
     lines += [

@@ -224,7 +224,7 @@ TOO_FEW_VALUES = Rule(
     "too-few-values",
     "a layer would compute a mean of one value",
     "PyTorch refuses to normalize by the statistics of the input if each statistic would be computed from a single "
-    "value. The layer needs more samples, or more positions in each channel.",
+    "value. The layer needs more samples, or more elements in each channel.",
     "shapecalc code 'nn.InstanceNorm2d(3)(x)' --input x=2,3,1,1",
     "PyTorch torch.nn.functional, 'Expected more than 1 spatial element'",
 )

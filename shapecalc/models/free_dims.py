@@ -285,7 +285,7 @@ def guess_inputs(model: Model, options: BatchOptions) -> Iterator[InputGuess]:
     judged = sorted({*options.sizes})
     if len(judged) < 2 or judged[0] < 1:
         raise usage_error(
-            "the batch is judged at two sizes or more, each of at least 1", "write N,1,8", argument="batch"
+            "the batch is checked at two sizes or more, each of at least 1", "write N,1,8", argument="batch"
         )
     naming = _ShapeGuesser(model.inputs, options)
     naming.set_batch(options.batch)

@@ -128,7 +128,7 @@ class ModelComparison:
         try:
             self.fixed_session = _load_session(fixed_model)
         except ProofImpossible as error:
-            raise ProofFailed(f"the mended model does not load: {error}") from None
+            raise ProofFailed(f"the fixed model does not load: {error}") from None
         self.output_names = [output.name for output in self.fixed_session.get_outputs()]
         self.samples = self._draw_inputs(np.random.default_rng(SEED))
 

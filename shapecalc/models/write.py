@@ -482,7 +482,7 @@ def _build_proof_task(fixed: FixedModel) -> dict[str, Any]:
         "inputs": _input_shapes_for_proof(walk, lanes[declared]),
         "places": dict(zip(map(str, batches), others, strict=True)),
         "home_places": home,
-        "unfixed": f"{count} {'node' if count == 1 else 'nodes'} in it cannot be mended" if count else "",
+        "unfixed": f"{count} {'node' if count == 1 else 'nodes'} in it cannot be fixed" if count else "",
         "has_errors": fixed.has_errors,
     }
 

@@ -38,7 +38,7 @@ MIN_TEXT_HEIGHT = 30
 MIN_BORDER_HEIGHT = 16
 """The terminal height, in lines, below which the border is hidden."""
 KEYS = (
-    Key("enter", "enter", "predict", "submit", "judge the prediction; give a hint, if nothing new is typed", 0),
+    Key("enter", "enter", "predict", "submit", "check the prediction, or give a hint if nothing new is typed", 0),
     Key("enter", "enter", "go on", "submit()", "go on, once it is answered", 0),
     Key("f1", "F1", "help", "app.help", "explain this", 1),
     Key("ctrl+g", "^G", "answer", "answer", "show the answer", 2),

@@ -36,10 +36,10 @@ Raises `ShapeError` if the file cannot be written.
 MAX_REASON_LINES = 3
 """The maximum height, in lines, of the reason for a verdict."""
 FAILING_SIGN, SELECTED_SIGN = "! ", "▸"
-KEYS = "j k move  / filter  n next offender  o offenders  f fix  w write  ^q quit"
+KEYS = "j k move  / filter  n next failing  o failing only  f fix  w write  ^q quit"
 MAX_NOTICE_LINES = 8
 """The maximum number of report lines in a notification."""
-FILTER_PROMPT, WRITE_PROMPT = "names that hold ", "write the mended model to "
+FILTER_PROMPT, WRITE_PROMPT = "names that contain ", "write the fixed model to "
 
 
 class NodeListState:
@@ -125,9 +125,9 @@ class NodeListState:
 class ModelScreen(HelpScreen[None]):
     """The nodes of a model, with their verdicts at other batch sizes. A ! marks a failing node.
 
-    safe: it runs, and the samples stay apart. only N=1: it runs at that size alone. swallows: the batch becomes part of
-    another axis. scrambles: no axis separates the samples any more. fails: not even the declared size runs.
-    sometimes: it depends on the sizes. unknown: it cannot be judged.
+    safe: the node runs, and the samples stay separate. only N=1: it runs only at this size. swallows: the batch becomes
+    part of another axis. scrambles: no axis separates the samples. fails: it fails even at the declared size.
+    sometimes: the result depends on the sizes. unknown: it cannot be checked.
     """
 
     BINDINGS = [
@@ -136,8 +136,8 @@ class ModelScreen(HelpScreen[None]):
         Binding("pagedown", "page(1)", "page down", show=False),
         Binding("pageup", "page(-1)", "page up", show=False),
         Binding("slash", "type('filter')", "filter", show=False, priority=True),
-        Binding("n", "change('select_next_failing')", "next offender", show=False),
-        Binding("o", "change('toggle_failing_only')", "offenders only", show=False),
+        Binding("n", "change('select_next_failing')", "next failing node", show=False),
+        Binding("o", "change('toggle_failing_only')", "failing nodes only", show=False),
         Binding("f", "change('show_next_fix')", "look at the fix", show=False),
         Binding("w", "type('write')", "write", show=False, priority=True),
         Binding("q", "app.quit", "quit", show=False),
@@ -232,7 +232,7 @@ class ModelScreen(HelpScreen[None]):
     def write_model(self, path: str) -> None:
         """Write the fixed model, and show a notification about the result."""
         try:
-            text, title, severity = "\n".join(_limit_lines(self.write_fixed(path))), "mended", "information"
+            text, title, severity = "\n".join(_limit_lines(self.write_fixed(path))), "fixed", "information"
         except ShapeError as error:
             text = escape_unprintable(str(error.problem)).replace("--force writes over it", "type another name")
             title, severity = "not written", "error"
@@ -243,7 +243,7 @@ def node_list_text(nodes: NodeListState, width: int, height: int) -> Text:
     """Render a title, and the part of the list around the selected node."""
     failing_count = sum(map(report.is_failing, nodes.report.nodes))
     name = escape_unprintable(nodes.report.model.replace("\\", "/").rpartition("/")[2])
-    lines = [Text(_fit_width(f"{name}  {failing_count} of {len(nodes.report.nodes)} offend", width), "bold")]
+    lines = [Text(_fit_width(f"{name}  {failing_count} of {len(nodes.report.nodes)} fail", width), "bold")]
     rows = rows_around(nodes.index, len(nodes.visible_nodes), height - 1)
     lines += [_node_row(nodes.visible_nodes[index], width, selected=index == nodes.index) for index in rows]
     return Text("\n").join(lines if nodes.visible_nodes else [*lines, Text("none is shown", "dim")])

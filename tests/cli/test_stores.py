@@ -106,7 +106,7 @@ def test_store_partial_output_is_bound_to_process_and_source(store, shapecalc, f
 def test_store_damaged_source_advises_a_restart(shapecalc):
     Path("x.zarr/c/0/0/0").write_bytes(b"damaged")
     ran = shapecalc(*WORDS)
-    assert (ran.code, "x.zarr: " in ran.err, "begin anew when it is mended" in ran.err) == (4, True, True)
+    assert (ran.code, "x.zarr: " in ran.err, "repair it and start again" in ran.err) == (4, True, True)
 
 
 def run_and_signal(store, task_count, words, number=signal.SIGKILL):

@@ -108,7 +108,7 @@ def test_declared_batch_of_one_is_freed_and_reported(tmp_path):
     report, target = write_and_fix(model_with_batch(1), tmp_path, prove=False)
     said = table_lines(report, report.nodes)[-1]
     assert said.startswith("The file declares N = 1, and --fix frees it.   Next: shapecalc model ")
-    assert fix_report_lines(report, report.fix_result)[0] == "mended  input x  1,2,3 to N,2,3"
+    assert fix_report_lines(report, report.fix_result)[0] == "fixed   input x  1,2,3 to N,2,3"
     freed = [{"name": "x", "declared": [1, 2, 3], "taken": ["N", 2, 3]}]
     assert report_json(report, ())["fixed"]["freed"] == freed
     assert_right(model_with_batch(1), target, (1, 2, 3))

@@ -70,7 +70,7 @@ def write_fixed_model(path):
     if Path(path).exists():
         raise ShapeError(Problem(FILE, f"{path}: it exists; --force writes over it"))
     make_file(path)
-    return [*(f"mended  node {number}" for number in range(100)), f"proved. Wrote [b]{path}"]
+    return [*(f"fixed   node {number}" for number in range(100)), f"proved. Wrote [b]{path}"]
 
 
 class Player:

@@ -23,9 +23,8 @@ def _explain_clamped_index(step: Step, index: int, place: int) -> str:
 
 CLAMPED_INDEX = StepRule(
     "clamp-index",
-    "an index outside of the dim is moved to its first or last position",
-    "Code that runs on a GPU cannot raise an error, so JAX moves the index to the nearest position. NumPy, ONNX and "
-    "PyTorch refuse the index.",
+    "an index outside of the dim is clamped to the first or the last index",
+    "Code that runs on a GPU cannot raise an error, so JAX clamps the index. NumPy, ONNX and PyTorch refuse the index.",
     "shapecalc select 2,3,4 1 7 --dialect jax",
     "JAX, The Sharp Bits: out-of-bounds indexing",
     why=_explain_clamped_index,
@@ -51,7 +50,7 @@ JAX = Dialect(
     spellings={"single": "float32", "double": "float64", "half": "float16", "csingle": "complex64"}
     | {"cdouble": "complex128", "bool_": "bool"},
     prefix="jnp.",
-    note="An index outside of its dim is moved to the nearest position. The 64-bit types are available only if "
+    note="An index outside of its dim is clamped to the dim. The 64-bit types are available only if "
     "jax_enable_x64 is set",
     rules=(CLAMPED_INDEX,),
 )

@@ -48,7 +48,7 @@ TENSORFLOW = base.Dialect(
     },
     spellings={"float": "float32", "double": "float64", "half": "float16"},
     prefix="tf.",
-    note="Flip and indexing support at most 8 dims. If a dim is 0, TensorFlow rounds a non-integral -1 down, but "
-    "shapecalc refuses it. TensorFlow also accepts wrong axes in a flip of an empty tensor, but shapecalc refuses "
-    "them. The element types are those of eager mode on a CPU",
+    note="Flip and indexing support at most 8 dims. If a dim is 0, TensorFlow rounds a non-integral inferred dim down, "
+    "but shapecalc refuses it. TensorFlow also accepts invalid axes in a flip of an empty tensor, but shapecalc "
+    "refuses them. The element types are those of eager mode on a CPU",
 )

@@ -67,7 +67,7 @@ TFLITE = base.Dialect(
         "flip": PACKED | UNSIGNED | base.COMPLEX | FLOAT8_TYPES | {"bfloat16", "string", "float64"},
     },
     note="Transpose, squeeze and flip support at most 8 dims. TensorFlow Lite accepts repeated axes of a transpose, "
-    "an index outside of its dim, slices of axes that do not exist, and a non-integral -1 next to a 0, but shapecalc "
-    "refuses them",
+    "an index outside of its dim, slices of axes that do not exist, and a non-integral inferred dim next to a 0, but "
+    "shapecalc refuses them",
     rules=(AXES_NOT_ADJACENT,),
 )

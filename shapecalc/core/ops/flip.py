@@ -16,7 +16,7 @@ SOURCE = "numpy.flip, torch.flip, paddle.flip"
 
 REVERSED_AXIS = StepRule(
     "reverse-axis",
-    "an axis is reversed: its last position comes first",
+    "an axis is reversed: its last index comes first",
     "The size does not change, so the answer also holds for named sizes.",
     "shapecalc flip 2,3,4 0,-1",
     SOURCE,

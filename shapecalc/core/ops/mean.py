@@ -30,7 +30,7 @@ SOURCE = "ONNX ReduceMean, numpy.mean, torch.mean, torch.amax, tf.reduce_mean, O
 
 REDUCED = StepRule(
     "reduce-axis",
-    "the elements along an axis become one: their mean, sum, maximum or minimum",
+    "the elements along an axis are reduced to their mean, sum, maximum or minimum",
     "The axis is dropped, or kept as a dim of 1 with --keepdims. ONNX keeps it by default. Without axes, all axes are "
     "reduced.",
     "shapecalc mean 2,3,4 1",
@@ -40,7 +40,7 @@ REDUCED = StepRule(
 )
 EMPTY_REDUCTION = Rule(
     "empty-reduction",
-    "the largest and the smallest of no elements do not exist",
+    "an empty axis has no maximum and no minimum",
     "PyTorch, NumPy and JAX refuse max and min along an axis of size 0. A sum of no elements is 0, and their mean is "
     "not a number. ONNX returns an infinity.",
     "shapecalc max 0,3 0",

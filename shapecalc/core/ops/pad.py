@@ -33,7 +33,7 @@ SOURCE = "ONNX Pad, numpy.pad, torch.nn.functional.pad, tf.pad, OpenVINO Pad, pa
 
 LENGTHENED = StepRule(
     "lengthen",
-    "positions are added at the beginning and at the end of an axis",
+    "elements are added at the beginning and at the end of an axis",
     "The pads list all begins first: for a matrix, begin 0, begin 1, end 0, end 1. In PyTorch's order, the begin "
     "and the end of the last axis come first.",
     "shapecalc pad 1,3,8,8 0,0,1,1,0,0,1,1",
@@ -52,15 +52,15 @@ MODE_UNSUPPORTED = Rule(
     "reflect and symmetric; OpenVINO also supports edge. NumPy and JAX support all modes. In modes other than "
     "constant, PyTorch pads the last dim of rank 2 or 3, the last two dims of rank 3 or 4, or the last three dims of "
     "rank 4 or 5. Paddle pads the dims after the channels, and TensorFlow supports at most 5 dims. In modes other than "
-    "constant, negative padding removes positions. ONNX, ONNX Runtime and the mode wrap of PyTorch remove them before "
-    "they add positions; Paddle and the modes reflect and edge of PyTorch remove them afterwards. Other frameworks "
+    "constant, negative padding removes elements. ONNX, ONNX Runtime and the mode wrap of PyTorch remove them before "
+    "they add elements; Paddle and the modes reflect and edge of PyTorch remove them afterwards. Other frameworks "
     "refuse negative padding.",
     "shapecalc pad 1,3,8,8 0,0,1,1,0,0,1,1 --mode symmetric",
     SOURCE,
 )
 PADDING_LIMIT = Rule(
     "padding-limit",
-    "the dim has too few positions for the padding and its mode",
+    "the dim has too few elements for the padding and its mode",
     "A mode other than constant repeats elements of the dim, so the dim must not be empty. With reflect, the padding "
     "must be less than the dim, except in NumPy, JAX and ONNX. With symmetric in TensorFlow, TensorFlow Lite and "
     "OpenVINO, and with wrap in PyTorch, the padding must not exceed the dim. Reflect in PyTorch, TensorFlow and "
@@ -326,7 +326,7 @@ def _pad_step(rules: Setting, axis: int, max_excess: int | None, facts: FrozenDi
 MODE_PARAM = Param(
     "mode",
     ParamType.CHOICE,
-    "the source of the new positions, by default constant; replicate is an alias of edge, and circular of wrap",
+    "the source of the new elements, by default constant; replicate is an alias of edge, and circular of wrap",
     choices=(CONSTANT, REFLECT, SYMMETRIC, EDGE, WRAP),
     spellings=FrozenDict(replicate=EDGE, circular=WRAP),
 )
@@ -366,7 +366,7 @@ PAD = Op(
         Param(
             "fill",
             ParamType.NUMBER,
-            "the value of the new positions in the mode constant, by default 0",
+            "the value of the new elements in the mode constant, by default 0",
             applies_to=FrozenDict(mode=CONSTANT),
         ),
     ),

@@ -22,9 +22,9 @@ SOURCE = "torch.repeat_interleave, numpy.repeat, jax.numpy.repeat"
 
 REPEATED_POSITIONS = StepRule(
     "repeat-positions",
-    "a list contains the number of repeats of each position of an axis",
-    "The list has one entry for each position. The size of the output axis is the sum of the entries. An entry of 0 "
-    "drops its position.",
+    "a list contains the number of repeats for each index of an axis",
+    "The list has one entry for each index. The size of the output axis is the sum of the entries. An entry of 0 "
+    "drops the elements at its index.",
     "shapecalc repeat_interleave 2,3 1,0,2 1",
     SOURCE,
     why=lambda step, text: f"the positions of dim {step.out} are repeated {text} times: {step.value} in all",
@@ -32,7 +32,7 @@ REPEATED_POSITIONS = StepRule(
 UNPAIRED_REPEATS = Rule(
     "unpaired-repeats",
     "the repeats do not fit the axis",
-    "A single repeat applies to all positions of the axis; a list has one repeat for each position. Each repeat is a "
+    "A single repeat applies to all indices of the axis; a list has one repeat for each index. Each repeat is a "
     "non-negative integer. A single repeat may also be a named size. Without an axis, the tensor is flattened first.",
     "shapecalc repeat_interleave 2,3 1,2 1",
     "torch.repeat_interleave: 'repeats must have the same size as input along dim'; numpy.repeat: 'repeats is "
@@ -142,7 +142,7 @@ REPEAT_INTERLEAVE = Op(
     summary="Repeat each element along an axis.",
     params=(
         Param(
-            *("repeats", ParamType.TARGET, "the number of repeats, or one for each position of the axis"),
+            *("repeats", ParamType.TARGET, "the number of repeats, or one for each index of the axis"),
             positional=True,
             required=True,
         ),

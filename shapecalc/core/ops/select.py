@@ -19,9 +19,9 @@ SOURCE = "ONNX Gather, NumPy indexing, torch.select, OpenVINO Gather, Paddle ind
 
 INDEX_OUT_OF_RANGE = Rule(
     "index-out-of-range",
-    "the position does not exist",
-    "Positions run from 0 to the size minus 1. Negative positions count from the end: -1 is the last one. ONNX "
-    "accepts negative positions since Gather 11.",
+    "the index does not exist",
+    "Indices run from 0 to the size minus 1. Negative indices count from the end: -1 is the last one. ONNX "
+    "accepts negative indices since Gather 11.",
     "shapecalc select 2,3,4 1 3",
     "ONNX Gather: 'it is an error if any of the index values are out of bounds'",
 )
@@ -38,9 +38,9 @@ def _explain_taken_index(step: Step, index: int, place: int) -> str:
 
 TAKEN_INDEX = StepRule(
     "take-index",
-    "one position of an axis is selected, and the axis is dropped",
+    "one index of an axis is selected, and the axis is dropped",
     "The other axes do not change. If the size of an axis is a name, the answer holds for sizes that "
-    "include this position.",
+    "include this index.",
     "shapecalc select 2,3,4 1 -1",
     SOURCE,
     why=_explain_taken_index,
@@ -128,7 +128,7 @@ SELECT = Op(
     summary="Select one index of an axis, and drop the axis.",
     params=(
         Param("axis", ParamType.INT, "the axis to drop", positional=True, required=True),
-        Param("index", ParamType.INT, "the position to take; -1 is the last", positional=True, required=True),
+        Param("index", ParamType.INT, "the index to select; -1 is the last", positional=True, required=True),
     ),
     resolve=select,
     operators={

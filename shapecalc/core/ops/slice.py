@@ -30,7 +30,7 @@ BAD_STEP = Rule(
 )
 SLICE_OUT_OF_BOUNDS = Rule(
     "slice-out-of-bounds",
-    "the operator does not read positions outside of the dim",
+    "the operator does not accept indices outside of the dim",
     "Most operators clamp a start or a stop that is outside of the dim. TensorRT's Slice counts from 0 and refuses a "
     "start or stop outside of the dim.",
     "shapecalc slice 2,3 :,1:9 --dialect tensorrt",
@@ -38,7 +38,7 @@ SLICE_OUT_OF_BOUNDS = Rule(
 )
 EMPTY_SLICE = Rule(
     "keeps-nothing",
-    "the operator must keep at least one position of every axis",
+    "the operator must keep at least one index of every axis",
     "Core ML has no empty tensors.",
     "shapecalc slice 2,3 :,3: --dialect coreml",
     "measured with slice_by_index of MIL",
@@ -47,9 +47,9 @@ EMPTY_SLICE = Rule(
 
 KEPT_POSITIONS = StepRule(
     "keep-positions",
-    "an axis keeps the positions from start to stop, excluding stop, with a given step",
+    "an axis keeps the indices from start to stop, excluding stop, with a given step",
     "Negative values count from the end. A start or a stop outside of the dim is clamped to the ends of the dim. If a "
-    "start lies before the dim and the step is negative, ONNX keeps the first position, and Python keeps none. If the "
+    "start lies before the dim and the step is negative, ONNX keeps the first index, and Python keeps none. If the "
     "size of the dim is a name, no start or stop is clamped: the answer holds for sizes that are large enough. A "
     "resulting size that is not a product gets a new name. Slices such as -5:3 and 3:-5:-1 require the size "
     "of the dim as a number.",
@@ -62,7 +62,7 @@ KEPT_POSITIONS = StepRule(
 
 SLICED = StepRule(
     "slice-tensor",
-    "the output contains the elements at the kept positions, in order",
+    "the output contains the elements at the kept indices, in order",
     "Trailing axes without a slice are kept whole.",
     "shapecalc slice 2,3,4 :,1:",
     SOURCE,

@@ -48,7 +48,7 @@ UNEQUAL_PARTS = Rule(
     "the number of parts does not divide the size of the axis",
     "Since Split 18, ONNX makes the last part smaller: the size of the others is H/n, rounded up, limited to the "
     "rest of H. PyTorch's chunk does the same, and it may return fewer parts. Other operators split only into equal "
-    "parts. With --uneven, the first parts are one position longer than the others.",
+    "parts. With --uneven, the first parts are longer than the others by one.",
     "shapecalc split 7,4 0 3 --dialect numpy",
     "numpy.split: 'array split does not result in an equal division'; ONNX Split: 'the last chunk will be smaller'",
 )

@@ -15,7 +15,7 @@ from shapecalc.core.ops.unsqueeze import UNSQUEEZE
 STACKED = StepRule(
     "stack-operands",
     "the size of the new axis is the number of operands",
-    "Position k of the new axis contains operand k. In contrast, a concat joins the operands along an existing axis.",
+    "Index k of the new axis selects operand k. In contrast, a concat joins the operands along an existing axis.",
     "shapecalc stack 2,3 2,3 --axis 1",
     "numpy.stack, torch.stack, tf.stack",
     name="stack",

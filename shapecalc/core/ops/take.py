@@ -29,9 +29,9 @@ def _explain_taken_positions(step: Step, text: str, places: Axes, dim: Dim) -> s
 
 TAKEN_POSITIONS = StepRule(
     "take-positions",
-    "the listed positions of an axis are selected, in the order of the list",
-    "A position that is listed twice is selected twice. The axis is kept, and its size is the number of positions. If "
-    "the size of an axis is a name, the answer holds for sizes that include all positions.",
+    "the listed indices of an axis are selected, in the order of the list",
+    "An index that is listed twice is selected twice. The axis is kept, and its size is the number of indices. If "
+    "the size of an axis is a name, the answer holds for sizes that include all indices.",
     "shapecalc take 2,3,4 1 2,0,0",
     "ONNX Gather with indices of one axis, numpy.take, PyTorch and JAX indexing, tf.gather, OpenVINO Gather",
     why=_explain_taken_positions,
@@ -105,10 +105,10 @@ TAKE_SEMANTICS = DialectTable(
 )
 TAKE = Op(
     name="take",
-    summary="Gather positions along an axis, in any order.",
+    summary="Gather elements along an axis by their indices.",
     params=(
         Param("axis", ParamType.INT, "the axis to gather along", positional=True, required=True),
-        Param("indices", ParamType.AXES, "the positions, in order; -1 is the last", positional=True, required=True),
+        Param("indices", ParamType.AXES, "the indices, in order; -1 is the last", positional=True, required=True),
     ),
     resolve=take,
     operators={

@@ -49,16 +49,16 @@ WINDOW_VALUES = Rule(
 WINDOW_TOO_LARGE = Rule(
     "window-too-large",
     "the window is larger than the padded dim",
-    "A window with kernel size k and dilation d spans d*(k - 1) + 1 positions. The padded dim must have at least as "
-    "many positions as the window spans.",
+    "A window with kernel size k and dilation d spans d*(k - 1) + 1 elements. The padded dim must have at least as "
+    "many elements as the window spans.",
     "shapecalc conv 1,3,5,5 8,3,7,7",
     SOURCE,
 )
 NOTHING_LEFT = Rule(
     "nothing-left",
     "the resulting dim is smaller than the framework allows",
-    "A negative pad removes at most the positions of the axis; in ONNX, it may also remove positions added at the "
-    "other end. A transposed convolution must produce more positions than the padding removes. A "
+    "A negative pad removes at most the elements of the axis; in ONNX, it may also remove elements added at the "
+    "other end. A transposed convolution must produce more elements than the padding removes. A "
     "scaled size is rounded down. PyTorch and Paddle refuse a rounded size of 0, but ONNX accepts it.",
     "shapecalc upsample 1,3,4,4 0.1 -d torch",
     "ONNX Pad, ONNX ConvTranspose, ONNX Resize, torch.nn.functional.interpolate",
@@ -237,7 +237,7 @@ WINDOW_SPREAD = StepRule(
     "each element is spread over a window, and consecutive windows are one stride apart",
     "A transposed convolution inverts the size of a convolution: it is (H - 1)*s - begin - end + d*(k - 1) + 1, plus "
     "the output padding. With same padding, the size is H*s, and the output padding is ignored; ONNX Runtime adds no "
-    "positions to reach this size. The layers of Keras give H*s + max(d*(k - 1) + 1 - s, 0) if no output padding is "
+    "elements to reach this size. The layers of Keras give H*s + max(d*(k - 1) + 1 - s, 0) if no output padding is "
     "given.",
     "shapecalc conv 1,64,16,16 64,32,2,2 --transposed --stride 2",
     "ONNX ConvTranspose, torch.nn.ConvTranspose2d, keras.layers.Conv2DTranspose, OpenVINO ConvolutionBackpropData",

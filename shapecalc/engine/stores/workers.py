@@ -170,7 +170,7 @@ def run_task(pass_job: PassJob, number: int) -> WriteSummary:
             damage = error_reason(error)
         else:
             return open_chunks(pass_job.target).write(iter_chunks())
-    raise FileError(f"{pass_job.source}: {damage}; begin anew when it is mended: rm -r {Path(pass_job.target).parent}")
+    raise FileError(f"{pass_job.source}: {damage}; repair it and start again: rm -r {Path(pass_job.target).parent}")
 
 
 def run_task_on_worker(pass_job: PassJob, number: int) -> WriteSummary:

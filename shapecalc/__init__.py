@@ -737,7 +737,7 @@ def model(path: str, *, all_nodes: bool = False) -> Any:
     """Return the report on an ONNX model: its inputs, and verdicts on its nodes.
 
     It is the report that `shapecalc model` prints. With `all_nodes`, the report describes all nodes. Raises
-    `ShapeError`: file, usage.
+    `ShapeError` (file or usage) if the model cannot be used.
     """
     from shapecalc.models.judge import report_model
 
@@ -862,7 +862,7 @@ def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = N
 def _resolve_or_raise(
     function: Callable[..., Trace], input: DimsLike, options: Mapping[str, object], **arguments: object
 ) -> Trace:
-    """Resolve the op with the name of a function.
+    """Resolve the op that has the same name as a public function.
 
     Raises `ShapeError` if the request is refused.
     """

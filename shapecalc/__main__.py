@@ -34,7 +34,7 @@ class TextualApp:
         """The arguments of `ShapecalcApp` from the user's configuration."""
 
     def configure(self, values: Mapping[str, object], source: str) -> None:
-        """Set the theme and the keys of the app to those of a configuration.
+        """Set the theme and the keys of the app from a configuration.
 
         Raises `ShapeError` (usage), with the name of the source, for an unknown theme or key.
         """
@@ -53,7 +53,7 @@ class TextualApp:
         return question_from_words(words, defaults)
 
     def find_code(self, words: Sequence[str]) -> Reading | None:
-        """Return the reading of words that are code or name a source file; None for other words.
+        """Return the `Reading` of code or of the name of a source file, or None.
 
         Raises `ShapeError` if the code or the file cannot be read.
         """
@@ -64,7 +64,7 @@ class TextualApp:
     def open(
         self, question: Question | None, step: int | None, course: Course | None, opening: Reading | None = None
     ) -> tuple[QuestionResult | None, int]:
-        """Run the app; return the result of the last request, and the exit code.
+        """Run the app, and return the result of the last request and the exit code.
 
         The app opens at the step with the index `step`, or after the last step if `step` is None. If `course` is not
         None, the app opens its lessons. Without a question, it opens `opening`, or the start
@@ -94,7 +94,10 @@ class TextualApp:
         self._settings["cursor"] = parse_followed_index(question, index)
 
     def open_plain(self, question: Question | None, step: int | None, lines: Iterable[str]) -> QuestionResult | None:
-        """Answer a question in plain lines, a step for each line of input, and return the last result."""
+        """Answer a question in plain lines, and return the last result.
+
+        Each line of input goes one step further.
+        """
         from shapecalc.cli.output import print_stdout
         from shapecalc.tui.plain import PlainSession, run_plain
 

@@ -38,7 +38,7 @@ def assert_shape(array: object, pattern: object, *, where: Mapping[str, int] | N
 
 
 def shapes(*, returns: object = None, **patterns: object) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator that checks the shapes of arguments and of the result at each call.
+    """Return a decorator that checks the shapes of arguments and results.
 
     `patterns` are the patterns of parameters by name, and `returns` is the pattern of the result. A name has the same
     size in all of them. An argument that is None is not checked. Raises `AssertionError` for the first mismatch, and
@@ -73,11 +73,11 @@ def shapes(*, returns: object = None, **patterns: object) -> Callable[[Callable[
             matcher: Matcher | None = None
             for name, pattern in expected.items():
                 if bound.get(name) is not None:
-                    matcher = Matcher.following(matcher, pattern)
+                    matcher = Matcher.with_sizes_of(matcher, pattern)
                     _check_shape(matcher, bound[name], f"{function.__qualname__}: {name}", name)
             result = function(*args, **kwargs)
             if expected_result is not None:
-                matcher = Matcher.following(matcher, expected_result)
+                matcher = Matcher.with_sizes_of(matcher, expected_result)
                 _check_shape(matcher, result, f"{function.__qualname__}: the result", "result")
             return result
 

@@ -125,7 +125,7 @@ class CaseResult(Record):
     text: str
     verdict: CheckVerdict
     case_id: object = None
-    """The id of the case; None if the case has no id."""
+    """The id of the case, or None if the case has no id."""
     answer: Trace | Chain | None = None
     problem: Problem | None = None
     passed: bool | None = None
@@ -228,7 +228,7 @@ class BlockResult(Record):
     junit: str
     counts: dict[CheckVerdict, int]
     data: bytes | None
-    """The bytes of the block with updated expectations; None if unchanged."""
+    """The bytes of the block with updated expectations, or None if unchanged."""
     ends_run: bool = False
     """Whether a line failed with `--fail-fast`, so that the run ends."""
 

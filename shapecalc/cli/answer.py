@@ -117,10 +117,12 @@ def reset_reported_answers() -> None:
 def report_other_answers(
     answer: Trace | Chain, output_options: OutputOptions, options: Iterable[Mapping[str, object]]
 ) -> None:
-    """Print a line to stderr if PyTorch or NumPy give another answer, and no option names a dialect.
+    """Report on stderr that PyTorch or NumPy give another answer.
 
-    `options` are those of the request, or of the chain and each stage. The line is printed once per run, and never
-    with `--json`, `--quiet`, `--expect`, `--as` or a film.
+    Nothing is printed if an option names a dialect.
+
+    `options` are the options of the request, or of the chain and each stage. The line is printed once per run, and
+    never with `--json`, `--quiet`, `--expect`, `--as` or a film.
     """
     printing = output_options
     if _reported_answers or printing.json or printing.quiet or printing.expect is not None or printing.code is not None:
@@ -138,7 +140,7 @@ def report_other_answers(
 def run_for_each_line(
     run_line: Callable[[str, OutputOptions], int], op: str, texts: dict[str, object], output_options: OutputOptions
 ) -> int:
-    """Call `run_line` for each line of standard input, and return the largest exit code.
+    """Call `run_line` for each line of stdin, and return the largest exit code.
 
     `op` and `texts` are the command and its unparsed arguments, for error messages. If there are several lines, each
     message begins with the number of its line. To learn whether an error in the first line needs a line number, the
@@ -255,7 +257,7 @@ def print_answer(
 
 
 def _parts_json(answer: Trace | Chain, outputs: Sequence[Shape], others: Sequence[Chain]) -> dict[str, object]:
-    """Return the JSON fields of code with several results: their shapes and their combined conditions."""
+    """Return the shapes and conditions of code with several results as JSON fields."""
     results = [answer, *others]
     conditions = dict.fromkeys([str(condition) for result in results for condition in result.conditions])
     assumes = dict.fromkeys([name for result in results for name in result.assumes])
@@ -295,7 +297,10 @@ def _print_text(
 
 
 def print_notes(notes: Iterable[str], output_options: OutputOptions) -> None:
-    """Print notes on the interpretation of shapes to stderr, unless JSON or quiet output is requested."""
+    """Print notes on the interpretation of shapes to stderr.
+
+    Nothing is printed if JSON or quiet output is requested.
+    """
     for note in notes if not (output_options.json or output_options.quiet) else ():
         print_stderr(escape_unprintable(f"shapecalc: {output_options.line_prefix}{note}"))
 
@@ -488,7 +493,7 @@ def error_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str,
 
 
 def write_picture(answer: Trace | Chain, output_options: OutputOptions) -> dict[str, object]:
-    """Write the requested picture or film; return the JSON fields of a film.
+    """Write the requested picture or film, and return the JSON fields of a film.
 
     A film is an animation of the steps. A still picture has no JSON fields. The size of the film or the step of the
     picture is printed to stderr. A refused request is drawn up to the step that fails.
@@ -518,7 +523,7 @@ def write_picture(answer: Trace | Chain, output_options: OutputOptions) -> dict[
 
 
 def write_file(path: str, data: bytes, *, force: bool) -> None:
-    """Write a file atomically; raise `ShapeError` (file) if that fails."""
+    """Write a file atomically, or raise `ShapeError` (file) if that fails."""
     from pathlib import Path
 
     from shapecalc.engine.atomic_files import write_atomically

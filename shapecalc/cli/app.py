@@ -110,7 +110,7 @@ def _is_question(words: Sequence[str]) -> bool:
 
 
 def reject_redirected_arrow(words: Sequence[str]) -> None:
-    """Raise `ShapeError` (usage) if the shell interpreted the `>` of an arrow as a redirection.
+    """Raise `ShapeError` (usage) if an arrow was redirected by the shell.
 
     The shell then passes `NCHW-`, and writes the output to a file with the name `NHWC`.
     """
@@ -123,7 +123,7 @@ def reject_redirected_arrow(words: Sequence[str]) -> None:
 
 
 def _run_op(op: Op, words: Sequence[str]) -> int:
-    """Run the command of an op; raise `ShapeError` (usage) for invalid arguments."""
+    """Run the command of an op, or raise `ShapeError` (usage) for invalid arguments."""
     values = commands.parse_op_words(op, words, OUTPUT_OPTIONS.values())
     if HELP.name in values:
         return _print_help(op.name)

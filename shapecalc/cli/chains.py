@@ -187,7 +187,7 @@ def _agreement_text(comparison: Comparison) -> str:
 
 
 def _shuffle_hint(answer: Trace | Chain) -> str:
-    """Return a hint to compare a Shuffle as a chain; an empty string for other ops.
+    """Return a hint to compare a Shuffle as a chain, or an empty string for other ops.
 
     Only TensorRT has the Shuffle layer, which is equivalent to a chain of transpose, reshape and transpose.
     """
@@ -331,7 +331,7 @@ same under conditions with --strict; 3: undecided, or a chain is refused.""",
 
 
 def run_against(first: str, second: str, output_options: OutputOptions, **options: object) -> int:
-    """Print the outputs of two chains side by side, and count the elements that differ.
+    """Print the outputs of two chains side by side, and count the differences.
 
     `options` apply to every stage that accepts them and does not set them itself. Return 0 if the outputs are equal, 1
     if they differ, and 3 if a chain is refused.
@@ -457,7 +457,7 @@ read and written by copying stages; --dtype is the element type, float32 by defa
 
 
 def run_invert(stages: str, output_options: OutputOptions, **options: object) -> int:
-    """Print the chain that leads from the output of a chain back to its input, or code for it.
+    """Print the chain that inverts another chain, or code for it.
 
     `options` apply to every stage that accepts them. Return 1 if there is no such chain.
     """

@@ -108,7 +108,7 @@ def replace_file_if_changed(file: str, is_changed: Callable[[], bool]) -> Iterat
     before = read_file_stamp(path)
 
     def should_replace() -> bool:
-        """Return whether to replace the file; raise `OSError` on a concurrent change."""
+        """Return whether to replace the file, or raise `OSError` on a concurrent change."""
         if is_changed() and read_file_stamp(path) != before:
             raise OSError(0, "another program has changed it in the meantime")
         return is_changed()
@@ -196,7 +196,7 @@ class _CheckRun:
     def check_files(self, files: list[str], junit: str | None) -> int:
         """Run the cases of all files, print the summary and return the exit code.
 
-        `junit` is the path of the JUnit report; None for no report.
+        `junit` is the path of the JUnit report, or None for no report.
         """
         total = sum(os.path.getsize(file) for file in files if os.path.isfile(file))  # noqa: PTH113, PTH202
         shows = not self.options.quiet and sys.stdout is not None and not sys.stdout.isatty()
@@ -218,7 +218,7 @@ class _CheckRun:
         )
 
     def _check_file(self, file: str, junit_stream: IO[str] | None, tick: Callable[[int], None]) -> bool:
-        """Run the cases of one file; return whether a failure ends the whole run.
+        """Run the cases of one file, and return whether a failure ends the whole run.
 
         With `--update`, the expectations in the file are replaced by the answers. If that fails, the cases with a new
         expectation are counted as failed. `tick` is called with the number of bytes of each block.

@@ -1,4 +1,7 @@
-"""The shapes of each line of code, as a listing, as JSON, and as comments in the source."""
+"""The shapes of each line of code.
+
+They are printed as a listing or as JSON, or added to the source as comments.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,9 @@ def check_line_options(
 
 
 def print_lines(records: Sequence[StatementRecord], is_requested: bool | None, output_options: OutputOptions) -> None:
-    """Print the shapes of each line to stderr, if they are requested or stderr is a terminal.
+    """Print the shapes of each line to stderr.
+
+    By default, they are printed if stderr is a terminal.
 
     On a terminal, a single line is omitted unless it is requested.
     """
@@ -105,13 +110,18 @@ def print_unknown_calls(
 
 
 def lines_json(records: Sequence[StatementRecord], result_count: int) -> dict[str, object]:
-    """Return the JSON fields with the lines and the names of the results; None is a missing name."""
+    """Return the lines and the names of the results as JSON fields.
+
+    A missing name is None.
+    """
     lines = [line.as_json() for line in list_lines(records)]
     return {"lines": lines, "output_names": result_names(records, result_count)}
 
 
 def print_annotated(text: str, records: Sequence[StatementRecord], path: str | None, *, is_quiet: bool = False) -> None:
-    """Print source with the shapes of each line as comments, or overwrite the file `path` with it.
+    """Print source code with the shapes of each line as comments.
+
+    If `path` is a file name, the file is overwritten instead.
 
     Raises `ShapeError` (usage) if the text is not a source file, for example a session with prompts, and (file) if
     the file cannot be written.

@@ -39,7 +39,10 @@ KEY_TABLE = "keys."
 def run_config(
     app: AnyTerminalApp, action: str | None, key: str | None, value: str | None, output_options: OutputOptions
 ) -> int:
-    """Print the user's configuration, or set or remove the value of a key. Return the exit code."""
+    """Print the user's configuration, or change a value of it.
+
+    Return the exit code.
+    """
     given = [text for text in (key, value) if text is not None]
     try:
         if action is None:
@@ -62,7 +65,7 @@ def _print_config(app: AnyTerminalApp, output_options: OutputOptions) -> int:
 
     Also print the defaults that take precedence over them.
 
-    Raises `ShapeError`: usage for an invalid value, file if the file cannot be read.
+    Raises `ShapeError` (usage) for an invalid value, and `ShapeError` (file) if the file cannot be read.
     """
     values, path = read_user_config()
     app.configure(values, path)
@@ -80,7 +83,10 @@ def _print_config(app: AnyTerminalApp, output_options: OutputOptions) -> int:
 
 
 def _parse_value(app: AnyTerminalApp, key: str, value: str) -> str | int:
-    """Parse the value of a key; raise `ShapeError` (usage) for an unknown key and an invalid value."""
+    """Parse the value of a key.
+
+    Raises `ShapeError` (usage) for an unknown key and an invalid value.
+    """
     label, source = key.removeprefix(KEY_TABLE), "config set"
     if label == key:
         check_config_key(key, source)
@@ -98,7 +104,7 @@ def _write_config(path: str, key: str, value: str | int | None) -> None:
 
     Comments are kept.
 
-    Raises `ShapeError`: usage if the file is not TOML, file if it cannot be read or written.
+    Raises `ShapeError` (usage) if the file is not TOML, and `ShapeError` (file) if it cannot be read or written.
     """
     import tomlkit  # only needed here
     from tomlkit.exceptions import TOMLKitError

@@ -165,7 +165,7 @@ def data_movement_lines(answer: Trace | Chain, source: Source | None, output_opt
 def _input_strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...]:
     """Return the strides of the input, in bytes for a file and otherwise in elements.
 
-    The strides are those of the array in the file, those of the option `--strides`, or the strides of contiguous data.
+    The array in the file or the option `--strides` determines the strides. By default, the data is contiguous.
     """
     from shapecalc.engine.plan import byte_strides
 
@@ -375,7 +375,10 @@ def _write_store(answer: Trace | Chain, source: Source, output_options: OutputOp
 
 
 def _run_store_job(answer: Trace | Chain, source: Source, target: Path, output_options: OutputOptions) -> None:
-    """Write the output store `target`; if interrupted, print how to resume the job."""
+    """Write the output store `target`.
+
+    If interrupted, print the command that resumes the job.
+    """
     from shapecalc.engine.stores.jobs import partial_output_folder, run_job
 
     with _open_workers(output_options) as (run, threads, cluster):

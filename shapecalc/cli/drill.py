@@ -116,7 +116,10 @@ def _worksheet_format(file: str | None) -> str:
 
 
 def _print_lesson_mistakes(file: str) -> int:
-    """Print the mistakes in a lesson file, one per line; return 1 if there are any."""
+    """Print the mistakes in a lesson file, one per line.
+
+    Return 1 if there are any, otherwise 0.
+    """
     from shapecalc.teaching.lessons import find_faults, read_lesson_file
 
     lessons, faults = find_faults(read_lesson_file(file))
@@ -165,7 +168,7 @@ def _run_exercises(topics: str, seed: str | None) -> int:
 
 
 def _read_answer(*, interactive: bool) -> str | None:
-    """Read the next line of standard input; return None at its end.
+    """Read the next line of standard input, or return None at its end.
 
     If `interactive`, print a prompt first. Raises `EarlyExit` if standard input cannot be read.
     """

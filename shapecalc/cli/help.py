@@ -130,7 +130,7 @@ def exclusive_dialect_names(op: Op, name: str) -> str:
 def _dialect_has_option(op: Op, dialect: Dialect, param: Param | None, name: str) -> bool:
     """Return whether a dialect supports the option `name` of an op.
 
-    `param` is the parameter with this name; None if the option is the switch of a dialect, such as `allowzero`.
+    `param` is the parameter with this name, or None if the option is the switch of a dialect, such as `allowzero`.
     """
     if param is None:
         return switch_name(op, dialect) == name

@@ -1,4 +1,4 @@
-"""The commands `dialects`, `why`, `explain`, `backends`, `size`, `vectors` and `help`.
+"""The commands that print information: `dialects`, `why`, `size`, `help` etc.
 
 They print reference tables, the size of a shape, the test cases of each dialect and the manual. A rule is a condition
 for a valid request, or a way to determine a dim; it has an id, such as `two-infers`.
@@ -377,9 +377,9 @@ def _print_size(text: str, dtype: str | None, where: str | None, output_options:
         factors = f"{factorization_text(count)} elements; " if isinstance(count, int) else ""
         print_stderr(f"shapecalc: {factors}{', '.join(f'{size} bytes of {dtype}' for dtype, size in sizes.items())}")
         if len(request.input) == 1 and isinstance(count, int):
-            from shapecalc.reasoning.figures import describe  # only needed for a single number
+            from shapecalc.reasoning.figures import describe_count  # only needed for a single number
 
-            for line in describe(count):
+            for line in describe_count(count):
                 print_stderr(f"shapecalc: {line}")
         shape = shape_text(request.input)
         print_stderr(f"shapecalc: next: shapecalc {shape} TARGET, shapecalc code 'x...' --input x={shape}")
@@ -400,7 +400,7 @@ SIZE_COMMAND = Command(
 def run_vectors(dialect: list[str] | None, output_options: OutputOptions) -> int:
     """Print the test cases of the selected dialects as JSON Lines.
 
-    `dialect` lists the selected dialects; None for all dialects.
+    `dialect` lists the selected dialects, or None for all dialects.
     """
     try:
         names = [lookup_dialect(name).name for name in dict.fromkeys(dialect or [])]
@@ -730,9 +730,9 @@ def shorten_help(text: str, topic: str) -> str:
 
 
 def _topic_help(word: str, *, page: bool) -> str:
-    """Return the help on a topic, or the help of the program without a topic.
+    """Return the help on a topic, or the program's help if no topic is given.
 
-    Raises `ShapeError`: usage for an unknown topic, file if the pages are not installed.
+    Raises `ShapeError` (usage) for an unknown topic, and `ShapeError` (file) if the pages are not installed.
     """
     known = dict.fromkeys([*OPS, *COMMAND_MODULES, *MANUAL_PAGES])
     if page:

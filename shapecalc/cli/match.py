@@ -20,7 +20,7 @@ from shapecalc.core.dims import to_json
 from shapecalc.core.problem import FILE, Problem, ShapeError, error_reason, usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, is_file_argument, truncate
-from shapecalc.engine.headers import ArrayInfo, iter_arrays
+from shapecalc.engine.headers import ArrayInfo, iter_array_infos
 from shapecalc.reading.pattern import Matcher, ShapePattern, to_pattern
 
 VERDICT_OF_EXIT_CODE = {
@@ -91,7 +91,7 @@ def run_match(
 
 
 def _parse_pattern(text: str, files: list[str]) -> ShapePattern:
-    """Parse a pattern; raise `ShapeError` (usage) if it is invalid.
+    """Parse a pattern, or raise `ShapeError` (usage) if it is invalid.
 
     If `text` is a file name, the error message suggests to put the pattern before the files.
     """
@@ -108,7 +108,7 @@ def _parse_pattern(text: str, files: list[str]) -> ShapePattern:
 def _match_arrays(matcher: Matcher, files: list[str]) -> Iterator[ArrayResult]:
     """Match every array in the files with the pattern, and yield the results."""
     for file in files:
-        for header in iter_arrays(file):
+        for header in iter_array_infos(file):
             if header.problem:
                 message = f"{header.name}: {header.problem}" if header.name else header.problem
                 yield ArrayResult(header, Problem(FILE, message, argument="files"))

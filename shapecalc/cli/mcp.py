@@ -209,7 +209,9 @@ def _run_chain(arguments: CallArguments, folder: Path) -> ToolResult:
 
 
 def _parse_chain(text: str, dialect: object = None) -> tuple[str, list[StageRequest]]:
-    """Parse the input and the stages of a chain; `dialect` is the dialect of the whole chain, if given.
+    """Parse the input and the stages of a chain.
+
+    If given, `dialect` is the dialect of the whole chain.
 
     Raises `ShapeError` (usage) if `text` is not a valid chain.
     """
@@ -444,7 +446,7 @@ async def _call_in_worker(name: str, arguments: CallArguments, folder: Path) -> 
 
 
 def call_tool_safely(name: str, arguments: CallArguments, folder: Path) -> ToolResult:
-    """Call a tool in the worker process; if the call fails, return its error message.
+    """Call a tool in the worker process, and return an error message on failure.
 
     The message is one line of text, without JSON. After twice the time limit, a timer ends the
     process, in case the server was killed and cannot end it.
@@ -483,7 +485,7 @@ def _forward_lines(lines: BinaryIO, forward: Callable[[SessionMessage | JSONRPCE
 
 
 def parse_message(line: bytes) -> SessionMessage | JSONRPCError:
-    """Parse a line as a message; return an error response for an invalid line.
+    """Parse a line as a message, or return an error response for an invalid line.
 
     The error response has the id of the request if the id can be parsed. Invalid UTF-8 and lone surrogates are replaced
     by placeholder characters, because a log may be truncated in the middle of a character.

@@ -68,7 +68,7 @@ FIX_OPTIONS = (
 
 
 def run_model(file: str, output_options: OutputOptions, **arguments: Any) -> int:
-    """Print a report of a model, or write the fixed model; return the exit code."""
+    """Print a report of a model, or write the fixed model, and return the exit code."""
     from shapecalc.cli.model_report import parse_size_options, parse_targets
 
     if file == "fix" and arguments["batch"] and not Path(file).exists():  # `model fix m.onnx`

@@ -267,7 +267,7 @@ def all_node_lines(report: reports.Report, nodes: Sequence[reports.NodeSummary])
 
 
 def _format_table(columns: Cells, rows: Sequence[Cells]) -> list[str]:
-    """Format a table with column titles; return no lines if there are no rows."""
+    """Format a table with column titles, or return no lines if there are no rows."""
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     line = "  ".join([f"{{:>{widths[0]}}}", *[f"{{:<{width}}}" for width in widths[1:]]])
     return [f"  {line.format(*row)}".rstrip() for row in (columns, *rows)] if rows else []
@@ -292,7 +292,7 @@ def _node_cells_with_sizes(
 ) -> Cells:
     """Return the table row of a node with the sizes of its outputs.
 
-    `node_report` is the judged node; None for an unlisted node, whose row has no target and no verdict.
+    `node_report` is the judged node, or None for an unlisted node, whose row has no target and no verdict.
     """
     cells = (
         _judged_node_cells(node_report, report, shape_texts)
@@ -559,7 +559,7 @@ def _proof_line(fix_result: reports.FixResult) -> str:
 def _staying_input_text(model_input: reports.FixedBatchInput, report: reports.Report) -> str:
     """Describe an input that keeps a fixed batch size.
 
-    The text contains what fails if the batch size is freed, and the option that frees it.
+    The text contains the failure that occurs if the batch size is freed, and the option that frees it.
     """
     taken = [*(model_input.taken or ())]
     taken[model_input.axis] = report.batch

@@ -105,11 +105,11 @@ class EarlyExit(Exception):
 
 
 class StdoutError(EarlyExit):
-    """An exception that ends the run because stdout cannot be written or is a closed pipe."""
+    """The exception raised if stdout cannot be written or is a closed pipe."""
 
 
 def print_stdout(text: str) -> None:
-    """Print an answer to stdout; raise `StdoutError` if that fails."""
+    """Print an answer to stdout, or raise `StdoutError` if that fails."""
     if sys.stdout is None:
         raise StdoutError(report_stream_error("stdout", "it is closed").code)
     try:
@@ -138,7 +138,7 @@ def _write_stdout(text: str) -> None:
 
 
 def print_json(value: object) -> None:
-    """Print a value to stdout as one line of JSON; raise `EarlyExit` if that fails."""
+    """Print a value to stdout as one line of JSON, or raise `EarlyExit` if that fails."""
     import json
 
     print_stdout(json.dumps(value))
@@ -156,7 +156,7 @@ def print_json_if_requested(output_options: OutputOptions, build_json: Callable[
 
 
 def report_stream_error(stream: str, reason: str | BaseException) -> EarlyExit:
-    """Print why a stream cannot be used; return the `EarlyExit` to raise."""
+    """Print why a stream cannot be used, and return the `EarlyExit` to raise."""
     print_stderr(f"shapecalc: {stream}: {reason if isinstance(reason, str) else error_reason(reason)}")
     return EarlyExit(ExitCode.FILE)
 
@@ -222,7 +222,7 @@ def _render_text(renderable: RenderableType, *, soft_wrap: bool = False, width: 
 
 
 def stderr_width() -> int:
-    """Return the width of the terminal on stderr in columns; 80 if there is none."""
+    """Return the width of the terminal on stderr in columns, or 80 if there is none."""
     return _make_console(file=sys.stderr).width if sys.stderr is not None and sys.stderr.isatty() else 80
 
 
@@ -300,7 +300,9 @@ def report_exception(error: Exception) -> int:
 
 
 def _missing_package_text(error: Exception) -> str:
-    """Return the message about a missing or outdated package, with a command to install it.
+    """Return the error message for a missing or outdated package.
+
+    It contains a command that installs the package.
 
     The message is empty for other exceptions, and if the missing module is part of shapecalc or unknown.
     """
@@ -384,7 +386,10 @@ _hidden_stdin: list[BinaryIO] = []
 
 @contextmanager
 def hide_stdin() -> Iterator[None]:
-    """Make standard input empty for commands, which would otherwise read the lines of their session."""
+    """Make standard input empty while a command of a session runs.
+
+    Otherwise the command would read the lines of the session.
+    """
     _hidden_stdin.append(BytesIO())
     try:
         yield
@@ -537,7 +542,7 @@ def find_defaults(names: Sequence[str]) -> dict[str, Default]:
 def _read_project_config() -> tuple[Mapping[str, object], str]:
     """Return the options in the nearest `pyproject.toml`, and its path.
 
-    Raises `ShapeError`: usage for an invalid file, file if it cannot be read.
+    Raises `ShapeError` (usage) for an invalid file, and `ShapeError` (file) if it cannot be read.
     """
     path = _find_pyproject()
     data = b"" if path is None else read_config(path)
@@ -548,7 +553,7 @@ def _read_project_config() -> tuple[Mapping[str, object], str]:
 
 
 def user_config_path() -> str:
-    """Return the path of the user's configuration file, even if the file does not exist."""
+    """Return the path of the user's configuration file, which may not exist."""
     if path := os.environ.get(CONFIG_VARIABLE):
         return path
     folder = os.environ.get("XDG_CONFIG_HOME", "")
@@ -562,7 +567,7 @@ def read_user_config() -> tuple[Mapping[str, Any], str]:
 
     There are no values if the file does not exist.
 
-    Raises `ShapeError`: usage for an invalid file, file if it cannot be read.
+    Raises `ShapeError` (usage) for an invalid file, and `ShapeError` (file) if it cannot be read.
     """
     path = user_config_path()
     return parse_config_table(read_config(path), path, "") if os.path.isfile(path) else {}, path  # noqa: PTH113
@@ -586,7 +591,10 @@ def _find_pyproject() -> str | None:
 
 
 def read_config(path: str) -> bytes:
-    """Read up to `MAX_CONFIG_BYTES` of a file; raise `ShapeError` (file) on failure."""
+    """Read up to `MAX_CONFIG_BYTES` of a file.
+
+    Raises `ShapeError` (file) if the file cannot be read.
+    """
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
             return file.read(min(os.fstat(file.fileno()).st_size, MAX_CONFIG_BYTES))

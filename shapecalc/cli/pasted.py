@@ -326,7 +326,9 @@ def _is_expected(problem: Problem, output_options: OutputOptions) -> bool:
 
 
 def _check_element_options(code: CodeChain, output_options: OutputOptions) -> None:
-    """Raise `ShapeError` (usage) if an option needs elements that the chain of the code does not have.
+    """Raise `ShapeError` (usage) if an option needs elements that are unknown.
+
+    The elements are unknown if the chain of the code does not compute them.
 
     The positions of elements are correct even if their values change, so `--follow` only prints a note.
     """

@@ -138,7 +138,7 @@ class Session:
             return Reply(problem=error.problem, pieces=pieces, code=problem_exit_code(error.problem))
 
     def _process_line(self, line: str, words: list[str]) -> Reply:
-        """Process a non-empty line and return the reply; raise `ShapeError` on failure."""
+        """Process a non-empty line and return the reply, or raise `ShapeError` on failure."""
         if words[0] == "chain" and len(words) > 1:
             line, words = " ".join(words[1:]), split_outside_brackets(" ".join(words[1:]))
         if "|" in line:
@@ -170,7 +170,10 @@ class Session:
         return Reply(command_words=self._infer_command_line(line, words))
 
     def _resolve_input(self, text: str) -> str:
-        """Replace `ans` by the current shape; raise `ShapeError` (usage) if it is unset."""
+        """Replace `ans` by the current shape.
+
+        Raises `ShapeError` (usage) if there is no current shape.
+        """
         if text != "ans":
             return text
         if self.shape is None:
@@ -231,7 +234,7 @@ class Session:
         return Reply(self._resolve_input("ans"))
 
     def _reply_to_dialect(self, words: list[str]) -> Reply:
-        """Set the default dialect; without a name, list the dialects."""
+        """Set the default dialect, or list the dialects if no name is given."""
         if not words:
             return Reply("\n".join(f"{'*' if name == self.dialect else ' '} {name}" for name in DIALECTS))
         self._defaults["dialect"] = lookup_dialect(words[0]).name
@@ -306,7 +309,7 @@ def _option_completions(op: str, last: str) -> Iterable[str]:
 
 
 def run_repl(app: AnyTerminalApp, output_options: OutputOptions) -> int:
-    """Process lines of standard input until `quit` or its end; return the exit code."""
+    """Process lines of stdin until `quit` or its end, and return the exit code."""
     try:
         session = Session(load_and_report_defaults(SAMPLE_STAGES, {}, output_options))
     except ShapeError as error:
@@ -358,7 +361,7 @@ def make_completer(document: Document) -> Completer:
 
 
 def _read_history(file: Path) -> list[str]:
-    """Return the last 1,000 lines of the history file; an empty list on failure."""
+    """Return the last 1,000 lines of the history file, or an empty list on failure."""
     lines: list[str] = []
     with suppress(OSError):
         lines = file.read_text("utf-8", "replace").split("\n")
@@ -366,7 +369,7 @@ def _read_history(file: Path) -> list[str]:
 
 
 def _append_history(line: str, file: Path) -> str:
-    """Append a line to the history file; return an error message or an empty string."""
+    """Append a line to the history file, and return an error message or ""."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("a", encoding="utf-8", errors="backslashreplace") as history:
@@ -407,7 +410,7 @@ def _process_lines(
 
 
 def _read_lines() -> Iterator[str]:
-    """Yield the lines of standard input; raise `EarlyExit` if standard input cannot be read.
+    """Yield the lines of stdin, or raise `EarlyExit` if it cannot be read.
 
     A line that is too long is truncated to one byte more than the limit.
     """

@@ -134,7 +134,7 @@ SITE_COMMAND = Command(
 
 
 def answer_line(text: str, *options: str) -> str:
-    """Run the command line `text` with `options` added; return the results as JSON.
+    """Run the command line `text` with more options, and return the results as JSON.
 
     The key `code` is the exit code, `out` the text on stdout, `told` the text on stderr, and `picture` an SVG or empty.
 
@@ -153,7 +153,7 @@ def answer_line(text: str, *options: str) -> str:
 
 
 def _split_words(text: str) -> list[str]:
-    """Split a command line into words; keep an error message or code as one word.
+    """Split a command line into words, but keep an error message or code as one.
 
     >>> _split_words("$ shapecalc reshape 2,3 6"), _split_words("shape '[8, 3]' is invalid for input of size 16")
     (['reshape', '2,3', '6'], ['--', "shape '[8, 3]' is invalid for input of size 16"])
@@ -209,7 +209,7 @@ def lesson_picture(lesson_id: str, width: int) -> str:
 
 
 def judge_prediction(question: str, prediction: str, lesson_id: str) -> str:
-    """Judge a predicted answer to a question; return the verdict as JSON.
+    """Judge a predicted answer to a question, and return the verdict as JSON.
 
     `question` is a command line, and `prediction` is the answer that the user typed. `lesson_id` is the id of a lesson,
     or empty; the verdict explains the typical mistakes in this lesson.

@@ -53,7 +53,7 @@ LAST_STEP = "last"
 
 
 def _print_opening_error(error: ShapeError, command: str, words: Sequence[str], output_options: OutputOptions) -> int:
-    """Print an error that occurred before the app was opened; return the exit code.
+    """Print an error that occurs before the app opens, and return the exit code.
 
     If `words` contain a shape that the shell has split at commas, print an error about the split shape instead.
     """
@@ -214,7 +214,9 @@ def run_tui(
     plain: bool = False,
     **options: Any,
 ) -> int:
-    """Open the app with a model or with the question in `words`; with `plain`, print its steps instead.
+    """Open the app with a model or a question.
+
+    The words of the question are `words`. With `plain`, its steps are printed instead.
 
     `at` is the index of an input element to follow.
 
@@ -255,7 +257,7 @@ def run_tui(
 
 
 def _print_plain_steps(app: AnyTerminalApp, question: Any, step: int | None, others: Mapping[str, object]) -> int:
-    """Print the steps of a question, one for each line of standard input, and return the exit code.
+    """Print one step of a question per line of stdin, and return the exit code.
 
     Raises `ShapeError` (usage) if `others` are set, which are options for a screen.
     """
@@ -378,7 +380,7 @@ def serve_app(
 
 
 def _open_socket(host: str, port: int) -> socket.socket:
-    """Return a socket that listens at an address; raise `EarlyExit` on failure."""
+    """Return a socket that listens at an address, or raise `EarlyExit` on failure."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)

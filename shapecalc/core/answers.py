@@ -45,7 +45,7 @@ class Request(Record):
     opset: int | None = None
     dtype: str | None = None
     switch: bool | None = None
-    """The setting of the dialect's switch; None if the request omits the switch."""
+    """The setting of the dialect's switch, or None if the request omits the switch."""
     argument_texts: Mapping[str, str] = EMPTY_DICT
     """The source text of each argument that was passed as a string, by argument name."""
     names_in_use: Mapping[str, SizeExpression | None] = EMPTY_DICT
@@ -160,7 +160,7 @@ class Step(Record):
     rule: StepRule
     """The applied rule; as a string it is the rule's id."""
     out: int | None
-    """The index of the output dim that the step determines; None if it determines no output dim or all of them."""
+    """The index of the output dim that the step determines, or None if it determines no output dim or all of them."""
     sources: tuple[int, ...]
     """The input axes of the stage from which the dim is derived."""
     value: Dim | Shape
@@ -213,13 +213,13 @@ class Stage(Record):
     before: Shape
     """The shape before the stage."""
     requested: Shape = ()
-    """The requested shape, permutation or axes; `()` if none of these was given."""
+    """The requested shape, permutation or axes, or `()` if none of these was given."""
     steps: lazy[tuple[Step, ...]] = lazy(default=())
     """The steps in order; a refused stage has only the steps before its problem."""
     after: Shape | None = None
-    """The shape after the stage; None if the stage was refused."""
+    """The shape after the stage, or None if the stage was refused."""
     move: Move | None = None
-    """The data movement; None if the stage was refused."""
+    """The data movement, or None if the stage was refused."""
 
     @property
     def is_finished(self) -> bool:
@@ -490,7 +490,7 @@ class Trace(Answer):
 
     request: Request
     version: int | None = None
-    """The operator's version; None if the dialect has no versions."""
+    """The operator's version, or None if the dialect has no versions."""
     options: Mapping[str, object] = EMPTY_DICT
     """The effective settings, including defaults; for example, the setting of the dialect's switch."""
     stages: Stages = ()

@@ -740,8 +740,8 @@ def _implies_all_ones(ratio: dims.Monomial) -> bool:
 def _multiply_powers(factors: Iterable[tuple[dims.Monomial, int]], coefficient_of: dims.Monomial) -> dims.Monomial:
     """Return the product of powers of monomials, times a coefficient.
 
-    `factors` are pairs of a monomial and its exponent. The coefficient is that of the monomial `coefficient_of`, whose
-    powers are ignored. Raises `Undecided` if a coefficient exceeds `MAX_COEFFICIENT_BITS`.
+    `factors` are pairs of a monomial and its exponent. The result has the coefficient of the monomial `coefficient_of`,
+    whose powers are ignored. Raises `Undecided` if a coefficient exceeds `MAX_COEFFICIENT_BITS`.
     """
     numerator, denominator, powers = coefficient_of.numerator, coefficient_of.denominator, dict[str, int]()
     for ratio, power in factors:

@@ -62,7 +62,10 @@ class Monomial(Record):
 
     @lazy
     def spelling(self) -> str:
-        """Format the monomial; it equals this string, so that an output equals `("N", 12)`."""
+        """Format the monomial as the string that it equals.
+
+        Therefore an output equals `("N", 12)`.
+        """
         return str(self)
 
     def __eq__(self, other: object) -> bool:

@@ -2,18 +2,18 @@
 
 A layout describes each axis by a list of atoms, the outermost first. An atom has a size and a stride, which are
 monomials, and steps through the flat index of the chain's input. A transpose reorders axes. An expand gives an axis the
-stride 0. A reshape regroups atoms. A cut of a shape is a boundary between two of its dims. If a cut of the new shape
-falls inside an atom and the sizes divide each other, the atom is split there. If they do not, the axes between the
-nearest cuts that the old and the new shape have in common are mixed: the new atoms step through the flat index of the
-old atoms, which become the `base` of the new atoms.
+stride 0. A reshape regroups atoms. A boundary of a shape is the position between two of its dims. If a boundary of the
+new shape falls inside an atom and the sizes divide each other, the atom is split there. If they do not, the axes
+between the nearest boundaries that the old and the new shape have in common are mixed: the new atoms step through the
+flat index of the old atoms, which become the `base` of the new atoms.
 
 An atom with a negative stride is read backwards: its index 0 is at offset `-stride * (size - 1)`, and its last
 index is at offset 0. An axis is therefore reversed by negating its strides, and reversed atoms are split like
 all others.
 
 A view is a layout with an offset in the input. A slice keeps parts of atoms and changes the offset. A roll turns the
-atoms of its axis into a base that is read from `start` and wraps around; a second roll of the same axis changes this
-start. Offsets and starts may be sums of monomials; sizes and strides are single monomials.
+atoms of its axis into a base tensor that is read from `start` and wraps around; a second roll of the same axis changes
+this start. Offsets and starts may be sums of monomials; sizes and strides are single monomials.
 
 A chain of moves is independent of the ops and the framework from which the moves were made.
 
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 CUT_LOOKAHEAD = 16
-"""The maximum number of atoms, and of dims, that the search for the next common cut considers."""
+"""The maximum number of atoms, and of dims, that the search for the next common boundary considers."""
 
 MAX_BASE_ATOMS = 64
-"""The maximum number of atoms in a base that is searched for equivalents of another atom."""
+"""The maximum number of atoms in a base tensor that is searched for equivalents of another atom."""
 
 
 TABLE_PREFIX = "@"
@@ -72,14 +72,14 @@ class Atom(Record):
     """A part of an axis: `size` positions that are `stride` apart in a flat index."""
 
     __slots__ = ("_hash",)
-    """The cached hash, because hashing deeply nested bases is slow. The hash is not pickled."""
+    """The cached hash, because hashing deeply nested base tensors is slow. The hash is not pickled."""
 
     size: Dim
     stride: Dim
     base: Atoms = ()
     """The atoms whose flat index this atom steps through; empty if the atom steps through the input."""
     start: Sum = ()
-    """The flat index in the base at which reading begins; reading wraps around at the end of the base."""
+    """The flat index in the base tensor at which reading begins; reading wraps around at the end of the base tensor."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not Atom:
@@ -99,7 +99,7 @@ class Atom(Record):
 
     @property
     def space(self) -> IndexSpace:
-        """The index space that the atom steps through: a base and its start.
+        """The index space that the atom steps through: a base tensor and its start.
 
         The flat index in an index space is the sum of the steps of all atoms that step through it.
         """
@@ -169,7 +169,7 @@ def normalize_axes(axes: StridedAxes, known: Assumptions) -> StridedAxes:
 
 
 def _normalize_axis(atoms: Iterable[Atom], known: Assumptions) -> Atoms:
-    """Merge the atoms of an axis, and resolve their bases."""
+    """Merge the atoms of an axis, and resolve their base tensors."""
     merged = merge_atoms(atoms)
     if not any(atom.base for atom in merged):
         return merged
@@ -178,10 +178,10 @@ def _normalize_axis(atoms: Iterable[Atom], known: Assumptions) -> Atoms:
 
 
 def _resolve_atom(atom: Atom, known: Assumptions) -> Atoms:
-    """Return the equivalent atoms of an atom's base, or the atom itself.
+    """Return the equivalent atoms of the base tensor of an atom, or the atom itself.
 
-    The atom itself is returned if the atoms of the base cannot be split at the ends of this atom. An atom that covers
-    only a part of its base is replaced only if this part has no nested base and no reversed atom.
+    The atom itself is returned if the atoms of the base tensor cannot be split at the ends of this atom. An atom that
+    covers only a part of its base tensor is replaced only if this part has no nested base tensor and no reversed atom.
     """
     if atom.start or not 0 < len(atom.base) <= MAX_BASE_ATOMS or is_take_table(atom.base):
         return (atom,)
@@ -203,7 +203,7 @@ def is_reversed(atom: Atom) -> bool:
 
 
 def is_take_table(base: Atoms) -> bool:
-    """Return whether a base is the index table of a `Take`."""
+    """Return whether a base tensor is the index table of a `Take`."""
     return any(str(atom.stride).startswith(TABLE_PREFIX) for atom in base if not isinstance(atom.stride, int))
 
 
@@ -281,9 +281,10 @@ class _AtomSplitter:
         return Atom(size, _multiply(atom.stride, inner), *atom.space)
 
     def _mix_axes(self) -> None:
-        """Mix the axes up to the next common cut of atoms and dims.
+        """Mix the axes up to the next common boundary of atoms and dims.
 
-        The atoms before the cut become a base, and each dim before the cut gets an atom that steps through this base.
+        The atoms before the boundary become a base tensor, and each dim before the boundary gets an atom that steps
+        through this base tensor.
         """
         atom_count, part, dim_count, rest = self._find_next_cut()
         atoms = [self.remaining_atoms.pop() for _ in range(atom_count)] + (
@@ -301,10 +302,10 @@ class _AtomSplitter:
                 self.result.append([])
 
     def _find_next_cut(self) -> tuple[int, Dim, int, Dim]:
-        """Find the next common cut of atoms and dims.
+        """Find the next common boundary of atoms and dims.
 
-        Returns the number of complete atoms before the cut, the size of the outer part of the next atom before
-        the cut, and the same two values for the dims. The size of an empty part is 1.
+        Returns the number of complete atoms before the boundary, the size of the outer part of the next atom before the
+        boundary, and the same two values for the dims. The size of an empty part is 1.
         """
         sizes, new_sizes = [atom.size for atom in self.remaining_atoms[::-1]], self.remaining_dims[::-1]
         products, new_products = _running_products(sizes[:CUT_LOOKAHEAD]), _running_products(new_sizes[:CUT_LOOKAHEAD])
@@ -321,7 +322,7 @@ class _AtomSplitter:
         return i, 1, j, 1
 
     def _is_cut_at(self, cut: Dim, products: Sequence[Dim], index: int) -> bool:
-        """Return whether a cut is at `index`, or splits the next factor.
+        """Return whether a boundary is at `index`, or splits the next factor.
 
         `products` are the running products of the factors.
         """
@@ -372,7 +373,7 @@ def _common_multiple(a: Dim, b: Dim) -> Dim:
 def split_atoms(atoms: Sequence[Atom], shape: Sequence[Dim], known: Assumptions) -> StridedAxes | None:
     """Split atoms into the dims of `shape`, or return None if the dims mix.
 
-    Dims mix if a cut of the shape falls inside an atom that cannot be split there, or if the volumes of the atoms
+    Dims mix if a boundary of the shape falls inside an atom that cannot be split there, or if the volumes of the atoms
     and of `shape` differ. All modules use this definition.
 
     >>> from shapecalc.core.conditions import Assumptions
@@ -599,9 +600,9 @@ class _ViewSlicer:
         return step == 1 and self.known.divides(count, size) and self.known.divides(count, start)
 
     def resolve_atom(self, atom: Atom) -> Atoms:
-        """Return the atoms of the base that an atom reads.
+        """Return the atoms of the base tensor that an atom reads.
 
-        An atom that wraps around the end of its base is returned unchanged.
+        An atom that wraps around the end of its base tensor is returned unchanged.
         """
         if is_take_table(atom.base):
             return self._drop_single_position(atom) if atom.size != 1 else self._look_up_table(atom)
@@ -631,7 +632,7 @@ class _ViewSlicer:
 
 
 def _resolve_single_bases(view: View, known: Assumptions) -> View:
-    """Resolve each base that a single atom reads without wrapping around."""
+    """Resolve each base tensor that a single atom reads without wrapping around."""
     counts = count_atoms_by_index_space(view)
     slicer = _ViewSlicer(known)
 
@@ -647,7 +648,7 @@ def _resolve_single_bases(view: View, known: Assumptions) -> View:
 
 
 def count_atoms_by_index_space(view: View) -> dict[IndexSpace, int]:
-    """Return how many atoms of a view and of its bases step through each index space."""
+    """Return how many atoms of a view and of its base tensors step through each index space."""
     counts: dict[IndexSpace, int] = {}
     pending = [atom for axis in view.axes for atom in axis]
     pending += [atom for base, _ in view.fixed for atom in base]

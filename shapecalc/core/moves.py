@@ -56,7 +56,7 @@ class StridedSlice(Record):
     steps: tuple[int, ...]
     """The step on each axis; a negative step goes backwards."""
     sizes: tuple[Dim | None, ...]
-    """The output size of each axis; None for an axis that a single index removes."""
+    """The output size of each axis, or None for an axis that a single index removes."""
 
     @property
     def axis_ranges(self) -> Iterator[tuple[Any, int, Any]]:

@@ -9,9 +9,10 @@ floor((index - start) / stride) mod the size of the atom.
 A mixed dim takes `size` steps of `stride` through a flat index, which covers several axes. The dim depends on one of
 these axes if the axis' digit of the flat index changes along the dim; see `_OriginAnalysis._digit_changes`.
 
-A reshape keeps the elements in order. A cut is a boundary between two dims. If the product of the dims to the left of a
-cut is the same in the old and in the new shape, the cut is common to both shapes, and the axes between two common cuts
-form a group. The axes of a group mix if some new axis is not a product of whole factors of old axes.
+A reshape keeps the elements in order. A boundary is the position between two dims. If the product of the dims to the
+left of a boundary is the same in the old and in the new shape, the boundary is common to both shapes, and the axes
+between two common boundaries form a group. The axes of a group mix if some new axis is not a product of whole factors
+of old axes.
 """
 
 from __future__ import annotations
@@ -211,6 +212,7 @@ def _compute_empty_tensor_origins(moves: layout.MoveChain, known: Assumptions) -
 
 
 def _restore_zeros(atom: OriginAtom) -> OriginAtom:
+    """Substitute 0 for `ZERO_NAME` in the size, stride and start of an atom."""
     if not isinstance(atom, (AxisAtom, RepeatAtom)):
         return atom
     start = {} if isinstance(atom, RepeatAtom) else {"start": dims.sum_terms(map(_restore_zero, atom.start))}
@@ -816,7 +818,7 @@ class _OriginAnalysis:
         return digit_changes(count, step, count_of_digit, turn, *others.as_numbers)
 
     def _compute_base_digits(self, base: layout.Atoms) -> list[_Digit]:
-        """Return the digits of the flat index of a base or of the input."""
+        """Return the mixed-radix digits of a flat index into a base tensor or the input."""
         if not base:
             return [_Digit(self.shape[axis], self.strides[axis], {axis}) for axis in self.axes]
         if base not in self.base_digits:
@@ -830,7 +832,7 @@ class _OriginAnalysis:
         return self.base_digits[base]
 
     def _atom_digits(self, atom: layout.Atom) -> list[_Digit]:
-        """Return the digits of an atom of a base.
+        """Return the digits of an atom of a base tensor.
 
         A mixed atom counts as one digit.
         """

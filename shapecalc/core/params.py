@@ -97,7 +97,7 @@ class Param(Record):
     def is_omitted(self, value: object) -> bool:
         """Return whether a value denotes an omitted argument.
 
-        The value is None or an empty list of operands.
+        None and an empty list of operands denote an omitted argument.
         """
         return value is None or (self.type is ParamType.SHAPES and isinstance(value, (str, list, tuple)) and not value)
 

@@ -125,7 +125,7 @@ class Problem(Record):
     argument: str | None = None
     """The name of the argument at fault: `input`, `target`, `perm` ..."""
     index: int | None = None
-    """The index of the token at fault in the argument; None if the whole argument is at fault."""
+    """The index of the token at fault in the argument, or None if the whole argument is at fault."""
     span: lazy[tuple[int, int] | None] = lazy(default=None)
     """The start offset and the exclusive end offset of the token in the text of the argument."""
 
@@ -155,7 +155,7 @@ class ShapeError(ValueError):
 
     problem: Problem
     trace: Any
-    """The `Trace` or `Chain` with the steps before the problem; None if there is no such trace."""
+    """The `Trace` or `Chain` with the steps before the problem, or None if there is no such trace."""
     stages: Any
     """The stages of the op up to the refused stage, which is last."""
 

@@ -325,7 +325,7 @@ def parse_printed_element_type(word: str, dialect: Dialect) -> str:
 def _read_input(shape: str | Iterable[object]) -> tuple[Shape, TypedShape | None]:
     """Parse the input shape.
 
-    The second value also has its notes, element type and strides; None if there are none.
+    The second value also has its notes, element type and strides, or None if there are none.
     """
     if not isinstance(shape, str):
         dims = values.to_shape(shape)
@@ -678,7 +678,9 @@ def _parse_default_opset(value: object) -> int:
 
 
 def parse_config_table(text: bytes, source: str, table_name: str = PROJECT_TABLE) -> Mapping[str, Any]:
-    r"""Parse the table of a TOML file with the options of shapecalc; without a name, the table is the whole file.
+    r"""Parse the options of shapecalc in a TOML file.
+
+    They are in the table with the given name or, without a name, in the whole file.
 
     Raises `ShapeError` (usage) with the name of the file, `source`, if the table is invalid.
 

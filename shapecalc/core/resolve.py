@@ -194,12 +194,15 @@ def _is_wrong_at_zero(answer: Trace | Chain, zero_answer: Trace | Chain, sizes: 
 
 
 def locate_problem(problem: Problem, request: Request) -> Problem:
-    """Add the span of the invalid token to a problem; the span is computed on first read."""
+    """Add the span of the invalid token to a problem.
+
+    The span is computed on first read.
+    """
     return replace(problem, span=lambda _: _find_span(problem, request))
 
 
 def _find_span(problem: Problem, request: Request) -> tuple[int, int] | None:
-    """Return the start and end offsets of the invalid token in the text of its argument."""
+    """Return the span of the invalid token in the text of its argument."""
     argument = problem.argument or ""
     value = request.input if argument == "input" else request.arguments.get(argument)
     if isinstance(value, str) and problem.index is not None:

@@ -218,7 +218,7 @@ class TypedShape(Record):
     dtype: str = ""
     """The element type as the tool spells it; empty if there is none."""
     strides: Shape | None = None
-    """The strides in elements; None if they are row-major."""
+    """The strides in elements, or None if they are row-major."""
     notes: tuple[str, ...] = ()
 
 
@@ -271,7 +271,7 @@ def scan_shape(text: str, argument: str = "shape") -> ScannedShape:
 
 
 def _is_typed_list(body: str) -> bool:
-    """Return whether a text is sizes with an element type, such as `2x3xf32`."""
+    """Return whether a text is a list of sizes with an element type, as `2x3xf32`."""
     return "x" in body and body[0] in "0123456789?-" and any(char.isalpha() and char != "x" for char in body)
 
 

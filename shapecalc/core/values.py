@@ -48,7 +48,7 @@ PATTERN_HINT = "write names for the axes, as in 'b c h w -> b (h w) c'"
 SUBSCRIPTS_HINT = "write a letter for each axis, as in 'ij,jk->ik'"
 
 SliceParts = tuple[int | None, int | None, int | None]
-"""The start, the stop and the step of a slice; None for an omitted part."""
+"""The start, the stop and the step of a slice, or None for an omitted part."""
 
 
 class AxisGroup(Record):

@@ -240,7 +240,7 @@ def _operand_options(message: ParsedMessage) -> dict[str, str] | None:
 
 
 def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterator[tuple[str, str | None]]:
-    """Yield the plausible fixes that resolve, likely fixes first, each with its command."""
+    """Yield the plausible fixes that resolve and their commands, the likeliest first."""
     if trace is None or (message.input is None and (message.target is None or message.cause == "infer-with-empty")):
         return
     if message.op == CONCAT.name and trace.output is not None:
@@ -379,7 +379,10 @@ def _resize_remedy(sides: PrintedSizes, size: PrintedSizes) -> str:
 
 
 def _pattern_remedies(cause: str, actual: int, expected: int) -> Iterator[str]:
-    """Yield remedies for a pattern of einops and two numbers of dims, or a size and its divisor."""
+    """Yield remedies for an einops pattern.
+
+    `actual` and `expected` are two numbers of dims, or a size and its divisor.
+    """
     if cause == "rank-mismatch":
         change = "merge two of them before, x.flatten(0, 1)" if actual > expected else "insert one before, x[None]"
         yield f"name each dim on the left side of the pattern, or {change}"
@@ -391,7 +394,7 @@ def _pattern_remedies(cause: str, actual: int, expected: int) -> Iterator[str]:
 
 
 def _join_remedy(message: ParsedMessage) -> str:
-    """Return the remedy for operands of a concatenation or a stack that differ."""
+    """Return the remedy for differing operands of a concatenation or a stack."""
     shape, other = message.input or (), (message.operands or ((),))[0]
     if message.op == CONCAT.name and message.pair is not None and min(message.pair) == 1:
         return REPEAT_REMEDY

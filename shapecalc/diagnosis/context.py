@@ -40,7 +40,7 @@ class FrameworkTraits(Record):
     markers: tuple[str, ...] = ()
     """Names of folders and modules that identify the framework if they occur near a message."""
     shape_source: str | None = None
-    """The place to look up shapes that a message omits, such as the model file; None for the user's code."""
+    """The place to look up shapes that a message omits, such as the model file, or None for the user's code."""
 
 
 class NodePattern(Record):

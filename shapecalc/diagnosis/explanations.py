@@ -93,7 +93,7 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
 def count_unequal_dims(message: ParsedMessage) -> int:
     """Return the number of dims that prevent a broadcast of two shapes.
 
-    The shapes are those of the message. Returns 0 if they are unknown.
+    The message contains the shapes. Returns 0 if they are unknown.
     """
     shape, other = message.input or (), (message.operands or ((),))[0]
     if message.op != BROADCAST.name or message.operands is None or len(message.operands) > 1:

@@ -22,7 +22,7 @@ from shapecalc.core.text import rank_text
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import LOSS_SUBJECT, ParsedMessage, known_size_product, size_product, sizes_to_dims
 from shapecalc.diagnosis.suggestions import explain_factors, find_rank_and_permutation, numeric_sizes, unequal_axes
-from shapecalc.reasoning.figures import describe
+from shapecalc.reasoning.figures import describe_count
 from shapecalc.reasoning.fixing import find_differing_dims
 from shapecalc.reasoning.operand_mismatch import find_missing_flatten, find_size_mismatch
 
@@ -44,7 +44,9 @@ HIDDEN_CAUSES = "a 0 or -1 that was replaced before it was printed, strides, or 
 
 
 def operation_noun(op: str | None) -> str:
-    """Return the phrase for an op of several operands or with a window; empty for other ops.
+    """Return the noun for an op of several operands or with a window.
+
+    The noun is empty for other ops.
 
     >>> operation_noun("matmul"), operation_noun("reshape"), operation_noun(None)
     ('a matrix product', '', '')
@@ -95,7 +97,7 @@ def _operand_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[s
     yield from _named_numbers(message, pair)
     if message.op == MATMUL.name and len(message.input or ()) == 2:
         rows = (message.input or ())[0]
-        texts = describe(rows) if isinstance(rows, int) and rows % 2 else ()
+        texts = describe_count(rows) if isinstance(rows, int) and rows % 2 else ()
         yield from (f"{text.replace(':', ' rows:', 1)}" for text in texts[:1])
     if flatten:
         yield flatten

@@ -153,7 +153,7 @@ class MessageTemplate(Record):
     framework: str
     """The framework that prints the message; the context may override it."""
     op: str | None
-    """The op of the failing request; None if it must be identified from the context."""
+    """The op of the failing request, or None if it must be identified from the context."""
     cause: str
     """The cause column of `sentences.txt`, as described in the module docstring."""
     source: str

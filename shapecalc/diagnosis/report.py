@@ -175,7 +175,7 @@ def _entry_lines(message: ParsedMessage, advice: Advice, explain: bool) -> list[
 
 
 def _label_lines(name: str, lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the first line with the label `name`, and each other line without one."""
+    """Yield the first line with the label `name`, and the other lines without it."""
     yield from ((name if index == 0 else "", line) for index, line in enumerate(lines))
 
 

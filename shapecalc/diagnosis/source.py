@@ -69,7 +69,7 @@ def replace_fixes_with_code(message: ParsedMessage, advice: Advice) -> Advice:
 def _build_code_command(message: ParsedMessage, line: CodeCall, changed: str) -> str | None:
     """Return the `shapecalc code` command for a changed call.
 
-    The shapes are those of the message. Returns None if the call has no output.
+    The message contains the shapes. Returns None if the call has no output.
     """
     sizes = {
         text: size

@@ -128,7 +128,10 @@ def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | No
 
 
 def _declared_input_remedy(message: ParsedMessage) -> tuple[str, str | None]:
-    """Return the remedy for an input of another shape than the model declares, and its command if it has one."""
+    """Return the remedy for an input that differs from the declared shape.
+
+    The second result is a command that applies the remedy, or None.
+    """
     remedy, command = REMEDIES_BY_SUBJECT[DECLARED_INPUT], None
     shape, declared = message.input or (), (message.operands or ((),))[0]
     sides, mismatches = _declared_image_sides(message), find_dim_mismatches(message)

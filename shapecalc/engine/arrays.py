@@ -62,7 +62,7 @@ class Source(Record):
     numpy_dtype: np.dtype[Any]
     load: Callable[[], Any]
     mapped_file: MappedFile | None = None
-    """The mapped file; None if the array is not memory-mapped from its file."""
+    """The mapped file, or None if the array is not memory-mapped from its file."""
 
     @property
     def dtype(self) -> str | None:

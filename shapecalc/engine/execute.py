@@ -249,7 +249,7 @@ class Result(Record):
 class Sample(Record):
     """Some elements of a tensor, as nested lists.
 
-    `gaps` contains, for each axis, the index in the lists before which elements are omitted; None if no elements are
+    `gaps` contains, for each axis, the index in the lists before which elements are omitted, or None if no elements are
     omitted.
     """
 
@@ -534,7 +534,7 @@ def sample_elements(
 
     The elements are read from `data`, which has the input shape; if `data` is None, they are numbered from 0.
     `other_sources` are the data of the other operands. Raises `ShapeError` (usage) if the request is refused, if a
-    named dim has no size, or if there are more than `MAX_DIMS` dims; `FileError` if the file of `data` no longer
+    named dim has no size, or if there are more than `MAX_DIMS` dims, or `FileError` if the file of `data` no longer
     contains the elements.
 
     >>> import shapecalc as sc

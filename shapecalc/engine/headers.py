@@ -100,7 +100,7 @@ class ArrayInfo(Record):
     """The path of the array as a command-line argument, such as `w.npz:NAME`."""
     shape: IntTuple = ()
     dtype: str | None = None
-    """The name of the element type; None for a structured dtype or raw bytes."""
+    """The name of the element type, or None for a structured dtype or raw bytes."""
     problem: str = ""
     """The reason why the array cannot be read; empty for a readable array."""
 
@@ -113,7 +113,7 @@ class NpyHeader(Record):
     descr: object
     """The element type as spelled in the header."""
     dtype: str | None
-    """The name of the element type; None for a structured dtype or raw bytes."""
+    """The name of the element type, or None for a structured dtype or raw bytes."""
     start: int
     """The byte offset of the first element."""
     end: int
@@ -125,25 +125,25 @@ class NpyHeader(Record):
         return parse_descr(self.descr)
 
 
-def iter_arrays(text: str) -> Iterator[ArrayInfo]:
-    """Yield the arrays of a file, an archive member or a Zarr store.
+def iter_array_infos(location: str) -> Iterator[ArrayInfo]:
+    """Yield a description of each array in a file, an archive member or a Zarr store.
 
     An unreadable array is yielded with a `problem`, so that the remaining arrays are still listed.
     """
     try:
-        if not text:
+        if not location:
             raise UnreadableError("the name of a file is empty")
-        path, member = split_file_argument(text)
+        path, member = split_file_argument(location)
         if path.endswith(".npy"):
-            with open_regular_file(text) as file:
+            with open_regular_file(location) as file:
                 header = read_npy_header(file)
-            yield ArrayInfo(text, header.shape, header.dtype)
+            yield ArrayInfo(location, header.shape, header.dtype)
         elif path.endswith(".npz"):
             yield from _iter_archive(path, member)
         else:  # the path may be a store
-            yield from _iter_safetensors(path, member) if path.endswith(".safetensors") else _iter_store(text)
+            yield from _iter_safetensors(path, member) if path.endswith(".safetensors") else _iter_store(location)
     except (OSError, UnreadableError) as error:
-        yield _unreadable_info(text, error)
+        yield _unreadable_info(location, error)
 
 
 def _unreadable_info(name: str, error: OSError | UnreadableError) -> ArrayInfo:
@@ -167,7 +167,7 @@ def missing_member_error(names: Iterable[str], path: str) -> UnreadableError:
 def open_descriptor(path: str) -> int:
     """Open a regular file, and return its descriptor.
 
-    Raises `OSError` if the file is a folder or cannot be opened; `UnreadableError` if the name is invalid, or if
+    Raises `OSError` if the file is a folder or cannot be opened, or `UnreadableError` if the name is invalid, or if
     the path is a pipe or a device, because a read may never end.
     """
     try:

@@ -52,7 +52,7 @@ class BufferCopy(Record):
 
     source: StridedView
     blocking_strides: tuple[int, int] | None
-    """Two strides of one axis, in bytes, that make the copy necessary; None for a copy of pieces."""
+    """Two strides of one axis, in bytes, that make the copy necessary, or None for a copy of pieces."""
     pieces: AxisPieces | None = None
 
     @property

@@ -109,7 +109,7 @@ def limit_memory(max_bytes: int) -> tuple[int, int] | None:
     """Limit the memory of this process to `max_bytes` plus a headroom for libraries.
 
     An allocation beyond the limit raises `MemoryError`. Mapped files are not counted. Returns the previous soft and
-    hard limits; None if the system does not support limits. Source: setrlimit(2).
+    hard limits, or None if the system does not support limits. Source: setrlimit(2).
     """
     from pathlib import Path
 

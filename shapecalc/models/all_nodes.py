@@ -1,7 +1,8 @@
 """Describe every node of a model with symbolic shapes, element counts and bytes.
 
-A lane is one assignment of sizes to the free dims of a model. The model is walked in several lanes, which gives several
-sizes of each dim, and a symbolic expression is fitted to these sizes. The candidates are, in this order:
+A size assignment (`Lane`) gives a size to each free dim of a model. The model is walked for several size assignments,
+which gives several sizes of each dim, and a symbolic expression is fitted to these sizes. The candidates are, in this
+order:
 
 1. the expression of an earlier dim with equal sizes;
 2. a product or sum of the names in the model's inputs;
@@ -33,7 +34,7 @@ from shapecalc.models.walk import Walker, walk_model
 from shapecalc.models.walk_state import WalkState, is_same_in_all_lanes
 
 ObservedSizes = tuple[int | None, ...]
-"""The size of a dim in each lane whose batch size is not 0; None where the size is unknown."""
+"""The size of a dim for each size assignment whose batch size is not 0, or None where the size is unknown."""
 FLOOR_SIZES = 34
 """The number of consecutive sizes to which a floor division is fitted. The divisor must be smaller than this number."""
 MAX_NODES_PER_DIM = 48
@@ -43,7 +44,7 @@ MAX_WALKED_NODES = 4000
 LARGEST_TENSOR_COUNT = 5
 """The number of tensors in the list of the largest tensors."""
 UNIT_LANE = Lane(1, FrozenDict(), judged=False)
-"""A lane with a batch size of 1 and no free dims."""
+"""A size assignment with a batch size of 1 and no free dims."""
 
 
 class _ShapeOnlyTracker(BatchTracker):
@@ -67,14 +68,17 @@ class _SymbolicDimResolver:
         self._sizes: dict[str, ObservedSizes] = {
             name: tuple([lane.sizes[name] for lane in self._lanes]) for name in declared_lane.sizes
         }
-        """The size of each named dim in each lane. The names include the names of sums and of floor divisions."""
+        """The size of each named dim for each size assignment. The names include the names of sums and of floor
+        divisions.
+        """
         self.naming = NameAllocator(self._sizes, {})
         self._fitters: dict[tuple[str, ...], tuple[list[int], DimFitter]] = {
             (): ([*range(len(self._lanes))], DimFitter(walk.lanes, walk.batch))
         }
-        """The fitter for each tuple of names, preceded by the indices of the lanes that the fitter uses.
+        """The fitter for each tuple of names, preceded by the indices of the size assignments that the fitter uses.
 
-        In these lanes, all names have known sizes. The empty tuple is the key for the names in the model's inputs.
+        For these size assignments, all names have known sizes. The empty tuple is the key for the names in the model's
+        inputs.
         """
         self._dims: dict[ObservedSizes, Dim | None] = {}
         self._searched: set[object] = set()
@@ -111,9 +115,9 @@ class _SymbolicDimResolver:
         del self._shapes[shapes]
 
     def _observed_sizes(self, shapes: LaneShapes) -> list[ObservedSizes] | None:
-        """Return the observed sizes of each dim of a tensor, one per lane.
+        """Return the observed sizes of each dim of a tensor, one per size assignment.
 
-        Returns None if the rank is unknown or differs between lanes.
+        Returns None if the rank is unknown or differs between size assignments.
         """
         return transpose_lane_shapes([shapes[place] for place in self._lane_indices])
 
@@ -121,7 +125,7 @@ class _SymbolicDimResolver:
         """Return the stored expression of the dim with the sizes `sizes`.
 
         The expression was stored for an earlier dim, or consists of names in the model's inputs. Returns None if no
-        expression is stored, or if the size is known in only one lane.
+        expression is stored, or if the size is known for only one size assignment.
         """
         if sizes not in self._dims:
             known_in_one = sizes.count(None) == len(sizes) - 1 > 0
@@ -181,7 +185,7 @@ class _SymbolicDimResolver:
     def _has_unresolved_producer(self, number: int) -> bool:
         """Return whether a tensor is unresolved and its producer has no subgraphs.
 
-        A tensor is unresolved if a symbolic dim is unknown, or if elements differ between lanes.
+        A tensor is unresolved if a symbolic dim is unknown, or if elements differ between size assignments.
         """
         maker, shape, values = (
             self._tracker.producer_of(number),
@@ -215,8 +219,8 @@ class _SymbolicDimResolver:
     ) -> Dim | None:
         """Fit a floor division of an expression in `name` to the sizes of a dim.
 
-        The formula must hold in every lane, and at `FLOOR_SIZES` consecutive sizes of `name`, at which `nodes` are
-        walked. Returns None if no formula fits.
+        The formula must hold for every size assignment, and at `FLOOR_SIZES` consecutive sizes of `name`, at which
+        `nodes` are walked. Returns None if no formula fits.
         """
         first, lanes = self._sizes[name][self._declared_index] or 0, zip(self._sizes[name], sizes, strict=True)
         pairs = [(x, y) for x, y in lanes if x is not None and y is not None and x >= first]

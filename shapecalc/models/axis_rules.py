@@ -84,8 +84,8 @@ def trailing_axes(node: LaneNode, rank: int, default: int = -1) -> Iterable[int]
 def softmax_axes(node: LaneNode, rank: int) -> Iterable[int]:
     """Return the axes that a Softmax normalizes.
 
-    Since opset 13, Softmax normalizes only the axis in the attribute `axis`; in earlier opsets, it also
-    normalizes all later axes.
+    Since opset 13, Softmax normalizes only the axis in the attribute `axis`; in earlier opsets, it also normalizes all
+    later axes.
     """
     return axis_from_attribute(node, rank) if node.opset >= 13 else trailing_axes(node, rank, 1)
 

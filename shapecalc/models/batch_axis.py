@@ -4,8 +4,8 @@ A batch mark describes a tensor at one batch size. The mark is None for a tensor
 `BatchAxis` if an axis separates the samples, and a `LostBatch` if no axis is known to separate them. Marks exist only
 for batch sizes of 2 and more, because a batch of 1 has no samples to separate.
 
-A lane is one assignment of sizes to the free dims of a model. Each operator has a rule that returns the mark of its
-output in one lane. Source of the rules: the ONNX operator documents.
+A size assignment (`Lane`) gives a size to each free dim of a model. Each operator has a rule that returns the mark of
+its output for one size assignment. Source of the rules: the ONNX operator documents.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shapecalc.core.dims import IntTuple
 from shapecalc.core.record import Record
 
 LaneShapes = tuple[IntTuple | None, ...]
-"""The concrete shape of a tensor in each lane; None where the shape is unknown."""
+"""The concrete shape of a tensor for each size assignment, or None where the shape is unknown."""
 MAX_AXIS_LENGTH = 1 << 20
 """The longest axis whose indices are enumerated."""
 
@@ -41,7 +41,7 @@ class LostBatch(Record):
 
     why: str
     certain: bool = False
-    """Whether no axis separates the samples; False if this is unknown."""
+    """Whether no axis separates the samples, or False if this is unknown."""
 
 
 BatchMark = BatchAxis | LostBatch | None

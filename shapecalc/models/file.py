@@ -100,7 +100,7 @@ class ValueInfo(Record):
     tensor: int
     name: str
     dtype: int
-    """The ONNX element type number; 0 if it is undeclared or the value is not a tensor."""
+    """The ONNX element type number, or 0 if it is undeclared or the value is not a tensor."""
     dims: tuple[int | str | None, ...] | None
     """The declared shape, or None. A dim is an integer, a name as written in the file, or None if undeclared."""
 
@@ -143,9 +143,9 @@ class Node:
     domain: str
     """The domain of the operator; empty for ONNX's own domain (`ai.onnx`)."""
     opset: int
-    """The opset version of the domain, which a function may override; 0 if the model does not import the domain."""
+    """The opset version of the domain, which a function may override, or 0 if the model does not import the domain."""
     inputs: tuple[int, ...]
-    """The tensor numbers of the inputs; `ABSENT` for an absent optional input."""
+    """The tensor numbers of the inputs, or `ABSENT` for an absent optional input."""
     outputs: tuple[int, ...]
     attributes: Mapping[str, Any]
     """The attribute values by name: int, float, bytes (for a string), TensorProto, or a tuple of such values.

@@ -1,10 +1,12 @@
 """Choose sizes for the free dims of a model, and fit symbolic dims.
 
-A *free dim* is an input dim without a fixed size; it has a name. A *lane* is one assignment of sizes to all free dims,
-including the batch dim. A *walk* computes the shapes of all tensors of the model in several lanes at once.
+A *free dim* is an input dim without a fixed size; it has a name. A *size assignment* (`Lane`) gives a size to each free
+dim, including the batch dim. A *walk* computes the shapes of all tensors of the model for several size assignments at
+once.
 
 Before a walk, sizes are chosen for the free dims. After the walk, a symbolic expression is fitted to the sizes of each
-dim in the lanes. A fixed dim that may be the batch dim can be *freed*: it is replaced by the name of the batch dim.
+dim for the size assignments. A fixed dim that may be the batch dim can be *freed*: it is replaced by the name of the
+batch dim.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from shapecalc.models.batch_axis import LaneShapes
 from shapecalc.models.file import Model, ValueInfo
 
 InputDims = list[int | str] | None
-"""The shape of an input, with the name of each free dim; None if the rank is unknown."""
+"""The shape of an input, with the name of each free dim, or None if the rank is unknown."""
 InputKey = tuple[object, ...]
 """The key of a group of inputs; the same axis is freed in all inputs of a group.
 
@@ -46,7 +48,7 @@ FIRST_AXIS_BATCH_NAMES = ("N", "B")
 NO_BATCH = "none"
 """The value of `--batch` for a model without a batch dim."""
 VALIDATION_BATCHES = (5, 7, 11, 13, 17)
-"""The batch sizes of the validation lanes, which are not judged but used to fit symbolic dims."""
+"""The batch sizes of size assignments that are used only to fit symbolic dims."""
 PERTURBATIONS = ((0, ()), (2, (-2, 8, 1)), (4, (32, 8, 1)), (7, (1,)))
 """Perturbations of the sizes of the free dims, except the batch dim: a start index in `PRIMES`, and candidate steps.
 
@@ -75,9 +77,11 @@ SIZE_SEARCH_RANGE = 4096
 Powers = tuple[tuple[str, int], ...]
 """A product of powers of dim names, as pairs of name and exponent."""
 Term = tuple[Powers, tuple[int | Fraction, ...]]
-"""A product of powers of dim names, and the value of the product in each lane."""
+"""A product of powers of dim names, and the value of the product for each size assignment."""
 LinearSystems = tuple[list[tuple[Term, ...]], np.ndarray, np.ndarray]
-"""Linear systems for candidate sums: the terms of each sum, its matrix (lanes by terms), and the pseudo-inverse."""
+"""Linear systems for candidate sums: the terms of each sum, its matrix (size assignments by terms), and the
+pseudo-inverse.
+"""
 MAX_NAMES = 8
 """The maximum number of dim names from which candidate products are built."""
 MAX_COEFFICIENT = 10**6
@@ -104,7 +108,9 @@ class Lane(Record):
     sizes: Mapping[str, int]
     """The size of each free dim by name, including the batch dim."""
     judged: bool
-    """Whether verdicts are based on this lane; False for a validation lane and for the lane with a batch size of 0."""
+    """Whether verdicts are based on this size assignment. It is False for a validation size assignment and for a batch
+    size of 0.
+    """
     perturbed: bool = False
     """Whether the sizes, except the batch size, are perturbed and satisfy the known conditions."""
 
@@ -114,7 +120,7 @@ class InputChoice(Record):
 
     batch: str
     declared_batch: int | None
-    """The declared batch size; None if the batch dim has no fixed size in the file."""
+    """The declared batch size, or None if the batch dim has no fixed size in the file."""
     inputs: tuple[tuple[int | str | None, ...] | None, ...]
     lanes: tuple[Lane, ...]
     """The judged lanes, sorted by batch size, then the validation lanes, then the lane with a batch size of 0."""
@@ -134,7 +140,7 @@ class InputChoice(Record):
     user_sizes: frozenset[str] = frozenset()
     """The names of the dims whose size the user has set."""
     extra_lanes: tuple[Lane, ...] = ()
-    """Additional lanes that are walked only for the option `--all`."""
+    """Additional size assignments that are walked only for the option `--all`."""
 
 
 class DimSum(Record):
@@ -156,7 +162,7 @@ class DimSum(Record):
 
 
 SymbolicDim = Dim | DimSum | None
-"""A dim as an integer, a monomial in dim names, or a sum; None if unknown."""
+"""A dim as an integer, a monomial in dim names, or a sum, or None if unknown."""
 SymbolicShape = tuple[SymbolicDim, ...]
 """A shape of symbolic dims."""
 
@@ -187,7 +193,7 @@ class InputGuess:
         tried: Mapping[str, int] = EMPTY_DICT,
         probes: Sequence[Mapping[str, int]] = (),
     ) -> InputChoice:
-        """Choose sizes that satisfy conditions, and build the lanes.
+        """Choose sizes that satisfy conditions, and build the size assignments.
 
         `default_size` is used for every dim whose size the user has not set, instead of declared and default sizes.
         `sums` maps a dim name to the terms of the sum that the dim is assumed to be. `tried` contains sizes at which
@@ -257,7 +263,10 @@ class InputGuess:
         return lanes
 
     def iter_fallback_choices(self) -> Iterator[InputChoice]:
-        """Yield choices with other default sizes, then with equal or summed dims."""
+        """Yield choices with other default sizes, then choices with related dims.
+
+        See `iter_related_dim_choices` for the relations.
+        """
         for size in DEFAULT_SIZES[not self._guesser.declared_sizes :] if self.unsized_dims else ():
             yield self.choose_sizes((), size)
         yield from self.iter_related_dim_choices()
@@ -514,9 +523,9 @@ class _ShapeGuesser:
     def build_lane(
         self, batch: int, base_sizes: Mapping[str, int], sums: Mapping[str, Iterable[str]], **flags: bool
     ) -> Lane:
-        """Build a lane from base sizes and sums of dims.
+        """Build a size assignment from base sizes and sums of dims.
 
-        The sizes of the dims in `sums` are computed from their terms. `flags` are attributes of the lane.
+        The sizes of the dims in `sums` are computed from their terms. `flags` are attributes of the size assignment.
         """
         sizes = {self.batch: batch, **base_sizes}
         for name, terms in sums.items():
@@ -556,10 +565,10 @@ def _check_user_shapes(
 
 
 def transpose_lane_shapes(shapes: Sequence[tuple[int, ...] | None]) -> list[tuple[int | None, ...]] | None:
-    """Group the sizes of a tensor by axis instead of by lane.
+    """Group the sizes of a tensor by axis instead of by size assignment.
 
-    `shapes` contains the shape in each lane. Returns None if the rank is unknown in all lanes, or differs between
-    lanes.
+    `shapes` contains the shape for each size assignment. Returns None if the rank is unknown for all size assignments,
+    or differs between size assignments.
     """
     ranks = {len(shape) for shape in shapes if shape is not None}
     if len(ranks) != 1:
@@ -571,11 +580,14 @@ def transpose_lane_shapes(shapes: Sequence[tuple[int, ...] | None]) -> list[tupl
 class DimFitter:
     """Fit symbolic expressions to the sizes of dims.
 
-    The lane with a batch size of 0 is ignored.
+    The size assignment with a batch size of 0 is ignored.
     """
 
     def __init__(self, lanes: Sequence[Lane], batch: str) -> None:
-        """Compute the values of the candidate products of dim names in each lane."""
+        """Compute the values of the candidate products for each size assignment.
+
+        The factors of a product are dim names.
+        """
         self._lane_indices = [index for index, lane in enumerate(lanes) if lane.batch]
         self._lanes = [lanes[index].sizes for index in self._lane_indices]
         self._perturbed_lanes = {
@@ -600,7 +612,9 @@ class DimFitter:
         self._systems: dict[tuple[int, ...], list[LinearSystems]] = {}
 
     def fit_shape(self, shapes: LaneShapes) -> SymbolicShape | None:
-        """Return the symbolic shape of a tensor, given its concrete shape in each lane.
+        """Return the symbolic shape of a tensor from its concrete shapes.
+
+        `shapes` contains the concrete shape for each size assignment.
 
         Returns None if the rank is unknown.
         """
@@ -611,12 +625,13 @@ class DimFitter:
         return shape
 
     def fit_dim(self, sizes: tuple[int | None, ...]) -> SymbolicDim:
-        """Fit a symbolic expression to the size of a dim in each lane.
+        """Fit a symbolic expression to the size of a dim for each size assignment.
 
         Returns None if none fits.
 
-        A dim with the same size in all lanes is a number. An unknown size is None. If some sizes are unknown, the sizes
-        in at least two perturbed lanes must be known, or in all perturbed lanes if there are fewer than two.
+        A dim with the same size for all size assignments is a number. An unknown size is None. If some sizes are
+        unknown, the sizes for at least two perturbed size assignments must be known, or for all perturbed size
+        assignments if there are fewer than two.
         """
         first = sizes[0]
         if first is not None and sizes.count(first) == len(sizes):
@@ -643,9 +658,12 @@ class DimFitter:
         return self._fit_sum(observed, numbers)
 
     def _fit_sum(self, lanes: tuple[int, ...], numbers: Sequence[int]) -> SymbolicDim:
-        """Fit a sum of two or three terms to the sizes `numbers` in the lanes `lanes`.
+        """Fit a sum of two or three terms to the sizes `numbers`.
 
-        The number of lanes exceeds the number of unknown coefficients, so that at least one lane validates the sum.
+        `lanes` contains the indices of the size assignments of these sizes.
+
+        The number of size assignments exceeds the number of unknown coefficients, so that at least one size assignment
+        validates the sum.
         """
         if lanes not in self._systems:
             self._systems[lanes] = [*self._build_systems(lanes)]
@@ -677,7 +695,9 @@ class DimFitter:
                 yield [checked[index] for index in solvable], equations[solvable], np.linalg.pinv(equations[solvable])
 
     def _evaluate_term(self, powers: Powers) -> Term:
-        """Return a product of powers of dim names, with its value in each lane.
+        """Return a product of powers of dim names with its values.
+
+        There is one value for each size assignment.
 
         Integral values are stored as `int`, which is faster than `Fraction`.
         """

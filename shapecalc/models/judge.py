@@ -1,4 +1,4 @@
-"""Judge a model: determine whether each node works at other batch sizes.
+"""Check a model: determine whether each node works at other batch sizes.
 
 The sizes of the inputs are chosen, all shapes are computed (a *walk*), and the result is a report. The nodes that the
 package `core` can resolve are *listed* in the report, each with a verdict.
@@ -44,7 +44,7 @@ class _NodeReporter:
         self._fitter = DimFitter(walk.lanes, walk.batch)
 
     def build_entry(self, visit: NodeVisit, verdict: NodeVerdict) -> JudgedNode:
-        """Build the report entry of a listed node."""
+        """Build the report entry of a node with a core op."""
         node, namer, names = visit.node, self._fitter, self._tensor_names
         input, target = namer.fit_shape(visit.input), visit.core_op.target
         arguments = self._symbolic_arguments(visit)
@@ -121,7 +121,7 @@ class JudgedModel(Record):
     def can_run_as_declared(self) -> bool:
         """Return whether the model runs without an error at the declared batch size.
 
-        Listed nodes must run at the declared batch size, other nodes at every judged batch size.
+        Nodes with a core op must run at the declared batch size, other nodes at every checked batch size.
         """
         declared = next(
             index for index, lane in enumerate(self.walk.lanes) if lane.batch == self.tracker.declared_batch
@@ -156,7 +156,7 @@ class JudgedModel(Record):
     def depends_on_declared_sizes(self) -> bool:
         """Return whether a model output has a known shape only at the chosen sizes.
 
-        The shape of such an output is unknown in all lanes with perturbed sizes.
+        The shape of such an output is unknown for all size assignments with perturbed sizes.
         """
         outputs = [self.walk.shapes_of(output.tensor) for output in self.walk.model.outputs]
         moved = [index for index, lane in enumerate(self.walk.lanes) if lane.perturbed]
@@ -234,10 +234,10 @@ class JudgedModel(Record):
 def report_model(
     file: str | Path, options: BatchOptions = DEFAULT_OPTIONS, names: Iterable[str] = (), *, include_all: bool = False
 ) -> Report:
-    """Judge the model in a file, and return the report.
+    """Check the model in a file, and return the report.
 
     The report contains an explanation for each node in `names` (see `add_node_explanations`). If `include_all`, the
-    report describes all nodes, otherwise only the listed nodes.
+    report describes all nodes, otherwise only the nodes with core ops.
 
     Raises `ShapeError` (file) if the file cannot be used, and `ShapeError` (usage) for invalid options.
     """
@@ -249,7 +249,7 @@ def report_model(
 
 
 def judge_model(model: Model, options: BatchOptions = DEFAULT_OPTIONS) -> JudgedModel:
-    """Walk and judge a model with the best choice of input shapes.
+    """Check a model with the best choice of input shapes.
 
     The choice with the smallest `JudgedModel.ranking_key` is used. The search ends at a choice with which the model
     runs and all batch axes are known.
@@ -278,7 +278,7 @@ def _add_size_limits(judged: JudgedModel, guess: InputGuess) -> JudgedModel:
 
 
 def _judge_at_working_sizes(model: Model, guess: InputGuess, max_tries: int) -> JudgedModel:
-    """Judge a model at the first sizes at which it runs.
+    """Check a model at the first sizes at which it runs.
 
     First, sizes are chosen that satisfy the conditions of failing nodes. Then at most `max_tries` fallback choices of
     sizes are tried.
@@ -307,7 +307,7 @@ def _judge_at_working_sizes(model: Model, guess: InputGuess, max_tries: int) -> 
 
 
 def _judge_choice(model: Model, choice: InputChoice, tracker: BatchTracker | None = None) -> JudgedModel:
-    """Walk and judge a model with one choice of input shapes and sizes."""
+    """Check a model with one choice of input shapes and sizes."""
     tracker = tracker or BatchTracker()
     return JudgedModel(walk_model(model, choice, tracker), tracker)
 
@@ -316,7 +316,7 @@ def add_node_explanations(model: JudgedModel, report: Report, names: Iterable[st
     """Add explanations of the nodes `names` to a report.
 
     The explanation of a node that fails without an error names the first downstream node that fails if the node is not
-    fixed. For a node that is not listed, `Report.failing_above` gets the path of the nearest failing upstream node.
+    fixed. For a node without a core op, `Report.failing_above` gets the path of the nearest failing upstream node.
     """
     changed: dict[str, JudgedNode] = {}
     above: dict[str, str] = {}
@@ -363,7 +363,7 @@ def _describe_downstream_failure(model: JudgedModel, path: str) -> str:
 
 
 def find_movement_chains(model: Model, nodes: Iterable[JudgedNode]) -> list[list[JudgedNode]]:
-    """Return the chains of consecutive listed nodes that only move elements.
+    """Return the chains of consecutive nodes with core ops that only move elements.
 
     Each node of a chain is the only reader of the previous node's output. A chain has at least two nodes. The chains
     are in file order.

@@ -36,7 +36,7 @@ An evaluator of several outputs returns a list of arrays. An evaluator raises `I
 bounds, and other exceptions for unsupported cases.
 """
 InputSizes = Sequence[IntTuple | None]
-"""The shape of each input of a node in one lane; None if unknown."""
+"""The shape of each input of a node for one size assignment, or None if unknown."""
 IndexBounds = Callable[[bool], Sequence[tuple[int, int]]]
 """A function that returns the minimum and maximum of the elements of a node's index tensor.
 
@@ -85,7 +85,7 @@ class ComputedShapeRule(Record):
     """
 
     compute: Callable[[Attributes, InputSizes], InputSizes]
-    """A function that maps attributes and input shapes to output shapes; None for an unknown output shape."""
+    """A function that maps attributes and input shapes to output shapes, or None for an unknown output shape."""
 
 
 class ControlFlow(Enum):
@@ -102,9 +102,9 @@ class CoreArgument(Record):
     name: str
     attribute: str = ""
     kind: type = tuple
-    """The type of the attribute; `tuple` for a tuple of integers."""
+    """The type of the attribute, or `tuple` for a tuple of integers."""
     input_since: int | None = None
-    """The first opset in which the argument is the second input of the node; None if it is always an attribute."""
+    """The first opset in which the argument is the second input of the node, or None if it is always an attribute."""
     default: Any = None
     is_required: bool = False
 
@@ -149,7 +149,7 @@ class OperatorSpec(Record):
     size_check: SizeCheck | None = None
     """The check that the sizes of the inputs match."""
     core_op: CoreOp | None = None
-    """The equivalent core op; None if the operator is not listed."""
+    """The equivalent core op, or None if the operator is not listed."""
     control_flow: ControlFlow | None = None
     is_random: bool = False
     """Whether the output elements are random."""

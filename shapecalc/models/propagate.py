@@ -1,8 +1,10 @@
-"""Track the batch through a model: propagate batch marks, judge listed nodes.
+"""Track the batch through a model.
 
-A batch mark states which axis of a tensor separates the samples (see `batch_axis`). A listed node is a node that the
-package `core` can resolve. A failing node is fixed at once, so that downstream nodes are judged with correct input
-shapes. A lane is one assignment of sizes to the free dims of the model.
+Batch marks are propagated through all nodes, and nodes with a core op are checked.
+
+A batch mark states which axis of a tensor separates the samples (see `batch_axis`). A node with a core op is a node
+that the package `core` can resolve. A failing node is fixed at once, so that downstream nodes are checked with correct
+input shapes. A size assignment (`Lane`) gives a size to each free dim of the model.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from shapecalc.models.verdicts import FAILING_VERDICTS, BatchVerdict, NodeFix
 from shapecalc.models.walk_state import NO_SHAPE, LaneFailures, WalkState
 
 LaneMarks = tuple[BatchMark, ...]
-"""The batch mark of a tensor in each lane."""
+"""The batch mark of a tensor for each size assignment."""
 INDEX_OUTPUTS = {"ArgMax": (0, 0), "ArgMin": (0, 0), "TopK": (1, -1)}
 """The operators with an output of indices along an axis: the number of that output, and the default axis."""
 ORDER_PRESERVING_OPERATORS = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
@@ -62,15 +64,15 @@ class UnlistedFailure(Record):
     why: str
     """The error message, or the reason for a failure without an error."""
     cause: str | None
-    """The path of the upstream listed node that causes the failure; None if unknown."""
+    """The path of the upstream node with a core op that causes the failure, or None if unknown."""
     silent: bool = False
     """Whether the node runs without an error, but uses one sample for the whole batch, or mixes the samples."""
     mixes: bool = False
     """Whether the node runs without an error, but its output has no axis of samples."""
     target: IntTuple | None = None
-    """The constant sizes in a Resize that contain the declared batch; None for other nodes."""
+    """The constant sizes in a Resize that contain the declared batch, or None for other nodes."""
     fix: NodeFix | None = None
-    """The fix of the node; None if no fix is known, or if the cause is fixed instead."""
+    """The fix of the node, or None if no fix is known, or if the cause is fixed instead."""
 
 
 class NodeVerdict(Record):
@@ -80,25 +82,25 @@ class NodeVerdict(Record):
     why: str
     """The reason for the verdict, without a final full stop."""
     outputs: LaneShapes
-    """The output shape in each lane after the best fix; the walk continues with this shape."""
+    """The output shape for each size assignment after the best fix; the walk continues with this shape."""
     marks: LaneMarks
-    """The batch mark of the output in each lane after the best fix."""
+    """The batch mark of the output for each size assignment after the best fix."""
     fixes: tuple[NodeFix, ...]
     """The possible fixes, the best first; empty for a safe node, and if no fix is known."""
     runs: Mapping[int, str]
-    """The outcome (`ok`, `fails` or `blocked`) at each judged batch size."""
+    """The outcome (`ok`, `fails` or `blocked`) at each checked batch size."""
     empty: str | None
-    """The outcome at a batch size of 0: `ok` or `refused`; None if unknown."""
+    """The outcome at a batch size of 0: `ok` or `refused`, or None if unknown."""
     batch_in: tuple[int, str] | None
-    """The batch axis of the input, as returned by `locate_batch`; None if unknown."""
+    """The batch axis of the input, as returned by `locate_batch`, or None if unknown."""
     batch_out: tuple[int, str] | None
-    """The batch axis of the output, as returned by `locate_batch`; None if unknown."""
+    """The batch axis of the output, as returned by `locate_batch`, or None if unknown."""
     blocked_by: str | None
     """The path of the first failing upstream node, which must be fixed before this node; None without such a node."""
 
 
 def output_mark(node: LaneNode, output_index: int = 0) -> BatchMark:
-    """Return the batch mark of one output of a node in one lane."""
+    """Return the batch mark of one output of a node for one size assignment."""
     row = find_operator(node)
     reached = [mark for mark in node.marks[: row.element_inputs] if mark]
     if not reached:
@@ -189,11 +191,11 @@ class BatchTracker:
         """The batch marks by tensor number; tensors that do not depend on the batch have no entry."""
         self.core_queries = CoreQueries()
         self.stops: list[UnlistedFailure] = []
-        """The failing nodes that are not listed, in the order of the walk."""
+        """The failing nodes without core ops, in the order of the walk."""
         self.judged_nodes: list[tuple[NodeVisit, NodeVerdict]] = []
-        """The listed nodes and their verdicts, in the order of the walk."""
+        """The nodes with core ops and their verdicts, in the order of the walk."""
         self.failing_nodes: dict[str, tuple[Node, NodeVerdict]] = {}
-        """The failing listed nodes and their verdicts, by path."""
+        """The failing nodes with a core op and their verdicts, by path."""
         self.cause_fixes: dict[str, tuple[Node, NodeFix]] = {}
         """The listed nodes that cause the failures in `stops`, and their fixes, by path."""
         self.has_failures = False
@@ -209,7 +211,7 @@ class BatchTracker:
         self._walk = walk
         self._batches = tuple([lane.batch for lane in walk.lanes])
         self._tracked_lanes = tuple([lane.judged and lane.batch > 1 for lane in walk.lanes])
-        """Whether each lane is judged and has a batch size of at least 2."""
+        """Whether each size assignment is checked and has a batch size of at least 2."""
         self._no_marks: LaneMarks = (None,) * len(walk.lanes)
         self._empty_lane = next((index for index, lane in enumerate(walk.lanes) if lane.batch == 0), None)
         self.declared_batch = walk.choice.reference_batch
@@ -225,7 +227,7 @@ class BatchTracker:
             self._store_marks(declared.tensor, [mark if followed else None for followed in self._tracked_lanes])
 
     def propagate(self, node: Node) -> None:
-        """Propagate batch marks through a node that is not listed and does not fail.
+        """Propagate batch marks through a node that has no core op and does not fail.
 
         The subgraphs of the node must already have been walked.
         """
@@ -249,14 +251,14 @@ class BatchTracker:
                     self._store_marks(tensor, self._replace_shared_samples(node, after))
 
     def marks_of(self, tensor: int) -> LaneMarks | None:
-        """Return the batch mark of a tensor in each lane.
+        """Return the batch mark of a tensor for each size assignment.
 
         Returns None if the tensor does not depend on the batch.
         """
         return self._marks.get(tensor)
 
     def lost_tensor_count(self) -> int:
-        """Return the number of tensors with a `LostBatch` mark in some lane."""
+        """Return the number of tensors with a `LostBatch` mark for some size assignment."""
         return sum(any(isinstance(mark, LostBatch) for mark in marks) for marks in self._marks.values())
 
     def record_lane_failures(self, failures: Sequence[object]) -> None:
@@ -284,7 +286,7 @@ class BatchTracker:
         return [self.marks_of(tensor) or self._no_marks for tensor in tensors]
 
     def lost_marks(self, count: int) -> list[LaneMarks]:
-        """Return `count` lists of `LostBatch` marks, one mark per lane."""
+        """Return `count` lists of `LostBatch` marks, one mark per size assignment."""
         return [self._lost_mark_per_lane("a loop above moves the batch")] * count
 
     def mark_body_inputs(self, tensors: Sequence[int], marks: Sequence[LaneMarks]) -> None:
@@ -310,7 +312,7 @@ class BatchTracker:
         return [tuple(map(merge_marks, zip(*both, strict=True))) for both in zip(marks, after, strict=True)]
 
     def _lost_mark_per_lane(self, why: str) -> LaneMarks:
-        """Return a `LostBatch` mark for each tracked lane."""
+        """Return a `LostBatch` mark for each tracked size assignment."""
         return tuple([LostBatch(why) if followed else None for followed in self._tracked_lanes])
 
     def _propagate_bodies(self, node: Node) -> None:
@@ -356,9 +358,11 @@ class BatchTracker:
                 yield [tuple([_mark_with_new_axis(mark, shape, along[index - count]) for mark, shape in lanes])]
 
     def _iter_lane_nodes(self, node: Node, outputs: LaneShapes | None = None) -> Iterator[LaneNode | None]:
-        """Yield a node with its shapes and marks in each lane, or None if untracked.
+        """Yield a node for each size assignment, or None if untracked.
 
-        `outputs` is the shape of the only output in each lane, or None for the output shapes of the walk.
+        The node is yielded with its shapes and batch marks.
+
+        `outputs` is the shape of the only output for each size assignment, or None for the output shapes of the walk.
         """
         unknown = self._no_marks
         absent = tuple([index for index, tensor in enumerate(node.inputs) if tensor == ABSENT])
@@ -384,18 +388,23 @@ class BatchTracker:
             )
 
     def _elements(self, node: Node, lane: int, input_index: int) -> Any:
-        """Return the elements of a node input in one lane, or None if unknown."""
+        """Return the elements of a node input for one size assignment, or None if unknown."""
         tensor = node.inputs[input_index] if input_index < len(node.inputs) else ABSENT
         is_integer = self._walk.dtypes[tensor] in (INT32, INT64)
         values = self._walk.elements_of(tensor) if is_integer else self._walk.values.get(tensor)
         return None if values is None else values[lane]
 
     def _index_bounds(self, node: Node, lane: int, input_index: int) -> Any:
-        """Return elementwise bounds of an integer input in one lane, or None if unknown."""
+        """Return elementwise bounds of an integer input, or None if unknown.
+
+        The bounds apply to the size assignment with the index `lane`.
+        """
         return self._compute_bounds(node.inputs[input_index], lane, MAX_UPSTREAM_NODES)
 
     def _compute_bounds(self, tensor: int, lane: int, node_budget: int) -> Any:
-        """Return elementwise lower and upper bounds of an integer tensor in one lane.
+        """Return elementwise lower and upper bounds of an integer tensor.
+
+        The bounds apply to the size assignment with the index `lane`.
 
         The bounds are computed from the upstream nodes, of which at most `node_budget` are searched. Returns None if
         the shape is unknown or large.
@@ -458,8 +467,8 @@ class BatchTracker:
     def _replace_shared_samples(self, node: Node, marks: Sequence[BatchMark]) -> Sequence[BatchMark]:
         """Replace `SharedSample` marks by their intended marks, and record the failure.
 
-        Marks are replaced only if the node shares or mixes samples in every tracked lane. The failure is recorded only
-        if elements of an output are used.
+        Marks are replaced only if the node shares or mixes samples for every tracked size assignment. The failure is
+        recorded only if elements of an output are used.
         """
         shared = [mark for mark in marks if isinstance(mark, SharedSample)]
         if not shared or len(shared) < sum(self._tracked_lanes):
@@ -503,17 +512,20 @@ class BatchTracker:
         return tensor in self._read_tensors
 
     def _store_marks(self, tensor: int, marks: Iterable[BatchMark]) -> None:
-        """Store the batch mark of a tensor in each lane, unless all marks are None."""
+        """Store the batch marks of a tensor, unless all marks are None.
+
+        There is one mark for each size assignment.
+        """
         by_lane = tuple(marks)
         if tensor != ABSENT and any(by_lane):
             self._marks[tensor] = by_lane
 
     def visit_listed_node(self, visit: NodeVisit) -> LaneShapes:
-        """Judge a listed node, and return its output shapes after the best fix."""
+        """Check a node with a core op, and return its output shapes after the best fix."""
         return self._record_verdict(visit).outputs
 
     def _record_verdict(self, visit: NodeVisit) -> NodeVerdict:
-        """Judge a listed node, and record its marks, verdict and failure."""
+        """Check a node with a core op, and record its marks, verdict and failure."""
         node = visit.node
         before = self.marks_of(node.inputs[0]) if node.inputs else None
         reached = len(node.inputs) > 1 and any(map(self.marks_of, node.inputs[1:]))
@@ -532,7 +544,7 @@ class BatchTracker:
         return verdict
 
     def _build_verdict(self, visit: NodeVisit, input_marks: LaneMarks) -> NodeVerdict:
-        """Build the verdict on a listed node.
+        """Build the verdict on a node with a core op.
 
         The verdict depends only on the shapes and the batch marks of the node, so it can be cached, and `blocked_by` is
         not set.
@@ -564,7 +576,7 @@ class BatchTracker:
         )
 
     def _find_fixes(self, visit: NodeVisit, input_marks: LaneMarks) -> list[verdicts.FixWithOutputs]:
-        """Return the possible fixes of a failing listed node, the best first."""
+        """Return the possible fixes of a failing node with a core op, the best first."""
         argument, walk = visit.core_op.arguments[0], self._walk
         judged = tuple([lane.judged for lane in walk.lanes])
         failure = verdicts.BatchFailure(
@@ -580,7 +592,7 @@ class BatchTracker:
         )
 
         def evaluate_targets(targets: tuple[Any, ...], switch: bool | None) -> LaneShapes:
-            """Return the output shape in each lane for a new target."""
+            """Return the output shape for each size assignment for a new target."""
             arguments = [None if target is None else FrozenDict({argument.name: target}) for target in targets]
             return self.core_queries.query(visit.node, switch, visit.input, arguments).outputs
 
@@ -666,14 +678,14 @@ class BatchTracker:
                 queue += [maker for maker in makers if maker is not None]
 
     def _build_runs(self, visit: NodeVisit, input_marks: LaneMarks, output_marks: LaneMarks) -> list[verdicts.BatchRun]:
-        """Return the outcome of a listed node at each judged batch size."""
+        """Return the outcome of a node with a core op at each checked batch size."""
         problems = [problem.message if problem else "" for problem in visit.problems]
         outputs = [None if shape is None else output for shape, output in zip(visit.input, visit.outputs, strict=True)]
         lanes = zip(self._batches, visit.input, outputs, input_marks, output_marks, problems, strict=True)
         return [verdicts.BatchRun(*values) for values, lane in zip(lanes, self._walk.lanes, strict=True) if lane.judged]
 
     def _empty_batch_outcome(self, visit: NodeVisit) -> str | None:
-        """Return the outcome of a listed node at a batch size of 0, or None if unknown."""
+        """Return the outcome of a node at a batch size of 0, or None if unknown."""
         lane = self._empty_lane
         if lane is None or (visit.outputs[lane] is None and not visit.problems[lane]):
             return None
@@ -744,7 +756,9 @@ class UnfixedNodeTracker(BatchTracker):
         self._downstream_tensors: set[int] = set()
 
     def visit_listed_node(self, visit: NodeVisit) -> LaneShapes:
-        """Judge a listed node, and return its output shape in each lane.
+        """Check a node with a core op, and return its output shapes.
+
+        There is one output shape for each size assignment.
 
         The shapes are those after the best fix, unless the node must stay unfixed.
         """
@@ -756,7 +770,7 @@ class UnfixedNodeTracker(BatchTracker):
         return visit.outputs
 
     def propagate(self, node: Node) -> None:
-        """Propagate batch marks through a node that is not listed and does not fail."""
+        """Propagate batch marks through a node that has no core op and does not fail."""
         super().propagate(node)
         if self._is_downstream(node):
             for tensor in node.outputs:

@@ -26,7 +26,7 @@ import numpy as np
 Feeds = dict[str, np.ndarray]
 """The input arrays of a model by input name."""
 SampleAxis = tuple[int, int] | None
-"""The fields `axis` and `inner` of the `batch_axis.BatchAxis` of an output; None for an output without a batch axis."""
+"""The fields `axis` and `inner` of the `batch_axis.BatchAxis` of an output, or None without one."""
 UNKNOWN_AXIS = "unknown"
 """The value that represents an unknown batch axis in a task, instead of a `SampleAxis`."""
 BIT_FOR_BIT, SAMPLE_BY_SAMPLE, CHECKER = "bit for bit", "sample by sample", "checker"
@@ -60,7 +60,7 @@ class ProofCheck:
     """One comparison of a proof."""
 
     size: int | None
-    """The batch size of the comparison; None for ONNX's checker, which runs nothing."""
+    """The batch size of the comparison, or None for ONNX's checker, which runs nothing."""
     what: str
     """The comparison: "bit for bit", "sample by sample" or "checker"."""
     ok: bool
@@ -71,7 +71,7 @@ class Proof:
     """The result of a proof."""
 
     proved: bool | None
-    """Whether the outputs of both models are equal; None if no proof was possible."""
+    """Whether the outputs of both models are equal, or None if no proof was possible."""
     why: str
     """The tested batch sizes, the difference between the models, or the reason why no proof was possible."""
     checks: tuple[ProofCheck, ...] = ()

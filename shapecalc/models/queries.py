@@ -1,9 +1,9 @@
 """Compute the output shapes of one node with `core` or ONNX shape inference.
 
 An operator is *listed* if `core` has an equivalent op. `core` resolves the listed operators, and ONNX shape inference
-infers the outputs of all other operators. A lane is one assignment of sizes to the free dims of the model; the output
-shapes are computed for each lane. `core`, and inference that only copies dims, also accept symbolic dims. Results are
-cached, since many nodes of a model have equal operators, inputs and arguments.
+infers the outputs of all other operators. A size assignment (`Lane`) gives a size to each free dim of the model; the
+output shapes are computed for each size assignment. `core`, and inference that only copies dims, also accept symbolic
+dims. Results are cached, since many nodes of a model have equal operators, inputs and arguments.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ MAX_TARGET_DIMS = 10_000
 TensorType = tuple[int, tuple[int | str, ...] | None] | bytes
 """The element type number and the shape of a tensor, or the serialized TypeProto of a non-tensor.
 
-A dim that differs between lanes is represented by a name.
+A dim that differs between size assignments is represented by a name.
 """
 LaneType = tuple[int, LaneShapes]
-"""The element type number of a tensor, and its shape in each lane."""
+"""The element type number of a tensor, and its shape for each size assignment."""
 InferredTypes = tuple[TensorType, ...] | str
 """The type of each output of a node, or the error message of ONNX shape inference."""
 MAX_COUNT_ATTRIBUTE = 4096
@@ -56,15 +56,16 @@ COUNT_ATTRIBUTES = ("num_outputs", "group", "num_groups")
 
 @dataclass(slots=True, eq=False)
 class CoreResults:
-    """The results of a core op in each lane.
+    """The results of a core op for each size assignment.
 
-    Each tuple has one entry per lane. Equal queries return the same object, so results are compared by identity.
+    Each tuple has one entry per size assignment. Equal queries return the same object, so results are compared by
+    identity.
     """
 
     version: int | None
-    """The operator version; None if the operator does not exist in the opset."""
+    """The operator version, or None if the operator does not exist in the opset."""
     outputs: tuple[Any, ...]
-    """The output shape; None if the op fails or its output is unknown."""
+    """The output shape, or None if the op fails or its output is unknown."""
     problems: tuple[Problem | None, ...]
     """The error if the op fails, otherwise None."""
     conditions: tuple[Conditions, ...]
@@ -77,26 +78,29 @@ UNKNOWN_DIM = ""
 
 @dataclass(slots=True, eq=False)
 class NodeVisit:
-    """A listed node during a walk, after its failing upstream nodes are fixed."""
+    """A node with a core op during a walk, after its failing upstream nodes are fixed."""
 
     node: Node
     core_op: CoreOp
     input: LaneShapes
-    """The shape of the data input in each lane."""
+    """The shape of the data input for each size assignment."""
     arguments: tuple[CoreArguments | None, ...]
-    """The arguments of the core op in each lane; None where the arguments are unknown."""
+    """The arguments of the core op for each size assignment, or None where the arguments are unknown."""
     switch: bool | None
-    """The value of the attribute `allowzero`; None if the node does not have the attribute."""
+    """The value of the attribute `allowzero`, or None if the node does not have the attribute."""
     outputs: LaneShapes
-    """The output shape in each lane; None where the node fails, or an input or argument is unknown."""
+    """The output shape for each size assignment, or None where the node fails, or an input or argument is unknown."""
     problems: tuple[Problem | None, ...]
-    """The error in each lane; None where the node runs or the output is unknown."""
+    """The error for each size assignment, or None where the node runs or the output is unknown."""
     unknown_reason: str
-    """The reason why the node cannot be judged, such as `no shape` or `external target`; empty if it can be judged."""
+    """The reason why the node cannot be checked, such as `no shape`, or an empty string."""
     answers: CoreResults
 
     def argument_values(self, name: str) -> tuple[Any, ...]:
-        """Return the value of an argument in each lane, or None where unknown or absent."""
+        """Return the value of an argument for each size assignment.
+
+        The value is None where the argument is unknown or absent.
+        """
         return tuple([None if lane is None else lane.get(name) for lane in self.arguments])
 
 
@@ -127,7 +131,7 @@ def read_allowzero(node: Node) -> bool | None:
 
 
 def read_arguments(node: Node, read_integers: Callable[[int], tuple[int, ...] | None]) -> CoreArguments | None:
-    """Return the arguments of a listed node's core op, or None if they are unknown.
+    """Return the arguments of a node's core op, or None if they are unknown.
 
     `read_integers` maps a tensor number to the elements of the tensor, or to None if they are unknown. Raises
     `TypeError` for an attribute of the wrong type.
@@ -168,10 +172,12 @@ class CoreQueries:
     def query(
         self, node: Node, switch: bool | None, shapes: Sequence[Any], arguments: Sequence[CoreArguments | None]
     ) -> CoreResults:
-        """Run the core op of a listed node in each lane, or return the cached results.
+        """Run the core op of a node for each size assignment.
+
+        The results are cached.
 
         `switch` is the value of `allowzero`. `shapes` and `arguments` contain the shape of the first input and the
-        arguments of the op in each lane.
+        arguments of the op for each size assignment.
         """
         distinct = arguments[:1] if is_same_in_all_lanes(arguments) else arguments
         key = (node.op, node.opset, switch, *shapes, *distinct)
@@ -187,7 +193,7 @@ class CoreQueries:
         """Run the core op of a node on symbolic dims.
 
         Returns the output and its conditions. Returns None if core cannot represent a dim, if the output is unknown, or
-        if the symbolic output is not equal to the output of the node in some lane.
+        if the symbolic output is not equal to the output of the node for some size assignment.
         """
         if input is None or arguments is None or not _is_core_shape(input):
             return None
@@ -213,7 +219,7 @@ def _run_in_all_lanes(
 
 
 def _run_in_lane(op_setting: VersionedOp, shape: Any, arguments: CoreArguments | None) -> Any:
-    """Run a core op in one lane.
+    """Run a core op for one size assignment.
 
     Returns its output, problem and conditions. The output of a Reshape with an unknown input is its target if all
     entries are above 0. An empty input uses the dialect `onnxruntime`, because the ONNX specification does not define
@@ -234,7 +240,9 @@ def _run_in_lane(op_setting: VersionedOp, shape: Any, arguments: CoreArguments |
 
 
 def _equals_walk_output(visit: NodeVisit, output: Any, conditions: Conditions, lanes: Sequence[Lane]) -> bool:
-    """Return whether a symbolic output equals the output of a node in each lane.
+    """Return whether a symbolic output equals the computed output of a node.
+
+    They must be equal for each size assignment.
 
     `output` is None if the op fails. Lanes with a batch size of 0 are ignored.
     """
@@ -326,7 +334,7 @@ class ShapeInference:
     def infer_lane(
         self, node: Node, signature: NodeSignature, input_types: tuple[TensorType | None, ...], values: tuple[Any, ...]
     ) -> InferredTypes:
-        """Infer the output types of a node in one lane.
+        """Infer the output types of a node for one size assignment.
 
         `input_types` contains the type of each input, and `values` contains the elements of each input, or None if they
         are unknown. Returns the error message if the inputs are invalid.
@@ -341,10 +349,11 @@ class ShapeInference:
     def infer_all_lanes(
         self, node: Node, signature: NodeSignature, inputs: Sequence[LaneType | None], values: tuple[Any, ...]
     ) -> tuple[list[LaneShapes], list[int]] | None:
-        """Infer the output shapes and element types of a node in all lanes at once.
+        """Infer the output shapes and types of a node for all size assignments at once.
 
-        Each input dim that differs between lanes is replaced by a name, which is valid only if inference copies dims
-        from the inputs to the outputs. Returns None unless each name appears exactly once in the output shapes.
+        Each input dim that differs between size assignments is replaced by a name, which is valid only if inference
+        copies dims from the inputs to the outputs. Returns None unless each name appears exactly once in the output
+        shapes.
         """
         first = inputs[0][1] if inputs and inputs[0] else ()
         lanes = [lane for lane, shape in enumerate(first) if shape is not None]

@@ -168,5 +168,5 @@ def find_index_fix(
 
 
 def _differs_between_lanes(value: Any, array: Any) -> bool:
-    """Return whether the indices in a lane differ from the indices in another lane."""
+    """Return whether the indices differ between two size assignments."""
     return value is not None and not np.array_equal(value, array)

@@ -36,9 +36,9 @@ class ModelInput(Record):
 
     name: str
     declared: tuple[int | str | None, ...] | None
-    """The declared shape; None if the file declares none."""
+    """The declared shape, or None if the file declares none."""
     taken: tuple[int | str | None, ...] | None
-    """The shape that the walk used, with a name for each free dim; None if the rank is unknown."""
+    """The shape that the walk used, with a name for each free dim, or None if the rank is unknown."""
 
 
 class FixedBatchInput(ModelInput):
@@ -55,19 +55,19 @@ class JudgedNode(NodeVerdict):
 
     node: Node
     version: int | None
-    """The operator version; None if unknown."""
+    """The operator version, or None if unknown."""
     tensors: tuple[tuple[str, ...], tuple[str, ...]]
     """The tensor names of the inputs, and the tensor names of the outputs."""
     input: SymbolicShape | None
-    """The symbolic shape of the data input; None if its rank is unknown."""
+    """The symbolic shape of the data input, or None if its rank is unknown."""
     target: SymbolicShape | None
-    """The target argument of the node (a shape, a permutation or axes); None if unknown or absent."""
+    """The target argument of the node (a shape, a permutation or axes), or None if unknown or absent."""
     target_from: str
     """The source of `target`: `initializer`, `Constant`, `computed`, `folded`, `attribute`, `external` or `none`."""
     output: SymbolicShape | None
-    """The symbolic output shape without a fix; None if unknown."""
+    """The symbolic output shape without a fix, or None if unknown."""
     value: SymbolicShape | None
-    """The output elements of a Shape node; None for other operators."""
+    """The output elements of a Shape node, or None for other operators."""
     conditions: tuple[str, ...]
     """The conditions on the sizes of named dims under which the node runs, such as `4*H*W % 64 == 0`."""
 
@@ -76,7 +76,7 @@ class FixResult(Record):
     """The result of writing a fixed model."""
 
     mended: tuple[tuple[JudgedNode | UnlistedFailure, NodeFix], ...]
-    """The fixed nodes and their fixes; first the listed nodes."""
+    """The fixed nodes and their fixes; first the nodes with core ops."""
     left: tuple[JudgedNode, ...]
     """The failing nodes without a fix."""
     proved: bool | None
@@ -84,11 +84,11 @@ class FixResult(Record):
     why: str
     """A description of the proof, or the reason why there is no proof."""
     path: str | None
-    """The path of the output file; None if no file was written."""
+    """The path of the output file, or None if no file was written."""
     freed: tuple[ModelInput, ...] = ()
     """The inputs whose declared shape was changed."""
     stops: tuple[UnlistedFailure, ...] = ()
-    """The failing nodes of the output file that are not listed; empty if the proof passed."""
+    """The failing nodes of the output file without core ops; empty if the proof passed."""
     proofs: tuple[ProofCheck, ...] = ()
     """The comparisons of the proof, in order."""
     changed: bool = True
@@ -101,9 +101,9 @@ class NodeOutput(Record):
     name: str
     type: str | None
     shape: SymbolicShape | None
-    """The symbolic shape, which may use the names in `AllNodes.results`; None if the rank is unknown."""
+    """The symbolic shape, which may use the names in `AllNodes.results`, or None if the rank is unknown."""
     elements: int | None
-    """The number of elements at the sizes `AllNodes.counted_at`; None if unknown."""
+    """The number of elements at the sizes `AllNodes.counted_at`, or None if unknown."""
     bytes: int | None
 
 
@@ -115,7 +115,7 @@ class NodeSummary(Record):
 
     node: Node
     input: SymbolicShape | None
-    """The symbolic shape of the first input; None if the rank is unknown."""
+    """The symbolic shape of the first input, or None if the rank is unknown."""
     outputs: tuple[NodeOutput, ...]
 
 
@@ -145,16 +145,16 @@ class Report(Record):
     """The number of all nodes in the model's graph."""
     batch: str
     declared_batch: int | None
-    """The declared batch size, which was replaced by a name; None if the batch dim is already free."""
+    """The declared batch size, which was replaced by a name, or None if the batch dim is already free."""
     sizes: tuple[int, ...]
-    """The judged batch sizes."""
+    """The checked batch sizes."""
     assumed: Mapping[str, int]
     """The assumed sizes of the other free dims, by name."""
     names: Mapping[str, str]
     """The meaning of names such as `d0`: an expression in the file (`past_len + 1`), or an equal dim (`past`)."""
     inputs: tuple[ModelInput, ...]
     nodes: tuple[JudgedNode, ...]
-    """The listed nodes in file order."""
+    """The nodes with core ops in file order."""
     stops: tuple[UnlistedFailure, ...]
     reference_batch: int = 1
     """The declared batch size, or, for a free batch dim, 1 or a size at which the model runs."""
@@ -167,7 +167,7 @@ class Report(Record):
     limits: SizeLimits = SizeLimits()
     """The conditions on the free dims under which the model runs."""
     failing_above: Mapping[str, str] = EMPTY_DICT
-    """The path of the nearest failing upstream node, by name or path of each requested node that is not listed."""
+    """The path of the nearest failing upstream node, by name or path of each requested node without a core op."""
 
 
 def list_size_offences(report: Report, *, strict: bool = False) -> list[SizeCondition]:
@@ -264,7 +264,7 @@ def format_assumption(fix: NodeFix) -> str:
 
 
 def format_failures(report: Report, stops: Iterable[UnlistedFailure]) -> list[str]:
-    """Format failing nodes that are not listed, one line per node, with the cause."""
+    """Format failing nodes without core ops, one line per node, with the cause."""
     stops = list(stops)
     names = {judged.node.path: node_name(judged.node) for judged in report.nodes} if stops else {}
     causes = ["" if stop.cause is None else f", because of {names.get(stop.cause, f'#{stop.cause}')}" for stop in stops]
@@ -275,7 +275,7 @@ def format_failures(report: Report, stops: Iterable[UnlistedFailure]) -> list[st
 
 
 def find_node(report: Report, name_or_path: str) -> JudgedNode:
-    """Return the listed node with the name or path `name_or_path`.
+    """Return the node with a core op with the name or path `name_or_path`.
 
     A path is written as `18`, `7/body/3` or `#18`. A matching name has priority over a matching path.
 
@@ -309,12 +309,12 @@ def find_node(report: Report, name_or_path: str) -> JudgedNode:
 
 
 def build_request(judged: JudgedNode, report: Report, target: tuple[int, ...] | None = None) -> Request | None:
-    """Build a `Request` that `core` can resolve from a listed node.
+    """Build a `Request` that `core` can resolve from a node with a core op.
 
     `target` replaces the target of the node. Returns None if the input shape or a required target is unknown.
 
     Core does not support sums of dims. If a shape contains a sum, all named dims are replaced by their assumed sizes,
-    and the batch dim by the largest judged batch size.
+    and the batch dim by the largest checked batch size.
     """
     call = LISTED_OPERATORS[judged.node.op]
     input, wanted = judged.input, judged.target if target is None else target

@@ -1,12 +1,12 @@
-"""Judge a node from its outcomes at several batch sizes, and find fixes for it.
+"""Check a node from its outcomes at several batch sizes, and find fixes for it.
 
 A fix replaces the target of a node, that is, its shape, permutation or axes argument. Each candidate fix is tried at
 all batch sizes: at the declared batch size the output shape must not change, and at the other batch sizes the output
 must have an axis that separates the samples. A new target copies the batch dim with a 0, or infers it with a -1. If no
 such target works, inserted nodes read the batch size from an input of the model.
 
-A batch mark states which axis of a tensor separates the samples (see `batch_axis`). A lane is one assignment of sizes
-to the free dims of the model.
+A batch mark states which axis of a tensor separates the samples (see `batch_axis`). A size assignment (`Lane`) gives a
+size to each free dim of the model.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class BatchVerdict(Enum):
     """The behavior of a node at batch sizes other than the declared one."""
 
     SAFE = "safe"
-    """The node works at all judged batch sizes."""
+    """The node works at all checked batch sizes."""
     ONLY = "only"
     """The node runs only at the declared batch size."""
     SWALLOWS = "swallows"
@@ -51,7 +51,8 @@ MAX_TARGETS = 256
 """The maximum number of candidate targets for each choice of the entry that is the batch dim."""
 OTHER_SIZES_STAY, NO_TRANSPOSE = "the other sizes stay", "no Transpose"
 TargetEvaluator = Callable[[tuple[Any, ...], bool | None], tuple[IntTuple | None, ...]]
-"""A function of a target in each lane and of `allowzero` that returns the output shape in each lane.
+"""A function of a target for each size assignment and of `allowzero` that returns the output shape for each size
+assignment.
 
 The output shape is None where the node fails.
 """
@@ -84,9 +85,9 @@ class BatchRun:
         )
         self.error = error
         self.batch_in = locate_batch(input_mark, input, batch) if input is not None else None
-        """The batch axis of the input, as returned by `locate_batch`; None if unknown."""
+        """The batch axis of the input, as returned by `locate_batch`, or None if unknown."""
         self.batch_out = locate_batch(output_mark, output, batch) if output is not None else None
-        """The batch axis of the output, as returned by `locate_batch`; None if unknown."""
+        """The batch axis of the output, as returned by `locate_batch`, or None if unknown."""
 
     @property
     def outcome(self) -> str:
@@ -110,9 +111,9 @@ class NodeFix(Record):
     """A change to a model that fixes a failing node."""
 
     target: tuple[int, ...] | None
-    """The new target of the node, or `(axis,)` for a Flatten; None if inserted nodes compute the target."""
+    """The new target of the node, or `(axis,)` for a Flatten, or None if inserted nodes compute the target."""
     allowzero: bool | None
-    """The new value of the attribute `allowzero`; None for no change."""
+    """The new value of the attribute `allowzero`, or None for no change."""
     assumes: str
     """The assumption under which the fix is correct, such as `the batch stays first`; may be empty."""
     effect: str = ""
@@ -120,9 +121,9 @@ class NodeFix(Record):
     inserts: tuple[str, ...] = ()
     """The operators of the inserted nodes, such as `Shape`, `Gather` and `Concat`; empty if `target` is set."""
     entry_index: int | None = None
-    """The index of the target entry that the inserted nodes compute; None if `target` is set."""
+    """The index of the target entry that the inserted nodes compute, or None if `target` is set."""
     resize: tuple[IntTuple, IntTuple] | None = None
-    """The axes that a Resize still resizes, and their sizes; None for other operators."""
+    """The axes that a Resize still resizes, and their sizes, or None for other operators."""
     repeats: tuple[tuple[int, int, int], ...] = ()
     """The inputs that are repeated for each sample, each as input index, axis, and size of one sample on the axis."""
     counts: tuple[int, int, tuple[int, ...]] | None = None
@@ -130,7 +131,7 @@ class NodeFix(Record):
 
 
 class FixCandidate(Record):
-    """A candidate fix, with the new target in each lane."""
+    """A candidate fix, with the new target for each size assignment."""
 
     targets: tuple[Any, ...]
     fix: NodeFix
@@ -138,7 +139,7 @@ class FixCandidate(Record):
 
 
 class FixWithOutputs(Record):
-    """A fix, with the output shape of the fixed node in each lane.
+    """A fix, with the output shape of the fixed node for each size assignment.
 
     The output shape is None where the fixed node fails.
     """
@@ -148,20 +149,20 @@ class FixWithOutputs(Record):
 
 
 class BatchFailure(Record):
-    """A failing node, with its shapes and batch marks in each lane."""
+    """A failing node, with its shapes and batch marks for each size assignment."""
 
     input: tuple[IntTuple | None, ...]
     targets: tuple[Any, ...]
-    """The target of the node in each lane; None where the target is unknown."""
+    """The target of the node for each size assignment, or None where the target is unknown."""
     switch: bool | None
-    """The value of the attribute `allowzero`; None if the node does not have the attribute."""
+    """The value of the attribute `allowzero`, or None if the node does not have the attribute."""
     outputs: tuple[IntTuple | None, ...]
     batches: tuple[int, ...]
-    """The batch size of each lane."""
+    """The batch size of each size assignment."""
     judged: tuple[bool, ...]
-    """Whether each lane is judged, that is, whether verdicts are based on the lane."""
+    """Whether each size assignment is checked, that is, whether verdicts are based on the size assignment."""
     marks: tuple[BatchMark, ...]
-    """The batch mark of the input in each lane."""
+    """The batch mark of the input for each size assignment."""
     declared: int
     """The declared batch size, or 1 for a free batch dim."""
     batch: str
@@ -169,9 +170,9 @@ class BatchFailure(Record):
 
     @property
     def declared_lane(self) -> int:
-        """The index of the lane with the declared batch size.
+        """The index of the size assignment with the declared batch size.
 
-        A fix must not change the output shape in this lane.
+        A fix must not change the output shape for this size assignment.
         """
         return next(lane for lane, size in enumerate(self.batches) if size == self.declared and self.judged[lane])
 
@@ -198,7 +199,7 @@ CandidateGenerator = Callable[[BatchFailure], Iterator[FixCandidate]]
 def judge_runs(runs: Sequence[BatchRun], declared_batch: int, batch: str) -> tuple[BatchVerdict, str]:
     """Return the verdict on a node, and the reason for the verdict.
 
-    `runs` contains the outcome at each judged batch size. `declared_batch` is the declared batch size, or 1 for a free
+    `runs` contains the outcome at each checked batch size. `declared_batch` is the declared batch size, or 1 for a free
     batch dim. `batch` is the name of the batch dim. If the node runs at all batch sizes, the verdict depends on whether
     the samples stay separate at batch sizes other than the declared one.
     """
@@ -241,7 +242,7 @@ def find_fixes(
 ) -> list[FixWithOutputs]:
     """Return the working fixes of a failing node, the best first.
 
-    `candidates` generates the fixes to try; None if a fix is impossible. `resolve` computes the output shapes for a
+    `candidates` generates the fixes to try, or None if a fix is impossible. `resolve` computes the output shapes for a
     new target. A fix that inserts nodes is tried only if no new target works.
     """
     if candidates is None or node.outputs[node.declared_lane] is None:
@@ -328,8 +329,8 @@ def _iter_reshape_targets(
     """Yield candidate targets of a Reshape with 0 or -1 as the batch entry.
 
     `symbol` is 0 or -1, and `batch_entry` its index. `constant_entries` contains the entries of the original target,
-    with None for an entry that differs between lanes. In the new target, such an entry is 0 or -1. If `symbol` is -1,
-    an original entry -1 is replaced by the output size.
+    with None for an entry that differs between size assignments. In the new target, such an entry is 0 or -1. If
+    `symbol` is -1, an original entry -1 is replaced by the output size.
     """
     choices: list[tuple[int, ...]] = []
     for index, entry in enumerate(constant_entries):

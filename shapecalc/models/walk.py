@@ -1,9 +1,9 @@
-"""Walk a model: visit its nodes, and compute all shapes in all lanes.
+"""Walk a model: visit its nodes, and compute all shapes for all size assignments.
 
-A *lane* is one assignment of sizes to the free dims of the model. A node is *listed* if the package `core` has an
-equivalent op for its operator. `core` computes the output shapes of listed nodes; ONNX shape inference and the operator
-table compute the output shapes of all other nodes. A subgraph is walked when its node is visited. A tracker judges the
-listed nodes and fixes the failing nodes, and the walk continues with the fixed shapes.
+A *size assignment* (`Lane`) gives a size to each free dim of the model. A node has a *core op* if the package `core`
+has an equivalent op for its operator. `core` computes the output shapes of these nodes; ONNX shape inference and the
+operator table compute the output shapes of all other nodes. A subgraph is walked when its node is visited. A tracker
+checks the nodes with core ops and fixes the failing nodes, and the walk continues with the fixed shapes.
 
 The *carried values* of a loop are the tensors that one iteration passes to the next iteration.
 """
@@ -77,7 +77,7 @@ class Walker:
         self.trial_depth = 0
         """The number of enclosing loops whose bodies are currently walked as a trial."""
         self._probe: list[tuple[Sequence[LaneShapes | None], Sequence[int], LaneFailures | None]] | None = None
-        """The outputs of a node that is only tried, as arguments of `record_outputs`; None if nodes are recorded."""
+        """The outputs of a node that is only tried, as arguments of `record_outputs`, or None if nodes are recorded."""
         self._listed, self._others, self._bodies = (
             CoreNodeVisitor(self),
             InferredNodeVisitor(self),
@@ -112,8 +112,8 @@ class Walker:
     ) -> None:
         """Record the output shapes and dtypes of a node without a core op.
 
-        `failures` contains the error message in each lane, or None if the node does not fail. The outputs are recorded
-        as unknown if the node fails in a judged lane.
+        `failures` contains the error message for each size assignment, or None if the node does not fail. The outputs
+        are recorded as unknown if the node fails for a checked size assignment.
         """
         walk, why = self.walk, ""
         if self._probe is not None:
@@ -182,7 +182,7 @@ class CoreNodeVisitor:
         self._walker, self._walk, self._core = walker, walker.walk, walker.tracker.core_queries
 
     def visit_node(self, node: Node) -> None:
-        """Judge a listed node, and record its output after the best fix."""
+        """Check a node with a core op, and record its output after the best fix."""
         walk, call = self._walk, LISTED_OPERATORS[node.op]
         shapes = walk.shapes_of(node.inputs[0] if node.inputs else 0)
         arguments = self._core_arguments(node)
@@ -200,7 +200,10 @@ class CoreNodeVisitor:
             self._record_output(visit, self._walker.tracker.visit_listed_node(visit))
 
     def judge_malformed(self, node: Node, reason: str) -> None:
-        """Record the verdict "unknown" on a listed node that violates its ONNX schema."""
+        """Record the verdict "unknown" on a node that violates its ONNX schema.
+
+        The node has a core op.
+        """
         unknown = self._walk.all_unknown
         answers = CoreResults(None, unknown, unknown, ())
         self._walker.tracker.visit_listed_node(
@@ -208,7 +211,10 @@ class CoreNodeVisitor:
         )
 
     def _core_arguments(self, node: Node) -> tuple[CoreArguments | None, ...]:
-        """Return the arguments of a node's core op in each lane, or None where unknown."""
+        """Return the arguments of a node's core op for each size assignment.
+
+        An entry is None where the arguments are unknown.
+        """
         walk = self._walk
         number = node.inputs[1] if len(node.inputs) > 1 and has_target_input(node) else ABSENT
         values = walk.elements_of(number) or walk.all_unknown
@@ -217,9 +223,9 @@ class CoreNodeVisitor:
         return tuple([read_arguments(node, lambda _, array=array: operators.integer_tuple(array)) for array in values])  # type: ignore[misc]
 
     def _unknown_reason(self, node: Node, shapes: LaneShapes, arguments: Sequence[CoreArguments | None]) -> str:
-        """Return the reason why a node cannot be judged.
+        """Return the reason why a node cannot be checked.
 
-        Returns an empty string if it can be judged.
+        Returns an empty string if it can be checked.
         """
         walk = self._walk
         if walk.running_lanes is not None and not any(walk.running_lanes[lane] for lane in walk.judged_lanes):
@@ -231,7 +237,7 @@ class CoreNodeVisitor:
         return ""
 
     def _record_output(self, visit: NodeVisit, fixed_shapes: LaneShapes) -> None:
-        """Record the output shape of a listed node, and its elements if known."""
+        """Record the output shape of a node with a core op, and its elements if known."""
         walk, node, call = self._walk, visit.node, visit.core_op
         output, first = node.outputs[0], node.inputs[0] if node.inputs else 0
         is_unfixed = fixed_shapes == visit.outputs
@@ -357,10 +363,10 @@ class InferredNodeVisitor:
     def _evaluate(
         self, node: Node, spec: OperatorSpec, inputs: Sequence[LaneValues | None]
     ) -> tuple[list[Any], LaneFailures | None]:
-        """Evaluate a node in each lane.
+        """Evaluate a node for each size assignment.
 
-        Returns the outputs and the error messages. The outputs are None in a lane where they are unknown. The error
-        messages are None if no lane fails.
+        Returns the outputs and the error messages. The outputs are None for a size assignment where they are unknown.
+        The error messages are None if no size assignment fails.
         """
         times = 1 if all(lanes is None or is_same_in_all_lanes(lanes) for lanes in inputs) else len(self._walk.lanes)
         outputs: list[Any] = []
@@ -378,7 +384,7 @@ class InferredNodeVisitor:
         return outputs * copies, tuple(failures * copies) if any(failures) else None
 
     def _record_arrays(self, node: Node, outputs: Sequence[Any]) -> None:
-        """Record output elements, and output shapes for lanes with unknown elements."""
+        """Record output elements, or output shapes where the elements are unknown."""
         walk = self._walk
         folded = all(walk.is_constant(number) for number in node.inputs if number)
         if any(lane is None for lane in outputs):
@@ -407,7 +413,7 @@ class InferredNodeVisitor:
     def _record_inferred(self, node: Node, spec: OperatorSpec) -> None:
         """Record the output shapes from ONNX shape inference.
 
-        Inference is run once for all lanes if possible, otherwise once per lane.
+        Inference is run once for all size assignments if possible, otherwise once per size assignment.
         """
         walk = self._walk
         if self._inference is None:
@@ -438,9 +444,9 @@ class InferredNodeVisitor:
         signature: NodeSignature,
         values: Sequence[LaneValues | None],
     ) -> tuple[Sequence[LaneShapes], Sequence[int], LaneFailures | None]:
-        """Run ONNX shape inference once per lane.
+        """Run ONNX shape inference once per size assignment.
 
-        Returns the shapes and the element types of the outputs, and the error messages if some lane fails.
+        Returns the shapes and the element types of the outputs, and the error messages if some size assignment fails.
         """
         walk = self._walk
         lanes = []
@@ -476,7 +482,7 @@ class InferredNodeVisitor:
         return [*zip(columns.min(0).tolist(), columns.max(0).tolist(), strict=True)]
 
     def _type_in_lane(self, number: int, lane: int) -> Any:
-        """Return the `TensorType` of a tensor in one lane."""
+        """Return the `TensorType` of a tensor for one size assignment."""
         other = self._walk.non_tensor_types.get(number)
         if other is not None and other[lane] is not None:
             return other[lane]
@@ -523,7 +529,7 @@ class ControlFlowVisitor:
     def _walk_if(self, node: Node) -> None:
         """Walk the branches of an If, and record its outputs.
 
-        Each branch is walked in the lanes in which the branch may run.
+        Each branch is walked for the size assignments in which the branch may run.
         """
         walk, outer_live = self._walk, self._walk.running_lanes
         known = walk.elements_of(node.inputs[0]) or walk.all_unknown
@@ -544,8 +550,8 @@ class ControlFlowVisitor:
     def _merge_branches(self, number: int, inner: Sequence[int], conditions: Sequence[bool | None]) -> None:
         """Record an output of an If from the outputs of its branches.
 
-        In a lane with a known condition, the output is the output of the branch that runs. In other lanes, the shape is
-        known only if it is equal in both branches.
+        For a size assignment with a known condition, the output is the output of the branch that runs. For other size
+        assignments, the shape is known only if it is equal in both branches.
         """
         walk = self._walk
         if len(inner) != 2:
@@ -586,7 +592,10 @@ class ControlFlowVisitor:
             self._record_scan_output(number, result, turns, 0)
 
     def _iteration_counts(self, node: Node, body: NodeGraph, *, has_condition: bool) -> Sequence[int | None]:
-        """Return the number of iterations of a Loop in each lane, or None where unknown."""
+        """Return the number of iterations of a Loop for each size assignment.
+
+        An entry is None where the number is unknown.
+        """
         walk = self._walk
         counts = (walk.elements_of(node.inputs[0]) if node.inputs and node.inputs[0] else None) or walk.all_unknown
         if not has_condition:
@@ -679,7 +688,7 @@ class ControlFlowVisitor:
         """Record a scan output of a loop.
 
         The output stacks the results of the iterations. `result` is the output of the body, `axis` the new axis, and
-        `counts` the number of iterations in each lane.
+        `counts` the number of iterations for each size assignment.
         """
         walk = self._walk
         shapes = []
@@ -690,9 +699,9 @@ class ControlFlowVisitor:
 
 
 def walk_model(model: Model, choice: InputChoice, tracker: BatchTracker) -> WalkState:
-    """Walk a model with the chosen input shapes and lanes.
+    """Walk a model with the chosen input shapes and size assignments.
 
-    During the walk, `tracker` judges and fixes the listed nodes.
+    During the walk, `tracker` checks and fixes the nodes with core ops.
     """
     walk = WalkState(model, choice)
     tracker.start_walk(walk)
@@ -701,7 +710,9 @@ def walk_model(model: Model, choice: InputChoice, tracker: BatchTracker) -> Walk
 
 
 def _output_elements(visit: NodeVisit, array: Any, shape: IntTuple | None, arguments: CoreArguments | None) -> Any:
-    """Compute the output elements of a listed node, or None if unknown or too many.
+    """Compute the output elements of a node with a core op.
+
+    Returns None if the elements are unknown or too many.
 
     `array` contains the elements of the input, and `shape` is the output shape.
     """

@@ -1,8 +1,10 @@
-"""The state of a walk: the type, shape and elements of each tensor in each lane.
+"""The state of a walk.
 
-A lane is one assignment of sizes to the free dims of a model, and a walk computes the shapes of all tensors in all
-lanes. Tuples with one entry per lane are in the order of `WalkState.lanes`. `number` is always a tensor number, which
-identifies a tensor in the model.
+It contains the type, shape and elements of each tensor for each size assignment.
+
+A size assignment (`Lane`) gives a size to each free dim of a model, and a walk computes the shapes of all tensors for
+all size assignments. Tuples with one entry per size assignment are in the order of `WalkState.lanes`. `number` is
+always a tensor number, which identifies a tensor in the model.
 """
 
 from __future__ import annotations
@@ -17,9 +19,9 @@ from shapecalc.models.free_dims import InputChoice
 
 T = TypeVar("T")
 LaneValues = tuple[Any, ...]
-"""The elements of a small tensor in each lane, as a NumPy array; None where the elements are unknown."""
+"""The elements of a small tensor for each size assignment, as a NumPy array, or None where the elements are unknown."""
 LaneFailures = tuple[str | None, ...]
-"""The error message of a node in each lane; None where the node runs."""
+"""The error message of a node for each size assignment, or None where the node runs."""
 NO_SHAPE, SIZE_FROM_DATA = "no shape", "size from data"
 
 
@@ -29,18 +31,20 @@ class WalkState:
     def __init__(self, model: Model, choice: InputChoice) -> None:
         """Record the inputs and initializers of a model.
 
-        `choice` determines the lanes.
+        `choice` determines the size assignments.
         """
         self.model, self.choice, self.lanes = model, choice, choice.lanes
         self.inputs, self.batch, self.declared_batch = choice.inputs, choice.batch, choice.declared_batch
         lanes = self.lanes
         self.judged_lanes = [place for place, lane in enumerate(lanes) if lane.judged]
-        """The indices of the judged lanes, on which verdicts are based."""
+        """The indices of the checked size assignments, on which verdicts are based."""
         self.all_unknown: LaneValues = (None,) * len(lanes)
         self.shapes: list[LaneShapes | None] = [None] * len(model.names)
-        """The shape in each lane, indexed by tensor number; None if unknown in all lanes, or not yet computed."""
+        """The shape for each size assignment, indexed by tensor number, or None if unknown for all size assignments,
+        or not yet computed.
+        """
         self.dtypes = [0] * len(model.names)
-        """The ONNX element type number, indexed by tensor number; 0 if unknown."""
+        """The ONNX element type number, indexed by tensor number, or 0 if unknown."""
         self.values: dict[int, LaneValues] = {}
         """The elements of small tensors, by tensor number."""
         self.origins: dict[int, str] = {}
@@ -49,12 +53,14 @@ class WalkState:
         Folded elements are computed from constants. Elements without an entry are computed from shapes.
         """
         self.unknown_reasons: dict[int, str] = {}
-        """The reason why the shape of a tensor is unknown in some lane, by tensor number."""
+        """The reason why the shape of a tensor is unknown for some size assignment, by tensor number."""
         self.initializers: dict[int, Initializer] = {}
         self.non_tensor_types: dict[int, tuple[bytes | None, ...]] = {}
-        """The serialized TypeProto of each non-tensor (such as a sequence) in each lane, by tensor number."""
+        """The serialized TypeProtos of each non-tensor, such as a sequence, by tensor number."""
         self.running_lanes: tuple[bool, ...] | None = None
-        """Whether the current branch of an If may run, for each lane; None if it may run in all lanes."""
+        """Whether the current branch of an If may run, for each size assignment, or None if it may run for all size
+        assignments.
+        """
         self._record_inputs(model.inputs)
         self.add_initializers(model.graph.initializers)
 
@@ -79,11 +85,14 @@ class WalkState:
             self.shapes[number] = (tuple(proto.dims),) * len(self.lanes)
 
     def shapes_of(self, number: int) -> LaneShapes:
-        """Return the shape of a tensor in each lane."""
+        """Return the shape of a tensor for each size assignment."""
         return self.shapes[number] or self.all_unknown
 
     def elements_of(self, number: int) -> LaneValues | None:
-        """Return the elements of a tensor in each lane, or None if unknown or too many."""
+        """Return the elements of a tensor for each size assignment.
+
+        Returns None if the elements are unknown or too many.
+        """
         values = self.values.get(number)
         if values is None:
             constant = self.initializers.get(number)
@@ -100,15 +109,15 @@ class WalkState:
         return self.origins.get(number) in ("initializer", "Constant", "folded")
 
     def mask_skipped_lanes(self, values: tuple[T | None, ...]) -> tuple[T | None, ...]:
-        """Replace values by None in lanes that do not run the current branch."""
+        """Replace values by None for size assignments that do not run the current branch."""
         if self.running_lanes is None:
             return values
         return tuple([value if live else None for value, live in zip(values, self.running_lanes, strict=True)])
 
     def set_shape(self, number: int, shapes: LaneShapes | None, dtype: int, reason: str = "") -> None:
-        """Record the shape of a tensor in each lane, and its element type.
+        """Record the shape of a tensor for each size assignment, and its element type.
 
-        `reason` is the reason why the shape is unknown in some lane.
+        `reason` is the reason why the shape is unknown for some size assignment.
         """
         if number == ABSENT:
             return
@@ -129,8 +138,8 @@ class WalkState:
     def set_elements(self, number: int, arrays: Sequence[Any], dtype: int, shapes: LaneShapes | None = None) -> None:
         """Record the elements, the dtype and the shape of a tensor.
 
-        `arrays` contains the elements in each lane. `shapes` contains the shape in each lane; it is used only where the
-        elements are unknown.
+        `arrays` contains the elements for each size assignment. `shapes` contains the shape for each size assignment;
+        it is used only where the elements are unknown.
         """
         if number == ABSENT:
             return
@@ -141,7 +150,7 @@ class WalkState:
         self.set_shape(number, tuple(known), dtype)
 
     def has_unknown(self, values: Sequence[Any]) -> bool:
-        """Return whether a value is None in some judged lane."""
+        """Return whether a value is None for some checked size assignment."""
         return None in values and None in values[: len(self.judged_lanes)]
 
     def unknown_reason(self, node: Node) -> str:
@@ -153,7 +162,10 @@ class WalkState:
 
 
 def is_same_in_all_lanes(values: Sequence[Any]) -> bool:
-    """Return whether the values in all lanes are the same object, and not None."""
+    """Return whether all values are the same object, and not None.
+
+    There is one value for each size assignment.
+    """
     first = values[0]
     for value in values:
         if value is not first:

@@ -60,7 +60,7 @@ class FixedModel(Record):
     applied_fixes: Mapping[str, NodeFix]
     """The applied fixes, by path of the node in the original model."""
     remaining_failures: tuple[str, ...]
-    """The listed nodes that still fail, as paths in the original model."""
+    """The nodes with core ops that still fail, as paths in the original model."""
     failure_count: int
     """The number of nodes that still fail with an error or mix the samples at some batch size."""
     has_errors: bool
@@ -317,7 +317,7 @@ def write_fixed_model(
     `chosen_fixes` maps node paths to fixes that are used instead of the best fixes. If `force`, an existing file is
     overwritten. If `prove`, the fixed model is compared with the original model; no file is written if the proof fails.
 
-    Raises `ShapeError` (usage) if the model was judged at other sizes than the file declares. Raises `ShapeError`
+    Raises `ShapeError` (usage) if the model was checked at other sizes than the file declares. Raises `ShapeError`
     (file) if the model is invalid, if ONNX Runtime is needed and not installed, or if the output path is not usable.
     Raises `OSError` if the file cannot be written.
     """
@@ -338,7 +338,7 @@ def write_fixed_model(
 
 
 def fix_model(walk: WalkState, tracker: BatchTracker, chosen_fixes: Mapping[str, NodeFix]) -> FixedModel:
-    """Fix a model, and walk it again until no node is left to fix.
+    """Fix a model, and walk it again until all possible fixes are applied.
 
     `chosen_fixes` maps node paths to fixes that are used instead of the best fixes.
     """
@@ -490,7 +490,7 @@ def _build_proof_task(fixed: FixedModel) -> dict[str, Any]:
 def _choose_proof_batches(judged: Sequence[int], declared: int) -> list[int]:
     """Return the batch sizes of a proof, without the declared one.
 
-    If the user has chosen the judged sizes, the largest of them is used.
+    If the user has chosen the checked sizes, the largest of them is used.
     """
     others = [size for size in judged if size != declared]
     if not {*BatchOptions().sizes} <= {*judged}:
@@ -637,8 +637,8 @@ def _iter_tensors(proto: Any) -> Iterable[Any]:
 def update_declarations(proto: Any, walk: WalkState) -> list[str]:
     """Update the declared dims of a ModelProto, and return the changed inputs.
 
-    A fixed input dim that has a name in the walk is replaced by the name. A fixed output dim that is wrong in some
-    judged lane is removed, and so is a value_info with such a dim.
+    A fixed input dim that has a name in the walk is replaced by the name. A fixed output dim that is wrong for any
+    checked batch size is removed, as is any value_info with such a dim.
     """
     changed = [*_update_input_dims(proto, walk)]
     for graph, body in _pair_graphs(proto, walk):
@@ -683,9 +683,11 @@ def _pair_graphs(proto: Any, walk: WalkState) -> Iterator[tuple[Any, NodeGraph]]
 def _iter_stale_dims(
     value_info: Any, shapes: LaneShapes | None, walk: WalkState
 ) -> Iterator[tuple[Any, list[int | None]]]:
-    """Yield the fixed dims in a ValueInfoProto that are wrong in some judged lane.
+    """Yield the fixed dims in a ValueInfoProto that are wrong.
 
-    Each dim is yielded with its size in each judged lane.
+    A dim is wrong if its size differs for some checked size assignment.
+
+    Each dim is yielded with its size for each checked size assignment.
     """
     judged = [shapes[lane] if shapes is not None else None for lane in walk.judged_lanes]
     for axis, dim in enumerate(value_info.type.tensor_type.shape.dim):
@@ -695,9 +697,11 @@ def _iter_stale_dims(
 
 
 def _free_output_dims(value_info: Any, shapes: LaneShapes | None, walk: WalkState) -> None:
-    """Remove the fixed dims of an output that are wrong in some judged lane.
+    """Remove the fixed dims of an output that are wrong.
 
-    A dim that equals the batch size in all judged lanes gets the name of the batch dim.
+    A dim is wrong if its size differs for some checked size assignment.
+
+    A dim that equals the batch size for all checked size assignments gets the name of the batch dim.
     """
     batches = [lane.batch for lane in walk.lanes if lane.judged]
     for dim, sizes in _iter_stale_dims(value_info, shapes, walk):

@@ -72,13 +72,13 @@ class Expectation(Record):
     """The expected answer of a case: an output shape, a refusal or a chain."""
 
     output: ShapePattern | None
-    """The pattern of the output shape; None for a refusal or a chain."""
+    """The pattern of the output shape, or None for a refusal or a chain."""
     conditions: frozenset[str] | None = None
-    """The conditions, as printed by shapecalc; None if any conditions are allowed."""
+    """The conditions, as printed by shapecalc, or None if any conditions are allowed."""
     rule: str | None = None
-    """The rule that must refuse the request; None for any rule."""
+    """The rule that must refuse the request, or None for any rule."""
     same_as: str | None = None
-    """The chain that the answer must equal; None for a shape or a refusal."""
+    """The chain that the answer must equal, or None for a shape or a refusal."""
     options: Mapping[str, object] = EMPTY_DICT
     """The default options for the stages of `same_as`."""
     results: Mapping[str, str] = EMPTY_DICT

@@ -224,7 +224,7 @@ def _requested_dialect(words: Sequence[str], default: object) -> str:
 
 
 def _add_dialect(words: Sequence[str], dialect: str) -> list[str]:
-    """Add a `--dialect` option to words without one."""
+    """Add a `--dialect` option, unless the words contain one."""
     has_dialect = any(word in ("-d", "--dialect") or word.startswith("--dialect=") for word in words)
     return [*words, *([] if has_dialect else ["--dialect", dialect])]
 
@@ -514,7 +514,10 @@ def parse_chain_words(words: Sequence[str]) -> tuple[str, dict[str, object]]:
 
 
 def _is_flag(op: str, name: str) -> bool:
-    """Return whether an argument of an op is a flag in some dialect; the first call imports all dialects."""
+    """Return whether an argument of an op is a flag in some dialect.
+
+    The first call imports all dialects.
+    """
     return op in OPS and any(param.name == name and param.type.is_flag for param in all_params(OPS[op]))
 
 

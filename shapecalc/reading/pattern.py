@@ -73,7 +73,7 @@ class ShapePattern(Record):
 
     dims: Shape
     ellipsis_index: int | None = None
-    """The number of dims before `...`; None if the pattern has no `...`."""
+    """The number of dims before `...`, or None if the pattern has no `...`."""
     dtype: str | None = None
 
     def __str__(self) -> str:
@@ -225,8 +225,8 @@ class Matcher:
         """
 
     @classmethod
-    def following(cls, other: Matcher | None, pattern: ShapePattern) -> Matcher:
-        """Return a matcher of another pattern that keeps the sizes which `other` has bound."""
+    def with_sizes_of(cls, other: Matcher | None, pattern: ShapePattern) -> Matcher:
+        """Return a matcher of another pattern with the sizes bound by `other`."""
         matcher = cls(pattern, other.sizes if other else None)
         matcher.binding_locations |= other.binding_locations if other else {}
         return matcher
@@ -434,7 +434,10 @@ def pattern_mismatch(expected: ShapePattern, answer: Trace | Chain, fixed_names:
 
 
 def shape_and_type(value: object) -> tuple[Shape, str | None]:
-    """Return the shape and the element type of a text, an array or a sequence of dims; the type is None if unknown."""
+    """Return the shape and the element type of a value.
+
+    The value is a string, an array or a sequence of dims. The type is None if it is unknown.
+    """
     if not isinstance(value, str):
         return to_shape(value), element_type_of(value)
     typed = parse_typed_shape(value)
@@ -442,9 +445,11 @@ def shape_and_type(value: object) -> tuple[Shape, str | None]:
 
 
 def match_pattern(pattern: object, shape: object, where: Mapping[str, int] | None) -> MatchedSizes:
-    """Match a shape against a pattern, and return the sizes of the names; `where` are known sizes.
+    """Match a shape against a pattern, and return the sizes of the names.
 
-    Raises `ShapeError`: differs, usage.
+    `where` contains known sizes.
+
+    Raises `ShapeError` (differs) if the shape does not match, and `ShapeError` (usage) for an invalid argument.
     """
     matcher = Matcher(to_pattern(pattern), parse_sizes(where or {}))
     problem = matcher.match_shape(*shape_and_type(shape))

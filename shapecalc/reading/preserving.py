@@ -27,7 +27,7 @@ class PreservingFunction(Record):
     keeps_elements: bool
     """Whether the result has the same elements as the input."""
     result_strides: Callable[[Shape, Shape], Shape | None]
-    """A function of shape and strides that returns the strides of the result; None if they cannot be determined."""
+    """A function of shape and strides that returns the strides of the result, or None if they cannot be determined."""
 
 
 def _keep_strides(_: Shape, strides: Shape) -> Shape:

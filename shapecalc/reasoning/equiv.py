@@ -83,7 +83,7 @@ class Counterexample(Record):
     outputs: tuple[dims.Shape, dims.Shape]
     """The output shapes of the two chains."""
     index: Index | None = None
-    """The index of the element in both outputs; None if the output shapes differ."""
+    """The index of the element in both outputs, or None if the output shapes differ."""
     elements: tuple[int, int] | None = None
     """The flat input index that each chain reads at `index`.
 
@@ -111,7 +111,7 @@ class Equivalence(Record):
     defined: tuple[Conditions, Conditions] = ((), ())
     """The conditions under which each chain is defined."""
     counterexample: Counterexample | None = None
-    """A difference between the chains; None if no difference is known."""
+    """A difference between the chains, or None if no difference is known."""
     tested: int = 0
     """The number of trials, each with different sizes."""
     by_shape: bool = False
@@ -205,7 +205,7 @@ def find_counterexample(
 def count_differences(first: Trace | Chain, second: Trace | Chain, counterexample: Counterexample) -> int | None:
     """Count the output elements that differ between two chains.
 
-    The sizes are those of the counterexample. Returns None if the output shapes differ, or if there are more than
+    The counterexample determines the sizes. Returns None if the output shapes differ, or if there are more than
     `MAX_EQUIV_ELEMENTS` elements.
 
     >>> import shapecalc as sc
@@ -250,11 +250,12 @@ def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, 
 def _compare_atom_steps(
     first: MoveChain, second: MoveChain, first_view: View, second_view: View
 ) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield the output indices that determine strided views, with both input indices.
+    """Yield the output indices that suffice to compare two strided views.
 
-    An atom is a pair of a size and a stride, and an axis of a view is a list of atoms. The indices are 0 and one step
-    along each atom of each axis. All indices are flat. The first of these indices at which two strided views differ is
-    also the first difference between the outputs.
+    Each output index is yielded with the input index of each view. An atom is a pair of a size and a stride, and an
+    axis of a view is a list of atoms. The output indices are 0 and one step along each atom of each axis. All indices
+    are flat. The first of these indices at which two strided views differ is also the first difference between the
+    outputs.
     """
     corners, inner = [0], 1
     for size, *axes in zip(first.output[::-1], first_view.axes[::-1], second_view.axes[::-1], strict=True):

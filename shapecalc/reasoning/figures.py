@@ -123,7 +123,7 @@ class FigureContext(Record):
     is_divisor: bool = False
     """Whether the second figure must divide the first."""
     is_channel: bool | None = False
-    """Whether the figures are sizes of the channel axis of pictures; None if the shapes are unknown."""
+    """Whether the figures are sizes of the channel axis of pictures, or None if the shapes are unknown."""
     is_joined: bool = False
     """Whether the figures are sizes of concatenated operands, masks or declared inputs, which no data loader sets."""
     is_features: bool = False
@@ -207,14 +207,14 @@ def explain(figures: tuple[int, ...], context: FigureContext | None = None) -> t
     return tuple([*explanations.values()][:MAX_EXPLANATIONS])
 
 
-def describe(count: int) -> tuple[str, ...]:
+def describe_count(count: int) -> tuple[str, ...]:
     """Return likely products and sums that a number may come from.
 
     At most `MAX_EXPLANATIONS` are returned.
 
-    >>> describe(4608)
+    >>> describe_count(4608)
     ('4608 = 512+64*64: would be patches beside 512 tokens of text', '4608 = 512*3*3: would be maps, flattened')
-    >>> describe(36992), describe(4607)
+    >>> describe_count(36992), describe_count(4607)
     (('36992 = 128*17*17: would be maps, flattened',), ())
     """
     found = []
@@ -401,14 +401,14 @@ def _explain_latents(actual: int, expected: int, context: FigureContext) -> Iter
 
 
 def _explain_map(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain an element count by a map of the requested aspect ratio and another size."""
+    """Explain an element count by a map of the same aspect ratio and another size."""
     target = context.target
     for axis in range(len(target) - 1):
         height, width = target[axis : axis + 2]
         others = prod(size for index, size in enumerate(target) if index not in (axis, axis + 1))
         if -1 in target or min(height, width) < MIN_CHANNELS or others < MIN_CHANNELS or actual % others:
             continue
-        if actual % expected == 0 or expected % actual == 0:  # a ratio says more
+        if actual % expected == 0 or expected % actual == 0:  # a ratio is more informative
             continue
         area = actual // others
         ratio = height / width
@@ -425,7 +425,10 @@ def _explain_map(actual: int, expected: int, context: FigureContext) -> Iterator
 
 
 def _explain_square_mask(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain an element count that the batch does not divide by a square mask of a single sample."""
+    """Explain an element count by a square mask of a single sample.
+
+    The count is not a multiple of the batch size.
+    """
     side, target = isqrt(max(actual, 0)), context.target
     is_batched = len(target) == 2 and target[1] == -1 and target[0] > 1 and actual % target[0] != 0
     if is_batched and side * side == actual and side >= MIN_CHANNELS and MASK_WORDS.search(context.text):
@@ -438,7 +441,7 @@ def _explain_square_mask(actual: int, _expected: int, context: FigureContext) ->
 
 
 def _explain_positions(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain a token count that exceeds the positions of a text model."""
+    """Explain a token count that exceeds the maximum position of a language model."""
     small, large = sorted((actual, expected))
     if context.axis == 0 or context.is_features or large <= small + 1:
         return
@@ -848,7 +851,10 @@ def _explain_scalar(actual: int, _expected: int, context: FigureContext) -> Iter
 
 
 def _explain_confusion_matrix(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain a count that is not the square of the number of classes by labels out of range."""
+    """Explain the size of a confusion matrix by labels out of range.
+
+    The count is not the square of the number of classes.
+    """
     target = context.target
     if len(target) == 2 and target[0] == target[1] > 1 and CONFUSION_WORDS.search(context.text):
         classes = target[0]
@@ -861,7 +867,10 @@ def _explain_confusion_matrix(actual: int, _expected: int, context: FigureContex
 
 
 def _explain_picture(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain a count that is not the area of a square picture by a picture of another size."""
+    """Explain an element count by a picture of another size.
+
+    The count is not the area of a square picture.
+    """
     side = isqrt(max(expected, 0))
     is_area = bool(context.target) and -1 not in context.target and side * side == expected
     is_picture = is_area and side >= MIN_PICTURE_SIDE and PICTURE_WORDS.search(context.text) is not None

@@ -202,7 +202,7 @@ class ChainSearch(Record):
     bounds: str = "one split, one transpose and one merge"
     """The bounds of the search, in words."""
     other: Rearrangement | None = None
-    """A rearrangement that the search did not generate; None if none is known."""
+    """A rearrangement that the search did not generate, or None if none is known."""
 
     def __bool__(self) -> bool:
         return bool(self.ways)

@@ -111,7 +111,7 @@ class RefusedRequest(Record):
     trace: Trace
     problem: Problem
     kind: StageKind | None
-    """The kind of the refused stage; None if no stage was reached."""
+    """The kind of the refused stage, or None if no stage was reached."""
     value: Any
     """The faulty argument: dims, axes, one axis, or None if it was omitted."""
     shape: Shape
@@ -500,7 +500,7 @@ def _use_near_axes(refused: RefusedRequest) -> CandidateValues:
 
 
 def _use_unit_axes(refused: RefusedRequest) -> CandidateValues:
-    """Yield the axes of size 1 instead of the only requested axis.
+    """Yield each axis of size 1 as a replacement for a single requested axis.
 
     The nearest axis comes first.
     """

@@ -57,7 +57,7 @@ class Inversion(Record):
 
     original: Chain
     chain: Chain | None
-    """The chain from the output of `original` to its input; None if there is none."""
+    """The chain from the output of `original` to its input, or None if there is none."""
     reason: str = ""
     """The stage without an inverse, and why; empty if there is an inverse."""
 
@@ -69,7 +69,7 @@ class Inversion(Record):
 
     @property
     def text(self) -> str:
-        """The inverse as a string; the reason if there is none."""
+        """The inverse as a string, or the reason if there is none."""
         return self.reason if self.chain is None else chain_text(self.chain)
 
     @property
@@ -117,7 +117,9 @@ def invert(answer: Trace | Chain) -> Inversion:
 
 
 def _first_positions(chain: Chain) -> list[int] | None:
-    """Return the flat index in the output of each input element; None if one is missing or it is not known.
+    """Return the flat output index of each input element, or None.
+
+    The result is None if an element is missing from the output or an index is unknown.
 
     It is known for chains of at most `MAX_SEARCHED` elements in which every element is copied from the input.
     """
@@ -143,19 +145,21 @@ def _first_positions(chain: Chain) -> list[int] | None:
 
 
 class _InverseWriter:
-    """A writer of the requests that undo the moves of stages, under the rules of the chain."""
+    """A writer of requests that undo stages, under the rules of their chain."""
 
     def __init__(self, chain: Chain) -> None:
         self.builder = RequestBuilder(chain)
 
     def write_chain(self, chain: Chain) -> list[Request]:
-        """Return the requests that undo a chain; raise `NotInvertible` with the stage and the reason if none do.
+        """Return the requests that undo a chain.
+
+        Raises `NotInvertible` with the stage and the reason if the chain has no inverse.
 
         A stage may drop what an earlier one added. So if a stage has no inverse, each element is searched.
         """
         output = chain.output or ()
         if 0 in chain.input and 0 in output:  # there are no elements to drop
-            return self._reshape(output, chain.input)
+            return self._reshape_requests(output, chain.input)
         requests: list[Request] = []
         for number, trace in reversed([*enumerate(chain.traces, 1)]):
             try:
@@ -167,30 +171,33 @@ class _InverseWriter:
                     raise NotInvertible(f"stage {number}, {stage}, has no inverse: {error}") from None
                 flat, taken = (product(output),), (len(positions),)
                 if (len(positions),) == flat and positions == sorted(positions):
-                    return self._reshape(output, chain.input)
-                take = self._request(TAKE, flat, axis=0, indices=tuple(positions))
-                return [*self._reshape(output, flat), take, *self._reshape(taken, chain.input)]
+                    return self._reshape_requests(output, chain.input)
+                take = self._make_request(TAKE, flat, axis=0, indices=tuple(positions))
+                return [*self._reshape_requests(output, flat), take, *self._reshape_requests(taken, chain.input)]
         return requests
 
     def _undo_stage(self, trace: Trace) -> list[Request]:
-        """Return the requests that undo a stage; raise `NotInvertible` with the reason if there are none."""
+        """Return the requests that undo a stage.
+
+        Raises `NotInvertible` with the reason if the stage has no inverse.
+        """
         shapes = [trace.input]
         for move in trace.moves:
             shapes.append(move.output_shape(shapes[-1]))
         result: list[Request] = []
         for move, before, after in reversed([*zip(trace.moves, shapes, shapes[1:], strict=False)]):
-            result += self._undo(trace.op, move, before, after)
+            result += self._undo_move(trace.op, move, before, after)
         return result
 
-    def _undo(self, op: str, move: Move, before: Shape, after: Shape) -> list[Request]:
+    def _undo_move(self, op: str, move: Move, before: Shape, after: Shape) -> list[Request]:
         """Return the requests that undo a move from the shape `before` to `after`."""
         match move:
             case Permute(axes=axes):
-                return self._build(after, Permute(tuple([axes.index(axis) for axis in range(len(axes))])))
+                return self._build_move(after, Permute(tuple([axes.index(axis) for axis in range(len(axes))])))
             case Reshape():
-                return self._reshape(after, before)
+                return self._reshape_requests(after, before)
             case Roll(shift=shift, axis=axis):
-                return [self._request(ROLL, after, shift=-shift, axis=axis)]
+                return [self._make_request(ROLL, after, shift=-shift, axis=axis)]
             case Expand():
                 return self._undo_expand(before, after)
             case StridedSlice():
@@ -200,9 +207,9 @@ class _InverseWriter:
             case Pad():
                 return self._undo_pad(move, after)
             case Combine(concat_axis=int(axis)) if op == CONCAT.name:
-                return self._slice(after, {axis: f":{_number(before[axis])}"})
+                return self._slice_requests(after, {axis: f":{_require_integer(before[axis])}"})
             case Combine(concat_axis=int(axis)) if op == STACK.name:
-                return [self._request(SELECT, after, axis=axis, index=0)]
+                return [self._make_request(SELECT, after, axis=axis, index=0)]
         raise NotInvertible(COMPUTES)
 
     def _undo_expand(self, before: Shape, after: Shape) -> list[Request]:
@@ -211,7 +218,7 @@ class _InverseWriter:
             raise NotInvertible(DROPS)
         aligned = (1,) * (len(after) - len(before)) + before
         repeated = {axis: ":1" for axis, dim in enumerate(after) if dim != aligned[axis]}
-        return [*self._slice(after, repeated), *self._reshape(aligned, before)]
+        return [*self._slice_requests(after, repeated), *self._reshape_requests(aligned, before)]
 
     def _undo_slice(self, move: StridedSlice, before: Shape, after: Shape) -> list[Request]:
         """Reverse the axes that the slice reverses, and add the axes that it removes."""
@@ -221,8 +228,8 @@ class _InverseWriter:
                 raise NotInvertible(DROPS)
         backwards = [(size, step) for _, step, size in move.axis_ranges if size is not None]
         axes = [axis for axis, (size, step) in enumerate(backwards) if step < 0 and size != 1]
-        flips = [self._request(FLIP, after, axes=tuple(axes))] if axes else []
-        return [*flips, *self._reshape(after, before)]
+        flips = [self._make_request(FLIP, after, axes=tuple(axes))] if axes else []
+        return [*flips, *self._reshape_requests(after, before)]
 
     def _undo_take(self, axis: int, positions: Sequence[int], before: Shape, after: Shape) -> list[Request]:
         """Take the first position of each index."""
@@ -230,42 +237,50 @@ class _InverseWriter:
         taken = [position % size for position in positions] if isinstance(size, int) and size else [*positions]
         if not isinstance(size, int) or {*taken} != {*range(size)}:
             raise NotInvertible(DROPS)
-        return [self._request(TAKE, after, axis=axis, indices=tuple([taken.index(index) for index in range(size)]))]
+        return [
+            self._make_request(TAKE, after, axis=axis, indices=tuple([taken.index(index) for index in range(size)]))
+        ]
 
     def _undo_pad(self, move: Pad, after: Shape) -> list[Request]:
         """Slice away the elements that a pad adds."""
         if min((*move.begins, *move.ends), default=0) < 0:
             raise NotInvertible(DROPS)
         bounds = [*enumerate(zip(move.begins, move.ends, strict=True))]
-        return self._slice(
+        return self._slice_requests(
             after, {axis: f"{begin or ''}:{f'-{end}' if end else ''}" for axis, (begin, end) in bounds if begin or end}
         )
 
-    def _slice(self, shape: Shape, slices: dict[int, str]) -> list[Request]:
-        """Return the slice of some axes; no request without any."""
+    def _slice_requests(self, shape: Shape, slices: dict[int, str]) -> list[Request]:
+        """Return the request that slices some axes, or no request without axes."""
         texts = [slices.get(axis, ":") for axis in range(max(slices, default=-1) + 1)]
-        return [self._request(SLICE, shape, slices=",".join(texts))] if texts else []
+        return [self._make_request(SLICE, shape, slices=",".join(texts))] if texts else []
 
-    def _reshape(self, shape: Shape, target: Shape) -> list[Request]:
-        """Return the request of a reshape if the shapes differ; NumPy's rules write a size of 0."""
+    def _reshape_requests(self, shape: Shape, target: Shape) -> list[Request]:
+        """Return the request of a reshape, or no request if the shapes are equal.
+
+        A size of 0 is written under NumPy's rules.
+        """
         if shape != target and 0 in target:
             return [make_request(RESHAPE.name, shape, {"target": target, "dialect": "numpy"})]
-        return [] if shape == target else self._build(shape, Reshape(target))
+        return [] if shape == target else self._build_move(shape, Reshape(target))
 
-    def _build(self, shape: Shape, move: Move) -> list[Request]:
-        """Return the requests of a reshape or a transpose; raise `NotInvertible` if they cannot be written."""
+    def _build_move(self, shape: Shape, move: Move) -> list[Request]:
+        """Return the requests of a reshape or a transpose.
+
+        Raises `NotInvertible` if they cannot be written.
+        """
         requests = self.builder.build_requests(shape, [move])
         if requests is None:
             raise NotInvertible(f"no target writes {shape_text(move.output_shape(shape))}")
         return requests
 
-    def _request(self, op: Op, shape: Shape, **arguments: object) -> Request:
+    def _make_request(self, op: Op, shape: Shape, **arguments: object) -> Request:
         """Return a request under the first dialect of the chain that has the op."""
         names = (name for name in self.builder.templates if operator_of(op, DIALECTS[name]))
         return make_request(op.name, shape, {**arguments, "dialect": next(names, op.default_dialect)})
 
 
-def _number(size: Dim) -> int:
+def _require_integer(size: Dim) -> int:
     if not isinstance(size, int):
         raise NotInvertible(NEEDS_NUMBER)
     return size

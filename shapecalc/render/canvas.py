@@ -59,7 +59,7 @@ class GlyphSet(Record):
     """The label of an output dim without an input axis."""
     ellipsis: str = "…"
     cuts: str = "▕▏╎"
-    """The start of a tape of elements, and the cuts of its outermost axis and of other axes."""
+    """The start of a tape of elements, and the separators of its outermost axis and of other axes."""
     first_dots: str = ""
     """The braille character without dots, to which dots are added; empty for lines without dots."""
 
@@ -270,7 +270,7 @@ def clip_line(line: Text, width: int, glyphs: GlyphSet) -> Text:
 
 
 def wrap_line(line: Text, width: int) -> list[Text]:
-    """Break a line at spaces into lines of at most `width` characters, which keep their styles.
+    """Wrap a line at spaces to `width` characters, and keep its styles.
 
     A word that is wider is broken.
 
@@ -313,7 +313,10 @@ def fit_pitch(row_count: int, height: int, reserved_lines: int, max_height: int 
 
 
 def pack_notes(notes: list[Text], width: int) -> list[Text]:
-    """Join notes into as few lines of at most `width` characters as possible; long notes are wrapped."""
+    """Join notes into as few lines of at most `width` characters as possible.
+
+    Long notes are wrapped.
+    """
     lines = list[Text]()
     for note in notes:
         if lines and len(lines[-1]) + NOTE_GAP + len(note) <= width:

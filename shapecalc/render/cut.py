@@ -1,4 +1,7 @@
-"""The tape that one cuts: all elements in a row, with cuts that move, and the shape that they make."""
+"""A tape that the user cuts into the dims of a shape.
+
+A tape shows all elements of a tensor in one row. The cuts divide the tape into pieces of equal length.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from shapecalc.render.tape import MAX_TAPE_ELEMENTS, tint_style
 
 
 class CutState:
-    """The cuts of a tape: the lengths of pieces that are kept, and the length that moves.
+    """The cuts of a tape: the fixed piece lengths, and the length being changed.
 
     >>> state = CutState((2, 3, 4))
     >>> state.length, state.shape
@@ -40,12 +43,12 @@ class CutState:
 
     @property
     def remainder(self) -> int:
-        """The number of elements of a piece that are left over."""
+        """The number of elements that remain after the cuts of a piece."""
         return self.limit % self.length
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The shape of the cut tape; None if elements are left over."""
+        """The shape of the cut tape, or None if elements remain."""
         if self.remainder:
             return None
         lengths = (self.count, *self.kept, self.length)
@@ -65,7 +68,7 @@ class CutState:
         self.length = max(1, min(self.length + offset, self.limit))
 
     def keep(self) -> None:
-        """Keep the cuts, if nothing is left over; the pieces can be cut again."""
+        """Keep the cuts if no elements remain, so that the pieces can be cut again."""
         if not self.remainder:
             self.kept.append(self.length)
 
@@ -82,7 +85,9 @@ def can_cut(shape: Shape) -> bool:
 
 
 def draw_cut_tape(state: CutState, width: int) -> list[Text]:
-    """Draw the tape with a line for each piece, tinted by the first index of the input; what is left over is red.
+    """Draw a tape with one line per piece.
+
+    The first input index of an element determines its colour. Remaining elements are red.
 
     >>> state = CutState((2, 3))
     >>> state.move(1)

@@ -241,7 +241,7 @@ def _group_element(start: float, end: float, tracks: Iterable[Track], seconds: f
 
 
 def _motion_element(track: Track, seconds: float) -> str:
-    """Return the SVG animation that moves a track; empty if the track is at rest."""
+    """Return the SVG animation that moves a track, or "" if the track is at rest."""
     if len(track.points) == 1:
         return ""
     points = [(0.0, *track.points[0][1:]), *track.points, (seconds, *track.points[-1][1:])]

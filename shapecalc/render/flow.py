@@ -36,7 +36,7 @@ from shapecalc.render.stage_layout import (
     hide_dims,
     input_cells,
     layout_index,
-    mark_hue,
+    mark_color,
     mark_text,
     stage_layouts,
     stage_operands,
@@ -237,7 +237,7 @@ def draw_flow(
     `selected_dim` is the (column, index) position of a dim; this dim and the dims that it depends on are highlighted.
     The style of each dim has the position of the dim as the metadata `dim`. `placeholders` maps the position of each
     hidden dim to its placeholder. Hidden dims have no wires. With `hides_refusal`, the refused dim is not marked, and
-    the problem is not reported. A map has short headings, and shows only what the steps up to the current one
+    the problem is not reported. A map has short headings, and shows only the dims that the steps up to the current one
     determine.
 
     >>> import shapecalc as sc
@@ -365,7 +365,7 @@ def _flow_notes(
 
 
 def _operand_notes(shown_layouts: Sequence[StageLayout]) -> list[str]:
-    """Return a note with the shape of each operand of the visible stages, such as `w: 64,3,7,7`."""
+    """Return notes such as `w: 64,3,7,7` on the operands of the visible stages."""
     return [
         f"{layout.operand_names[operand.number - 1]}: {shape_text(operand.shape)}"
         for layout in shown_layouts
@@ -419,7 +419,7 @@ class _FlowDrawing(Record):
     placeholders: Placeholders
     selected_dim: tuple[int, int] | None
     shown_step: int | None
-    """The index of the last step whose wires are drawn; None for all steps."""
+    """The index of the last step whose wires are drawn, or None for all steps."""
 
     def draw(self, all_layouts: tuple[StageLayout, ...], flow_layout: FlowLayout) -> None:
         """Draw the visible columns and the wires between them."""
@@ -441,7 +441,7 @@ class _FlowDrawing(Record):
             )
 
     def draw_column(self, column: Column, column_index: int, x: int) -> int:
-        """Draw the dims of a column; return the x coordinate at which wires start."""
+        """Draw the dims of a column, and return the x coordinate at which wires start."""
         widest = column.mark_width
         width = column.width - (widest + 1 if widest else 0)
         for row, (cell, mark, dim) in enumerate(zip(column.cells, column.marks, column.dims, strict=True)):
@@ -456,7 +456,10 @@ class _FlowDrawing(Record):
         return x + column.width + 1
 
     def draw_stage(self, layout: StageLayout, gap: ColumnGap, output_column: Column, column_index: int, x: int) -> int:
-        """Draw a stage and its output column; return the x coordinate for the next wires."""
+        """Draw a stage and its output column.
+
+        Return the x coordinate at which the next wires start.
+        """
         right = x + gap.width(output_column.width)
         self.canvas.write(x, 0, gap.title, "bold" if layout.problem is None else "bold red")
         draw_wires(
@@ -482,8 +485,11 @@ class _FlowDrawing(Record):
     def _line_style(
         self, layout: StageLayout, out_dims: Collection[int], axes: Collection[int], column_index: int
     ) -> Style | None:
-        """Return the style of the wires that connect input axes to output dims; None for hidden wires."""
-        hue = "".join([mark_hue(layout.cells_before[axis].mark) for axis in axes if len(axes) == 1])
+        """Return the style of the wires from input axes to output dims.
+
+        The style is None for hidden wires.
+        """
+        hue = "".join([mark_color(layout.cells_before[axis].mark) for axis in axes if len(axes) == 1])
         if self.shown_step is not None and _first_step(layout, out_dims, axes) > self.shown_step:
             return None
         is_later = (
@@ -501,12 +507,15 @@ class _FlowDrawing(Record):
         is_dimmed = cell.step_index > self.step_index or (self.highlighted and position not in self.highlighted)
         is_current, is_lit = cell.step_index == self.step_index, position in self.highlighted
         return make_style(
-            mark_hue(cell.mark), dim=bool(is_dimmed), bold=is_current, reverse=is_lit, meta_item=("dim", position)
+            mark_color(cell.mark), dim=bool(is_dimmed), bold=is_current, reverse=is_lit, meta_item=("dim", position)
         )
 
 
 def _first_step(layout: StageLayout, out_dims: Collection[int], axes: Collection[int]) -> int:
-    """Return the index of the first step that determines one of the dims, or that drops one of the axes."""
+    """Return the index of the first step on the given dims or axes.
+
+    The step determines one of the dims, or drops one of the axes.
+    """
     if out_dims:
         return min(layout.cells[out].step_index for out in out_dims)
     steps = zip(layout.step_range, layout.stage.steps, strict=False)

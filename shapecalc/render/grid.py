@@ -52,7 +52,7 @@ TABLE_GAP = 4
 """The number of spaces between two tables."""
 MAX_VALUE_WIDTH = 8
 TINTS = ("#F4B6A0", "#F7DC8C", "#B9E3A4", "#9ADBD3", "#A5C8F4", "#C9B6F0", "#F2B3D6", "#D3CDC0")
-"""The backgrounds of elements, by the index along the tinted axis; they repeat after the last one."""
+"""The backgrounds of elements, by the index along the colour axis; they repeat after the last one."""
 MAX_COMPARED_ELEMENTS = 4096
 """The maximum number of elements that are compared to find a difference.
 
@@ -65,7 +65,7 @@ class Element(Record):
 
     text: str
     input_index: Index | None
-    """The index in the input tensor; None for an element that a pad adds."""
+    """The index in the input tensor, or None for an element that a pad adds."""
     is_highlighted: bool
 
 
@@ -89,7 +89,7 @@ class ElementTable(Record):
     """The maximum width of an element, in character cells."""
     element_at: Callable[[Index], Element]
     tinted_axis: int | None = None
-    """The input axis whose index determines the background of each element; None for no backgrounds."""
+    """The input axis whose index determines the background of each element, or None for no backgrounds."""
 
     @property
     def columns(self) -> int:
@@ -177,8 +177,8 @@ class TensorPath(Record):
     def indices_of(self, input_index: Index) -> list[Index | None]:
         """Return the index of an input element in each tensor.
 
-        If the element is repeated, the index is that of the first copy. After the element is dropped, the index is
-        None.
+        If the element is repeated, the result is the index of the first copy. After the element is dropped,
+        the index is None.
         """
         indices: list[Index | None] = [input_index]
         for number, move in enumerate(self.moves):
@@ -219,7 +219,10 @@ def _flatten_nested(elements: Any, depth: int) -> list[Any]:
 def arrange_tables(
     tables: Sequence[ElementTable], width: int, height: int, glyphs: GlyphSet, first: int = 0
 ) -> list[Text]:
-    """Return the lines of tables side by side, from the table `first` on, with a note if tables are omitted."""
+    """Return the lines of tables side by side, from the table `first` on.
+
+    A note is added if tables are omitted.
+    """
     count = len(tables)
     shown = max(1, min(count, (width + TABLE_GAP) // (MIN_TABLE_WIDTH + TABLE_GAP)))
     first = min(first, count - shown)
@@ -301,7 +304,7 @@ def _is_block_start(table: ElementTable, row: int) -> bool:
 
 
 def _omission_notes(table: ElementTable, rows: range, columns: range, width: int) -> list[str]:
-    """Return notes on the visible rows and columns; empty if all are visible."""
+    """Return notes on the visible rows and columns, or [] if all are visible."""
     sides = ("row", rows, table.rows), ("column", columns, table.columns)
     parts = [f"{_range_text(word, shown)} of {count}" for word, shown, count in sides if len(shown) < count]
     line = ", ".join(parts)
@@ -445,7 +448,7 @@ def draw_grid(
 
     `cursor` is the input index of the element to highlight in all tables. `value` returns the input element at an
     index; by default, elements are numbered from 0. If a tensor is too large, only the part around the highlighted
-    element is drawn. `width` and `height` are in character cells. The elements are tinted by their index along
+    element is drawn. `width` and `height` are in character cells. The elements are coloured by their index along
     `tinted_axis` of the input. Raises `ShapeError` (usage) if the elements cannot be traced to the output, or if there
     are no elements.
 
@@ -530,10 +533,12 @@ def draw_output_grids(
     height: int = 12,
     glyphs: GlyphSet = UNICODE,
 ) -> Text:
-    """Draw the outputs of two answers side by side, around an index; by default, around the first difference.
+    """Draw the outputs of two answers side by side.
 
-    The elements are tinted by their index along `tinted_axis` of the input. Raises `ShapeError` (usage) if there are no
-    elements.
+    The part around an index is drawn, by default around the first difference.
+
+    The elements are coloured by their index along `tinted_axis` of the input. Raises `ShapeError` (usage) if there are
+    no elements.
 
     >>> import shapecalc as sc
     >>> pair = sc.chain("2,3", "transpose 1,0"), sc.chain("2,3", "reshape 3,2")
@@ -606,7 +611,7 @@ def _tensor_table(
 def draw_mistake_grids(
     answer: Trace | Chain, mistake: Trace | Chain, *, width: int = 78, height: int = 12, glyphs: GlyphSet = UNICODE
 ) -> Text:
-    """Draw the output of an answer beside that of a mistaken answer.
+    """Draw the outputs of an answer and of a mistaken answer side by side.
 
     The tables are centred on the first difference. Raises `ShapeError` (usage) if either request is refused, if there
     are no elements, or if no small sizes meet the conditions of both.
@@ -640,7 +645,7 @@ def _common_sizes(answer: Trace | Chain, mistake: Trace | Chain) -> Mapping[str,
 
 
 def _first_difference(first: TensorPath, second: TensorPath) -> Index | None:
-    """Return the first index at which two outputs differ; None if no index is found."""
+    """Return the first index at which two outputs differ, or None if not found."""
     last_points = len(first.tensors) - 1, len(second.tensors) - 1
     common = [*map(min, first.tensors[-1].shape, second.tensors[-1].shape)]
     if 0 in common or len(first.tensors[-1].shape) != len(second.tensors[-1].shape):

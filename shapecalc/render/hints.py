@@ -62,7 +62,10 @@ def sizes_text(sizes: Mapping[str, int]) -> str:
 
 
 def conditions_text(answer: Answer, prefix: str) -> str:
-    """Format the conditions of an answer after a prefix; empty without conditions."""
+    """Format the conditions of an answer after a prefix.
+
+    The text is empty if there are no conditions.
+    """
     return f"{prefix}{' and '.join(condition.phrase for condition in answer.conditions)}" if answer.conditions else ""
 
 

@@ -59,7 +59,7 @@ class OperandColumn(Record):
 
 
 def _operand_labels(layout: StageLayout, operands: Sequence[Operand]) -> tuple[list[AxisLabels], AxisLabels]:
-    """Return the column labels of each operand, and those of the output."""
+    """Return the column labels of each operand and of the output."""
     arguments, ranks = layout.request.arguments, [len(operand.shape) for operand in operands]
     max_rank, kind = max(ranks), layout.stage.kind
     if kind is StageKind.BROADCAST:

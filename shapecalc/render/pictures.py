@@ -2,9 +2,9 @@
 
 The budget of a reshape compares element counts: it shows the count of the input, the product of the known dims, and
 their quotient, which replaces -1. Small counts are drawn as bars of blocks; names, zeros and large counts are drawn as
-factors that cancel. Rulers show the block boundaries of the input axes above those of the output axes, over the same
-row of elements. Lanes are lines from each input dim to its output dim, with the reason to the right. If a 0 copies only
-a size, the copied axis is named beside the line.
+factors that cancel. Rulers show the block boundaries of the input axes above the block boundaries of the output axes,
+over the same row of elements. Lanes are lines from each input dim to its output dim, with the reason to the right. If a
+0 copies only a size, the copied axis is named beside the line.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from shapecalc.render.stage_layout import (
     cell_mark_text,
     hide_dims,
     layout_index,
-    mark_hue,
+    mark_color,
     mark_text,
     size_only_note,
     stage_layouts,
@@ -70,7 +70,7 @@ COUNT_RULES = (rules.INDIVISIBLE, rules.INFER_LIMIT, rules.VOLUME_MISMATCH, rule
 
 
 class Budget(Record):
-    """The input dims and the known dims of a reshape, whose element counts are compared.
+    """The input dims and the known dims of a reshape, to compare their counts.
 
     The known dims are the requested dims except -1.
     """
@@ -78,7 +78,7 @@ class Budget(Record):
     input_dims: tuple[Dim, ...]
     known_dims: tuple[Dim, ...]
     inferred_index: int | None
-    """The index of the -1; None if the request has no -1."""
+    """The index of the -1, or None if the request has no -1."""
     excluded_indices: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     """The indices of the dims that are excluded from the element counts.
 
@@ -152,7 +152,7 @@ def _product_text(dims: Sequence[Dim]) -> str:
 
 
 def make_budget(layout: StageLayout) -> Budget | None:
-    """Return the budget of a reshape; None if a dim besides the -1 is unresolved."""
+    """Return the budget of a reshape, or None if a dim besides the -1 is unresolved."""
     negative_outs = (out for out, cell in enumerate(layout.cells) if cell.token.startswith("-"))
     inferred = next(
         (out for out in negative_outs if layout.cells[out].dim is None or layout.cells[out].token == "-1"), None
@@ -277,7 +277,7 @@ def _factors_text(dims: Sequence[Dim], glyphs: GlyphSet) -> str:
 
 
 def _bar_lines(budget: Budget, have: int, known: int, size: tuple[int, int], glyphs: GlyphSet) -> list[Text] | None:
-    """Return the lines of a budget with bars; None if the bars do not fit.
+    """Return the lines of a budget with bars, or None if the bars do not fit.
 
     `have` and `known` are the element counts of the input dims and of the known dims. `size` is the available width in
     cells and height in lines. A block of a bar represents one element, or the smallest common divisor of both counts
@@ -389,7 +389,7 @@ def _factor_lines(budget: Budget, layout: StageLayout, width: int) -> list[Text]
     for row, word in enumerate(words):
         line, first = Text(f"{word.ljust(5)}  "), True
         for index, (column, size) in enumerate(zip(cells, widths, strict=True)):
-            style = mark_hue(layout.cells_before[index].mark) if index < len(budget.input_dims) and row != 1 else ""
+            style = mark_color(layout.cells_before[index].mark) if index < len(budget.input_dims) and row != 1 else ""
             cancelled = row < 2 and column[2] == ""
             times = column[row] and not first and not column[row].startswith("/")
             line.append(TIMES if times else "   " if index else "")
@@ -450,7 +450,7 @@ def draw_lanes(
 ) -> Text:
     """Draw the dims of a stage, their wires, and the reason for each output dim.
 
-    The reasons are those of the steps up to the given step. `width` and `height` are in character cells. If not all
+    There is a reason for each step up to the given step. `width` and `height` are in character cells. If not all
     dims fit, only the dims around the step are drawn.
     """
     rows = max(1, len(layout.cells_before), len(layout.cells))
@@ -469,7 +469,7 @@ def draw_lanes(
 def _draw_lane_canvas(
     answer: Trace | Chain, layout: StageLayout, step_index: int, size: tuple[int, int], pitch: int, glyphs: GlyphSet
 ) -> tuple[Canvas, int]:
-    """Draw dims, wires and reasons; return the canvas and the height of the wires.
+    """Draw dims, wires and reasons, and return the canvas and the height of the wires.
 
     `size` is the available width in cells and height in lines; `pitch` is the distance between two dims in lines.
     """
@@ -496,12 +496,12 @@ def _draw_lane_canvas(
         canvas.write(right - OPEN_LINE_LENGTH, 1 + pitch * row, end, "dim")
     for row, (text, cell) in enumerate(zip(before, layout.cells_before, strict=True)):
         canvas.write(0, 1 + pitch * row, f"{row}", "dim")
-        canvas.write(3, 1 + pitch * row, text, mark_hue(cell.mark))
+        canvas.write(3, 1 + pitch * row, text, mark_color(cell.mark))
     for row, (text, cell) in enumerate(zip(after, layout.cells, strict=True)):
         draw_token(canvas, cell, token_texts[row], step_index, (right, 1 + pitch * row))
         canvas.write(right + 1, 1 + pitch * row, f"{row}", "dim")
         canvas.write(
-            right + 4, 1 + pitch * row, text, make_style(mark_hue(cell.mark), bold=cell.step_index == step_index)
+            right + 4, 1 + pitch * row, text, make_style(mark_color(cell.mark), bold=cell.step_index == step_index)
         )
     reasons = max(right + 5 + max(map(len, after), default=2), right + 1 + len(heading)) + 2
     canvas.write(reasons, 0, layout.title, "dim")
@@ -558,7 +558,7 @@ def _lane_texts(
 
 def _lane_style(layout: StageLayout, axes: Collection[int], out_dims: Collection[int], step_index: int) -> Style:
     """Return the style of the wires that connect input axes to output dims."""
-    hue = "".join([mark_hue(layout.cells_before[axis].mark) for axis in axes if len(axes) == 1])
+    hue = "".join([mark_color(layout.cells_before[axis].mark) for axis in axes if len(axes) == 1])
     return make_style(hue, dim=any(layout.cells[out].step_index > step_index for out in out_dims))
 
 
@@ -646,7 +646,7 @@ def _picture_kind(layout: StageLayout, step: Step | None) -> PictureKind:
 
 
 def has_own_picture(answer: Trace | Chain, step_index: int) -> bool:
-    """Return whether the picture of a step shows more than its lanes."""
+    """Return whether the picture of a step shows more than the dims and wires of its stage."""
     all_layouts, steps = stage_layouts(answer), answer.steps
     if not all_layouts:
         return False
@@ -717,7 +717,7 @@ def draw_request(
 
 
 def draw_explanation(answer: Trace | Chain, *, width: int = 78, glyphs: GlyphSet = UNICODE) -> Text:
-    """Draw the flow diagram of an answer, then its informative pictures.
+    """Draw the flow diagram of an answer, then the pictures that add information.
 
     At most `MAX_PICTURES` pictures are drawn.
     """

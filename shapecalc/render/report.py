@@ -177,7 +177,7 @@ def _command_with_caret(problem: Problem, pieces: list[tuple[str | None, str]]) 
 
 
 def _truncate_around(text: str, span: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:
-    """Truncate an argument around a token; return the string and the token's span."""
+    """Truncate an argument around a token, and return the string and the token's span."""
     if span is None:
         shortened = text if len(text) <= MAX_ARGUMENT_WIDTH else f"{text[:MAX_ARGUMENT_WIDTH]}..."
         return escape_unprintable(shortened) or "''", None

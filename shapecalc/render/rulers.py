@@ -1,8 +1,7 @@
 """Rulers: the block boundaries of axes before and after a reshape.
 
-A ruler is a line over all elements in C order. It has a tick, called a cut, at each multiple of the stride of one axis.
-The cuts of an input axis and an output axis are misaligned if neither stride divides the other; the reshape then mixes
-axes.
+A ruler is a line over all elements in C order. It has a tick at each multiple of the stride of one axis. The boundaries
+of an input axis and an output axis are misaligned if neither stride divides the other; the reshape then mixes axes.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from shapecalc.render.hints import sizes_text
 from shapecalc.render.stage_layout import (
     Cell,
     StageLayout,
-    mark_hue,
+    mark_color,
     mark_text,
 )
 
@@ -66,17 +65,17 @@ class Rulers(Record):
     mixed_note: str
     """The note on output dims that mix axes; empty if there are none.
 
-    If sizes are named, dims can mix axes for most sizes although the cuts of the example sizes are aligned.
+    If sizes are named, dims can mix axes for most sizes although the boundaries of the example sizes are aligned.
     """
 
     @property
     def height(self) -> int:
-        """The number of lines of the scale, rulers, misaligned cuts and summary."""
+        """The number of lines of the scale, rulers, misaligned boundaries and summary."""
         return len(self.before) + len(self.after) + 2 + bool(self.misaligned_strides)
 
     @property
     def misaligned_strides(self) -> tuple[int, int] | None:
-        """The strides of the first input and output axes with misaligned cuts, or None.
+        """The strides of the first input and output axes with misaligned boundaries, or None.
 
         Input strides divide each other, so only the two nearest ones are compared with an output stride.
         """
@@ -89,7 +88,7 @@ class Rulers(Record):
 
     @property
     def period(self) -> int:
-        """The number of elements after which the pattern of misaligned cuts repeats."""
+        """The number of elements after which the pattern of misaligned boundaries repeats."""
         pairs = [
             (old.stride, new.stride)
             for old in self.before
@@ -100,10 +99,10 @@ class Rulers(Record):
 
 
 def can_draw_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | None, width: int) -> bool:
-    """Return whether the rulers of a step fit the width with distinguishable cuts.
+    """Return whether the rulers of a step fit the width with distinguishable boundaries.
 
     The step must regroup axes. If sizes are named, small sizes that meet the conditions must exist. Otherwise, the
-    width must have one cell per element, or three cells per cut in one period of the misaligned cuts.
+    width must have one cell per element, or three cells per boundary in one period of the misaligned boundaries.
     """
     groups, room = _find_regrouped_groups(layout), width - RULER_LABEL_WIDTH
     if not is_regrouping_step(step) or not groups:
@@ -192,7 +191,7 @@ def _draw_unresolved_rulers(
 
 
 def _find_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str, int] | None:
-    """Return small sizes for a stage's names; None if none meet the conditions."""
+    """Return small sizes for a stage's names, or None if none meet the conditions."""
     if is_concrete([cell.dim or 0 for cell in (*layout.cells_before, *layout.cells)]):
         return {}
     try:
@@ -204,8 +203,8 @@ def _find_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str, int]
 def _fit_rulers(rulers: Rulers, notes: list[str], size: tuple[int, int], glyphs: GlyphSet) -> Text:
     """Draw rulers and notes within a width and a height.
 
-    If the rulers exceed the height, the axes with the finest cuts are omitted. If the height suffices, each block is
-    labelled with its index.
+    If the rulers exceed the height, the axes with the finest boundaries are omitted. If the height suffices, each block
+    is labelled with its index.
     """
     width, height = size
     removable = _omittable_rulers(rulers)
@@ -251,14 +250,14 @@ def _remove_rulers(rulers: Rulers, omitted: list[Ruler]) -> Rulers:
 
 
 def _size_notes(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int]) -> list[str]:
-    """Return the note on the named sizes of a block; empty without names."""
+    """Return the note on the named sizes of a block, or an empty list without names."""
     before = [layout.stage.before[axis] for axis in block.sources]
     known = dim_names(before + [layout.cells[out].dim or 0 for out in block.outputs])
     return [f"with {sizes_text({name: sizes[name] for name in known})}"] if known else []
 
 
 def _block_notes(group_count: int, layout: StageLayout, block: AxisChange) -> list[str]:
-    """Return the note on the visible block; empty if the whole tensor is visible.
+    """Return the note on the visible block, or [] if the whole tensor is visible.
 
     `group_count` is the number of groups of regrouped axes.
     """
@@ -293,13 +292,13 @@ def _side_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], glyphs: GlyphS
         def label(_: Ruler) -> str:
             return f"{mark_text(cell.mark, glyphs)} {clip(str(size), MAX_SIZE_WIDTH, glyphs).rjust(size_width)}"
 
-        return Ruler(label, lambda _: mark_hue(cell.mark), size, stride)
+        return Ruler(label, lambda _: mark_color(cell.mark), size, stride)
 
     return tuple([make_ruler(*row) for row in zip(cells, dims, strides, strict=True) if row[1] != 1])
 
 
 def _render_rulers(rulers: Rulers, width: int, pitch: int, glyphs: GlyphSet, *, has_scale: bool) -> Text:
-    """Draw the input and output rulers, the misaligned cuts between them, and a summary."""
+    """Draw the input and output rulers, their misaligned boundaries, and a summary."""
     labels = [f"before {ruler.label}" for ruler in rulers.before[:1]] + [ruler.label for ruler in rulers.before[1:]]
     labels += [f"after {ruler.label}" for ruler in rulers.after[:1]] + [ruler.label for ruler in rulers.after[1:]]
     label_width = max(map(len, labels), default=0) + 1
@@ -340,7 +339,7 @@ def _write_part_indices(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[i
 
 
 def _write_scale(canvas: Canvas, rulers: Rulers, left: int, length: int) -> None:
-    """Write the flat indices of the outermost input axis's cuts, as many as fit."""
+    """Write the flat indices of the outermost input axis's boundaries, as many as fit."""
     step, end = rulers.before[0].stride if rulers.before else rulers.volume, str(rulers.volume)
     canvas.write(left + length + 1 - len(end), 0, end, "dim")
     stride = step * -(-(len(end) + 2) * rulers.volume // (length * step))
@@ -351,7 +350,7 @@ def _write_scale(canvas: Canvas, rulers: Rulers, left: int, length: int) -> None
 
 
 def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int], glyphs: GlyphSet) -> None:
-    """Draw one ruler with a tick per cut, or as a shaded bar if cuts are too close.
+    """Draw one ruler with a tick per boundary, or as a shaded bar if boundaries are too close.
 
     `volume` is the element count. `area` is the left column, the length and the row of the ruler.
     """
@@ -364,10 +363,10 @@ def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int,
 
 
 def _mark_misaligned_cuts(canvas: Canvas, rulers: Rulers, clash: tuple[int, int], area: tuple[int, int, int]) -> None:
-    """Mark the cuts of an output axis that are inside blocks of an input axis.
+    """Mark the boundaries of an output axis that are inside blocks of an input axis.
 
     `clash` are the strides of the input axis and the output axis. `area` is the left column, the length and the row of
-    the ruler. Nothing is marked if several cuts would share a cell.
+    the ruler. Nothing is marked if several boundaries would share a cell.
     """
     old, new = clash
     left, long, y = area

@@ -42,7 +42,7 @@ from shapecalc.render.stage_layout import (
     StageLayout,
     cell_mark_text,
     input_cells,
-    mark_hue,
+    mark_color,
     size_only_note,
     stage_layouts,
 )
@@ -282,7 +282,7 @@ def collect_tracks(film: Film) -> list[Track]:
 def _motion_points(
     start: Sprite | None, end: Sprite, second: float, arrival_seconds: float
 ) -> tuple[tuple[float, float, float], ...]:
-    """Return the points of a sprite's motion in a frame; one point if it is at rest."""
+    """Return the points of a sprite's motion in a frame, or one point at rest."""
     if start is None or (start.x, start.y) == (end.x, end.y):
         return ((second, end.x, end.y),)
     return (second, start.x, start.y), (second + arrival_seconds, end.x, end.y)
@@ -352,15 +352,15 @@ def match_bars(old: Sequence[int], new: Sequence[int]) -> list[tuple[int, int]]:
     ([(0, 0), (12, 12), (4, 6), (8, 6)], [(0, 0), (12, 12), (0, 6)])
     """
     leaving, coming = [place for place in old if place not in new], [place for place in new if place not in old]
-    sources = [_nearest(old, place) for place in coming]
+    sources = [_nearest_position(old, place) for place in coming]
     if leaving:
         sources = [leaving[at * len(leaving) // len(coming)] for at in range(len(coming))]
     idle = [place for place in leaving if place not in sources]
-    moves = [*zip(sources, coming, strict=True), *[(place, _nearest(coming or new, place)) for place in idle]]
+    moves = [*zip(sources, coming, strict=True), *[(place, _nearest_position(coming or new, place)) for place in idle]]
     return [(place, place) for place in old if place in new] + moves
 
 
-def _nearest(positions: Sequence[int], position: int) -> int:
+def _nearest_position(positions: Sequence[int], position: int) -> int:
     return min(positions, key=lambda other: abs(other - position))
 
 
@@ -476,7 +476,7 @@ def format_marked_dim(cell: Cell) -> str:
 
 
 def text_style_of_hue(hue: str) -> str:
-    """Return the name of the text style for a colour; `ink` for an empty colour."""
+    """Return the name of the text style for a colour, or `ink` for an empty colour."""
     return f"axis{HUES.index(hue)}" if hue else "ink"
 
 
@@ -494,7 +494,11 @@ def add_stage_opening(builder: FilmBuilder, layout: StageLayout, stage_index: in
         builder.add_dim_sprite(f"index{dim}", dim, INDEX_ROW, str(dim), "quiet")
     for axis, cell in enumerate(layout.cells_before):
         builder.add_dim_sprite(
-            f"dim{stage_index}.{axis}", axis, INPUT_ROW, format_marked_dim(cell), text_style_of_hue(mark_hue(cell.mark))
+            f"dim{stage_index}.{axis}",
+            axis,
+            INPUT_ROW,
+            format_marked_dim(cell),
+            text_style_of_hue(mark_color(cell.mark)),
         )
     for dim, token in enumerate(_requested_tokens(layout)):
         builder.add_dim_sprite(f"asked{dim}", dim, REQUEST_ROW, token)
@@ -509,7 +513,7 @@ def add_stage_opening(builder: FilmBuilder, layout: StageLayout, stage_index: in
 
 
 def _requested_tokens(layout: StageLayout) -> list[str]:
-    """Return the requested value of each output dim; empty if some dim has none."""
+    """Return the requested value of each output dim, or [] if a dim has none."""
     requested = [str(token) for token in layout.stage.requested]
     return requested if len(requested) == len(layout.cells) else []
 
@@ -543,7 +547,7 @@ def add_step_frames(
         size_note = size_only_note(layout, out_dims[0], UNICODE) if out_dims else ""
         builder.add_frame(f"{step.why}; {size_note}" if size_note else step.why, step_index)
     old_looks |= {
-        f"dim{stage_index + 1}.{out}": text_style_of_hue(mark_hue(layout.cells[out].mark)) for out in out_dims
+        f"dim{stage_index + 1}.{out}": text_style_of_hue(mark_color(layout.cells[out].mark)) for out in out_dims
     }
     for key, look in old_looks.items():
         builder.set_text_style([key], look)
@@ -604,7 +608,7 @@ def _add_inference_frames(
 
 
 def _add_budget_bar(builder: FilmBuilder, have: Dim) -> tuple[int, int] | None:
-    """Add the bar of all elements to the frame; return its start and length.
+    """Add the bar of all elements to the frame, and return its start and length.
 
     Returns None, and adds no bar, if the bar does not fit or the element count is not a number.
     """
@@ -924,7 +928,7 @@ def _add_stage_frames(
     move_count: int,
     answer: Trace | Chain,
 ) -> int:
-    """Add the frames of a stage; return the number of element moves that they show.
+    """Add the frames of a stage, and return the number of moves that they show.
 
     `move_count` is the number of moves of the earlier stages.
     """
@@ -959,7 +963,7 @@ def _add_stage_frames(
 
 
 def _replace_picture(builder: FilmBuilder, answer: Trace | Chain, layout: StageLayout, step_index: int) -> None:
-    """Replace the picture in the frame with that of a step, if the step has a picture.
+    """Replace the picture in the frame with the picture of a step, if it has one.
 
     Only the steps of stages with several operands or windows have pictures in films.
     """

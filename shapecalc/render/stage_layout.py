@@ -88,11 +88,11 @@ class Cell(Record):
     """An input or output dim of a stage, with the data to draw the dim."""
 
     dim: Dim | None
-    """The size; None if it is hidden or unresolved."""
+    """The size, or None if it is hidden or unresolved."""
     step_index: int
     """The index of the step that resolves the dim; the number of steps if unresolved."""
     mark: DimMark | None = None
-    """The mark; None if the origin of the dim is unknown."""
+    """The mark, or None if the origin of the dim is unknown."""
     token: str = ""
     """The requested value of the dim, such as 0 or -1; empty if it equals the size."""
     placeholder: str = ""
@@ -126,7 +126,7 @@ class StageLayout(Record):
     """The smallest groups of input and output dims that wires connect."""
     problem: Problem | None
     refused_dim: int | None
-    """The index of the refused dim; None if no single dim was refused."""
+    """The index of the refused dim, or None if no single dim was refused."""
     is_regrouping: bool
     """Whether the stage changes how elements in C order are grouped into axes."""
     request: Request
@@ -183,12 +183,12 @@ def mark_text(mark: DimMark | None, glyphs: GlyphSet) -> str:
 
 
 def cell_mark_text(cell: Cell, glyphs: GlyphSet) -> str:
-    """Format the mark of a dim; empty if the mark equals the named size."""
+    """Format the mark of a dim, or an empty string if the mark equals the named size."""
     return "" if cell.mark and "*".join(cell.mark.names) == str(cell.dim) else mark_text(cell.mark, glyphs)
 
 
-def mark_hue(mark: DimMark | None) -> str:
-    """Return the colour of a mark; empty for a mark without a colour."""
+def mark_color(mark: DimMark | None) -> str:
+    """Return the colour of a mark, or an empty string if it has none."""
     return mark.hue if mark else ""
 
 
@@ -238,7 +238,10 @@ class AxisNames:
         return f"{self.operand_names[operand]}{axis}"
 
     def name_operands(self, stage: Stage, request: Request) -> tuple[str, ...]:
-        """Name the operands of a stage after the input: `w` for a weight, otherwise `B`, `C` and so on."""
+        """Name the operands of a stage, except the input.
+
+        A weight is named `w`, and the others are named `B`, `C` and so on.
+        """
         if isinstance(stage.move, Combine):
             count = len(stage.move.operands) - 1
         else:
@@ -470,7 +473,7 @@ def _build_layout(
 
 
 def _refused_dim(request: Request, stage: Stage, cells: Sequence[Cell], problem: Problem) -> int | None:
-    """Return the index of the output dim that is refused; None if there is none.
+    """Return the index of the output dim that is refused, or None if there is none.
 
     If the problem is about an input dim, the first unresolved output dim is refused. If an item of the request expands
     to several dims, the only dim that has the item as its requested value is refused.
@@ -585,7 +588,7 @@ def _assign_marks(
         elif not parts:
             marks.append(cells_before[axes[0]].mark)
         else:
-            hue = mark_hue(cells_before[axes[0]].mark) if len(axes) == 1 else MERGED_HUE
+            hue = mark_color(cells_before[axes[0]].mark) if len(axes) == 1 else MERGED_HUE
             marks.append(DimMark(tuple([name for _, names in parts for name in names]), hue))
     return marks, pieces, fresh
 
@@ -702,7 +705,7 @@ def wire_label(layout: StageLayout, axes: Sequence[int], out_dims: Sequence[int]
 
 
 def size_only_note(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
-    """Return the note on a dim that copies only a size; empty for other dims.
+    """Return the note on a dim that copies only a size, or "" for other dims.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII

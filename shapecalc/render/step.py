@@ -1,4 +1,7 @@
-"""The step panel with the effect of one step, and the card with the reasons for the output dims."""
+"""The panel with the effect of one step.
+
+The module also draws the card with the reasons for the output dims.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from shapecalc.render.pictures import draw_picture, drawn_layout_index, has_own_
 from shapecalc.render.stage_layout import (
     INFER_RULES,
     StageLayout,
-    mark_hue,
+    mark_color,
     mark_text,
     stage_layouts,
 )
@@ -27,7 +30,9 @@ MAX_CARD_DIMS = 8
 
 
 def step_title(answer: Trace | Chain, step_index: int) -> str:
-    """Return the title of the panel of a step; an index past the last step is the answer or the refusal.
+    """Return the title of the panel of a step.
+
+    An index past the last step denotes the answer or the refusal.
 
     >>> import shapecalc as sc
     >>> step_title(sc.reshape((2, 3, 4), (0, -1)), 1)
@@ -54,7 +59,9 @@ def draw_step(
     glyphs: GlyphSet = UNICODE,
     placeholders: Placeholders = NO_PLACEHOLDERS,
 ) -> Text:
-    """Draw the effect of a step: its picture, or the reasons for the dims of its stage so far.
+    """Draw the effect of a step.
+
+    This is the picture of the step, or the reasons for the dims of its stage so far.
 
     The wires of the dims are drawn on the map beside it.
     """
@@ -94,7 +101,7 @@ def draw_slots(
     if len("input   ") + sum(cells) <= width:
         lines.append(Text("input   "))
         for cell, text, size in zip(layout.cells_before, marked, cells, strict=True):
-            lines[0].append(text.ljust(size), mark_hue(cell.mark))
+            lines[0].append(text.ljust(size), mark_color(cell.mark))
         dims = "".join(f"dim {axis}".ljust(size) for axis, size in enumerate(cells))
         lines += [Text(f"        {dims}", "dim"), Text()]
     for out, axis in enumerate(layout.stage.requested or [axes[0] for axes in layout.wires]):
@@ -127,7 +134,7 @@ def _reason_lines(
 
 
 def answer_card(answer: Trace | Chain, indent: int, width: int, step_index: int | None = None) -> list[Text]:
-    """Return the lines with the reason for each output dim, below the dims of the answer line.
+    """Return lines with the reason for each output dim, below the answer line.
 
     The answer line has its output at column `indent`, with spaces around the commas. No line is
     truncated: if the reasons do not fit, no lines are returned. For several stages, no lines are returned either: the
@@ -163,5 +170,5 @@ def answer_card(answer: Trace | Chain, indent: int, width: int, step_index: int 
 
 
 def format_spaced_shape(answer: Trace | Chain) -> str:
-    """Format the output of an answer with spaces around the commas, as above its card."""
+    """Format the output of an answer with spaces around the commas."""
     return " , ".join(shape_text((dim,)) for dim in answer.output or ()) or "[]"

@@ -1,8 +1,10 @@
-"""Tapes: the elements of a tensor in one row, in C order, with the cuts of its axes between them.
+"""Tapes: the elements of a tensor in one row, in C order.
+
+Separators between the elements show where the dims of each axis begin.
 
 The elements before and after a stage are two tapes below each other. The background of an element shows its index along
 one axis of the input, so that the colours show which elements stay together. A tape that is longer than the line is
-folded at its outermost cuts.
+folded at its outermost separators.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ LABEL_GAP = 2
 
 
 def tensor_before(answer: Trace | Chain, step_index: int | None) -> int:
-    """Return the index of the tensor before the stage of a step, by default the last stage.
+    """Return the index of the tensor before the stage of a step.
+
+    By default, this is the last stage.
 
     >>> import shapecalc as sc
     >>> answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1))
@@ -42,7 +46,7 @@ def tensor_before(answer: Trace | Chain, step_index: int | None) -> int:
 
 
 def tape_path(answer: Trace | Chain) -> TensorPath | None:
-    """Return the path of the elements; None if there are too many to draw tapes."""
+    """Return the path of the elements, or None if there are too many to draw tapes."""
     volumes = (product(shape) for shape in (answer.input, answer.output or ()))
     if any(isinstance(volume, int) and volume > MAX_TAPE_ELEMENTS for volume in volumes):
         return None
@@ -55,7 +59,7 @@ def tape_path(answer: Trace | Chain) -> TensorPath | None:
 
 
 def tint_style(index: int, *, is_marked: bool = False) -> Style:
-    """Return the style of an element at an index along the tinted axis."""
+    """Return the style of an element at an index along the colour axis."""
     return Style(color="#000000", bgcolor=TINTS[index % len(TINTS)], bold=is_marked, underline=is_marked)
 
 
@@ -70,7 +74,7 @@ def draw_tapes(
 ) -> Text:
     """Draw the tapes of tensor `number` of a path and of the tensor after it.
 
-    `cursor` is the input index of the element to mark. Elements are numbered from 0 and tinted by their index along
+    `cursor` is the input index of the element to mark. Elements are numbered from 0 and coloured by their index along
     `tinted_axis` of the input.
 
     >>> import shapecalc as sc
@@ -94,20 +98,23 @@ TAPE_WORDS = ("before", "after ")
 def tape_lines(
     path: TensorPath, number: int, cursor: Index | None, *, tinted_axis: int, width: int, glyphs: GlyphSet
 ) -> list[Text]:
-    """Return the lines of the tape of one tensor; each line has whole blocks of the outermost axes."""
+    """Return the lines of the tape of one tensor.
+
+    Each line has complete blocks of the outermost axes.
+    """
     shape, first = path.tensors[number].shape, path.tensors[0].shape
     count, digits = prod(shape), len(str(prod(first) - 1))
     room = max(1, (width - 1) // (digits + 1))
     blocks = [prod(shape[axis:]) for axis in range(len(shape) + 1)]
     block = next((size for size in blocks if size <= room), 1)
     per_line = room // block * block
-    cells = [_cell(path, number, position, digits, glyphs) for position in range(count)]
+    cells = [_element_text(path, number, position, digits, glyphs) for position in range(count)]
     lines = list[Text]()
     for start in range(0, count, per_line):
         line = Text()
         for position in range(start, min(count, start + per_line)):
             text, source = cells[position]
-            cut = glyphs.cuts[0] if position == start else cut_before(shape, position, glyphs)
+            cut = glyphs.cuts[0] if position == start else separator_before(shape, position, glyphs)
             tint = source[tinted_axis] if source and tinted_axis < len(source) else 0
             style = tint_style(tint, is_marked=source is not None and source == cursor) if source is not None else ""
             line.append(cut, style if cut == " " else "dim").append(text, style)
@@ -127,7 +134,9 @@ def draw_race(
     width: int = 78,
     glyphs: GlyphSet = UNICODE,
 ) -> Text:
-    """Draw the outputs of two paths as tapes below each other, with a mark below each place where they differ.
+    """Draw the outputs of two paths as tapes, one below the other.
+
+    The elements that differ are marked.
 
     The outputs have the same shape and few elements. The place at the flat index `position` is marked in both.
 
@@ -141,7 +150,9 @@ def draw_race(
                x  x  x  x
     """
     count, digits = prod(paths[0].tensors[-1].shape), len(str(prod(paths[0].tensors[0].shape) - 1))
-    cells = [[_cell(path, len(path.tensors) - 1, place, digits, glyphs) for place in range(count)] for path in paths]
+    cells = [
+        [_element_text(path, len(path.tensors) - 1, place, digits, glyphs) for place in range(count)] for path in paths
+    ]
     indent, step = len(RACE_WORDS[0]) + LABEL_GAP - 1, digits + 2
     per_line = max(1, (width - indent) // step)
     lines = list[Text]()
@@ -164,10 +175,10 @@ def draw_race(
     return stack_texts(lines)
 
 
-def cut_before(shape: Sequence[int], position: int, glyphs: GlyphSet = UNICODE) -> str:
-    """Return the character for the cut before an element; a space if there is no cut.
+def separator_before(shape: Sequence[int], position: int, glyphs: GlyphSet = UNICODE) -> str:
+    """Return the separator before an element, or a space if no dim begins there.
 
-    >>> [cut_before((2, 3, 4), position) for position in (12, 4, 5)]
+    >>> [separator_before((2, 3, 4), position) for position in (12, 4, 5)]
     ['▏', '╎', ' ']
     """
     strides = [prod(shape[axis + 1 :]) for axis, size in enumerate(shape[:-1]) if size > 1]
@@ -175,8 +186,13 @@ def cut_before(shape: Sequence[int], position: int, glyphs: GlyphSet = UNICODE) 
     return glyphs.cuts[1 + (cuts[0] != strides[0])] if cuts else " "
 
 
-def _cell(path: TensorPath, number: int, position: int, digits: int, glyphs: GlyphSet) -> tuple[str, Index | None]:
-    """Return the text of an element, and its input index; None for an element that a pad adds."""
+def _element_text(
+    path: TensorPath, number: int, position: int, digits: int, glyphs: GlyphSet
+) -> tuple[str, Index | None]:
+    """Return the text of an element and its input index.
+
+    The index is None for an element that a pad adds.
+    """
     source = path.source(number, unravel(position, path.tensors[number].shape))
     if not isinstance(source, tuple):
         return (glyphs.shade * digits).rjust(digits), None

@@ -92,7 +92,7 @@ class Wiring(Record):
     layers: tuple[tuple[int, ...], ...] = ()
     """For each layer of crossings, the upper row of each pair of crossing wires."""
     straight_width: int = 0
-    """The width of straight wires of permuted axes, in cells; 0 for other wires."""
+    """The width of straight wires of permuted axes, in cells, or 0 for other wires."""
     is_unroutable: bool = False
     """Whether the wires do not fit the available size."""
 

@@ -75,7 +75,7 @@ MAX_PAGE_SIZE = (500, 200)
 MAX_FRAME_BYTES = 1 << 18
 """The maximum size, in bytes, of a frame from a browser, which may contain a long pasted text."""
 CPU_LIMIT_EXIT = -getattr(signal, "SIGXCPU", 0) or None
-"""The exit code of an app that exceeded its CPU limit; None if the system has no CPU limits."""
+"""The exit code of an app that exceeded its CPU limit, or None if the system has no CPU limits."""
 START_MARKER = b"__GANGLION__\n"
 """The line that an app writes before its first packet."""
 HOST_NAME_PATTERN = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_.])?", re.I)

@@ -99,7 +99,7 @@ class ExerciseKind(Record):
     first_level: int
     """The lowest level of the exercises of this kind."""
     rule: Rule | None
-    """The rule that the user practises; None for a puzzle."""
+    """The rule that the user practises, or None for a puzzle."""
     min_rank: int
     """The minimum number of input dims."""
     draw: DrawFunction
@@ -139,7 +139,7 @@ class Worksheet(Record):
     dialects_note: str = ""
     """The sentence on the dialects whose rules apply to the questions."""
     answers_to_draw: tuple[Trace | Chain | None, ...] = ()
-    """The answer to draw, without its output, below each question; None for a puzzle."""
+    """The answer to draw, without its output, below each question, or None for a puzzle."""
 
 
 def select_kinds(topics: str) -> tuple[ExerciseKind, ...]:

@@ -46,7 +46,7 @@ REFUSAL_WORDS = ("error", "refused")
 CHAIN_SYNTAX = "the ops with | between them, such as transpose 2,1,0 | reshape 3,-1"
 
 Prediction = Shape | None
-"""A predicted shape or index; None for the prediction that the request is refused."""
+"""A predicted shape or index, or None for the prediction that the request is refused."""
 COUNT_HINT = "compare each number of the request with the input, then count the elements"
 FOLLOW_HINT = "count the elements that come before it, in reading order, before and after each stage"
 NAME_PATTERN = re.compile(r"[^\W\d]\w*|\?")

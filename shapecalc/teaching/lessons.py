@@ -291,7 +291,7 @@ def _question_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
     except ShapeError as error:
         yield ("question",), f"the question cannot be read: {error.problem.message}"
         return
-    if faults := [*_task_faults(task, answer)]:
+    if faults := [*_task_errors(task, answer)]:
         yield from faults
         return
     right = prediction_text(judging.extract_prediction(task, answer))
@@ -304,8 +304,8 @@ def _question_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
             yield ("wrong", number, name), message
 
 
-def _task_faults(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the faults of a task with a missing stage or element."""
+def _task_errors(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, str]]:
+    """Yield an error if the stage or the element of the task does not exist."""
     labels = [stage.label for stage in answer.stages if stage.is_finished]
     if task.stage and task.follow:
         yield ("follow",), "stage asks for a shape and follow for an index: only one of them can stand here"

@@ -98,7 +98,7 @@ def palette_commands(explore: ExploreScreen, command_lines: Sequence[str]) -> It
 
 
 def _key_commands(explore: ExploreScreen) -> Iterator[SystemCommand]:
-    """Yield a palette command for each command and key that would not reveal a hidden answer.
+    """Yield a palette command for each key that would not reveal a hidden answer.
 
     Commands without an effect are found by search but not listed.
     """
@@ -229,7 +229,7 @@ class UserFile:
             self._write()
 
     def _read(self) -> dict[str, Any]:
-        """Return the JSON object in the file; an empty dict if the file is unusable."""
+        """Return the JSON object in the file, or an empty dict if the file is unusable."""
         with suppress(OSError, ValueError, RecursionError):
             if self.path.is_file() and self.path.stat().st_size <= MAX_FILE_SIZE:
                 state = json.loads(self.path.read_text("utf-8"))
@@ -244,7 +244,7 @@ class UserFile:
 
 
 def _extract_questions(state: dict[str, Any]) -> tuple[str, ...]:
-    """Extract the questions from a loaded user file; empty if they are malformed."""
+    """Extract the questions from a loaded user file, or () if they are malformed."""
     lines = state.get("questions")
     return _filter_questions([line for line in lines if isinstance(line, str)]) if isinstance(lines, list) else ()
 

@@ -125,7 +125,7 @@ def verdict_text(comparison: ChainComparison) -> Text:
     text = Text(f"{mark} {comparison.equivalence}", "bold")
     text.stylize(style, 0, len(mark))
     more = (COMPARE_MORE_HINT,) if comparison.equivalence.verdict is EquivalenceVerdict.UNDECIDED else ()
-    reasons = (*comparison.equivalence.reasons, *more, *filter(None, (elsewhere_text(comparison),)))
+    reasons = (*comparison.equivalence.reasons, *more, *filter(None, (difference_text(comparison),)))
     return Text("\n").join([text, *(Text(escape_unprintable(reason)) for reason in reasons)])
 
 
@@ -140,7 +140,7 @@ def equiv_command(comparison: ChainComparison) -> str:
 
 
 ARROW_OFFSETS = {"left": -1, "right": 1, "up": -1, "down": 1}
-"""The number of places by which each arrow key moves the marked element."""
+"""The number of positions by which each arrow key moves the selected element."""
 EQUIV_KEYS = (
     Key("left", "←", "before", "move(-1)", "Mark the element before", 0),
     Key("right", "→", "next", "move(1)", "Mark the next element of both outputs", 1),
@@ -153,8 +153,8 @@ SCRUB_NAMES = ("left", "right", "t")
 """The names of the keys that need two outputs."""
 
 
-def _place_text(outputs: tuple[TensorPath, TensorPath], position: int) -> str:
-    """Format the elements of two outputs at a place, each with its index in the input."""
+def _position_text(outputs: tuple[TensorPath, TensorPath], position: int) -> str:
+    """Format the elements of two outputs at a position, with their input indices."""
     shape, texts = outputs[0].tensors[-1].shape, list[str]()
     index = unravel(position, shape)
     for name, path in zip(("first", "second"), outputs, strict=True):
@@ -165,11 +165,13 @@ def _place_text(outputs: tuple[TensorPath, TensorPath], position: int) -> str:
     return f"place {position + 1} of {prod(shape)}, [{shape_text(index)}]: {', '.join(texts)}"
 
 
-def elsewhere_text(comparison: ChainComparison) -> str:
-    """Return how many elements of two outputs of equal shape differ; empty if it is not known.
+def difference_text(comparison: ChainComparison) -> str:
+    """Return the number of differing elements of two outputs as text.
+
+    The outputs have equal shapes. The text is empty if the number is not known.
 
     >>> import shapecalc as sc
-    >>> elsewhere_text(compare_chains(sc.transpose("2,3", "1,0"), "reshape 3,2"))
+    >>> difference_text(compare_chains(sc.transpose("2,3", "1,0"), "reshape 3,2"))
     '4 of 6 elements are elsewhere, and no error was raised'
     """
     verdict, second = comparison.equivalence, comparison.second
@@ -197,7 +199,7 @@ class EquivDialog(Dialog[str]):
         self.answer, self.text = answer, text
         self.comparison = compare_chains(answer, text)
         self.position: int | None = None
-        """The flat index of the marked element of both outputs; None for the first that differs."""
+        """The flat index of the selected element of both outputs, or None for the first that differs."""
         self.tinted_axis = 0
 
     def compose_contents(self) -> ComposeResult:
@@ -212,7 +214,10 @@ class EquivDialog(Dialog[str]):
         yield ClickableText("keys")
 
     def on_mount(self) -> None:
-        """Focus the field of the second chain, unless the outputs can be compared already; show the verdict."""
+        """Show the verdict.
+
+        The field of the second chain has the focus, unless the outputs can be compared already.
+        """
         self.query_one(Pane).can_focus = False
         self.set_focus(None if self.outputs else self.query_one(Input))
         self.update_view()
@@ -231,7 +236,10 @@ class EquivDialog(Dialog[str]):
 
     @property
     def outputs(self) -> tuple[TensorPath, TensorPath] | None:
-        """The paths of the elements to both outputs; None unless the outputs have equal shapes and few elements."""
+        """The paths of the elements to both outputs, or None.
+
+        The value is None if the output shapes differ or have too many elements.
+        """
         pair, verdict = self.comparison, self.comparison.equivalence
         if pair.second is None or verdict is None or verdict.by_shape:
             return None
@@ -244,7 +252,7 @@ class EquivDialog(Dialog[str]):
         return (first, second) if shape == second.tensors[-1].shape and prod(shape) > 0 else None
 
     def action_move(self, offset: int) -> None:
-        """Mark another element of both outputs."""
+        """Select another element of both outputs."""
         if self.outputs is not None:
             count = prod(self.outputs[0].tensors[-1].shape)
             self.position = (self._marked_position(self.outputs) + offset) % count
@@ -260,7 +268,10 @@ class EquivDialog(Dialog[str]):
         self.set_focus(self.query_one(Input))
 
     def action_close(self) -> None:
-        """Leave the field if the outputs can be followed outside of it; otherwise close the dialog."""
+        """Leave the field, or close the dialog.
+
+        The field is left if the selected element can be moved outside of it.
+        """
         if isinstance(self.focused, Input) and self.outputs is not None:
             self.set_focus(None)
             self.call_after_refresh(self.show_keys)
@@ -268,9 +279,12 @@ class EquivDialog(Dialog[str]):
             self.action_leave()
 
     def _marked_position(self, outputs: tuple[TensorPath, TensorPath]) -> int:
-        """Return the flat index of the marked element: that of the user, or the first that differs."""
+        """Return the flat index of the selected element.
+
+        It is the user's choice or, by default, the first element that differs.
+        """
         shape = outputs[0].tensors[-1].shape
-        verdict = self.comparison.equivalence  # whose truth is that of the comparison
+        verdict = self.comparison.equivalence  # false if the chains differ
         counterexample = None if verdict is None else verdict.counterexample
         if self.position is not None:
             return self.position % prod(shape)
@@ -293,7 +307,10 @@ class EquivDialog(Dialog[str]):
         self.show_keys()
 
     def _output_grids(self, width: int, height: int) -> Text:
-        """Draw both outputs as tapes and as tables, with the marked element in both, if their shapes are equal."""
+        """Draw both outputs as tapes and as tables, if their shapes are equal.
+
+        The selected element is highlighted in both.
+        """
         pair, outputs = self.comparison, self.outputs
         verdict = pair.equivalence
         if outputs is None or pair.second is None or verdict is None or verdict.counterexample is None:
@@ -302,7 +319,7 @@ class EquivDialog(Dialog[str]):
         index, lines = unravel(position, shape), list[Text]()
         if prod(shape) <= MAX_TAPE_ELEMENTS:
             race = draw_race(outputs, position, tinted_axis=self.tinted_axis, width=width)
-            lines = [race, Text(_place_text(outputs, position), "bold"), Text(end="")]
+            lines = [race, Text(_position_text(outputs, position), "bold"), Text(end="")]
             lines = lines if sum(line.plain.count("\n") + 1 for line in lines) <= height else []
         free = height - sum(line.plain.count("\n") + 1 for line in lines)
         if free >= MIN_GRID_LINES:

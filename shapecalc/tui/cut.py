@@ -25,7 +25,10 @@ CUT_KEYS = (
 
 
 class CutDialog(Dialog[Question | None]):
-    """A tape of all elements that the arrow keys cut. 0 keeps the cuts, and -1 is the dim that slides."""
+    """A tape of all elements. The arrow keys move the cuts, and 0 keeps them.
+
+    The dim that changes is requested as -1.
+    """
 
     KEYS = CUT_KEYS
     AUTO_FOCUS = ""

@@ -1,4 +1,6 @@
-"""Reading of whatever the user holds: a request, a chain, code, an error message or a model.
+"""The reading of text that the user types or pastes.
+
+The text is a request, a chain, code, an error message or the name of a file.
 
 The text is read in the order in which the command line reads its words, but nothing is printed.
 """
@@ -57,7 +59,7 @@ class Reading(Record):
 
     @property
     def line(self) -> str:
-        """The command line on one line; `-` stands for a text of several lines."""
+        """The command line as a single line, with multi-line text replaced by `-`."""
         return escape_unprintable(join([STDIN_WORD if "\n" in word else word for word in self.words]))
 
     @property
@@ -88,7 +90,9 @@ def read_text(text: str) -> Reading:
 
 
 def read_words(words: Sequence[str], text: str = "") -> Reading:
-    """Read the words of a command line; `text` is the whole text of which they are the words.
+    """Read the words of a command line.
+
+    `text` is the text that was split into the words.
 
     Raises `ShapeError` (usage) if they cannot be read, and (file) if they name a file that cannot be used.
     """
@@ -96,15 +100,15 @@ def read_words(words: Sequence[str], text: str = "") -> Reading:
     if resolved[0] in QUESTION_COMMANDS:
         return Reading((*resolved,), text, question_from_words(resolved))
     for candidate in dict.fromkeys(((text,) if text else (*words,), (*words,))):
-        line = _detect(UserInput(candidate, candidate, has_known_message))
+        line = _detect_command(UserInput(candidate, candidate, has_known_message))
         if line is not None:
-            return _open_line(line, text)
+            return _make_reading(line, text)
     hint = suggest_command(words) or suggestion(words[0], QUESTION_COMMANDS) or READING_HINT
     raise usage_error(f"'{escape_unprintable(truncate(text or join(words)))}' is not read", hint)
 
 
 def find_code(words: Sequence[str]) -> Reading | None:
-    """Return the reading of words that are code or name a source file; None for other words.
+    """Return the reading of code or of the name of a source file, or None.
 
     >>> [reading and reading.kind for reading in map(find_code, (["x.view(2, -1)", "x=2,3"], ["2,3", "6"]))]
     ['code', None]
@@ -127,15 +131,21 @@ def _split_words(text: str) -> list[str]:
         return text.split()
 
 
-def _detect(user_input: UserInput) -> list[str] | None:
-    """Return the command line for an input; files are not looked for if the app may not open them."""
+def _detect_command(user_input: UserInput) -> list[str] | None:
+    """Return the command line for an input, or None if it is not recognized.
+
+    Raises `ShapeError` (file) for a file name if the app may not open files.
+    """
     if not may_open_files() and any(is_file_argument(word) or "/" in word for word in user_input.words[:1]):
         raise ShapeError(Problem(FILE, FILES_DISABLED_MESSAGE, "write the shape itself, such as 2,3,4"))
     return detect_command(user_input)
 
 
-def _open_line(line: Sequence[str], text: str) -> Reading:
-    """Return the reading for a command line; raise `ShapeError` (usage) for a command that the app does not open."""
+def _make_reading(line: Sequence[str], text: str) -> Reading:
+    """Return the reading of a command line.
+
+    Raises `ShapeError` (usage) for a command that the app does not open.
+    """
     if line[0] in QUESTION_COMMANDS:
         return Reading((*line,), text, question_from_words(line))
     if line[0] == SIZE and len(line) == 2 and "," in line[1]:  # a shape alone: the stages are typed into the field

@@ -1,4 +1,6 @@
-"""The main screen: panels for the question, the map, the step, the elements and the answer.
+"""The main screen.
+
+Its panels show the question, the map, the step, the elements and the answer.
 
 A step of an answer applies one rule, which determines a dim. The map has one column of dims per stage of the answer,
 and grows with the steps. In learning mode, the user predicts dims before the app shows them; a blank is a dim that the
@@ -144,11 +146,11 @@ class ExploreScreen(widgets.HelpScreen[None]):
         self.state = ExploreState(question, step, is_learning=learns, score=self.progress.session_score)
         self.has_home = has_home
         self.course: Course | None = None
-        """The lessons from the user's own file; None for the built-in lessons."""
+        """The lessons from the user's own file, or None for the built-in lessons."""
         self._lesson_id = ""
         """The id of the lesson from which the question was opened; empty if there is none."""
         self._source: SourceState | None = None
-        """The code of which a line was opened; None if the question was not opened from code."""
+        """The code of which a line was opened, or None if the question was not opened from code."""
         self._is_draw_scheduled = False
         self._last_draw = 0.0
         self._focus_before_resize: Widget | None = None
@@ -187,7 +189,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     def focus_initial_widget(self) -> None:
-        """Focus the map if it has blanks or asks whether the request works; otherwise leave the fields."""
+        """Focus the map if the user must predict something, otherwise no widget."""
         asks = self.state.asks_validity or self.state.open_blanks
         self.set_focus(self.query_one("#map") if asks else None)
 
@@ -328,8 +330,8 @@ class ExploreScreen(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     @property
-    def _way_back(self) -> widgets.Key | None:
-        """The key that goes back to the lesson or the start screen from which the question was opened."""
+    def _back_key(self) -> widgets.Key | None:
+        """The key that goes back to the screen from which the question was opened."""
         if self._lesson_id:
             return widgets.LESSON_KEY
         if self._source is not None:
@@ -351,8 +353,8 @@ class ExploreScreen(widgets.HelpScreen[None]):
             return
         if event.key == "escape":
             acted = True
-            if self.focused is None and self.state.highlighted is None and self._way_back:
-                self.call_next(self.run_action, self._way_back.action)
+            if self.focused is None and self.state.highlighted is None and self._back_key:
+                self.call_next(self.run_action, self._back_key.action)
             self.state.toggle_highlight(None)
             self.action_leave_field()
         elif focused == "elements":
@@ -371,7 +373,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
             event.stop()
 
     def _handle_map_key(self, event: events.Key) -> bool:
-        """Handle a key press in the map; return whether the key has an effect."""
+        """Handle a key press in the map, and return whether the key has an effect."""
         state = self.state
         if event.key in ARROW_MOVES:
             state.highlight_neighbor(event.key)
@@ -384,10 +386,13 @@ class ExploreScreen(widgets.HelpScreen[None]):
         return True
 
     def _handle_unfocused_key(self, event: events.Key) -> bool:
-        """Handle a key press while no widget has the focus; return whether the key has an effect."""
+        """Handle a key press while no widget has the focus.
+
+        Return whether the key has an effect.
+        """
         if self.focused is not None:
             return False
-        if event.key == self._edit_key:  # a binding would run after the next characters
+        if event.key == self._edit_key:  # a key binding would run only after the next characters are handled
             self.action_edit()
         elif event.key == "enter":
             self.run_worker(self._apply_fix_or_advance(), exclusive=True)
@@ -514,7 +519,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
             self.schedule_draw()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action has an effect in the current state and with the current focus."""
+        """Return whether an action has an effect with the current state and focus."""
         if action == "key":
             key = self.keys[int(str(parameters[0]))]
             is_taken = self.is_typing or (self.focused is not None and key.name in PANEL_ARROWS)
@@ -559,7 +564,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
             self.app.push_screen(CutDialog(tuple(map(int, map(str, answer.input)))), self._open_optional_question)
 
     def on_mouse_scroll_down(self) -> None:
-        """Go to the next step, unless this would show what is asked."""
+        """Go to the next step, unless it reveals a dim to predict."""
         if self.state.is_available("step(1)") and not (self.state.asks_validity or self.state.is_awaiting_input):
             self.action_step(1)
 
@@ -622,7 +627,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
         self.schedule_draw()
 
     async def open_reading(self, reading: Reading) -> None:
-        """Close the start screen, and open what the user typed there."""
+        """Close the start screen, and open the text that the user typed."""
         if reading.question is not None:
             await self.open_from_home(reading.question)
         elif reading.kind == MESSAGE:
@@ -757,7 +762,10 @@ class ExploreScreen(widgets.HelpScreen[None]):
 
     @property
     def _fix_key(self) -> str:
-        """The keys that apply the fix with the current focus; a field takes the key alone as text."""
+        """The keys that apply the fix with the current focus.
+
+        In a field, a key without a modifier is text.
+        """
         key = next(key.display for key in self.keys if key.action == "fix")
         return f"esc {key}" if self.is_typing else key
 
@@ -803,7 +811,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
         else:
             both = state.is_available("step(1)") and state.is_available("step(-1)")
             shown = [key for key in self.keys if not key.action.startswith("dim(")]
-            back = (self._way_back,) if self._way_back and state.highlighted is None else ()
+            back = (self._back_key,) if self._back_key and state.highlighted is None else ()
             keys = (*((widgets.STEP_KEY, *shown[2:]) if both else shown), widgets.DIM_STEP_KEY, *back)
             works = frozenset(key.action for key in keys if state.is_offered(key.action))
             return widgets.format_key_line(works, width, keys)
@@ -868,7 +876,10 @@ class ExploreScreen(widgets.HelpScreen[None]):
         )
 
     def _apply_plan(self, plan: PanelPlan, lines: int) -> None:
-        """Set the height of each panel; a panel with the focus replaces the map and the step."""
+        """Set the height of each panel.
+
+        A panel with the focus replaces the map and the step.
+        """
         enters = self.state.shows_grid
         shows_step = getattr(self.focused, "id", None) == "step" and not plan.step
         middle = self.query_one("#middle")

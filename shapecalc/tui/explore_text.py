@@ -89,7 +89,9 @@ def _answer_text(answer: Trace | Chain) -> str:
 
 
 def question_title(question: Question, result: QuestionResult, *, is_learning: bool) -> str:
-    """Format the title of the question: its operator, version and settings, and the mode.
+    """Format the title of the question.
+
+    It contains the operator, its version and settings, and the mode.
 
     >>> from shapecalc.tui.question import question_from_words, resolve_question
     >>> question = question_from_words(["reshape", "2,3,4", "0,-1"])
@@ -105,7 +107,10 @@ def question_title(question: Question, result: QuestionResult, *, is_learning: b
 
 
 def reason_text(state: ExploreState, width: int, fix_key: str = "f") -> Text:
-    """Format the problem of the question: its message, and below it the fix with its key, or a hint."""
+    """Format the problem of the question, and below it a fix or a hint.
+
+    A fix is shown with its key.
+    """
     problem = state.result.problem
     hides = state.asks_validity and state.result.answer is not None
     if problem is None or state.result.is_incomplete or hides:
@@ -122,7 +127,9 @@ def reason_text(state: ExploreState, width: int, fix_key: str = "f") -> Text:
 
 
 def divisors_text(state: ExploreState) -> str:
-    """List the divisors of the element count, if the request is refused because of the count.
+    """List the divisors of the element count.
+
+    The text is empty unless the request is refused because of the count.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> divisors_text(ExploreState(question_from_words(["reshape", "2,3,4", "5,-1"])))
@@ -145,7 +152,9 @@ def problem_text(problem: Problem) -> Text:
 
 
 def answer_texts(state: ExploreState, width: int, accent: str = "bold", card: Sequence[Text] = ()) -> list[Text]:
-    """Return the lines of the answer: the shapes, and the sentence, question or conditions that belong to it.
+    """Return the lines of the answer.
+
+    They are the shapes, and the current sentence, question or conditions.
 
     Only the output has the style `accent`. A `card` contains the sentence of the step.
     """
@@ -175,7 +184,10 @@ def _wrap_sentences(sentences: Sequence[str], width: int) -> list[Text]:
 
 
 def _output_text(state: ExploreState, width: int, accent: str) -> tuple[str, str]:
-    """Return the output and its style: an underscore for each hidden dim, or the rule that refuses the request."""
+    """Return the text of the output, and its style.
+
+    A hidden dim is an underscore. If the request is refused, the text is the rule that refuses it.
+    """
     answer = state.answer
     if state.asks_validity or answer is None:
         return UNICODE.unknown, accent
@@ -189,7 +201,10 @@ def _output_text(state: ExploreState, width: int, accent: str) -> tuple[str, str
 
 
 def _answer_sentences(state: ExploreState) -> list[str]:
-    """Return the sentence of the current step; after the last step, the conditions of the answer."""
+    """Return the sentence of the current step.
+
+    After the last step, return the conditions of the answer.
+    """
     answer = state.answer
     if answer is None:
         return []
@@ -207,7 +222,7 @@ def _answer_sentences(state: ExploreState) -> list[str]:
 
 
 def card_lines(state: ExploreState, width: int) -> list[Text]:
-    """Return the lines with the reason for each output dim; empty while a dim is hidden."""
+    """Return a line with the reason for each output dim, or [] if a dim is hidden."""
     answer = state.result.answer
     if answer is None or answer.output is None or (state.is_learning and state.blanks) or state.asks_validity:
         return []
@@ -216,7 +231,10 @@ def card_lines(state: ExploreState, width: int) -> list[Text]:
 
 
 def _format_spaced_answer(answer: Trace | Chain, accent: str) -> Text:
-    """Format the answer line above the reasons, with spaces around the commas of the output."""
+    """Format the answer line above the reasons.
+
+    The commas of the output have spaces around them.
+    """
     return Text.assemble(
         f"{escape_unprintable(shape_text(answer.input))} {ARROW} ", (format_spaced_shape(answer), accent)
     )
@@ -247,7 +265,10 @@ def wrap_lines(text: str, width: int, max_lines: int) -> list[str]:
 
 
 def map_text(state: ExploreState, width: int, height: int) -> Text:
-    """Draw the map: the dims after each stage, and the wires of the steps so far, in at most `height` lines."""
+    """Draw the map in at most `height` lines.
+
+    It contains the dims after each stage, and the wires of the steps so far.
+    """
     if state.visible_answer is None:
         return Text(end="")
     step = None if state.is_complete or state.asks_validity else state.current_step
@@ -313,7 +334,7 @@ def step_text(state: ExploreState, width: int, height: int) -> Text:
 def elements_text(
     state: ExploreState, read_element: Callable[[tuple[int, ...]], object] | None, width: int, height: int
 ) -> Text:
-    """Draw the elements at every stage, with one element marked.
+    """Draw the elements at every stage, with one element selected.
 
     If a mistake is shown, its elements are drawn beside those of the answer. `read_element` returns the value of the
     input element at an index; without it, elements are drawn as numbers.
@@ -345,7 +366,10 @@ def elements_text(
 
 
 def element_notes(state: ExploreState, width: int) -> list[Text]:
-    """Return the NumPy equation of the marked element and the command that follows it, below a blank line."""
+    """Return the notes on the selected element, below a blank line.
+
+    They are its NumPy equation, and the command that follows it.
+    """
     assert state.answer is not None
     path = build_tensor_path(state.answer)
     cursor = state.cursor or (0,) * len(path.tensors[0].shape)
@@ -354,7 +378,9 @@ def element_notes(state: ExploreState, width: int) -> list[Text]:
 
 
 def reopening_command(state: ExploreState) -> str:
-    """Return the command line that opens the app at the current question, step and element.
+    """Return the command line that opens the app in the current state.
+
+    The state consists of the question, the step and the selected element.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> state = ExploreState(question_from_words(["reshape", "2,3,4", "6,4"]))
@@ -407,7 +433,7 @@ def mistake_sentence(mistake: Mistake) -> str:
 
 
 def hidden_answer_text(state: ExploreState) -> str:
-    """Return the placeholder for a hidden answer; empty if the answer is visible."""
+    """Return the placeholder for a hidden answer, or "" if the answer is visible."""
     return HIDDEN_ANSWER if state.hides_answer else ""
 
 
@@ -478,10 +504,10 @@ def _wrap_hint(text: str, width: int) -> list[str]:
 
 
 def tapes_text(state: ExploreState, width: int, height: int = 0) -> Text:
-    """Draw the tinted elements before and after the current stage.
+    """Draw the coloured elements before and after the current stage.
 
-    The text is empty if there are too many elements. If `height` suffices, the elements at every stage are drawn below
-    them.
+    Return an empty text if there are too many elements. If `height` suffices, also draw the elements at every stage
+    below these.
     """
     answer = state.answer
     path = None if answer is None else tape_path(answer)
@@ -501,7 +527,7 @@ def tapes_text(state: ExploreState, width: int, height: int = 0) -> Text:
 
 
 def comparison_lines(rows: Sequence[DialectRow], width: int) -> list[Text]:
-    """Return one line for each distinct answer of the frameworks, the most common answer first."""
+    """Return a line for each distinct answer of the frameworks, commonest first."""
     by_dialect: dict[str, set[str]] = {}
     for row in rows:
         by_dialect.setdefault(row.question.dialect, set()).add(row.answer_text)

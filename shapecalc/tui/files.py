@@ -24,7 +24,7 @@ from shapecalc.core.problem import ShapeError, error_reason
 from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, is_file_argument, shape_text
 from shapecalc.engine.atomic_files import write_atomically
-from shapecalc.engine.headers import iter_arrays
+from shapecalc.engine.headers import iter_array_infos
 from shapecalc.render.files import PICTURE_SUFFIXES, render_still
 from shapecalc.render.film import FORMATS, render_film
 from shapecalc.tui.widgets import COPY_TITLE, ChoiceList, Dialog, KeyHelp, TextField
@@ -52,7 +52,8 @@ def list_entries(path: str) -> list[Entry]:
     """
     if path.endswith(ARCHIVE_SUFFIXES):
         return [
-            Entry(array.name.removeprefix(path), array.name, False) for array in islice(iter_arrays(path), MAX_ENTRIES)
+            Entry(array.name.removeprefix(path), array.name, False)
+            for array in islice(iter_array_infos(path), MAX_ENTRIES)
         ]
     entries = [Entry("..", str(Path(path).resolve().parent), True)]
     inside = sorted(child for child in Path(path).iterdir() if not child.name.startswith("."))
@@ -75,7 +76,7 @@ def describe_entry(entry: Entry) -> str:
     """
     if _is_folder(entry.path):
         return "a folder"
-    arrays = list(islice(iter_arrays(entry.path), MAX_ENTRIES))
+    arrays = list(islice(iter_array_infos(entry.path), MAX_ENTRIES))
     if entry.is_container and len(arrays) != 1:
         return f"{len(arrays)} arrays"
     return arrays[0].problem or f"{arrays[0].dtype or 'structured'} {shape_text(arrays[0].shape)}"

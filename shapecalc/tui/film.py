@@ -105,7 +105,7 @@ class Player:
         return self._question_before(next_frame) if is_reached else None
 
     def _question_before(self, frame: int) -> FilmQuestion | None:
-        """Return the question to ask before a frame; None if there is none."""
+        """Return the question to ask before a frame, or None if there is none."""
         film_frame = self.film.frames[frame]
         return (
             film_frame.prompt
@@ -294,7 +294,7 @@ class FilmScreen(widgets.Dialog[None]):
         self.redraw_all()
 
     def _change_player(self, change: Callable[[Player], object]) -> None:
-        """Call `change` with the player, and redraw; do nothing before the player exists."""
+        """Call `change` with the player if it exists, and redraw."""
         if self.player is not None:
             change(self.player)
             self.redraw_all()

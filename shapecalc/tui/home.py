@@ -1,4 +1,7 @@
-"""The start screen: one input for whatever the user holds, the course, the lessons, exercises and recent questions."""
+"""The start screen.
+
+It has one input for anything that shapecalc reads, and lists of lessons, exercises and recent questions.
+"""
 
 from __future__ import annotations
 
@@ -75,8 +78,8 @@ FIELD_ACTIONS = ("open_selected", "leave")
 """The actions of the keys that the input does not take as text."""
 
 
-class Opener(Protocol):
-    """The main screen, which opens what the start screen offers."""
+class EntryOpener(Protocol):
+    """The part of the main screen that opens an entry of the start screen."""
 
     progress: Progress
 
@@ -84,7 +87,7 @@ class Opener(Protocol):
         """Close the start screen, and open a question at its first step."""
 
     async def open_reading(self, reading: Reading) -> None:
-        """Close the start screen, and open what the user typed there."""
+        """Close the start screen, and open the text that the user typed."""
 
     def action_course(self) -> None:
         """Open the introductory path."""
@@ -97,13 +100,13 @@ class Opener(Protocol):
 
 
 class Entry(Record):
-    """An entry of a list: its title and details, and what it opens."""
+    """An entry of a list, with its title, its details and its action."""
 
     title: str
     detail: str
     open: Callable[[], Awaitable[None] | None]
     question: Question | None = None
-    """The question that the entry opens, of which a picture is shown; None for other entries."""
+    """The question that the entry opens, of which a picture is shown, or None for other entries."""
 
 
 class HomeInput(TextArea):
@@ -126,7 +129,10 @@ class HomeInput(TextArea):
         await super()._on_key(event)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable the arrow keys at the first and at the last line, where they mark an entry of the lists."""
+        """Disable the up key on the first line and the down key on the last.
+
+        There these keys select an entry of the lists.
+        """
         row, last = self.cursor_location[0], self.document.line_count - 1
         return (action, row) not in (("cursor_up", 0), ("cursor_down", last)) or bool(parameters and parameters[0])
 
@@ -151,17 +157,20 @@ class HomeScreen(HelpScreen[None]):
         Binding("slash,ctrl+p", "app.command_palette", show=False),
     ]
 
-    def __init__(self, explore: Opener, questions: Sequence[str]) -> None:
-        """Create the screen over the main screen, with the command lines of recent questions."""
+    def __init__(self, explore: EntryOpener, questions: Sequence[str]) -> None:
+        """Create the screen over the main screen.
+
+        `questions` are the command lines of recent questions.
+        """
         super().__init__()
         self.explore, self.questions, self.progress = explore, questions, explore.progress
         self.reading: Reading | None = None
         self.problem: ShapeError | None = None
         self.index = 0
-        """The index of the marked entry."""
+        """The index of the selected entry."""
 
     def compose(self) -> ComposeResult:
-        """Compose the input, how it is read, the lists and the examples from top to bottom."""
+        """Compose the input, its reading, the lists and the examples."""
         yield SizeNotice(id="enlarge")
         with Container(id="ask"):
             yield HomeInput()
@@ -183,7 +192,7 @@ class HomeScreen(HelpScreen[None]):
         self.draw()
 
     def on_screen_resume(self) -> None:
-        """Redraw, since a lesson changes what the course continues with."""
+        """Redraw, because a lesson changes the next entry of the course."""
         self.draw()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -224,7 +233,7 @@ class HomeScreen(HelpScreen[None]):
         ]
 
     def recent_entries(self) -> list[Entry]:
-        """Return the recent questions that can still be read, with their answers."""
+        """Return the recent questions that are still valid, with their answers."""
         entries = list[Entry]()
         for line in self.questions:
             try:
@@ -257,7 +266,7 @@ class HomeScreen(HelpScreen[None]):
 
     @on(TextArea.Changed)
     def read_typed_text(self) -> None:
-        """Read the text, and show how it is read."""
+        """Read the text, and show its reading."""
         self.reading, self.problem = None, None
         try:
             self.reading = read_text(self.typed) if self.typed else None
@@ -266,7 +275,7 @@ class HomeScreen(HelpScreen[None]):
         self.draw()
 
     async def action_open_selected(self) -> None:
-        """Open the text of the input, or the marked entry if nothing is typed."""
+        """Open the text of the input, or the selected entry if nothing is typed."""
         if self.problem is not None:
             self.draw(is_refused=True)
         elif self.reading is not None:
@@ -282,7 +291,7 @@ class HomeScreen(HelpScreen[None]):
             await opened
 
     def action_select(self, offset: int) -> None:
-        """Mark another entry of the lists."""
+        """Select another entry of the lists."""
         count = len(self.start_entries()) + len(self._shown_recent())
         self.index = (self.index + offset) % count
         self.draw()
@@ -292,7 +301,7 @@ class HomeScreen(HelpScreen[None]):
         self.set_focus(self.query_one(HomeInput))
 
     def action_leave(self) -> None:
-        """Leave the input; outside of it, clear it."""
+        """Leave the input, or clear it if it has no focus."""
         if self.is_typing:
             self.set_focus(None)
             self.call_after_refresh(self.draw)
@@ -314,7 +323,10 @@ class HomeScreen(HelpScreen[None]):
         await self.run_action(str(event.value))
 
     def draw(self, *, is_refused: bool = False) -> None:
-        """Draw the screen; `is_refused` shows in red why the text is not read."""
+        """Draw the screen.
+
+        If `is_refused`, the reason why the text is not read is red.
+        """
         if not self.is_attached or self.has_class("-small"):
             return
         width, height = self.app.size
@@ -351,7 +363,10 @@ class HomeScreen(HelpScreen[None]):
         self.query_one("#keys", ClickableText).set_text(self._key_line(width - 2))
 
     def _draw_preview(self, lines: int, entries: Sequence[Entry]) -> None:
-        """Draw the picture of what is typed or of the marked entry, if `lines` lines suffice."""
+        """Draw the picture of the typed text or of the selected entry.
+
+        Nothing is drawn if `lines` lines do not suffice.
+        """
         panel, question = self.query_one("#preview", Panel), self.reading.question if self.reading else None
         if not self.typed:
             question = entries[self.index].question or EXAMPLE_QUESTION
@@ -378,7 +393,10 @@ class HomeScreen(HelpScreen[None]):
         return format_key_line(frozenset(key.action for key in keys), width, keys)
 
     def _list_text(self, entries: Sequence[Entry], first: int, width: int, height: int) -> Text:
-        """Draw a list, whose first entry has the index `first`; the marked entry has a mark."""
+        """Draw a list with the selected entry marked.
+
+        The first entry has the index `first`.
+        """
         titles = max((len(entry.title) for entry in entries), default=0)
         lines = list[Text]()
         for index, entry in enumerate(entries[:height], first):
@@ -395,7 +413,7 @@ class HomeScreen(HelpScreen[None]):
         return stack_texts(lines)
 
     def _reading_text(self, width: int, *, is_refused: bool) -> Text:
-        """Return how the text is read and its answer, or why it is not read."""
+        """Describe how the text is read, with its answer or the reason for a refusal."""
         if not self.typed:
             return stack_texts(wrap_line(Text(PURPOSE, "dim"), width))
         if self.reading is None:
@@ -412,7 +430,7 @@ class HomeScreen(HelpScreen[None]):
         return stack_texts([*lines, *self._answer_lines(self.reading, width)])
 
     def _answer_lines(self, reading: Reading, width: int) -> list[Text]:
-        """Return the answer to a question, or what a message or code is."""
+        """Return the answer to a question, or a description of a message or code."""
         if reading.kind == MESSAGE:
             said = diagnose(reading.content).format_lines()[:SAID_LINES]
             return [Text(clip(escape_unprintable(line), width, UNICODE)) for line in said]
@@ -429,7 +447,10 @@ class HomeScreen(HelpScreen[None]):
 
 
 def _picture_text(question: Question, width: int, height: int) -> Text:
-    """Draw the map of a question and, if there is room, its elements before and after the last stage."""
+    """Draw the map of a question and, if they fit, its elements.
+
+    The elements are drawn before and after the last stage.
+    """
     state = ExploreState(question)
     drawing = explore_text.map_text(state, width, min(height, MAX_MAP_LINES))
     tapes = explore_text.tapes_text(state, width)
@@ -440,7 +461,10 @@ def _picture_text(question: Question, width: int, height: int) -> Text:
 
 
 def _examples_text(width: int, height: int) -> Text:
-    """Draw what the input reads, each with an example; a click writes the example into the input."""
+    """Draw an example of each kind of text that the input reads.
+
+    A click writes the example into the input.
+    """
     kinds = max(len(kind) for kind, _ in EXAMPLES)
     lines = list[Text]()
     for index, (kind, example) in enumerate(EXAMPLES):

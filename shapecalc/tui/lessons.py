@@ -376,7 +376,7 @@ class LessonsScreen(TaskScreen):
 
     @property
     def lesson(self) -> Lesson | None:
-        """The selected lesson; None if exercises or the end of the path are selected."""
+        """The selected lesson, or None if exercises or the end of the path are selected."""
         return self.course.lessons[self.index] if self.index < len(self.course.lessons) else None
 
     def compose_contents(self) -> ComposeResult:

@@ -55,17 +55,17 @@ class NodeListState:
         self.failing_only = False
         """Whether only failing nodes are visible."""
         self.fix_number = 0
-        """The number of the displayed fix, counted from 1; 0 if the node is displayed without a fix."""
+        """The number of the displayed fix, counted from 1, or 0 if the node is displayed without a fix."""
         self.visible_nodes = report.nodes
 
     @property
     def selected_node(self) -> report.JudgedNode | None:
-        """The selected node; None if no node is visible."""
+        """The selected node, or None if no node is visible."""
         return self.visible_nodes[self.index] if self.visible_nodes else None
 
     @property
     def shown_fix(self) -> NodeFix | None:
-        """The displayed fix; None if the node is shown without a fix."""
+        """The displayed fix, or None if the node is shown without a fix."""
         return self.selected_node.fixes[self.fix_number - 1] if self.selected_node and self.fix_number else None
 
     def move(self, offset: int) -> None:
@@ -123,7 +123,7 @@ class NodeListState:
 
 
 class ModelScreen(HelpScreen[None]):
-    """The nodes of a model, with their verdicts at other batch sizes. A ! marks a failing node.
+    """The nodes of a model with their verdicts. A ! marks a failing node.
 
     safe: the node runs, and the samples stay separate. only N=1: it runs only at this size. swallows: the batch becomes
     part of another axis. scrambles: no axis separates the samples. fails: it fails even at the declared size.

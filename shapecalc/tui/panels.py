@@ -1,4 +1,6 @@
-"""The panels of the app: their titles, their heights, and the layout of fields in rows.
+"""The panels of the app.
+
+The module defines their titles and heights, and the layout of fields in rows.
 
 The plan of the heights is independent of widgets and of the contents of the panels, so that every screen can use it.
 """
@@ -37,7 +39,10 @@ MIN_FIELD_WIDTH, FIELD_GAP = 8, 2
 
 
 class PanelNeeds(Record):
-    """The number of lines that each panel needs, with its border; 0 for a panel that is not shown."""
+    """The number of lines that each panel needs, with its border.
+
+    The number is 0 for a hidden panel.
+    """
 
     map: int
     step: int
@@ -52,7 +57,7 @@ class PanelNeeds(Record):
 
 
 class PanelPlan(Record):
-    """The number of lines that each panel gets; 0 for a hidden panel."""
+    """The number of lines that each panel gets, or 0 for a hidden panel."""
 
     map: int
     step: int
@@ -228,7 +233,7 @@ class Carets(widgets.ClickableText):
         self.display = False
 
     def mark(self, field_name: str) -> bool:
-        """Show the carets below the row of a field, or hide them; return whether they moved."""
+        """Show or hide the carets below the row of a field; return whether they moved."""
         if field_name == self.field_name and self.display == bool(field_name):
             return False
         self.field_name, self.display = field_name, bool(field_name)

@@ -1,8 +1,8 @@
 """The app as plain lines: a step per Enter, for screen readers and pipes.
 
 Every line is a whole sentence without drawings. The input is read line by line. An empty line is the next step, and the
-letters of `BACK`, `LEARN`, `FIX` and `QUIT` are commands. Anything else is another question or, while something is
-asked, an answer. At the end of the input, all remaining steps are printed.
+letters of `BACK`, `LEARN`, `FIX` and `QUIT` are commands. Anything else is another question or, while a dim must be
+predicted, an answer. At the end of the input, all remaining steps are printed.
 """
 
 from __future__ import annotations
@@ -45,17 +45,20 @@ class PlainSession:
         self._score = Score()
         self.state: ExploreState | None = None
         if question is not None:
-            self._ask(question, step)
+            self._replace_question(question, step)
 
-    def _ask(self, question: Question, step: int | None) -> None:
-        """Replace the question, and go to a step, also if the request is refused at a later one."""
+    def _replace_question(self, question: Question, step: int | None) -> None:
+        """Replace the question, and go to a step.
+
+        The request may be refused at a later step.
+        """
         self.state = ExploreState(question, step, score=self._score)
         if step is not None:
             self.state.go_to_step(step)
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left to print."""
+        """Whether all lines are printed."""
         return self.state is None or self.state.current_step >= self.state.end_step
 
     @property
@@ -64,7 +67,7 @@ class PlainSession:
         return self.state.result if self.state else None
 
     def opening_lines(self) -> list[str]:
-        """Return the lines about a new question: what it is, and its first step."""
+        """Return the lines of a new question: the question and its first step."""
         state = self.state
         if state is None:
             return [WELCOME_TEXT]
@@ -83,37 +86,43 @@ class PlainSession:
                 state.toggle_learning()
                 return self.position_lines()
             if typed == FIX and state.is_available("fix"):
-                self._ask(state.apply_fix(), 0)
+                self._replace_question(state.apply_fix(), 0)
                 return self.opening_lines()
             if typed == BACK:
                 state.advance(-1)
                 return self.position_lines()
             if state.asks_validity or state.is_awaiting_input:
-                return self._judge(state, typed)
+                return self._judge_answer(state, typed)
             if not typed:
-                return self._go_on(state)
-        return self._open(typed) if typed not in ("", HELP) else [KEYS_TEXT]
+                return self._go_to_next_step(state)
+        return self._open_question(typed) if typed not in ("", HELP) else [KEYS_TEXT]
 
-    def _open(self, text: str) -> list[str]:
-        """Open another question; return why, if the text cannot be read."""
+    def _open_question(self, text: str) -> list[str]:
+        """Open another question, or return the reason why the text cannot be read."""
         try:
             question = read_text(text).question
         except ShapeError as error:
-            return [_sentence(error.problem.message), *([_sentence(error.problem.hint)] if error.problem.hint else [])]
+            return [
+                _format_sentence(error.problem.message),
+                *([_format_sentence(error.problem.hint)] if error.problem.hint else []),
+            ]
         if question is None:
             return ["Only requests, chains and comparisons are read here."]
-        self._ask(question, 0)
+        self._replace_question(question, 0)
         return self.opening_lines()
 
-    def _go_on(self, state: ExploreState) -> list[str]:
-        """Go to the next step; after the last one, print the answer again."""
+    def _go_to_next_step(self, state: ExploreState) -> list[str]:
+        """Go to the next step, or print the answer again after the last one."""
         if self.is_done:
             return self.answer_lines()
         state.advance(1)
         return self.position_lines()
 
-    def _judge(self, state: ExploreState, typed: str) -> list[str]:
-        """Judge an answer; an empty one shows it, and `?` gives a hint."""
+    def _judge_answer(self, state: ExploreState, typed: str) -> list[str]:
+        """Judge an answer.
+
+        An empty answer reveals the right one, and `?` requests a hint.
+        """
         if state.asks_validity:
             expected = state.answer is not None and state.answer.problem is None
             guess = YES_NO_KEYS.get(typed[:1].lower()) if typed else None
@@ -138,7 +147,7 @@ class PlainSession:
         state.submit()
         hint = state.predictions.hint(blank)
         is_first = state.predictions.hint_count(blank) < len(hint.levels)
-        return [*([WRONG] if typed != HELP else []), _sentence(hint.rule if is_first else hint.arithmetic)]
+        return [*([WRONG] if typed != HELP else []), _format_sentence(hint.rule if is_first else hint.arithmetic)]
 
     def position_lines(self) -> list[str]:
         """Return the line of the current step, the question about it, or the answer."""
@@ -148,7 +157,7 @@ class PlainSession:
         if state.asks_validity:
             return [f"{explore_text.WORKS_QUESTION} y or n."]
         if state.is_awaiting_input and state.current_blank is not None:
-            return [f"{_sentence(state.predictions.hint(state.current_blank).question)} {ASKING_TEXT}"]
+            return [f"{_format_sentence(state.predictions.hint(state.current_blank).question)} {ASKING_TEXT}"]
         if state.current_step >= state.end_step:
             return self.answer_lines()
         lines = [self._step_line(state)]
@@ -162,7 +171,7 @@ class PlainSession:
         step, layouts = state.answer.steps[state.current_step], stage_layouts(state.answer)
         name = layouts[layout_index(layouts, state.current_step)].name
         dim = "" if step.out is None else f", dim {step.out}"
-        return f"Step {state.current_step + 1} of {state.end_step}, {name}{dim}: {_sentence(step.why)}"
+        return f"Step {state.current_step + 1} of {state.end_step}, {name}{dim}: {_format_sentence(step.why)}"
 
     def answer_lines(self) -> list[str]:
         """Return the line of the answer, with its conditions, or of the refusal."""
@@ -179,7 +188,10 @@ class PlainSession:
         if problem is None or self.state is None:
             return []
         fix = f"Fix: {self.state.fix.description}. f applies it." if self.state.fix else ""
-        lines = [f"Refused: {_sentence(problem.message)}", fix or (_sentence(problem.hint) if problem.hint else "")]
+        lines = [
+            f"Refused: {_format_sentence(problem.message)}",
+            fix or (_format_sentence(problem.hint) if problem.hint else ""),
+        ]
         return [*filter(None, lines)]
 
     def remaining_lines(self) -> Iterator[str]:
@@ -191,14 +203,17 @@ class PlainSession:
                 yield from self.position_lines()
 
 
-def _sentence(text: str) -> str:
+def _format_sentence(text: str) -> str:
     """Return a text as one line that ends like a sentence."""
     line = " ".join(escape_unprintable(text).split())
     return line if line.endswith((".", "?", "!")) else f"{line}."
 
 
 def run_plain(session: PlainSession, lines: Iterable[str], write: Callable[[str], None]) -> QuestionResult | None:
-    """Answer the lines of the user, and return the last result; at their end, print the remaining steps."""
+    """Answer the lines of the user, and return the last result.
+
+    After the last line, the remaining steps are printed.
+    """
     for text in session.opening_lines():
         write(text)
     for line in lines:

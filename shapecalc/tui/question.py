@@ -100,7 +100,7 @@ class Question(Record):
 
     @property
     def switch(self) -> str | None:
-        """The name of the op's switch in the dialect; None if there is no switch."""
+        """The name of the op's switch in the dialect, or None if there is no switch."""
         return None if self.is_chain else requests.switch_name(OPS[self.op], self.dialect_rules)
 
     @property
@@ -176,11 +176,11 @@ class QuestionResult(Record):
     is_incomplete: bool = False
     """Whether the question is invalid only because the user is still typing."""
     source: Source | None = None
-    """The array file that the input names; None if the input is a shape."""
+    """The array file that the input names, or None if the input is a shape."""
 
     @cached_property
     def first_fix(self) -> tuple[int, Fix | None]:
-        """`(stage index, fix)` for the first fix; `(0, None)` if there is no fix."""
+        """`(stage index, fix)` for the first fix, or `(0, None)` if there is no fix."""
         traces = [*enumerate(self.answer.traces)] if self.answer is not None else []
         if self.problem is not None:
             traces = traces[-1:]
@@ -465,7 +465,7 @@ def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object]
 
 
 def parse_followed_index(question: Question | None, text: str) -> tuple[int, ...]:
-    """Parse the index of an input element that is followed through the stages of a question.
+    """Parse the index of an input element to follow through the stages.
 
     Raises `ShapeError` (usage) if the question has no such element.
 
@@ -488,7 +488,7 @@ def parse_followed_index(question: Question | None, text: str) -> tuple[int, ...
 
 
 def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[str]]:
-    """Convert pasted code to a chain; return it with notes on the interpretation.
+    """Convert pasted code to a chain, and return it with notes on the interpretation.
 
     The chain has the question's input, or the shape after a call that is not in the chain. Raises `ShapeError` (usage)
     if the input or the code is invalid, and `ShapeError` (file) if the input file cannot be used.
@@ -522,7 +522,7 @@ class DialectRow(Record):
 
     @property
     def options(self) -> Mapping[str, object]:
-        """The options of the answer, including defaults; empty without an answer."""
+        """The options of the answer with defaults, or no options without an answer."""
         return self.result.answer.options if isinstance(self.result.answer, Trace) else {}
 
     @property

@@ -40,7 +40,7 @@ class ChooseDialog(Dialog[Question | None]):
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("f2", "take", "take")]
 
     def __init__(self, question: Question, setting: str = "", hidden_text: str = "") -> None:
-        """Create the dialog for a question; the field of `setting` is focused.
+        """Create the dialog for a question, with the focus on the field of `setting`.
 
         A non-empty `hidden_text` is displayed instead of the answer.
         """
@@ -153,8 +153,10 @@ def dialect_rows(question: Question) -> list[DialectRow]:
     return result
 
 
-def nearest_row_index(rows: list[DialectRow], current: DialectRow) -> int:
-    """Return the index of the row whose dialect and options match `current`.
+def matching_row_index(rows: list[DialectRow], current: DialectRow) -> int:
+    """Return the index of the row that matches `current` best.
+
+    Rows are compared by dialect and options.
 
     If no row has the same options, return the first row of the dialect.
     """
@@ -201,7 +203,7 @@ class CompareDialog(Dialog[Question | None]):
             *texts, answer = map(Text, row.cell_texts)
             answer.style = "bold" if differs else ""
             table.add_row(Text("≠" if differs else "", "bold red"), *texts, answer)
-        table.move_cursor(row=nearest_row_index(self.rows, current))
+        table.move_cursor(row=matching_row_index(self.rows, current))
         table.focus()
 
     def on_resize(self) -> None:

@@ -48,7 +48,7 @@ def parse_link(line: str, step: str) -> tuple[Question, int | None]:
 
 
 def build_link(line: str, step: int) -> dict[str, str]:
-    """Return the query parameters of a link; empty if `line` is too long.
+    """Return the query parameters of a link, or an empty dict if `line` is too long.
 
     >>> build_link("shapecalc reshape 2,3,4 0,-1", 1)
     {'ask': 'reshape 2,3,4 0,-1', 'step': '2'}

@@ -1,4 +1,7 @@
-"""The screen of code: its source with the shapes of every line, and the picture of the selected line."""
+"""The screen of code.
+
+It shows the source with the shapes of each line, and the picture of the selected line.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,7 @@ SOURCE_KEYS = (
 
 
 class SourceOpener(Protocol):
-    """The main screen, which opens the chain of a line."""
+    """The part of the main screen that opens the chain of a line of code."""
 
     async def open_line_question(self, question: Question, state: SourceState) -> None:
         """Close the screen of the code, and open the chain of a line."""
@@ -92,7 +95,7 @@ def read_source(reading: Reading) -> SourceState:
 
 
 def _read_file(name: str) -> str:
-    """Read a source file; raise `ShapeError` (file) if it cannot be read."""
+    """Read a source file, or raise `ShapeError` (file) if it cannot be read."""
     if not may_open_files():
         raise ShapeError(Problem(FILE, FILES_DISABLED_MESSAGE, "paste the code itself"))
     try:
@@ -103,7 +106,7 @@ def _read_file(name: str) -> str:
 
 
 class SourceState:
-    r"""Code with the shapes of its inputs: the shapes of its lines, and the selected line.
+    r"""Code with the shapes of its inputs and lines, and the selected line.
 
     >>> state = SourceState("y = x.view(2, -1)\ny.t()", "", "", {"x": "2,3,4"})
     >>> [(line.line, line.format_values()) for line in state.lines], state.output
@@ -113,7 +116,10 @@ class SourceState:
     """
 
     def __init__(self, text: str, title: str, entry: str, inputs: Mapping[str, str]) -> None:
-        """Interpret the code; an input that the code needs and that has no shape gets an empty one."""
+        """Interpret the code.
+
+        An input that the code needs and that has no shape gets an empty one.
+        """
         self.text, self.title, self.entry = text, title, entry
         self.inputs = dict(inputs)
         self.rows = text.expandtabs(4).split("\n")
@@ -154,7 +160,7 @@ class SourceState:
 
     @property
     def line(self) -> CodeLine | None:
-        """The selected line; None for code without lines that have shapes."""
+        """The selected line, or None for code without lines that have shapes."""
         return self.lines[self.index] if self.lines else None
 
     @property
@@ -170,7 +176,7 @@ class SourceState:
         self.index = max(0, min(self.index + offset, len(self.lines) - 1))
 
     def question_of_line(self) -> Question | None:
-        """Return the chain from the input to the tensor of the selected line, or None if there is none."""
+        """Return the chain from the input to the selected line's tensor, or None."""
         line = self.line
         if line is None:
             return None
@@ -189,7 +195,7 @@ class SourceState:
 
 
 class SourceScreen(widgets.HelpScreen[None]):
-    """Code with the shape of every line. The arrow keys select a line; Enter opens its chain step by step."""
+    """Code with the shape of each line. Enter opens the chain of the selected line."""
 
     KEYS = SOURCE_KEYS
     AUTO_FOCUS = ""
@@ -247,7 +253,10 @@ class SourceScreen(widgets.HelpScreen[None]):
 
     @on(Input.Changed)
     async def change_input(self, event: Input.Changed) -> None:
-        """Interpret the code with the typed shape, and add a field for an input that is still missing."""
+        """Interpret the code with the typed shape.
+
+        A field is added for an input that is still missing.
+        """
         count = len(self.state.inputs)
         if isinstance(event.input, widgets.Field):
             self.state.set_input(event.input.input_name, event.value)
@@ -315,7 +324,7 @@ class SourceScreen(widgets.HelpScreen[None]):
             return
 
     def action_leave(self) -> None:
-        """Leave the field; outside of fields, close the screen."""
+        """Leave the field, or close the screen if no field has the focus."""
         if self.is_typing:
             self.set_focus(None)
             self.call_after_refresh(self.draw)
@@ -373,7 +382,7 @@ class SourceScreen(widgets.HelpScreen[None]):
         return f"Line {line.line} · {clip(line.format_values(), 40, UNICODE)}" if line else "Line"
 
     def _source_text(self, width: int, height: int) -> Text:
-        """Draw the lines of the source around the selected one, with their shapes on the right."""
+        """Draw the source around the selected line, with shapes on the right."""
         state, shown = self.state, dict[int, tuple[int, CodeLine | None]]()
         for index, each in enumerate(state.lines):
             if each.line not in shown or index == state.index:
@@ -402,7 +411,7 @@ class SourceScreen(widgets.HelpScreen[None]):
         return stack_texts(texts) if texts else Text(end="")
 
     def _picture_text(self, width: int, height: int) -> Text:
-        """Draw the map of the chain to the selected line, around its last stage, and its sentence."""
+        """Draw the last stage of the chain to the selected line, and its sentence."""
         question = self.state.question_of_line()
         if question is None:
             return Text("this line has no tensor that is followed", "dim", end="")

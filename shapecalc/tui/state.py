@@ -145,12 +145,12 @@ class Predictions:
     def hint_count(self, blank: Blank) -> int:
         """Return the number of visible hints on a blank.
 
-        A wrong text makes the first hint visible without a request.
+        A wrong answer reveals the first hint automatically.
         """
         return max(self.is_wrong(blank), self.requested_hints.get(blank, 0))
 
     def typed_dim(self, blank: Blank) -> Dim | None:
-        """Return the dim typed into a blank; None if the text is not a dim."""
+        """Return the dim typed into a blank, or None if the text is not a dim."""
         try:
             (dim,) = parse_dims(self.texts.get(blank, ""))
         except (ShapeError, ValueError):
@@ -193,7 +193,7 @@ class Predictions:
 
     @property
     def predicted_output(self) -> list[Dim | None]:
-        """The output shape as predicted; None for each dim without a valid prediction."""
+        """The output shape as predicted, or None for each dim without a valid prediction."""
         return [
             self.typed_dim(blank) if blank in self.blanks_to_predict else self.cells[blank].dim
             for blank in self.output_blanks
@@ -412,7 +412,10 @@ class ExploreState:
 
     @property
     def visible_answer(self) -> Trace | Chain | None:
-        """The answer to draw; without steps until the user has predicted the validity."""
+        """The answer to draw.
+
+        It has no steps until the user has predicted the validity.
+        """
         return unresolved_trace(self.answer) if self.asks_validity and self.answer is not None else self.answer
 
     @property
@@ -503,7 +506,7 @@ class ExploreState:
             self.predictions.type_char(self.current_blank, char)
 
     def submit(self) -> None:
-        """Continue if the current prediction is right; otherwise make one more hint visible."""
+        """Continue if the prediction is right, otherwise show one more hint."""
         if self.current_blank is not None and self.is_awaiting_input:
             self.predictions.submit(self.current_blank)
         elif self._current_questions:
@@ -528,7 +531,7 @@ class ExploreState:
             self.highlighted = column, max(0, min(row + rows, counts[column] - 1))
 
     def tint_next_axis(self) -> None:
-        """Tint the elements by their index along the next axis of the input."""
+        """Colour the elements by their index along the next axis of the input."""
         rank = len(self.answer.input) if self.answer else 0
         self.tinted_axis = (self.tinted_axis + 1) % rank if rank else 0
 
@@ -551,7 +554,7 @@ class ExploreState:
 
     @property
     def fix(self) -> Fix | None:
-        """The suggested fix for the request; None if there is no fix.
+        """The suggested fix for the request, or None if there is no fix.
 
         A valid request also has a fix if it is valid for one batch size only.
         """

@@ -117,7 +117,7 @@ def _contrasting_colour(background: ColorTriplet) -> ColorTriplet:
 
 @lru_cache(4096)
 def _min_contrast(text: str) -> float:
-    """Return the minimum contrast ratio for a string; 0 for edges of coloured areas."""
+    """Return the minimum contrast ratio of a string, or 0 for edges of areas."""
     return (
         0 if EDGE_CHARACTERS.issuperset(text) else LINE_CONTRAST if LINE_CHARACTERS.issuperset(text) else TEXT_CONTRAST
     )

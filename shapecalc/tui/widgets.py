@@ -304,7 +304,7 @@ class SearchableList(Widget):
     """A list that selects the first match of a text typed after a slash."""
 
     search_text: str | None = None
-    """The text typed after the slash; None if no search is active."""
+    """The text typed after the slash, or None if no search is active."""
 
     def entries(self) -> list[str]:
         """Return the text of each entry, in order."""
@@ -361,7 +361,7 @@ class KeyHelp(Static):
     """A sentence on the keys of a dialog, with clickable key names."""
 
     def __init__(self, sentence: str, *, id: str | None = None) -> None:
-        """Create the widget; without an id, it has a margin."""
+        """Create the widget, which has a margin if it has no id."""
         super().__init__(make_keys_clickable(sentence), id=id, classes=None if id else "words", markup=False)
         self.sentence = sentence
 
@@ -448,7 +448,7 @@ class Field(TextField):
 
     @dataclass
     class LetterPressed(Message):
-        """A message posted after Alt and a letter, or Esc and a letter in quick succession."""
+        """A message posted after Alt, or Esc and shortly after it, and a letter."""
 
         letter: str
 
@@ -536,7 +536,10 @@ def parse_settings(values: Mapping[str, object], source: str) -> dict[str, Any]:
 
 
 def _rebind(key: Key, name: object, source: str) -> Key:
-    """Return a key with another name; raise `ShapeError` (usage) if the name is invalid."""
+    """Return a key with another name.
+
+    Raises `ShapeError` (usage) if the name is invalid.
+    """
     if name == key.name:
         return key
     if not isinstance(name, str) or not REBOUND_KEY.fullmatch(name):

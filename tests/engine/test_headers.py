@@ -18,7 +18,7 @@ from hypothesis.extra.numpy import array_dtypes, array_shapes, scalar_dtypes
 
 from shapecalc.core.limits import MAX_NPY_HEADER_BYTES
 from shapecalc.engine.arrays import FileError, convert_to_file_error, open_array, open_source
-from shapecalc.engine.headers import ArrayInfo, UnreadableError, iter_arrays, parse_npy_header, write_npy_header
+from shapecalc.engine.headers import ArrayInfo, UnreadableError, iter_array_infos, parse_npy_header, write_npy_header
 from tests.core.test_imports import HEAVY, loaded
 from tests.engine.tables import rows
 from tests.sampling import examples
@@ -59,7 +59,7 @@ def store(folder, nodes):
 
 def find_one(text):
     """Return the information on the single array that a text names."""
-    (found,) = iter_arrays(str(text))
+    (found,) = iter_array_infos(str(text))
     return found
 
 
@@ -168,7 +168,7 @@ def test_header_at_size_limits_is_read(tmp_path):
     assert find_one(tmp_path / "x.safetensors").shape == (0,)
     two = {"a": tensor(), "b": tensor((3,), offsets=(24, 36))}
     (tmp_path / "x.safetensors").write_bytes(tensors(two, bytes(36)))
-    assert [each.shape for each in iter_arrays(str(tmp_path / "x.safetensors"))] == [(2, 3), (3,)]
+    assert [each.shape for each in iter_array_infos(str(tmp_path / "x.safetensors"))] == [(2, 3), (3,)]
 
 
 def test_header_of_python_2_and_unicode_names_is_read():
@@ -199,7 +199,7 @@ def test_archive_lists_arrays_beside_damaged_members(tmp_path, monkeypatch):
         archive.writestr("bad.npy", b"no header")
         archive.writestr("c.npy", (b"\x93NUMPY\x01\x00" + struct.pack("<H", 3) + b"{}\n"))
     monkeypatch.setattr(zipfile.ZipFile, "infolist", lambda archive: listed.append(1) or infolist(archive))
-    found = {each.name.rpartition(":")[2]: each for each in iter_arrays(str(path))}
+    found = {each.name.rpartition(":")[2]: each for each in iter_array_infos(str(path))}
     assert len(listed) == 1
     assert [*found] == ["a", "b", *[f"more{place}" for place in range(9)], "bad", "c"]
     assert (found["a"].shape, found["b"].dtype) == ((2, 3), "int8")
@@ -272,7 +272,7 @@ def test_safetensors_header_equals_library(tmp_path):
     path = tmp_path / "x.safetensors"
     kinds = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8"]
     library.save_file({kind: np.zeros((2, 0, 3), kind) for kind in kinds}, path, metadata={"format": "np"})
-    found = {each.name.rpartition(":")[2]: (each.shape, each.dtype) for each in iter_arrays(str(path))}
+    found = {each.name.rpartition(":")[2]: (each.shape, each.dtype) for each in iter_array_infos(str(path))}
     assert found == {kind: ((2, 0, 3), np.dtype(kind).name) for kind in kinds}
     library.save_file({"w": np.arange(24.0, dtype="f4").reshape(2, 3, 4), "b": np.zeros(3, np.int8)}, path)
     assert open_array(f"{path}:w").array.tolist() == np.arange(24.0).reshape(2, 3, 4).tolist()
@@ -285,11 +285,11 @@ def test_store_arrays_are_iter_arrays_groups(tmp_path):
     third = store(tmp_path / "3.zarr", {"zarr.json": GROUP, "g/zarr.json": GROUP, "g/a/zarr.json": ARRAY})
     (third / "g/a/c/0").mkdir(parents=True)
     (third / "notes").mkdir()
-    assert [*iter_arrays(str(third))] == [ArrayInfo(str(third / "g/a"), (4, 5), "float32")]
+    assert [*iter_array_infos(str(third))] == [ArrayInfo(str(third / "g/a"), (4, 5), "float32")]
     array = {"zarr_format": 2, "shape": [7], "dtype": "<f8"}
     nodes = {".zgroup": {"zarr_format": 2}, "a/.zarray": array, "b/.zarray": b"{", "c/.zarray": {"zarr_format": 2}}
     second = store(tmp_path / "2.zarr", nodes)
-    good, bad, without = iter_arrays(str(second))
+    good, bad, without = iter_array_infos(str(second))
     assert good == ArrayInfo(str(second / "a"), (7,), "float64")
     assert bad.problem.startswith("its header is not JSON")
     assert "not a list of sizes" in without.problem
@@ -309,7 +309,7 @@ def test_store_recursive_groups_terminate(tmp_path):
     assert "no more are looked into" in find_one(store(tmp_path / "x.zarr", deep)).problem
     loop = store(tmp_path / "loop.zarr", {"zarr.json": GROUP})
     (loop / "again").symlink_to(loop, target_is_directory=True)
-    assert [*iter_arrays(str(loop))] == []
+    assert [*iter_array_infos(str(loop))] == []
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
@@ -375,6 +375,6 @@ def test_header_reading_does_not_import_numpy(tmp_path):
     (tmp_path / "x.safetensors").write_bytes(tensors({"a": tensor()}, bytes(24)))
     store(tmp_path / "x.zarr", {"zarr.json": ARRAY})
     files = [str(tmp_path / f"x.{kind}") for kind in ("npy", "npz", "safetensors", "zarr")]
-    code = "from shapecalc.engine.headers import iter_arrays\n"
-    code += f"assert not [array for file in {files} for array in iter_arrays(file) if array.problem]"
+    code = "from shapecalc.engine.headers import iter_array_infos\n"
+    code += f"assert not [array for file in {files} for array in iter_array_infos(file) if array.problem]"
     assert loaded(code, HEAVY) == []

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from shapecalc.diagnosis.reading import parse_messages
-from shapecalc.reasoning.figures import KINDS, FigureContext, describe, explain
+from shapecalc.reasoning.figures import KINDS, FigureContext, describe_count, explain
 from tests.diagnosis.test_messages import FOLDER, SIGNS, messages
 from tests.transcripts import transcripts
 
@@ -131,5 +131,5 @@ def test_explain_shuffled_messages_rarely():
 def test_describe_random_numbers_rarely():
     draw = random.Random(5)
     numbers = [round(math.exp(draw.uniform(math.log(500), math.log(1e6)))) for _ in range(3000)]
-    described = [number for number in numbers if describe(number)]
+    described = [number for number in numbers if describe_count(number)]
     assert 0 < len(described) <= MAX_RANDOM_SHARE * len(numbers), len(described) / len(numbers)

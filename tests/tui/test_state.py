@@ -22,7 +22,7 @@ from shapecalc.tui.question import (
     question_from_words,
     resolve_question,
 )
-from shapecalc.tui.question_dialogs import dialect_rows, nearest_row_index
+from shapecalc.tui.question_dialogs import dialect_rows, matching_row_index
 from shapecalc.tui.state import ExploreState
 from shapecalc.tui.widgets import KEYS, format_key_line
 from tests.sampling import each_row
@@ -199,7 +199,7 @@ def test_state_field_beside_a_file_may_be_incomplete(tmp_path):
 def test_state_comparison_starts_at_the_question(words, index):
     question = question_from_words(split_outside_brackets(words))
     rows = dialect_rows(question)
-    assert nearest_row_index(rows, DialectRow(question, "", resolve_question(question))) == int(index)
+    assert matching_row_index(rows, DialectRow(question, "", resolve_question(question))) == int(index)
     assert "--no-allowzero" not in question_command(rows[0].question, None)
 
 

@@ -87,7 +87,7 @@ class Switch(Record):
 
     name: str
     default: bool | None
-    """The default setting; None if the framework requires an explicit setting."""
+    """The default setting, or None if the framework requires an explicit setting."""
     since: int = 1
     """The first version of the operator that has the switch."""
 
@@ -99,7 +99,7 @@ class Operator(Record):
     versions: Mapping[int, frozenset[str]] = NO_VERSIONS
     """The accepted element types by version; empty if operators are not versioned."""
     params_since: Mapping[str, int | None] = EMPTY_DICT
-    """The first version that has a parameter, by parameter; None if no version has it.
+    """The first version that has a parameter, by parameter, or None if no version has it.
 
     A request whose version lacks the parameter is refused by a rule. If no version has it, that is a usage error.
     """
@@ -150,7 +150,7 @@ class Dialect(Record):
     """The dialect that supplies the operators, and the rows in the tables of ops, that this dialect lacks."""
     switch: Switch | None = None
     newest_opset: int | None = None
-    """The newest supported opset; None if operators are not versioned."""
+    """The newest supported opset, or None if operators are not versioned."""
     max_rank: int | None = None
     max_inferred: int | None = None
     types: frozenset[str] = frozenset()
@@ -202,7 +202,7 @@ class Setting(Record):
     resolve: Callable[..., Stages]
     """The resolver of the request: the operator's own resolver, or the op's."""
     version: int | None
-    """The operator's version; None if operators are not versioned."""
+    """The operator's version, or None if operators are not versioned."""
     reshape_semantics: ReshapeSemantics
     """The meaning of 0 and -1 in a requested shape, at the setting of the switch."""
     options: FrozenDict
@@ -363,7 +363,7 @@ def equal_count_conditions(
 def check_negative_dim(index: int, dim: int, infer_index: int | None, argument: str = "target") -> None:
     """Check a negative dim of a requested shape.
 
-    Only one -1 is valid. Raises `ShapeError`: two-infers, below-minus-one.
+    Only one -1 is valid. Raises `ShapeError` (two-infers or below-minus-one).
     """
     if dim < -1:
         message = f"{dim} is below -1, the only negative number with a meaning"
@@ -487,7 +487,7 @@ class Target:
     def resolve(self) -> Shape:
         """Return the output shape.
 
-        Raises `ShapeError`: two-infers, below-minus-one, volume-mismatch, overflow, and the errors of `resolve_zero`
+        Raises `ShapeError` (two-infers, below-minus-one, volume-mismatch or overflow), and the errors of `resolve_zero`
         and `resolve_infer`.
         """
         dims, (before, behind) = self.dims, self.ends
@@ -520,7 +520,7 @@ class Target:
         return tuple(steps)
 
     def dim_steps(self) -> list[Step]:
-        """Return the steps of the dims, that of the inferred dim last."""
+        """Return the steps of the dims, with the step of the inferred dim last."""
         target, (before, behind), sources = self.target, self.ends, set(self.copied.values())
         written, moved, steps = range(before, len(target) - behind), len(self.shape) - len(target), list[Step]()
         for out, dim in enumerate(self.dims[: self.reached]):

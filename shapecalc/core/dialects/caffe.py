@@ -63,7 +63,7 @@ class PartialTarget(base.Target):
     def resolve_zero(self, index: int) -> Dim:
         """Return the input dim that the 0 at output index `index` copies.
 
-        Raises `ShapeError`: zero-out-of-range.
+        Raises `ShapeError` (zero-out-of-range).
         """
         if index >= len(self.shape):
             message = f"0 copies dim {index}, and the input has {rank_text(len(self.shape))}"

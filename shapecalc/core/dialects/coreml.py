@@ -46,7 +46,7 @@ def reshape(shape: Shape, rules: base.Setting, target: Shape) -> Stages | None:
 def _reshape_from_right(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
     """Resolve a reshape whose zeros copy dims counted from the right.
 
-    Source: MIL reshape of iOS 17 ("counting from the rightmost element"). Raises `ShapeError`: rank-limit, and the
+    Source: MIL reshape of iOS 17 ("counting from the rightmost element"). Raises `ShapeError` (rank-limit), and the
     errors of `Target.resolve`.
     """
     return base.resolve_target(RightAlignedTarget(shape, target), target, rules.dialect)

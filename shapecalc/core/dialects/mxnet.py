@@ -171,8 +171,8 @@ def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = F
 
     Source: MXNet NDArray.reshape ("-2 copy this/remainder of the dimensions ..., -3 use the product of two consecutive
     dimensions ..., -4 split one dimension of the input into two"), and the library, which refuses most uses of -1 after
-    -2 or -4. Raises `ShapeError`: the dialect's own refusals, two-infers, below-minus-one, zero-out-of-range,
-    zero-volume-infer, indivisible, volume-mismatch, overflow.
+    -2 or -4. Raises `ShapeError` (two-infers, below-minus-one, zero-out-of-range, zero-volume-infer, indivisible,
+    volume-mismatch, overflow or a refusal of the dialect).
     """
     request = MxnetTarget(shape[::-1], target[::-1], reverse) if reverse else MxnetTarget(shape, target, reverse)
     steps, error = _resolve_entries(request)
@@ -249,7 +249,7 @@ def _check_infer_position(
 def _entry_steps(request: MxnetTarget, position: int, cursor: int) -> list[Step]:
     """Return the steps of one entry of the target.
 
-    `position` is the position of the entry, and `cursor` that of the next input dim.
+    `position` is the position of the entry, and `cursor` is the position of the next input dim.
     """
     code, shape = request.target[position], request.shape
     left = max(0, len(shape) - cursor)
@@ -309,7 +309,7 @@ def _split_steps(request: MxnetTarget, position: int, cursor: int) -> list[Step]
 def _infer_split_size(request: MxnetTarget, known: Dim, dim: Dim, position: int) -> tuple[Dim, Conditions]:
     """Return the inferred size of a -1 after -4, and its divisibility conditions.
 
-    `dim` is the dim to split, and `known` is the other size. Raises `ShapeError`: zero-volume-infer, indivisible.
+    `dim` is the dim to split, and `known` is the other size. Raises `ShapeError` (zero-volume-infer or indivisible).
     """
     if known == 0:
         message = f"the -1 in the split of {dim} could be any size, because the other part is 0"
@@ -367,7 +367,7 @@ def squeeze(shape: Shape, _rules: base.Setting, axes: Axes | None = None) -> Sta
 def _squeeze_all_but_one(shape: Shape, kept_axis: int, axes: Axes = ()) -> Stages:
     """Drop every dim except `kept_axis`.
 
-    `axes` is empty or lists all axes; if it lists all axes, every dim must be 1. Raises `ShapeError`: axis-not-one.
+    `axes` is empty or lists all axes; if it lists all axes, every dim must be 1. Raises `ShapeError` (axis-not-one).
     """
     with StageBuilder(StageKind.SQUEEZE, "squeeze", "axes", shape, axes) as stage:
         named = [axis % len(shape) for axis in axes]

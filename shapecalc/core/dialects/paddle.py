@@ -24,8 +24,8 @@ def reshape(shape: Shape, rules: base.Setting, target: Shape) -> Stages | None:
 def _reshape_empty(shape: Shape, dialect: base.Dialect, target: Shape) -> Stages:
     """Resolve a reshape of an empty tensor, in which each 0 is a size.
 
-    Source: paddle.reshape, measured; the documentation mentions only zeros that copy. Raises `ShapeError`: two-infers,
-    below-minus-one, zero-volume-infer, indivisible, volume-mismatch, rank-limit, overflow.
+    Source: paddle.reshape, measured; the documentation mentions only zeros that copy. Raises `ShapeError` (two-infers,
+    below-minus-one, zero-volume-infer, indivisible, volume-mismatch, rank-limit or overflow).
     """
     return base.resolve_target(EmptyTensorTarget(shape, target), target, dialect)
 
@@ -42,7 +42,7 @@ class EmptyTensorTarget(base.Target):
     def resolve_infer(self, known: Dim, index: int) -> base.Inference:
         """Return the inferred size of the -1, with its rule, conditions and facts.
 
-        Raises `ShapeError`: zero-volume-infer, indivisible.
+        Raises `ShapeError` (zero-volume-infer or indivisible).
         """
         shape, target = self.shape, self.target
         if known != 0:
@@ -83,8 +83,8 @@ def unsqueeze_rank_error(shape: Shape, rules: base.Setting, axes: tuple[int, ...
 def _insert_one_by_one(shape: Shape, axes: tuple[int, ...]) -> Stages:
     """Insert dims of 1 one by one.
 
-    Each axis is an index of the shape built so far. Source: paddle.unsqueeze, measured; according to the
-    documentation, the axes are indices of the output. Raises `ShapeError`: axis-out-of-range, rank-limit.
+    Each axis is an index of the shape built so far. Source: paddle.unsqueeze, measured; according to the documentation,
+    the axes are indices of the output. Raises `ShapeError` (axis-out-of-range or rank-limit).
     """
     with StageBuilder(StageKind.UNSQUEEZE, "unsqueeze", "axes", shape, axes) as stage:
         sources: list[int | None] = [*range(len(shape))]

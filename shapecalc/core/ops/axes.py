@@ -48,7 +48,7 @@ AXIS_SEMANTICS = DialectTable(
 def merge_axis_groups(stage: StageBuilder, groups: list[Axes]) -> Stages:
     """Finish a stage by merging each group of axes into one output dim.
 
-    Raises `ShapeError`: overflow.
+    Raises `ShapeError` (overflow).
     """
     shape = stage.before
     output = tuple([product([shape[axis] for axis in part]) for part in groups])
@@ -68,7 +68,7 @@ def merge_axis_groups(stage: StageBuilder, groups: list[Axes]) -> Stages:
 def flatten_axes(shape: Shape) -> Stages:
     """Merge all axes in one stage.
 
-    Raises `ShapeError`: overflow.
+    Raises `ShapeError` (overflow).
     """
     with StageBuilder(StageKind.MERGE, "flatten", "", shape) as stage:
         return merge_axis_groups(stage, [tuple(range(len(shape)))])
@@ -77,8 +77,8 @@ def flatten_axes(shape: Shape) -> Stages:
 def merge_adjacent_axes(shape: Shape, runs: Iterable[Iterable[str | Record]]) -> Stages:
     """Merge runs of adjacent axes in one stage.
 
-    The runs cover all axes in order. A run is an iterable with one item per axis; the items themselves are not
-    used. Raises `ShapeError`: overflow.
+    The runs cover all axes in order. A run is an iterable with one item per axis; the items themselves are not used.
+    Raises `ShapeError` (overflow).
     """
     with StageBuilder(StageKind.MERGE, "merge", "", shape) as stage:
         axes = iter(range(len(shape)))
@@ -91,7 +91,7 @@ def normalize_axis_index(
     """Return the index of an axis, counted from 0.
 
     With `allow_end`, an axis equal to `rank` is also valid. `argument` is the argument named in error messages, and
-    `index` is the position of the axis in a list argument. Raises `ShapeError`: negative-axis, axis-out-of-range.
+    `index` is the position of the axis in a list argument. Raises `ShapeError` (negative-axis or axis-out-of-range).
     """
     if axis < 0 and rules.version is not None:
         since = AXIS_SEMANTICS.of(rules.dialect).negative_axes_since
@@ -111,7 +111,7 @@ def normalize_axis_indices(
 ) -> dict[int, int]:
     """Map each axis, counted from 0, to its index in `axes`.
 
-    Repeated axes are refused or dropped, as `repeats` specifies. Raises `ShapeError`: repeated-axis, and the errors of
+    Repeated axes are refused or dropped, as `repeats` specifies. Raises `ShapeError` (repeated-axis), and the errors of
     `normalize_axis_index`.
     """
     indices: dict[int, int] = {}
@@ -131,7 +131,7 @@ def scalar_axis_error(axis: int, argument: str, index: int | None = None) -> Sha
 def normalize_nonscalar_axis(axis: int, shape: Shape, rules: Setting) -> int:
     """Return the index of an axis, counted from 0.
 
-    Every axis of a scalar is refused. Raises `ShapeError`: axis-out-of-range, negative-axis.
+    Every axis of a scalar is refused. Raises `ShapeError` (axis-out-of-range or negative-axis).
     """
     if not shape:
         raise scalar_axis_error(axis, "axis")

@@ -28,8 +28,8 @@ def broadcast(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -
     """Broadcast operands to a common shape.
 
     Shapes are aligned at the right, and aligned dims must be equal or 1. Source: NumPy broadcasting, ONNX broadcasting
-    (multidirectional), TensorRT ElementWise (equal ranks). Raises `ShapeError`: not-broadcastable, ranks-differ,
-    overflow.
+    (multidirectional), TensorRT ElementWise (equal ranks). Raises `ShapeError` (not-broadcastable, ranks-differ or
+    overflow).
     """
     with StageBuilder(StageKind.BROADCAST, "broadcast", "operands", shape) as stage:
         ordered = order_operands(shape, operands)

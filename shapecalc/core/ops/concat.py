@@ -53,8 +53,8 @@ def concat(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (),
 
     The operands must be equal in all other dims. Source: ONNX Concat ("all input tensors must have the same shape,
     except for the dimension size of the axis to concatenate on"), numpy.concatenate, torch.cat (which skips empty
-    vectors). Raises `ShapeError`: ranks-differ, dims-differ, axis-out-of-range, negative-axis, missing-argument,
-    overflow.
+    vectors). Raises `ShapeError` (ranks-differ, dims-differ, axis-out-of-range, negative-axis, missing-argument or
+    overflow).
     """
     ordered = joint.order_operands(shape, operands)
     return _concat_operands(shape, rules, ordered, ordered, axis)

@@ -81,8 +81,8 @@ def conv(
     """Slide the filters of a weight along the spatial dims of the input.
 
     A transposed convolution spreads each element over a window. Source: ONNX Conv and ConvTranspose,
-    torch.nn.functional.conv2d, tf.nn.conv2d, keras.layers.Conv2DTranspose. Raises `ShapeError`: window-rank,
-    window-values, window-too-large, bad-padding, channels-differ, indivisible.
+    torch.nn.functional.conv2d, tf.nn.conv2d, keras.layers.Conv2DTranspose. Raises `ShapeError` (window-rank,
+    window-values, window-too-large, bad-padding, channels-differ or indivisible).
     """
     with StageBuilder(StageKind.WINDOW, "conv", "weight", shape) as stage:
         if output_padding is not None and not transposed:
@@ -118,7 +118,7 @@ def conv(
 def _channel_step(input_channels: Dim, axis: int, weight_dims: WeightDims, groups: int, *, transposed: bool) -> Step:
     """Return the step that compares the channels of the input and the weight.
 
-    Raises `ShapeError`: channels-differ, indivisible.
+    Raises `ShapeError` (channels-differ or indivisible).
     """
     want = weight_dims.channels if transposed else product((groups, weight_dims.channels))
     expected = truncate(str(weight_dims.channels)) + (

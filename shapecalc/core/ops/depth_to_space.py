@@ -86,7 +86,7 @@ def depth_to_space(shape: Shape, rules: base.Setting, block: int, mode: str = DC
     `leading` is the number of dims before the channels; None allows any number. Source: ONNX DepthToSpace ("values from
     the depth dimension are moved in spatial blocks to the height and width dimensions"), torch.pixel_shuffle
     ("rearranges elements in a tensor of shape (*, C x r^2, H, W) to a tensor of shape (*, C, H x r, W x r)"). Raises
-    `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
+    `ShapeError` (wrong-rank, bad-block, indivisible or overflow).
     """
     return move_blocks(shape, rules, block, (DEPTH_AXES[mode], SPACE_AXES), leading)
 
@@ -94,8 +94,8 @@ def depth_to_space(shape: Shape, rules: base.Setting, block: int, mode: str = DC
 def _check_blocks(shape: Shape, rules: base.Setting, block: int, leading: int | None) -> None:
     """Check the block size and the rank of the input.
 
-    `leading` is the required number of dims before the channels; None allows any number. Raises `ShapeError`:
-    wrong-rank, bad-block.
+    `leading` is the required number of dims before the channels; None allows any number. Raises `ShapeError`
+    (wrong-rank or bad-block).
     """
     rank = len(shape)
     if rank < len(SPACE_AXES) or leading not in (None, rank - len(SPACE_AXES)):
@@ -113,8 +113,8 @@ def move_blocks(
 ) -> Stages:
     """Split the last axes into parts, transpose the parts and merge them.
 
-    `axes` are the lettered axes before and after the move. Raises `ShapeError`: wrong-rank, bad-block, indivisible,
-    overflow.
+    `axes` are the lettered axes before and after the move. Raises `ShapeError` (wrong-rank, bad-block, indivisible or
+    overflow).
     """
     _check_blocks(shape, rules, block, leading)
     before, after = axes
@@ -150,8 +150,8 @@ def _is_quotient(part: str, axis_parts: str) -> bool:
 def _part_step(output_axis: int, axis: int, part: str, axis_parts: str, dim: Dim, block: int) -> Step:
     """Return the step of an output dim that is a part of an input axis.
 
-    `part` is the letter of the part, and `axis_parts` are the letters of all parts of the axis. Raises `ShapeError`:
-    indivisible.
+    `part` is the letter of the part, and `axis_parts` are the letters of all parts of the axis. Raises `ShapeError`
+    (indivisible).
     """
     if len(axis_parts) == 1:
         return Step(KEPT_DIM, output_axis, (axis,), dim)

@@ -80,8 +80,8 @@ def einsum(
 
     Source: numpy.einsum, and ONNX Einsum, in which all ellipses match the same number of dims (`needs_equal_ellipses`).
     PyTorch, JAX and OpenVINO sum over an ellipsis that is not in the output (`sums_ellipsis`); TensorFlow does not
-    broadcast dims of 1 (`broadcasts_ones`, measured). Raises `ShapeError`: label-differs, not-broadcastable,
-    ranks-differ, rest-differs, overflow.
+    broadcast dims of 1 (`broadcasts_ones`, measured). Raises `ShapeError` (label-differs, not-broadcastable,
+    ranks-differ, rest-differs or overflow).
     """
     with StageBuilder(StageKind.PRODUCT, "einsum", "pattern", shape) as stage:
         ordered, subscripts = joint.order_operands(shape, operands), parse_subscripts(pattern)

@@ -19,7 +19,7 @@ def expand(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
 
     Shapes are aligned at the right. Source: ONNX Expand (broadcasts both ways), numpy.broadcast_to and OpenVINO
     Broadcast (one way), Tensor.expand (one way, -1 keeps a dim), MXNet broadcast_to (one way, equal ranks, 0 keeps a
-    dim). Raises `ShapeError`: not-broadcastable, negative-size, rank-limit, overflow.
+    dim). Raises `ShapeError` (not-broadcastable, negative-size, rank-limit or overflow).
     """
     with StageBuilder(StageKind.EXPAND, "expand", "target", shape, target) as stage:
         base.check_rank(target, rules.dialect, "target")

@@ -20,7 +20,7 @@ def flatten(
     In ONNX, the output has two dims: one merges the dims before `axis`, the other the remaining dims. In PyTorch, the
     dims from `start_dim` to `end_dim` (inclusive) are merged. NumPy merges all dims, and some dialects merge all dims
     after the first. Source: ONNX Flatten ("the result is a 2D tensor"), torch.flatten, ndarray.flatten. Raises
-    `ShapeError`: axis-out-of-range, negative-axis, start-after-end, overflow.
+    `ShapeError` (axis-out-of-range, negative-axis, start-after-end or overflow).
     """
     argument = "axis" if FLATTEN_SEMANTICS.of(rules.dialect).flattens is FlattenMode.AXIS else "start_dim"
     with StageBuilder(StageKind.MERGE, "flatten", argument, shape) as stage:
@@ -30,7 +30,7 @@ def flatten(
 def _axis_groups(rank: int, rules: base.Setting, axis: int | None, start: int | None, end: int | None) -> list[Axes]:
     """Return, for each output dim, the input axes that it merges.
 
-    Raises `ShapeError`: axis-out-of-range, negative-axis, start-after-end.
+    Raises `ShapeError` (axis-out-of-range, negative-axis or start-after-end).
     """
     axes = tuple(range(rank))
     semantics = FLATTEN_SEMANTICS.of(rules.dialect)

@@ -44,7 +44,7 @@ def flip(shape: Shape, rules: Setting, axes: Axes) -> Stages:
     """Reverse the order of the elements along axes.
 
     The shape is unchanged. Source: numpy.flip ("reverse the order of elements in an array along the given axis"),
-    torch.flip, paddle.flip. Raises `ShapeError`: axis-out-of-range, repeated-axis.
+    torch.flip, paddle.flip. Raises `ShapeError` (axis-out-of-range or repeated-axis).
     """
     with StageBuilder(StageKind.FLIP, "flip", "axes", shape) as stage:
         flipped = normalize_axis_indices(axes, len(shape), rules, RepeatedAxesPolicy.REFUSED)

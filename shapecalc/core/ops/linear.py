@@ -32,7 +32,7 @@ def linear(
 
     With `in_first`, the weight has the shape IN,OUT; with `allows_vector`, it may also be a vector of size IN. Source:
     ONNX MatMul and Gemm (with a transposed weight), torch.nn.functional.linear, paddle.nn.functional.linear and
-    keras.layers.Dense (IN,OUT). Raises `ShapeError`: inner-differs, ranks-differ, overflow.
+    keras.layers.Dense (IN,OUT). Raises `ShapeError` (inner-differs, ranks-differ or overflow).
     """
     argument = "out_features" if weight is None else "weight"
     with StageBuilder(StageKind.PRODUCT, "linear", argument, shape) as stage:

@@ -46,11 +46,11 @@ FROM_OPERAND = StepRule(
 def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> Stages:
     """Multiply the matrices of two operands.
 
-    Batch dims broadcast. The product sums over the last axis of the first operand and the second to last axis of
-    the second operand. A vector is treated as a row if it is the first operand, and as a column if it is the
-    second; the added dim of 1 is not in the output. Source: numpy.matmul, ONNX MatMul ("matrix product that behaves
-    like numpy.matmul"), torch.matmul, TensorRT MatrixMultiply (no vectors). Raises `ShapeError`: inner-differs,
-    not-broadcastable, ranks-differ, overflow.
+    Batch dims broadcast. The product sums over the last axis of the first operand and the second to last axis of the
+    second operand. A vector is treated as a row if it is the first operand, and as a column if it is the second; the
+    added dim of 1 is not in the output. Source: numpy.matmul, ONNX MatMul ("matrix product that behaves like
+    numpy.matmul"), torch.matmul, TensorRT MatrixMultiply (no vectors). Raises `ShapeError` (inner-differs,
+    not-broadcastable, ranks-differ or overflow).
     """
     with StageBuilder(StageKind.PRODUCT, "matmul", "operands", shape) as stage:
         ordered = joint.order_operands(shape, operands)

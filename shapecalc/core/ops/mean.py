@@ -54,8 +54,8 @@ def mean(
     """Reduce axes, by default all of them.
 
     `keepdims` keeps the axes as dims of 1. Source: ONNX ReduceMean ("if keepdims equals 1, the reduced dimension is
-    kept"; "reduce over all dimensions"), numpy.mean, torch.mean. Raises `ShapeError`: axis-out-of-range,
-    negative-axis, repeated-axis, empty-reduction.
+    kept"; "reduce over all dimensions"), numpy.mean, torch.mean. Raises `ShapeError` (axis-out-of-range, negative-axis,
+    repeated-axis or empty-reduction).
     """
     with StageBuilder(StageKind.REDUCE, kind, "axes", shape) as stage:
         semantics = REDUCE_SEMANTICS.of(rules.dialect)

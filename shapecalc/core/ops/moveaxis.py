@@ -26,7 +26,7 @@ def moveaxis(shape: Shape, rules: Setting, axes: Axes, destination: Axes) -> Sta
     """Move each axis to its destination index in the output.
 
     The other axes keep their order. Source: numpy.moveaxis ("other axes remain in their original order"),
-    torch.movedim, paddle.moveaxis. Raises `ShapeError`: unpaired-axes, axis-out-of-range, repeated-axis.
+    torch.movedim, paddle.moveaxis. Raises `ShapeError` (unpaired-axes, axis-out-of-range or repeated-axis).
     """
     with StageBuilder(StageKind.PERMUTE, "moveaxis", "", shape):
         order = _axis_order(len(shape), rules, axes, destination)
@@ -36,7 +36,7 @@ def moveaxis(shape: Shape, rules: Setting, axes: Axes, destination: Axes) -> Sta
 def _axis_order(rank: int, rules: Setting, axes: Axes, destination: Axes) -> Axes:
     """Return the input axis of each output axis.
 
-    Raises `ShapeError`: unpaired-axes, axis-out-of-range, repeated-axis.
+    Raises `ShapeError` (unpaired-axes, axis-out-of-range or repeated-axis).
     """
     if len(axes) != len(destination):
         moved, places = format_count(len(axes), "axis", "axes"), format_count(len(destination), "place", "places")

@@ -203,7 +203,7 @@ def operator_of(op: Op, dialect: Dialect) -> Operator | None:
 
 
 def resolver_of(op: Op, operator: Operator) -> Callable[..., Stages]:
-    """Return the resolver of an operator, by default that of the op."""
+    """Return the resolver of an operator, by default the resolver of the op."""
     own_resolver, check = operator.resolve, operator.refusal_check
     if own_resolver is None and check is None:
         return op.resolve

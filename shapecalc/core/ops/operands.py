@@ -211,7 +211,7 @@ def input_axes(operand_axes: Iterable[OperandAxis]) -> tuple[int, ...]:
 def align_operands(operands: Sequence[Operand], skip_last: int = 0) -> Iterator[AlignedDim]:
     """Yield the dims to which the operands broadcast, from left to right.
 
-    The last `skip_last` dims of each operand are omitted. Raises `ShapeError`: not-broadcastable.
+    The last `skip_last` dims of each operand are omitted. Raises `ShapeError` (not-broadcastable).
     """
     for distance in range(max([len(operand.shape) for operand in operands]), skip_last, -1):
         yield align_dims([operand.axis_from_right(distance) for operand in operands], f"dims {-distance}:")

@@ -74,7 +74,7 @@ class PadSemantics(Record):
     """The modes and the limits of a dialect's pad."""
 
     since: Mapping[str, int]
-    """The first version of the operator that supports each mode; 1 if operators are not versioned."""
+    """The first version of the operator that supports each mode, or 1 if operators are not versioned."""
     max_excess: Mapping[str, int] = EMPTY_DICT
     """The maximum of the padding at one end minus the dim, by mode; modes without a limit are absent."""
     last_dims: tuple[tuple[int, ...], ...] = ()
@@ -182,8 +182,8 @@ def pad(
     `padding` lists the number of positions for each start, then for each end; negative numbers remove positions. In
     mode `constant`, the new positions have the value `fill`, by default 0; in other modes, they repeat input elements.
     Source: ONNX Pad ("x1_begin, x2_begin, ..., x1_end, x2_end"; "add or remove (if negative)"), numpy.pad. Raises
-    `ShapeError`: window-values, nothing-left, axis-out-of-range, repeated-axis, overflow, mode-unsupported,
-    padding-limit.
+    `ShapeError` (window-values, nothing-left, axis-out-of-range, repeated-axis, overflow, mode-unsupported or
+    padding-limit).
     """
     with StageBuilder(StageKind.LENGTHEN, "pad", "padding", shape) as stage:
         semantics = PAD_SEMANTICS.of(rules.dialect)
@@ -215,7 +215,7 @@ def _padding_by_axis(
 ) -> dict[int, tuple[int, ...]]:
     """Return the padding of the start and of the end of each padded axis.
 
-    Raises `ShapeError`: window-values, axis-out-of-range, repeated-axis.
+    Raises `ShapeError` (window-values, axis-out-of-range or repeated-axis).
     """
     if axes and not shape:
         raise scalar_axis_error(axes[0], "axes", 0)
@@ -254,7 +254,7 @@ def _finish_pad(
 def _check_mode(mode: str, semantics: PadSemantics, rules: Setting) -> None:
     """Check that the operator's version has a mode.
 
-    Raises `ShapeError`: mode-unsupported.
+    Raises `ShapeError` (mode-unsupported).
     """
     since, name = semantics.since.get(mode), f"{rules.dialect.name} {rules.operator.name}"
     if mode == CONSTANT or (since is not None and (rules.version is None or rules.version >= since)):
@@ -272,7 +272,7 @@ def _check_padded_dims(
 ) -> None:
     """Check that a mode other than `constant` can pad the dims.
 
-    Raises `ShapeError`: mode-unsupported, padding-limit.
+    Raises `ShapeError` (mode-unsupported or padding-limit).
     """
     rank, first = len(shape), min(ends, default=len(shape) - 1)
     if mode not in (CONSTANT, *semantics.crops_last) and any(number < 0 for both in ends.values() for number in both):

@@ -93,7 +93,7 @@ class RearrangePlan(Record):
 def plan_rearrange(rank: int, pattern: str, lengths: str | None) -> RearrangePlan:
     """Return the plan of a pattern for a tensor of `rank` dims.
 
-    Raises `ShapeError`: bad-pattern.
+    Raises `ShapeError` (bad-pattern).
 
     >>> plan_rearrange(4, "b ... c -> b c (...)", None).right
     (('b',), ('c',), ('...0', '...1'))
@@ -149,8 +149,8 @@ def _pattern_error(
 def rearrange(shape: Shape, rules: Setting, pattern: str, lengths: str | None = None) -> Stages:
     """Split, move, repeat and merge axes, with one stage for each operation.
 
-    Stages without effect are omitted. Source: einops.rearrange and einops.repeat. Raises `ShapeError`: bad-pattern,
-    indivisible, rank-limit, overflow.
+    Stages without effect are omitted. Source: einops.rearrange and einops.repeat. Raises `ShapeError` (bad-pattern,
+    indivisible, rank-limit or overflow).
     """
     plan = plan_rearrange(len(shape), pattern, lengths)
     runs: list[Callable[[Shape], Stages]] = []
@@ -213,7 +213,7 @@ def _infer_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete
     """Return the length that a group omits, and its divisibility conditions.
 
     The length is `dim` divided by `known`, the product of the other lengths. If the group is `complete`, it omits no
-    length: `dim` must equal `known`, and the returned length is 1. Raises `ShapeError`: bad-pattern, indivisible.
+    length: `dim` must equal `known`, and the returned length is 1. Raises `ShapeError` (bad-pattern or indivisible).
     """
     shown = f"dim {axis}, {truncate(str(dim))},"
     if complete:

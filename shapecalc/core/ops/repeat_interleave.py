@@ -49,7 +49,7 @@ def repeat_interleave(
     `i` of the axis is taken `repeats[i]` times. With `scalar_has_axis`, the axes 0 and -1 of a scalar are accepted.
     Source: torch.repeat_interleave ("repeat elements of a tensor"; "by default, use the flattened input array, and
     return a flat output array"), numpy.repeat ("repeat each element of an array after themselves"), jax.numpy.repeat.
-    Raises `ShapeError`: axis-out-of-range, unpaired-repeats, rank-limit, overflow.
+    Raises `ShapeError` (axis-out-of-range, unpaired-repeats, rank-limit or overflow).
     """
     with StageBuilder(StageKind.EXPAND, "repeat", "repeats", shape, repeats):
         flattens = axis is None or (scalar_has_axis and not shape and axis in (0, -1))
@@ -76,7 +76,7 @@ def repeat_interleave(
 def _check_repeats(repeats: Shape, dim: Dim) -> Conditions:
     """Return the conditions under which there is one repeat for each index.
 
-    `dim` is the size of the axis. A single repeat applies to all indices. Raises `ShapeError`: unpaired-repeats.
+    `dim` is the size of the axis. A single repeat applies to all indices. Raises `ShapeError` (unpaired-repeats).
     """
     for index, count in enumerate(repeats):
         shown = truncate(str(count))

@@ -26,9 +26,9 @@ def reshape(
 ) -> Stages:
     """Resolve a requested shape, in which 0 may copy a dim and -1 is inferred.
 
-    The input and the output must have equal element counts. Raises `ShapeError`: two-infers, below-minus-one,
-    zero-out-of-range, zero-beside-infer, zero-volume-infer, indivisible, volume-mismatch, rank-limit, infer-limit,
-    overflow.
+    The input and the output must have equal element counts. Raises `ShapeError` (two-infers, below-minus-one,
+    zero-out-of-range, zero-beside-infer, zero-volume-infer, indivisible, volume-mismatch, rank-limit, infer-limit or
+    overflow).
     """
     return base.resolve_target(ReshapeTarget(shape, rules, target, argument), target, rules.dialect, label)
 
@@ -53,7 +53,7 @@ class ReshapeTarget(base.Target):
     def resolve_zero(self, index: int) -> Dim:
         """Return the input dim that a 0 copies, or 0 if a 0 is a size.
 
-        Raises `ShapeError`: zero-out-of-range.
+        Raises `ShapeError` (zero-out-of-range).
         """
         shape = self.shape
         if self.semantics.zero is not base.ZeroMeaning.COPIES:
@@ -78,7 +78,7 @@ class ReshapeTarget(base.Target):
 
         `known` is the product of the other dims. The result includes the rule, the conditions and the facts.
 
-        Raises `ShapeError`: indivisible, infer-limit, zero-beside-infer, zero-volume-infer.
+        Raises `ShapeError` (indivisible, infer-limit, zero-beside-infer or zero-volume-infer).
         """
         have = product(self.shape)
         rule = rules.INFERRED

@@ -38,9 +38,9 @@ UNPAIRED_SHIFTS = Rule(
 def roll(shape: Shape, rules: Setting, shift: Axes, axis: Axes | None = None) -> Stages:
     """Shift elements along axes, and wrap around at the ends.
 
-    Without axes, the flattened tensor is rolled. Source: numpy.roll ("if axis is not specified, the array is
-    flattened before shifting, after which the original shape is restored"), torch.roll, OpenVINO Roll, paddle.roll,
-    tf.roll. Raises `ShapeError`: axis-out-of-range, unpaired-shifts, overflow.
+    Without axes, the flattened tensor is rolled. Source: numpy.roll ("if axis is not specified, the array is flattened
+    before shifting, after which the original shape is restored"), torch.roll, OpenVINO Roll, paddle.roll, tf.roll.
+    Raises `ShapeError` (axis-out-of-range, unpaired-shifts or overflow).
     """
     with StageBuilder(StageKind.ROLL, "roll", "shift", shape):
         shifts, axes = _pair_shifts(shift, axis, rules)
@@ -83,7 +83,7 @@ def _roll_axis(shape: Shape, shift: int, axis: int) -> Stages:
 def _pair_shifts(shift: Axes, axis: Axes | None, rules: Setting) -> tuple[Axes, Axes | None]:
     """Return one shift for each axis, and the axes.
 
-    The axes are None if the flattened tensor is rolled. Raises `ShapeError`: unpaired-shifts.
+    The axes are None if the flattened tensor is rolled. Raises `ShapeError` (unpaired-shifts).
     """
     rolls = ROLL_SEMANTICS.of(rules.dialect).rolls
     if (axis is None and rolls is RollPairing.ANY) or (not axis and rolls is RollPairing.PAIRED and len(shift) == 1):

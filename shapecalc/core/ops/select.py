@@ -50,8 +50,8 @@ TAKEN_INDEX = StepRule(
 def select(shape: Shape, rules: Setting, axis: int, index: int) -> Stages:
     """Select one index of an axis, and drop the axis.
 
-    Source: ONNX Gather with a single index, NumPy indexing, torch.select. Raises `ShapeError`: axis-out-of-range,
-    index-out-of-range.
+    Source: ONNX Gather with a single index, NumPy indexing, torch.select. Raises `ShapeError` (axis-out-of-range or
+    index-out-of-range).
     """
     with StageBuilder(StageKind.SELECT, "select", "index", shape) as stage:
         dropped = normalize_nonscalar_axis(
@@ -80,7 +80,7 @@ def resolve_index(
 
     Returns the rule that accepts or clamps the index, the index counted from 0, and the conditions under which it
     exists. If the dim is symbolic, a negative index is returned unchanged. `argument_index` is the position of the
-    index in a list argument, for the error message. Raises `ShapeError`: index-out-of-range.
+    index in a list argument, for the error message. Raises `ShapeError` (index-out-of-range).
     """
     if index < 0 and rules.version is not None:
         first = AXIS_SEMANTICS.of(rules.dialect).negative_axes_since

@@ -74,10 +74,10 @@ SLICED = StepRule(
 def slice_(shape: Shape, rules: Setting, slices: str, *, must_keep: Axes = ()) -> Stages:
     """Slice each axis by start, stop and step.
 
-    Axes without a slice are unchanged. Each axis of `must_keep` that is not empty must keep a position; in a
-    dialect without empty tensors, all axes must. Source: ONNX Slice ("similar to numpy"), NumPy basic indexing,
-    OpenVINO Slice ("the rules follow python language slicing"), TensorRT Slice. Raises `ShapeError`:
-    axis-out-of-range, bad-step, needs-size, no-such-attribute, slice-out-of-bounds, keeps-nothing.
+    Axes without a slice are unchanged. Each axis of `must_keep` that is not empty must keep a position; in a dialect
+    without empty tensors, all axes must. Source: ONNX Slice ("similar to numpy"), NumPy basic indexing, OpenVINO Slice
+    ("the rules follow python language slicing"), TensorRT Slice. Raises `ShapeError` (axis-out-of-range, bad-step,
+    needs-size, no-such-attribute, slice-out-of-bounds or keeps-nothing).
     """
     with StageBuilder(StageKind.SLICE, "slice", "slices", shape) as stage:
         parsed, texts = parse_slices(slices), slices.split(",")
@@ -116,8 +116,8 @@ def slice_(shape: Shape, rules: Setting, slices: str, *, must_keep: Axes = ()) -
 def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting, keeps_any: bool) -> AxisSlice:
     """Return the slice of an axis.
 
-    `slice_parts` are its start, stop and step. Raises `ShapeError`: bad-step, no-such-attribute,
-    slice-out-of-bounds, needs-size.
+    `slice_parts` are its start, stop and step. Raises `ShapeError` (bad-step, no-such-attribute, slice-out-of-bounds or
+    needs-size).
     """
     step = 1 if slice_parts[2] is None else slice_parts[2]
     if step == 0 or (step < 0 and not SLICE_SEMANTICS.of(rules.dialect).slices_backwards):
@@ -153,7 +153,7 @@ def _slice_symbolic_axis(
 ) -> AxisSlice:
     """Return the slice of an axis with a symbolic size.
 
-    The slice has the condition under which no end is clamped. Raises `ShapeError`: needs-size, slice-out-of-bounds.
+    The slice has the condition under which no end is clamped. Raises `ShapeError` (needs-size or slice-out-of-bounds).
     """
     start, stop, step = slice_parts[0], slice_parts[1], 1 if slice_parts[2] is None else slice_parts[2]
     semantics, least = SLICE_SEMANTICS.of(rules.dialect), 1

@@ -102,9 +102,9 @@ def split(
     """Split an axis into parts, and keep the part with index `part`, counted from 0.
 
     Source: ONNX Split ("the last chunk will be smaller"), numpy.split and array_split, torch.chunk ("may return fewer
-    than the specified number of chunks"), torch.split, OpenVINO Split and VariadicSplit. Raises `ShapeError`:
-    axis-out-of-range, negative-axis, missing-argument, bad-parts, bad-sizes, unequal-parts, index-out-of-range,
-    needs-size.
+    than the specified number of chunks"), torch.split, OpenVINO Split and VariadicSplit. Raises `ShapeError`
+    (axis-out-of-range, negative-axis, missing-argument, bad-parts, bad-sizes, unequal-parts, index-out-of-range or
+    needs-size).
     """
     with StageBuilder(StageKind.SPLIT, "split", "parts", shape) as stage:
         cut_axis = normalize_nonscalar_axis(axis, shape, rules)
@@ -133,8 +133,8 @@ def split(
 def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: bool) -> tuple[PartRuns, Conditions]:
     """Return the parts of a split by count, with the conditions for equal sizes.
 
-    If the count does not divide the size, the dialect and `uneven` determine the parts. Raises `ShapeError`: bad-parts,
-    unequal-parts, needs-size.
+    If the count does not divide the size, the dialect and `uneven` determine the parts. Raises `ShapeError` (bad-parts,
+    unequal-parts or needs-size).
     """
     if parts < 1:
         raise rule_error(BAD_PARTS, f"there is at least 1 part, and this is {truncate(str(parts))}", argument="parts")
@@ -163,7 +163,7 @@ def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: 
 def _parts_by_size(dim: Dim, axis: int, size: int) -> PartRuns:
     """Split a dim into parts of `size`, with a smaller last part if necessary.
 
-    Raises `ShapeError`: bad-parts, needs-size.
+    Raises `ShapeError` (bad-parts or needs-size).
     """
     if size < (dim != 0):
         raise rule_error(
@@ -179,7 +179,8 @@ def _parts_by_size(dim: Dim, axis: int, size: int) -> PartRuns:
 def _parts_by_sizes(dim: Dim, axis: int, sizes: Shape, *, infers: bool) -> tuple[PartRuns, Conditions]:
     """Return parts of the given sizes, with the conditions on their sum.
 
-    The sum must be the size of the axis; if `infers`, one size may be -1. Raises `ShapeError`: bad-sizes, needs-size.
+    The sum must be the size of the axis; if `infers`, one size may be -1. Raises `ShapeError` (bad-sizes or
+    needs-size).
     """
     negative = [index for index, size in enumerate(sizes) if isinstance(size, int) and size < 0]
     if negative[infers:] or any(sizes[index] != -1 for index in negative):
@@ -199,7 +200,7 @@ def _parts_by_sizes(dim: Dim, axis: int, sizes: Shape, *, infers: bool) -> tuple
 def _locate_part(runs: PartRuns, part: int) -> tuple[Dim, Dim]:
     """Return the start and the size of a part.
 
-    Raises `ShapeError`: index-out-of-range, needs-size.
+    Raises `ShapeError` (index-out-of-range or needs-size).
     """
     before, remaining = list[Dim](), part
     for count, size in runs if part >= 0 else ():

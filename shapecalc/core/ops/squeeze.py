@@ -25,9 +25,9 @@ from shapecalc.core.rules import AXIS_NOT_ONE, DROPPED_ONE, KEPT_DIM
 def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
     """Drop axes of size 1, by default all of them.
 
-    Source: ONNX Squeeze ("if an axis is selected with shape entry not equal to one, an error is raised").
-    torch.squeeze and OpenVINO keep such an axis. Raises `ShapeError`: axis-not-one, axis-out-of-range,
-    negative-axis, repeated-axis.
+    Source: ONNX Squeeze ("if an axis is selected with shape entry not equal to one, an error is raised"). torch.squeeze
+    and OpenVINO keep such an axis. Raises `ShapeError` (axis-not-one, axis-out-of-range, negative-axis or
+    repeated-axis).
     """
     with StageBuilder(StageKind.SQUEEZE, "squeeze", "axes", shape, axes or ()) as stage:
         semantics = SQUEEZE_SEMANTICS.of(rules.dialect)

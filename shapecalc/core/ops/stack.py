@@ -27,7 +27,8 @@ def stack(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), 
     """Join operands of equal shape along a new axis, by default axis 0.
 
     Source: numpy.stack ("Each array must have the same shape"), torch.stack; ONNX Unsqueeze and Concat. Raises
-    `ShapeError`: ranks-differ, dims-differ, axis-out-of-range, negative-axis, missing-argument, rank-limit, overflow.
+    `ShapeError` (ranks-differ, dims-differ, axis-out-of-range, negative-axis, missing-argument, rank-limit or
+    overflow).
     """
     with StageBuilder(StageKind.JOIN, "stack", "operands", shape) as stage:
         ordered = order_operands(shape, operands)

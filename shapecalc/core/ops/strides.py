@@ -330,7 +330,7 @@ def strides_after_traces(traces: Iterable[Trace]) -> Shape | None:
 def strides_after_trace(trace: Trace, strides: Shape | None, operand_strides: Sequence[Shape] = ()) -> Shape | None:
     """Return the output strides of a trace, or None if they are not known.
 
-    `strides` are the strides of the input, or None if unknown. `operand_strides` are those of the other operands,
+    `strides` are the strides of the input, or None if unknown. `operand_strides` are the strides of the other operands,
     which are contiguous by default. In other frameworks than PyTorch, all tensors are treated as contiguous.
     """
     output = trace.output or ()

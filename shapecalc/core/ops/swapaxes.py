@@ -14,7 +14,7 @@ def swapaxes(shape: Shape, rules: Setting, axis1: int, axis2: int) -> Stages:
     """Swap two axes.
 
     If both are the same axis, the tensor is unchanged. Source: numpy.swapaxes ("interchange two axes of an array"),
-    torch.swapaxes, paddle.swapaxes. Raises `ShapeError`: axis-out-of-range.
+    torch.swapaxes, paddle.swapaxes. Raises `ShapeError` (axis-out-of-range).
     """
     with StageBuilder(StageKind.PERMUTE, "swapaxes", "", shape):
         one = normalize_axis_index(axis1, len(shape), rules, "axis1")

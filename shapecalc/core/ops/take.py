@@ -42,7 +42,7 @@ def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
     """Gather the elements at a list of indices along an axis.
 
     An index may occur several times. Source: ONNX Gather ("gather entries of the axis dimension of data indexed by
-    indices"), numpy.take. Raises `ShapeError`: axis-out-of-range, index-out-of-range.
+    indices"), numpy.take. Raises `ShapeError` (axis-out-of-range or index-out-of-range).
     """
     if not shape and TAKE_SEMANTICS.of(rules.dialect).takes_scalars:
         return run_stages(

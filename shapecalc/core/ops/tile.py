@@ -47,7 +47,7 @@ def tile(shape: Shape, rules: base.Setting, repeats: Shape) -> Stages:
 
     Extra repeats add leading axes. A view can repeat only dims of 1, so a dim of 1 is inserted before each repeated
     dim, repeated, and merged with this dim. Source: ONNX Tile ("constructs a tensor by tiling a given tensor"),
-    Tensor.repeat, numpy.tile, OpenVINO Tile, paddle.tile. Raises `ShapeError`: bad-repeats, rank-limit, overflow.
+    Tensor.repeat, numpy.tile, OpenVINO Tile, paddle.tile. Raises `ShapeError` (bad-repeats, rank-limit or overflow).
     """
     with StageBuilder(StageKind.EXPAND, "tile", "repeats", shape, repeats):
         _check_repeats(len(shape), rules, repeats)
@@ -111,7 +111,7 @@ def _repeat_ones(shape: Shape, factors: list[TileFactor]) -> Stages:
 def _check_repeats(rank: int, rules: base.Setting, repeats: Shape) -> None:
     """Check the number of repeats, and each repeat.
 
-    Raises `ShapeError`: bad-repeats.
+    Raises `ShapeError` (bad-repeats).
     """
     if not _is_accepted_count(rank, rules, len(repeats)):
         more = "" if TILE_SEMANTICS.of(rules.dialect).tile_repeats is TileRepeatCount.EACH else ", or more"

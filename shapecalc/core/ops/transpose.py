@@ -59,8 +59,8 @@ def transpose(
     """Permute axes: output dim i is input dim `perm[i]`.
 
     Without a permutation, most dialects reverse the dims. Source: ONNX Transpose ("by default, reverse the dimensions,
-    otherwise permute the axes according to the values given"). Raises `ShapeError`: not-a-permutation, negative-axis,
-    missing-argument.
+    otherwise permute the axes according to the values given"). Raises `ShapeError` (not-a-permutation, negative-axis or
+    missing-argument).
     """
     with StageBuilder(StageKind.PERMUTE, label, argument, shape, perm or ()) as stage:
         axes, order = resolve_permutation(perm, len(shape), rules, argument)
@@ -80,7 +80,7 @@ def resolve_permutation(
 ) -> tuple[Axes, PermSource]:
     """Return the requested or default permutation, and its source.
 
-    The axes are counted from 0. Raises `ShapeError`: missing-argument, and the errors of `normalize_permutation`.
+    The axes are counted from 0. Raises `ShapeError` (missing-argument), and the errors of `normalize_permutation`.
     """
     if perm is None:
         default = TRANSPOSE_SEMANTICS.of(rules.dialect).no_perm
@@ -96,7 +96,8 @@ def resolve_permutation(
 def normalize_permutation(perm: Axes, rank: int, rules: Setting, argument: str) -> Axes:
     """Return `perm` with its axes counted from 0.
 
-    Raises `ShapeError`: negative-axis, and not-a-permutation unless `perm` is a permutation of `rank` axes.
+    Raises `ShapeError` (negative-axis) for a negative axis, and `ShapeError` (not-a-permutation) unless `perm` is a
+    permutation of `rank` axes.
     """
     if sorted(perm) == [*range(rank)]:
         return perm

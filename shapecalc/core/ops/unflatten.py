@@ -68,10 +68,9 @@ class SizesTarget(ReshapeTarget):
 def unflatten(shape: Shape, rules: Setting, axis: int, sizes: Shape) -> Stages:
     """Split an axis into several axes.
 
-    One of the `sizes` may be -1. The other axes are unchanged, and may have size 0. Source: torch.unflatten
-    ("expands a dimension of the input tensor over multiple dimensions"). Raises `ShapeError`: axis-out-of-range,
-    missing-argument, two-infers, below-minus-one, zero-volume-infer, indivisible, volume-mismatch, rank-limit,
-    overflow.
+    One of the `sizes` may be -1. The other axes are unchanged, and may have size 0. Source: torch.unflatten ("expands a
+    dimension of the input tensor over multiple dimensions"). Raises `ShapeError` (axis-out-of-range, missing-argument,
+    two-infers, below-minus-one, zero-volume-infer, indivisible, volume-mismatch, rank-limit or overflow).
     """
     with StageBuilder(StageKind.RESHAPE, "unflatten", "sizes", shape):
         cut_axis = normalize_nonscalar_axis(axis, shape, rules)

@@ -33,8 +33,8 @@ def unsqueeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
     """Insert dims of 1 at `axes` of the output.
 
     Source: ONNX Unsqueeze ("the rank of the output tensor is the rank of the input tensor plus the number of values in
-    axes"). OpenVINO drops repeated axes (measured; its documentation does not mention them). Raises `ShapeError`:
-    missing-argument, axis-out-of-range, negative-axis, repeated-axis, one-axis, rank-limit.
+    axes"). OpenVINO drops repeated axes (measured; its documentation does not mention them). Raises `ShapeError`
+    (missing-argument, axis-out-of-range, negative-axis, repeated-axis, one-axis or rank-limit).
     """
     with StageBuilder(StageKind.UNSQUEEZE, "unsqueeze", "axes", shape, axes or ()) as stage:
         if axes is None:

@@ -38,8 +38,8 @@ def upsample(shape: Shape, rules: Setting, scale: str | None = None, size: Shape
     """Scale the spatial dims, or resize them.
 
     Scaled sizes are rounded down. Source: ONNX Resize ("output_dimension = floor(input_dimension * (roi_end -
-    roi_start) * scale)"), and torch.nn.functional.interpolate. Raises `ShapeError`: window-rank, window-values,
-    nothing-left, overflow.
+    roi_start) * scale)"), and torch.nn.functional.interpolate. Raises `ShapeError` (window-rank, window-values,
+    nothing-left or overflow).
     """
     with StageBuilder(StageKind.LENGTHEN, "upsample", "scale" if size is None else "size", shape) as stage:
         if (scale is None) == (size is None):

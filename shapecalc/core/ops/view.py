@@ -68,8 +68,8 @@ def view(shape: Shape, rules: Setting, target: Shape, strides: Shape | None = No
     """Resolve a requested shape as reshape does, but refuse it if it requires a copy.
 
     `strides` are the strides of the input in elements; by default, the input is contiguous, so that no copy is
-    required. In a chain, the previous stages determine the strides. Source: Tensor.view. Raises `ShapeError`:
-    bad-strides, needs-size, stride-incompatible, and the errors of `reshape`.
+    required. In a chain, the previous stages determine the strides. Source: Tensor.view. Raises `ShapeError`
+    (bad-strides, needs-size or stride-incompatible), and the errors of `reshape`.
     """
     with StageBuilder(StageKind.VIEW, "view", "target", shape, target) as stage:
         if strides is not None:
@@ -91,7 +91,7 @@ def view(shape: Shape, rules: Setting, target: Shape, strides: Shape | None = No
 def _target_strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape:
     """Return the strides of a view with the shape `target`.
 
-    Raises `ShapeError`: stride-incompatible, needs-size.
+    Raises `ShapeError` (stride-incompatible or needs-size).
     """
     if strides is None or 0 in shape:
         return strides if strides and shape == target else contiguous_strides(target)
@@ -112,7 +112,7 @@ def _target_strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape
 def _check_strides(shape: Shape, strides: Shape) -> None:
     """Check that each dim has a stride, and that no stride is negative.
 
-    Raises `ShapeError`: bad-strides.
+    Raises `ShapeError` (bad-strides).
     """
     if len(strides) != len(shape):
         count = "1 stride is given" if len(strides) == 1 else f"{len(strides)} strides are given"

@@ -161,7 +161,7 @@ class Window(Record):
 
     @property
     def is_pool(self) -> bool:
-        """Whether the window is that of a pool."""
+        """Whether the window belongs to a pool."""
         return self.operator_kind in ("max", "average")
 
     @property
@@ -292,7 +292,7 @@ def values_per_axis(values: Sequence[T], counts: Iterable[int], name: str) -> tu
     """Return one value per axis; repeat a single value.
 
     `counts` are the accepted numbers of values. The result has as many values as the last of these counts. Raises
-    `ShapeError`: window-values.
+    `ShapeError` (window-values).
 
     >>> values_per_axis((3,), [2, 4], "padding"), values_per_axis((1, 2), [2, 4], "padding")
     ((3, 3, 3, 3), (1, 2, 1, 2))
@@ -309,8 +309,8 @@ def values_per_axis(values: Sequence[T], counts: Iterable[int], name: str) -> tu
 def numbers_per_axis(values: Shape | None, counts: Iterable[int], name: str, least: int = 1) -> tuple[int, ...]:
     """Return one integer per axis.
 
-    Each integer is at least `least`, which is also the default. `counts` are the accepted numbers of values; the
-    result has as many integers as the last of these counts. Raises `ShapeError`: window-values.
+    Each integer is at least `least`, which is also the default. `counts` are the accepted numbers of values; the result
+    has as many integers as the last of these counts. Raises `ShapeError` (window-values).
     """
     numbers: tuple[int, ...] = (least,) if values is None else values  # type: ignore[assignment]  # read as numbers
     for index, number in enumerate(numbers):
@@ -327,7 +327,7 @@ def build_windows(
     """Return the window along each spatial axis.
 
     `operator_kind` is conv, transposed, max or average. `options` may contain stride, padding, dilation and ceil.
-    Raises `ShapeError`: window-values, bad-padding.
+    Raises `ShapeError` (window-values or bad-padding).
     """
     count, semantics, padding = len(axes), WINDOW_SEMANTICS.of(rules.dialect), options.get("padding")
     strides, dilations = (numbers_per_axis(options.get(name), [count], name) for name in ("stride", "dilation"))
@@ -429,7 +429,7 @@ def _count_runtime_windows(dim: int, rest: int, window: Window) -> int:
 def _pad_undilated(dim: Dim, window: Window, rules: Setting) -> Window:
     """Replace `same` padding by numbers that ignore the dilation.
 
-    Source: ONNX Runtime, measured. Raises `ShapeError`: bad-padding, needs-size.
+    Source: ONNX Runtime, measured. Raises `ShapeError` (bad-padding or needs-size).
     """
     kernel, stride = window.kernel, window.stride
     if not isinstance(kernel, int) or (not isinstance(dim, int) and window.dilation == 1 and kernel >= stride):
@@ -450,7 +450,7 @@ def transposed_conv_dim_step(dim: Dim, window: Window, extra: int | None, rules:
 
     `extra` is the number of positions to add at the end of the dim. Source: ONNX ConvTranspose ("stride[i] *
     (input_size[i] - 1) + output_padding[i] + ((kernel_shape[i] - 1) * dilations[i] + 1) - pads[start_i] -
-    pads[end_i]"), keras.layers.Conv2DTranspose. Raises `ShapeError`: bad-padding, nothing-left.
+    pads[end_i]"), keras.layers.Conv2DTranspose. Raises `ShapeError` (bad-padding or nothing-left).
     """
     semantics, stride = WINDOW_SEMANTICS.of(rules.dialect), window.stride
     keras, as_runtime = not semantics.allows_dilated_strides, semantics.computes_as_runtime
@@ -489,12 +489,12 @@ def finish_window_stage(
     weight_axes: WeightAxes = NO_WEIGHT_AXES,
     make_move: Callable[..., Combine] = Combine,
 ) -> Stages:
-    """Resolve some axes, and finish the stage.
+    """Finish a stage that resolves some axes.
 
-    The other axes are unchanged. `resolvers` maps axes to functions that return their steps. `window_axes` are the
-    axes along which an output element depends on several input elements. `weight_shapes` contains the shape of the
-    weight, if any, and `weight_axes` are the operand axes of the output dims that depend on it. `make_move` takes
-    the fields of `Combine`. Raises `ShapeError`: overflow.
+    The other axes are unchanged. `resolvers` maps axes to functions that return their steps. `window_axes` are the axes
+    along which an output element depends on several input elements. `weight_shapes` contains the shape of the weight,
+    if any, and `weight_axes` are the operand axes of the output dims that depend on it. `make_move` takes the fields of
+    `Combine`. Raises `ShapeError` (overflow).
     """
     shape, output = stage.before, list[Dim]()
     for axis, dim in enumerate(shape):

@@ -1,12 +1,12 @@
 """Maps between the axes of a source array and the axes of an output array.
 
 The output is computed from the source by moves (`core.moves`), such as a reshape or a permutation. A reshape splits an
-axis into parts, which are sub-axes, and merges parts into an axis. A group contains the source parts and the output
-parts of the same elements. Most groups have one source part and one output part. A group with several source parts is
-mixed: the boundaries of its output parts differ from the boundaries of its source parts. For example, a reshape of 2,3
-to 3,2 yields one mixed group.
+axis into sub-axes, and merges sub-axes into an axis. A group contains the source sub-axes and the output sub-axes of
+the same elements. Most groups have one source sub-axis and one output sub-axis. A group with several
+source sub-axes is mixed: the boundaries of its output sub-axes differ from the boundaries of its source sub-axes. For
+example, a reshape of 2,3 to 3,2 yields one mixed group.
 
-A map is computed from the layout of the output (`core.layout`), in which a part is called an atom.
+A map is computed from the layout of the output (`core.layout`), in which a sub-axis is called an atom.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class MoveError(ValueError):
 class AxisPart:
     """A sub-axis of `size` indices, with a stride along its axis.
 
-    The stride is negative if the part is read in reverse.
+    The stride is negative if the sub-axis is read in reverse.
     """
 
     axis: int
@@ -43,9 +43,9 @@ class AxisPart:
 
 @dataclass(frozen=True, slots=True)
 class PartGroup:
-    """The source parts and the output parts of the same elements.
+    """The source sub-axes and the output sub-axes of the same elements.
 
-    Both tuples begin with the outermost part.
+    Both tuples begin with the outermost sub-axis.
     """
 
     sources: tuple[AxisPart, ...]
@@ -58,15 +58,15 @@ class PartGroup:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether the group has several source parts."""
+        """Whether the group has several source sub-axes."""
         return len(self.sources) > 1
 
 
 @dataclass(frozen=True)
 class AxisMap:
-    """A map from parts of source axes to parts of output axes.
+    """A map from sub-axes of source axes to sub-axes of output axes.
 
-    The elements are broadcast along `repeated_parts`, which are output parts outside all groups.
+    The elements are broadcast along `repeated_parts`, which are output sub-axes outside all groups.
     """
 
     source_shape: IntTuple
@@ -85,12 +85,12 @@ class AxisMap:
 
     @cached_property
     def source_parts(self) -> tuple[tuple[AxisPart, ...], ...]:
-        """The parts of each source axis, the outermost first."""
+        """The sub-axes of each source axis, the outermost first."""
         return _sort_by_axis([atom for run in self.groups for atom in run.sources], len(self.source_shape))
 
     @cached_property
     def output_parts(self) -> tuple[tuple[AxisPart, ...], ...]:
-        """The parts of each output axis, the outermost first."""
+        """The sub-axes of each output axis, the outermost first."""
         return _sort_by_axis(
             [atom for run in self.groups for atom in run.outputs] + [*self.repeated_parts], len(self.output_shape)
         )
@@ -187,9 +187,9 @@ class _MapBuilder:
         return AxisMap(self.source_shape, output_shape, groups, self._axis_starts(), tuple(self.rolls), tuple(repeated))
 
     def _build_group(self, source_key: Any, strided_outputs: list[tuple[int, AxisPart]]) -> PartGroup:
-        """Return the group of some output parts, each with its stride in the source.
+        """Return the group of some output sub-axes, each with its stride in the source.
 
-        `source_key` is the source part of the group, or the index space of a mixed group.
+        `source_key` is the source sub-axis of the group, or the index space of a mixed group.
         """
         if isinstance(source_key, AxisPart):
             return PartGroup((source_key,), (strided_outputs[0][1],))

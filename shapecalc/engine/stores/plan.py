@@ -4,7 +4,7 @@ A task fills one rectangular region of the output. The search for the shape of t
 region that contains the elements of one source chunk. The region is then shrunk until the task fits in memory.
 
 An axis map (see `axis_map`) is executed in one pass over the data, or in two passes with an intermediate store,
-whichever transfers fewer bytes. The intermediate store has one axis per source part, so that the first pass only
+whichever transfers fewer bytes. The intermediate store has one axis per source sub-axis, so that the first pass only
 reorders axes. A chunk of the intermediate store is written by one task of the first pass and read by one task of the
 second pass. Two shapes are tried for the tasks of the second pass: the output chunks of a single pass, and rows of the
 output.
@@ -303,7 +303,7 @@ def _plan_axis_map(
 def _split_axis_map(axis_map: AxisMap) -> tuple[AxisMap, AxisMap]:
     """Split an axis map into a map to and a map from an intermediate store.
 
-    The intermediate store has one axis for each source part.
+    The intermediate store has one axis for each source sub-axis.
     """
     parts = [atom for run in axis_map.groups for atom in run.sources]
     sizes = tuple([atom.size for atom in parts])
@@ -320,8 +320,8 @@ def _split_axis_map(axis_map: AxisMap) -> tuple[AxisMap, AxisMap]:
 def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int) -> IntTuple:
     """Return the chunk shape of the intermediate store.
 
-    `region` is the shape of a task of the second pass. Along each part, a chunk initially has the smaller of two sizes:
-    the size of a source chunk and the size of `region`. Each chunk is therefore read only once. A small chunk is
+    `region` is the shape of a task of the second pass. Along each sub-axis, a chunk initially has the smaller of two
+    sizes: the size of a source chunk and the size of `region`. Each chunk is therefore read only once. A small chunk is
     then enlarged to `MIN_INTERMEDIATE_BYTES`, as far as the tasks of both passes fit in memory.
     """
     axis_map, room = single_pass.axis_map, max(1, memory // (4 * single_pass.itemsize))
@@ -348,7 +348,7 @@ def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int
 
 
 def _group_source_parts(axis_map: AxisMap) -> list[list[AxisPart]]:
-    """Group the source parts by output axis.
+    """Group the source sub-axes by output axis.
 
     Each mixed group is a separate list at the end.
     """
@@ -360,17 +360,17 @@ def _group_source_parts(axis_map: AxisMap) -> list[list[AxisPart]]:
 def _smallest_region_size(row: Sequence[AxisPart], counts: Mapping[AxisPart, int]) -> int:
     """Return the element count of the smallest region with these index counts.
 
-    The region has all indices of each part inside the first part with a count above 1.
+    The region has all indices of each sub-axis inside the first sub-axis with a count above 1.
     """
     wide = next((place for place, atom in enumerate(row) if counts[atom] > 1), len(row) - 1)
     return prod(counts[atom] if place <= wide else atom.size for place, atom in enumerate(row))
 
 
 def _count_in_chunk(chunk: IntTuple, axes: Sequence[Sequence[AxisPart]], *, upper_bound: bool) -> dict[AxisPart, int]:
-    """Return the number of indices of each part that a chunk covers.
+    """Return the number of indices of each sub-axis that a chunk covers.
 
-    With `upper_bound`, the number is the maximum over all chunks. Otherwise it is the number for a chunk that
-    begins at a multiple of the part's stride.
+    With `upper_bound`, the number is the maximum over all chunks. Otherwise it is the number for a chunk that begins at
+    a multiple of the stride of its sub-axis.
     """
     counts: dict[AxisPart, int] = {}
     for size, atoms in zip(chunk, axes, strict=True):
@@ -383,9 +383,9 @@ def _count_in_chunk(chunk: IntTuple, axes: Sequence[Sequence[AxisPart]], *, uppe
 def _propagate_counts(
     counts: Mapping[AxisPart, int], groups: Iterable[tuple[Sequence[AxisPart], Sequence[AxisPart]]]
 ) -> dict[AxisPart, int]:
-    """Convert index counts of source parts to index counts of output parts, or back.
+    """Convert index counts of source sub-axes to index counts of output sub-axes, or back.
 
-    `groups` are pairs of the parts with known counts and the parts to count.
+    `groups` are pairs of the sub-axes with known counts and the sub-axes to count.
     """
     result: dict[AxisPart, int] = {}
     for before, after in groups:
@@ -397,7 +397,7 @@ def _propagate_counts(
 
 
 def _count_outputs_in_chunk(axis_map: AxisMap, chunk: IntTuple) -> dict[AxisPart, int]:
-    """Count the indices of each output part that a source chunk covers."""
+    """Count the indices of each output sub-axis that a source chunk covers."""
     in_chunk = _count_in_chunk(chunk, axis_map.source_parts, upper_bound=False)
     return _propagate_counts(in_chunk, [(run.sources, run.outputs) for run in axis_map.groups])
 
@@ -451,9 +451,9 @@ def plan_pass(
 def _list_candidate_extents(parts: Sequence[AxisPart], in_chunk: Mapping[AxisPart, int]) -> list[int]:
     """Return candidate sizes of a task along an axis, in ascending order.
 
-    A candidate is the stride of a part times an index count: a divisor of the part's size, or a power of two. For the
-    outermost part, the index count is the part's size, a power of two, or the index count in a source chunk
-    (`in_chunk`), multiplied or divided by a power of two.
+    A candidate is the stride of a sub-axis times an index count: a divisor of the size of the sub-axis, or a power of
+    two. For the outermost sub-axis, the index count is the size of the sub-axis, a power of two, or the index count in
+    a source chunk (`in_chunk`), multiplied or divided by a power of two.
     """
     steps = {1}
     for place, atom in enumerate(parts):

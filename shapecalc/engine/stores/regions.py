@@ -1,8 +1,9 @@
 """Fill regions of the output with elements of the source.
 
-A region is a tuple of half-open ranges, one per axis, or one per part of an axis or group (see `axis_map`). A range of
-flat indices is split into a few regions of parts. For example, the range 2 to 9 of an axis with parts of sizes 3 and 4
-is split into row 0 from column 2, row 1, and column 0 of row 2. Each block of source chunks is read once per task.
+A region is a tuple of half-open ranges, one per axis, or one per sub-axis of an axis or group (see `axis_map`). A range
+of flat indices is split into a few regions of sub-axes. For example, the range 2 to 9 of an axis with sub-axes of sizes
+3 and 4 is split into row 0 from column 2, row 1, and column 0 of row 2. Each block of source chunks is read once per
+task.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ AxisRange = tuple[int, int]
 """The start (inclusive) and the stop (exclusive) of a range of indices."""
 Region = tuple[AxisRange, ...]
 SplitRange = tuple[AxisRange, Region]
-"""A range of an axis, and the equivalent region of the parts of the axis."""
+"""A range of an axis, and the equivalent region of the sub-axes of the axis."""
 
 MAX_COPY_BYTES = 1 << 22
 """The maximum number of bytes that are copied at once, unless one row is larger.
@@ -39,9 +40,9 @@ class FillTarget(Record):
     ranges: Region
     """The ranges of the target on the output axes, relative to the output region."""
     part_ranges: dict[AxisPart, AxisRange]
-    """The range of each output part in the target."""
+    """The range of each output sub-axis in the target."""
     filled_ranges: dict[AxisPart, AxisRange]
-    """The range of each output part that is copied; the copy is broadcast along repeated parts."""
+    """The range of each output sub-axis that is copied; the copy is broadcast along repeated sub-axes."""
     group_ranges: Region
     """The range of each group in the target."""
 
@@ -54,15 +55,15 @@ class SourceRegion(Record):
     window: Region
     """The range of each group, relative to the start of the target."""
     part_regions: tuple[Region, ...]
-    """The region of source parts, per source axis."""
+    """The region of source sub-axes, per source axis."""
 
 
 class AxisRead(Record):
-    """A range of a source axis to read, and the regions of parts inside the range."""
+    """A range of a source axis to read, and the regions of sub-axes inside the range."""
 
     span: AxisRange
     regions: dict[int, list[Region]]
-    """The regions of parts inside the range, keyed by the index of their `SourceRegion`."""
+    """The regions of sub-axes inside the range, keyed by the index of their `SourceRegion`."""
 
 
 def iter_grid(shape: Sequence[int], steps: Sequence[int]) -> Iterator[Region]:
@@ -100,7 +101,7 @@ def count_regions(shape: Sequence[int], steps: Sequence[int]) -> int:
 
 
 def split_range(start: int, stop: int, sizes: Sequence[int]) -> list[SplitRange]:
-    """Split a range of indices into at most 2n - 1 regions of its n parts.
+    """Split a range of indices into at most 2n - 1 regions of its n sub-axes.
 
     Source: mixed radix numbers.
 
@@ -126,7 +127,7 @@ def split_range(start: int, stop: int, sizes: Sequence[int]) -> list[SplitRange]
 
 
 def _split_by_parts(span: AxisRange, parts: Sequence[AxisPart]) -> list[SplitRange]:
-    """Split a range of an axis, or of a group, into regions of its parts."""
+    """Split a range of an axis, or of a group, into regions of its sub-axes."""
     return split_range(*span, [atom.size for atom in parts])
 
 
@@ -159,10 +160,10 @@ def estimate_target_count(axis_map: AxisMap, region: Region) -> int:
 
 
 def _find_parts_to_split(axis_map: AxisMap, ranges: dict[AxisPart, AxisRange]) -> list[AxisPart]:
-    """Return the output parts along which a region is split into single indices.
+    """Return the output sub-axes along which a region is split into single indices.
 
-    In each group, these are the parts outside the innermost part with an incomplete range. With a single index of each
-    of these parts, the elements of the group are one contiguous range.
+    In each group, these are the sub-axes outside the innermost sub-axis with an incomplete range. With a single index
+    of each of these sub-axes, the elements of the group are one contiguous range.
     """
     fixed = []
     for run in axis_map.groups:
@@ -172,7 +173,7 @@ def _find_parts_to_split(axis_map: AxisMap, ranges: dict[AxisPart, AxisRange]) -
 
 
 def _group_range(ranges: Sequence[AxisRange], parts: Sequence[AxisPart]) -> AxisRange:
-    """Convert a region of the parts of a group to a range of flat indices."""
+    """Convert a region of the sub-axes of a group to a range of flat indices."""
     first = last = 0
     for (start, stop), atom in zip(ranges, parts, strict=True):
         first, last = first * atom.size + start, last * atom.size + stop - 1
@@ -196,9 +197,10 @@ def find_source_regions(axis_map: AxisMap, targets: Sequence[FillTarget]) -> lis
 
 
 def intersect_span(span: AxisRange, start: int, parts: Sequence[AxisPart], region: Region) -> list[Region]:
-    """Intersect a region of parts with the range `span` of their source axis.
+    """Intersect a region of sub-axes with the range `span` of their source axis.
 
-    Returns the intersection as a list of regions of the parts. `start` is the index of the first element on the axis.
+    Returns the intersection as a list of regions of the sub-axes. `start` is the index of the first element on the
+    axis.
 
     >>> intersect_span((3, 9), 0, [AxisPart(0, 3, 4), AxisPart(0, 4, 1)], ((0, 3), (1, 4)))
     [((0, 1), (3, 4)), ((1, 2), (1, 4))]
@@ -219,7 +221,7 @@ def intersect_span(span: AxisRange, start: int, parts: Sequence[AxisPart], regio
         whole = end, end
 
     def split_positions(positions: range) -> list[Region]:
-        """Return the intersections at single indices of the outermost part."""
+        """Return the intersections at single indices of the outermost sub-axis."""
         return [
             ((position, position + 1), *inner_region)
             for position in positions
@@ -231,7 +233,10 @@ def intersect_span(span: AxisRange, start: int, parts: Sequence[AxisPart], regio
 
 
 def enclosing_range(start: int, parts: Sequence[AxisPart], region: Region) -> AxisRange:
-    """Return the smallest range of an axis that contains a region of its parts."""
+    """Return the smallest range of an axis that contains a region of its sub-axes.
+
+    The region has one range of indices for each sub-axis of the axis.
+    """
     first = last = start
     for (begin, end), atom in zip(region, parts, strict=True):
         ends = begin * atom.stride, (end - 1) * atom.stride
@@ -370,7 +375,7 @@ def iter_blocks(
 ) -> Iterator[tuple[Region, dict[int, list[list[Region]]]]]:
     """Yield the source ranges to read from each block, and the regions in them.
 
-    The second item maps the index of a source region to the regions of parts along each axis.
+    The second item maps the index of a source region to the regions of sub-axes along each axis.
     """
     axes = [
         find_axis_reads(axis_map, axis, step, [source_region.part_regions[axis] for source_region in source_regions])
@@ -393,9 +398,9 @@ def _split_axes(view: Any, sizes: Sequence[Sequence[int]]) -> Any:
 
 
 def _target_view(axis_map: AxisMap, target: FillTarget, output: Any) -> Any:
-    """Return the view of a fill target in `output`, with one axis per output part.
+    """Return the view of a fill target in `output`, with one axis per output sub-axis.
 
-    The axes of repeated parts come first.
+    The axes of repeated sub-axes come first.
     """
     axes = axis_map.output_parts
     atoms = [atom for axis in axes for atom in axis]
@@ -416,9 +421,9 @@ def _slice_within(part: AxisRange, whole: AxisRange) -> slice:
 
 
 def _source_view(axis_map: AxisMap, source_region: SourceRegion, buffer: Any) -> Any:
-    """Return the destination view of a source region, with one axis per source part.
+    """Return the destination view of a source region, with one axis per source sub-axis.
 
-    The axes of repeated parts come first.
+    The axes of repeated sub-axes come first.
     """
     repeats = buffer.ndim - len(axis_map.groups)
     view = buffer[(slice(None),) * repeats + (*[slice(*span) for span in source_region.window], ...)]

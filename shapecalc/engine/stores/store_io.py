@@ -100,7 +100,7 @@ class Store(Record):
     block: IntTuple
     """The shape of a block of chunks, which is read as a whole."""
     metadata: ArrayMetadata | None
-    """The metadata of a Zarr array; None for other formats."""
+    """The metadata of a Zarr array, or None for other formats."""
     scratch_bytes: int = 0
     """The size, in bytes, of the scratch file with the unpacked array; 0 without a scratch file."""
 

@@ -263,7 +263,7 @@ def open_cluster(address: str, memory: int, report: Callable[[str], object]) -> 
 
     `address` is `tcp://HOST:PORT`, `tls://HOST:PORT`, or `local:N` for N local workers. `report` is called with a
     line of text if the cluster makes no progress. Only local workers are limited to `memory` bytes. Raises
-    `FileError` if Dask is not installed or the scheduler does not respond; `ValueError` for any other address.
+    `FileError` if Dask is not installed or the scheduler does not respond, or `ValueError` for any other address.
     """
     kind, _, rest = address.partition(":")
     if kind == "local" and not (rest.isdigit() and 0 < int(rest) <= MAX_WORKERS):

@@ -12,7 +12,7 @@ from shapecalc.core.limits import MAX_SHAPE_DIMS
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.arithmetic import apply_binary
-from shapecalc.reading.code.logic import freeze_value, truth
+from shapecalc.reading.code.logic import freeze_value, truth_value
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.values import (
     Binding,
@@ -178,12 +178,12 @@ def _to_float(call: Call, _: Program) -> CodeValue:
 
 
 def _to_bool(call: Call, _: Program) -> CodeValue:
-    value = truth(call.positional[0]) if call.positional else False
+    value = truth_value(call.positional[0]) if call.positional else False
     return nan if value is None else value
 
 
 def _all(call: Call, _: Program) -> CodeValue:
-    values = [truth(value) for value in CodeList(_items(call.positional[0], call)).items]
+    values = [truth_value(value) for value in CodeList(_items(call.positional[0], call)).items]
     decisive = call.name == "any"
     return decisive if decisive in values else nan if None in values else not decisive
 

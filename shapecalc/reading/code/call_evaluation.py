@@ -592,7 +592,7 @@ class CallEvaluator(LayerEvaluator):
         return value if isinstance(value, TracedTensor) else None
 
     def check_target(self, node: ast.expr) -> None:
-        """Check that a single name as a reshape target is a size.
+        """Check that a reshape target that is a single name is a size.
 
         A name is a size if it occurs in the shape of an input, if the user or the code assigns a number to it, or if it
         is a single letter. Raises `ShapeError` (usage) for any other name.

@@ -25,7 +25,13 @@ from shapecalc.reading.code.arithmetic import (
 )
 from shapecalc.reading.code.indexing import IndexArray, IndexItem, flatten_integers, has_arrays, index_with_arrays
 from shapecalc.reading.code.layer_calls import layer_attribute
-from shapecalc.reading.code.logic import compare_values, freeze_value, has_bool_operator_result, join_values, truth
+from shapecalc.reading.code.logic import (
+    compare_values,
+    freeze_value,
+    has_bool_operator_result,
+    join_values,
+    truth_value,
+)
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.scopes import InterpreterState
@@ -71,7 +77,9 @@ class ExpressionEvaluator(InterpreterState):
         return self.name_untraced_change(node, self.evaluate_node(node))
 
     def name_untraced_change(self, node: ast.expr | ast.stmt, value: CodeValue) -> CodeValue:
-        """Return a value, with the source text of its untraced change.
+        """Return a value whose unnamed change is named by a source text.
+
+        A change is untraced if no stage represents it.
 
         The text is that of `node`, if the change occurs there.
         """
@@ -115,7 +123,7 @@ class ExpressionEvaluator(InterpreterState):
             case ast.Dict(keys=keys, values=values):
                 return self.evaluate_dict(keys, values)
             case ast.UnaryOp(operand=operand):
-                is_true = truth(self.evaluate(operand))
+                is_true = truth_value(self.evaluate(operand))
                 return nan if is_true is None else not is_true
             case ast.Compare() | ast.BoolOp() | ast.IfExp():
                 return self.evaluate_logic(node)
@@ -144,7 +152,7 @@ class ExpressionEvaluator(InterpreterState):
             ]
             if len(results) == 1:
                 return results[0]
-            truths = [truth(result) for result in results]
+            truths = [truth_value(result) for result in results]
             return False if False in truths else nan if None in truths else True
         if isinstance(node, ast.IfExp):
             is_true = self.truth_of(node.test)
@@ -158,7 +166,7 @@ class ExpressionEvaluator(InterpreterState):
         is_or = isinstance(node.op, ast.Or)
         for operand in node.values[:-1]:
             value = self.evaluate(operand)
-            is_true = truth(value)
+            is_true = truth_value(value)
             if is_true is None:
                 return self.evaluate_unknown_logic(node)
             if is_true == is_or:
@@ -179,7 +187,7 @@ class ExpressionEvaluator(InterpreterState):
     def truth_of(self, node: ast.expr) -> bool | None:
         """Return the truth value of an expression, or None if unknown."""
         try:
-            return truth(self.evaluate(node))
+            return truth_value(self.evaluate(node))
         except ShapeError:
             return None
 

@@ -47,7 +47,7 @@ DEVICE = re.compile(r"(?i)device|cuda|cpu|mps|^-?\d+$")
 
 
 def is_not_float32(name: str) -> bool:
-    """Return whether the name of a dtype is not that of float32."""
+    """Return whether a dtype is known not to be float32, by its name."""
     return CAST_TYPES.fullmatch(name) is not None and name not in ("float", "float32")
 
 
@@ -116,7 +116,7 @@ class LayerEvaluator(ExpressionEvaluator):
                 self.record_layer(index, inner, values[0])
             return values[0]
         if is_shape_preserving(layer.name) and values:
-            return self.apply_preserving_layer(layer, values[0], error)
+            return self.apply_shape_preserving_layer(layer, values[0], error)
         if (padding := pad_arguments(layer.name, layer.positional)) is not None:
             return call_function("pad", [*values, *padding], {}, error)
         if layer.name in RESULT_LAYERS and values and isinstance(values[0], TracedTensor):
@@ -130,8 +130,8 @@ class LayerEvaluator(ExpressionEvaluator):
             raise error(f"{truncate(layer.name)} is not known here")
         return call_function(name, [*values, *layer.positional], {**keywords, **layer.keywords}, error)
 
-    def apply_preserving_layer(self, layer: LayerInstance, value: CodeValue, error: ErrorFactory) -> CodeValue:
-        """Apply a shape-preserving layer.
+    def apply_shape_preserving_layer(self, layer: LayerInstance, value: CodeValue, error: ErrorFactory) -> CodeValue:
+        """Apply a layer that preserves the shape.
 
         A layer without a check of its input is recorded in `unchecked`.
         """

@@ -38,7 +38,7 @@ class CodeLine(Record):
     text: str
     depth: int
     shapes: Mapping[str, Shape | None]
-    """The shape of each tensor by its name; None if it is not known."""
+    """The shape of each tensor by its name, or None if it is not known."""
     sizes: Mapping[str, Dim]
     conditions: Conditions = ()
     """The conditions that this line adds to those of the lines above."""
@@ -47,7 +47,7 @@ class CodeLine(Record):
     is_layer: bool = False
     """Whether this is a layer of a `Sequential` instead of a statement."""
     parameters: int | None = None
-    """The number of parameters of the layer, or of all layers below a statement; None if it is not known."""
+    """The number of parameters of the layer, or of all layers below a statement, or None if it is not known."""
 
     def as_json(self) -> dict[str, object]:
         """Return the line as a JSON object."""

@@ -28,7 +28,7 @@ from shapecalc.reading.code.values import (
 )
 
 
-def truth(value: CodeValue) -> bool | None:
+def truth_value(value: CodeValue) -> bool | None:
     """Return the truth value of a value, or None if it is unknown."""
     if value is None or isinstance(value, bool | int | str | tuple):
         return bool(value)

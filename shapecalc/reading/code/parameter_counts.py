@@ -24,7 +24,7 @@ class CountedLayer(Record):
     """A function that returns the number of parameters."""
 
 
-def _linear_count(arguments: ConstructorArguments) -> int:
+def _linear_parameter_count(arguments: ConstructorArguments) -> int:
     inputs, outputs = arguments["in_features"], arguments["out_features"]
     return int(inputs * outputs + outputs * arguments.get("bias", True))
 
@@ -32,14 +32,14 @@ def _linear_count(arguments: ConstructorArguments) -> int:
 def _make_convolution(rank: int, names: str) -> CountedLayer:
     """Return the table row of a convolution with `rank` spatial dims."""
 
-    def count(arguments: ConstructorArguments) -> int:
-        """Return the size of the weight and the bias."""
+    def convolution_parameter_count(arguments: ConstructorArguments) -> int:
+        """Return the number of parameters in the weight and the bias."""
         size, outputs = arguments["kernel_size"], arguments["out_channels"]
         kernel = prod(size) if isinstance(size, tuple) else size**rank
         weight = arguments["in_channels"] * outputs // arguments.get("groups", 1) * kernel
         return int(weight + outputs * arguments.get("bias", True))
 
-    return CountedLayer(("in_channels", "out_channels", "kernel_size", *names.split()), count)
+    return CountedLayer(("in_channels", "out_channels", "kernel_size", *names.split()), convolution_parameter_count)
 
 
 def _make_normalization(names: str, *, is_affine: bool = True, has_bias: bool = True) -> CountedLayer:
@@ -49,8 +49,8 @@ def _make_normalization(names: str, *, is_affine: bool = True, has_bias: bool = 
     """
     size_name = next(name for name in names.split() if name != "num_groups")
 
-    def count(arguments: ConstructorArguments) -> int:
-        """Return the size of the weight and the bias.
+    def normalization_parameter_count(arguments: ConstructorArguments) -> int:
+        """Return the number of parameters in the weight and the bias.
 
         Each has one number per channel or element.
         """
@@ -59,10 +59,10 @@ def _make_normalization(names: str, *, is_affine: bool = True, has_bias: bool = 
         channels = prod(size) if isinstance(size, tuple) else size
         return int(channels * (1 + (has_bias and arguments.get("bias", True)))) if affine else 0
 
-    return CountedLayer(tuple(names.split()), count)
+    return CountedLayer(tuple(names.split()), normalization_parameter_count)
 
 
-def _attention_count(arguments: ConstructorArguments) -> int:
+def _attention_parameter_count(arguments: ConstructorArguments) -> int:
     width = arguments["embed_dim"]
     sources = [arguments.get(name) or width for name in ("kdim", "vdim")]
     biases = 4 * arguments.get("bias", True) + 2 * arguments.get("add_bias_kv", False)
@@ -72,8 +72,8 @@ def _attention_count(arguments: ConstructorArguments) -> int:
 def _make_recurrent(gates: int, names: str) -> CountedLayer:
     """Return the table row of a recurrent layer with `gates` gates per cell."""
 
-    def count(arguments: ConstructorArguments) -> int:
-        """Return the size of the weights and the biases of all layers and directions."""
+    def recurrent_parameter_count(arguments: ConstructorArguments) -> int:
+        """Return the number of weights and biases in all layers and directions."""
         hidden, projected = arguments["hidden_size"], arguments.get("proj_size", 0)
         directions, outputs, total = 1 + arguments.get("bidirectional", False), projected or hidden, 0
         for layer in range(arguments.get("num_layers", 1)):
@@ -82,7 +82,7 @@ def _make_recurrent(gates: int, names: str) -> CountedLayer:
             total += directions * (cell + projected * hidden)
         return total
 
-    return CountedLayer(tuple(f"input_size hidden_size num_layers {names}".split()), count)
+    return CountedLayer(tuple(f"input_size hidden_size num_layers {names}".split()), recurrent_parameter_count)
 
 
 _CONVOLUTION = "stride padding dilation groups bias padding_mode"
@@ -91,7 +91,7 @@ _CHANNEL_NORM = "num_features eps momentum affine track_running_stats"
 _ATTENTION = "embed_dim num_heads dropout bias add_bias_kv add_zero_attn kdim vdim batch_first"
 _RECURRENT = "bias batch_first dropout bidirectional proj_size"
 COUNTED_LAYERS: Mapping[str, CountedLayer] = {
-    "Linear": CountedLayer(("in_features", "out_features", "bias"), _linear_count),
+    "Linear": CountedLayer(("in_features", "out_features", "bias"), _linear_parameter_count),
     **{f"Conv{rank}d": _make_convolution(rank, _CONVOLUTION) for rank in (1, 2, 3)},
     **{f"ConvTranspose{rank}d": _make_convolution(rank, _TRANSPOSED) for rank in (1, 2, 3)},
     **{f"BatchNorm{rank}d": _make_normalization(_CHANNEL_NORM) for rank in (1, 2, 3)},
@@ -106,7 +106,7 @@ COUNTED_LAYERS: Mapping[str, CountedLayer] = {
     "PReLU": CountedLayer(("num_parameters",), lambda arguments: arguments.get("num_parameters", 1)),
     "MultiheadAttention": CountedLayer(
         tuple(_ATTENTION.split()),
-        _attention_count,
+        _attention_parameter_count,
     ),
     "RNN": _make_recurrent(1, f"nonlinearity {_RECURRENT}"),
     "GRU": _make_recurrent(3, _RECURRENT),

@@ -23,13 +23,13 @@ class StatementRecord(Record):
     function: str
     """The qualified name of the function, such as `Net.forward`; empty outside of functions."""
     depth: int
-    """The number of calls around the statement; 0 for the function that is interpreted, and outside of functions."""
+    """The number of calls around the statement, or 0 for the function that is interpreted, and outside of functions."""
     names: Mapping[str, Binding]
     """The value of each name that the statement binds, or its error; the name of a returned value is empty."""
     text: str
     """The source of the statement on one line; for a layer of a `Sequential`, its index and its arguments."""
     layer: LayerInstance | None = None
-    """The layer of a `Sequential` that is applied; None for a statement."""
+    """The layer of a `Sequential` that is applied, or None for a statement."""
 
 
 class UnknownCall(Record):

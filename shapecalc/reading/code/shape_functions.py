@@ -137,7 +137,7 @@ def _same_shape(tensor: TracedTensor, _: BoundArguments, __: Call) -> CodeValue:
 
 
 def _flatten_for_none(tensor: TracedTensor, call: Call) -> TracedTensor:
-    """Flatten a tensor if its axis is None.
+    """Flatten a tensor if the axis of the call is None.
 
     This applies to NumPy and JAX. Source: numpy.sort.
     """
@@ -377,7 +377,7 @@ def _attention(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
     if strides is not None and is_contiguous(tensor.shape, strides):
         return result
     keeps_order = result.rank == 4 and result.shape == tensor.shape and arguments["attn_mask"] is None
-    if strides is None or strides[-1] != 1 or not keeps_order:  # measured of PyTorch's kernels for a CPU
+    if strides is None or strides[-1] != 1 or not keeps_order:  # measured with PyTorch's CPU kernels
         return replace(result, strides=None)
     return replace(result, strides=compute_clone_strides(result.shape, strides))
 

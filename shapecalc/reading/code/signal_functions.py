@@ -56,7 +56,7 @@ def _window_counts(dims: Shape, arguments: BoundArguments, call: Call, tensor: T
 
 
 def fold_image(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply `F.fold`: return the image of columns."""
+    """Apply `F.fold`: combine columns into an image."""
     sizes, kernel = to_dims(arguments["output_size"], 2, call), to_dims(arguments["kernel_size"], 2, call)
     if tensor.rank not in (2, 3):
         raise call.refusal(f"fold takes 2 or 3 dims, and {shape_text(tensor.shape)} has {tensor.rank}")

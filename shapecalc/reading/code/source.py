@@ -43,9 +43,10 @@ ENTRY_MARK = "::"
 
 
 def split_entry(line: str) -> tuple[str, str]:
-    """Split `FILE.py::Net.forward` into the file and the name; the name is empty for a file or code alone.
+    """Split `FILE.py::Net.forward` into file and name.
 
-    The parts of a name may be separated by `::`, as in pytest, instead of dots.
+    The name is empty if the argument has no `::`. The parts of a name may be separated by `::`, as in pytest, instead
+    of dots.
     """
     file, mark, name = line.partition(ENTRY_MARK)
     entry = name.replace(ENTRY_MARK, ".")
@@ -77,7 +78,10 @@ def split_inputs(text: str) -> list[tuple[str, str]]:
 
 
 def split_name(piece: str) -> tuple[str, str]:
-    """Split `NAME=SHAPE` at the first = outside brackets; the name is empty if there is none."""
+    """Split `NAME=SHAPE` at the first `=` outside brackets.
+
+    The name is empty if there is no such `=`.
+    """
     first, *others = [piece] if piece.lstrip()[:1] == "<" else split_outside_brackets(piece, "=")
     return (first.strip(), "=".join(others)) if others else ("", piece)
 

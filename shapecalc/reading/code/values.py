@@ -74,7 +74,7 @@ def index_count_error(count: int, rank: int, error: ErrorFactory) -> CheckRefuse
 
 
 class Program:
-    """The named sizes of all chains of a program.
+    """The named sizes that all chains of the interpreted code share.
 
     Equal definitions have one name.
     """
@@ -82,7 +82,7 @@ class Program:
     def __init__(self) -> None:
         """Create a program without names."""
         self.names: dict[str, SizeExpression | None] = {}
-        """The definition of each named result; None for any other name."""
+        """The definition of each named result, or None for any other name."""
         self.conditions: dict[Condition, None] = {}
         """The conditions of divisions of named sizes."""
 
@@ -164,7 +164,7 @@ class TracedTensor(Record):
     traces: tuple[Trace, ...] = ()
     """The resolved request of each stage."""
     strides: Shape | None = ()
-    """The strides in elements; None if they are unknown, for example because they depend on sizes."""
+    """The strides in elements, or None if they are unknown, for example because they depend on sizes."""
     untraced_change: str = ""
     """The first expression that changes the elements and has no stage; empty if there is none."""
     input_shape: Shape = ()
@@ -178,7 +178,7 @@ class TracedTensor(Record):
     earlier_conditions: Conditions = ()
     """The conditions of other chains that this tensor depends on."""
     is_bool: bool | None = None
-    """Whether the elements are truth values; None if that is not known."""
+    """Whether the elements are truth values, or None if that is not known."""
 
     @property
     def conditions(self) -> Conditions:
@@ -288,9 +288,9 @@ class TensorChunks(Record):
     tensor: TracedTensor
     axis: int
     count: int | None
-    """The number of parts; None if unknown."""
+    """The number of parts, or None if unknown."""
     split_options: Mapping[str, object] | None = None
-    """The options of the `split` op; None for an unbind, which drops the axis."""
+    """The options of the `split` op, or None for an unbind, which drops the axis."""
 
     def chunk(self, index: int) -> TracedTensor:
         """Return the part at `index` as a tensor."""

@@ -71,7 +71,7 @@ class ArrayFramework(Record):
     limits_rolls_to_int32: bool = False
     """Whether the shift of a roll must fit a 32-bit integer."""
     reshape_rules: ReshapeRules | None = None
-    """The rules for 0 in the target shape of a reshape; None if a 0 does not copy a dim."""
+    """The rules for 0 in the target shape of a reshape, or None if a 0 does not copy a dim."""
 
 
 NUMPY = ArrayFramework(

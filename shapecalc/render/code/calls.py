@@ -1,4 +1,7 @@
-"""Formatting of framework calls, such as `np.roll(x, 1)`, from op signatures and the arguments of requests."""
+"""Formatting of framework calls, such as `np.roll(x, 1)`.
+
+A call is formatted from the signature of its op and the arguments of a request.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ def operand_shapes(traces: tuple[Trace, ...]) -> dict[str, Any]:
 
 
 def find_signature(op: Op, framework: str) -> Signature | None:
-    """Return the first signature of an op in a framework; None if there is none."""
+    """Return the first signature of an op in a framework, or None if there is none."""
     return next((signature for signature in parse_signatures(op.name) if signature.exists_in(framework)), None)
 
 

@@ -100,7 +100,7 @@ class RequestedDim(Record):
 
     value: Dim
     axes: tuple[int, ...] | None = None
-    """The input axes whose product is the dim; None if the code contains `value` instead."""
+    """The input axes whose product is the dim, or None if the code contains `value` instead."""
     inferred: bool = False
     """Whether the dim can be requested as -1."""
 
@@ -230,7 +230,7 @@ class ReshapeRules(Record):
 
     dialect: str
     switch: str | None = None
-    """The option that controls the meaning of 0, such as ONNX's `allowzero`; None if there is none."""
+    """The option that controls the meaning of 0, such as ONNX's `allowzero`, or None if there is none."""
     zero_is_size_value: bool = False
     """The value of `switch` for which a 0 is a literal size and does not copy a dim."""
     always_passes_switch: bool = False
@@ -299,7 +299,7 @@ def _is_identity(call: EmittedCall) -> bool:
 
 
 def _merge_calls(first: EmittedCall, second: EmittedCall) -> EmittedCall | None:
-    """Merge two transposes or two reshapes into one call; None for other pairs.
+    """Merge two transposes or two reshapes into one call, or None for other pairs.
 
     Reshapes of an empty tensor are not merged either, because frameworks cannot infer a -1 in an empty shape.
     """
@@ -341,7 +341,7 @@ def stage_shapes(answer: Trace | Chain) -> list[Shape]:
 
 
 def call_target_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
-    """Return the dims of a call's shape argument; empty if it has no such argument."""
+    """Return the dims of a call's shape argument, or () if it has none."""
     match call.stage.kind:
         case StageKind.RESHAPE | StageKind.VIEW:
             return _reshape_target_dims(call)
@@ -403,7 +403,7 @@ def _can_infer(call: EmittedCall, step: Step, out: int) -> bool:
 
 
 def _are_remaining_dims_nonzero(call: EmittedCall, excluded_axis: int | None) -> bool:
-    """Return whether all output dims except that of `excluded_axis` are nonzero."""
+    """Return whether all output dims except the dim of `excluded_axis` are nonzero."""
     return all(dim != 0 for axis, dim in enumerate(call.after) if axis != excluded_axis)
 
 
@@ -456,7 +456,7 @@ def make_index_selection(axis: int, start: int, step: int, size: Dim | None, dim
 
 
 def parse_selection(axis: int, text: str) -> IndexSelection:
-    """Return the indices that the text of a slice selects on an axis with a symbolic size."""
+    """Parse a slice of an axis with a symbolic size into the selected indices."""
     [(start, stop, step)] = parse_slices(text)
     step = 1 if step is None else step
     is_full = start == (0 if step > 0 else -1)
@@ -729,7 +729,7 @@ class CodeWriter:
         return "\n".join([*used, *self.intro, shape_comment(self.answer), *lines])
 
     def build_code(self, calls: Iterable[EmittedCall], *extra_warnings: str) -> GeneratedCode:
-        """Emit calls; return the program with its warnings and `extra_warnings`."""
+        """Emit calls, and return the program with its warnings and `extra_warnings`."""
         for call in calls:
             self.write_call(call)
         text, answer = self.text(), self.answer

@@ -108,7 +108,7 @@ class GraphWriter(code.CodeWriter):
         return tuple(dims)
 
     def compute_dims(self, dims: Iterable[Dim]) -> str:
-        """Emit nodes that compute dims; return the name of the vector of all dims."""
+        """Emit nodes that compute dims, and return the name of the vector of all dims."""
         parts = list[str]()
         for needs_nodes, run in groupby(dims, lambda dim: code.is_computed([dim])):
             row = tuple(run)
@@ -126,7 +126,7 @@ class GraphWriter(code.CodeWriter):
         return self._add_size_node("divide", numerator, self._compute_product(ratio.denominator, divisor_powers))
 
     def _compute_product(self, number: int, powers: Mapping[str, int]) -> str:
-        """Emit nodes that compute a product; return the name of the output tensor.
+        """Emit nodes that compute a product, and return the name of the output tensor.
 
         The factors are `number`, powers of sizes of `x`, and powers of named sizes.
         """
@@ -196,14 +196,14 @@ class OnnxWriter(GraphWriter):
         return _element_type_code(next((trace.request.dtype for trace in self.answer.traces), None))
 
     def add_constant(self, name_prefix: str, values: str, dims: str, element_type: str = "TensorProto.INT64") -> str:
-        """Add a constant as an input of the next node; return its name."""
+        """Add a constant as an input of the next node, and return its name."""
         name = f"{name_prefix}{self.node_count + 1}"
         self.constants.append(f'{name} = helper.make_tensor("{name}", {element_type}, [{dims}], [{values}])')
         self.lines.append(f'helper.make_node("Constant", [], ["{name}"], value={name}),')
         return name
 
     def add_vector(self, name_prefix: str, dims: Sequence[Dim]) -> str:
-        """Add a vector of dims as an input of the next node; return its name."""
+        """Add a vector of dims as an input of the next node, and return its name."""
         if not code.is_computed(dims):
             return self.add_constant(name_prefix, format_dims(dims), str(len(dims)))
         if self.opset < INTEGER_ARITHMETIC_OPSET:
@@ -362,7 +362,10 @@ class OnnxWriter(GraphWriter):
             raise usage_error(f"{trace.op} is not written as onnx code", argument="as")
 
     def _transpose_weight(self, name: str, arguments: ArgumentReader) -> str:
-        """Return the name of a weight of shape IN,OUT; emit a Transpose for one of shape OUT,IN."""
+        """Return the name of the weight with shape IN,OUT.
+
+        Emit a Transpose if the operand has the shape OUT,IN.
+        """
         arguments.mark_read("out_features", "weight")
         if not has_transposed_weight(arguments.trace):
             return name
@@ -404,7 +407,7 @@ class OnnxWriter(GraphWriter):
         self.add_node(operator, *others, **attributes)
 
     def _apply_to_operand(self, name: str, write_node: Callable[[], object]) -> str:
-        """Emit a node whose input is operand `name`; return the node's output.
+        """Emit a node whose input is operand `name`, and return the node's output.
 
         `write_node` emits the node. The current tensor remains the same.
         """

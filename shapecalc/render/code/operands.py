@@ -143,7 +143,7 @@ class OperandCall(Record):
         return self.variables
 
     def read_pads(self) -> list[tuple[int, int]]:
-        """Return, for each axis, the number of positions that a pad adds at the start and at the end."""
+        """Return the padding at the start and at the end of each axis."""
         self.arguments.mark_read("padding", "axes")
         _, move = self.pad_stage
         return [*zip(move.begins, move.ends, strict=True)]
@@ -155,22 +155,30 @@ class OperandCall(Record):
         return found
 
     def read_mode(self) -> str | None:
-        """Return the framework's name of the mode of a pad, in quotes; None for the mode `constant`."""
+        """Return the framework's name of the padding mode, in quotes.
+
+        The result is None for the mode `constant`.
+        """
         mode = self.arguments.read("mode", CONSTANT)
         return None if mode == CONSTANT else f'"{PAD_MODES.get(self.framework, {}).get(mode, mode)}"'
 
     def read_fill(self) -> str | None:
-        """Return the fill value of a pad; None for the default."""
+        """Return the fill value of a pad, or None for the default."""
         fill = self.arguments.read("fill", 0)
         return str(fill) if fill else None
 
     def read_pad_value(self) -> str:
-        """Return OpenVINO's argument for the fill value of a pad, in the element type of the tensor."""
+        """Return OpenVINO's argument for the fill value of a pad.
+
+        It has the element type of the tensor.
+        """
         fill = self.read_fill()
         return f", ops.convert_like(ops.constant({fill}), {self.tensor})" if fill else ""
 
     def read_padding(self) -> str | list[int]:
-        """Return the padding in the form of the framework: one pair per axis, or one list in PyTorch and Paddle.
+        """Return the padding in the form of the framework.
+
+        The form is one pair per axis or, in PyTorch and Paddle, one list.
 
         In mode `constant`, the list contains the padding of all axes, the last axis first; in Paddle, the first axis
         first. In other modes, it contains as many of the last axes as the call requires, the last axis first.
@@ -187,7 +195,10 @@ class OperandCall(Record):
         return [number for ends in pairs[: -(count or 0) - 1 : -1] for number in ends]
 
     def read_pad_options(self) -> str:
-        """Return Paddle's keyword arguments for the mode of a pad, with its layout, and for the fill value."""
+        """Return Paddle's keyword arguments for the mode and fill value of a pad.
+
+        The arguments of the mode include the layout.
+        """
         mode, (_, move) = self.read_mode(), self.pad_stage
         limited = PAD_SEMANTICS[self.framework].pads_trailing_dims_only(
             move.mode, zip(move.begins, move.ends, strict=True)
@@ -213,12 +224,15 @@ class OperandCall(Record):
         return [step.sources[0] for step in self.trace.steps if step.rule is REDUCED]
 
     def read_keepdims(self) -> bool:
-        """Return whether a reduction keeps its axes as dims of 1; True if there are none."""
+        """Return whether a reduction keeps its axes as dims of 1 or has no axes."""
         self.arguments.mark_read("keepdims")
         return len(self.trace.output or ()) == len(self.trace.input)
 
     def read_torch_axes(self) -> str:
-        """Return PyTorch's arguments for the axes of a reduction; raise `ShapeError` (usage) for none."""
+        """Return PyTorch's arguments for the axes of a reduction.
+
+        Raises `ShapeError` (usage) if there are no axes.
+        """
         axes, keeps = self.read_reduced_axes(), self.read_keepdims()
         if self.trace.input and not axes:
             raise usage_error("torch reduces all axes if none is named", argument="axes")
@@ -314,7 +328,10 @@ def operand_expression(framework: str, arguments: ArgumentReader, tensor: str, f
 
 
 def _fill_template(template: str, call: OperandCall) -> str:
-    """Fill a template with the fields of a call; a template with `{other}` is applied to each other operand."""
+    """Fill a template with the fields of a call.
+
+    A template with `{other}` is applied to each other operand.
+    """
     tensor, fields = call.tensor, {*re.findall(r"\{(\w+)\}", template)}
     values = {name: FIELDS[name](call) for name in fields - {"x", "other"}}
     others = [name for name in call.read_variables() if name != tensor] if "other" in fields else [""]
@@ -405,7 +422,9 @@ def _find_torch_function(
 
 
 def _torch_padding(windows: Sequence[Window], *, is_pool: bool) -> str | list[int]:
-    """Return PyTorch's padding argument: a string in quotes, or a number for each window.
+    """Return PyTorch's padding argument.
+
+    It is a string in quotes, or a number for each window.
 
     Raises `ShapeError` (usage) if PyTorch has no such padding.
     """

@@ -144,6 +144,8 @@ def advise(message: ParsedMessage) -> Advice:
     explanations = () if is_structural else explain_message(message, trace)
     if verified and any(found.kind in WEAK_KINDS for found in explanations):
         explanations = tuple(found for found in explanations if found.kind not in WEAK_KINDS)
+    if any(found.kind in CERTAIN_KINDS for found in explanations[:1]):
+        verified = {text: command for text, command in verified.items() if not text.startswith("write -1")}
     has_own = (message.op == REARRANGE.name and bool(verified)) or (message.op is None and bool(general))
     advised = {} if has_own else dict.fromkeys(found.advice for found in explanations[:1])
     is_known = message.line is not None or len(message.target or ()) < 3
@@ -365,7 +367,10 @@ def _special_remedies(message: ParsedMessage) -> Iterator[str]:
         yield ASSIGN_REMEDY
     elif message.op == EXPAND.name and message.cause == "not-broadcastable":
         pairs = numeric_differences((message.input or ())[::-1], (message.target or ())[::-1])
-        if len(pairs) > 1 and all(abs(one - two) == 1 for _, one, two in pairs):
+        shape, target = message.input or (), message.target or ()
+        if len(shape) > 1 and shape[-2] == shape[-1] == target[-1] and target[-2:][0] == 1:
+            yield "take the last row of the square mask, mask[..., -1:, :]: only one query is new"
+        elif len(pairs) > 1 and all(abs(one - two) == 1 for _, one, two in pairs):
             yield "pad the picture until all strides divide its sides: both sides were rounded differently"
 
 
@@ -384,7 +389,7 @@ def _pattern_remedies(cause: str, actual: int, expected: int) -> Iterator[str]:
     `actual` and `expected` are two numbers of dims, or a size and its divisor.
     """
     if cause == "rank-mismatch":
-        change = "merge two of them before, x.flatten(0, 1)" if actual > expected else "insert one before, x[None]"
+        change = "skip it if the tensor is in the new order already" if actual > expected else "insert one, x[None]"
         yield f"name each dim on the left side of the pattern, or {change}"
     elif cause == "bad-pattern" and abs(actual - expected) > 1:
         more = f"find the {abs(actual - expected)} that one side has more"

@@ -105,7 +105,7 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "ranks-differ": Cause(
         "the operands have no ranks that go together",
-        first_step="insert the missing dim, x[None] or x.unsqueeze(1), or drop a dim of 1, x.squeeze(0)",
+        first_step="print both shapes, (0,) is an empty list; insert a missing dim, x[None], or drop one, x.squeeze(0)",
     ),
     "channels-differ": Cause(
         "the input has other channels or features than the weights take",
@@ -140,6 +140,10 @@ CAUSES: Mapping[str, Cause] = {
         "make the features as for the training data: transform, not fit_transform; the same columns, size and settings",
     ),
     "lengths-differ": Cause("two lengths that must be equal differ"),
+    "one-value": Cause(
+        "batch normalization needs more than one value for each channel while it trains",
+        "call model.eval() before a test; in training drop a last batch of one sample, drop_last=True, or take more",
+    ),
     "table-rank": Cause(
         "the data has another number of dims than a table",
         "keep the samples: x.reshape(len(x), -1), or x.reshape(-1, x.shape[-1]) and back; for one feature, "

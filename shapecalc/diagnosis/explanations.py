@@ -31,7 +31,7 @@ FEATURE_CAUSES = ("features-differ",)
 """The causes whose sizes are numbers of features."""
 RANK_CAUSES = (
     *("ranks-differ", "rank-mismatch", "bad-axis", "bad-perm", "window-too-large", "not-one", "table-rank"),
-    *("too-many-indices", "not-square", "rank-limit", "batch-limit"),
+    *("too-many-indices", "not-square", "rank-limit", "one-value", "batch-limit"),
 )
 """The causes whose numbers are ranks or limits."""
 PLACE_NUMBERS = re.compile(r"(?i)line \d+|:\d+\b|0x[0-9a-f]+|\d+:\d+|\b\d+[-/]\d+[-/]\d+|\[\d+\]|-{1,6}> ?\d+|pid=\d+")
@@ -74,8 +74,16 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     pair = find_mismatch(message, trace)
     if pair is None or min(pair) < 0:
         return None
+    if (
+        message.op == CONCAT.name
+        and message.framework == "tensorflow"
+        and max(pair) % max(min(pair), 1) == 0 < min(pair)
+    ):
+        return None
     axis = 1 if message.op == CONV.name else message.dim
-    if axis is None and message.op in (BROADCAST.name, EXPAND.name, CONCAT.name):
+    if message.op == CONCAT.name and "in both shapes" in message.quote.lower():  # the shapes lack the joined axis
+        axis = None
+    elif axis is None and message.op in (BROADCAST.name, EXPAND.name, CONCAT.name):
         axis = _differing_axis(message, pair)
     if message.op == BROADCAST.name and axis == 0:  # operands are unordered; the smaller size is likely the batch
         pair = (min(pair), max(pair))

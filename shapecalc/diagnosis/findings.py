@@ -181,6 +181,12 @@ def _difference_findings(message: ParsedMessage) -> Iterator[str]:
     extra = find_extra_axis(message)
     if extra is not None:
         yield f"without its axis {extra}, of size {(message.input or ())[extra]}, the counts agree"
+    elif message.op == EXPAND.name:
+        pairs = numeric_differences(message.input[::-1], message.target[::-1])
+        texts = [
+            f"{one} at dim -{axis + 1} of the input, where {two} is requested" for axis, one, two in pairs if one != 1
+        ]
+        yield from [", ".join(texts)] if texts else ()
     elif message.cause in ("count-mismatch", "not-broadcastable"):
         _, dims, target_dims = find_differing_dims(sizes_to_dims(message.input), sizes_to_dims(message.target))
         if dims and target_dims and len(dims) < len(message.input):

@@ -32,7 +32,7 @@ REMEDIES_BY_SUBJECT = {
     MASK_SUBJECT: "build the mask from the tensor that it indexes, or pad it to its dims",
     LOSS_SUBJECT: "give predictions and targets the same dims; a flatten must keep the batch, x.flatten(1)",
     "optimization profile that does not contain the shape": "give it a shape between those of the profile, "
-    "or build the engine with one whose min and max hold it: --minShapes, --maxShapes",
+    "or build the engine again with one that contains it: --minShapes, --optShapes, --maxShapes",
     "guard that takes a dim as a number": "export it with an example in which that dim is 2 or more, "
     "since 0 and 1 are taken as numbers; if it still is one, find the code that makes it one: TORCH_LOGS=+dynamic",
     "guard that torch.export cannot decide": "say it before that line with "

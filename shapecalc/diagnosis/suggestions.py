@@ -278,7 +278,10 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
         else []
     )
     count = message.elements or prod(numeric_sizes(message.input))
-    if floors and -1 not in target and prod(target) < count < 2 * prod(target):
+    line = message.failing_line.text if message.failing_line else ""
+    if ".squeeze()" in line and message.cause in ("ranks-differ", "rank-mismatch", "bad-axis", "too-many-indices"):
+        yield "name the axis, x.squeeze(1): squeeze() without one also drops a batch of 1"
+    elif floors and -1 not in target and prod(target) < count < 2 * prod(target):
         padded = " and ".join(dict.fromkeys(f"{size} to a multiple of {group}" for size, group in floors))
         yield f"pad {padded}: here // rounds down"
     elif message.op == RESHAPE.name and message.elements and target[:1] == (-1,):

@@ -102,6 +102,7 @@ LOADER_WORDS = re.compile(r"(?i)epoch|loader|batch|\d+/\d+ \[|it/s|train|step")
 LABEL_WORDS = re.compile(r"(?i)label|target|criterion|loss|one.?hot|class|cross_entropy|bce")
 FOURIER_WORDS = re.compile(r"(?i)i?r?fft|stft|spectr")
 MASK_WORDS = re.compile(r"(?i)mask|token|image_features|input_ids")
+PATCH_WORDS = re.compile(r"(?i)position|patch|voxel|volume|pos_emb|3d")
 TOKEN_WORDS = re.compile(r"(?i)\bmask\b|attention|\btokens?\b|cache")
 POSITION_WORDS = re.compile(r"(?i)position|pos_emb|wpe|clip|embedding")
 CONFUSION_WORDS = re.compile(r"(?i)confus|bincount|miou|fast_hist")
@@ -312,6 +313,21 @@ def _explain_squares(actual: int, expected: int, context: FigureContext) -> Iter
         )
 
 
+def _explain_cubes(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+    """Explain two sizes as cubic grids of patches of a volume."""
+    sides = [round(size ** (1 / 3)) for size in (actual, expected)]
+    is_cube = all(side**3 == size for side, size in zip(sides, (actual, expected), strict=True))
+    is_grid = is_cube and PATCH_WORDS.search(context.text) is not None
+    if is_grid and max(sides) >= MIN_SIDE and min(sides) > 1 and not context.target and not context.is_features:
+        one, two = sides
+        yield Candidate(
+            2,
+            f"{actual} = {one}*{one}*{one}, {expected} = {two}*{two}*{two}",
+            f"would be patches of a volume: a grid of {one} on each side, where {two} is expected",
+            f"give the volume the size that makes {two} patches on each side, or build the model for {one}",
+        )
+
+
 def _explain_maps(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
     """Explain two sizes as flattened feature maps with equally many channels."""
     common = gcd(actual, expected) if min(actual, expected) > 0 else 0
@@ -482,7 +498,7 @@ def _explain_stride(actual: int, expected: int, context: FigureContext) -> Itera
     stride = large & -large
     while stride > 2 * (large - small):
         stride //= 2
-    if (context.axis or 0) < 2 or not large - small < stride <= MAX_STRIDE or large - small < 2:
+    if (context.axis or 0) < 2 or small <= stride or not large - small < stride <= MAX_STRIDE or large - small < 2:
         return
     yield Candidate(
         1,
@@ -822,9 +838,15 @@ def _explain_loss_batch(actual: int, expected: int, context: FigureContext) -> I
     side = isqrt(times)
     if remainder:
         small, large = sorted((actual, expected))
-        text = f"{large - small} more on one side: would be sequences of another length, or a batch that ended early"
-        advice = "print both shapes before the flatten; fill missing labels with -100, or cut the predictions"
-        arithmetic = f"{large} = {small}+{large - small}"
+        step = large - small
+        arithmetic = f"{large} = {small}+{step}"
+        if small % step == 0 and 1 < step < small:
+            text = f"would be {step} sequences, of {actual // step} predictions and {expected // step} targets each"
+        else:
+            longer = "predictions" if large == actual else "targets"
+            text = f"{step} {longer} more: would be sequences of another length, or a batch that ended early"
+        cut = "fill missing labels with -100, or cut the predictions" if large == actual else "cut or shift the targets"
+        advice = f"print both shapes before the flatten; {cut}"
     elif actual > expected and side >= 3 and side * side == times:
         text = f"would be a map of {side}x{side} for each target, flattened into the batch"
         advice, arithmetic = "pool the map to 1x1, and flatten with the batch kept: x.flatten(1)", ""
@@ -936,6 +958,7 @@ KINDS: dict[str, Search] = {
     "stride": _explain_stride,
     "last-batch": _explain_last_batch,
     "squares": _explain_squares,
+    "cubes": _explain_cubes,
     "maps": _explain_maps,
     "classes": _explain_classes,
     "encoder": _explain_encoder,

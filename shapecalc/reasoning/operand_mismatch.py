@@ -51,9 +51,10 @@ class ArgumentChange(Record):
     """A description of a change of an operand; empty for other changes."""
 
 
-def swap_last_axes(shape: Shape, _other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with its last two dims swapped."""
-    if len(shape) > 1 and shape[-1] != shape[-2]:
+def swap_last_axes(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+    """Yield the shape with its last two dims swapped, if both dims of both shapes are known."""
+    known = all(isinstance(dim, int) for dim in (*shape[-2:], *other[-2:]))
+    if len(shape) > 1 and shape[-1] != shape[-2] and known:
         yield "transpose {}", (*shape[:-2], shape[-1], shape[-2])
 
 

@@ -73,6 +73,8 @@ EXPLAINED = [
     ((1568, 32), FigureContext(is_loss=True), "loss-batch", "1568 = 32*7*7"),
     ((8, 32), FigureContext(is_loss=True), "loss-batch", "32 = 8*4"),
     ((103, 95), FigureContext(is_loss=True), "loss-batch", "103 = 95+8"),
+    ((1216, 1280), FigureContext(is_loss=True), "loss-batch", "1280 = 1216+64"),
+    ((8, 2744), FigureContext(text="x + self.position_embeddings"), "cubes", "8 = 2*2*2, 2744 = 14*14*14"),
     ((3, 4), FigureContext(axis=2), "one-more", "4 = 3+1, an odd and an even length"),
     ((4194304, 3686400), PLAIN, "squares", "4194304 = 2048*2048, 3686400 = 1920*1920"),
     ((77, 154), PLAIN, "positions", "154 = 2*77"),

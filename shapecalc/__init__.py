@@ -702,7 +702,9 @@ def code(
 def check_code(
     text: str, input: DimsLike | None = None, *, dialect: str | None = None, **inputs: DimsLike
 ) -> list[dict[str, Any]]:
-    r"""Compare the shapes that source code declares in comments and annotations with those of its lines.
+    r"""Compare the declared shapes of source code with the shapes of its lines.
+
+    Shapes are declared in comments and annotations.
 
     Without inputs, every function with declared inputs is checked. The result has one object a function, as `functions`
     of `shapecalc code --check --json`. Raises `ShapeError` (usage).

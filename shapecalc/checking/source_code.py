@@ -1,4 +1,7 @@
-"""The check of the shapes that source code declares, in all functions whose inputs are declared, too."""
+"""The check of the shapes that source code declares.
+
+All functions with declared inputs are checked, too.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ from shapecalc.reasoning.answers import answer_code
 
 
 class FunctionCheck(Record):
-    """The declared shapes of one function and of those it calls, compared with the shapes that its lines have."""
+    """The comparison of declared and computed shapes in a function.
+
+    It includes the functions that the function calls.
+    """
 
     name: str
     """The name of the function or method; empty for statements."""
@@ -33,11 +39,14 @@ class FunctionCheck(Record):
 
     @property
     def is_refused(self) -> bool:
-        """Whether a rule refuses an operation, so that the function cannot work, or its inputs cannot be read."""
+        """Whether a rule refuses an operation, or the inputs cannot be read."""
         return self.problem is not None and (self.problem.rule != USAGE or not self.inputs)
 
     def failures(self) -> Iterator[tuple[int, str]]:
-        """Yield the line and the message of each declaration that is not true, and of a refused operation."""
+        """Yield the line and the message of each false declaration.
+
+        A refused operation is also yielded.
+        """
         for check in self.checks:
             if check.problem is not None:
                 yield check.declared.line, f"{check.declared.source}: {check.problem.message}"
@@ -56,13 +65,19 @@ class FunctionCheck(Record):
 
 
 class SourceCheck(Record):
-    """The functions of a source file that were checked, and the names of those without declared inputs."""
+    """The check of a source file: its checked functions and its other functions.
+
+    Functions without declared inputs are not checked.
+    """
 
     functions: tuple[FunctionCheck, ...]
     skipped: tuple[str, ...] = ()
 
     def failures(self) -> dict[tuple[int, str], None]:
-        """Return the line and the message of each failure; a line of a function that several call is listed once."""
+        """Return the line and the message of each failure.
+
+        A line is listed once even if several functions call its function.
+        """
         return dict.fromkeys(failure for function in self.functions for failure in function.failures())
 
     def counts(self) -> dict[CheckVerdict, int]:
@@ -89,7 +104,9 @@ def check_source(
     entry: str = "",
     path: str | None = None,
 ) -> SourceCheck:
-    r"""Compare the shapes that source code declares in comments and annotations with those that its lines have.
+    r"""Compare the declared shapes of source code with the shapes of its lines.
+
+    Shapes are declared in comments and annotations.
 
     With `inputs` or `entry`, only the function that is named or the last one is checked. Otherwise, every function is
     checked for which a comment `# shapes: x=B,T,C` or annotations declare inputs. Raises `ShapeError` (usage) for a
@@ -127,7 +144,10 @@ def check_source(
 def _check_function(
     interpreter: CodeInterpreter, tree: ast.Module, entry: str, inputs: Mapping[str, Shape], path: str | None
 ) -> FunctionCheck:
-    """Interpret a function, and compare the shapes that its lines declare; those before an error, too."""
+    """Interpret a function, and compare the shapes that its lines declare.
+
+    The declarations before an error are also compared.
+    """
     try:
         with refuse_deep_code():
             code = interpreter.interpret(tree, inputs, entry_name=entry, path=path)

@@ -94,7 +94,10 @@ def _run_request(op: str, shape: str, options: Mapping[str, object], output_opti
 
 
 def report_readings(answer: Trace | Chain, output_options: OutputOptions) -> None:
-    """Print how the ops of an answer read arguments that users may mean otherwise, such as an omitted stride."""
+    """Print how the ops of an answer interpret ambiguous arguments.
+
+    An omitted stride is an example.
+    """
     is_silent = output_options.expect is not None or output_options.code is not None or answer.output is None
     for trace in () if is_silent else answer.traces:
         describe = OPS[trace.op].describe_reading
@@ -415,7 +418,10 @@ def print_error(
     output_options: OutputOptions,
     extra_json: dict[str, object] = {},  # noqa: B006 - it is not changed
 ) -> int:
-    """Print an error, as JSON with further fields if requested, and return its exit code."""
+    """Print an error, as JSON if requested, and return its exit code.
+
+    The JSON object has further fields.
+    """
     prints_text = output.print_json_if_requested(
         output_options, lambda: error_json(error.problem, op, texts) | extra_json
     )

@@ -236,7 +236,7 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
 
 
 def _read_framework_word(words: Sequence[str]) -> list[str] | None:
-    """Convert words that begin with a framework's function to a command line, or return None."""
+    """Convert a call of a framework's function to a command line, or return None."""
     if not words or not words[0].isidentifier() or (words[0] in OPS and not _has_order(words)):
         return None
     translated = commands.resolve_aliases(words)
@@ -248,7 +248,10 @@ def _read_framework_word(words: Sequence[str]) -> list[str] | None:
 
 
 def _has_order(words: Sequence[str]) -> bool:
-    """Return whether a command line has NumPy's argument `order`, with which an op is read as code."""
+    """Return whether a command line has NumPy's argument `order`.
+
+    An op with this argument is read as code.
+    """
     return any(word == "--order" or word.removeprefix("--").startswith("order=") for word in words[1:])
 
 

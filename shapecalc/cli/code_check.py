@@ -1,4 +1,7 @@
-"""`shapecalc code --check`: check the shapes that source files declare in comments and annotations."""
+"""`shapecalc code --check`: check the shapes that source files declare.
+
+Shapes are declared in comments and annotations.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,9 @@ def run_code_check(
     *,
     github: bool,
 ) -> int:
-    """Check the shapes that files or code declare; print those that are not true, and a summary.
+    """Check the shapes that files or code declare.
+
+    The false declarations and a summary are printed.
 
     With `inputs`, only the last function of each file is checked, or the one that is named. Return 1 if a shape is not
     true, or if an operation of a function whose inputs are known is refused.
@@ -97,7 +102,7 @@ def _print_result(result: CheckedFile, *, github: bool) -> None:
 
 
 def _format_summary(results: Sequence[CheckedFile]) -> str:
-    """Format the number of shapes that are true and untrue, and of functions that were not checked to their ends."""
+    """Format the numbers of true and false shapes and of incomplete checks."""
     counts = [result.check.counts() for result in results]
     passed, failed = [sum(count[verdict] for count in counts) for verdict in (CheckVerdict.PASSED, CheckVerdict.FAILED)]
     functions = [function for result in results for function in result.check.functions]

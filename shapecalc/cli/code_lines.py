@@ -22,7 +22,9 @@ from shapecalc.reading.code.source import normalize_pasted_code
 
 
 def read_source(line: str, text: str | None) -> str:
-    """Return the code in a file, in `text` for `-`, or the line itself; without prompts and indentation.
+    """Return the code in a file, in `text` for `-`, or in the line itself.
+
+    Prompts and indentation are removed.
 
     Raises `ShapeError` (file) if the file cannot be read.
     """
@@ -97,7 +99,10 @@ def print_unknown_calls(
     where: str | None,
     output_options: OutputOptions,
 ) -> None:
-    """Print a command to stderr that gives all inputs and the shapes of unknown calls, for code in the file `place`."""
+    """Print a command to stderr that gives all inputs and unknown shapes.
+
+    The code is in the file `place`.
+    """
     if not (calls and place) or output_options.json or output_options.quiet:
         return
     given = [f"{name}={shape_text(tensor.dims)}" for name, tensor in inputs.items()]

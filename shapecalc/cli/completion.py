@@ -35,7 +35,10 @@ def run_completion_command(shell: str, output_options: OutputOptions) -> int:
 
 
 def install_completion(shell: str) -> int:
-    """Install the completion of a shell for this user, print the path of the script, and return the exit code."""
+    """Install the completion of a shell for this user, and return the exit code.
+
+    The path of the script is printed.
+    """
     from typer.completion import install  # type: ignore[attr-defined]  # its own callback calls it
 
     try:

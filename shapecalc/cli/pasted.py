@@ -240,7 +240,10 @@ def _print_code_error(
     texts: dict[str, object],
     output_options: OutputOptions,
 ) -> int:
-    """Print why code is refused, with the unknown calls in JSON, and return the exit code."""
+    """Print the reason why code is refused, and return the exit code.
+
+    The JSON object contains the unknown calls.
+    """
     error = add_as_option_hint(error)
     error = _name_file_in_hint(error, path) if path else error
     return print_error(error, "code", texts, output_options, {"ask": [call.as_json() for call in calls]})
@@ -255,7 +258,10 @@ def _print_code_answer(
     output_options: OutputOptions,
     source: Source | None,
 ) -> int:
-    """Print the answer to the chain of code, with the shapes of all results, and return the exit code."""
+    """Print the answer to the chain of code, and return the exit code.
+
+    The shapes of all results are printed.
+    """
     from shapecalc.cli.code_lines import lines_json
 
     answer, others = answer_code(code, options), answer_further_results(code, options)
@@ -279,7 +285,10 @@ def _name_file_in_hint(error: ShapeError, path: str) -> ShapeError:
 
 
 def parse_inputs(text: str, dialect: str | None) -> tuple[dict[str, TypedShape], Source | None]:
-    """Parse the value of `--input`; return the tensors by name, and the file that the first one is read from."""
+    """Parse the value of `--input` into tensors by name.
+
+    The second result is the file from which the first tensor is read, or None.
+    """
     from shapecalc.reading.code.source import split_inputs
 
     texts, source = dict(split_tensor_groups(split_inputs(text))), None

@@ -1,4 +1,7 @@
-"""The texts that command-line arguments denote: files, standard input, or the arguments themselves."""
+"""The texts that command-line arguments denote.
+
+An argument denotes a file, standard input or itself.
+"""
 
 from __future__ import annotations
 

@@ -648,7 +648,10 @@ def _resolve_single_bases(view: View, known: Assumptions) -> View:
 
 
 def count_atoms_by_index_space(view: View) -> dict[IndexSpace, int]:
-    """Return how many atoms of a view and of its base tensors step through each index space."""
+    """Return the number of atoms of a view by index space.
+
+    The atoms of its base tensors are also counted.
+    """
     counts: dict[IndexSpace, int] = {}
     pending = [atom for axis in view.axes for atom in axis]
     pending += [atom for base, _ in view.fixed for atom in base]

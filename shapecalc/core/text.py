@@ -129,7 +129,9 @@ def rank_text(rank: int) -> str:
 
 
 def missing_axis_text(axis: int, rank: int, *, allow_end: bool = False) -> str:
-    """Return why an axis does not exist; with `allow_end`, an axis equal to `rank` exists.
+    """Return the reason why an axis does not exist.
+
+    With `allow_end`, an axis equal to `rank` exists.
 
     >>> missing_axis_text(3, 2), missing_axis_text(1, 0)
     ('axis 3 does not exist: axes run from -2 to 1', 'axis 1 does not exist: a scalar has no axes')
@@ -887,7 +889,7 @@ def split_outside_brackets(text: str, separator: str | None = None) -> list[str]
 
 
 def split_tensor_groups(tensors: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Split the shapes of several tensors, each in brackets, into shapes of numbered tensors.
+    """Split bracketed shapes of several tensors into shapes of numbered tensors.
 
     >>> split_tensor_groups([("x", "(2,3)"), ("h", "(2,3),(4,)")])
     [('x', '(2,3)'), ('h[0]', '(2,3)'), ('h[1]', '(4,)')]

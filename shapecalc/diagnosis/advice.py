@@ -352,13 +352,16 @@ def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
 
 
 def _has_empty_side(shape: PrintedSizes) -> bool:
-    """Return whether one padded side is so small beside another that it was empty, or one element, before padding."""
+    """Return whether one side probably had at most one element before padding.
+
+    Such a side is much smaller than the other one.
+    """
     sides = numeric_sizes(shape)[-2:]
     return len(sides) == 2 and min(sides) <= 4 and max(sides) > 16 * min(sides)
 
 
 def _special_remedies(message: ParsedMessage) -> Iterator[str]:
-    """Yield remedies for patterns of einops, interpolations, and values that are assigned to a slice."""
+    """Yield remedies for einops patterns, interpolations and slice assignments."""
     if message.cause == "rank-mismatch" and message.operands and message.framework == "torch":
         yield _resize_remedy(message.input or (), message.operands[0])
     elif message.op == REARRANGE.name and message.pair is not None:
@@ -375,7 +378,10 @@ def _special_remedies(message: ParsedMessage) -> Iterator[str]:
 
 
 def _resize_remedy(sides: PrintedSizes, size: PrintedSizes) -> str:
-    """Return the remedy for an interpolation whose output size has another rank than the sides of its input."""
+    """Return the remedy for an interpolation to a size of another rank.
+
+    `sides` are the spatial dims of the input.
+    """
     if len(size) == len(sides) + 1 and size[-1] in (1, 3, 4):
         return f"the size ends with channels: take the height and width alone, size=({size[0]}, {size[1]})"
     if len(size) > len(sides):

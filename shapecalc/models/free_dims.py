@@ -243,7 +243,9 @@ class InputGuess:
         totals: Mapping[str, Sequence[str]],
         probes: Sequence[Mapping[str, int]] | None,
     ) -> list[Lane]:
-        """Build the lanes whose sizes, except the batch size, differ from the sizes `base`.
+        """Build size assignments that differ from the sizes `base`.
+
+        The batch size may be equal.
 
         `probes` contains sizes at which the model runs, or None if such sizes are not known.
         """

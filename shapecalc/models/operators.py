@@ -188,7 +188,10 @@ def constant_elements(attributes: Attributes) -> ElementArray | None:
 
 
 def _divide(_: Attributes, a: ElementArray, b: ElementArray) -> ElementArray:
-    """Divide two arrays, truncating an integer quotient towards 0. Source: the ONNX operator Div."""
+    """Divide two arrays, truncating an integer quotient towards 0.
+
+    Source: the ONNX operator Div.
+    """
     if a.dtype.kind == "f":
         return a / b
     if not np.all(b):
@@ -450,7 +453,7 @@ CONV_CHANNEL_CHECK = _contraction_check(lambda attributes: ((0, 1), (1, 1), attr
 
 
 def _check_conv(node: Node, shapes: InputSizes, constants: Container[int], index_bounds: IndexBounds) -> str | None:
-    """Return an error message if the channels do not match, or if a window does not fit into the padded input.
+    """Return an error message if the channels or the window of a Conv do not fit.
 
     ONNX Runtime refuses such a window, but ONNX shape inference rounds the number of windows.
     """

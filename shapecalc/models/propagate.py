@@ -262,7 +262,10 @@ class BatchTracker:
         return sum(any(isinstance(mark, LostBatch) for mark in marks) for marks in self._marks.values())
 
     def record_lane_failures(self, failures: Sequence[object]) -> None:
-        """Record in which lanes a node fails; `failures` contains the error in each lane, or None."""
+        """Record the size assignments for which a node fails.
+
+        `failures` contains the error for each size assignment, or None.
+        """
         self.has_failures = True
 
     def mark_lost(self, node: Node, reason: str) -> None:

@@ -271,7 +271,10 @@ def _has_rest(quantity: _Quantity, by: int, rest: int = 0) -> SizeCondition:
 
 
 def _or_one(template: SizeCondition, name: str) -> SizeCondition:
-    """Return the condition that `template` holds, or that one of its dims is 1, which broadcasts."""
+    """Return the condition that `template` holds or that a dim is 1.
+
+    A dim of 1 is broadcast.
+    """
     return template._replace(
         text=f"{template.text} or {name} == 1",
         pins=False,
@@ -350,7 +353,7 @@ def _iter_solutions(prober: _Prober) -> Iterator[Sizes]:
 
 
 def _explain(prober: _Prober, templates: Sequence[SizeCondition]) -> tuple[list[SizeCondition], bool]:
-    """Return the conditions that explain the outcomes, and whether they explain all of them."""
+    """Return conditions that explain the outcomes, and whether they explain all."""
     running, failing = prober.probes(does_run=True), prober.probes(does_run=False)
     if not failing:
         return [], True
@@ -376,7 +379,7 @@ def _explain(prober: _Prober, templates: Sequence[SizeCondition]) -> tuple[list[
 
 
 def _iter_ranges(prober: _Prober, running: Sequence[Sizes]) -> Iterator[SizeCondition]:
-    """Yield the bounds of each dim, and the set of its sizes, over the probes that run."""
+    """Yield the bounds and the set of the sizes of each dim in the probes that run."""
     failing = prober.probes(does_run=False)
     for name in prober.dims:
         sizes = sorted({probe[name] for probe in running})

@@ -345,7 +345,9 @@ def _parse_plain_case(text: str, defaults: Mapping[str, object]) -> Case:
 
 
 def _parse_code_question(words: Sequence[str], defaults: Mapping[str, object]) -> tuple[object, StageRequests]:
-    """Parse a line of code and the shapes of its tensors into the input and the stages of its first result.
+    """Parse a line of code and the shapes of its tensors.
+
+    Return the input and the stages of its first result.
 
     Raises `ShapeError` (usage) if the code is not supported.
 

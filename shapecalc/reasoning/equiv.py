@@ -292,7 +292,9 @@ def _symbolic_size_names(parsed: ChainRequest) -> tuple[str, ...]:
 
 
 def parse_chain_pair(first: str, second: str, shape: object = None) -> tuple[ChainRequest, ChainRequest]:
-    """Parse two chains that have the same input, which is in the first one, in the second one, or `shape`.
+    """Parse two chains that have the same input.
+
+    The input is in the first chain, in the second chain, or `shape`.
 
     >>> parse_chain_pair("x.permute(1, 0)", "2,3 | transpose")[0].input
     '2,3'
@@ -305,7 +307,7 @@ def parse_chain_pair(first: str, second: str, shape: object = None) -> tuple[Cha
 
 
 def read_chain(text: str, shape: object = None) -> ChainRequest:
-    """Parse a chain, a line of code, or the command line of an op, with or without its input.
+    """Parse a chain, a line of code, or a command line, with or without its input.
 
     `shape` is the input of code, and of a chain without one. Raises `ShapeError` (usage) if the text cannot be parsed.
 

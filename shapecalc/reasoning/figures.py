@@ -567,7 +567,10 @@ def _explain_rounding(actual: int, _expected: int, context: FigureContext) -> It
 
 
 def _explain_side(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain an element count by square maps near the requested ones, or by tokens beside a square grid."""
+    """Explain an element count by other square maps.
+
+    The map is near the requested one, or has tokens in addition to a square grid.
+    """
     target = context.target
     for axis in range(len(target) - 1):
         side = target[axis]
@@ -595,7 +598,10 @@ def _explain_side(actual: int, _expected: int, context: FigureContext) -> Iterat
 
 
 def _explain_neighbour(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain an element count that a requested size does not divide, but the next size does."""
+    """Explain an element count that is divisible by the successor of a size.
+
+    The requested size itself does not divide the count.
+    """
     target = context.target
     known = [size for size in target if size > MIN_SHARED]
     if target.count(-1) != 1 or not known:
@@ -617,7 +623,7 @@ def _explain_neighbour(actual: int, _expected: int, context: FigureContext) -> I
 
 
 def _explain_text_ratio(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
-    """Explain two sizes by two numbers of the text, each multiplied by the same factor."""
+    """Explain two sizes as multiples of two numbers of the text by the same factor."""
     if context.target or min(actual, expected) < 1 or not 2 <= len(context.numbers) <= MAX_TEXT_NUMBERS:
         return
     for one in sorted(context.numbers - {actual, expected}, reverse=True):

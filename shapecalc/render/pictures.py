@@ -646,7 +646,7 @@ def _picture_kind(layout: StageLayout, step: Step | None) -> PictureKind:
 
 
 def has_own_picture(answer: Trace | Chain, step_index: int) -> bool:
-    """Return whether the picture of a step shows more than the dims and wires of its stage."""
+    """Return whether the picture of a step shows more than dims and wires."""
     all_layouts, steps = stage_layouts(answer), answer.steps
     if not all_layouts:
         return False

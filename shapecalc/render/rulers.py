@@ -75,7 +75,9 @@ class Rulers(Record):
 
     @property
     def misaligned_strides(self) -> tuple[int, int] | None:
-        """The strides of the first input and output axes with misaligned boundaries, or None.
+        """The strides of the first axes with misaligned boundaries, or None.
+
+        They are the strides of an input axis and of an output axis.
 
         Input strides divide each other, so only the two nearest ones are compared with an output stride.
         """
@@ -99,7 +101,9 @@ class Rulers(Record):
 
 
 def can_draw_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | None, width: int) -> bool:
-    """Return whether the rulers of a step fit the width with distinguishable boundaries.
+    """Return whether the rulers of a step fit the width.
+
+    The boundaries must be distinguishable.
 
     The step must regroup axes. If sizes are named, small sizes that meet the conditions must exist. Otherwise, the
     width must have one cell per element, or three cells per boundary in one period of the misaligned boundaries.
@@ -350,7 +354,7 @@ def _write_scale(canvas: Canvas, rulers: Rulers, left: int, length: int) -> None
 
 
 def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int], glyphs: GlyphSet) -> None:
-    """Draw one ruler with a tick per boundary, or as a shaded bar if boundaries are too close.
+    """Draw one ruler with a tick per boundary, or as a shaded bar if too dense.
 
     `volume` is the element count. `area` is the left column, the length and the row of the ruler.
     """

@@ -462,7 +462,10 @@ async def _add_headers(_request: web.Request | None, response: web.StreamRespons
 
 
 class ErrorResponse(web.Response):
-    """The response to a request that cannot be parsed, for which aiohttp sends no signal to the application."""
+    """The response to a request that cannot be parsed.
+
+    For such a request, aiohttp sends no signal to the application.
+    """
 
     async def _prepare_headers(self) -> None:
         await super()._prepare_headers()

@@ -279,7 +279,9 @@ def spatial_axes(shape: Shape, rules: Setting, count: int, layout: str | None = 
 
 
 def require_channels(shape: Shape, channels: int, rules: Setting) -> None:
-    """Raise `ShapeError` (nothing-left) if there are no channels and the dialect requires some.
+    """Check that there are channels if the dialect requires some.
+
+    Raises `ShapeError` (nothing-left).
 
     Source: torch.nn.functional.max_pool2d, avg_pool2d and interpolate, measured.
     """

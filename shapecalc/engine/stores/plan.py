@@ -383,7 +383,7 @@ def _count_in_chunk(chunk: IntTuple, axes: Sequence[Sequence[AxisPart]], *, uppe
 def _propagate_counts(
     counts: Mapping[AxisPart, int], groups: Iterable[tuple[Sequence[AxisPart], Sequence[AxisPart]]]
 ) -> dict[AxisPart, int]:
-    """Convert index counts of source sub-axes to index counts of output sub-axes, or back.
+    """Convert index counts of source sub-axes to those of output sub-axes, or back.
 
     `groups` are pairs of the sub-axes with known counts and the sub-axes to count.
     """

@@ -421,7 +421,9 @@ def _slice_within(part: AxisRange, whole: AxisRange) -> slice:
 
 
 def _source_view(axis_map: AxisMap, source_region: SourceRegion, buffer: Any) -> Any:
-    """Return the destination view of a source region, with one axis per source sub-axis.
+    """Return the destination view of a source region.
+
+    It has one axis per source sub-axis.
 
     The axes of repeated sub-axes come first.
     """

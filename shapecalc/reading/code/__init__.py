@@ -97,7 +97,10 @@ def _interpret(
     path: str | None,
     calls: list[UnknownCall],
 ) -> CodeChain:
-    """Interpret code, and append its unknown calls to `calls`, also if the code is refused."""
+    """Interpret code, and append its unknown calls to `calls`.
+
+    They are also appended if the code is refused.
+    """
     try:
         chain = interpreter.interpret(tree, inputs, strides, entry, path)
     except ShapeError as error:
@@ -108,7 +111,7 @@ def _interpret(
 
 
 def find_declared_inputs(text: str, tree: ast.Module, entry: str) -> dict[str, Shape]:
-    """Return the shapes that the code declares for the inputs of the function that is interpreted."""
+    """Return the declared shapes of the inputs of the interpreted function."""
     selected, _ = select_entry(tree.body, entry)
     return declared_inputs(text, selected) if selected else {}
 

@@ -191,7 +191,10 @@ class CallEvaluator(LayerEvaluator):
         raise self.error(node, "this is not a function")
 
     def call_alternatives(self, node: ast.Call, callee: AlternativeValue) -> CodeValue:
-        """Return the result of a call of one of several functions or layers; raise an error if the results differ."""
+        """Return the result of a call of one of several functions or layers.
+
+        Raises an error if their results differ.
+        """
         results = list[Binding]()
         for value in callee.values:
             try:
@@ -274,7 +277,7 @@ class CallEvaluator(LayerEvaluator):
         return MISSING  # type: ignore[no-any-return]
 
     def change_sequential(self, node: ast.Call, base: LayerInstance, name: str) -> CodeValue:
-        """Bind the name of a `Sequential` to itself with more layers, after a method that adds some."""
+        """Add layers to a `Sequential`, and bind its name to the result."""
         assert isinstance(node.func, ast.Attribute)
         path, arguments = dotted_name(node.func.value), [*self.evaluate_all(node.args)]
         layers = base.positional
@@ -432,7 +435,10 @@ class CallEvaluator(LayerEvaluator):
         return value
 
     def config_entry(self, node: ast.Call, name: str, default: Sequence[Binding]) -> CodeValue:
-        """Return an attribute of an unknown object: the size that the user gives, or the default of `getattr`."""
+        """Return an attribute of an unknown object.
+
+        The value is the size that the user gives, or the default of `getattr`.
+        """
         if name in self.sizes or not default:
             return self.lookup_size(node, name)
         self.used_size_names.add(name)

@@ -1,4 +1,7 @@
-"""Shapes that source code declares, in comments and in annotations of jaxtyping, and their comparison with shapes."""
+"""Shapes that source code declares, and their comparison with computed shapes.
+
+Shapes are declared in comments and in annotations of jaxtyping.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ class ShapeCheck(Record):
 
     @property
     def message(self) -> str:
-        """The problem, or the dims that were not compared; empty if the declaration is true."""
+        """The problem, or the dims that were not compared, or an empty string."""
         line, source = self.declared.line, self.declared.source
         if self.problem is not None:
             return f"line {line}, {source}: {self.problem.message}"
@@ -107,7 +110,7 @@ def _parse_comment(line: int, comment: str) -> Iterator[DeclaredShape]:
 
 
 def parse_annotation(node: ast.expr | None) -> DeclaredShape | None:
-    """Return the shape of an annotation such as `Float[Tensor, "b t c"]`; None for any other annotation.
+    """Return the shape of an annotation such as `Float[Tensor, "b t c"]`, or None.
 
     `*batch` is read as `...`. A dim that cannot be compared, such as `n+1`, matches any size. Source: jaxtyping, "Array
     annotations".
@@ -146,7 +149,9 @@ def parse_annotation(node: ast.expr | None) -> DeclaredShape | None:
 
 
 def declared_inputs(text: str, entry: EntryPoint) -> dict[str, Shape]:
-    """Return the shapes of the inputs of a function, from the comment above it or its class, or from annotations.
+    """Return the declared shapes of the inputs of a function.
+
+    They are in the comment above the function or its class, or in annotations.
 
     Raises `ShapeError` (usage) for an invalid shape in the comment.
     """
@@ -172,7 +177,10 @@ def _parameters(node: ast.FunctionDef) -> list[ast.arg]:
 
 
 def shapes_in_annotations(tree: ast.AST, returns: DeclaredShape | None = None) -> Iterator[DeclaredShape]:
-    """Yield the shapes that annotations of variables and results declare; `returns` is that of the function around."""
+    """Yield the shapes that annotations of variables and results declare.
+
+    `returns` is the result annotation of the enclosing function.
+    """
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.AnnAssign) and (declared := parse_annotation(node.annotation)):
             yield declared
@@ -198,7 +206,9 @@ def check_shapes(
     inputs: Mapping[str, Shape],
     result_names: Collection[str],
 ) -> list[ShapeCheck]:
-    """Compare the shapes that comments and annotations declare with those of their lines.
+    """Compare declared shapes with the shapes of their lines.
+
+    Shapes are declared in comments and annotations.
 
     The names in the shapes of the inputs stand for themselves in the function that is interpreted. Any other name is
     bound where the code binds it, or by the first declaration. A line that is executed with different shapes is not
@@ -233,7 +243,10 @@ class Scope:
     """The names of sizes in the declarations of one function."""
 
     def __init__(self, given: set[str], result_names: Collection[str]) -> None:
-        """Create a scope; the names in `given` stand for themselves until the code binds them."""
+        """Create a scope.
+
+        The names in `given` represent themselves until the code binds them.
+        """
         self.given, self.result_names = given, {*result_names}
         self.sizes: dict[str, Dim] = {}
 
@@ -248,7 +261,10 @@ class Scope:
         return self.compare(declared, shapes) if shapes and all(other == shapes for other in others) else None
 
     def compare(self, declared: DeclaredShape, shapes: Iterable[Shape]) -> ShapeCheck | None:
-        """Compare a declared shape with shapes of which one must be equal; None if this cannot be decided."""
+        """Compare a declared shape with shapes, one of which must be equal.
+
+        The result is None if equality cannot be decided.
+        """
         problems = list[Problem]()
         for shape in dict.fromkeys(shapes):
             matcher = Matcher(declared.pattern, self.sizes, self.given - self.sizes.keys())
@@ -263,7 +279,10 @@ class Scope:
 
 
 def _shapes_of(record: StatementRecord, name: str) -> list[Shape]:
-    """Return the shapes of the tensors that a statement binds or returns, or only that of `name`; empty if unknown."""
+    """Return the shapes of the tensors that a statement binds or returns.
+
+    If `name` is one of these tensors, only its shape is returned. The result is empty if a shape is unknown.
+    """
     shapes, _ = shapes_and_sizes(record)
     if not shapes:
         return [tuple(filter(is_dim, value)) for value in record.names.values() if isinstance(value, tuple)]

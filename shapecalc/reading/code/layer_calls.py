@@ -134,7 +134,9 @@ def _bias_of(call: Call) -> CodeValue:
 
 
 def _require_bias(result: TracedTensor, bias: TracedTensor, call: Call) -> TracedTensor:
-    """Return the result with the conditions that its bias requires; raise `CheckRefused` if the bias does not fit.
+    """Return the result with the conditions that its bias requires.
+
+    Raises `CheckRefused` if the bias does not fit.
 
     The bias of a convolution has one value for each output channel; that of `linear` is broadcast to the result.
     """

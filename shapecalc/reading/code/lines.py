@@ -160,7 +160,10 @@ def _order_calls_first(records: Iterable[StatementRecord]) -> list[StatementReco
 
 
 def shapes_and_sizes(record: StatementRecord) -> tuple[dict[str, Shape | None], dict[str, Dim]]:
-    """Split the values of a statement into the shapes of tensors and the sizes; omit other values."""
+    """Split the values of a statement into shapes of tensors and sizes.
+
+    Other values are omitted.
+    """
     shapes: dict[str, Shape | None] = {}
     sizes: dict[str, Dim] = {}
     for name, value in record.names.items():
@@ -185,7 +188,9 @@ def shapes_and_sizes(record: StatementRecord) -> tuple[dict[str, Shape | None], 
 def _labelled_tensors(
     name: str, value: Binding, written: Sequence[str | None] = ()
 ) -> Iterator[tuple[str, TracedTensor | ShapeError]]:
-    """Yield the tensors in a value, and the errors of its items, with labels such as `q[0]`.
+    """Yield the tensors in a value with labels such as `q[0]`.
+
+    The errors of its items are also yielded.
 
     These are the items of a list or a tuple, or the chunks of a split tensor. `written` names the items.
     """

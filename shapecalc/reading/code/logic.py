@@ -141,7 +141,7 @@ def join_values(left: Binding, right: Binding, error: ShapeError) -> Binding:
 
 
 def _join_callables(left: CodeValue, right: CodeValue, error: ShapeError) -> CodeValue:
-    """Merge two functions or layers into a value that can be called; None for other values."""
+    """Merge two functions or layers into a callable value, or return None."""
     for one, other in ((left, right), (right, left)):
         if isinstance(one, LayerInstance) and one.name == "Activation" and isinstance(other, Monomial):
             return one  # either the name of an activation, or the activation itself

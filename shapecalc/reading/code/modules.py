@@ -1,4 +1,7 @@
-"""The files that Python code imports from its own package; they are read, and never run."""
+"""The files that Python code imports from its own package.
+
+The files are read, but never run.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ class ImportedName(Record):
 
 
 def imported_names(tree: ast.AST) -> dict[str, ImportedName]:
-    """Return the names that code imports from modules, by the names that they are bound to."""
+    """Return the imported names in code, keyed by the names that they are bound to."""
     names = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
@@ -34,7 +37,9 @@ def imported_names(tree: ast.AST) -> dict[str, ImportedName]:
 
 
 def find_module(path: Path, imported: ImportedName) -> Path | None:
-    """Return the file of a module that the file `path` imports, if it belongs to the same package.
+    """Return the file of a module that the file `path` imports.
+
+    The module must belong to the same package.
 
     A relative module is looked up from the folder of the file, any other one from the folder of the outermost package.
     """
@@ -53,7 +58,7 @@ def find_module(path: Path, imported: ImportedName) -> Path | None:
 
 
 def _outermost_package(folder: Path) -> Path | None:
-    """Return the outermost folder around a file that is a package; None if the folder is not a package."""
+    """Return the outermost package folder that contains a file, or None."""
     packages = [*_packages_around(folder)]
     return packages[-1] if packages else None
 

@@ -64,7 +64,7 @@ def call_multi_operand(call: Call) -> CodeValue:
 
 
 def _shorten_names(pattern: str) -> str:
-    """Return a pattern of einops' `einsum`, whose axes have names, with a letter for each axis.
+    """Return a pattern of einops' `einsum` with a letter instead of each axis name.
 
     >>> _shorten_names("b n d, b m d -> b n m")
     'abc,adc->abd'

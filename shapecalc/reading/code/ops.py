@@ -306,7 +306,10 @@ def _apply_composite(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 
 def _reduce_by_pattern(tensor: TracedTensor, call: Call) -> CodeValue:
-    """Apply einops' `reduce`: a rearrangement with the reduced axes last, which are then dropped."""
+    """Apply einops' `reduce`.
+
+    It is a rearrangement with the reduced axes last, which are then dropped.
+    """
     if not call.positional or not isinstance(call.positional[0], str):
         return _apply_call(tensor, call)
     pattern, *_ = call.bind_arguments("pattern", "reduction", *[name for name in call.keywords if name != "reduction"])

@@ -186,7 +186,7 @@ class InterpreterState:
         return self.ask_for_call(node, self.error(node, f"{truncate(callee)} is not known here", hint))
 
     def ask_for_call(self, node: ast.Call, error: ShapeError) -> ShapeError:
-        """Return the error of a call, and remember the call as one whose shape the user can give."""
+        """Return the error of a call, and record that the user can give its shape."""
         was_quiet, self.is_quiet = self.is_quiet, True
         try:
             value = self.evaluate(node.args[0]) if node.args else None
@@ -199,7 +199,9 @@ class InterpreterState:
         return error
 
     def list_unknown_calls(self, final: ShapeError | None = None) -> list[UnknownCall]:
-        """Return the unknown calls that statements need, in order; `final` is the error of the result.
+        """Return the unknown calls that statements need, in order.
+
+        `final` is the error of the result.
 
         A call that is unknown on several lines is one, unless the proposals for its shape differ.
         """

@@ -43,7 +43,10 @@ def to_dims(value: CodeValue, count: int, call: Call) -> Shape:
 
 
 def require_elements(tensor: TracedTensor, reduced: Iterable[int], call: Call) -> None:
-    """Raise `CheckRefused` (empty-reduction) if an axis of size 0 is reduced to one of its elements."""
+    """Check that each reduced axis has elements.
+
+    Raises `CheckRefused` (empty-reduction) for an axis of size 0.
+    """
     for axis in reduced:
         if tensor.shape[axis] == 0:
             raise call.refusal(f"dim {axis} is 0, and {call.name} needs an element", EMPTY_REDUCTION)

@@ -167,7 +167,7 @@ def _indices_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: C
 
 
 def _sorted_copy(tensor: TracedTensor) -> TracedTensor:
-    """Return a tensor with the shape of another one, in whose order of axes PyTorch stores it."""
+    """Return a tensor with the shape of another one, as PyTorch stores a clone."""
     strides = tensor.strides and compute_clone_strides(tensor.shape, tensor.strides)
     return replace(derived_tensor(tensor.shape, tensor), strides=strides)
 
@@ -229,7 +229,10 @@ def _new_tensor(tensor: TracedTensor, call: Call) -> CodeValue:
 
 
 def _insert_missing_axes(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
-    """Return the result of `atleast_1d`, `atleast_2d` or `atleast_3d`. Source: numpy.atleast_3d."""
+    """Return the result of `atleast_1d`, `atleast_2d` or `atleast_3d`.
+
+    Source: numpy.atleast_3d.
+    """
     rank = int(call.name[-2])
     axes = tuple(range(rank - tensor.rank))
     if rank == 3 and tensor.rank in (1, 2):

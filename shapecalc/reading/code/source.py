@@ -130,7 +130,10 @@ def parse_code(text: str) -> ast.Module:
 
 
 def parse_source(text: str) -> ast.Module:
-    """Parse Python code; raise `ShapeError` (usage) if it is too long or its syntax is invalid."""
+    """Parse Python code.
+
+    Raises `ShapeError` (usage) if the code is too long or its syntax is invalid.
+    """
     if len(text) > MAX_CODE_LENGTH:
         raise MAX_CODE_LENGTH.error(f"{len(text)} characters of code", PASTE_HINT, argument="line")
     return parse_code(text)
@@ -236,7 +239,10 @@ def select_entry(statements: Sequence[ast.stmt], name: str = "") -> tuple[EntryP
 
 
 def all_entries(statements: Sequence[ast.stmt]) -> dict[str, EntryPoint]:
-    """Return the functions and the methods of code by name, without methods such as `__init__`."""
+    """Return the functions and methods of code by name.
+
+    Methods such as `__init__` are omitted.
+    """
     entries = dict[str, EntryPoint]()
     for node in statements:
         if isinstance(node, ast.FunctionDef):
@@ -249,7 +255,10 @@ def all_entries(statements: Sequence[ast.stmt]) -> dict[str, EntryPoint]:
 
 
 def entry_method(node: ast.ClassDef, *, or_last: bool = True) -> ast.FunctionDef | None:
-    """Return the method of a class that its calls run: `forward` or its kin, or the last method; None without any."""
+    """Return the method that a call of an instance runs, or None.
+
+    This is `forward` or a similar method, or the last method.
+    """
     named = {method.name: method for method in node.body if isinstance(method, ast.FunctionDef)}
     others = reversed(named) if or_last else ()
     return next((named[name] for name in (*ENTRY_METHODS, *others) if name in named), None)

@@ -123,7 +123,7 @@ class CodeInterpreter(AssignmentEvaluator):
         return value
 
     def import_name(self, frame: CallFrame, name: str) -> Binding:
-        """Return the value of a name that a module imports from a file of its package, or `MISSING`."""
+        """Return the value of a name imported from a file of the package, or `MISSING`."""
         imported = frame.imports[name]
         is_known = (
             name in IMPORTED_BUILTINS
@@ -146,7 +146,9 @@ class CodeInterpreter(AssignmentEvaluator):
         return value
 
     def load_module(self, path: Path) -> CallFrame | None:
-        """Return the frame of a module of the package, after its statements are interpreted; None if it is not read.
+        """Return the frame of an interpreted module of the package, or None.
+
+        The result is None if the module is not read.
 
         The text is appended to that of the code, so that positions in it are unique.
         """
@@ -197,7 +199,9 @@ class CodeInterpreter(AssignmentEvaluator):
         return self.run_entry(frame, function, parameters)
 
     def forget_changed_attributes(self, owner: ObjectValue, entry: EntryPoint) -> None:
-        """Mark the tensors as unknown that other methods than `__init__` and the entry point assign.
+        """Mark the tensor attributes that other methods assign as unknown.
+
+        The assignments of `__init__` and of the entry point are kept.
 
         The `forward` of a class is the entry point of a new object; any other method may be called later.
         """
@@ -263,7 +267,10 @@ class CodeInterpreter(AssignmentEvaluator):
         return (*self.notes, *passed_over, *filter(None, [check.message for check in self.check_shapes()]))
 
     def check_shapes(self) -> list[ShapeCheck]:
-        """Compare the shapes that comments and annotations declare with those of the interpreted lines."""
+        """Compare declared shapes with the shapes of the interpreted lines.
+
+        Shapes are declared in comments and annotations.
+        """
         results = [name for name, definition in self.program.names.items() if definition is not None]
         inputs = {name: tensor.shape for name, tensor in self.inputs.items()}
         return check_shapes(self.own_text, self.tree, self.entry, self.records, inputs, results)

@@ -60,10 +60,16 @@ class StageRefused(Exception):
 
 
 class CheckRefused(StageRefused):
-    """The exception raised if a call without a stage, such as a shape-preserving layer, refuses its input."""
+    """The exception raised if a call without a stage refuses its input.
+
+    A shape-preserving layer is an example.
+    """
 
     def __init__(self, error: ShapeError, rule: Rule) -> None:
-        """Report the message of an error as the violation of a rule; `args` contains the resulting error."""
+        """Report the message of an error as the violation of a rule.
+
+        `args` contains the resulting error.
+        """
         super().__init__(ShapeError(replace(error.problem, rule=rule)))
 
 
@@ -219,7 +225,10 @@ class TracedTensor(Record):
         return replace(self, shape=trace.output, stages=stages, traces=traces, strides=strides, size=None)
 
     def start_chain(self) -> TracedTensor:
-        """Return the tensor as the input of a new chain, because its chain has as many stages as a chain may have."""
+        """Return the tensor as the input of a new chain.
+
+        Its chain has the maximum number of stages.
+        """
         return replace(derived_tensor(self.shape, self), strides=self.strides, is_bool=self.is_bool)
 
     def reshape(self, *target: Dim) -> TracedTensor:

@@ -1,6 +1,6 @@
 """Format model reports as text, JSON and layers; parse the options of `model`.
 
-The verdict on a node states at which batch sizes the node works. A node is listed in the report, and judged, if its
+The verdict on a node states at which batch sizes the node works. A node is listed in the report, and checked, if its
 operator has an equivalent op of shapecalc; failures of other nodes are reported as unlisted failing nodes. The target
 of a node is its shape, permutation or axes argument. A fix replaces the target, or inserts nodes.
 """
@@ -274,7 +274,10 @@ def _format_table(columns: Cells, rows: Sequence[Cells]) -> list[str]:
 
 
 def _judged_node_cells(node_report: reports.JudgedNode, report: reports.Report, shape_texts: dict[int, str]) -> Cells:
-    """Return the table row of a listed node; `shape_texts` caches formatted shapes."""
+    """Return the table row of a node with a verdict.
+
+    `shape_texts` caches formatted shapes.
+    """
     target = (
         _shape_text(node_report.target, shape_texts)
         if node_report.target is not None or node_report.target_from != "none"
@@ -292,7 +295,7 @@ def _node_cells_with_sizes(
 ) -> Cells:
     """Return the table row of a node with the sizes of its outputs.
 
-    `node_report` is the judged node, or None for an unlisted node, whose row has no target and no verdict.
+    `node_report` is the report on the node, or None for an unlisted node, whose row has no target and no verdict.
     """
     cells = (
         _judged_node_cells(node_report, report, shape_texts)
@@ -730,7 +733,7 @@ def _all_nodes_json(
 
 
 def node_json(node_report: reports.JudgedNode) -> JsonObject:
-    """Return the JSON object of a listed node, with its verdict and fixes."""
+    """Return the JSON object of a node with its verdict and fixes."""
     shapes = ("input", "target", "target_from", "output", "value")
     verdict = ("conditions", "verdict", "runs", "empty", "blocked_by")
     return {

@@ -1,1 +1,1 @@
-"""Read an ONNX model, judge it at several batch sizes, fix it, and prove the fix."""
+"""Read an ONNX model, check it at several batch sizes, fix it, and prove the fix."""

@@ -175,7 +175,7 @@ class InputGuess:
     ) -> None:
         """Collect the free dims in the shapes.
 
-        `doubtful_count` is stored as `InputChoice.uncertain_count`, and `judged_sizes` are the batch sizes to judge.
+        `doubtful_count` is stored as `InputChoice.uncertain_count`, and `judged_sizes` are the batch sizes to check.
         Raises `ShapeError` (usage) if `--where` names a dim that is not free.
         """
         self._guesser, self._shapes, self._doubtful, self._judged = guesser, shapes, doubtful_count, judged_sizes
@@ -197,7 +197,8 @@ class InputGuess:
 
         `default_size` is used for every dim whose size the user has not set, instead of declared and default sizes.
         `sums` maps a dim name to the terms of the sum that the dim is assumed to be. `tried` contains sizes at which
-        the model runs; they replace other choices. `probes` contains such sizes for the lanes that are not judged.
+        the model runs; they replace other choices. `probes` contains such sizes for the size assignments that are not
+        checked.
         """
         naming, others = self._guesser, self._other_dims
         totals = {**{name: terms for name in others if (terms := naming.sum_terms(name, others))}, **sums}

@@ -268,7 +268,7 @@ def judge_model(model: Model, options: BatchOptions = DEFAULT_OPTIONS) -> Judged
 
 
 def _add_size_limits(judged: JudgedModel, guess: InputGuess) -> JudgedModel:
-    """Add the sizes at which a model runs, and judge the model at such sizes."""
+    """Add the sizes at which a model runs, and check the model at such sizes."""
     choice, tracker = judged.walk.choice, judged.tracker
     limits = find_size_limits(judged.walk.model, choice, has_failures=tracker.has_failures)
     home = next(lane.sizes for lane in choice.lanes if lane.batch == choice.reference_batch)

@@ -244,7 +244,7 @@ def _equals_walk_output(visit: NodeVisit, output: Any, conditions: Conditions, l
 
     They must be equal for each size assignment.
 
-    `output` is None if the op fails. Lanes with a batch size of 0 are ignored.
+    `output` is None if the op fails. Size assignments with a batch size of 0 are ignored.
     """
     if visit.core_op.returns_shape:
         return True

@@ -1,9 +1,9 @@
 """Find the sizes of the free dims at which a model runs.
 
-A *probe* is an assignment of sizes to the free dims. All probes are lanes of one walk, in which no node is fixed. The
-conditions that explain the outcomes are chosen from templates, such as `H % 32 == 0` or `H*W == 400`, whose constants
-are taken from a probe that runs. A condition is *necessary* if it holds at all probes that run. A set of necessary
-conditions is complete if, at each probe that fails, some of them do not hold.
+A *probe* is an assignment of sizes to the free dims. All probes are size assignments of one walk, in which no node is
+fixed. The conditions that explain the outcomes are chosen from templates, such as `H % 32 == 0` or `H*W == 400`, whose
+constants are taken from a probe that runs. A condition is *necessary* if it holds at all probes that run. A set of
+necessary conditions is complete if, at each probe that fails, some of them do not hold.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ class SizeLimits(Record):
 
 
 class _ProbeTracker(BatchTracker):
-    """A tracker that fixes nothing, and records the lanes in which some node fails."""
+    """A tracker that fixes nothing, and records where nodes fail.
+
+    It records the size assignments for which some node fails.
+    """
 
     trial_attributes: tuple[str, ...] = (*BatchTracker.trial_attributes, "failed")
 

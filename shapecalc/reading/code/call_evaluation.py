@@ -408,7 +408,7 @@ class CallEvaluator(LayerEvaluator):
             added = self.evaluate_keywords(node)
             return CodeDict(items.items | {name: item for name, item in added.items()})  # noqa: C416 - other types
         if name in ("isinstance", "callable"):
-            return self.check_type(node, name)
+            return self.evaluate_type_test(node, name)
         return self.call_attribute_function(node, name)
 
     def call_attribute_function(self, node: ast.Call, name: str) -> CodeValue:
@@ -447,8 +447,11 @@ class CallEvaluator(LayerEvaluator):
         self.notes[f"{truncate(self.source_text(node))} is read as its default"] = None
         return default[0]
 
-    def check_type(self, node: ast.Call, name: str) -> CodeValue:
-        """Evaluate `isinstance` or `callable`, or return nan if unknown."""
+    def evaluate_type_test(self, node: ast.Call, name: str) -> CodeValue:
+        """Evaluate an `isinstance` or `callable` call.
+
+        Return nan if the result is unknown.
+        """
         value = self.evaluate(node.args[0])
         if name == "callable":
             return True if isinstance(value, FunctionValue | LayerInstance | ClassValue) else nan

@@ -361,7 +361,7 @@ CODE_COMMAND = Command(
         Option("lines", "Print the shapes of each line to stderr; by default on a terminal.", OptionKind.SWITCH),
         Option("annotate", "Print the source with the shapes of each line as comments.", OptionKind.FLAG),
         Option("in_place", "With --annotate, overwrite the file with the result.", OptionKind.FLAG),
-        Option("check", "Only check the shapes in comments and annotations; exit 1 if one is untrue.", OptionKind.FLAG),
+        Option("check", "Only check the shapes in comments and annotations; exit 1 if one is wrong.", OptionKind.FLAG),
         GITHUB_OPTION,
         *OUTPUT_OPTIONS.values(),
     ],

@@ -161,7 +161,7 @@ NEGATIVE_SIZE = Rule(
 NEEDS_SIZE = Rule(
     "needs-size",
     "the answer depends on the value of a named size",
-    "For example, a slice from the fifth last to the third position of a dim N is empty if N is at least 8. The value "
+    "For example, a slice from the fifth last to the third element of a dim N is empty if N is at least 8. The value "
     "of N also decides whether given strides fit a dim N. Set the sizes with --where.",
     "shapecalc slice N,L -5:3",
     "arithmetic",

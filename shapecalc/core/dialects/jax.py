@@ -50,7 +50,7 @@ JAX = Dialect(
     spellings={"single": "float32", "double": "float64", "half": "float16", "csingle": "complex64"}
     | {"cdouble": "complex128", "bool_": "bool"},
     prefix="jnp.",
-    note="An index outside of its dim is clamped to the dim. The 64-bit types are available only if "
-    "jax_enable_x64 is set",
+    note="An index outside of its dim is clamped to the first or the last index. The 64-bit types are available only "
+    "if jax_enable_x64 is set",
     rules=(CLAMPED_INDEX,),
 )

@@ -8,6 +8,7 @@ argument, or inserts nodes.
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,7 +139,10 @@ def _print_report(file: str, sizes: BatchOptions, output_options: OutputOptions,
     if print_json_if_requested(
         output_options, lambda: node_json(nodes[0]) if one_node and nodes else report_json(report, nodes, others)
     ):
-        table = all_node_lines(report, others) if arguments["all"] else table_lines(report, nodes)
+        hides_safe = sys.stdout is not None and sys.stdout.isatty() and arguments["op"] is None
+        table = (
+            all_node_lines(report, others) if arguments["all"] else table_lines(report, nodes, hides_safe=hides_safe)
+        )
         lines = node_lines(report, nodes[0]) if one_node and nodes else table
         _print_lines(failures if lint else lines)
     return ExitCode.FAILED if failures else ExitCode.OK
@@ -233,7 +237,8 @@ MODEL_COMMAND = Command(
     details=""" Each Reshape, Transpose, Shape, Flatten, Squeeze, Unsqueeze, Expand, Tile, DepthToSpace and
 SpaceToDepth node (--all: every node) is listed with its shapes and a verdict: safe; only (runs only at the declared
 batch); swallows (the batch moves into another axis, without an error); scrambles (no axis separates the samples any
-more); fails; sometimes; unknown. --fix writes the model with fixed targets, and verifies it with onnxruntime. Exit 0:
-the model was read, and --fix fixed and proved it; 1: --lint or -q found failing nodes, --fix left some, or the
-fixed model is not proved; 4: a file cannot be used, or --fix needs onnxruntime. The command needs the package onnx.""",
+more); rank-varies; fails; sometimes; unknown. --fix writes the model with fixed targets, and verifies it with
+onnxruntime. Exit 0: the model was read, and --fix fixed and proved it; 1: --lint or -q found failing nodes, --fix
+left some, or the fixed model is not proved; 4: a file cannot be used, or --fix needs onnxruntime. The command needs
+the package onnx.""",
 )

@@ -59,6 +59,14 @@ TARGET_SOURCE_TEXTS = {
     "none": "",
 }
 """Description of each source of a target; the placeholder is a tensor name."""
+REASON_COLUMN = "why"
+"""The table column with the reasons of `EXPLAINED_VERDICTS`; omitted if no node has such a verdict."""
+EXPLAINED_VERDICTS = (
+    BatchVerdict.FAILS,
+    BatchVerdict.SOMETIMES,
+    BatchVerdict.RANK_VARIES,
+    BatchVerdict.UNKNOWN,
+)
 FAILING_VERDICTS = (BatchVerdict.FAILS, BatchVerdict.ONLY)
 MAX_UNLISTED_FAILURES = 8
 """Maximum number of unlisted failing nodes that the report names."""
@@ -228,22 +236,35 @@ def escape_line(line: str) -> str:
     return f"\\x3a{line.lstrip()[1:]}" if line.lstrip().startswith("::") else line
 
 
-def table_lines(report: reports.Report, nodes: Sequence[reports.JudgedNode]) -> list[str]:
+def table_lines(report: reports.Report, nodes: Sequence[reports.JudgedNode], *, hides_safe: bool = False) -> list[str]:
     """Format a report as lines: a title, a table of listed nodes, and a summary.
 
-    `nodes` are the listed nodes in the table.
+    `nodes` are the listed nodes in the table. If `hides_safe`, safe nodes are only counted.
     """
     shape_texts: dict[int, str] = {}
+    shown = [node for node in nodes if not (hides_safe and node.verdict is BatchVerdict.SAFE)]
+    hidden = len(nodes) - len(shown)
+    nodes = shown
     rows = [_judged_node_cells(node_report, report, shape_texts) for node_report in nodes]
+    columns = COLUMNS
+    if any(node.verdict in EXPLAINED_VERDICTS for node in nodes):
+        columns = (*COLUMNS, REASON_COLUMN)
+        rows = [(*cells, _reason_cell(node)) for cells, node in zip(rows, nodes, strict=True)]
     return [
         escape_line(line)
         for line in [
             _title_line(report, len(nodes)),
             *_limit_lines(report),
-            *_format_table(COLUMNS, rows),
+            *_format_table(columns, rows),
+            *([f"  {format_count(hidden, 'safe node', 'safe nodes')}: --all"] if hidden else []),
             *_summary_lines(report),
         ]
     ]
+
+
+def _reason_cell(node_report: reports.JudgedNode) -> str:
+    is_explained = node_report.verdict in EXPLAINED_VERDICTS
+    return truncate(escape_unprintable(node_report.why), MAX_CELL_LENGTH) if is_explained else ""
 
 
 def all_node_lines(report: reports.Report, nodes: Sequence[reports.NodeSummary]) -> list[str]:
@@ -416,6 +437,7 @@ def _failure_counts(report: reports.Report, failing_nodes: Sequence[reports.Judg
         BatchVerdict.ONLY: ("fails", "fail", elsewhere),
         BatchVerdict.SCRAMBLES: ("mixes", "mix", "the samples without an error"),
         BatchVerdict.SWALLOWS: ("puts", "put", "the batch elsewhere without an error"),
+        BatchVerdict.RANK_VARIES: ("drops", "drop", f"the axis of the batch at {report.batch} = 1"),
     }
     counts = {verdict: sum(node_report.verdict is verdict for node_report in failing_nodes) for verdict in phrases}
     lines = [
@@ -545,7 +567,9 @@ def fix_report_lines(report: reports.Report, fix_result: reports.FixResult) -> l
     ]
     lines += [f"left    {line}" for line in reports.format_failures(report, fix_result.stops)]
     lines += [f"stays   {_staying_input_text(input, report)}" for input in report.stays]
-    return [escape_line(line) for line in [*lines, _proof_line(fix_result)]]
+    gaining = [reports.node_name(item.node) for item, fix in fix_result.mended if fix.gains_axis]
+    gains = [f"gains   {name}  keeps the batch axis at {report.batch} = 1: the output gains it" for name in gaining]
+    return [escape_line(line) for line in [*gains, *lines, _proof_line(fix_result)]]
 
 
 def _proof_line(fix_result: reports.FixResult) -> str:
@@ -755,7 +779,8 @@ def verdict_counts(report: reports.Report) -> dict[str, int]:
 
 def _fix_json(fix: NodeFix) -> JsonObject:
     """Return the JSON object of a fix, with the operators that the fix inserts."""
-    return _json_fields(fix, "target", "allowzero", "assumes", *(["inserts"] if fix.inserts else []))
+    optional = [name for name in ("inserts", "gains_axis") if getattr(fix, name)]
+    return _json_fields(fix, "target", "allowzero", "assumes", *optional)
 
 
 def _fix_result_json(report: reports.Report, fix_result: reports.FixResult) -> JsonObject:

@@ -72,10 +72,10 @@ MODEL_FIELDS = {7: GRAPH_FIELDS, 20: {1: GRAPH_FIELDS, 2: GRAPH_FIELDS}, 25: {7:
 """The fields of a ModelProto to search for tensors: a table from field number to the table of the nested message."""
 ELEMENT_FIELDS = frozenset({4, 5, 6, 7, 9, 10, 11})
 """The fields of a TensorProto that hold its elements."""
-ATTRIBUTE_VALUE_FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 6: "floats", 7: "ints", 8: "strings"}
+ATTRIBUTE_VALUE_FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 6: "floats", 7: "ints", 8: "strings", 11: "sparse_tensor"}
 """The AttributeProto field with the value, by attribute type. Source: AttributeProto.AttributeType in onnx.proto."""
-FIRST_LIST_TYPE = 6
-"""The first attribute type whose value is a list."""
+LIST_TYPES = (6, 7, 8)
+"""The attribute types whose value is a list."""
 CallAttributes = Mapping[str, Any]
 """The attributes of a function call, by name."""
 MAX_EXPANDED_NODES = 200_000
@@ -613,7 +613,7 @@ def attribute_value(proto: Any) -> Any:
     if proto.type not in ATTRIBUTE_VALUE_FIELDS:
         return None
     value = getattr(proto, ATTRIBUTE_VALUE_FIELDS[proto.type])
-    return tuple(value) if proto.type >= FIRST_LIST_TYPE else value
+    return tuple(value) if proto.type in LIST_TYPES else value
 
 
 def _substitute_attributes(proto: Any, call_attributes: CallAttributes) -> Any:

@@ -24,7 +24,13 @@ from shapecalc.models.axis_rules import AxisRule
 from shapecalc.models.batch_axis import LaneNode
 from shapecalc.models.file import DTYPE_NAMES, MAX_ELEMENTS, MAX_FLOAT_ELEMENTS, ElementArray, Node, parse_elements
 from shapecalc.models.mark_rules import MarkRule
-from shapecalc.models.verdicts import CandidateGenerator, expand_candidates, flatten_candidates, reshape_candidates
+from shapecalc.models.verdicts import (
+    CandidateGenerator,
+    expand_candidates,
+    flatten_candidates,
+    reshape_candidates,
+    squeeze_candidates,
+)
 from shapecalc.models.walk_state import broadcast_shapes
 
 Attributes = Mapping[str, Any]
@@ -180,11 +186,23 @@ def constant_elements(attributes: Attributes) -> ElementArray | None:
     for name, value in attributes.items():
         if name == "value":
             return parse_elements(value)
+        if name == "sparse_value":
+            return _dense_elements(value)
         if name in ("value_int", "value_ints") and np.size(value) <= MAX_ELEMENTS:
             return np.array(value, np.int64)
         if name in ("value_float", "value_floats") and np.size(value) <= MAX_FLOAT_ELEMENTS:
             return np.array(value, np.float32)
     return None
+
+
+def _dense_elements(proto: Any) -> ElementArray | None:
+    """Return the elements of a sparse tensor, or None if there are too many."""
+    values, indices, dims = parse_elements(proto.values), parse_elements(proto.indices), tuple(proto.dims)
+    if values is None or indices is None or prod(dims) > MAX_ELEMENTS:
+        return None
+    dense = np.zeros(prod(dims), values.dtype)
+    dense[np.ravel_multi_index(indices.T, dims) if indices.ndim == 2 else indices] = values
+    return dense.reshape(dims)
 
 
 def _divide(_: Attributes, a: ElementArray, b: ElementArray) -> ElementArray:
@@ -553,6 +571,67 @@ def _global_pool_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes
     return ((shape[0], *ones, shape[-1]) if attributes.get("channels_last") else (*shape[:2], *ones),)
 
 
+def _average_pool_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
+    """Return the output shape of a quantized average pool.
+
+    The attribute `channels_last` determines the axis of the channels.
+
+    >>> _average_pool_shape({"kernel_shape": (3, 3), "strides": (2, 2)}, [(2, 8, 7, 6)])
+    ((2, 8, 3, 2),)
+    >>> _average_pool_shape({"kernel_shape": (3,), "strides": (2,), "ceil_mode": 1, "channels_last": 1}, [(2, 6, 8)])
+    ((2, 3, 8),)
+    """
+    shape, kernel = shapes[0], attributes.get("kernel_shape", ())
+    if shape is None or len(shape) != len(kernel) + 2:
+        return (None,)
+    first = 1 if attributes.get("channels_last") else 2
+    count = len(kernel)
+    strides, pads = attributes.get("strides") or (1,) * count, attributes.get("pads") or (0,) * count * 2
+    is_same = attributes.get("auto_pad", b"NOTSET").startswith(b"SAME")
+    windows = []
+    for axis, size in enumerate(shape[first : first + count]):
+        room = size + pads[axis] + pads[axis + count] - kernel[axis]
+        more = strides[axis] - 1 if attributes.get("ceil_mode") else 0
+        windows.append(-(-size // strides[axis]) if is_same else (room + more) // strides[axis] + 1)
+    return ((*shape[:first], *windows, *shape[first + count :]),)
+
+
+def _attention_of_packed_weights_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
+    """Return the output shapes of attention with packed weights of query, key and value.
+
+    >>> _attention_of_packed_weights_shape({}, [(2, 5, 8), (8, 24)])
+    ((2, 5, 8), None)
+    """
+    data, weights = shapes[:2]
+    return (None if data is None or weights is None else (*data[:2], weights[-1] // 3), None)
+
+
+def _embedding_shape(weights: int) -> Callable[[Attributes, InputSizes], InputSizes]:
+    """Return the shape function of embeddings, whose word vectors are the input `weights`.
+
+    >>> _embedding_shape(2)({}, [(2, 5), None, (30, 8)])
+    ((2, 5, 8), (2,), (2, 5, 8))
+    """
+
+    def compute(_: Attributes, shapes: InputSizes) -> InputSizes:
+        tokens, words = shapes[0], shapes[weights]
+        if tokens is None or words is None:
+            return (None, None, None)
+        return ((*tokens, words[-1]), tokens[:1], (*tokens, words[-1]))
+
+    return compute
+
+
+def _packed_matmul_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
+    """Return the output shape of a product with packed weights, whose columns are the attribute `N`.
+
+    >>> _packed_matmul_shape({"N": 4}, [(2, 3, 8)])
+    ((2, 3, 4),)
+    """
+    first, columns = shapes[0], attributes.get("N")
+    return (None if first is None or columns is None else (*first[:-1], columns),)
+
+
 def _grouped_query_attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
     """Return the output shape of grouped-query attention.
 
@@ -592,7 +671,9 @@ SHAPE = CoreOp("shape", (CoreArgument("start", "start", int), CoreArgument("end"
 FLATTEN = CoreOp(
     "flatten", (CoreArgument("axis", "axis", int),), RESHAPE.elements, flatten_candidates, only_moves_elements=True
 )
-SQUEEZE = CoreOp("squeeze", _axes_argument(is_required=False), elements=RESHAPE.elements, only_moves_elements=True)
+SQUEEZE = CoreOp(
+    "squeeze", _axes_argument(is_required=False), RESHAPE.elements, squeeze_candidates, only_moves_elements=True
+)
 UNSQUEEZE = CoreOp("unsqueeze", _axes_argument(is_required=True), RESHAPE.elements, only_moves_elements=True)
 EXPAND = CoreOp(
     "expand",
@@ -793,6 +874,19 @@ CONTRIB_OPERATORS = _split_operator_names(
         "DynamicQuantizeMatMul MatMulIntegerToFloat": OperatorSpec(
             ComputedShapeRule(_matmul_shape), axis_rule=axis_rules.matmul_rule()
         ),
+        "DynamicQuantizeLSTM": OperatorSpec(axis_rule=axis_rules.recurrent_axis, onnx_equivalent="LSTM"),
+        "EmbedLayerNormalization": OperatorSpec(
+            ComputedShapeRule(_embedding_shape(2)), axis_rule=axis_rules.pointwise_rule(0)
+        ),
+        "MatMulBnb4 MatMulNBits": OperatorSpec(
+            ComputedShapeRule(_packed_matmul_shape), axis_rule=axis_rules.unmixed_axes_rule(slice(-1, None))
+        ),
+        "QAttention": OperatorSpec(
+            ComputedShapeRule(_attention_of_packed_weights_shape), axis_rule=axis_rules.first_input_pointwise_rule(0)
+        ),
+        "QEmbedLayerNormalization": OperatorSpec(
+            ComputedShapeRule(_embedding_shape(2)), axis_rule=axis_rules.pointwise_rule(0)
+        ),
         "QGemm": OperatorSpec(ComputedShapeRule(_quantized_gemm_shape), axis_rule=axis_rules.gemm_rule(3)),
         "QLinearAdd QLinearMul QLinearWhere": OperatorSpec(BroadcastShapeRule(1), axis_rule=axis_rules.broadcast_axis),
         "QLinearConcat": OperatorSpec(
@@ -801,6 +895,9 @@ CONTRIB_OPERATORS = _split_operator_names(
         "QLinearConv": OperatorSpec(axis_rule=axis_rules.conv_rule(3), onnx_equivalent="QLinearConv"),
         "QLinearGlobalAveragePool": OperatorSpec(
             ComputedShapeRule(_global_pool_shape), axis_rule=axis_rules.first_input_pointwise_rule(0)
+        ),
+        "QLinearAveragePool": OperatorSpec(
+            ComputedShapeRule(_average_pool_shape), axis_rule=axis_rules.first_input_pointwise_rule(0)
         ),
         "QLinearLeakyRelu QLinearSigmoid": OperatorSpec(
             SAME_AS_FIRST, axis_rule=axis_rules.unmixed_axes_rule(slice(0, 0))

@@ -139,6 +139,8 @@ class ModelComparison:
         """
         home = self._run_session(self.original_session, range(self.declared_batch), ProofImpossible)
         fixed = self._run_fixed_model(self.declared_batch, BIT_FOR_BIT)
+        self.home_shapes = [output.shape for output in fixed]
+        home = self._restore_axes(home)
         for name, old, new in zip(self.output_names, home, fixed, strict=True):
             if old.shape != new.shape or old.dtype != new.dtype or old.tobytes() != new.tobytes():
                 self._reject(self.declared_batch, BIT_FOR_BIT, f"output {name} differs at batch {self.declared_batch}")
@@ -147,9 +149,22 @@ class ModelComparison:
         for batch in self.batches:
             for sample in range(len(alone), batch):
                 copies = [sample] * self.declared_batch
-                alone.append((self._run_session(self.original_session, copies, ProofImpossible), 0))
+                outputs = self._run_session(self.original_session, copies, ProofImpossible)
+                alone.append((self._restore_axes(outputs), 0))
             self._compare_samples(batch, alone[:batch])
             self.checks.append(ProofCheck(batch, SAMPLE_BY_SAMPLE, ok=True))
+
+    def _restore_axes(self, outputs: list[np.ndarray]) -> list[np.ndarray]:
+        """Put back the axes of size 1 that outputs of the original model lack, if a fix keeps such an axis."""
+        if not self.task["gains_axis"]:
+            return outputs
+        pairs = zip(outputs, self.home_shapes, strict=True)
+        return [
+            output.reshape(shape)
+            if [size for size in output.shape if size != 1] == [size for size in shape if size != 1]
+            else output
+            for output, shape in pairs
+        ]
 
     def describe(self) -> str:
         """Describe the successful comparisons.
@@ -293,6 +308,7 @@ def prove_model(model: Path, task: dict[str, Any] | str, fixed_model: IO[bytes])
     - `places`: the `SampleAxis` of each output, or `UNKNOWN_AXIS`, by batch size as text;
     - `home_places`: the `SampleAxis` of each output at the declared batch size;
     - `unfixed`: the reason why the fixed model may not be correct at every batch size, or an empty string;
+    - `gains_axis`: whether a fix keeps a batch axis that the original model drops at a batch size of 1;
     - `has_errors`: whether a node of the fixed model is known to fail with an error at some batch size.
     """
     if fixed_model.seek(0, os.SEEK_END) > MAX_MODEL_BYTES or model.stat().st_size > MAX_MODEL_BYTES:

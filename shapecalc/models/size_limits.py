@@ -42,6 +42,8 @@ STRIDES, WINDOW_FACTORS = (2, 4, 8, 16, 32), (2, 3, 4, 7)
 """The strides of windows, and the divisors of their number, in the conditions."""
 MAX_LISTED_SIZES = 6
 """The maximum number of sizes in a condition that lists them."""
+MAX_GAPS = 3
+"""The maximum number of sizes of a dim that are excluded one by one."""
 MAX_SET_SIZE = 3
 """The maximum number of conditions that are searched exhaustively."""
 MAX_PROBES_KEPT = 16
@@ -388,6 +390,12 @@ def _iter_ranges(prober: _Prober, running: Sequence[Sizes]) -> Iterator[SizeCond
         sizes = sorted({probe[name] for probe in running})
         if sizes[0] > 1:
             yield SizeCondition(f"{name} >= {sizes[0]}", (name,), False, True, partial(_is_at_least, name, sizes[0]))
+        gaps = sorted({probe[name] for probe in failing} - {*sizes})
+        yield from [
+            SizeCondition(f"{name} != {gap}", (name,), False, True, partial(_is_not, name, gap))
+            for gap in gaps
+            if gap > sizes[0]
+        ][:MAX_GAPS]
         if sizes[1:] and sum(probe[name] > sizes[-1] for probe in failing) > 2:
             bounds = f"{name} <= {sizes[-1]}"
             text = f"{sizes[0]} <= {bounds}" if sizes[0] > 1 else bounds
@@ -399,6 +407,10 @@ def _iter_ranges(prober: _Prober, running: Sequence[Sizes]) -> Iterator[SizeCond
 
 def _is_at_least(name: str, low: int, sizes: Sizes) -> bool:
     return sizes[name] >= low
+
+
+def _is_not(name: str, size: int, sizes: Sizes) -> bool:
+    return sizes[name] != size
 
 
 def _is_one_of(name: str, allowed: Container[int], sizes: Sizes) -> bool:

@@ -38,10 +38,18 @@ class BatchVerdict(Enum):
     """The node fails at the declared batch size."""
     SOMETIMES = "sometimes"
     """The node fails at some of the other batch sizes."""
+    RANK_VARIES = "rank-varies"
+    """The output loses the batch axis where the batch size is 1; there is no error."""
     UNKNOWN = "unknown"
 
 
-FAILING_VERDICTS = (BatchVerdict.FAILS, BatchVerdict.SCRAMBLES, BatchVerdict.SWALLOWS, BatchVerdict.ONLY)
+FAILING_VERDICTS = (
+    BatchVerdict.FAILS,
+    BatchVerdict.SCRAMBLES,
+    BatchVerdict.SWALLOWS,
+    BatchVerdict.ONLY,
+    BatchVerdict.RANK_VARIES,
+)
 """The verdicts on failing nodes, the worst first."""
 NO_SAMPLE_AXIS = "no axis separates the samples"
 BATCH_POSITION_TEXTS = {"whole": "axis {}", "major": "the slow part of axis {}", "minor": "the fast part of axis {}"}
@@ -128,6 +136,8 @@ class NodeFix(Record):
     """The inputs that are repeated for each sample, each as input index, axis, and size of one sample on the axis."""
     counts: tuple[int, int, tuple[int, ...]] | None = None
     """The new indices of a Gather: the axis of the samples, their number in the file, the step for each coordinate."""
+    gains_axis: bool = False
+    """Whether the output keeps the batch axis at a batch size of 1, where it was dropped."""
 
 
 class FixCandidate(Record):
@@ -205,6 +215,10 @@ def judge_runs(runs: Sequence[BatchRun], declared_batch: int, batch: str) -> tup
     """
     others = [run for run in runs if run.batch != declared_batch]
     if None not in [run.output for run in runs]:
+        ranks = {len(run.output or ()): run.batch for run in reversed(runs)}
+        if len(ranks) > 1:
+            texts = [f"{rank} at {batch} = {size}" for rank, size in sorted(ranks.items())]
+            return BatchVerdict.RANK_VARIES, f"the rank is {join_with_and(texts)}"
         return _judge_samples(runs, others, batch)
     if any(run.outcome == "blocked" for run in runs):
         return BatchVerdict.UNKNOWN, next(
@@ -265,7 +279,7 @@ def _try_candidate(node: BatchFailure, candidate: FixCandidate, resolve: TargetE
     outputs = resolve(candidate.targets, candidate.switch)
     if any(output is None and judged for output, judged in zip(outputs, node.judged, strict=True)):
         return None
-    if outputs[node.declared_lane] != node.outputs[node.declared_lane]:
+    if not candidate.fix.gains_axis and outputs[node.declared_lane] != node.outputs[node.declared_lane]:
         return None
     lanes = zip(node.batches, node.input, outputs, node.marks, node.judged, strict=True)
     runs = [
@@ -423,6 +437,18 @@ def flatten_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
     for axis in range(len(node.input[node.declared_lane] or ()) + 1):
         fix = NodeFix((axis,), None, "the batch stays first", f"cuts in front of axis {axis}")
         yield FixCandidate((axis,) * len(node.batches), fix)
+
+
+def squeeze_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
+    """Yield the fix of a Squeeze without axes: the axes whose size is 1 at every judged batch size."""
+    if any(node.targets):
+        return
+    shapes = [shape for shape, judged in zip(node.input, node.judged, strict=True) if judged]
+    if shapes and None not in shapes and len({len(shape or ()) for shape in shapes}) == 1:
+        sizes = [{*sizes} for sizes in zip(*[shape or () for shape in shapes], strict=True)]
+        axes = tuple([axis for axis, found in enumerate(sizes) if found == {1}])
+        fix = NodeFix(axes, None, "", "keeps the batch axis", gains_axis=True)
+        yield FixCandidate((axes,) * len(node.batches), fix)
 
 
 def _insertion_candidates(node: BatchFailure) -> Iterator[FixCandidate]:

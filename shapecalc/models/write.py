@@ -126,6 +126,8 @@ class ModelEditor:
         if argument.attribute and (argument.input_since is None or opset < argument.input_since):
             _set_attribute(node, argument.attribute, fix.target if argument.kind is tuple else fix.target[0])
         else:
+            if len(node.input) == 1:
+                node.input.append(f"{node.output[0]}_axes")
             self._replace_input(graph, node, self._store_target(graph, node, fix.target))
         if fix.allowzero is False:
             _remove_matching(node.attribute, lambda attribute: attribute.name == "allowzero")
@@ -364,7 +366,7 @@ def fix_model(walk: WalkState, tracker: BatchTracker, chosen_fixes: Mapping[str,
     left = tuple([_original_path(walk.model, path, inserted) for path in tracker.failing_nodes])
     silent = [stop.silent for stop in tracker.stops]
     silent += [
-        verdict.verdict is BatchVerdict.SCRAMBLES
+        verdict.verdict in (BatchVerdict.SCRAMBLES, BatchVerdict.RANK_VARIES)
         for _, verdict in tracker.failing_nodes.values()
         if verdict.verdict is not BatchVerdict.SWALLOWS
     ]
@@ -484,6 +486,7 @@ def _build_proof_task(fixed: FixedModel) -> dict[str, Any]:
         "home_places": home,
         "unfixed": f"{count} {'node' if count == 1 else 'nodes'} in it cannot be fixed" if count else "",
         "has_errors": fixed.has_errors,
+        "gains_axis": any(fix.gains_axis for fix in fixed.applied_fixes.values()),
     }
 
 

@@ -103,3 +103,19 @@ def test_model_row_of_ten_thousand_dims_is_narrow(shapecalc):
     assert max(map(len, shapecalc("model", "wide.onnx").out.splitlines())) < 250
     assert max(map(len, shapecalc("model", "wide.onnx", "--node", "4").out.splitlines())) < 1000
     assert len(json.loads(shapecalc("model", "wide.onnx", "--json").out)["nodes"][0]["target"]) == 10_000
+
+
+def test_table_on_a_terminal_counts_safe_nodes():
+    lines = model_report.table_lines(YOLO, YOLO.nodes, hides_safe=True)
+    safe = sum(node.verdict is BatchVerdict.SAFE for node in YOLO.nodes)
+    assert safe
+    assert any(line.strip() == f"{safe} safe node{'s' * (safe > 1)}: --all" for line in lines)
+    assert not any(TURNED.node.name in line for line in lines)
+
+
+def test_table_has_a_column_of_reasons_only_for_nodes_that_need_them():
+    failing = replace(FIRST, verdict=BatchVerdict.FAILS, why="two entries are -1")
+    header, row = model_report.table_lines(YOLO, [failing])[1:3]
+    assert header.split()[-1] == "why"
+    assert row.endswith("two entries are -1")
+    assert "why" not in model_report.table_lines(YOLO, [FIRST])[1].split()

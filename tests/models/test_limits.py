@@ -35,6 +35,8 @@ x = (N,A,4); y = (N,B,4); m = (N,4); z = Concat x y axis=0 => A == B
 x = (N,A,4); y = (N,B,4); z = Where true x y => A == B or A == 1 or B == 1
 x = (N,S); z = MatMul x ones(7,2) => S == 7
 x = (N,4,H); y = MaxPool x kernel_shape=[2] strides=[2]; z = Reshape y [0,4,3,-1] => H//2 % 3 == 0; H >= 6
+x = (N,S,4); a b c d = Split x axis=1 num_outputs=4 => S >= 3; S != 5
+opset 13; x = (N,S,4); y z = Split x axis=1 => S % 2 == 0
 x = (N,3,8); y = Relu x =>
 """
 ROWS = [line.rpartition("=>")[::2] for line in LIMITS.replace("\\\n", "").strip().splitlines()]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from math import prod
 from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from onnx import numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from shapecalc.models.batch_axis import (
     BatchAxis,
@@ -45,6 +47,41 @@ def test_routed_operators_have_shapes(domain):
             assert onnx.defs.get_schema(*schema).has_type_and_shape_inference_function, op
         if isinstance(row.shape_rule, InferredShapeRule) and row.shape_rule.copies_dims:
             assert onnx.defs.has(op, domain=domain), op
+
+
+WRITTEN_BY_THE_QUANTIZER = """
+    DequantizeLinear DynamicQuantizeLSTM EmbedLayerNormalization MatMulBnb4 MatMulNBits QAttention
+    QEmbedLayerNormalization QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu
+    QLinearMul QLinearSigmoid QLinearSoftmax QLinearWhere QuantizeLinear
+"""
+WITHOUT_SHAPES = {"GatherBlockQuantized"}
+"""The operators of the quantizer whose outputs are reported as unknown."""
+
+
+def test_operators_of_the_quantizer_have_shapes():
+    folder = Path(onnxruntime.__file__).parent / "quantization"
+    text = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
+    pattern = r'"(QL[a-zA-Z]+|Q[A-Z][a-z]+[A-Za-z]*|QGemm|DynamicQuantizeLSTM|MatMulNBits|MatMulBnb4|GatherBlock\w+)"'
+    named = {name for name in re.findall(pattern, text) if not re.match(r"QDQ|QOperator|QLinear$", name)}
+    onnx_ops = {name for name in named if onnx.defs.has(name)}
+    known = {*WRITTEN_BY_THE_QUANTIZER.split()}
+    assert named - onnx_ops - known == WITHOUT_SHAPES
+    assert known <= {*OPERATORS["com.microsoft"]}
+
+
+def test_every_operator_of_opset_23_has_a_shape_or_a_reason():
+    """Without an inference function, the outputs need a rule, or are unknown for the reason that is named."""
+    schemas = {s.name: s for s in onnx.defs.get_all_schemas_with_history() if not s.domain and s.since_version <= 23}
+    unknown = {
+        name
+        for name in schemas
+        if not onnx.defs.get_schema(name, 23, "").has_type_and_shape_inference_function
+        and not (OPERATORS[""].get(name, OperatorSpec()).evaluate or name in LISTED_OPERATORS)
+        and not onnx.defs.get_schema(name, 23, "").has_function
+        and not onnx.defs.get_schema(name, 23, "").deprecated
+        and isinstance(OPERATORS[""].get(name, OperatorSpec()).shape_rule, InferredShapeRule)
+    }
+    assert unknown == set()
 
 
 def node_at_batch(proto, batch, outputs):
@@ -212,3 +249,59 @@ def test_concat_joins_parts_with_equal_sample_layout():
     assert concat_mark((BatchAxis(0, 2), 4), (BatchAxis(0, 2), 8)) == BatchAxis(0, 2)
     assert concat_mark((BatchAxis(0, 2), 4), (None, 4)) == BatchAxis(0, 2)
     assert isinstance(concat_mark((BatchAxis(0, 2), 4), (BatchAxis(0, 1), 4)), LostBatch)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {},
+        {"strides": [2, 3], "pads": [1, 0, 1, 1]},
+        {"strides": [2, 2], "ceil_mode": 1},
+        {"strides": [2, 2], "auto_pad": "SAME_UPPER"},
+        {"strides": [2, 2], "channels_last": 1},
+    ],
+    ids=str,
+)
+def test_quantized_average_pool_has_the_runtimes_shape(attributes):
+    constants = [numpy_helper.from_array(np.float32(0.1), "s"), numpy_helper.from_array(np.uint8(3), "z")]
+    node = helper.make_node(
+        "QLinearAveragePool",
+        ["x", "s", "z", "s", "z"],
+        ["y"],
+        domain="com.microsoft",
+        kernel_shape=[3, 2],
+        **attributes,
+    )
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.UINT8, ["N", 8, 9, 8])],
+        [helper.make_empty_tensor_value_info("y")],
+        constants,
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    proto = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    walk, _ = walk_and_judge(proto, (2, 3))
+    shapes = walk.shapes_of(walk.model.names.index("y"))
+    for lane, shape in zip(walk.lanes, shapes, strict=True):
+        ran = session(proto).run(None, {"x": np.ones((lane.batch, 8, 9, 8), np.uint8)})
+        assert ran[0].shape == shape
+
+
+def test_sparse_constant_is_read_as_a_target():
+    values = helper.make_tensor("v", TensorProto.INT64, [2], [2, 6])
+    indices = helper.make_tensor("i", TensorProto.INT64, [2], [0, 2])
+    sparse = helper.make_sparse_tensor(values, indices, [3])
+    nodes = [
+        helper.make_node("Constant", [], ["t"], sparse_value=sparse),
+        helper.make_node("Reshape", ["x", "t"], ["y"], allowzero=0),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3, 2])],
+        [helper.make_empty_tensor_value_info("y")],
+    )
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    _, tracker = walk_and_judge(proto, (2,))
+    assert tracker.judged_nodes[0][0].arguments[0]["target"] == (2, 0, 6)

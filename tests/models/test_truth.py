@@ -14,6 +14,9 @@ x = (1,3,4,4); y = Resize x _ _ [1,3,8,8] mode=linear
 x = (1,4); m = (1,6); a = Reshape x [1,2,2]; b = Reshape m [1,2,3]; y = Concat a b axis=2
 x = (1,6); i = Constant value=[[0]]; g = Gather x i; y = Concat g floats(1,1,2) axis=2
 x = (8,6); y = Reshape x [8,2,3]
+x = (1,3,8,8); p = GlobalAveragePool x; y = Squeeze p; z = Mul y y
+x = (N,3,1); y = Squeeze x
+opset 11; x = (N,3,1); y = Squeeze x
 x = (N,2,4); two = Concat x x axis=0; f = Reshape two [-1,2,2,2]; g = Reshape f [-1,2,4]; y z = Split g num_outputs=2
 """
 FAIL = """

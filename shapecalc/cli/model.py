@@ -18,6 +18,7 @@ from shapecalc.cli.options import OUTPUT_OPTIONS, Argument, Command, select_outp
 from shapecalc.cli.output import ExitCode, OutputOptions, print_json_if_requested, print_stderr, print_stdout
 from shapecalc.cli.output_options import lazy_names
 from shapecalc.core.problem import ShapeError, usage_error
+from shapecalc.core.record import fields
 from shapecalc.core.text import escape_unprintable, lookup, truncate
 from shapecalc.reading.options import Option, OptionKind
 
@@ -50,6 +51,8 @@ DISPLAY_OPTIONS = (
     NODE_OPTION,
     Option("lint", "Print one line for each failing node, the worst first; exit 1 if there are any.", OptionKind.FLAG),
     Option("github", "Print the lines of --lint as GitHub Actions annotations.", OptionKind.FLAG),
+    Option("diff", "Print the differences in names, shapes and operators to this model.", metavar="FILE"),
+    Option("trt", "Print the shape options of trtexec for sizes min:opt:max.", metavar="NAME=MIN:OPT:MAX,..."),
     Option("strict", "Count a node that cannot be checked as failing.", OptionKind.FLAG),
     Option(
         "dialect",
@@ -63,6 +66,7 @@ FIX_OPTIONS = (
     Option("fix", "Write the fixed model to the file of -o.", OptionKind.FLAG),
     Option("out", "The file that --fix writes.", metavar="FILE", short="-o"),
     OUTPUT_OPTIONS["force"],
+    Option("static", "Write the model with these sizes for its free dims to the file of -o.", metavar="NAME=SIZE,..."),
     Option("fix_as", "Fix a node with this target; may be repeated.", OptionKind.TEXTS, "NODE=TARGET"),
     Option("no_prove", "Do not verify the fixed model by running it.", OptionKind.FLAG),
 )
@@ -79,6 +83,8 @@ def run_model(file: str, output_options: OutputOptions, **arguments: Any) -> int
         _check_option_conflicts(arguments, output_options)
         options = parse_size_options(arguments["batch"], arguments["shapes"] or (), arguments["where"] or ())
         targets = parse_targets(arguments["fix_as"] or ())
+        if arguments["static"]:
+            return _run_static(file, output_options, arguments["static"], prove=not arguments["no_prove"])
         if arguments["fix"]:
             return _run_fix(file, options, output_options, targets, prove=not arguments["no_prove"])
         return _print_report(file, options, output_options, arguments)
@@ -92,12 +98,19 @@ def _check_option_conflicts(arguments: Mapping[str, Any], output_options: Output
     """Raise `ShapeError` (usage) for options that cannot be combined."""
     fixing = {"-o": output_options.out is not None, "--force": output_options.force}
     fixing |= {"--fix-as": bool(arguments["fix_as"]), "--no-prove": arguments["no_prove"]}
-    showing = {f"--{name}": arguments[name] for name in ("op", "all", "offenders", "node", "lint", "github", "dialect")}
-    if arguments["fix"] and not output_options.out:
-        raise usage_error("--fix needs a file to write", "write --fix -o fixed.onnx")
+    showing = {
+        f"--{name}": arguments[name]
+        for name in ("op", "all", "offenders", "node", "lint", "github", "dialect", "diff", "trt", "static")
+    }
+    writing = [name for name in ("fix", "static") if arguments[name]]
+    for name in writing:
+        if not output_options.out:
+            raise usage_error(f"--{name} needs a file to write", f"write --{name} -o fixed.onnx")
     for name in [name for name, is_set in fixing.items() if is_set and not arguments["fix"]]:
-        raise usage_error(f"{name} needs --fix")
-    for chosen, others in {"--fix": (), "--dialect": ("--dialect",), "--all": ("--all", "--op")}.items():
+        if not writing or name == "--fix-as":
+            raise usage_error(f"{name} needs --fix")
+    alone = {name: (name,) for name in ("--dialect", "--diff", "--trt", "--static")}
+    for chosen, others in {"--fix": (), **alone, "--all": ("--all", "--op")}.items():
         for name in [
             name for name, is_set in showing.items() if is_set and arguments[chosen[2:]] and name not in others
         ]:
@@ -114,6 +127,10 @@ def _print_report(file: str, sizes: BatchOptions, output_options: OutputOptions,
 
     `arguments` are the values of the command's options, by name. Return 1 if `--lint` finds a failing node.
     """
+    if arguments["diff"] is not None:
+        return _print_differences(file, arguments["diff"], output_options)
+    if arguments["trt"] is not None:
+        return _print_trtexec_options(file, sizes, output_options, arguments["trt"])
     if arguments["dialect"]:
         return _print_layers(file, sizes, output_options, arguments["dialect"])
     from shapecalc.cli.model_report import (
@@ -146,6 +163,42 @@ def _print_report(file: str, sizes: BatchOptions, output_options: OutputOptions,
         lines = node_lines(report, nodes[0]) if one_node and nodes else table
         _print_lines(failures if lint else lines)
     return ExitCode.FAILED if failures else ExitCode.OK
+
+
+def _print_differences(file: str, other: str, output_options: OutputOptions) -> int:
+    """Print the differences between two models, and return 1 if there are any."""
+    from shapecalc.cli.model_report import difference_line
+    from shapecalc.models.compare import compare_models
+    from shapecalc.models.file import read_model
+
+    differences = compare_models(read_model(file), read_model(other))
+    header = {"model": file, "other": other}
+    if print_json_if_requested(output_options, lambda: header | {"differences": [*map(fields, differences)]}):
+        _print_lines([difference_line(difference) for difference in differences])
+    return ExitCode.FAILED if differences else ExitCode.OK
+
+
+def _print_trtexec_options(file: str, sizes: BatchOptions, output_options: OutputOptions, text: str) -> int:
+    """Print the shape options of trtexec, and return 1 if the model does not run at these sizes.
+
+    `text` contains the minimum, optimum and maximum of each free dim.
+    """
+    from shapecalc.cli.model_report import parse_profile, trtexec_options
+    from shapecalc.models.judge import report_model
+
+    profile = parse_profile(text)
+    report = report_model(file, sizes)
+    options = trtexec_options(report, profile)
+    failing = [
+        condition.text
+        for condition in report.limits.conditions
+        if not all(condition.holds(point) for point in profile if {*condition.names} <= {*point})
+    ]
+    if print_json_if_requested(output_options, lambda: {"model": file, "trtexec": [*options], "fails": failing}):
+        _print_lines([" ".join(options)])
+        for condition in failing:
+            print_stderr(f"shapecalc: {file} runs only where {condition.replace('==', '=')}")
+    return ExitCode.FAILED if failing else ExitCode.OK
 
 
 def _print_layers(file: str, sizes: BatchOptions, output_options: OutputOptions, dialect: str) -> int:
@@ -211,6 +264,17 @@ def _run_fix(
         _print_lines(fix_report_lines(report, fixed))
     is_proved = fixed.proved if prove else fixed.proved is not False
     return ExitCode.OK if is_proved and not (fixed.left or fixed.stops) else ExitCode.FAILED
+
+
+def _run_static(file: str, output_options: OutputOptions, text: str, *, prove: bool) -> int:
+    """Write a model with sizes for its free dims, print the result and return the exit code."""
+    from shapecalc.cli.model_report import static_line, write_static_model
+
+    result = write_static_model(file, text, str(output_options.out), force=output_options.force, prove=prove)
+    header = {"model": file, **fields(result), "proofs": [{"what": p.what, "ok": p.ok} for p in result.proofs]}
+    if print_json_if_requested(output_options, lambda: header | {"sizes": {**result.sizes}}):
+        _print_lines([static_line(result)])
+    return ExitCode.OK if result.proved or (not prove and result.proved is None) else ExitCode.FAILED
 
 
 def _print_lines(lines: Sequence[str]) -> None:

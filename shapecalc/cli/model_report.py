@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,6 +30,7 @@ from shapecalc.core.text import (
 )
 from shapecalc.core.values import parse_sizes
 from shapecalc.models import report as reports
+from shapecalc.models.compare import ModelDifference
 from shapecalc.models.file import Node, read_model
 from shapecalc.models.free_dims import NO_BATCH, BatchOptions, DimSum, SymbolicShape
 from shapecalc.models.judge import judge_model, report_model
@@ -41,6 +43,7 @@ from shapecalc.render.code import find_generator
 
 if TYPE_CHECKING:
     from shapecalc.diagnosis.reading import ParsedMessage  # slow to import: it contains a table of messages
+    from shapecalc.models.static import StaticModel
 
 T = TypeVar("T")
 Cells = tuple[str, ...]
@@ -181,6 +184,73 @@ def parse_targets(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
     return _parse_assignments(texts, _parse_target, "fix_as", ("NODE=TARGET", "/Reshape=0,-1,85"), "two targets")
 
 
+def parse_profile(text: str) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+    """Parse the value of `--trt` into the minimum, optimum and maximum sizes by name.
+
+    Raises `ShapeError` (usage) for an invalid value, or sizes that decrease.
+
+    >>> parse_profile("N=1:4:8,S=16:16:64")
+    ({'N': 1, 'S': 16}, {'N': 4, 'S': 16}, {'N': 8, 'S': 64})
+    """
+    form = ("NAME=MIN:OPT:MAX", "N=1:4:8")
+    ranges = _parse_assignments([word.strip() for word in text.split(",")], _parse_range, "trt", form, "two ranges")
+    low, middle, high = ({name: sizes[index] for name, sizes in ranges.items()} for index in range(3))
+    return low, middle, high
+
+
+def _parse_range(text: str) -> tuple[int, int, int]:
+    words = [word.strip() for word in text.split(":")]
+    sizes = [int(word) for word in words if word.isascii() and word.isdigit() and 0 < len(word) <= MAX_DIGITS]
+    if len(sizes) != 3 or len(words) != 3 or not 0 < sizes[0] <= sizes[1] <= sizes[2]:
+        shown = escape_unprintable(truncate(text))
+        raise usage_error(
+            f"'{shown}' is not MIN:OPT:MAX with sizes that do not decrease", "write N=1:4:8", argument="trt"
+        )
+    return sizes[0], sizes[1], sizes[2]
+
+
+def trtexec_options(report: reports.Report, profile: Sequence[Mapping[str, int]]) -> tuple[str, ...]:
+    """Return the shape options of trtexec.
+
+    `profile` contains the minimum, optimum and maximum sizes by name. Raises `ShapeError` (usage) unless it contains
+    exactly the free dims of the model.
+    """
+    dynamic = []
+    for input in report.inputs:
+        pairs = zip(input.declared or (), input.taken or (), strict=True)
+        dims = [in_file if isinstance(in_file, int) else taken for in_file, taken in pairs]
+        if any(isinstance(dim, str) for dim in dims):
+            dynamic.append((input.name, dims))
+    names = dict.fromkeys(dim for _, dims in dynamic for dim in dims if isinstance(dim, str))
+    for name in [*names, *profile[0]]:
+        if name not in names or name not in profile[0]:
+            known = ", ".join(names) or "no free dim"
+            problem = "has no sizes" if name in names else "is not a free dim"
+            raise usage_error(
+                f"{escape_unprintable(truncate(name))} {problem}", f"the model has {known}", argument="trt"
+            )
+    return tuple(
+        [
+            f"--{kind}Shapes={','.join(f'{name}:{_trt_shape(dims, sizes)}' for name, dims in dynamic)}"
+            for kind, sizes in zip(("min", "opt", "max"), profile, strict=True)
+        ]
+    )
+
+
+def _trt_shape(dims: Sequence[int | str | None], sizes: Mapping[str, int]) -> str:
+    return "x".join(str(sizes[dim] if isinstance(dim, str) else dim) for dim in dims)
+
+
+def difference_line(difference: ModelDifference) -> str:
+    """Format a difference between two models.
+
+    >>> difference_line(ModelDifference("input", "x", "float32 N,3", None))
+    'input x: float32 N,3 here, absent there'
+    """
+    here, there = (text or "absent" for text in (difference.here, difference.there))
+    return escape_line(f"{difference.kind} {difference.name}: {here} here, {there} there")
+
+
 def _parse_target(text: str) -> tuple[int, ...]:
     dims = parse_target(text)
     numbers = tuple([dim for dim in dims if isinstance(dim, int)])
@@ -217,13 +287,46 @@ def write_fixed_model(
         chosen[node_report.node.path] = NodeFix(target, None, "")
     from shapecalc.models.write import write_fixed_model
 
-    try:
+    with _report_file_errors(output_path):
         return write_fixed_model(model, report, Path(output_path), chosen, force=force, prove=prove)
+
+
+@contextmanager
+def _report_file_errors(output_path: str) -> Iterator[None]:
+    """Raise `ShapeError` (file) if the output file cannot be written."""
+    try:
+        yield
+        return
     except FileExistsError:
         reason = "it exists; --force writes over it"
     except OSError as error:
         reason = error_reason(error)
     raise ShapeError(Problem(FILE, f"{output_path}: {reason}", argument="out"))
+
+
+def write_static_model(file: str, text: str, output_path: str, *, force: bool, prove: bool) -> StaticModel:
+    """Write a model with the sizes of `--static`, and return the result.
+
+    Raises `ShapeError` (usage) for invalid sizes, and `ShapeError` (file) if a file cannot be used.
+    """
+    sizes = parse_sizes(text)
+    for name, size in sizes.items():
+        if not 0 < size < 10**MAX_DIGITS:
+            shown = escape_unprintable(truncate(name))
+            raise usage_error(f"{shown} is {truncate(str(size))}, and a size is at least 1", argument="static")
+    from shapecalc.models import static
+
+    with _report_file_errors(output_path):
+        return static.write_static_model(
+            read_model(file), FrozenDict(sizes), Path(output_path), force=force, prove=prove
+        )
+
+
+def static_line(result: StaticModel) -> str:
+    """Format the result of `--static`: the proof, and the file that was written."""
+    proof = {True: "proved (onnxruntime)", False: "the proof failed, and nothing was written", None: "not proved"}
+    written = f" Wrote {result.path}" if result.path else ""
+    return escape_line(f"{proof[result.proved]}: {result.why}.{written}")
 
 
 def escape_line(line: str) -> str:
@@ -246,7 +349,7 @@ def table_lines(report: reports.Report, nodes: Sequence[reports.JudgedNode], *, 
     hidden = len(nodes) - len(shown)
     nodes = shown
     rows = [_judged_node_cells(node_report, report, shape_texts) for node_report in nodes]
-    columns = COLUMNS
+    columns: Cells = COLUMNS
     if any(node.verdict in EXPLAINED_VERDICTS for node in nodes):
         columns = (*COLUMNS, REASON_COLUMN)
         rows = [(*cells, _reason_cell(node)) for cells, node in zip(rows, nodes, strict=True)]

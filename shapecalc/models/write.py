@@ -326,7 +326,7 @@ def write_fixed_model(
     walk = judged_model.walk
     _check_valid(walk)
     _check_declared_sizes(walk)
-    _check_output_path(walk.model, output_path)
+    check_output_path(walk.model, output_path)
     model = fix_model(walk, judged_model.tracker, chosen_fixes)
     proof = Proof(None, "nobody asked for it")
     content = serialize_model(walk.model, model.proto) if model.is_changed else [walk.model.path.read_bytes()]
@@ -431,7 +431,7 @@ def _check_declared_sizes(walk: WalkState) -> None:
             raise usage_error(message, "--fix needs the sizes that the file declares", argument="set")
 
 
-def _check_output_path(model: Model, output_path: Path) -> None:
+def check_output_path(model: Model, output_path: Path) -> None:
     """Check that the output path is usable.
 
     The path of the model itself is not usable. A model with external data must stay in its folder. Raises `ShapeError`
@@ -449,15 +449,20 @@ def _check_output_path(model: Model, output_path: Path) -> None:
 
 
 def _prove_fixed_model(fixed: FixedModel, file: Any) -> Proof:
-    """Try to prove that a fixed model is equivalent to the original.
+    """Try to prove that a fixed model is equivalent to the original (see `prove_or_refuse`)."""
+    return prove_or_refuse(fixed.walk.model.path, fixed.proto, _build_proof_task(fixed), file)
 
-    Raises `ShapeError` (file) if the original model is invalid, or if ONNX Runtime is not installed.
+
+def prove_or_refuse(path: Path, proto: Any, task: dict[str, Any], file: Any) -> Proof:
+    """Try to prove that a changed model is equivalent to the original.
+
+    `proto` is the ModelProto of the changed model, `file` contains it, and `task` is the task of `prove_model`. Raises
+    `ShapeError` (file) if the original model is invalid, or if ONNX Runtime is not installed.
     """
-    path = fixed.walk.model.path
-    random = {node.op_type for graph in iter_graphs(fixed.proto) for node in graph.node} & RANDOM_OPERATORS
+    random = {node.op_type for graph in iter_graphs(proto) for node in graph.node} & RANDOM_OPERATORS
     if random:
         return Proof(None, f"{min(random)} gives other numbers each time")
-    proof = prove_model(path, _build_proof_task(fixed), file)
+    proof = prove_model(path, task, file)
     if proof.refusal:
         raise file_error(f"{path}: {escape_unprintable(proof.refusal)}")
     if proof.missing_module:

@@ -1,0 +1,114 @@
+"""Write a model whose free dims have sizes, and verify it beside the original."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from shapecalc.core.problem import usage_error
+from shapecalc.core.record import Record
+from shapecalc.core.text import escape_unprintable, truncate
+from shapecalc.engine.atomic_files import atomic_file
+from shapecalc.models.file import Model, ValueInfo
+from shapecalc.models.prove import Proof, ProofCheck
+from shapecalc.models.write import check_output_path, prove_or_refuse, serialize_model
+
+
+class StaticModel(Record):
+    """The result of writing a model with sizes for its free dims."""
+
+    path: str | None
+    """The path of the output file; None if nothing was written."""
+    sizes: Mapping[str, int]
+    proved: bool | None
+    """Whether the proof passed; None without a proof."""
+    why: str
+    """A description of the proof, or the reason why there is no proof."""
+    proofs: tuple[ProofCheck, ...] = ()
+
+
+def write_static_model(
+    model: Model, sizes: Mapping[str, int], output_path: Path, *, force: bool, prove: bool
+) -> StaticModel:
+    """Replace the free dims of a model by sizes, and write it to a file.
+
+    If `prove`, both models run at these sizes, and their outputs must be equal bit for bit; no file is written
+    otherwise. Raises `ShapeError` (usage) unless `sizes` has exactly the names of the free dims of the inputs, and
+    `ShapeError` (file) if a file is not usable. Raises `OSError` if the file cannot be written.
+    """
+    shapes = {value.name: _static_shape(value, sizes) for value in model.inputs}
+    names = {dim for value in model.inputs for dim in value.dims or () if isinstance(dim, str)}
+    for name in sizes:
+        if name not in names:
+            known = escape_unprintable(", ".join(sorted(names))) or "no named dim"
+            raise usage_error(
+                f"no free dim is called {escape_unprintable(truncate(name))}", f"it has {known}", argument="static"
+            )
+    check_output_path(model, output_path)
+    proto = deepcopy(model.proto)
+    for value in _iter_values(proto.graph):
+        _set_sizes(value, sizes)
+    proof = Proof(None, "nobody asked for it")
+    task = {
+        "model": str(model.path.resolve()),
+        "folder": str(model.path.resolve().parent),
+        "declared": 1,
+        "batches": [],
+        "inputs": shapes,
+        "places": {},
+        "home_places": [],
+        "unfixed": "",
+        "has_errors": False,
+        "gains_axis": False,
+    }
+    with atomic_file(output_path, force=force, should_commit=lambda: proof.proved is not False) as file:
+        for piece in serialize_model(model, proto):
+            file.write(piece)
+        file.flush()
+        if prove:
+            proof = prove_or_refuse(model.path, proto, task, file)
+    path = None if proof.proved is False else str(output_path)
+    text = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+    why = proof.why.replace("batch 1 bit for bit", f"bit for bit at {text}")
+    return StaticModel(path, sizes, proof.proved, why, proof.checks)
+
+
+def _static_shape(value: ValueInfo, sizes: Mapping[str, int]) -> list[int]:
+    """Return the shape of an input at given sizes.
+
+    Raises `ShapeError` (usage) if a dim has no size.
+    """
+    shape = []
+    for dim in (None,) if value.dims is None else value.dims:
+        size = sizes.get(dim) if isinstance(dim, str) else dim
+        if size is None:
+            name = escape_unprintable(truncate(value.name))
+            shown = (
+                escape_unprintable(truncate(dim)) if isinstance(dim, str) else f"a dim of input {name} without a name"
+            )
+            raise usage_error(f"{shown} has no size", argument="static")
+        shape.append(size)
+    return shape
+
+
+def _iter_values(graph: Any) -> Iterator[Any]:
+    """Yield the declared values of a graph and of its subgraphs."""
+    yield from (*graph.input, *graph.output, *graph.value_info)
+    for node in graph.node:
+        for attribute in node.attribute:
+            for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+                yield from _iter_values(inner)
+
+
+def _set_sizes(value: Any, sizes: Mapping[str, int]) -> None:
+    """Replace the names of the dims of a value by their sizes; a dim of another name becomes unnamed."""
+    if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
+        return
+    for dim in value.type.tensor_type.shape.dim:
+        if dim.dim_param:
+            size = sizes.get(dim.dim_param)
+            dim.Clear()
+            if size is not None:
+                dim.dim_value = size

@@ -104,8 +104,6 @@ def _iter_values(graph: Any) -> Iterator[Any]:
 
 def _set_sizes(value: Any, sizes: Mapping[str, int]) -> None:
     """Replace the names of the dims of a value by their sizes; a dim of another name becomes unnamed."""
-    if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
-        return
     for dim in value.type.tensor_type.shape.dim:
         if dim.dim_param:
             size = sizes.get(dim.dim_param)

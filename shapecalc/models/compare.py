@@ -13,7 +13,7 @@ class ModelDifference(Record):
     """A difference between two models."""
 
     kind: str
-    """What differs: `input`, `output`, `weight`, `node`, `operator` or `opset`."""
+    """What differs: an input, an output, a weight, a node, an operator or an opset."""
     name: str
     here: str | None
     """The description in the first model; None if it is absent there."""

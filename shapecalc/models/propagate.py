@@ -168,7 +168,7 @@ def _mark_with_new_axis(mark: BatchMark, shape: IntTuple | None, axis: int) -> B
 class BatchTracker:
     """The batch marks and verdicts of a walk.
 
-    During the walk, the tracker propagates batch marks, judges and fixes the nodes with a core op, and records the
+    During the walk, the tracker propagates batch marks, checks and fixes the nodes with a core op, and records the
     first failing node upstream of each tensor.
     """
 

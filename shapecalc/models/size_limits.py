@@ -71,7 +71,7 @@ class SizeLimits(Record):
     conditions: tuple[SizeCondition, ...] = ()
     """The conditions on the free dims; empty if the model runs at all sizes, or if no conditions are known."""
     tried: Mapping[str, int] | None = None
-    """The sizes at which the model runs; None if no sizes are known, or if there are no conditions."""
+    """The sizes at which the model runs, or None if no sizes are known, or if there are no conditions."""
     is_complete: bool = True
     """Whether the conditions explain the outcomes of all probes."""
     probes: tuple[Mapping[str, int], ...] = ()

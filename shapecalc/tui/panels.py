@@ -233,7 +233,7 @@ class Carets(widgets.ClickableText):
         self.display = False
 
     def mark(self, field_name: str) -> bool:
-        """Show or hide the carets below the row of a field; return whether they moved."""
+        """Show or hide the carets below the row of a field, and return whether they moved."""
         if field_name == self.field_name and self.display == bool(field_name):
             return False
         self.field_name, self.display = field_name, bool(field_name)

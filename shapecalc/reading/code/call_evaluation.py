@@ -596,7 +596,7 @@ class CallEvaluator(LayerEvaluator):
         return value
 
     def peek_tensor(self, node: ast.expr) -> TracedTensor | None:
-        """Return the tensor that an argument is; None for any other value."""
+        """Return the value of an argument if it is a tensor, or None."""
         value = self.evaluate_binding(node)
         return value if isinstance(value, TracedTensor) else None
 

@@ -256,7 +256,10 @@ class Scope:
         self.sizes |= {name: value for name, value in bound.items() if name and is_dim(value)}
 
     def check(self, declared: DeclaredShape, executions: Iterable[StatementRecord]) -> ShapeCheck | None:
-        """Compare a declared shape with the shapes of a line; None if they are not known."""
+        """Compare a declared shape with the shapes of a line.
+
+        Returns None if the shapes are not known.
+        """
         shapes, *others = [_shapes_of(record, declared.name) for record in executions]
         return self.compare(declared, shapes) if shapes and all(other == shapes for other in others) else None
 

@@ -77,7 +77,7 @@ class ExpressionEvaluator(InterpreterState):
         return self.name_untraced_change(node, self.evaluate_node(node))
 
     def name_untraced_change(self, node: ast.expr | ast.stmt, value: CodeValue) -> CodeValue:
-        """Return a value whose unnamed change is named by a source text.
+        """Return a value in which an unnamed change is described by its source text.
 
         A change is untraced if no stage represents it.
 

@@ -70,7 +70,10 @@ def _packages_around(folder: Path) -> Iterator[Path]:
 
 
 def read_module(path: Path) -> tuple[str, ast.Module] | None:
-    """Return the text and the syntax tree of a Python file; None if it cannot be read."""
+    """Return the text and the syntax tree of a Python file.
+
+    Returns None if the file cannot be read.
+    """
     try:
         if path.stat().st_size > MAX_CODE_LENGTH:
             return None

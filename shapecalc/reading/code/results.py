@@ -39,7 +39,7 @@ class UnknownCall(Record):
     """The source of the call, after its line and a colon if other lines contain it with another proposal."""
     line: int
     proposal: Shape | None
-    """The shape of the first argument; None if it is not a tensor."""
+    """The shape of the first argument, or None if it is not a tensor."""
 
     def as_json(self) -> dict[str, object]:
         """Return the call as a JSON object."""

@@ -54,7 +54,7 @@ class InterpreterState:
         self.tree = ast.Module([], [])
         """The code that is interpreted."""
         self.entry: EntryPoint | None = None
-        """The function that is interpreted; None for statements."""
+        """The function that is interpreted, or None for statements."""
         self.inputs: dict[str, TracedTensor] = {}
         self.has_unnamed_input = False
         """Whether the name of the input tensor is still unknown."""
@@ -78,7 +78,7 @@ class InterpreterState:
         self.is_quiet = False
         """Whether statements are interpreted without being recorded, and without notes on their errors."""
         self.refused_line = 0
-        """The line of the op that is refused; 0 if it is the line of the current statement."""
+        """The line of the op that is refused, or 0 if it is the line of the current statement."""
         self.unknown_calls: dict[ShapeError, UnknownCall] = {}
         """The calls whose results are not known, by their errors."""
         self.input_groups: dict[str, tuple[TracedTensor, ...]] = {}

@@ -541,7 +541,7 @@ class PartialValue:
 
 
 class AlternativeValue:
-    """One of several functions or layers, of which it is not known which one is used."""
+    """One of several functions or layers, where it is unknown which one is used."""
 
     def __init__(self, values: Sequence[CodeValue], error: ShapeError) -> None:
         """Store the values, and the error that is raised if their results differ."""

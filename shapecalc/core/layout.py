@@ -140,6 +140,7 @@ def contiguous_strides(shape: Shape) -> Shape:
 
 
 def _expand_axes(axes: StridedAxes, before: Shape, after: Shape) -> StridedAxes:
+    """Return the layout after a broadcast from the shape `before` to `after`."""
     new = len(after) - len(axes)
     sizes, old = (1,) * new + before, ((),) * new + axes
     rows = zip(old, sizes, after, strict=True)
@@ -712,6 +713,7 @@ def _reduce_start(start: Sum, size: Dim, known: Assumptions) -> Sum:
 
 
 def _fractional_part(ratio: Dim, size: Dim) -> Dim:
+    """Return the fractional part of a ratio, times `size`."""
     part = dims.monomial(ratio)
     return dims.product((size, dims.lowest_terms(part.numerator % part.denominator, part.denominator, {})))
 

@@ -797,6 +797,7 @@ class _OriginAnalysis:
         return axes, exact
 
     def _table_digits(self, table: layout.Atom) -> list[_Digit]:
+        """Return the digits of the atoms in an index table."""
         return [digit for step in table.base for digit in self._atom_digits(step)]
 
     def _digit_changes(

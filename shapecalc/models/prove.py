@@ -238,6 +238,7 @@ class ModelComparison:
         return None
 
     def _reject(self, batch: int, what: str, message: str) -> NoReturn:
+        """Record a failed comparison, and raise `ProofFailed`."""
         self.checks.append(ProofCheck(batch, what, ok=False))
         raise ProofFailed(message)
 
@@ -432,6 +433,7 @@ def _checker_error(model: bytes, *, infer_types: bool = False) -> str:
 
 
 def _limit_memory() -> None:
+    """Limit the memory of this process to a share of the machine's memory."""
     most = 2**33
     with suppress(AttributeError, ValueError, OSError):
         most = int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * MEMORY_SHARE)

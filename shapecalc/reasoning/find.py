@@ -296,6 +296,7 @@ def find_order_preserving_split(before: Shape, after: Shape) -> SharedFactors | 
 
 
 def _find_unfinished_axes(shape: Shape) -> list[int]:
+    """Return the axes whose remaining size is not 1."""
     return [axis for axis, dim in enumerate(shape) if dim != 1]
 
 

@@ -213,6 +213,7 @@ def _split_transpose_merge(before: Shape, input_atoms: Atoms, output_atoms: Atom
 
 
 def _atom_end(atom: Atom) -> Dim:
+    """Return the size of an atom times its stride."""
     return product((atom.size, atom.stride))
 
 

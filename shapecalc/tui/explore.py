@@ -661,6 +661,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
             self.action_home()
 
     async def _open_from_dialog(self, question: Question | None) -> None:
+        """Open the question that a dialog returns, if any, at its first step."""
         if question is not None:
             await self.open_from_home(question)
 
@@ -713,6 +714,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
         return about, [*((key.display, key.help) for key in (*self.keys, *widgets.GLOBAL_KEYS)), *EXTRA_KEYS]
 
     async def _open_optional_question(self, question: Question | None) -> None:
+        """Open the question that a dialog returns, if any."""
         if question is not None:
             await self.open_question(question)
 

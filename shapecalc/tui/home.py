@@ -385,6 +385,7 @@ class HomeScreen(HelpScreen[None]):
         panel.set_renderer(lambda _, __: drawing)
 
     def _shown_recent(self) -> list[Entry]:
+        """Return the recent questions that fit the screen."""
         return self.recent_entries()[: self._shown_count]
 
     def _key_line(self, width: int) -> Text:

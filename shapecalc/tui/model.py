@@ -115,6 +115,10 @@ class NodeListState:
             return None
 
     def _select(self, index: int) -> None:
+        """Select a node.
+
+        It is displayed without a fix if it lacks the displayed fix.
+        """
         if index != self.index or (
             self.fix_number and not (self.selected_node and self.fix_number <= len(self.selected_node.fixes))
         ):

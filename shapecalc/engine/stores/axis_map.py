@@ -248,6 +248,7 @@ class _MapBuilder:
         return extent
 
     def _axis_starts(self) -> IntTuple:
+        """Return the first index that is read on each source axis."""
         starts = [*unravel(self.offsets.pop(None), self.padded_shape)]
         for axis, first in self.offsets.items():
             starts[axis] += first  # type: ignore[index]  # None, the key of the whole source, does not occur here

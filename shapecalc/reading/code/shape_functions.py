@@ -133,6 +133,7 @@ def _index_select(tensor: TracedTensor, arguments: BoundArguments, call: Call) -
 
 
 def _same_shape(tensor: TracedTensor, _: BoundArguments, __: Call) -> CodeValue:
+    """Return a new tensor with the shape of the tensor."""
     return derived_tensor(tensor.shape, tensor)
 
 

@@ -24,7 +24,7 @@ STEPS_SINCE = 10
 BAD_STEP = Rule(
     "bad-step",
     "a step must not be 0, and some frameworks refuse negative steps",
-    "A negative step goes backwards. PyTorch does not support negative steps.",
+    "A negative step reverses the order. PyTorch does not support negative steps.",
     "shapecalc slice 2,3,4 ::0",
     "ONNX Slice: 'steps cannot be 0'",
 )

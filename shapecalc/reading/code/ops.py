@@ -147,9 +147,13 @@ def _moveaxis(tensor: TracedTensor, call: Call) -> TracedTensor:
 def _flatten(tensor: TracedTensor, call: Call) -> TracedTensor:
     params = ("start_dim", "end_dim")
     values = call.bind_params(FLATTEN, tensor.dialect, *params)
-    if tensor.dialect != "torch":
+    has_axes = any(isinstance(value, int) for value in values)
+    if tensor.dialect in ("numpy", "jax") and has_axes:
+        raise call.error(f"{call.name} takes no axes in {tensor.dialect}")
+    if tensor.dialect != "torch" and not has_axes:
         return tensor.reshape(-1)
-    defaults = [int(argument.default) for argument in find_call(call.name, tensor.dialect)[1].arguments] or [0, -1]
+    signature = find_call(call.name, "torch")[1]
+    defaults = [int(argument.default) for argument in signature.arguments] or [0, -1]
     ends = [call.to_integer(value, default) for value, default in zip(values, defaults, strict=True)]
     return tensor.apply(FLATTEN, **dict(zip(params, ends, strict=True)))
 

@@ -15,6 +15,7 @@ from shapecalc.core.ops.strides import compute_clone_strides, compute_elementwis
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.logic import truth_value
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.shape_arguments import (
     BoundArguments,
@@ -373,7 +374,7 @@ def _attention(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
         raise call.refusal(f"attention takes at least 2 dims: {text}")
     if are_unequal(tensor.shape[-1], key.shape[-1]) or are_unequal(key.shape[-2], value.shape[-2]):
         raise call.refusal(f"queries, keys and values do not fit: {text}")
-    if arguments["enable_gqa"] is True:
+    if truth_value(arguments["enable_gqa"]):
         return derived_tensor((*tensor.shape[:-1], value.shape[-1]), *parts)
     batches = [derived_tensor(part.shape[:-2], part) for part in parts]
     batch = apply_multi_operand(BROADCAST, batches, call.error)
@@ -408,7 +409,7 @@ def _masked_select(tensor: TracedTensor, arguments: BoundArguments, call: Call) 
 
 def _nonzero(tensor: TracedTensor, arguments: BoundArguments, _: Call) -> CodeValue:
     count = tensor.program.new_name("K")
-    if arguments.get("as_tuple") is True or tensor.dialect != "torch":
+    if truth_value(arguments.get("as_tuple")) or tensor.dialect != "torch":
         return tuple([derived_tensor((count,), tensor) for _ in range(max(tensor.rank, 1))])
     return derived_tensor((count, tensor.rank), tensor)
 

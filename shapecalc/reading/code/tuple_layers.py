@@ -14,6 +14,7 @@ from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.logic import truth_value
 from shapecalc.reading.code.shape_arguments import are_unequal, require_tensor
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
@@ -54,15 +55,15 @@ def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
     if any(are_unequal(part.shape[-1], call.to_dim(size)) for part, size in zip(parts, sizes, strict=True)):
         raise call.refusal(f"the last dims are {', '.join(map(str, sizes))}: {text}")
     _require_heads(call, call.to_dim(arguments["embed_dim"]), call.to_dim(arguments["num_heads"]))
-    length = 1 if is_batched and arguments["batch_first"] is True else 0
+    length = 1 if is_batched and truth_value(arguments["batch_first"]) else 0
     batch = 1 - length
     is_fit = not are_unequal(key.shape[length], value.shape[length])
     if not is_fit or (is_batched and any(are_unequal(tensor.shape[batch], part.shape[batch]) for part in parts)):
         raise call.refusal(f"queries, keys and values do not fit: {text}")
     output = derived_tensor(tensor.shape, *parts)
-    if inputs[3] is False:
+    if truth_value(inputs[3]) is False:
         return output, None
-    heads = () if inputs[5] is not False else (call.to_dim(arguments["num_heads"]),)
+    heads = () if truth_value(inputs[5]) is not False else (call.to_dim(arguments["num_heads"]),)
     batches = (tensor.shape[batch],) if is_batched else ()
     return output, derived_tensor((*batches, *heads, tensor.shape[length], key.shape[length]), *parts)
 
@@ -79,9 +80,9 @@ def _recurrent(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
     if tensor.rank not in (2, 3) or are_unequal(tensor.shape[-1], size):
         raise call.refusal(f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
     layers = call.to_integer(arguments["num_layers"], 1)
-    directions = 2 if arguments["bidirectional"] is True else 1
+    directions = 2 if truth_value(arguments["bidirectional"]) else 1
     projected = arguments.get("proj_size") or hidden
-    has_batch, is_batch_first = tensor.rank == 3, arguments["batch_first"] is True
+    has_batch, is_batch_first = tensor.rank == 3, truth_value(arguments["batch_first"]) is True
     batch: Shape = (tensor.shape[0 if is_batch_first else 1],) if has_batch else ()
     if tensor.shape[1 if has_batch and is_batch_first else 0] == 0:
         raise call.refusal(f"the sequence has no steps: {shape_text(tensor.shape)}")

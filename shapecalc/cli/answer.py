@@ -355,9 +355,11 @@ def _print_explanation(answer: Trace | Chain, output_options: OutputOptions, sou
     strokes = glyphs_for_encoding(getattr(sys.stderr, "encoding", None))
     below = len(plan) + (PROBLEM_REPORT_LINES if answer.output is None else 1)
     more = "" if output_options.explains_all else "--explain=all"
-    output.print_renderable(
-        draw_report(answer, width=output.stderr_width(), glyphs=strokes, lines_below=below, more_command=more)
+    width = output.terminal_width()
+    report = draw_report(
+        answer, width=width or 80, glyphs=strokes, lines_below=below, more_command=more, wraps_steps=width is not None
     )
+    output.print_renderable(report)
     for line in plan:
         print_stderr(line)
 

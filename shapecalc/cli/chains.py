@@ -164,7 +164,7 @@ def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
     from shapecalc.render.report import comparison_table, steps_text
 
     for row in comparison.rows if explain else ():
-        output.print_renderable(steps_text(row.trace))
+        output.print_renderable(steps_text(row.trace, output.terminal_width()))
     output.print_table(comparison_table(comparison))
     reasons = {name: why.removeprefix(f"{name} ") for name, why in comparison.unasked.items()}
     for why in dict.fromkeys(reasons.values()):
@@ -242,7 +242,7 @@ def run_equiv(first: str, second: str, output_options: OutputOptions, **options:
         for answer in answers if output_options.explain else ():
             from shapecalc.render.report import steps_text
 
-            output.print_renderable(steps_text(answer))
+            output.print_renderable(steps_text(answer, output.terminal_width()))
         print_notes(dict.fromkeys([note for answer in answers for note in answer.notes]), output_options)
         output.print_stdout(str(result))
         for reason in result.reasons:

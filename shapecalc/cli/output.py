@@ -34,6 +34,7 @@ from shapecalc.core.text import (
     join_words,
     shape_text,
     split_outside_brackets,
+    wrap_offsets,
 )
 from shapecalc.reading.options import strip_leading_space
 
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 MIN_CHUNKED_LENGTH = 4096
 """Minimum length, in characters, of a text that is written to stdout in pieces."""
 PACKAGE_NAME = "shapecalc"
+MESSAGE_INDENT = "  "
+"""The hanging indent of messages on a terminal."""
 MAX_INPUT_BYTES = MAX_LINE_BYTES
 """Maximum length, in bytes, of a line of standard input with a shape."""
 ENVIRONMENT_VARIABLES = {"dialect": "SHAPECALC_DIALECT", "opset": "SHAPECALC_OPSET"}
@@ -178,14 +181,26 @@ def escape_unencodable() -> None:
 
 
 def print_stderr(text: str) -> None:
-    """Print a line to stderr; do nothing if stderr is closed or cannot be written."""
+    """Print a message to stderr; do nothing if stderr is closed or cannot be written.
+
+    On a terminal, the message is wrapped to its width, with a hanging indent.
+    """
     if sys.stderr is None:
         return
+    if width := terminal_width():
+        text = "\n".join(_wrap_message(line, width) for line in text.split("\n"))
     try:
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
     except OSError:
         _redirect_to_devnull(2)
+
+
+def _wrap_message(text: str, width: int) -> str:
+    """Wrap a line at blanks, and indent the lines after the first."""
+    offsets = wrap_offsets(text, width, len(MESSAGE_INDENT)) if len(text) > width else []
+    parts = [text[start:end] for start, end in zip([0, *offsets], [*offsets, len(text)], strict=True)]
+    return f"\n{MESSAGE_INDENT}".join(part.rstrip() for part in parts)
 
 
 def print_renderable(renderable: RenderableType) -> None:
@@ -221,9 +236,22 @@ def _render_text(renderable: RenderableType, *, soft_wrap: bool = False, width: 
     return str(console.file.getvalue())  # type: ignore[attr-defined]
 
 
+def terminal_width() -> int | None:
+    """Return the width of the terminal on stderr in columns, or None if stderr is not a terminal.
+
+    The environment variable `COLUMNS` has precedence.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        return None
+    columns = os.environ.get("COLUMNS", "")
+    with suppress(OSError, ValueError):
+        return int(columns) if columns.isdecimal() else os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    return 80
+
+
 def stderr_width() -> int:
     """Return the width of the terminal on stderr in columns, or 80 if there is none."""
-    return _make_console(file=sys.stderr).width if sys.stderr is not None and sys.stderr.isatty() else 80
+    return terminal_width() or 80
 
 
 def print_table(table: RenderableType) -> None:
@@ -251,7 +279,7 @@ def print_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> Non
     if sys.stderr is not None and sys.stderr.isatty():
         from shapecalc.render.report import format_problem
 
-        print_renderable(format_problem(problem, pieces))
+        print_renderable(format_problem(problem, pieces, terminal_width()))
     else:
         print_stderr(problem_text(problem))
 

@@ -37,6 +37,8 @@ MAX_QUOTED_LENGTH = 40
 """The maximum length, in characters, of a string that a message quotes."""
 MAX_QUOTED_SHAPE_LENGTH = 200
 """The maximum length, in characters, of a shape that a message quotes."""
+UNBROKEN_TEXT = r"(?:(?<=[:,] )|(?<=\(see )|(?<=  ))shapecalc (?:'[^']*'|,(?! )|[^,;)'])+\S*|(?:(?<!\w)'[^']*'|\S)+"
+"""A regular expression for the parts of a message that are not broken: words, quoted texts and commands to paste."""
 UNPRINTABLE_CODES = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
 """Code points of characters that change the direction or the line breaks of the surrounding text."""
 BRACKETS = {"[": "]", "(": ")", "{": "}"}
@@ -627,6 +629,25 @@ def reject_unbracketed_names(text: str, argument: str = "input") -> None:
             argument=argument,
             span=(end, end + 1),
         )
+
+
+def wrap_offsets(text: str, width: int, indent: int) -> list[int]:
+    """Return the offsets of the lines, except the first, of a message that is wrapped to `width` characters.
+
+    The lines after the first are indented by `indent`. Only a part that is wider than a line exceeds `width`.
+
+    >>> text = "shapecalc: try 'b c -> c b'"
+    >>> [text[offset:] for offset in wrap_offsets(text, 20, 2)]
+    ["'b c -> c b'"]
+    """
+    import re  # only messages that are wider than the terminal are wrapped
+
+    offsets, start = list[int](), 0
+    for part in re.finditer(UNBROKEN_TEXT, text):
+        if part.end() - start > width - (indent if offsets else 0) and text[start : part.start()].strip():
+            start = part.start()
+            offsets.append(start)
+    return offsets
 
 
 def join_words(words: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import USAGE, Problem
-from shapecalc.core.text import escape_unprintable, format_count, shape_text
+from shapecalc.core.text import escape_unprintable, format_count, shape_text, wrap_offsets
 from shapecalc.reasoning.answers import batch_hint
 from shapecalc.reasoning.compare import Comparison, ComparisonRow
 from shapecalc.render.canvas import UNICODE, GlyphSet, stack_texts
@@ -38,8 +38,10 @@ MAX_ARGUMENT_WIDTH = 30
 """The maximum number of characters of an argument in an error report."""
 
 
-def steps_text(answer: Trace | Chain) -> Text:
+def steps_text(answer: Trace | Chain, width: int | None = None) -> Text:
     """Format all steps of an answer, its conditions and the sources of its rules.
+
+    Lines are wrapped to `width` characters, with the reason of a step in its column. If it is None, they are not.
 
     >>> import shapecalc as sc
     >>> print(steps_text(sc.reshape((2, 3, 4), (0, -1))))
@@ -58,20 +60,35 @@ def steps_text(answer: Trace | Chain) -> Text:
         widths = [max((len(row[at]) for row in rows if len(row[at]) <= 60), default=0) for at in range(4)]
         for (_, step), row in zip(labelled_steps, rows, strict=True):
             cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            text.append(f"{cells}  {escape_unprintable(step.why)}")
-            text.append(f"  [{step.rule}]\n", "dim")
+            reason = Text(f"{cells}  {escape_unprintable(step.why)}").append(f"  [{step.rule}]", "dim")
+            text.append_text(_wrap_text(reason, width, len(cells) + 2)).append("\n")
     conditions = list(answer.caveats)
     if conditions:
         conditions += filter(None, [escape_unprintable(batch_hint(answer))])
     for condition in conditions:
-        text.append(f"{condition}\n", "yellow")
+        text.append_text(_wrap_text(Text(condition, "yellow"), width)).append("\n")
     if answer.assumes:
         verb = "is" if len(answer.assumes) == 1 else "are"
         text.append(f"assumes that {' and '.join(map(display_name, answer.assumes))} {verb} not 0\n", "dim")
     for dialect in dict.fromkeys(trace.dialect for trace in answer.traces):
-        text.append(f"source: {DIALECTS[dialect].source}; each rule: shapecalc why RULE\n", "dim")
+        source = Text(f"source: {DIALECTS[dialect].source}; each rule: shapecalc why RULE", "dim")
+        text.append_text(_wrap_text(source, width)).append("\n")
     text.rstrip()
     return text
+
+
+def _wrap_text(line: Text, width: int | None, indent: int = 4) -> Text:
+    """Wrap a line to `width` characters with a hanging indent; do not wrap it if `width` is None.
+
+    An indent that leaves less than half of the line is reduced.
+    """
+    if width is None or line.cell_len <= width:
+        return line
+    indent = indent if indent <= width // 2 else 4
+    parts = list(line.divide(wrap_offsets(line.plain, width, indent)))
+    for part in parts:
+        part.rstrip()
+    return Text(f"\n{' ' * indent}", no_wrap=True, overflow="ignore").join(parts)
 
 
 def operator_text(trace: Trace) -> str:
@@ -97,20 +114,26 @@ def _step_columns(label: str, step: Step) -> tuple[str, str, str, str]:
 
 
 def draw_report(
-    answer: Trace | Chain, *, width: int = 78, glyphs: GlyphSet = UNICODE, lines_below: int = 0, more_command: str = ""
+    answer: Trace | Chain,
+    *,
+    width: int = 78,
+    glyphs: GlyphSet = UNICODE,
+    lines_below: int = 0,
+    more_command: str = "",
+    wraps_steps: bool = False,
 ) -> Text:
     """Draw the flow diagram, one picture and all steps, in 24 lines if possible.
 
     `width` is in character cells. `lines_below` is the number of the 24 lines that are reserved for other output. Steps
     are never omitted. `more_command` is the option that draws all pictures; a note mentions it if pictures are omitted.
-    If it is empty, all pictures are drawn.
+    If it is empty, all pictures are drawn. `wraps_steps` says whether the lines of steps are wrapped to `width`.
 
     >>> import shapecalc as sc
     >>> answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3))
     >>> len(str(draw_report(answer, more_command="--explain=all")).splitlines())
     19
     """
-    steps = steps_text(answer)
+    steps = steps_text(answer, width if wraps_steps else None)
     if not more_command:
         return stack_texts([draw_explanation(answer, width=width, glyphs=glyphs), Text(""), steps])
     free_lines = 24 - lines_below - _terminal_lines(steps, width) - 1
@@ -132,11 +155,11 @@ def _terminal_lines(text: Text, width: int) -> int:
     return sum(max(1, -(-line.cell_len // width)) for line in text.split("\n", allow_blank=True))
 
 
-def format_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> Group:
+def format_problem(problem: Problem, pieces: list[tuple[str | None, str]], width: int | None = None) -> Group:
     """Format the report of a problem: message, command line with carets, and hint.
 
     The carets are below the faulty token. `pieces` are the words of the command line, each with the name of its
-    argument, or None.
+    argument, or None. The message and the hint are wrapped to `width` characters, unless it is None.
 
     >>> from rich import print
     >>> problem = Problem("indivisible", "24 elements cannot be divided by 5", "try 4,-1", "target", 1, (2, 4))
@@ -148,13 +171,11 @@ def format_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> Gr
       hint  try 4,-1
       rule  shapecalc why indivisible
     """
-    parts = [
-        Text.assemble("shapecalc: ", (problem.rule, "bold red"), f": {escape_unprintable(problem.message)}"),
-        Text(""),
-    ]
+    message = Text.assemble("shapecalc: ", (problem.rule, "bold red"), f": {escape_unprintable(problem.message)}")
+    parts = [_wrap_text(message, width, 2), Text("")]
     parts.append(_command_with_caret(problem, pieces))
     if problem.hint:
-        parts.append(Text(f"  hint  {escape_unprintable(problem.hint)}"))
+        parts.append(_wrap_text(Text(f"  hint  {escape_unprintable(problem.hint)}"), width, 8))
     if problem.rule != USAGE:
         parts.append(Text(f"  rule  shapecalc why {problem.rule}", "dim"))
     return Group(*parts)

@@ -320,9 +320,9 @@ def _table_notes(
         yield "bars are not to scale: sizes have names", "dim"
     for number, step in zip(layout.step_range, layout.stage.steps, strict=False):
         if number <= step_index and not any(cell.placeholder for cell in layout.cells):
-            yield from ((f"holds when {condition.phrase}", "yellow") for condition in step.conditions)
+            yield from ((f"holds when {condition.phrase}", "bold") for condition in step.conditions)
             others = [condition for condition in step.alternatives if condition in answer.alternatives]
-            yield from ((f"another answer when {condition.phrase}", "yellow") for condition in others)
+            yield from ((f"another answer when {condition.phrase}", "bold") for condition in others)
     if layout.problem:
         yield f"{glyphs.fail} {layout.problem.rule}", "bold red"
 
@@ -405,7 +405,7 @@ def draw_windows(
             rows: list[RulerRow] = [("answer", str), ("input", lambda position: str(position * size // count))]
             lines += _draw_position_rows(rows, range(count), len(str(count)), width, glyphs)
     if cell.dim is not None:
-        lines += [Text(f"holds when {condition.phrase}", "yellow") for condition in step.conditions]
+        lines += [Text(f"holds when {condition.phrase}", "bold") for condition in step.conditions]
     return stack_texts([clip_line(line, width, glyphs) for line in lines[:height]])
 
 

@@ -217,7 +217,7 @@ def draw_budget(
     for step in layout.stage.steps:
         if step.rule in INFER_RULES or is_regrouping_step(step):
             lines += [
-                Text(f"holds when {condition.phrase}; otherwise refused", "yellow") for condition in step.conditions
+                Text(f"holds when {condition.phrase}; otherwise refused", "bold") for condition in step.conditions
             ]
     summary = _regrouping_summary(layout)
     if summary and len(lines) < height:

@@ -66,7 +66,7 @@ def steps_text(answer: Trace | Chain, width: int | None = None) -> Text:
     if conditions:
         conditions += filter(None, [escape_unprintable(batch_hint(answer))])
     for condition in conditions:
-        text.append_text(_wrap_text(Text(condition, "yellow"), width)).append("\n")
+        text.append_text(_wrap_text(Text(condition, "bold"), width)).append("\n")
     if answer.assumes:
         verb = "is" if len(answer.assumes) == 1 else "are"
         text.append(f"assumes that {' and '.join(map(display_name, answer.assumes))} {verb} not 0\n", "dim")
@@ -226,7 +226,7 @@ def comparison_table(comparison: Comparison) -> Table:
             row.dialect,
             _setting_of_row(row),
             Text(verdict_text(row.trace)),
-            style="yellow" if differs else "",
+            style="bold" if differs else "",
         )
     return table
 

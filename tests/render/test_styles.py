@@ -1,0 +1,70 @@
+"""Text styles of the command line are legible in the colour palettes of common terminals, on white and on black."""
+
+from __future__ import annotations
+
+import pytest
+from rich.style import Style
+
+import shapecalc as sc
+from shapecalc.render.canvas import contrast_ratio
+from shapecalc.render.report import comparison_table, draw_report, format_problem
+from shapecalc.render.stage_layout import HUES
+
+BLACK, WHITE = (0, 0, 0), (255, 255, 255)
+PALETTES = {
+    "xterm": {"red": "cd0000", "yellow": "cdcd00", "magenta": "cd00cd", "cyan": "00cdcd"},
+    "Windows Terminal": {"red": "c50f1f", "yellow": "c19c00", "magenta": "881798", "cyan": "3a96dd"},
+    "Visual Studio Code": {"red": "cd3131", "yellow": "949800", "magenta": "bc05bc", "cyan": "0598bc"},
+    "GNOME": {"red": "cc0000", "yellow": "c4a000", "magenta": "75507b", "cyan": "06989a"},
+}
+"""The colours of palettes by name."""
+TEXT_CONTRAST = 4.5
+MARK_CONTRAST = 3
+"""The minimum contrast of large and bold text and of marks, by WCAG 2.1: colours of axes and the words of a refusal."""
+ANSWERS = {
+    "shuffle": lambda: sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1), second=(1, 0)),
+    "condition": lambda: sc.reshape(("N", "C", "H", "W"), (0, -1, 64)),
+    "matmul": lambda: sc.matmul(("N", 3), (3, "M")),
+    "conv": lambda: sc.conv((1, 3, "H", "W"), (8, 3, 3, 3)),
+    "concat": lambda: sc.concat([(2, "A"), (2, "B")], axis=1),
+}
+
+
+def styles_of(text):
+    return {str(span.style) for span in text.spans}
+
+
+def drawn_styles():
+    """Return the styles of the reports of all answers, of a refusal and of a comparison."""
+    found = set().union(*(styles_of(draw_report(answer())) for answer in ANSWERS.values()))
+    with pytest.raises(sc.ShapeError) as caught:
+        sc.reshape((2, 3, 4), (5, -1))
+    problem = format_problem(caught.value.problem, [("target", "5,-1")])
+    table = comparison_table(sc.compare((2, 3, 4), (0, -1)))
+    return found.union(*map(styles_of, problem.renderables), (str(row.style) for row in table.rows)) - {""}
+
+
+def contrasts(name):
+    """Return the lowest contrast of a style with black and white; 21 without a colour."""
+    color = Style.parse(name).color
+    if color is None:
+        return 21.0
+    inks = [color.name[1:]] if color.name.startswith("#") else [palette[color.name] for palette in PALETTES.values()]
+    return min(contrast_ratio(tuple(bytes.fromhex(ink)), page) for ink in inks for page in (BLACK, WHITE))
+
+
+def minimum(name):
+    style = Style.parse(name)
+    is_axis_color = style.color is not None and style.color.name.upper() in HUES
+    return MARK_CONTRAST if style.bold or is_axis_color else TEXT_CONTRAST
+
+
+def test_styles_are_legible_in_every_palette():
+    styles = drawn_styles()
+    assert {"bold", "bold red"} < styles
+    assert {name: contrasts(name) for name in styles if contrasts(name) < minimum(name)} == {}
+
+
+@pytest.mark.parametrize("name", ["yellow", "bold yellow", "cyan"])
+def test_contrast_check_finds_faint_style(name):
+    assert contrasts(name) < minimum(name)

@@ -589,7 +589,7 @@ def node_lines(report: reports.Report, node_report: reports.JudgedNode) -> list[
 def _align_rows(rows: Iterable[Cells]) -> list[str]:
     """Align rows of a label, a text and a remark in columns.
 
-    The digits of numbers are aligned: a minus sign is in the column before the text.
+    A minus sign is in the column before the text, so that the digits of numbers line up.
     """
     signed = [
         (label, truncate(" " * (text[:1] != "-") + text, MAX_TEXT_LENGTH), remark) for label, text, remark in rows

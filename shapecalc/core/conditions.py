@@ -495,10 +495,10 @@ class Assumptions:
     def _can_all_differ_from_one(self, monomials: Iterable[dims.Monomial]) -> bool:
         """Return whether all monomials may differ from 1 at the same sizes.
 
-        Returns False only for a proven result. A monomial differs from 1 if a prime divides the denominator of
-        the monomial or of its inverse. There are infinitely many primes that divide no coefficient. Each
-        monomial for which such a prime suffices therefore has a prime of its own. The other monomials must
-        share the primes that divide the coefficients.
+        Returns False only if that is proven; True may be conservative. A monomial differs from 1 if a prime divides the
+        denominator of the monomial or of its inverse. There are infinitely many primes that divide no coefficient. Each
+        monomial for which such a prime suffices therefore has a prime of its own. The other monomials must share the
+        primes that divide the coefficients.
         """
         ratios = [self.substitute(ratio) for ratio in monomials]
         self._add_integral_names(ratios)
@@ -534,8 +534,8 @@ class Assumptions:
     def _can_divide_denominators(self, prime: int, *ratios: dims.Monomial) -> bool:
         """Return whether `prime` may divide the denominators of all `ratios`.
 
-        Returns False only for a proven result. The sizes must satisfy the assumption that the integral
-        monomials are integers.
+        Returns False only if that is proven; True may be conservative. The sizes must satisfy the assumption that the
+        integral monomials are integers.
         """
         self.work.spend(len(self.integral_monomials))
         rows: Inequalities = {}

@@ -62,7 +62,7 @@ class Monomial(Record):
 
     @lazy
     def spelling(self) -> str:
-        """Format the monomial as the string that it equals.
+        """Return the canonical string, which compares equal to the monomial.
 
         Therefore an output equals `("N", 12)`.
         """

@@ -155,7 +155,7 @@ def find_axes_by_dims(dims: Shape, shape: Shape, value: object, argument: str) -
     return tuple(axes)
 
 
-def _read_axes(value: object, param: Param, shape: Shape) -> Shape:
+def _parse_axes(value: object, param: Param, shape: Shape) -> Shape:
     """Parse axes.
 
     A permutation may also name axes by their dims, as in `c,h,w`.
@@ -277,8 +277,8 @@ LIST_SCHEMA: JsonSchema = FrozenDict(anyOf=[TEXT_SCHEMA, FrozenDict(type="array"
 """The JSON schema of lists of integers and names, and of their texts."""
 
 ParamType.TARGET = ParamType("a requested shape", _read_target, LIST_SCHEMA, "SHAPE")
-ParamType.AXES = ParamType("a list of axes", _read_axes, LIST_SCHEMA, "AXES")
-ParamType.PERM = ParamType("a permutation of axes, which may be named by their dims", _read_axes, LIST_SCHEMA, "AXES")
+ParamType.AXES = ParamType("a list of axes", _parse_axes, LIST_SCHEMA, "AXES")
+ParamType.PERM = ParamType("a permutation of axes, which may be named by their dims", _parse_axes, LIST_SCHEMA, "AXES")
 ParamType.SLICES = ParamType(
     "slices of axes", lambda value, param, _: values.normalize_slices(value, param.name), TEXT_SCHEMA, "SLICES"
 )

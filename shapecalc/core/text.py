@@ -696,7 +696,7 @@ def _has_leading_zeros(text: str, words: Sequence[str]) -> bool:
 def parse_dims(text: str, argument: str = "target") -> Shape:
     """Parse dims; numbers may be negative.
 
-    Each `?` is named differently. `argument` is the argument name that the error reports. Raises `ShapeError`
+    Each `?` gets a unique name. `argument` is the argument name that the error reports. Raises `ShapeError`
     (usage) if the text is invalid.
 
     >>> parse_dims("0,-1"), [str(dim) for dim in parse_dims("N,C*H*W/64")]

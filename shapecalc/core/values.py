@@ -170,7 +170,7 @@ def to_element_tuple(value: object, argument: str) -> tuple[object, ...]:
 def _parse_mixed_dims(values: tuple[object, ...], argument: str, lowest: int, allows_unknown: bool) -> Shape:
     """Convert a sequence of integers, monomials and strings to dims.
 
-    Each `?` is named differently.
+    Each `?` gets a unique name.
     """
     dims, unknowns = list[Dim](), count()
     for position, item in enumerate(values):

@@ -327,8 +327,8 @@ def find_node_inputs(match: TemplateMatch, cleaned: CleanText) -> list[PrintedSi
 def find_printed_shapes(match: TemplateMatch, cleaned: CleanText, tensor: str | None = None) -> Iterator[PrintedSizes]:
     """Yield the shapes that are printed near a message.
 
-    If `tensor` is not None, only shapes that are printed after this name are yielded. The comment on a line that has
-    not returned is skipped, because it describes the result of the line.
+    If `tensor` is not None, only shapes that are printed after this name are yielded. The comment on the
+    failing line is skipped, because it describes the result of that line.
     """
     start = max(0, match.start - 3 * MAX_DISTANCE)
     of_tensor = rf"(?<![\w.]){re.escape(tensor or '')}(?:\.shape|\.size\(\))?[\s:=)]{{1,4}}(?:torch\.Size)?(?=[\[(])"

@@ -215,7 +215,7 @@ def _drop_less_specific(messages: list[ParsedMessage]) -> list[ParsedMessage]:
 
 
 def _is_more_specific(message: ParsedMessage, other_message: ParsedMessage) -> bool:
-    """Return whether a message has more values than another, and all its values."""
+    """Return whether the values of one message are a strict superset of those of another."""
     if (message.framework, message.op, message.cause) != (
         other_message.framework,
         other_message.op,

@@ -104,7 +104,7 @@ class _SymbolicDimResolver:
     def resolve_dims(self, node: Node, number: int) -> None:
         """Fit a symbolic expression to each dim of one output of a node.
 
-        `number` is the tensor number of the output.
+        `number` is the index of the output tensor.
         """
         if None not in (self.shape(number) or ()):
             return
@@ -244,7 +244,7 @@ class _SymbolicDimResolver:
     ) -> LaneShapes:
         """Return the shapes of one output at each size of the dim `name`.
 
-        `output` is the tensor number of the output.
+        `output` is the index of the output tensor.
         """
         walk, home = (
             self._walker.walk,

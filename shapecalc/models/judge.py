@@ -133,8 +133,9 @@ class JudgedModel(Record):
     def ranking_key(self) -> tuple[bool, int, int]:
         """The sort key of a choice of input shapes.
 
-        The best choice has the smallest key. The key contains whether the model fails at the declared batch size, the
-        number of tensors with a lost batch, and the number of inputs whose batch axis is doubtful.
+        The best choice has the smallest key. The key consists of a flag, which is True if the model fails at the
+        declared batch size, the number of tensors with a lost batch, and the number of inputs whose batch axis is
+        doubtful.
         """
         if not self.can_run_as_declared():
             return True, 0, 0

@@ -13,7 +13,7 @@ from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.engine.atomic_files import atomic_file
 from shapecalc.models.file import Model, ValueInfo
 from shapecalc.models.prove import Proof, ProofCheck
-from shapecalc.models.write import check_output_path, prove_or_refuse, serialize_model
+from shapecalc.models.write import check_output_path, prove_equivalence, serialize_model
 
 
 class StaticModel(Record):
@@ -68,7 +68,7 @@ def write_static_model(
             file.write(piece)
         file.flush()
         if prove:
-            proof = prove_or_refuse(model.path, proto, task, file)
+            proof = prove_equivalence(model.path, proto, task, file)
     path = None if proof.proved is False else str(output_path)
     text = ", ".join(f"{name} = {size}" for name, size in sizes.items())
     why = proof.why.replace("batch 1 bit for bit", f"bit for bit at {text}")

@@ -189,9 +189,9 @@ class BatchFailure(Record):
     def sort_key(self, fixed: FixWithOutputs) -> tuple[bool, bool, bool]:
         """Return the sort key of a fix.
 
-        The best fix has the smallest key. The key contains whether the batch is merged with other dims in the output,
-        whether it is on the last axis (which usually contains features), and whether its axis differs from the axis in
-        the input.
+        The best fix has the smallest key. The key consists of three flags: the batch is merged with other dims in the
+        output, it is on the last axis, which usually contains features, and its axis differs from the axis in the
+        input.
         """
         for lane in range(len(self.batches) - 1, -1, -1):
             before, output, mark, batch = self.input[lane], fixed.outputs[lane], self.marks[lane], self.batches[lane]

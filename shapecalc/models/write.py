@@ -449,12 +449,12 @@ def check_output_path(model: Model, output_path: Path) -> None:
 
 
 def _prove_fixed_model(fixed: FixedModel, file: Any) -> Proof:
-    """Try to prove that a fixed model is equivalent to the original (see `prove_or_refuse`)."""
-    return prove_or_refuse(fixed.walk.model.path, fixed.proto, _build_proof_task(fixed), file)
+    """Prove that a fixed model is equivalent to the original, as `prove_equivalence` does."""
+    return prove_equivalence(fixed.walk.model.path, fixed.proto, _build_proof_task(fixed), file)
 
 
-def prove_or_refuse(path: Path, proto: Any, task: dict[str, Any], file: Any) -> Proof:
-    """Try to prove that a changed model is equivalent to the original.
+def prove_equivalence(path: Path, proto: Any, task: dict[str, Any], file: Any) -> Proof:
+    """Prove that a changed model is equivalent to the original.
 
     `proto` is the ModelProto of the changed model, `file` contains it, and `task` is the task of `prove_model`. Raises
     `ShapeError` (file) if the original model is invalid, or if ONNX Runtime is not installed.

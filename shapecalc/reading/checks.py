@@ -171,7 +171,7 @@ def _check_batch_norm_function(shape: Shape, arguments: CheckedArguments) -> Ite
 
 
 def _axis_check(default: int | None = None) -> Check:
-    """Return a check that the axis of a function is in range.
+    """Return a check that the axis argument of a function is in range.
 
     `default` is the default axis.
     """

@@ -347,7 +347,7 @@ def check_required(arguments: Mapping[str, Any], required: Mapping[str, str]) ->
 
 
 def options_by_name(*options: Option) -> dict[str, Option]:
-    """Return options by name, in the given order."""
+    """Return a dict of options keyed by name, in the given order."""
     return {option.name: option for option in options}
 
 

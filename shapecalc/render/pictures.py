@@ -181,7 +181,7 @@ def _excluded_indices(
     return tuple(copied), tuple(index for index, out in enumerate(others) if out in copied)
 
 
-def draw_budget(
+def draw_element_counts(
     _answer: Trace | Chain, layout: StageLayout, _step_index: int, *, width: int, height: int = 12, glyphs: GlyphSet
 ) -> Text:
     """Draw the element counts of a reshape, as bars or as factors that cancel.
@@ -192,7 +192,7 @@ def draw_budget(
     >>> from shapecalc.render.stage_layout import stage_layouts
     >>> from shapecalc.render.canvas import ASCII
     >>> answer = sc.reshape((2, 3), (3, -1))
-    >>> print(draw_budget(answer, stage_layouts(answer)[0], 1, width=60, glyphs=ASCII))
+    >>> print(draw_element_counts(answer, stage_layouts(answer)[0], 1, width=60, glyphs=ASCII))
     have   2 * 3 = 6  ###|###
     known  3     = 3  ###
     -1     6 / 3 = 2  3 fits 2 times, nothing left over
@@ -628,7 +628,7 @@ def _is_last_operand_step(_answer: Trace | Chain, layout: StageLayout, step: Ste
 
 
 PICTURE_KINDS = (
-    PictureKind(draw_budget, _is_count_step, lambda *_: True, has_heading=True),
+    PictureKind(draw_element_counts, _is_count_step, lambda *_: True, has_heading=True),
     PictureKind(draw_rulers, _is_ruler_step, can_draw_rulers, has_heading=True),
     PictureKind(draw_windows, is_window_step, is_first_with_parameters),
     PictureKind(draw_operand_table, _is_operand_step, _is_last_operand_step),

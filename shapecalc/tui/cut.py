@@ -78,7 +78,7 @@ class CutDialog(Dialog[Question | None]):
         return question_from_words(["reshape", shape_text(self.state.shape_before), self.state.request_text])
 
     def draw(self) -> None:
-        """Draw the shape, the tape, and the map of the reshape below it."""
+        """Draw the shape, the tape and, below the tape, the map of the reshape."""
         state, width = self.state, max(20, self.size.width - 8)
         shape, accent = state.shape, f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
         head = Text(

@@ -254,7 +254,7 @@ class HomeScreen(HelpScreen[None]):
 
     @property
     def typed(self) -> str:
-        """The text of the input."""
+        """The text in the input field."""
         return self.query_one(HomeInput).text.strip()
 
     def on_key(self, event: events.Key) -> None:

@@ -27,7 +27,7 @@ RIGHT, WRONG = "Right.", "Not right."
 
 
 class PlainSession:
-    """A question that is answered step by step in sentences.
+    """A session in plain text that answers a question step by step.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> session = PlainSession(question_from_words(["reshape", "2,3,4", "0,-1"]), 0)

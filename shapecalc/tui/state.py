@@ -437,7 +437,7 @@ class ExploreState:
 
     @property
     def open_blanks(self) -> tuple[Blank, ...]:
-        """The blanks of the first column with blanks, into which the user can type."""
+        """The blanks that accept input: those of the first column that has any."""
         questions = [blank for blank in self.blanks if blank in self.predictions.blanks_to_predict]
         return tuple(blank for blank in questions if blank[0] == questions[0][0])
 

@@ -536,7 +536,7 @@ def parse_settings(values: Mapping[str, object], source: str) -> dict[str, Any]:
 
 
 def _rebind(key: Key, name: object, source: str) -> Key:
-    """Return a key with another name.
+    """Return a copy of a key binding with another key.
 
     Raises `ShapeError` (usage) if the name is invalid.
     """

@@ -41,7 +41,7 @@ REDUCED = StepRule(
 EMPTY_REDUCTION = Rule(
     "empty-reduction",
     "an empty axis has no maximum and no minimum",
-    "PyTorch, NumPy and JAX refuse max and min along an axis of size 0. A sum of no elements is 0, and their mean is "
+    "PyTorch, NumPy and JAX refuse max and min along an axis of size 0. The sum of no elements is 0, and the mean is "
     "not a number. ONNX returns an infinity.",
     "shapecalc max 0,3 0",
     "numpy.max: 'zero-size array to reduction operation maximum which has no identity'; torch.amax, measured",

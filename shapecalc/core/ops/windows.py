@@ -208,12 +208,12 @@ def _extent(window: Window) -> int:
 WINDOW_SLIDE = StepRule(
     "slide",
     "a window moves along an axis, and each of its positions gives one output element",
-    "Let H be the size of the dim, k the size of the kernel, d the dilation, s the stride, and begin and end the "
-    "paddings. The number of positions is then (H + begin + end - d*(k - 1) - 1)//s + 1. With ceil, the last window "
-    "may extend past the end. If a window starts in the padding at the end, ONNX and PyTorch omit it, but Paddle, "
-    "OpenVINO and TensorRT count it. With same padding, there are H/s positions, rounded up. A "
-    "pool of ONNX Runtime ignores the dilation in its same padding. If no window fits, (H - k)//s is rounded "
-    "towards 0.",
+    "Let H be the size of the dim, k the size of the kernel, d the dilation, s the stride, and p and q the "
+    "paddings at the start and the end. The number of positions is then (H + p + q - d*(k - 1) - 1)//s + 1. With "
+    "ceil, the last window may extend past the end. If a window starts in the padding at the end, ONNX and "
+    "PyTorch omit it, but Paddle, OpenVINO and TensorRT count it. With same padding, there are H/s positions, "
+    "rounded up. A pool of ONNX Runtime ignores the dilation in its same padding. If no window fits, (H - k)//s "
+    "is rounded towards 0.",
     "shapecalc pool 1,64,112,112 3 --stride 2 --padding 1",
     SOURCE,
     why=_explain_window_count,

@@ -222,7 +222,7 @@ def _iter_finished_tasks(
 def make_thread_runner(count: int) -> TaskRunner:
     """Return a task runner with `count` threads.
 
-    Closing the iterator of the runner waits for running tasks.
+    Closing the iterator that the runner returns waits for running tasks.
     """
 
     def run_tasks(pass_job: PassJob, numbers: Iterable[int]) -> Iterator[tuple[int, WriteSummary]]:

@@ -245,7 +245,7 @@ class Scope:
     def __init__(self, given: set[str], result_names: Collection[str]) -> None:
         """Create a scope.
 
-        The names in `given` represent themselves until the code binds them.
+        The names in `given` are symbolic until the code binds them.
         """
         self.given, self.result_names = given, {*result_names}
         self.sizes: dict[str, Dim] = {}

@@ -41,7 +41,8 @@ def find_module(path: Path, imported: ImportedName) -> Path | None:
 
     The module must belong to the same package.
 
-    A relative module is looked up from the folder of the file, any other one from the folder of the outermost package.
+    A relative import is resolved from the folder of the file, and an absolute import from the folder that contains the
+    outermost package.
     """
     folder, parts = path.parent, imported.module.split(".") if imported.module else []
     if imported.level:

@@ -54,7 +54,7 @@ def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
         raise call.refusal(f"queries, keys and values have 2 or 3 dims: {text}")
     if any(are_unequal(part.shape[-1], call.to_dim(size)) for part, size in zip(parts, sizes, strict=True)):
         raise call.refusal(f"the last dims are {', '.join(map(str, sizes))}: {text}")
-    _require_heads(call, call.to_dim(arguments["embed_dim"]), call.to_dim(arguments["num_heads"]))
+    _require_divisible_by_heads(call, call.to_dim(arguments["embed_dim"]), call.to_dim(arguments["num_heads"]))
     length = 1 if is_batched and truth_value(arguments["batch_first"]) else 0
     batch = 1 - length
     is_fit = not are_unequal(key.shape[length], value.shape[length])
@@ -68,8 +68,8 @@ def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
     return output, derived_tensor((*batches, *heads, tensor.shape[length], key.shape[length]), *parts)
 
 
-def _require_heads(call: Call, size: Dim, heads: Dim) -> None:
-    """Raise `CheckRefused` unless the heads of attention have equal sizes."""
+def _require_divisible_by_heads(call: Call, size: Dim, heads: Dim) -> None:
+    """Raise `CheckRefused` unless the size is a multiple of the number of heads."""
     if isinstance(size, int) and isinstance(heads, int) and (heads < 1 or size % heads):
         raise call.refusal(f"{size} is not a multiple of {heads} heads")
 
@@ -100,7 +100,7 @@ def _transformer_layer(tensor: TracedTensor, arguments: Mapping[str, Any], call:
     size = call.to_dim(arguments["d_model"])
     if tensor.rank not in (2, 3) or are_unequal(tensor.shape[-1], size):
         raise call.refusal(f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
-    _require_heads(call, size, call.to_dim(arguments["nhead"]))
+    _require_divisible_by_heads(call, size, call.to_dim(arguments["nhead"]))
     return derived_tensor(tensor.shape, tensor)
 
 

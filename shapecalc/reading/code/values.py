@@ -60,7 +60,7 @@ class StageRefused(Exception):
 
 
 class CheckRefused(StageRefused):
-    """The exception raised if a call without a stage refuses its input.
+    """The exception raised if a call that adds no stage rejects its input.
 
     A shape-preserving layer is an example.
     """
@@ -86,7 +86,7 @@ class Program:
     """
 
     def __init__(self) -> None:
-        """Create a program without names."""
+        """Create a program with an empty namespace."""
         self.names: dict[str, SizeExpression | None] = {}
         """The definition of each named result, or None for any other name."""
         self.conditions: dict[Condition, None] = {}

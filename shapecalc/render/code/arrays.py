@@ -187,7 +187,7 @@ class ArrayWriter(CodeWriter):
         self.assign(self.format_call(EXPAND, target=[self.dim_expression(dim, placeholder) for dim in call.dims]))
 
     def tile(self, call: EmittedCall) -> None:
-        """Emit a tile."""
+        """Emit a call of `tile`."""
         framework, count = self.framework, len(call.repeats)
         self.check_rank_limit(TILE.name, count, framework.max_tiled_rank)
         new_axes = 0 if framework.tiles_new_axes else count - len(call.stage.before)

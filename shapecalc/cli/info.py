@@ -7,6 +7,7 @@ for a valid request, or a way to determine a dim; it has an id, such as `two-inf
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 
 from shapecalc.cli.answer import print_error, print_notes, run_for_each_line
@@ -382,7 +383,8 @@ def _print_size(text: str, dtype: str | None, where: str | None, output_options:
             for line in describe_count(count):
                 print_stderr(f"shapecalc: {line}")
         shape = shape_text(request.input)
-        print_stderr(f"shapecalc: next: shapecalc {shape} TARGET, shapecalc code 'x...' --input x={shape}")
+        commands = ([shape, "0,-1"], ["code", "x.flatten()", "--input", f"x={shape}"])
+        print_stderr(f"shapecalc: next: {', '.join(shlex.join(['shapecalc', *command]) for command in commands)}")
     return ExitCode.OK
 
 

@@ -64,7 +64,9 @@ def apply_unary(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeV
         result = value.preserve_shape(SAME_TENSOR if isinstance(op, ast.UAdd) else ELEMENTWISE)
         is_negated = isinstance(op, ast.USub) and isinstance(value.size, int)
         return replace(result, size=-value.size) if is_negated else result  # type: ignore[operator]
-    raise error("a minus sign is allowed before numbers only, not before sizes")
+    name = str(value) if isinstance(value, Monomial) and str(value).isidentifier() else ""
+    hint = f"give the size: --where {name}=NUMBER" if name else ""
+    raise error("a minus sign is allowed before numbers only, not before sizes", hint)
 
 
 def apply_binary(

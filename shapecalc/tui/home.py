@@ -99,7 +99,7 @@ class EntryOpener(Protocol):
         """Open the exercises on all topics."""
 
 
-class Entry(Record):
+class HomeEntry(Record):
     """An entry of a list, with its title, its details and its action."""
 
     title: str
@@ -208,33 +208,33 @@ class HomeScreen(HelpScreen[None]):
         """Update the line of keys."""
         self.call_after_refresh(self.draw)
 
-    def start_entries(self) -> list[Entry]:
+    def start_entries(self) -> list[HomeEntry]:
         """Return the entries of the list `Start`."""
         explore, done, path = self.explore, self.progress.done, load_path_lessons()
         reached = max((index + 1 for index, lesson in enumerate(path) if lesson.id in done), default=0)
         if PATH_DONE_ID in done or not reached:
-            course = Entry(
+            course = HomeEntry(
                 "Repeat the course" if PATH_DONE_ID in done else "Start the course",
                 "ten minutes",
                 explore.action_course,
             )
         else:
             where = f"{min(reached + 1, len(path))} of {len(path)}"
-            course = Entry("Continue the course", where, explore.action_course)
+            course = HomeEntry("Continue the course", where, explore.action_course)
         lessons = load_lessons()
         count = sum(lesson.id in done for lesson in lessons)
         drill = f"{self.progress.tally.right} of {self.progress.tally.asked} right" if self.progress.tally.asked else ""
         example = partial(explore.open_from_home, EXAMPLE_QUESTION)
         return [
             course,
-            Entry("Lessons", f"{count} of {len(lessons)} done", explore.action_lesson_list),
-            Entry("Drill", drill or "without end", explore.action_drill),
-            Entry("Example", " ".join(EXAMPLE_QUESTION.texts.values()), example, EXAMPLE_QUESTION),
+            HomeEntry("Lessons", f"{count} of {len(lessons)} done", explore.action_lesson_list),
+            HomeEntry("Drill", drill or "without end", explore.action_drill),
+            HomeEntry("Example", " ".join(EXAMPLE_QUESTION.texts.values()), example, EXAMPLE_QUESTION),
         ]
 
-    def recent_entries(self) -> list[Entry]:
+    def recent_entries(self) -> list[HomeEntry]:
         """Return the recent questions that are still valid, with their answers."""
-        entries = list[Entry]()
+        entries = list[HomeEntry]()
         for line in self.questions:
             try:
                 question = read_text(line).question
@@ -244,7 +244,7 @@ class HomeScreen(HelpScreen[None]):
                 answer = resolve_question(question).answer
                 detail = "" if answer is None else f"{ARROW} {verdict_text(answer)}"
                 shown = escape_unprintable(line.removeprefix("shapecalc "))
-                entries.append(Entry(shown, detail, partial(self.explore.open_from_home, question), question))
+                entries.append(HomeEntry(shown, detail, partial(self.explore.open_from_home, question), question))
         return entries
 
     @property
@@ -362,7 +362,7 @@ class HomeScreen(HelpScreen[None]):
         self._draw_preview(free - (start_lines if is_beside else start_lines + recent_lines), [*start, *recent])
         self.query_one("#keys", ClickableText).set_text(self._key_line(width - 2))
 
-    def _draw_preview(self, lines: int, entries: Sequence[Entry]) -> None:
+    def _draw_preview(self, lines: int, entries: Sequence[HomeEntry]) -> None:
         """Draw the picture of the typed text or of the selected entry.
 
         Nothing is drawn if `lines` lines do not suffice.
@@ -384,7 +384,7 @@ class HomeScreen(HelpScreen[None]):
         panel.set_height(min(lines, height) if lines >= min(height, MIN_PANEL_LINES) else 0)
         panel.set_renderer(lambda _, __: drawing)
 
-    def _shown_recent(self) -> list[Entry]:
+    def _shown_recent(self) -> list[HomeEntry]:
         """Return the recent questions that fit the screen."""
         return self.recent_entries()[: self._shown_count]
 
@@ -393,7 +393,7 @@ class HomeScreen(HelpScreen[None]):
         keys = tuple(key for key in HOME_KEYS if key.name not in taken)
         return format_key_line(frozenset(key.action for key in keys), width, keys)
 
-    def _list_text(self, entries: Sequence[Entry], first: int, width: int, height: int) -> Text:
+    def _list_text(self, entries: Sequence[HomeEntry], first: int, width: int, height: int) -> Text:
         """Draw a list with the selected entry marked.
 
         The first entry has the index `first`.

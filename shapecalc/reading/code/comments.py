@@ -190,7 +190,7 @@ def shapes_in_annotations(tree: ast.AST, returns: DeclaredShape | None = None) -
         yield from shapes_in_annotations(node, inner)
 
 
-def check_inputs(entry: EntryPoint, inputs: Mapping[str, Shape], scope: Scope) -> Iterator[ShapeCheck]:
+def check_inputs(entry: EntryPoint, inputs: Mapping[str, Shape], scope: NameScope) -> Iterator[ShapeCheck]:
     """Compare the annotations of parameters with the shapes of the inputs."""
     for argument in _parameters(entry.node):
         declared = parse_annotation(argument.annotation)
@@ -219,9 +219,9 @@ def check_shapes(
     for shape in (*shapes_in_comments(text), *annotated):
         declared.setdefault(shape.line, []).append(shape)
     given = {*dim_names([dim for dims in inputs.values() for dim in dims])}
-    scopes, checks = dict[str, Scope](), list[ShapeCheck]()
+    scopes, checks = dict[str, NameScope](), list[ShapeCheck]()
     main = next((record.function for record in records if record.depth == 0), "")
-    scopes[main] = Scope(given, result_names)
+    scopes[main] = NameScope(given, result_names)
     if entry is not None:
         checks += check_inputs(entry, inputs, scopes[main])
     executions = dict[tuple[str, int], list[StatementRecord]]()
@@ -230,7 +230,7 @@ def check_shapes(
             executions.setdefault((record.function, record.end_line), []).append(record)
     for function, end in sorted(executions):
         group = executions[function, end]
-        scope = scopes.setdefault(function, Scope(set(), result_names))
+        scope = scopes.setdefault(function, NameScope(set(), result_names))
         for record in group:
             scope.bind_names(record)
         for line in {group[0].line, end}:
@@ -239,7 +239,7 @@ def check_shapes(
     return sorted(checks, key=lambda check: check.declared.line)
 
 
-class Scope:
+class NameScope:
     """The names of sizes in the declarations of one function."""
 
     def __init__(self, given: set[str], result_names: Collection[str]) -> None:

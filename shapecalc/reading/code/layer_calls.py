@@ -13,7 +13,7 @@ from shapecalc.core.ops.strides import is_contiguous
 from shapecalc.core.record import replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.logic import truth_value
+from shapecalc.reading.code.logic import is_off
 from shapecalc.reading.code.shape_arguments import are_unequal
 from shapecalc.reading.code.values import (
     CodeValue,
@@ -54,7 +54,7 @@ def layer_attribute(layer: LayerInstance, name: str, new_tensor: Callable[[Shape
         return None
     arguments = dict(zip(parameters, layer.positional, strict=False)) | {**layer.keywords}
     if name in ("weight", "bias", "running_mean", "running_var"):
-        if name == "bias" and "bias" in arguments and truth_value(arguments["bias"]) is False:
+        if name == "bias" and is_off(arguments.get("bias")):
             return None
         dims = _parameter_shape(layer.name, name, arguments)
         return None if dims is None or not all(map(is_dim, dims)) else new_tensor(dims)

@@ -41,6 +41,11 @@ def truth_value(value: CodeValue) -> bool | None:
     return True if isinstance(value, LayerInstance | ObjectValue) else None
 
 
+def is_off(value: CodeValue) -> bool:
+    """Return whether an option is set to a false value; None is an option that is not set."""
+    return value is not None and truth_value(value) is False
+
+
 def has_bool_operator_result(left: CodeValue, op: ast.operator | ast.cmpop, right: CodeValue) -> bool | None:
     """Return whether an operator on tensors returns booleans.
 

@@ -466,6 +466,8 @@ def _total_lines(report: reports.Report) -> Iterator[str]:
     sizes = ", ".join(f"{name} = {size}" for name, size in every.counted_at.items())
     yield f"The largest{f' at {sizes}' if sizes else ''}:"
     for node, tensor in every.largest:
+        if not tensor.bytes:  # the size is unknown
+            continue
         shape = truncate(reports.format_shape(tensor.shape), MAX_CELL_LENGTH)
         yield f"  {format_count(tensor.bytes or 0, 'byte', 'bytes')}  {shape}  {tensor.type}  {reports.node_name(node)}"
 

@@ -509,7 +509,8 @@ def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[s
     omitted = [f"not in the chain of stages: {truncate(change)}"] if change else []
     if code_chain.outputs:
         omitted.append(f"the code ends with {len(code_chain.outputs)} tensors, and this is the first")
-    start = typed if code_chain.is_main else shape_text(code_chain.input_shape)
+    is_typed = code_chain.is_main and code_chain.input_shape == shape
+    start = typed if is_typed else shape_text(code_chain.input_shape)
     return Question(CHAIN, {"input": start, "stages": stages}), (truncate(code), *code_chain.notes, *omitted)
 
 

@@ -325,9 +325,10 @@ def test_check_strict_expects_conditions_of_numbers():
 
 
 def test_pre_commit_hook_runs(shapecalc, tmp_path, monkeypatch):
+    hooks = (ROOT / ".pre-commit-hooks.yaml").read_text().partition("- id: shapecalc-code")[0]
     hook = dict(
         line.removeprefix("- ").strip().split(": ", 1)
-        for line in (ROOT / ".pre-commit-hooks.yaml").read_text().splitlines()
+        for line in hooks.splitlines()
         if ": " in line and not line.startswith("#")
     )
     assert (hook["id"], hook["language"]) == ("shapecalc-check", "python")

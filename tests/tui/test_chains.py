@@ -33,7 +33,7 @@ PAIRS = [(FIRST, OTHER), ("N,C,3 | transpose 1,0,2", "| reshape C,N,3"), ("64,64
 
 @pytest.mark.slow
 @driven()
-async def test_equiv_screen_highlights_both_outputs_once(user):
+async def test_equiv_screen_highlights_both_outputs(user):
     for first, second in PAIRS:
         await user.ask(f"equiv '{first}' '{second}'")
         user.app.explore.action_equiv()
@@ -46,7 +46,8 @@ async def test_equiv_screen_highlights_both_outputs_once(user):
             await user.resize(*size)
             assert re.search(" +".join(heads), user.text)
             highlighted = [int(element) for element in re.findall(r"\[ *(\d+)\]", user.text)]
-            assert highlighted == [*(counterexample.elements or ())]
+            elements = [*(counterexample.elements or ())]
+            assert highlighted in (elements, 2 * elements)  # in the tables and, where there is room, in the tapes
             assert "escape closes" in user.text
         await user.press("escape")
 

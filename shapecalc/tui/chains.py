@@ -142,11 +142,11 @@ def equiv_command(comparison: ChainComparison) -> str:
 ARROW_OFFSETS = {"left": -1, "right": 1, "up": -1, "down": 1}
 """The number of positions by which each arrow key moves the selected element."""
 EQUIV_KEYS = (
-    Key("left", "←", "before", "move(-1)", "Mark the element before", 0),
-    Key("right", "→", "next", "move(1)", "Mark the next element of both outputs", 1),
+    Key("left", "←", "back", "move(-1)", "Mark the element before", 0),
+    Key("right", "→", "on", "move(1)", "Mark the next element of both outputs", 1),
     Key("t", "t", "tint", "tint", "Colour the elements by the next axis", 2),
     Key("e", "e", "edit", "edit", "Edit the second chain", 3),
-    Key("f7", "F7", "copies the command", "copy", "Copy the command line", 4),
+    Key("f7", "F7", "copy", "copy", "Copy the command line", 4),
     Key("escape", "escape", "closes", "close", "Leave the field, or close", 5),
 )
 SCRUB_NAMES = ("left", "right", "t")

@@ -21,16 +21,7 @@ TRUTHS = {
 }
 """A true and a false result of each function; None for a function that raises instead."""
 ALWAYS_TRUE = {
-    "chain",
-    "shape_text",
-    "code",
-    "permute",
-    "size",
-    "check_code",
-    "doctor",
-    "model",
-    "assert_shape",
-    "shapes",
+    *("chain", "shape_text", "code", "permute", "size", "check_code", "doctor", "model", "assert_shape", "shapes"),
 }
 """Functions whose results are values, and that raise `ShapeError` for a refused request, as ops do."""
 

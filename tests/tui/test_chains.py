@@ -44,7 +44,8 @@ async def test_equiv_screen_highlights_both_outputs(user):
         ]
         for size in ((80, 24), (60, 18), (200, 60)):
             await user.resize(*size)
-            assert re.search(" +".join(heads), user.text)
+            has_tables = size[1] > 18
+            assert not has_tables or re.search(" +".join(heads), user.text)
             highlighted = [int(element) for element in re.findall(r"\[ *(\d+)\]", user.text)]
             elements = [*(counterexample.elements or ())]
             assert highlighted in (elements, 2 * elements)  # in the tables and, where there is room, in the tapes

@@ -484,6 +484,8 @@ def _refused_dim(request: Request, stage: Stage, cells: Sequence[Cell], problem:
     argument = request.arguments.get(stage.argument)
     if problem.index is None or argument == stage.requested or not isinstance(argument, tuple):
         return problem.index
+    if problem.index >= len(argument):  # an index into the text of one item
+        return None
     refused = str(argument[problem.index])
     rows = [out for out, cell in enumerate(cells) if cell.dim is None and cell.token == refused]
     return rows[0] if len(rows) == 1 else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.conditions import Conditions, require_positions
+from shapecalc.core.conditions import Conditions, Unsatisfiable, require_positions
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dialects.jax import CLAMPED_INDEX
 from shapecalc.core.dims import Dim, Shape
@@ -89,7 +89,11 @@ def resolve_index(
             message = f"index {truncate(str(index))}: negative indices exist since {since}"
             raise rule_error(INDEX_OUT_OF_RANGE, message, argument=argument, index=argument_index)
     if not isinstance(dim, int):
-        return TAKEN_INDEX, index, require_positions(dim, index + 1 if index >= 0 else -index)
+        try:
+            return TAKEN_INDEX, index, require_positions(dim, index + 1 if index >= 0 else -index)
+        except Unsatisfiable:
+            message = f"dim {axis} is {truncate(str(dim))}, and never has an index {truncate(str(index))}"
+            raise rule_error(INDEX_OUT_OF_RANGE, message, argument=argument, index=argument_index) from None
     if not -dim <= index < dim:
         clamping_rule = INDEX_SEMANTICS.of(rules.dialect).out_of_range_index_rule
         if dim > 0 and clamping_rule is not None:

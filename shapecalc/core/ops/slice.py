@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.conditions import Conditions, require_positions
+from shapecalc.core.conditions import Conditions, Unsatisfiable, require_positions
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Axes, Dim, Monomial, Shape
 from shapecalc.core.moves import StridedSlice
@@ -148,6 +148,18 @@ def _check_bounds(dim: int, slice_parts: SliceParts, axis: int, rules: Setting) 
             raise rule_error(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
 
 
+def _require_positions(dim: Monomial, axis: int, count: int) -> Conditions:
+    """Return the conditions under which a dim is at least `count`.
+
+    Raises `ShapeError` (needs-size) if it never is.
+    """
+    try:
+        return require_positions(dim, count)
+    except Unsatisfiable:
+        message = f"what this slice keeps of dim {axis}, {truncate(str(dim))}, depends on its size"
+        raise rule_error(NEEDS_SIZE, message, argument="slices", index=axis) from None
+
+
 def _slice_symbolic_axis(
     dim: Monomial, slice_parts: SliceParts, axis: int, rules: Setting, keeps_any: bool
 ) -> AxisSlice:
@@ -171,16 +183,16 @@ def _slice_symbolic_axis(
     if dim_count > 0:  # the slice goes from one end of the axis to the other: its size must be at least 0
         size = rules.names.floor_dim((dim, length, stride - 1), stride)
         least_length = 1 if keeps_any else 1 - stride
-        return first, step, size, require_positions(dim, max(least, least_length - length))
+        return first, step, size, _require_positions(dim, axis, max(least, least_length - length))
     if dim_count < 0 and length > 1 and (stop, sign) != (0, 1):
         message = f"how much this slice keeps of dim {axis}, {truncate(str(dim))}, depends on its size"
         raise rule_error(NEEDS_SIZE, message, argument="slices", index=axis)
     if dim_count < 0 or length <= 0:
-        return 0, step, 0, require_positions(dim, least)
+        return 0, step, 0, _require_positions(dim, axis, least)
     count = -(-length // stride)
     farthest = first + step * (count - 1)
     least = max(least, 1 + max(first, farthest)) if first >= 0 else max(least, -min(first, farthest))
-    return first, step, count, require_positions(dim, least)
+    return first, step, count, _require_positions(dim, axis, least)
 
 
 def _slice_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:

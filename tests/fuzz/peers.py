@@ -8,7 +8,6 @@ must not name its software, and must serve the owner after every request.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import select
@@ -17,12 +16,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, Queue
 from random import Random
 from threading import Thread
+
+from tests.fuzz.tries import run_tries
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60
@@ -252,27 +252,14 @@ def attack_serve(count, random, folder):
 
 
 def attack(count, seed):
-    """Run the tries, half of them against each server, and return the findings."""
+    """Run the tries, half of them against each server, print the findings, and return their number."""
     random, findings = Random(seed), []
     with tempfile.TemporaryDirectory() as folder:
         for part in (attack_mcp, attack_serve):
             findings += [f"{part.__name__}: {wrong}" for wrong in part(count // 2, random, folder)]
-    return findings
-
-
-def main():
-    """Run the command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.peers")
-    parser.add_argument("tries", type=int)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    start = time.monotonic()
-    findings = attack(options.tries, options.seed)
     print(*findings, sep="\n\n")
-    milliseconds = 1000 * (time.monotonic() - start) / options.tries
-    print(f"{options.tries} tries, {milliseconds:.0f} ms each, {len(findings)} findings")
-    return int(bool(findings))
+    return len(findings)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tries("peers", attack))

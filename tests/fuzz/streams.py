@@ -8,7 +8,6 @@ code of the manual, without a traceback or a fault, and without temporary files;
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import resource
@@ -28,6 +27,7 @@ import numpy as np
 from shapecalc import __main__
 from shapecalc.cli.options import COMMAND_MODULES, load_command
 from tests.fuzz.running import CODES, HIDDEN
+from tests.fuzz.tries import run_tries
 
 PATIENCE = 40
 """Seconds after which a try hangs."""
@@ -340,18 +340,5 @@ def attack(count, seed):
     return findings
 
 
-def main():
-    """Run the command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.streams")
-    parser.add_argument("tries", type=int)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    start = time.monotonic()
-    findings = attack(options.tries, options.seed)
-    milliseconds = 1000 * (time.monotonic() - start) / options.tries
-    print(f"{options.tries} tries, {milliseconds:.0f} ms each, {findings} findings")
-    return int(bool(findings))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tries("streams", attack))

@@ -8,7 +8,6 @@ no temporary file remains.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -28,6 +27,7 @@ import numpy as np
 from shapecalc import __main__
 from shapecalc.cli.options import load_command
 from shapecalc.teaching.progress import Progress
+from tests.fuzz.tries import run_tries
 
 PATIENCE = 60
 """Seconds after which a writer hangs."""
@@ -340,18 +340,5 @@ def attack(count, seed):
     return findings
 
 
-def main():
-    """Run the command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.writers")
-    parser.add_argument("tries", type=int)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    start_time = time.monotonic()
-    findings = attack(options.tries, options.seed)
-    milliseconds = 1000 * (time.monotonic() - start_time) / options.tries
-    print(f"{options.tries} tries, {milliseconds:.0f} ms each, {findings} findings")
-    return int(bool(findings))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tries("writers", attack))

@@ -125,7 +125,7 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
         raise call.error(f"{call.name} needs sizes or a tensor's shape for {', '.join(names[:3])}")
     result = tensor.apply(layer.op, **options)
     if tensor.dialect == "torch" and isinstance(bias := _bias_of(call), TracedTensor):
-        result = _require_bias(result, bias, call)
+        result = _require_bias(result, len(weight), bias, call)
     return mark_untraced_change(result) if _omits_arguments(tensor, arguments, options) else result
 
 
@@ -134,7 +134,7 @@ def _bias_of(call: Call) -> CodeValue:
     return call.keywords.get("bias", call.positional[1] if len(call.positional) > 1 else None)
 
 
-def _require_bias(result: TracedTensor, bias: TracedTensor, call: Call) -> TracedTensor:
+def _require_bias(result: TracedTensor, weight_rank: int, bias: TracedTensor, call: Call) -> TracedTensor:
     """Return the result with the conditions that its bias requires.
 
     Raises `CheckRefused` if the bias does not fit.
@@ -142,6 +142,8 @@ def _require_bias(result: TracedTensor, bias: TracedTensor, call: Call) -> Trace
     The bias of a convolution has one value for each output channel; that of `linear` is broadcast to the result.
     """
     count = window_rank(call.name)
+    if weight_rank < 2:  # PyTorch adds a bias with addmm, which takes a matrix
+        raise call.refusal(f"with a bias its weight has 2 dims, and this one has {weight_rank}")
     size = result.shape[-1 - count]
     if count:
         fits = bias.rank == 1 and not are_unequal(bias.shape[0], size)

@@ -358,7 +358,9 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
     requested = range(tensor.rank) if axes is None else axes if isinstance(axes, tuple) else (axes,)
     is_scalar = tensor.rank == 0 and is_torch
     reduced = [] if is_scalar and {*requested} <= {0, -1} else [call.to_axis(tensor, axis) for axis in requested]
-    if call.name in ("argmax", "argmin"):
+    order = arguments[0] if power else None
+    has_no_identity = isinstance(order, int | float) and order < 0  # a negative norm of nothing has no value
+    if call.name in ("argmax", "argmin") or (is_torch and has_no_identity):
         require_elements(tensor, reduced, call)
     dims = [
         1 if index in reduced else dim for index, dim in enumerate(tensor.shape) if keepdims or index not in reduced

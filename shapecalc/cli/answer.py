@@ -244,7 +244,7 @@ def print_answer(
     def build_json() -> dict[str, object]:
         """Return the JSON object of the answer, with its paths, film and code."""
         hint = {"hint": lasting} if (lasting := batch_hint(answer)) else {}
-        parts = _parts_json(answer, outputs, others) if outputs and answer.output is not None else {}
+        parts = _results_json(answer, outputs, others) if outputs and answer.output is not None else {}
         if unchecked:
             parts["unchecked"] = [{"line": line, "name": name} for line, name in unchecked]
         emitted_json: dict[str, object] = {"code": fields(emitted)} if emitted else {}
@@ -259,7 +259,7 @@ def print_answer(
     return code
 
 
-def _parts_json(answer: Trace | Chain, outputs: Sequence[Shape], others: Sequence[Chain]) -> dict[str, object]:
+def _results_json(answer: Trace | Chain, outputs: Sequence[Shape], others: Sequence[Chain]) -> dict[str, object]:
     """Return the shapes and conditions of code with several results as JSON fields."""
     results = [answer, *others]
     conditions = dict.fromkeys([str(condition) for result in results for condition in result.conditions])
@@ -440,13 +440,13 @@ def add_as_option_hint(error: ShapeError) -> ShapeError:
 
     The hint is added only if code of the op can be generated for this dialect. Other errors are returned unchanged.
     """
-    if not isinstance(error, MissingOpError) or not _has_writer(error.op, error.dialect):
+    if not isinstance(error, MissingOpError) or not _can_generate_code(error.op, error.dialect):
         return error
     advice = f"in place of --dialect, --as {error.dialect} writes it for {error.dialect}"
     return ShapeError(replace(error.problem, hint=f"{error.problem.hint}; {advice}"))
 
 
-def _has_writer(op: str, dialect: str) -> bool:
+def _can_generate_code(op: str, dialect: str) -> bool:
     """Return whether the first example of an op can be written as code of a dialect."""
     import shlex
 

@@ -222,7 +222,7 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
             raise usage_error("standard input is no text", "name the file: shapecalc FILE")
         values[0] = text.strip("\ufeff \r\n")
     held = readings.UserInput(tuple(words), tuple(values), is_error_message)
-    line = readings.resolve_command_alias(words) or _read_framework_word(words)
+    line = readings.resolve_command_alias(words) or _parse_framework_call(words)
     line = line or (readings.detect_command(held, options) if values else None)
     if line is None:
         raise _unknown_command_error(values)
@@ -235,7 +235,7 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
     return code
 
 
-def _read_framework_word(words: Sequence[str]) -> list[str] | None:
+def _parse_framework_call(words: Sequence[str]) -> list[str] | None:
     """Convert a call of a framework's function to a command line, or return None."""
     if not words or not words[0].isidentifier() or (words[0] in OPS and not _has_order(words)):
         return None

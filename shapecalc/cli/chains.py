@@ -356,13 +356,13 @@ def run_against(first: str, second: str, output_options: OutputOptions, **option
     elsewhere = 0 if is_same else None if counterexample is None else count_differences(*answers, counterexample)
     if output.print_json_if_requested(output_options, lambda: result.as_json() | {"elsewhere": elsewhere}):
         _print_counterexample(None if result.by_shape else counterexample, answers, on_stdout=True)
-        output.print_stdout(_against_sentence(result, elsewhere))
+        output.print_stdout(_conclusion_text(result, elsewhere))
     if result.verdict is EquivalenceVerdict.UNDECIDED:
         return ExitCode.UNRESOLVED
     return ExitCode.OK if is_same else ExitCode.FAILED
 
 
-def _against_sentence(result: Equivalence, elsewhere: int | None) -> str:
+def _conclusion_text(result: Equivalence, elsewhere: int | None) -> str:
     """Return the conclusion of a comparison of two outputs."""
     from shapecalc.reasoning.equiv import differences_text
 

@@ -33,7 +33,7 @@ from shapecalc.cli.output import (
     has_stdin_data,
     print_stderr,
     print_stdout,
-    refuse_device,
+    reject_device,
     stdin_stream,
 )
 from shapecalc.cli.progress import progress_bar
@@ -288,7 +288,7 @@ def _open_file(file: str, text: str | None, stack: ExitStack) -> BufferedIOBase:
     """
     if file != "-":
         stream = stack.enter_context(open(file, "rb"))  # noqa: PTH123, SIM115 - `pathlib` is slow; the stack closes it
-        refuse_device(stream)
+        reject_device(stream)
         if b"\0" in stream.peek():
             message = "it contains an array, not cases; for arrays: shapecalc match"
             raise OSError(0, message if is_file_argument(file) else "it is not UTF-8 text")
@@ -299,7 +299,7 @@ def _open_file(file: str, text: str | None, stack: ExitStack) -> BufferedIOBase:
     if stdin.isatty():
         print_stderr("shapecalc: reading cases from the terminal; end them with ^D")
     with suppress(UnsupportedOperation):  # the input is hidden, or replaced by a test
-        refuse_device(stdin)
+        reject_device(stdin)
     return stdin  # type: ignore[return-value]
 
 

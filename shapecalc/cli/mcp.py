@@ -336,7 +336,7 @@ def run_mcp(output_options: output.OutputOptions) -> int:  # noqa: ARG001 - requ
         output.print_stderr("shapecalc: waiting for an agent's messages on standard input; Ctrl-D ends it")
     failed: Exception | None = None
     try:
-        anyio.run(_serve, Path.cwd())
+        anyio.run(_serve_client, Path.cwd())
     except* OSError as errors:
         failed = errors
     while isinstance(failed, ExceptionGroup):
@@ -376,7 +376,7 @@ def _make_server(folder: Path, calls: CapacityLimiter) -> Server[Any]:
     )
 
 
-async def _serve(folder: Path) -> None:
+async def _serve_client(folder: Path) -> None:
     """Serve one client on standard input and output.
 
     The tools can read only files in `folder`.

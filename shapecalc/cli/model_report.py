@@ -35,7 +35,7 @@ from shapecalc.models.file import Node, read_model
 from shapecalc.models.free_dims import NO_BATCH, BatchOptions, DimSum, SymbolicShape
 from shapecalc.models.judge import judge_model, report_model
 from shapecalc.models.operators import LISTED_OPERATORS
-from shapecalc.models.propagate import UnlistedFailure
+from shapecalc.models.propagate import NonCoreFailure
 from shapecalc.models.verdicts import NO_TRANSPOSE, BatchVerdict, NodeFix
 from shapecalc.reading.commands import argument_texts, command_pieces
 from shapecalc.reasoning.answers import answer_chain
@@ -357,7 +357,7 @@ def table_lines(report: reports.Report, nodes: Sequence[reports.JudgedNode], *, 
         escape_line(line)
         for line in [
             _title_line(report, len(nodes)),
-            *_limit_lines(report),
+            *_size_limit_lines(report),
             *_format_table(columns, rows),
             *([f"  {format_count(hidden, 'safe node', 'safe nodes')}: --all"] if hidden else []),
             *_summary_lines(report),
@@ -382,7 +382,7 @@ def all_node_lines(report: reports.Report, nodes: Sequence[reports.NodeSummary])
     ]
     lines = [
         _title_line(report, len(nodes)),
-        *_limit_lines(report),
+        *_size_limit_lines(report),
         *_format_table((*COLUMNS, *SIZE_COLUMNS), rows),
         *_total_lines(report),
         *_summary_lines(report),
@@ -492,7 +492,7 @@ def _sizes_text(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{name} = {size}" for name, size in sizes.items())
 
 
-def _limit_lines(report: reports.Report) -> list[str]:
+def _size_limit_lines(report: reports.Report) -> list[str]:
     """Return a line with the conditions under which the model runs, or no line."""
     limits = report.limits
     if limits.tried is None:
@@ -515,12 +515,12 @@ def _summary_lines(report: reports.Report) -> Iterator[str]:
     breaks = f"breaks at another {report.batch}" if report.batch else "breaks"
     summary = f"{', '.join(counts)}." if counts else f"No listed node {breaks}."
     summary += f" {unknown} cannot be checked." if unknown else ""
-    first = _first_failure(report)
+    first = _first_failing_node_name(report)
     if first and len(failing_nodes) + len(report.stops) > 1:
         summary += f" The runtime would have named {first} alone."
     yield summary
     yield from reports.format_failures(report, report.stops[:MAX_UNLISTED_FAILURES])
-    yield from [f"stays   {_staying_input_text(input, report)}" for input in report.stays]
+    yield from [f"stays   {_fixed_batch_input_text(input, report)}" for input in report.stays]
     declared = report.declared_batch
     note = f"The file declares {report.batch} = {declared}, and --fix frees it." if declared is not None else ""
     note = "Nodes below a failing node are checked as if it were fixed." if failing_nodes else note
@@ -557,7 +557,7 @@ def _failure_counts(report: reports.Report, failing_nodes: Sequence[reports.Judg
     return [*lines, *([stopping] if count else []), *([f"{silently} wrong without an error"] if silent else [])]
 
 
-def _first_failure(report: reports.Report) -> str:
+def _first_failing_node_name(report: reports.Report) -> str:
     """Return the name of the node at which a runtime would stop with an error.
 
     This is the first failing node that is listed. The result is empty if this node computes wrong values without an
@@ -671,7 +671,7 @@ def fix_report_lines(report: reports.Report, fix_result: reports.FixResult) -> l
         for node_report in fix_result.left
     ]
     lines += [f"left    {line}" for line in reports.format_failures(report, fix_result.stops)]
-    lines += [f"stays   {_staying_input_text(input, report)}" for input in report.stays]
+    lines += [f"stays   {_fixed_batch_input_text(input, report)}" for input in report.stays]
     gaining = [reports.node_name(item.node) for item, fix in fix_result.mended if fix.gains_axis]
     gains = [f"gains   {name}  keeps the batch axis at {report.batch} = 1: the output gains it" for name in gaining]
     return [escape_line(line) for line in [*gains, *lines, _proof_line(fix_result)]]
@@ -688,7 +688,7 @@ def _proof_line(fix_result: reports.FixResult) -> str:
     return f"{text}. Wrote {fix_result.path}{'' if fix_result.changed else ', unchanged'}"
 
 
-def _staying_input_text(model_input: reports.FixedBatchInput, report: reports.Report) -> str:
+def _fixed_batch_input_text(model_input: reports.FixedBatchInput, report: reports.Report) -> str:
     """Describe an input that keeps a fixed batch size.
 
     The text contains the failure that occurs if the batch size is freed, and the option that frees it.
@@ -703,7 +703,7 @@ def _staying_input_text(model_input: reports.FixedBatchInput, report: reports.Re
 def failure_lines(
     report: reports.Report,
     nodes: Iterable[reports.JudgedNode],
-    stops: Iterable[UnlistedFailure],
+    stops: Iterable[NonCoreFailure],
     *,
     strict: bool,
     github: bool,
@@ -719,10 +719,10 @@ def failure_lines(
         for node_report in reports.list_failing_nodes(nodes, strict=strict)
     ]
     lines += reports.format_failures(
-        report, [stop for stop in stops if reports.is_failing_unlisted(stop, report, strict=strict)]
+        report, [stop for stop in stops if reports.counts_as_failure(stop, report, strict=strict)]
     )
-    lines += [f"stays   {_staying_input_text(input, report)}" for input in report.stays if strict]
-    if offences := reports.list_size_offences(report, strict=strict):
+    lines += [f"stays   {_fixed_batch_input_text(input, report)}" for input in report.stays if strict]
+    if offences := reports.failing_size_conditions(report, strict=strict):
         lines.append(f"runs only where {'; '.join(condition.text.replace('==', '=') for condition in offences)}")
     if github:
         return [github_annotation(report.model, line) for line in lines]

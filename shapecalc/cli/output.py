@@ -460,13 +460,13 @@ def read_stdin(limit: int = MAX_INPUT_BYTES + 1, *, one_line: bool = False) -> b
         if one_line:
             return stream.readline(limit)
         with suppress(UnsupportedOperation):  # the input is hidden, or replaced by a test
-            refuse_device(stream)
+            reject_device(stream)
         return stream.read(limit)
     except OSError as error:
         raise report_stream_error("stdin", error) from None
 
 
-def refuse_device(stream: IO[bytes]) -> None:
+def reject_device(stream: IO[bytes]) -> None:
     """Raise `OSError` if a stream is a character device, which may never end.
 
     A terminal and the null device are allowed.

@@ -214,7 +214,7 @@ def run_code(
 
             return run_code_check(words, inputs, dialect, sizes, output_options, text, github=github)
         file_text = read_text(line.strip(), text) if path or line.strip() == "-" else line
-        code = interpret_text(file_text, inputs, dialect, sizes, records, entry, path, calls)
+        code = interpret_pasted_code(file_text, inputs, dialect, sizes, records, entry, path, calls)
         if not annotate:
             print_lines(records, lines, output_options)
         notes = [f"not checked: {name} (line {number})" for number, name in code.unchecked]
@@ -298,7 +298,7 @@ def parse_inputs(text: str, dialect: str | None) -> tuple[dict[str, TypedShape],
     return {name: parse_typed_shape(dims) for name, dims in texts.items()}, source
 
 
-def interpret_text(
+def interpret_pasted_code(
     text: str,
     inputs: Mapping[str, TypedShape],
     dialect: str | None,

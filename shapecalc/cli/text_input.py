@@ -9,7 +9,7 @@ import sys
 from os.path import isfile
 from pathlib import Path
 
-from shapecalc.cli.output import print_stderr, read_stdin, refuse_device
+from shapecalc.cli.output import print_stderr, read_stdin, reject_device
 from shapecalc.core.problem import FILE, Problem, ShapeError, error_reason
 
 MAX_LOG_BYTES = 1 << 28
@@ -20,7 +20,7 @@ def read_text_file(file: str) -> str:
     """Read a text file. Raises `ShapeError` (file) if it cannot be read."""
     try:
         with Path(file).open("rb") as stream:
-            refuse_device(stream)
+            reject_device(stream)
             return stream.read(MAX_LOG_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError) as error:
         raise ShapeError(Problem(FILE, f"{file}: {error_reason(error)}", "", "file")) from None

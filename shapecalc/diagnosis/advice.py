@@ -126,7 +126,7 @@ LENGTH_REMEDIES = (
 """The remedies for unexplained sizes, by their axis: the first, the second, or a later one."""
 
 
-def advise(message: ParsedMessage) -> Advice:
+def advise_on_message(message: ParsedMessage) -> Advice:
     """Return the advice for a message."""
     if message.about is not None:
         return advise_on_subject(message, message.about)
@@ -266,12 +266,12 @@ def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterato
         command = command_line(fixed)
         if fixed.output is None or command in commands or (commands and message.cause == "hard-coded-batch"):
             continue
-        if fix in likely or _is_plausible(trace, fix, fixed):
+        if fix in likely or _is_plausible_fix(trace, fix, fixed):
             commands.add(command)
             yield fix.description, command
 
 
-def _is_plausible(trace: Trace, fix: Fix, fixed: Trace) -> bool:
+def _is_plausible_fix(trace: Trace, fix: Fix, fixed: Trace) -> bool:
     """Return whether a fix probably preserves the intent of the request."""
     old, new = (either.request.arguments.get(fix.name) for either in (trace, fixed))
     if trace.op == BROADCAST.name:  # an output larger than every operand is rarely intended
@@ -279,7 +279,7 @@ def _is_plausible(trace: Trace, fix: Fix, fixed: Trace) -> bool:
     if trace.op == TRANSPOSE.name and isinstance(old, tuple):  # a change of rank is rarely intended
         return isinstance(new, tuple) and len(new) == len(old)
     is_count_problem = trace.problem is not None and trace.problem.rule in COUNT_RULES
-    if is_count_problem and isinstance(old, tuple) and _count_ratio(trace.input, old) > MAX_COUNT_RATIO:
+    if is_count_problem and isinstance(old, tuple) and _element_count_ratio(trace.input, old) > MAX_COUNT_RATIO:
         return False
     if trace.op in (EXPAND.name, REARRANGE.name) or not isinstance(old, tuple) or not isinstance(new, tuple):
         return trace.op not in (EXPAND.name, REARRANGE.name)
@@ -294,7 +294,7 @@ def _is_plausible(trace: Trace, fix: Fix, fixed: Trace) -> bool:
     return (changed[0] > 0 or len(old) == 1) and (from_input or len(changed) > len(sizes))
 
 
-def _count_ratio(shape: Shape, target: tuple[object, ...]) -> float:
+def _element_count_ratio(shape: Shape, target: tuple[object, ...]) -> float:
     """Return the ratio of the larger to the smaller element count of two shapes.
 
     Returns 1 if a count is unknown or 0.
@@ -344,7 +344,7 @@ def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
     elif message.op == MATMUL.name and message.cause == "dims-differ":
         yield "make the paired dims equal before that line: a dim of 1 is not broadcast here, x.repeat or broadcast_to"
     elif message.op in (CONCAT.name, STACK.name) and message.cause == "dims-differ":
-        yield _join_remedy(message)
+        yield _concat_remedy(message)
     elif message.cause == "window-too-large" and _has_empty_side(message.input or ()):
         yield EMPTY_SIDE_REMEDY
     elif message.cause != "not-broadcastable" and CAUSES[message.cause].remedy:
@@ -404,7 +404,7 @@ def _pattern_remedies(cause: str, actual: int, expected: int) -> Iterator[str]:
         yield f"join {expected} of them along that axis before, as frames or samples, or let the length be {actual}"
 
 
-def _join_remedy(message: ParsedMessage) -> str:
+def _concat_remedy(message: ParsedMessage) -> str:
     """Return the remedy for differing operands of a concatenation or a stack."""
     shape, other = message.input or (), (message.operands or ((),))[0]
     if message.op == CONCAT.name and message.pair is not None and min(message.pair) == 1:

@@ -335,11 +335,11 @@ def find_printed_shapes(match: TemplateMatch, cleaned: CleanText, tensor: str | 
     pattern = re.compile(of_tensor if tensor else PRINTED_SHAPE)
     for begin, end in ((start, match.start), (match.end, match.end + MAX_DISTANCE)):
         hits = pattern.finditer(cleaned.text, begin, end)
-        kept = (hit for hit in hits if tensor or not hit["comment"] or _has_returned(hit.start(), match, cleaned))
+        kept = (hit for hit in hits if tensor or not hit["comment"] or _has_line_completed(hit.start(), match, cleaned))
         yield from filter(None, (parse_sizes_at(cleaned.text, hit.end())[0] for hit in kept))
 
 
-def _has_returned(position: int, match: TemplateMatch, cleaned: CleanText) -> bool:
+def _has_line_completed(position: int, match: TemplateMatch, cleaned: CleanText) -> bool:
     """Return whether the line of code at a position has completed.
 
     A line in a frame of a traceback, or directly above the message, has not completed.

@@ -22,7 +22,7 @@ from shapecalc.diagnosis.match import (
     find_closing_bracket,
     parse_sizes_at,
 )
-from shapecalc.diagnosis.reading import SOURCE_LINE, UNKNOWN_MESSAGE, ParsedMessage, read_context
+from shapecalc.diagnosis.reading import SOURCE_LINE, UNKNOWN_MESSAGE, ParsedMessage, add_context
 from shapecalc.diagnosis.subjects import Advice
 from shapecalc.diagnosis.suggestions import numeric_sizes
 
@@ -64,10 +64,10 @@ def find_unknown_mismatch(text: str) -> tuple[ParsedMessage, Advice] | None:
         line = lines[index].strip()
         if not FAILURE.search(line) or FRAME_OR_CODE.match(line) or SOURCE_LINE.search(line):
             continue
-        message = _read_sentence(line)
+        message = _parse_sentence(line)
         if message is not None:
             cleaned = clean_text(text[-TAIL_LENGTH:])
-            return _add_advice(read_context(message, _locate_sentence(message.quote, cleaned), cleaned))
+            return _add_advice(add_context(message, _locate_sentence(message.quote, cleaned), cleaned))
     return None
 
 
@@ -77,12 +77,12 @@ def _locate_sentence(quote: str, cleaned: CleanText) -> TemplateMatch:
     return TemplateMatch(MessageTemplate("", "", None, "unknown-message", ""), start, start + len(quote), {})
 
 
-def _read_sentence(line: str) -> ParsedMessage | None:
+def _parse_sentence(line: str) -> ParsedMessage | None:
     """Parse the two shapes or sizes in a sentence into a message.
 
     Returns None if the sentence does not contain two different shapes or sizes.
     """
-    spans = [*_list_spans(line)]
+    spans = [*_iter_size_lists(line)]
     shapes = [*dict.fromkeys(shape for shape, _, _ in spans)]
     message = ParsedMessage(None, None, None, "unknown-message", line, UNKNOWN_MESSAGE)
     dim = PLACE_OF_DIM.search(line)
@@ -96,7 +96,7 @@ def _read_sentence(line: str) -> ParsedMessage | None:
     return replace(message, pair=(sizes[0], sizes[1]), dim=axis)
 
 
-def _list_spans(line: str) -> Iterator[tuple[PrintedSizes, int, int]]:
+def _iter_size_lists(line: str) -> Iterator[tuple[PrintedSizes, int, int]]:
     """Yield each list of numbers in a line, with its start and end."""
     at = 0
     while start := LIST_START.search(line, at):

@@ -21,7 +21,7 @@ from shapecalc.core.ops.unflatten import UNFLATTEN
 from shapecalc.core.text import rank_text
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import LOSS_SUBJECT, ParsedMessage, known_size_product, size_product, sizes_to_dims
-from shapecalc.diagnosis.suggestions import explain_factors, find_rank_and_permutation, numeric_sizes, unequal_axes
+from shapecalc.diagnosis.suggestions import describe_factors, find_rank_and_permutation, numeric_sizes, unequal_axes
 from shapecalc.reasoning.figures import describe_count
 from shapecalc.reasoning.fixing import find_differing_dims
 from shapecalc.reasoning.operand_mismatch import find_missing_flatten, find_size_mismatch
@@ -57,16 +57,16 @@ def operation_noun(op: str | None) -> str:
 def find_facts(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
     """Yield facts about the numbers of a message, and about its resolved request."""
     yield from chain(
-        _rank_findings(message),
-        _operand_findings(message, trace),
-        _count_findings(message),
-        _difference_findings(message),
-        _slice_findings(message),
+        _iter_rank_findings(message),
+        _iter_operand_findings(message, trace),
+        _iter_element_count_findings(message),
+        _iter_difference_findings(message),
+        _iter_slice_findings(message),
     )
-    yield from chain(_rule_findings(message, trace), _code_findings(message))
+    yield from chain(_iter_rule_findings(message, trace), _iter_code_findings(message))
 
 
-def _rank_findings(message: ParsedMessage) -> Iterator[str]:
+def _iter_rank_findings(message: ParsedMessage) -> Iterator[str]:
     """Explain a mismatch between a rank and its axes, or between expanded sizes."""
     if message.pair is not None and message.op == EXPAND.name:
         yield f"the tensor has {message.pair[0]} there, which is neither 1 nor the {message.pair[1]} that is asked for"
@@ -90,11 +90,11 @@ def _rank_findings(message: ParsedMessage) -> Iterator[str]:
             yield "one dim is missing: a grey image has no channels, a lone sample has no batch"
 
 
-def _operand_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
+def _iter_operand_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
     """Report the ratio of two sizes, or a missing flatten before a matrix product."""
     pair = find_mismatch(message, trace) if operation_noun(message.op) and message.cause != "ranks-differ" else None
     flatten = find_missing_flatten(trace.request) if trace is not None and trace.problem else ""
-    yield from _named_numbers(message, pair)
+    yield from _iter_named_sizes(message, pair)
     if message.op == MATMUL.name and len(message.input or ()) == 2:
         rows = (message.input or ())[0]
         texts = describe_count(rows) if isinstance(rows, int) and rows % 2 else ()
@@ -105,7 +105,7 @@ def _operand_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[s
         yield f"{max(pair)} = {max(pair) // min(pair)}*{min(pair)}"
 
 
-def _named_numbers(message: ParsedMessage, pair: tuple[int, int] | None) -> Iterator[str]:
+def _iter_named_sizes(message: ParsedMessage, pair: tuple[int, int] | None) -> Iterator[str]:
     """Name the settings of the text that have one of the two mismatching sizes."""
     settings = SETTING.findall(message.nearby_text)
     for size in pair or ():
@@ -113,7 +113,7 @@ def _named_numbers(message: ParsedMessage, pair: tuple[int, int] | None) -> Iter
         yield from [f"{size} is {' and '.join([*names][:2])} in this text"] if names else ()
 
 
-def declaration_findings(message: ParsedMessage) -> Iterator[str]:
+def iter_declaration_findings(message: ParsedMessage) -> Iterator[str]:
     """Explain a mismatch with a declared shape, or the failed guard of an export."""
     if condition := MULTIPLE_CONDITION.search(message.quote):
         origin = re.search(r"(?:Caused by:|code:) ([^#]{1,100})", message.nearby_text)
@@ -146,7 +146,7 @@ def find_dim_mismatches(message: ParsedMessage) -> list[tuple[str, str, str]]:
     return [*dict.fromkeys(DIM_MISMATCH.findall(text))]
 
 
-def _count_findings(message: ParsedMessage) -> Iterator[str]:
+def _iter_element_count_findings(message: ParsedMessage) -> Iterator[str]:
     """Compare the factors of the element counts of input and target."""
     count = message.elements if message.input is None else size_product(message.input)
     target_count = known_size_product(message.target) if message.target_elements is None else message.target_elements
@@ -162,7 +162,7 @@ def _count_findings(message: ParsedMessage) -> Iterator[str]:
     yield f"elements of the input: {factorization_text(count)}; of the {target}: {factorization_text(target_count)}"
     if not count or not target_count or count == target_count:
         return
-    factors = explain_factors(count, numeric_sizes(message.target)) if message.input is None or is_partial else ""
+    factors = describe_factors(count, numeric_sizes(message.target)) if message.input is None or is_partial else ""
     missing = missing_factors_text(count, target_count)
     large, small = max(count, target_count), min(count, target_count)
     if factors or missing:
@@ -174,7 +174,7 @@ def _count_findings(message: ParsedMessage) -> Iterator[str]:
         yield f"{ratio}{': often RGB against grey' if large == 3 * small else ''}"
 
 
-def _difference_findings(message: ParsedMessage) -> Iterator[str]:
+def _iter_difference_findings(message: ParsedMessage) -> Iterator[str]:
     """Report the differing dims of input and target if all other dims are equal."""
     if message.input is None or message.target is None:
         return
@@ -209,7 +209,7 @@ def find_extra_axis(message: ParsedMessage) -> int | None:
     return next(iter([*equal, *(axis for axis, rest in rests if size_product(rest) == count)]), None)
 
 
-def _slice_findings(message: ParsedMessage) -> Iterator[str]:
+def _iter_slice_findings(message: ParsedMessage) -> Iterator[str]:
     """Report the axes along which a slice is longer than its input."""
     if message.cause == "out-of-range" and len(message.input or ()) == len(message.target or ()):
         triples = numeric_differences(message.input or (), message.target or ())
@@ -217,7 +217,7 @@ def _slice_findings(message: ParsedMessage) -> Iterator[str]:
         yield "ONNX's Expand is such a slice in TensorRT: only a dim of 1 can grow"
 
 
-def _rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
+def _iter_rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
     """Explain the refused request, or report that the request is valid."""
     has_literal_first = message.line is not None and message.line.arguments[0].isdigit()
     if trace is None or message.op == CONCAT.name:
@@ -235,7 +235,7 @@ def _rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]
         yield "NumPy does not print a -1 that stands first, so the code may begin with one"
 
 
-def _code_findings(message: ParsedMessage) -> Iterator[str]:
+def _iter_code_findings(message: ParsedMessage) -> Iterator[str]:
     """Report the element count of the target in the failing call.
 
     This is reported only if the message does not contain its target.

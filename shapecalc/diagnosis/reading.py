@@ -278,7 +278,7 @@ def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, in
     return _determine_cause(message)
 
 
-def read_context(message: ParsedMessage, match: TemplateMatch, cleaned: CleanText) -> ParsedMessage:
+def add_context(message: ParsedMessage, match: TemplateMatch, cleaned: CleanText) -> ParsedMessage:
     """Add the framework, the failing line and the surrounding text to a message."""
     before = cleaned.text[max(0, match.start - context.MAX_DISTANCE) : match.start]
     framework, line = context.identify_framework(match, cleaned), context.find_failing_line(match, cleaned)
@@ -334,14 +334,14 @@ def _add_shapes(message: ParsedMessage, values: Mapping[str, Any]) -> ParsedMess
         perm=values.get("perm"),
         axes=axes,
         strides=values.get("strides"),
-        pair=_extract_pair(values),
+        pair=_extract_size_pair(values),
         operands=tuple([operand for operand in operands if operand is not None]) or None,
         dim=values.get("dim"),
         groups=values.get("groups"),
     )
 
 
-def _extract_pair(values: Mapping[str, Any]) -> tuple[int, int] | None:
+def _extract_size_pair(values: Mapping[str, Any]) -> tuple[int, int] | None:
     """Return the actual and expected size, or the rank and the invalid axis."""
     values = {"rank": values["last"] + 1} | {**values} if "last" in values else values
     if "features" in values:

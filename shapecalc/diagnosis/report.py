@@ -15,7 +15,7 @@ from shlex import quote
 from shapecalc.core.ops.rearrange import REARRANGE
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import escape_unprintable, join_with_and, truncate
-from shapecalc.diagnosis.advice import advise
+from shapecalc.diagnosis.advice import advise_on_message
 from shapecalc.diagnosis.fallback import TAIL_LENGTH, find_unknown_mismatch
 from shapecalc.diagnosis.findings import operation_noun
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes, parse_sizes_at
@@ -117,8 +117,8 @@ def diagnose(text: str, model_path: str | None = None, locate: LineLocator | Non
         found = find_unknown_mismatch(text)
         if found is not None:
             return Diagnosis((found,), ())
-    entries = tuple((message, _insert_model_path(advise(message), path)) for message in messages)
-    return Diagnosis(entries, () if entries else _find_lists(text[-TAIL_LENGTH:]))
+    entries = tuple((message, _insert_model_path(advise_on_message(message), path)) for message in messages)
+    return Diagnosis(entries, () if entries else _find_size_lists(text[-TAIL_LENGTH:]))
 
 
 def _insert_model_path(advice: Advice, model_path: str) -> Advice:
@@ -130,7 +130,7 @@ def _insert_model_path(advice: Advice, model_path: str) -> Advice:
     return replace(advice, fixes=tuple(fixes))
 
 
-def _find_lists(text: str) -> tuple[PrintedSizes, ...]:
+def _find_size_lists(text: str) -> tuple[PrintedSizes, ...]:
     """Return the first distinct lists of numeric sizes in a text."""
     lists = (parse_sizes_at(text, start.start())[0] for start in LIST_START.finditer(text))
     numeric = (sizes for sizes in lists if sizes and numeric_sizes(sizes))

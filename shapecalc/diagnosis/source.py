@@ -32,7 +32,9 @@ def locate_in_source(message: ParsedMessage, text: str, source: str, name: str) 
     """
     statements = [*_iter_statements(source[:MAX_SOURCE_CHARS])]
     numbers = [
-        int(frame["number"]) for frame in map(FRAME.match, _strip_lines(text)) if frame and _is_file(frame, name)
+        int(frame["number"])
+        for frame in map(FRAME.match, _strip_lines(text))
+        if frame and _is_frame_in_file(frame, name)
     ]
     found = [(number, statement) for number, end, statement in statements if numbers and number <= numbers[-1] <= end]
     if not found and message.op in FUNCTIONS_BY_OP:
@@ -117,7 +119,7 @@ def _strip_lines(text: str) -> list[str]:
     return [line.strip() for line in clean_lines(text)]
 
 
-def _is_file(frame: re.Match[str], name: str) -> bool:
+def _is_frame_in_file(frame: re.Match[str], name: str) -> bool:
     """Return whether a frame is in the file `name`.
 
     Only the last part of the path is compared.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.explanations import explain_message, is_channel_axis
-from shapecalc.diagnosis.findings import EXPECTED_RANK, declaration_findings, find_dim_mismatches
+from shapecalc.diagnosis.findings import EXPECTED_RANK, find_dim_mismatches, iter_declaration_findings
 from shapecalc.diagnosis.match import PrintedSizes
 from shapecalc.diagnosis.reading import (
     CONTRADICTED_SHAPE,
@@ -102,7 +102,7 @@ def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
     advised = [(found.advice, None) for found in explanations[:1]]
     is_weak = any(found.kind in WEAK_KINDS for found in explanations[:1])
     fixes = tuple(dict([*texts, *advised] if is_weak else [*advised, *texts]).items())[:MAX_FIXES]
-    return Advice(summary, tuple(declaration_findings(message)), fixes, None, None, explanations)
+    return Advice(summary, tuple(iter_declaration_findings(message)), fixes, None, None, explanations)
 
 
 def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | None]:
@@ -141,7 +141,9 @@ def _declared_input_remedy(message: ParsedMessage) -> tuple[str, str | None]:
     elif message.framework == "triton" and message.dim == 0:
         remedy = "send smaller batches, or build the engine for this one: --maxShapes, and max_batch_size"
     elif message.framework == "keras" and len(shape) > 1:
-        remedy = f"build the model for its data, Input(shape={_sample_text(shape)}), or give it the declared shape"
+        remedy = (
+            f"build the model for its data, Input(shape={_format_sample_shape(shape)}), or give it the declared shape"
+        )
     elif len(mismatches) == 1 and mismatches[0][0] != "0":
         axis, _, size = mismatches[0]
         remedy = f"give it {size} at dim {axis}, {AXIS_MEANINGS[min(int(axis), 3)]}"
@@ -152,7 +154,7 @@ def _declared_input_remedy(message: ParsedMessage) -> tuple[str, str | None]:
     return remedy, command
 
 
-def _sample_text(shape: PrintedSizes) -> str:
+def _format_sample_shape(shape: PrintedSizes) -> str:
     """Format the shape of one sample as a Python tuple, as in Keras."""
     sizes = ["None" if size == "?" else str(size) for size in shape[1:]]
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"

@@ -229,13 +229,13 @@ def unequal_axes(shape: Sequence[object], other: Sequence[object]) -> list[int]:
     return [axis for axis, pair in pairs if pair[0] != pair[1] and "?" not in "".join(map(str, pair))]
 
 
-def explain_factors(count: int, target: NumericSizes) -> str:
+def describe_factors(count: int, target: NumericSizes) -> str:
     """Describe an element count as a product of target dims and a remaining factor.
 
     The leading and trailing dims that divide the count are factored out. The remaining factor is compared with the
     product of the remaining dims.
 
-    >>> explain_factors(1600, (8, 3, 64)), explain_factors(68992, (2, 77, -1, 128))
+    >>> describe_factors(1600, (8, 3, 64)), describe_factors(68992, (2, 77, -1, 128))
     ('1600 = 8*200, where 3*64 = 192 is asked for', '68992 = 2*77*448, and 448 is 3.5 times 128')
     """
     first, between, rest, last = _divide_by_ends(count, target)

@@ -85,7 +85,7 @@ def write_atomically(target: Path, data: bytes, *, force: bool = False) -> None:
         raise OSError(f"{target}: {error_reason(error)}") from None
 
 
-def rename(source: Path, target: Path) -> None:
+def rename_and_sync(source: Path, target: Path) -> None:
     """Rename a file or a folder, and flush both parent folders to the disk.
 
     Raises `OSError` if the file cannot be renamed, or if a folder cannot be flushed.
@@ -102,8 +102,8 @@ def replace_folder(folder: Path, target: Path, backup: Path) -> None:
     """
     try:
         if os.path.lexists(target):
-            rename(target, backup)
-        rename(folder, target)
+            rename_and_sync(target, backup)
+        rename_and_sync(folder, target)
     except BaseException:
         restore_backup(target, backup)
         raise
@@ -112,7 +112,7 @@ def replace_folder(folder: Path, target: Path, backup: Path) -> None:
 def restore_backup(target: Path, backup: Path) -> None:
     """Rename `backup` to `target`, unless there is no backup or the target exists."""
     if os.path.lexists(backup) and not os.path.lexists(target):
-        rename(backup, target)
+        rename_and_sync(backup, target)
 
 
 def write_files(files: Iterable[tuple[Path, Any]], root: Path) -> list[Path]:

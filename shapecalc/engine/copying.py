@@ -169,7 +169,7 @@ def choose_copy_strategy(shape: IntTuple, strides: IntTuple, itemsize: int, core
     together, strides = merge_axes(axes_from_strides(shape, strides))
     sizes, strides, width = merge_last_axis(together, strides, itemsize)
     threads = max(1, min(cores, prod(sizes) * width // BYTES_PER_THREAD))
-    fill = choose_method(sizes, strides, width)
+    fill = choose_copy_method(sizes, strides, width)
     return CopyStrategy(together, width, fill, choose_tile(fill, sizes, strides, width, threads), threads)
 
 
@@ -184,7 +184,7 @@ def merge_last_axis(shape: IntTuple, strides: IntTuple, itemsize: int) -> tuple[
     return shape, strides, itemsize
 
 
-def choose_method(shape: IntTuple, strides: IntTuple, itemsize: int) -> str:
+def choose_copy_method(shape: IntTuple, strides: IntTuple, itemsize: int) -> str:
     """Return the fastest method for a layout.
 
     The fast axis is the axis with the smallest stride in the source. A cache line is read again at the next index of
@@ -193,9 +193,9 @@ def choose_method(shape: IntTuple, strides: IntTuple, itemsize: int) -> str:
     fastest if a line can be fetched before it is needed: elements are wide, a step of the inner loop stays within a
     line, or few lines are read before an axis returns to the same line.
 
-    >>> choose_method((9000, 3), (1, 9000), 1), choose_method((4096, 4096), (1, 4096), 1)
+    >>> choose_copy_method((9000, 3), (1, 9000), 1), choose_copy_method((4096, 4096), (1, 4096), 1)
     ('by position', 'tiles')
-    >>> choose_method((4096, 4096), (4096, 1), 1), choose_method((5, 16000), (1, 5), 1)
+    >>> choose_copy_method((4096, 4096), (4096, 1), 1), choose_copy_method((5, 16000), (1, 5), 1)
     ('in order', 'in order')
     """
     fast_axis = min(range(len(strides)), key=lambda axis: abs(strides[axis]) or 1 << 62)

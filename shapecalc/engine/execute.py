@@ -43,7 +43,7 @@ from shapecalc.engine.plan import (
     compute_copy_shape,
     concrete_moves,
     plan_moves,
-    require_concrete,
+    require_concrete_moves,
 )
 from shapecalc.engine.processes import CAN_FORK, KilledError, run_in_child
 from shapecalc.reasoning.examples import stage_moves
@@ -138,7 +138,7 @@ class Backend(Record):
         copy_into(target, numbers, pieces=copy.pieces)
         return target.view(view.dtype)
 
-    def prepare(
+    def prepare_execution(
         self,
         moves: tuple[Move, ...],
         expected: Shape,
@@ -154,7 +154,7 @@ class Backend(Record):
         are the moves, the input and the output of an answer. Raises `ShapeError` (usage) if the array has
         another shape or if the answer is not concrete.
         """
-        require_concrete(moves, expected, output)
+        require_concrete_moves(moves, expected, output)
         if shape != expected:
             sizes = f"the array has shape {shape_text(shape)}, and the question is about {shape_text(expected)}"
             raise usage_error(sizes)
@@ -259,7 +259,7 @@ class Sample(Record):
 
 
 NUMPY = NumpyBackend("numpy", np)
-_prepare_on_numpy = lru_cache(maxsize=256)(NUMPY.prepare)
+_prepare_on_numpy = lru_cache(maxsize=256)(NUMPY.prepare_execution)
 
 
 def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous: bool = False) -> Result:
@@ -295,7 +295,7 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
 
 
 def _run_on_backend(answer: Trace | Chain, source: Any, backend: Backend, contiguous: bool) -> Result:
-    prepare = _prepare_on_numpy if backend is NUMPY else backend.prepare
+    prepare = _prepare_on_numpy if backend is NUMPY else backend.prepare_execution
     plan, calls, verdict = prepare(
         answer.moves, answer.input, answer.output, source.shape, source.strides, source.itemsize, contiguous
     )
@@ -678,12 +678,12 @@ def _write_rearrangement(
         return
     out = _create_npy(file, tuple(answer.output or ()), source.numpy_dtype)  # type: ignore[arg-type]
     if source.mapped_file is not None and source.array.nbytes > MAX_IN_MEMORY and CAN_FORK:
-        _fill_in_child(out, source, moves, tick)
+        _fill_output_in_child(out, source, moves, tick)
     else:
         _fill_output(out, load_copy(source, MAX_IN_MEMORY), moves, tick)
 
 
-def _fill_in_child(output: Any, source: Source, moves: Any, tick: Callable[[int], object]) -> None:
+def _fill_output_in_child(output: Any, source: Source, moves: Any, tick: Callable[[int], object]) -> None:
     """Fill a mapped output in a child process.
 
     A truncated input kills the child; `FileError` is then raised in this process.

@@ -238,11 +238,11 @@ def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
     Raises `ShapeError` (usage) if the answer is refused, has named dims, or has several operands or windows. Pads
     are allowed, but a plan contains none.
     """
-    require_concrete(answer.moves, answer.input, answer.output)
+    require_concrete_moves(answer.moves, answer.input, answer.output)
     return answer.moves
 
 
-def require_concrete(moves: tuple[Move, ...], input_shape: Shape, output: Shape | None) -> None:
+def require_concrete_moves(moves: tuple[Move, ...], input_shape: Shape, output: Shape | None) -> None:
     """Check that a plan can execute the moves of an answer.
 
     `input_shape` and `output` are the input and the output of the answer. Raises `ShapeError` (usage) as

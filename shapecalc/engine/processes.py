@@ -48,14 +48,14 @@ class SignalGuard:
         usual = (signal.SIG_DFL, signal.default_int_handler)
         self._before = {number: before for number in ours if (before := signal.getsignal(number)) in usual}
         for number in self._before:
-            signal.signal(number, self.interrupt)
+            signal.signal(number, self.handle_signal)
         return self
 
     def __exit__(self, *error: object) -> None:
         for number, before in self._before.items():
             signal.signal(number, before)
 
-    def interrupt(self, number: int, frame: object) -> None:
+    def handle_signal(self, number: int, frame: object) -> None:
         """Raise `KeyboardInterrupt` for the first signal, and ignore later ones."""
         if not self.is_interrupted:
             self.is_interrupted = True

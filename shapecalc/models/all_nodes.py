@@ -50,7 +50,7 @@ UNIT_LANE = Lane(1, FrozenDict(), judged=False)
 class _ShapeOnlyTracker(BatchTracker):
     """A batch tracker that leaves failing nodes unfixed."""
 
-    def visit_listed_node(self, visit: NodeVisit) -> LaneShapes:
+    def visit_core_node(self, visit: NodeVisit) -> LaneShapes:
         return visit.outputs
 
 

@@ -19,12 +19,12 @@ An element at index `i` of the output axis depends only on elements at index `i`
 """
 
 
-def broadcast_axis(node: LaneNode, input_index: int, axis: int, output_index: int) -> int | None:
+def broadcast_axis_rule(node: LaneNode, input_index: int, axis: int, output_index: int) -> int | None:
     """Map an input axis to the output of a broadcast, aligning from the right."""
     return axis + node.output_rank(output_index) - node.input_rank(input_index)
 
 
-def pointwise_rule(*axes: int, inputs: int | None = None) -> AxisRule:
+def make_pointwise_rule(*axes: int, inputs: int | None = None) -> AxisRule:
     """Return the axis rule of an operator that is pointwise along the axes `axes`.
 
     The rule applies to the first `inputs` inputs; None means all inputs.
@@ -36,12 +36,12 @@ def pointwise_rule(*axes: int, inputs: int | None = None) -> AxisRule:
     return rule
 
 
-def first_input_pointwise_rule(*axes: int) -> AxisRule:
+def make_first_input_pointwise_rule(*axes: int) -> AxisRule:
     """Return the axis rule of an operator that is pointwise along axes of input 0."""
-    return pointwise_rule(*axes, inputs=1)
+    return make_pointwise_rule(*axes, inputs=1)
 
 
-def unmixed_axes_rule(mixed_axes: Callable[[LaneNode, int], Iterable[int] | None] | slice) -> AxisRule:
+def make_unmixed_axes_rule(mixed_axes: Callable[[LaneNode, int], Iterable[int] | None] | slice) -> AxisRule:
     """Return the axis rule of an operator that mixes some axes of its first input.
 
     An axis is mixed if output elements depend on several indices along the axis. `mixed_axes` is a slice into the list
@@ -58,7 +58,7 @@ def unmixed_axes_rule(mixed_axes: Callable[[LaneNode, int], Iterable[int] | None
     return rule
 
 
-def index_dependent_rule(axes: slice) -> AxisRule:
+def make_index_dependent_rule(axes: slice) -> AxisRule:
     """Return the axis rule of an operator that is index-dependent along some axes.
 
     The output of such an operator, for example Trilu, depends on the index along each axis in `axes`.
@@ -104,7 +104,7 @@ def axes_from_attribute(node: LaneNode, rank: int) -> Iterable[int]:
     return {axis % rank for axis in node.attributes.get("axes", (0, 2, 3))}
 
 
-def reduction_axis(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
+def reduction_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
     """Map an input axis of a reduction to the output, or `MIXES` for a reduced axis.
 
     The list of reduced axes is an attribute in older opsets and an input in newer opsets.
@@ -119,7 +119,7 @@ def reduction_axis(node: LaneNode, input_index: int, axis: int, _output_index: i
     return _axis_after_reduction({reduced_axis % rank for reduced_axis in axes}, axis, node)
 
 
-def argmax_axis(node: LaneNode, _input_index: int, axis: int, _output_index: int) -> int | None:
+def argmax_axis_rule(node: LaneNode, _input_index: int, axis: int, _output_index: int) -> int | None:
     """Map an input axis of ArgMax or ArgMin to the output.
 
     Returns `MIXES` for a reduced axis.
@@ -134,7 +134,7 @@ def _axis_after_reduction(reduced_axes: set[int], axis: int, node: LaneNode) -> 
     return axis if node.attributes.get("keepdims", 1) else axis - sum(mixed_axis < axis for mixed_axis in reduced_axes)
 
 
-def batch_norm_axis(node: LaneNode, input_index: int, axis: int, output_index: int) -> int | None:
+def batch_norm_axis_rule(node: LaneNode, input_index: int, axis: int, output_index: int) -> int | None:
     """Map an input axis of a BatchNormalization to the output.
 
     In training mode the outputs depend on all samples.
@@ -144,7 +144,7 @@ def batch_norm_axis(node: LaneNode, input_index: int, axis: int, output_index: i
     return axis if input_index == output_index == 0 else None
 
 
-def matmul_rule(second_input: int = 1) -> AxisRule:
+def make_matmul_rule(second_input: int = 1) -> AxisRule:
     """Return the axis rule of a matrix product `(..., m, k) @ (..., k, n)`.
 
     `second_input` is the input index of the second matrix. FusedMatMul may transpose the last two axes of each matrix.
@@ -176,7 +176,7 @@ def _has_true_attribute(node: LaneNode, *names: str) -> bool:
     return any(node.attributes.get(name) for name in names)
 
 
-def gemm_rule(second_input: int = 1) -> AxisRule:
+def make_gemm_rule(second_input: int = 1) -> AxisRule:
     """Return the axis rule of a Gemm.
 
     `second_input` is the input index of the second matrix. Output axis 0 is the row axis of the first matrix, output
@@ -185,7 +185,7 @@ def gemm_rule(second_input: int = 1) -> AxisRule:
 
     def rule(node: LaneNode, input_index: int, axis: int, output_index: int) -> int | None:
         if input_index not in (0, second_input):
-            return broadcast_axis(node, input_index, axis, output_index)
+            return broadcast_axis_rule(node, input_index, axis, output_index)
         position = int(input_index == second_input)
         is_transposed = bool(node.attributes.get("transB" if position else "transA", 0))
         return position if (axis ^ int(is_transposed)) == position else MIXES
@@ -193,7 +193,7 @@ def gemm_rule(second_input: int = 1) -> AxisRule:
     return rule
 
 
-def conv_rule(kernel_input: int = 1) -> AxisRule:
+def make_conv_rule(kernel_input: int = 1) -> AxisRule:
     """Return the axis rule of a convolution.
 
     `kernel_input` is the input index of the kernel. The convolution is pointwise along the batch axis, and along each
@@ -212,14 +212,14 @@ def conv_rule(kernel_input: int = 1) -> AxisRule:
     return rule
 
 
-def resize_axis(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
+def resize_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
     """Map an input axis of a Resize to the output, or None for a resized axis."""
     before, after = node.inputs[0], node.outputs[0]
     crops = node.attributes.get("coordinate_transformation_mode") == b"tf_crop_and_resize"
     return axis if input_index == 0 and before and after and before[axis] == after[axis] and not crops else None
 
 
-def pad_axis(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
+def pad_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
     """Map an input axis of a Pad to the output, or None for a padded axis."""
     pads = node.integer_argument("pads", 1) or node.integer_argument("paddings", 1)
     if input_index or not pads or not node.is_absent(3):
@@ -227,7 +227,7 @@ def pad_axis(node: LaneNode, input_index: int, axis: int, _output_index: int) ->
     return axis if pads[axis] == pads[axis + len(pads) // 2] == 0 else None
 
 
-def einsum_axis(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
+def einsum_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
     """Map an input axis of an Einsum to the output axis with the same letter."""
     equation = node.attributes.get("equation", b"").decode(errors="replace").replace(" ", "")
     left, arrow, right = equation.partition("->")
@@ -240,7 +240,7 @@ def einsum_axis(node: LaneNode, input_index: int, axis: int, _output_index: int)
     return right.find(letter) if terms[input_index].count(letter) == right.count(letter) == 1 else None
 
 
-def recurrent_axis(node: LaneNode, input_index: int, axis: int, output_index: int) -> int | None:
+def recurrent_axis_rule(node: LaneNode, input_index: int, axis: int, output_index: int) -> int | None:
     """Map the batch axis of an LSTM, GRU or RNN input to the output.
 
     The batch is the first axis if the attribute `layout` is 1.
@@ -252,7 +252,7 @@ def recurrent_axis(node: LaneNode, input_index: int, axis: int, output_index: in
     return 0 if first else 2 if output_index == 0 else 1
 
 
-def one_hot_axis(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
+def one_hot_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
     """Map an axis of the indices of a OneHot to the output.
 
     The output has one more axis than the indices.
@@ -260,7 +260,7 @@ def one_hot_axis(node: LaneNode, input_index: int, axis: int, _output_index: int
     return None if input_index else axis + (axis >= node.axis_attribute(-1, node.output_rank()))
 
 
-def gather_elements_rule(output_shaped_input: int) -> AxisRule:
+def make_gather_elements_rule(output_shaped_input: int) -> AxisRule:
     """Return the axis rule of a GatherElements or ScatterElements.
 
     `output_shaped_input` is the index of the input whose shape equals the output shape.
@@ -270,7 +270,7 @@ def gather_elements_rule(output_shaped_input: int) -> AxisRule:
     )
 
 
-def reverse_sequence_axis(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
+def reverse_sequence_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
     """Map an input axis of a ReverseSequence to the output.
 
     Returns None for the time axis.
@@ -281,7 +281,7 @@ def reverse_sequence_axis(node: LaneNode, input_index: int, axis: int, _output_i
     return axis if axis != node.attributes.get("time_axis", 0) else None
 
 
-def transpose_axis(node: LaneNode, _input_index: int, axis: int, _output_index: int) -> int | None:
+def transpose_axis_rule(node: LaneNode, _input_index: int, axis: int, _output_index: int) -> int | None:
     """Map an input axis of a Transpose to the output."""
     perm = node.attributes.get("perm", tuple(range(node.input_rank(0)))[::-1])
     return perm.index(axis) if axis in perm else None

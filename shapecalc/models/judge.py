@@ -21,7 +21,7 @@ from shapecalc.models.file import Model, Node, iter_nodes, read_model
 from shapecalc.models.free_dims import BatchOptions, DimFitter, InputChoice, InputGuess, SymbolicShape, guess_inputs
 from shapecalc.models.operators import LISTED_OPERATORS
 from shapecalc.models.propagate import SILENT_VERDICTS, BatchTracker, NodeVerdict, UnfixedNodeTracker
-from shapecalc.models.queries import CoreQueries, NodeVisit, has_equal_element_count, has_target_input
+from shapecalc.models.queries import CoreOpCache, NodeVisit, has_equal_element_count, has_target_input
 from shapecalc.models.report import FixedBatchInput, JudgedNode, ModelInput, Report, find_node, node_name
 from shapecalc.models.size_limits import SizeLimits, find_size_limits
 from shapecalc.models.walk import walk_model
@@ -39,7 +39,7 @@ MAX_CONDITION_ROUNDS = 3
 class _NodeReporter:
     """Build report entries with symbolic shapes."""
 
-    def __init__(self, walk: WalkState, core: CoreQueries) -> None:
+    def __init__(self, walk: WalkState, core: CoreOpCache) -> None:
         self._walk, self._tensor_names, self._core = walk, walk.model.names, core
         self._fitter = DimFitter(walk.lanes, walk.batch)
 
@@ -72,7 +72,7 @@ class _NodeReporter:
         fails = any(visit.problems)
         if not fails and has_equal_element_count(input, output):
             return output, ()
-        answer = self._core.query_symbolic(visit, input, arguments, self._walk.lanes)
+        answer = self._core.run_core_op_symbolically(visit, input, arguments, self._walk.lanes)
         if answer is None:
             return output, ()
         return (answer[0] if fails and not visit.core_op.returns_shape else output), answer[1]
@@ -148,7 +148,7 @@ class JudgedModel(Record):
         The batch size in the conditions is replaced by the declared batch size.
         """
         walk, declared = self.walk, {self.walk.batch: self.tracker.declared_batch}
-        names = _NodeReporter(walk, self.tracker.core_queries)
+        names = _NodeReporter(walk, self.tracker.core_cache)
         failing = [visit for visit, _ in self.tracker.judged_nodes if any(visit.problems)]
         conditions = [condition for visit in failing for condition in names.symbolic_output(visit)[1]]
         possible = [condition for condition in conditions if can_hold([condition], declared)]
@@ -169,7 +169,7 @@ class JudgedModel(Record):
         `model_path` is the path of the model as the user wrote it.
         """
         sizes, model = self.walk.choice, self.walk.model
-        names = _NodeReporter(self.walk, self.tracker.core_queries)
+        names = _NodeReporter(self.walk, self.tracker.core_cache)
         nodes = [names.build_entry(visit, verdict) for visit, verdict in self.tracker.judged_nodes]
         inputs = self._inputs()
         return Report(

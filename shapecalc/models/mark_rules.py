@@ -35,7 +35,7 @@ Operators that move elements along the batch axis need a mark rule.
 """
 
 
-def reshape_mark(node: LaneNode, output_index: int) -> BatchMark:
+def reshape_mark_rule(node: LaneNode, output_index: int) -> BatchMark:
     """Return the batch mark after a Reshape or another order-preserving op."""
     mark, before, after = node.marks[0], node.inputs[0], node.outputs[output_index]
     if any(node.marks[1:]) or not isinstance(mark, BatchAxis) or before is None or after is None:
@@ -43,7 +43,7 @@ def reshape_mark(node: LaneNode, output_index: int) -> BatchMark:
     return reshape_batch_axis(mark, before, after, node.batch)
 
 
-def repeat_mark(node: LaneNode, _output_index: int) -> BatchMark:
+def repeat_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
     """Return the batch mark after an Expand or Tile.
 
     These operators add axes on the left.
@@ -54,7 +54,7 @@ def repeat_mark(node: LaneNode, _output_index: int) -> BatchMark:
     return BatchAxis(mark.axis + node.output_rank() - node.input_rank(0), mark.inner)
 
 
-def concat_mark(node: LaneNode, _output_index: int) -> BatchMark:
+def concat_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
     """Return the batch mark after a Concat.
 
     If the batch is on the concatenated axis, the mark is inferred from the sample numbers along that axis.
@@ -75,12 +75,12 @@ def concat_mark(node: LaneNode, _output_index: int) -> BatchMark:
     return infer_mark(along, np.concatenate(parts), node.batch)
 
 
-def quantized_concat_mark(node: LaneNode, output_index: int) -> BatchMark:
+def quantized_concat_mark_rule(node: LaneNode, output_index: int) -> BatchMark:
     """Return the batch mark after a quantized Concat.
 
     The tensors are every third input from input 2 on.
     """
-    return concat_mark(replace(node, marks=node.marks[2::3], inputs=node.inputs[2::3]), output_index)
+    return concat_mark_rule(replace(node, marks=node.marks[2::3], inputs=node.inputs[2::3]), output_index)
 
 
 def _mark_after_selection(node: LaneNode, axis: int, select: Callable[[np.ndarray], np.ndarray | None]) -> BatchMark:
@@ -103,7 +103,7 @@ def _mark_after_selection(node: LaneNode, axis: int, select: Callable[[np.ndarra
     return MixedSamples("mixes the samples", intended=mark) if is_permuted else after
 
 
-def split_mark(node: LaneNode, output_index: int) -> BatchMark:
+def split_mark_rule(node: LaneNode, output_index: int) -> BatchMark:
     """Return the batch mark of one output of a Split."""
     along = node.axis_attribute(0, node.input_rank(0))
     sizes = [shape[along] if shape else None for shape in node.outputs]
@@ -113,7 +113,7 @@ def split_mark(node: LaneNode, output_index: int) -> BatchMark:
     return _mark_after_selection(node, along, lambda samples: samples[start:end])
 
 
-def slice_mark(node: LaneNode, _output_index: int) -> BatchMark:
+def slice_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
     """Return the batch mark after a Slice."""
     starts, ends = node.integer_argument("starts", 1), node.integer_argument("ends", 2)
     mark, rank = node.marks[0], node.input_rank(0)
@@ -142,7 +142,7 @@ def _onnx_slice(start: int, end: int, step: int, samples: np.ndarray) -> np.ndar
     return samples[slice(start, None if step < 0 and end < -len(samples) else end, step)]
 
 
-def gather_mark(node: LaneNode, _output_index: int) -> BatchMark:
+def gather_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
     """Return the batch mark after a Gather.
 
     If the data is marked on the gathered axis, the indices determine which samples are selected. Otherwise the result
@@ -161,7 +161,7 @@ def gather_mark(node: LaneNode, _output_index: int) -> BatchMark:
     return _merge_with_indices(data_mark, shifted)
 
 
-def gather_nd_mark(node: LaneNode, _output_index: int) -> BatchMark:
+def gather_nd_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
     """Return the batch mark after a GatherND.
 
     If the data is marked on an indexed axis, the indices determine which samples are selected. Otherwise the result is
@@ -225,7 +225,7 @@ def _samples_at_indices(mark: BatchAxis, shape: IntTuple, indices: Any, batch: i
     return np.asarray(indices % shape[mark.axis] // mark.inner % batch)
 
 
-def scatter_nd_mark(node: LaneNode, _output_index: int) -> BatchMark:
+def scatter_nd_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
     """Return the batch mark after a ScatterND.
 
     The batch is lost if the update of one sample writes to the elements of a different sample.

@@ -165,7 +165,7 @@ class OperatorSpec(Record):
     @property
     def is_pointwise(self) -> bool:
         """Whether the operator is elementwise with broadcasting."""
-        return self.axis_rule is axis_rules.broadcast_axis and self.element_inputs is None
+        return self.axis_rule is axis_rules.broadcast_axis_rule and self.element_inputs is None
 
 
 def integer_tuple(array: ElementArray | None) -> tuple[int, ...] | None:
@@ -270,7 +270,7 @@ def _constant_of_shape(attributes: Attributes, shape: ElementArray) -> ElementAr
     return np.full(sizes, value.item(), value.dtype)
 
 
-def _input_reduction_evaluator(function: Any) -> Evaluator:
+def _variadic_evaluator(function: Any) -> Evaluator:
     """Return an evaluator that reduces all inputs with a binary NumPy function."""
     return lambda _, *parts: np.asarray(function.reduce(np.broadcast_arrays(*parts)))
 
@@ -596,10 +596,10 @@ def _average_pool_shape(attributes: Attributes, shapes: InputSizes) -> InputSize
     return ((*shape[:first], *windows, *shape[first + count :]),)
 
 
-def _attention_of_packed_weights_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
+def _packed_attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
     """Return the output shapes of attention with packed weights of query, key and value.
 
-    >>> _attention_of_packed_weights_shape({}, [(2, 5, 8), (8, 24)])
+    >>> _packed_attention_shape({}, [(2, 5, 8), (8, 24)])
     ((2, 5, 8), None)
     """
     data, weights = shapes[:2]
@@ -722,196 +722,210 @@ ONNX_OPERATORS = _split_operator_names(
     {
         **{
             name: OperatorSpec(
-                SAME_AS_FIRST, _dtype_preserving_evaluator(function), axis_rule=axis_rules.broadcast_axis
+                SAME_AS_FIRST, _dtype_preserving_evaluator(function), axis_rule=axis_rules.broadcast_axis_rule
             )
             for name, function in UNARY_FUNCTIONS.items()
         },
         **{
-            name: OperatorSpec(COMPARISON, _numpy_evaluator(function), axis_rule=axis_rules.broadcast_axis)
+            name: OperatorSpec(COMPARISON, _numpy_evaluator(function), axis_rule=axis_rules.broadcast_axis_rule)
             for name, function in COMPARISON_FUNCTIONS.items()
         },
-        SHAPE_PRESERVING_OPERATORS: OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.broadcast_axis),
-        "Add": OperatorSpec(BROADCAST, _dtype_preserving_evaluator(np.add), axis_rule=axis_rules.broadcast_axis),
-        "AffineGrid MaxUnpool STFT": OperatorSpec(axis_rule=axis_rules.pointwise_rule(0)),
-        "ArgMax ArgMin": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.argmax_axis),
-        "Attention DeformConv RotaryEmbedding": OperatorSpec(axis_rule=axis_rules.pointwise_rule(0)),
+        SHAPE_PRESERVING_OPERATORS: OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.broadcast_axis_rule),
+        "Add": OperatorSpec(BROADCAST, _dtype_preserving_evaluator(np.add), axis_rule=axis_rules.broadcast_axis_rule),
+        "AffineGrid MaxUnpool STFT": OperatorSpec(axis_rule=axis_rules.make_pointwise_rule(0)),
+        "ArgMax ArgMin": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.argmax_axis_rule),
+        "Attention DeformConv RotaryEmbedding": OperatorSpec(axis_rule=axis_rules.make_pointwise_rule(0)),
         "AveragePool GlobalAveragePool GlobalMaxPool MaxPool": OperatorSpec(
-            COPIES_DIMS, axis_rule=axis_rules.first_input_pointwise_rule(0, 1)
+            COPIES_DIMS, axis_rule=axis_rules.make_first_input_pointwise_rule(0, 1)
         ),
-        "BatchNormalization": OperatorSpec(axis_rule=axis_rules.batch_norm_axis, size_check=CHANNEL_SIZE_CHECK),
+        "BatchNormalization": OperatorSpec(axis_rule=axis_rules.batch_norm_axis_rule, size_check=CHANNEL_SIZE_CHECK),
         "Bernoulli Multinomial RandomNormalLike RandomUniform RandomUniformLike": OperatorSpec(is_random=True),
-        "BitCast BitShift BitwiseNot Dropout IsInf IsNaN PRelu": OperatorSpec(axis_rule=axis_rules.broadcast_axis),
-        "BitwiseAnd BitwiseOr BitwiseXor": OperatorSpec(BROADCAST, axis_rule=axis_rules.broadcast_axis),
+        "BitCast BitShift BitwiseNot Dropout IsInf IsNaN PRelu": OperatorSpec(axis_rule=axis_rules.broadcast_axis_rule),
+        "BitwiseAnd BitwiseOr BitwiseXor": OperatorSpec(BROADCAST, axis_rule=axis_rules.broadcast_axis_rule),
         "Cast": OperatorSpec(
             COPIES_DIMS,
             lambda attributes, data: data.astype(DTYPE_NAMES[attributes["to"]]),
-            axis_rule=axis_rules.broadcast_axis,
+            axis_rule=axis_rules.broadcast_axis_rule,
         ),
         "CastLike": OperatorSpec(
             evaluate=lambda _, data, like: data.astype(like.dtype),
-            axis_rule=axis_rules.broadcast_axis,
+            axis_rule=axis_rules.broadcast_axis_rule,
             element_inputs=1,
         ),
-        "CenterCropPad": OperatorSpec(axis_rule=axis_rules.resize_axis),
-        "Clip": OperatorSpec(SAME_AS_FIRST, _clip, axis_rule=axis_rules.broadcast_axis),
-        "Col2Im": OperatorSpec(axis_rule=axis_rules.first_input_pointwise_rule(0)),
-        "Concat": OperatorSpec(evaluate=_concat, mark_rule=mark_rules.concat_mark, size_check=_check_concat),
+        "CenterCropPad": OperatorSpec(axis_rule=axis_rules.resize_axis_rule),
+        "Clip": OperatorSpec(SAME_AS_FIRST, _clip, axis_rule=axis_rules.broadcast_axis_rule),
+        "Col2Im": OperatorSpec(axis_rule=axis_rules.make_first_input_pointwise_rule(0)),
+        "Concat": OperatorSpec(evaluate=_concat, mark_rule=mark_rules.concat_mark_rule, size_check=_check_concat),
         "Constant": OperatorSpec(evaluate=constant_elements),
         "ConstantOfShape": OperatorSpec(evaluate=_constant_of_shape, element_inputs=0),
-        "Conv": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.conv_rule(), size_check=_check_conv),
-        "ConvInteger": OperatorSpec(axis_rule=axis_rules.conv_rule()),
+        "Conv": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.make_conv_rule(), size_check=_check_conv),
+        "ConvInteger": OperatorSpec(axis_rule=axis_rules.make_conv_rule()),
         "ConvTranspose": OperatorSpec(
-            COPIES_DIMS, axis_rule=axis_rules.first_input_pointwise_rule(0), size_check=CHANNEL_SIZE_CHECK
+            COPIES_DIMS, axis_rule=axis_rules.make_first_input_pointwise_rule(0), size_check=CHANNEL_SIZE_CHECK
         ),
-        "CumProd": OperatorSpec(axis_rule=axis_rules.unmixed_axes_rule(axis_rules.axis_from_input)),
+        "CumProd": OperatorSpec(axis_rule=axis_rules.make_unmixed_axes_rule(axis_rules.axis_from_input)),
         "CumSum": OperatorSpec(
-            SAME_AS_FIRST, _cumsum, axis_rule=axis_rules.unmixed_axes_rule(axis_rules.axis_from_input)
+            SAME_AS_FIRST, _cumsum, axis_rule=axis_rules.make_unmixed_axes_rule(axis_rules.axis_from_input)
         ),
-        "DepthToSpace": OperatorSpec(axis_rule=axis_rules.first_input_pointwise_rule(0), core_op=DEPTH_TO_SPACE),
-        "DequantizeLinear QuantizeLinear": OperatorSpec(axis_rule=axis_rules.unmixed_axes_rule(slice(0, 0))),
-        "Det": OperatorSpec(axis_rule=axis_rules.unmixed_axes_rule(slice(-2, None))),
-        "Div": OperatorSpec(BROADCAST, _divide, axis_rule=axis_rules.broadcast_axis),
-        "Einsum": OperatorSpec(axis_rule=axis_rules.einsum_axis),
-        "Expand": OperatorSpec(mark_rule=mark_rules.repeat_mark, core_op=EXPAND),
+        "DepthToSpace": OperatorSpec(axis_rule=axis_rules.make_first_input_pointwise_rule(0), core_op=DEPTH_TO_SPACE),
+        "DequantizeLinear QuantizeLinear": OperatorSpec(axis_rule=axis_rules.make_unmixed_axes_rule(slice(0, 0))),
+        "Det": OperatorSpec(axis_rule=axis_rules.make_unmixed_axes_rule(slice(-2, None))),
+        "Div": OperatorSpec(BROADCAST, _divide, axis_rule=axis_rules.broadcast_axis_rule),
+        "Einsum": OperatorSpec(axis_rule=axis_rules.einsum_axis_rule),
+        "Expand": OperatorSpec(mark_rule=mark_rules.repeat_mark_rule, core_op=EXPAND),
         "EyeLike": OperatorSpec(element_inputs=0),
-        "Flatten": OperatorSpec(mark_rule=mark_rules.reshape_mark, core_op=FLATTEN),
+        "Flatten": OperatorSpec(mark_rule=mark_rules.reshape_mark_rule, core_op=FLATTEN),
         "GRU LSTM RNN": OperatorSpec(
-            axis_rule=axis_rules.recurrent_axis, size_check=_shared_batch_check(_recurrent_batch_inputs)
+            axis_rule=axis_rules.recurrent_axis_rule, size_check=_shared_batch_check(_recurrent_batch_inputs)
         ),
-        "Gather": OperatorSpec(evaluate=_gather, mark_rule=mark_rules.gather_mark, size_check=check_indices),
-        "GatherElements": OperatorSpec(axis_rule=axis_rules.gather_elements_rule(1), size_check=check_indices),
-        "GatherND": OperatorSpec(mark_rule=mark_rules.gather_nd_mark, size_check=check_indices),
-        "Gemm": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.gemm_rule(), size_check=GEMM_SIZE_CHECK),
-        "GlobalLpPool LpPool": OperatorSpec(axis_rule=axis_rules.first_input_pointwise_rule(0, 1)),
+        "Gather": OperatorSpec(evaluate=_gather, mark_rule=mark_rules.gather_mark_rule, size_check=check_indices),
+        "GatherElements": OperatorSpec(axis_rule=axis_rules.make_gather_elements_rule(1), size_check=check_indices),
+        "GatherND": OperatorSpec(mark_rule=mark_rules.gather_nd_mark_rule, size_check=check_indices),
+        "Gemm": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.make_gemm_rule(), size_check=GEMM_SIZE_CHECK),
+        "GlobalLpPool LpPool": OperatorSpec(axis_rule=axis_rules.make_first_input_pointwise_rule(0, 1)),
         "GridSample": OperatorSpec(
-            axis_rule=axis_rules.pointwise_rule(0),
+            axis_rule=axis_rules.make_pointwise_rule(0),
             size_check=_shared_batch_check(lambda _: [("X", 0, 0), ("grid", 1, 0)]),
         ),
-        "GroupNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.first_input_pointwise_rule(0)),
+        "GroupNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.make_first_input_pointwise_rule(0)),
         "Hardmax LogSoftmax Softmax": OperatorSpec(
-            SAME_AS_FIRST, axis_rule=axis_rules.unmixed_axes_rule(axis_rules.softmax_axes)
+            SAME_AS_FIRST, axis_rule=axis_rules.make_unmixed_axes_rule(axis_rules.softmax_axes)
         ),
-        "Identity": OperatorSpec(SAME_AS_FIRST, lambda _, data: data, axis_rule=axis_rules.broadcast_axis),
+        "Identity": OperatorSpec(SAME_AS_FIRST, lambda _, data: data, axis_rule=axis_rules.broadcast_axis_rule),
         "If": OperatorSpec(control_flow=ControlFlow.IF),
-        "InstanceNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.first_input_pointwise_rule(0, 1)),
-        "LRN": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.unmixed_axes_rule(slice(1, 2))),
+        "InstanceNormalization": OperatorSpec(
+            SAME_AS_FIRST, axis_rule=axis_rules.make_first_input_pointwise_rule(0, 1)
+        ),
+        "LRN": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.make_unmixed_axes_rule(slice(1, 2))),
         "LayerNormalization": OperatorSpec(
-            COPIES_DIMS, axis_rule=axis_rules.unmixed_axes_rule(axis_rules.trailing_axes)
+            COPIES_DIMS, axis_rule=axis_rules.make_unmixed_axes_rule(axis_rules.trailing_axes)
         ),
         "Loop": OperatorSpec(control_flow=ControlFlow.LOOP),
         "LpNormalization": OperatorSpec(
-            SAME_AS_FIRST, axis_rule=axis_rules.unmixed_axes_rule(axis_rules.axis_from_attribute)
+            SAME_AS_FIRST, axis_rule=axis_rules.make_unmixed_axes_rule(axis_rules.axis_from_attribute)
         ),
-        "MatMul": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.matmul_rule()),
-        "MatMulInteger": OperatorSpec(axis_rule=axis_rules.matmul_rule()),
-        "Max": OperatorSpec(BROADCAST_8, _input_reduction_evaluator(np.maximum), axis_rule=axis_rules.broadcast_axis),
-        "Mean": OperatorSpec(BROADCAST_8, axis_rule=axis_rules.broadcast_axis),
+        "MatMul": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.make_matmul_rule()),
+        "MatMulInteger": OperatorSpec(axis_rule=axis_rules.make_matmul_rule()),
+        "Max": OperatorSpec(BROADCAST_8, _variadic_evaluator(np.maximum), axis_rule=axis_rules.broadcast_axis_rule),
+        "Mean": OperatorSpec(BROADCAST_8, axis_rule=axis_rules.broadcast_axis_rule),
         "MeanVarianceNormalization": OperatorSpec(
-            SAME_AS_FIRST, axis_rule=axis_rules.unmixed_axes_rule(axis_rules.axes_from_attribute)
+            SAME_AS_FIRST, axis_rule=axis_rules.make_unmixed_axes_rule(axis_rules.axes_from_attribute)
         ),
-        "Min": OperatorSpec(BROADCAST_8, _input_reduction_evaluator(np.minimum), axis_rule=axis_rules.broadcast_axis),
-        "Mod": OperatorSpec(BROADCAST, _modulo, axis_rule=axis_rules.broadcast_axis),
-        "Mul": OperatorSpec(BROADCAST, _dtype_preserving_evaluator(np.multiply), axis_rule=axis_rules.broadcast_axis),
+        "Min": OperatorSpec(BROADCAST_8, _variadic_evaluator(np.minimum), axis_rule=axis_rules.broadcast_axis_rule),
+        "Mod": OperatorSpec(BROADCAST, _modulo, axis_rule=axis_rules.broadcast_axis_rule),
+        "Mul": OperatorSpec(
+            BROADCAST, _dtype_preserving_evaluator(np.multiply), axis_rule=axis_rules.broadcast_axis_rule
+        ),
         "NonZero": OperatorSpec(evaluate=lambda _, data: np.array(np.nonzero(np.atleast_1d(data)), np.int64)),
-        "Not": OperatorSpec(SAME_AS_FIRST, _numpy_evaluator(np.logical_not), axis_rule=axis_rules.broadcast_axis),
-        "OneHot": OperatorSpec(axis_rule=axis_rules.one_hot_axis),
-        "Pad": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.pad_axis),
+        "Not": OperatorSpec(SAME_AS_FIRST, _numpy_evaluator(np.logical_not), axis_rule=axis_rules.broadcast_axis_rule),
+        "OneHot": OperatorSpec(axis_rule=axis_rules.one_hot_axis_rule),
+        "Pad": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.pad_axis_rule),
         "Pow": OperatorSpec(
             BROADCAST,
             _dtype_preserving_evaluator(lambda a, b: np.power(a.astype(np.float64), b)),
-            axis_rule=axis_rules.broadcast_axis,
+            axis_rule=axis_rules.broadcast_axis_rule,
         ),
-        "QLinearConv": OperatorSpec(axis_rule=axis_rules.conv_rule(3)),
-        "QLinearMatMul": OperatorSpec(axis_rule=axis_rules.matmul_rule(3)),
-        "RMSNormalization": OperatorSpec(axis_rule=axis_rules.unmixed_axes_rule(axis_rules.trailing_axes)),
+        "QLinearConv": OperatorSpec(axis_rule=axis_rules.make_conv_rule(3)),
+        "QLinearMatMul": OperatorSpec(axis_rule=axis_rules.make_matmul_rule(3)),
+        "RMSNormalization": OperatorSpec(axis_rule=axis_rules.make_unmixed_axes_rule(axis_rules.trailing_axes)),
         "RandomNormal": OperatorSpec(is_random=True),
         "Range": OperatorSpec(evaluate=_range),
-        "ReduceL1 ReduceLogSum ReduceLogSumExp ReduceSumSquare": OperatorSpec(axis_rule=axis_rules.reduction_axis),
-        "ReduceL2 ReduceMean": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.reduction_axis),
-        "ReduceMax": OperatorSpec(COPIES_DIMS, _reduction_evaluator(np.max), axis_rule=axis_rules.reduction_axis),
-        "ReduceMin": OperatorSpec(COPIES_DIMS, _reduction_evaluator(np.min), axis_rule=axis_rules.reduction_axis),
-        "ReduceProd": OperatorSpec(evaluate=_reduction_evaluator(np.prod), axis_rule=axis_rules.reduction_axis),
-        "ReduceSum": OperatorSpec(COPIES_DIMS, _reduction_evaluator(np.sum), axis_rule=axis_rules.reduction_axis),
-        "Reshape": OperatorSpec(mark_rule=mark_rules.reshape_mark, core_op=RESHAPE),
-        "Resize Upsample": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.resize_axis),
-        "ReverseSequence": OperatorSpec(axis_rule=axis_rules.reverse_sequence_axis),
+        "ReduceL1 ReduceLogSum ReduceLogSumExp ReduceSumSquare": OperatorSpec(axis_rule=axis_rules.reduction_axis_rule),
+        "ReduceL2 ReduceMean": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.reduction_axis_rule),
+        "ReduceMax": OperatorSpec(COPIES_DIMS, _reduction_evaluator(np.max), axis_rule=axis_rules.reduction_axis_rule),
+        "ReduceMin": OperatorSpec(COPIES_DIMS, _reduction_evaluator(np.min), axis_rule=axis_rules.reduction_axis_rule),
+        "ReduceProd": OperatorSpec(evaluate=_reduction_evaluator(np.prod), axis_rule=axis_rules.reduction_axis_rule),
+        "ReduceSum": OperatorSpec(COPIES_DIMS, _reduction_evaluator(np.sum), axis_rule=axis_rules.reduction_axis_rule),
+        "Reshape": OperatorSpec(mark_rule=mark_rules.reshape_mark_rule, core_op=RESHAPE),
+        "Resize Upsample": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.resize_axis_rule),
+        "ReverseSequence": OperatorSpec(axis_rule=axis_rules.reverse_sequence_axis_rule),
         "Scan": OperatorSpec(control_flow=ControlFlow.SCAN),
-        "Scatter ScatterElements": OperatorSpec(axis_rule=axis_rules.gather_elements_rule(0), size_check=check_indices),
-        "ScatterND": OperatorSpec(evaluate=_scatter_nd, mark_rule=mark_rules.scatter_nd_mark, size_check=check_indices),
+        "Scatter ScatterElements": OperatorSpec(
+            axis_rule=axis_rules.make_gather_elements_rule(0), size_check=check_indices
+        ),
+        "ScatterND": OperatorSpec(
+            evaluate=_scatter_nd, mark_rule=mark_rules.scatter_nd_mark_rule, size_check=check_indices
+        ),
         "Shape": OperatorSpec(element_inputs=0, core_op=SHAPE),
         "SimplifiedLayerNormalization": OperatorSpec(
-            FIRST_OUTPUT_ONLY, axis_rule=axis_rules.unmixed_axes_rule(axis_rules.trailing_axes)
+            FIRST_OUTPUT_ONLY, axis_rule=axis_rules.make_unmixed_axes_rule(axis_rules.trailing_axes)
         ),
         "Size": OperatorSpec(evaluate=element_count, element_inputs=0),
-        "Slice": OperatorSpec(COPIES_DIMS, _slice, mark_rule=mark_rules.slice_mark),
-        "SpaceToDepth": OperatorSpec(axis_rule=axis_rules.first_input_pointwise_rule(0), core_op=SPACE_TO_DEPTH),
-        "Split": OperatorSpec(COPIES_DIMS, _split, mark_rule=mark_rules.split_mark),
-        "Squeeze": OperatorSpec(mark_rule=mark_rules.reshape_mark, core_op=SQUEEZE),
-        "Sub": OperatorSpec(BROADCAST, _dtype_preserving_evaluator(np.subtract), axis_rule=axis_rules.broadcast_axis),
-        "Sum": OperatorSpec(BROADCAST_8, _input_reduction_evaluator(np.add), axis_rule=axis_rules.broadcast_axis),
-        "Tile": OperatorSpec(mark_rule=mark_rules.repeat_mark, core_op=TILE),
-        "TopK": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.unmixed_axes_rule(axis_rules.axis_from_attribute)),
-        "Transpose": OperatorSpec(axis_rule=axis_rules.transpose_axis, core_op=TRANSPOSE),
-        "Trilu": OperatorSpec(axis_rule=axis_rules.index_dependent_rule(slice(-2, None))),
-        "Unsqueeze": OperatorSpec(mark_rule=mark_rules.reshape_mark, core_op=UNSQUEEZE),
-        "Where": OperatorSpec(BROADCAST, _numpy_evaluator(np.where), axis_rule=axis_rules.broadcast_axis),
-        "Xor": OperatorSpec(COMPARISON, axis_rule=axis_rules.broadcast_axis),
+        "Slice": OperatorSpec(COPIES_DIMS, _slice, mark_rule=mark_rules.slice_mark_rule),
+        "SpaceToDepth": OperatorSpec(axis_rule=axis_rules.make_first_input_pointwise_rule(0), core_op=SPACE_TO_DEPTH),
+        "Split": OperatorSpec(COPIES_DIMS, _split, mark_rule=mark_rules.split_mark_rule),
+        "Squeeze": OperatorSpec(mark_rule=mark_rules.reshape_mark_rule, core_op=SQUEEZE),
+        "Sub": OperatorSpec(
+            BROADCAST, _dtype_preserving_evaluator(np.subtract), axis_rule=axis_rules.broadcast_axis_rule
+        ),
+        "Sum": OperatorSpec(BROADCAST_8, _variadic_evaluator(np.add), axis_rule=axis_rules.broadcast_axis_rule),
+        "Tile": OperatorSpec(mark_rule=mark_rules.repeat_mark_rule, core_op=TILE),
+        "TopK": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.make_unmixed_axes_rule(axis_rules.axis_from_attribute)),
+        "Transpose": OperatorSpec(axis_rule=axis_rules.transpose_axis_rule, core_op=TRANSPOSE),
+        "Trilu": OperatorSpec(axis_rule=axis_rules.make_index_dependent_rule(slice(-2, None))),
+        "Unsqueeze": OperatorSpec(mark_rule=mark_rules.reshape_mark_rule, core_op=UNSQUEEZE),
+        "Where": OperatorSpec(BROADCAST, _numpy_evaluator(np.where), axis_rule=axis_rules.broadcast_axis_rule),
+        "Xor": OperatorSpec(COMPARISON, axis_rule=axis_rules.broadcast_axis_rule),
     }
 )
 """The entries of ONNX's own operators, by operator name."""
 CONTRIB_OPERATORS = _split_operator_names(
     {
-        "BiasGelu FastGelu Gelu QuickGelu": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.broadcast_axis),
-        "FusedConv": OperatorSpec(axis_rule=axis_rules.conv_rule(), onnx_equivalent="Conv"),
-        "FusedMatMul": OperatorSpec(ComputedShapeRule(_matmul_shape), axis_rule=axis_rules.matmul_rule()),
+        "BiasGelu FastGelu Gelu QuickGelu": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.broadcast_axis_rule),
+        "FusedConv": OperatorSpec(axis_rule=axis_rules.make_conv_rule(), onnx_equivalent="Conv"),
+        "FusedMatMul": OperatorSpec(ComputedShapeRule(_matmul_shape), axis_rule=axis_rules.make_matmul_rule()),
         "GroupQueryAttention": OperatorSpec(
-            ComputedShapeRule(_grouped_query_attention_shape), axis_rule=axis_rules.pointwise_rule(0)
+            ComputedShapeRule(_grouped_query_attention_shape), axis_rule=axis_rules.make_pointwise_rule(0)
         ),
-        "MultiHeadAttention": OperatorSpec(ComputedShapeRule(_attention_shape), axis_rule=axis_rules.pointwise_rule(0)),
+        "MultiHeadAttention": OperatorSpec(
+            ComputedShapeRule(_attention_shape), axis_rule=axis_rules.make_pointwise_rule(0)
+        ),
         "DequantizeLinear": OperatorSpec(
-            axis_rule=axis_rules.unmixed_axes_rule(slice(0, 0)), onnx_equivalent="DequantizeLinear"
+            axis_rule=axis_rules.make_unmixed_axes_rule(slice(0, 0)), onnx_equivalent="DequantizeLinear"
         ),
         "DynamicQuantizeMatMul MatMulIntegerToFloat": OperatorSpec(
-            ComputedShapeRule(_matmul_shape), axis_rule=axis_rules.matmul_rule()
+            ComputedShapeRule(_matmul_shape), axis_rule=axis_rules.make_matmul_rule()
         ),
-        "DynamicQuantizeLSTM": OperatorSpec(axis_rule=axis_rules.recurrent_axis, onnx_equivalent="LSTM"),
+        "DynamicQuantizeLSTM": OperatorSpec(axis_rule=axis_rules.recurrent_axis_rule, onnx_equivalent="LSTM"),
         "EmbedLayerNormalization": OperatorSpec(
-            ComputedShapeRule(_embedding_shape(2)), axis_rule=axis_rules.pointwise_rule(0)
+            ComputedShapeRule(_embedding_shape(2)), axis_rule=axis_rules.make_pointwise_rule(0)
         ),
         "MatMulBnb4 MatMulNBits": OperatorSpec(
-            ComputedShapeRule(_packed_matmul_shape), axis_rule=axis_rules.unmixed_axes_rule(slice(-1, None))
+            ComputedShapeRule(_packed_matmul_shape), axis_rule=axis_rules.make_unmixed_axes_rule(slice(-1, None))
         ),
         "QAttention": OperatorSpec(
-            ComputedShapeRule(_attention_of_packed_weights_shape), axis_rule=axis_rules.first_input_pointwise_rule(0)
+            ComputedShapeRule(_packed_attention_shape), axis_rule=axis_rules.make_first_input_pointwise_rule(0)
         ),
         "QEmbedLayerNormalization": OperatorSpec(
-            ComputedShapeRule(_embedding_shape(2)), axis_rule=axis_rules.pointwise_rule(0)
+            ComputedShapeRule(_embedding_shape(2)), axis_rule=axis_rules.make_pointwise_rule(0)
         ),
-        "QGemm": OperatorSpec(ComputedShapeRule(_quantized_gemm_shape), axis_rule=axis_rules.gemm_rule(3)),
-        "QLinearAdd QLinearMul QLinearWhere": OperatorSpec(BroadcastShapeRule(1), axis_rule=axis_rules.broadcast_axis),
+        "QGemm": OperatorSpec(ComputedShapeRule(_quantized_gemm_shape), axis_rule=axis_rules.make_gemm_rule(3)),
+        "QLinearAdd QLinearMul QLinearWhere": OperatorSpec(
+            BroadcastShapeRule(1), axis_rule=axis_rules.broadcast_axis_rule
+        ),
         "QLinearConcat": OperatorSpec(
-            ComputedShapeRule(_quantized_concat_shape), mark_rule=mark_rules.quantized_concat_mark
+            ComputedShapeRule(_quantized_concat_shape), mark_rule=mark_rules.quantized_concat_mark_rule
         ),
-        "QLinearConv": OperatorSpec(axis_rule=axis_rules.conv_rule(3), onnx_equivalent="QLinearConv"),
+        "QLinearConv": OperatorSpec(axis_rule=axis_rules.make_conv_rule(3), onnx_equivalent="QLinearConv"),
         "QLinearGlobalAveragePool": OperatorSpec(
-            ComputedShapeRule(_global_pool_shape), axis_rule=axis_rules.first_input_pointwise_rule(0)
+            ComputedShapeRule(_global_pool_shape), axis_rule=axis_rules.make_first_input_pointwise_rule(0)
         ),
         "QLinearAveragePool": OperatorSpec(
-            ComputedShapeRule(_average_pool_shape), axis_rule=axis_rules.first_input_pointwise_rule(0)
+            ComputedShapeRule(_average_pool_shape), axis_rule=axis_rules.make_first_input_pointwise_rule(0)
         ),
         "QLinearLeakyRelu QLinearSigmoid": OperatorSpec(
-            SAME_AS_FIRST, axis_rule=axis_rules.unmixed_axes_rule(slice(0, 0))
+            SAME_AS_FIRST, axis_rule=axis_rules.make_unmixed_axes_rule(slice(0, 0))
         ),
-        "QLinearReduceMean": OperatorSpec(axis_rule=axis_rules.reduction_axis, onnx_equivalent="ReduceMean"),
+        "QLinearReduceMean": OperatorSpec(axis_rule=axis_rules.reduction_axis_rule, onnx_equivalent="ReduceMean"),
         "QLinearSoftmax": OperatorSpec(
-            SAME_AS_FIRST, axis_rule=axis_rules.unmixed_axes_rule(axis_rules.axis_from_attribute)
+            SAME_AS_FIRST, axis_rule=axis_rules.make_unmixed_axes_rule(axis_rules.axis_from_attribute)
         ),
         "QuantizeLinear": OperatorSpec(
-            axis_rule=axis_rules.unmixed_axes_rule(slice(0, 0)), onnx_equivalent="QuantizeLinear"
+            axis_rule=axis_rules.make_unmixed_axes_rule(slice(0, 0)), onnx_equivalent="QuantizeLinear"
         ),
-        "RotaryEmbedding": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.pointwise_rule(0)),
+        "RotaryEmbedding": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.make_pointwise_rule(0)),
         "SkipLayerNormalization SkipSimplifiedLayerNormalization": OperatorSpec(
-            SKIP_NORMALIZATION, axis_rule=axis_rules.pointwise_rule(0)
+            SKIP_NORMALIZATION, axis_rule=axis_rules.make_pointwise_rule(0)
         ),
     }
 )
@@ -949,7 +963,7 @@ def evaluate_node(
     return None if any(array.size > MAX_ELEMENTS or array.dtype.hasobject for array in outputs) else outputs
 
 
-def control_flow_of(node: Node) -> ControlFlow | None:
+def find_control_flow(node: Node) -> ControlFlow | None:
     """Return the control flow of a node's operator.
 
     Returns None for a function call, and for an operator without subgraphs.

@@ -33,8 +33,8 @@ from shapecalc.models.batch_axis import (
     merge_marks,
 )
 from shapecalc.models.file import ABSENT, INT32, INT64, MALFORMED_ERRORS, MAX_ELEMENTS, Node, iter_nodes
-from shapecalc.models.operators import LISTED_OPERATORS, ControlFlow, OperatorSpec, control_flow_of, find_operator
-from shapecalc.models.queries import CoreQueries, NodeVisit
+from shapecalc.models.operators import LISTED_OPERATORS, ControlFlow, OperatorSpec, find_control_flow, find_operator
+from shapecalc.models.queries import CoreOpCache, NodeVisit
 from shapecalc.models.verdicts import FAILING_VERDICTS, BatchVerdict, NodeFix
 from shapecalc.models.walk_state import NO_SHAPE, LaneFailures, WalkState
 
@@ -57,7 +57,7 @@ SILENT_VERDICTS = (BatchVerdict.SWALLOWS, BatchVerdict.SCRAMBLES)
 """The verdicts on failing nodes that run without an error."""
 
 
-class UnlistedFailure(Record):
+class NonCoreFailure(Record):
     """A failing node without a core op."""
 
     node: Node
@@ -189,8 +189,8 @@ class BatchTracker:
         """
         self._marks: dict[int, LaneMarks] = {}
         """The batch marks by tensor number; tensors that do not depend on the batch have no entry."""
-        self.core_queries = CoreQueries()
-        self.stops: list[UnlistedFailure] = []
+        self.core_cache = CoreOpCache()
+        self.stops: list[NonCoreFailure] = []
         """The failing nodes without core ops, in the order of the walk."""
         self.judged_nodes: list[tuple[NodeVisit, NodeVerdict]] = []
         """The nodes with core ops and their verdicts, in the order of the walk."""
@@ -226,7 +226,7 @@ class BatchTracker:
                 mark = BatchAxis(dims.index(walk.batch), 1)
             self._store_marks(declared.tensor, [mark if followed else None for followed in self._tracked_lanes])
 
-    def propagate(self, node: Node) -> None:
+    def propagate_marks(self, node: Node) -> None:
         """Propagate batch marks through a node that has no core op and does not fail.
 
         The subgraphs of the node must already have been walked.
@@ -320,7 +320,7 @@ class BatchTracker:
 
     def _propagate_bodies(self, node: Node) -> None:
         """Set the batch marks of a node's outputs from the outputs of its subgraphs."""
-        graphs = control_flow_of(node)
+        graphs = find_control_flow(node)
         if node.is_function_call or graphs is ControlFlow.IF:
             lists: list[list[LaneMarks | None]] = [
                 [self.marks_of(body.outputs[index]) for body in node.bodies if index < len(body.outputs)]
@@ -462,7 +462,7 @@ class BatchTracker:
             return self._replace_shared_samples(node, [mixed if followed else None for followed in self._tracked_lanes])
         fix, sizes, shapes = resize
         why = f"keeps the sizes {','.join(map(str, sizes))} at every batch"
-        self.stops.append(UnlistedFailure(node, why, None, silent=True, target=sizes, fix=fix))
+        self.stops.append(NonCoreFailure(node, why, None, silent=True, target=sizes, fix=fix))
         self.cause_fixes[node.path] = node, fix
         walk.set_shape(tensor, shapes, walk.dtypes[tensor])
         return marks
@@ -479,10 +479,10 @@ class BatchTracker:
         is_recorded = bool(self.stops) and self.stops[-1].node is node
         if not is_recorded and any(map(self._are_elements_used, filter(None, node.outputs))):
             if fixed := self._repair_indices(node):
-                self.stops.append(UnlistedFailure(node, shared[0].why, None, True, fix=fixed[0]))
+                self.stops.append(NonCoreFailure(node, shared[0].why, None, True, fix=fixed[0]))
                 self._walk.set_shape(node.outputs[0], fixed[1], self._walk.dtypes[node.outputs[0]])
                 return fixed[2]
-            self.stops.append(UnlistedFailure(node, shared[0].why, None, True, isinstance(shared[0], MixedSamples)))
+            self.stops.append(NonCoreFailure(node, shared[0].why, None, True, isinstance(shared[0], MixedSamples)))
         return [mark.intended if isinstance(mark, SharedSample) else mark for mark in marks]
 
     def _repair_indices(self, node: Node) -> tuple[NodeFix, LaneShapes, LaneMarks] | None:
@@ -523,7 +523,7 @@ class BatchTracker:
         if tensor != ABSENT and any(by_lane):
             self._marks[tensor] = by_lane
 
-    def visit_listed_node(self, visit: NodeVisit) -> LaneShapes:
+    def visit_core_node(self, visit: NodeVisit) -> LaneShapes:
         """Check a node with a core op, and return its output shapes after the best fix."""
         return self._record_verdict(visit).outputs
 
@@ -554,7 +554,7 @@ class BatchTracker:
         """
         lanes = self._iter_lane_nodes(visit.node, visit.outputs)
         after = tuple([None if lane is None else output_mark(lane) for lane in lanes])
-        runs = self._build_runs(visit, input_marks, after)
+        runs = self._build_batch_runs(visit, input_marks, after)
         verdict, why = verdicts.judge_runs(runs, self.declared_batch, self._walk.batch)
         if visit.unknown_reason:
             lost = next((mark.why for mark in input_marks if isinstance(mark, LostBatch)), "")
@@ -597,7 +597,7 @@ class BatchTracker:
         def evaluate_targets(targets: tuple[Any, ...], switch: bool | None) -> LaneShapes:
             """Return the output shape for each size assignment for a new target."""
             arguments = [None if target is None else FrozenDict({argument.name: target}) for target in targets]
-            return self.core_queries.query(visit.node, switch, visit.input, arguments).outputs
+            return self.core_cache.run_core_op(visit.node, switch, visit.input, arguments).outputs
 
         return verdicts.find_fixes(failure, visit.core_op.fix_candidates, evaluate_targets)
 
@@ -619,12 +619,12 @@ class BatchTracker:
         instead.
         """
         why = next((reason for reason in failures if reason), "it fails")
-        self.stops.append(UnlistedFailure(node, why, cause and cause[0].path, fix=None if cause else fix))
+        self.stops.append(NonCoreFailure(node, why, cause and cause[0].path, fix=None if cause else fix))
         self.cause_fixes[cause[0].path if cause else node.path] = cause or (node, fix)
         repeated = {node.inputs[index]: BatchAxis(axis, block) for index, axis, block in fix.repeats}
         for number, mark in repeated.items():
             self._store_marks(number, [mark if followed else None for followed in self._tracked_lanes])
-        self.propagate(node)
+        self.propagate_marks(node)
         for number in repeated:
             del self._marks[number]
 
@@ -637,7 +637,7 @@ class BatchTracker:
         if fixed is None:
             return None
         why = next((reason for reason in failures if reason), "it fails")
-        self.stops.append(UnlistedFailure(node, why, None, fix=fixed[0]))
+        self.stops.append(NonCoreFailure(node, why, None, fix=fixed[0]))
         self._store_marks(node.outputs[0], fixed[2])
         return fixed[1]
 
@@ -648,7 +648,7 @@ class BatchTracker:
         """
         why = next((reason for reason in failures if reason), "it fails")
         cause = self._find_cause(node)
-        self.stops.append(UnlistedFailure(node, why, cause[0].path if cause else None))
+        self.stops.append(NonCoreFailure(node, why, cause[0].path if cause else None))
         if cause:
             self.cause_fixes[cause[0].path] = cause
         lost = LostBatch(f"{node.name or node.path} ({node.op}) fails above it")
@@ -680,7 +680,9 @@ class BatchTracker:
                 makers = [self.producer_of(tensor) for tensor in node.used_tensors if should_follow(tensor)]
                 queue += [maker for maker in makers if maker is not None]
 
-    def _build_runs(self, visit: NodeVisit, input_marks: LaneMarks, output_marks: LaneMarks) -> list[verdicts.BatchRun]:
+    def _build_batch_runs(
+        self, visit: NodeVisit, input_marks: LaneMarks, output_marks: LaneMarks
+    ) -> list[verdicts.BatchRun]:
         """Return the outcome of a node with a core op at each checked batch size."""
         problems = [problem.message if problem else "" for problem in visit.problems]
         outputs = [None if shape is None else output for shape, output in zip(visit.input, visit.outputs, strict=True)]
@@ -758,7 +760,7 @@ class UnfixedNodeTracker(BatchTracker):
         self._path = path
         self._downstream_tensors: set[int] = set()
 
-    def visit_listed_node(self, visit: NodeVisit) -> LaneShapes:
+    def visit_core_node(self, visit: NodeVisit) -> LaneShapes:
         """Check a node with a core op, and return its output shapes.
 
         There is one output shape for each size assignment.
@@ -769,27 +771,27 @@ class UnfixedNodeTracker(BatchTracker):
         if visit.node.path != self._path and not self._is_downstream(visit.node):
             return visit.outputs if verdict.verdict in SILENT_VERDICTS else verdict.outputs
         judged = len(self._walk.judged_lanes)
-        self._record_downstream(visit.node, visit.outputs[:judged], fails=any(visit.problems[:judged]))
+        self._record_if_downstream(visit.node, visit.outputs[:judged], fails=any(visit.problems[:judged]))
         return visit.outputs
 
-    def propagate(self, node: Node) -> None:
+    def propagate_marks(self, node: Node) -> None:
         """Propagate batch marks through a node that has no core op and does not fail."""
-        super().propagate(node)
+        super().propagate_marks(node)
         if self._is_downstream(node):
             for tensor in node.outputs:
-                self._record_downstream(node, self._walk.shapes_of(tensor)[: len(self._walk.judged_lanes)])
+                self._record_if_downstream(node, self._walk.shapes_of(tensor)[: len(self._walk.judged_lanes)])
 
     def record_failure(self, node: Node, failures: LaneFailures) -> None:
         """Record a failing node without a core op, and its cause."""
         if self._is_downstream(node):
-            self._record_downstream(node, (), fails=True)
+            self._record_if_downstream(node, (), fails=True)
         super().record_failure(node, failures)
 
     def _is_downstream(self, node: Node) -> bool:
         """Return whether a node depends on the unfixed node."""
         return not self._downstream_tensors.isdisjoint(node.used_tensors)
 
-    def _record_downstream(self, node: Node, outputs: Iterable[object], *, fails: bool = False) -> None:
+    def _record_if_downstream(self, node: Node, outputs: Iterable[object], *, fails: bool = False) -> None:
         """Record the node if it is downstream of the unfixed node."""
         self._downstream_tensors.update(node.outputs)
         if self.first_failure is None and fails:

@@ -143,7 +143,9 @@ class ModelComparison:
         home = self._restore_axes(home)
         for name, old, new in zip(self.output_names, home, fixed, strict=True):
             if old.shape != new.shape or old.dtype != new.dtype or old.tobytes() != new.tobytes():
-                self._reject(self.declared_batch, BIT_FOR_BIT, f"output {name} differs at batch {self.declared_batch}")
+                self._fail_comparison(
+                    self.declared_batch, BIT_FOR_BIT, f"output {name} differs at batch {self.declared_batch}"
+                )
         self.checks.append(ProofCheck(self.declared_batch, BIT_FOR_BIT, ok=True))
         alone = [(home, sample) for sample in range(self.declared_batch)]
         for batch in self.batches:
@@ -203,7 +205,9 @@ class ModelComparison:
             differing = [self._find_first_difference(actual[index], batch, expected, *pair) for pair in axes]
             if None not in differing:
                 sample = max(differing, key=lambda number: number or 0, default=0)
-                self._reject(batch, SAMPLE_BY_SAMPLE, f"output {name} differs in sample {sample} of batch {batch}")
+                self._fail_comparison(
+                    batch, SAMPLE_BY_SAMPLE, f"output {name} differs in sample {sample} of batch {batch}"
+                )
 
     def _candidate_axes(
         self, index: int, batch: int, shape: tuple[int, ...], home_shape: tuple[int, ...]
@@ -233,11 +237,11 @@ class ModelComparison:
         """
         for sample, (array, index) in enumerate(expected):
             alone = _select_sample(array, home_axis, self.declared_batch, index)
-            if not _is_close(_select_sample(actual, axis, batch, sample), alone):
+            if not _are_outputs_close(_select_sample(actual, axis, batch, sample), alone):
                 return sample
         return None
 
-    def _reject(self, batch: int, what: str, message: str) -> NoReturn:
+    def _fail_comparison(self, batch: int, what: str, message: str) -> NoReturn:
         """Record a failed comparison, and raise `ProofFailed`."""
         self.checks.append(ProofCheck(batch, what, ok=False))
         raise ProofFailed(message)
@@ -279,7 +283,7 @@ class ModelComparison:
         try:
             return self._run_session(self.fixed_session, range(batch), ProofFailed)
         except ProofFailed as error:
-            self._reject(batch, what, f"at batch {batch}: {error}")
+            self._fail_comparison(batch, what, f"at batch {batch}: {error}")
 
     def _run_session(self, session: Any, samples: range | list[int], error_type: type[Exception]) -> list[np.ndarray]:
         """Run a model on some samples.
@@ -402,7 +406,7 @@ def _select_sample(array: np.ndarray, sample_axis: SampleAxis, batch: int, sampl
     return array.take(np.flatnonzero(np.arange(array.shape[axis]) // inner % batch == sample), axis)
 
 
-def _is_close(actual: np.ndarray, expected: np.ndarray) -> bool:
+def _are_outputs_close(actual: np.ndarray, expected: np.ndarray) -> bool:
     """Return whether two outputs are equal within the tolerance of the element type."""
     if actual.shape != expected.shape:
         return False

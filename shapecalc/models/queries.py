@@ -162,14 +162,14 @@ def _check_type(value: Any, kind: type) -> Any:
     return value
 
 
-class CoreQueries:
+class CoreOpCache:
     """A cache of the results of core ops."""
 
     def __init__(self) -> None:
         """Start with an empty cache."""
         self._cache: dict[object, CoreResults] = {}
 
-    def query(
+    def run_core_op(
         self, node: Node, switch: bool | None, shapes: Sequence[Any], arguments: Sequence[CoreArguments | None]
     ) -> CoreResults:
         """Run the core op of a node for each size assignment.
@@ -187,7 +187,7 @@ class CoreQueries:
             answers = self._cache[key] = _run_in_all_lanes(question, shapes, arguments)
         return answers
 
-    def query_symbolic(
+    def run_core_op_symbolically(
         self, visit: NodeVisit, input: SymbolicShape | None, arguments: Mapping[str, Any] | None, lanes: Sequence[Lane]
     ) -> tuple[Any, Conditions] | None:
         """Run the core op of a node on symbolic dims.
@@ -199,7 +199,7 @@ class CoreQueries:
             return None
         if not all(_is_core_shape(value) for value in arguments.values() if isinstance(value, tuple)):
             return None
-        answers = self.query(visit.node, visit.switch, (input,), (FrozenDict(arguments),))
+        answers = self.run_core_op(visit.node, visit.switch, (input,), (FrozenDict(arguments),))
         (output,), (problem,), (conditions,) = answers.outputs, answers.problems, answers.conditions
         if output is None and problem is None:
             return None

@@ -54,7 +54,11 @@ def find_resize_fix(
     before, sizes = shapes[0] or (), tuple(values[0].ravel().tolist())
     axes = tuple([axis % len(before) for axis in node.attributes.get("axes", range(len(before)))])
     by_axis = dict(zip(axes, sizes, strict=False))
-    if walk.has_unknown(shapes) or len(axes) != len(sizes) or by_axis.get(mark.axis) != declared_batch * mark.inner:
+    if (
+        walk.has_unknown_value(shapes)
+        or len(axes) != len(sizes)
+        or by_axis.get(mark.axis) != declared_batch * mark.inner
+    ):
         return None
     kept = tuple([axis for axis in axes if axis > mark.axis and (by_axis[axis] != before[axis] or axis > 1)])
     if mark.axis or not kept or any(by_axis[axis] != before[axis] for axis in axes if axis not in (mark.axis, *kept)):

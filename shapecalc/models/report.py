@@ -18,7 +18,7 @@ from shapecalc.core.text import escape_unprintable, suggestion, truncate
 from shapecalc.models.file import Node
 from shapecalc.models.free_dims import DimSum, SymbolicDim, SymbolicShape
 from shapecalc.models.operators import LISTED_OPERATORS, CoreOp
-from shapecalc.models.propagate import NodeVerdict, UnlistedFailure
+from shapecalc.models.propagate import NodeVerdict, NonCoreFailure
 from shapecalc.models.prove import ProofCheck
 from shapecalc.models.size_limits import SizeCondition, SizeLimits
 from shapecalc.models.verdicts import FAILING_VERDICTS, BatchVerdict, NodeFix
@@ -75,7 +75,7 @@ class JudgedNode(NodeVerdict):
 class FixResult(Record):
     """The result of writing a fixed model."""
 
-    mended: tuple[tuple[JudgedNode | UnlistedFailure, NodeFix], ...]
+    mended: tuple[tuple[JudgedNode | NonCoreFailure, NodeFix], ...]
     """The fixed nodes and their fixes; first the nodes with core ops."""
     left: tuple[JudgedNode, ...]
     """The failing nodes without a fix."""
@@ -87,7 +87,7 @@ class FixResult(Record):
     """The path of the output file, or None if no file was written."""
     freed: tuple[ModelInput, ...] = ()
     """The inputs whose declared shape was changed."""
-    stops: tuple[UnlistedFailure, ...] = ()
+    stops: tuple[NonCoreFailure, ...] = ()
     """The failing nodes of the output file without core ops; empty if the proof passed."""
     proofs: tuple[ProofCheck, ...] = ()
     """The comparisons of the proof, in order."""
@@ -155,7 +155,7 @@ class Report(Record):
     inputs: tuple[ModelInput, ...]
     nodes: tuple[JudgedNode, ...]
     """The nodes with core ops in file order."""
-    stops: tuple[UnlistedFailure, ...]
+    stops: tuple[NonCoreFailure, ...]
     reference_batch: int = 1
     """The declared batch size, or, for a free batch dim, 1 or a size at which the model runs."""
     stays: tuple[FixedBatchInput, ...] = ()
@@ -170,7 +170,7 @@ class Report(Record):
     """The path of the nearest failing upstream node, by name or path of each requested node without a core op."""
 
 
-def list_size_offences(report: Report, *, strict: bool = False) -> list[SizeCondition]:
+def failing_size_conditions(report: Report, *, strict: bool = False) -> list[SizeCondition]:
     """Return the conditions on sizes that count as failures.
 
     A condition counts if it names the batch dim or pins another free dim, and with `strict` if it relates several dims.
@@ -210,7 +210,7 @@ def is_failing(judged: JudgedNode, *, strict: bool = False) -> bool:
     return judged.verdict in FAILING_VERDICTS or (strict and judged.verdict is BatchVerdict.UNKNOWN)
 
 
-def is_failing_unlisted(stop: UnlistedFailure, report: Report, *, strict: bool = False) -> bool:
+def counts_as_failure(stop: NonCoreFailure, report: Report, *, strict: bool = False) -> bool:
     """Return whether a node without a core op counts as failing.
 
     If the batch dim is free, a node that mixes the samples (a loss, for example) counts as failing only if `strict`.
@@ -263,7 +263,7 @@ def format_assumption(fix: NodeFix) -> str:
     return f"assumes {'that ' if fix.assumes.startswith(('the ', 'no ')) else ''}{fix.assumes}"
 
 
-def format_failures(report: Report, stops: Iterable[UnlistedFailure]) -> list[str]:
+def format_failures(report: Report, stops: Iterable[NonCoreFailure]) -> list[str]:
     """Format failing nodes without core ops, one line per node, with the cause."""
     stops = list(stops)
     names = {judged.node.path: node_name(judged.node) for judged in report.nodes} if stops else {}

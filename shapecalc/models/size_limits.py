@@ -24,7 +24,7 @@ from shapecalc.models.queries import NodeVisit
 from shapecalc.models.walk import walk_model
 
 Sizes = Mapping[str, int]
-MAX_ALONE = 40
+MAX_SINGLE_SIZE = 40
 """Each dim is probed at all sizes from 1 to this size, while the other dims keep their size."""
 MAX_FREE_DIMS = 5
 """The maximum number of dims that are probed."""
@@ -37,7 +37,7 @@ MAX_VISITS = 300_000
 SMALL_PROBES = ((2, 1), (3, 2), (5, 4))
 """The first size and the step between the sizes of the dims, for probes that all models must run."""
 COMMON_SIZES = (48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 227, 256, 288, 299, 320, 384, 416, 448, 512)
-"""Sizes above `MAX_ALONE` to try for all dims at once."""
+"""Sizes above `MAX_SINGLE_SIZE` to try for all dims at once."""
 STRIDES, WINDOW_FACTORS = (2, 4, 8, 16, 32), (2, 3, 4, 7)
 """The strides of windows, and the divisors of their number, in the conditions."""
 MAX_LISTED_SIZES = 6
@@ -91,7 +91,7 @@ class _ProbeTracker(BatchTracker):
         self.failed: set[int] = set()
         """The indices of the lanes in which some node fails."""
 
-    def visit_listed_node(self, visit: NodeVisit) -> LaneShapes:
+    def visit_core_node(self, visit: NodeVisit) -> LaneShapes:
         return visit.outputs
 
     def record_lane_failures(self, failures: Sequence[object]) -> None:
@@ -128,13 +128,13 @@ class _Prober:
         for lane, key in enumerate([*new][:room]):
             self.outcomes[key] = lane not in tracker.failed
 
-    def does_run(self, probe: Sizes) -> bool:
+    def runs_at(self, probe: Sizes) -> bool:
         """Return whether the model runs at a probe that was walked."""
         return self.outcomes.get(self._key({**self.home, **probe}), False)
 
-    def probes(self, *, does_run: bool) -> list[dict[str, int]]:
+    def list_probes(self, *, runs: bool) -> list[dict[str, int]]:
         """Return the probes that run, or the probes that fail."""
-        return [dict(zip(self.dims, key, strict=True)) for key, runs in self.outcomes.items() if runs == does_run]
+        return [dict(zip(self.dims, key, strict=True)) for key, outcome in self.outcomes.items() if outcome == runs]
 
     def _key(self, probe: Sizes) -> tuple[int, ...]:
         return tuple([probe.get(name, self.home[name]) for name in self.dims])
@@ -160,40 +160,44 @@ def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -
             return SizeLimits()
     prober.run([{}])
     is_equal = len({prober.home[name] for name in others}) < 2
-    if not (is_equal and prober.does_run({})):
-        prober.run(_search_probes(prober, others))
-    home = _find_home(prober)
+    if not (is_equal and prober.runs_at({})):
+        prober.run(_iter_search_probes(prober, others))
+    home = _find_running_probe(prober)
     if home is None or len(prober.outcomes) + PROBES_PER_DIM * len(prober.dims) > prober.max_probes:
         return SizeLimits()
     prober.home = FrozenDict({**prober.home, **home})
-    prober.run(_probes_around(prober))
-    templates = [*_iter_templates(prober.dims, prober.home)]
-    single = [_or_one(template, name) for template in templates for name in template.names]
-    both = [_or_one(_or_one(t, t.names[0]), t.names[1]) for t in templates if len(t.names) == 2 and not t.divides]
+    prober.run(_iter_neighbor_probes(prober))
+    templates = [*_iter_candidate_conditions(prober.dims, prober.home)]
+    single = [_allow_size_one(template, name) for template in templates for name in template.names]
+    both = [
+        _allow_size_one(_allow_size_one(t, t.names[0]), t.names[1])
+        for t in templates
+        if len(t.names) == 2 and not t.divides
+    ]
     templates += single + both
-    prober.run(_iter_solutions(prober))
-    chosen, is_complete = _explain(prober, templates)
+    prober.run(_iter_condition_probes(prober))
+    chosen, is_complete = _select_conditions(prober, templates)
     if not chosen and is_complete:
         return SizeLimits()
     named = {*others, *[name for condition in chosen for name in condition.names]}
     tried = {name: size for name, size in home.items() if name in named}
-    running = [probe for probe in prober.probes(does_run=True) if 1 not in [probe[name] for name in others]]
+    running = [probe for probe in prober.list_probes(runs=True) if 1 not in [probe[name] for name in others]]
     running.sort(key=lambda probe: sum(probe[name] == home[name] for name in others))
     return SizeLimits(tuple(chosen), FrozenDict(tried), is_complete, tuple(running[:MAX_PROBES_KEPT]))
 
 
-def _search_probes(prober: _Prober, others: Sequence[str]) -> Iterator[Sizes]:
+def _iter_search_probes(prober: _Prober, others: Sequence[str]) -> Iterator[Sizes]:
     """Yield probes among which one that runs is searched."""
     yield {}
-    for size in (*range(1, MAX_ALONE + 1), *COMMON_SIZES):
+    for size in (*range(1, MAX_SINGLE_SIZE + 1), *COMMON_SIZES):
         yield dict.fromkeys(others, size)
         for name in prober.dims:
             yield {name: size}
 
 
-def _find_home(prober: _Prober) -> dict[str, int] | None:
+def _find_running_probe(prober: _Prober) -> dict[str, int] | None:
     """Return a probe that runs, or None; probes with equal sizes have priority."""
-    running = prober.probes(does_run=True)
+    running = prober.list_probes(runs=True)
 
     def sort_key(probe: Sizes) -> tuple[int, int, int]:
         sizes = [size for name, size in probe.items() if name != prober.choice.batch]
@@ -202,18 +206,18 @@ def _find_home(prober: _Prober) -> dict[str, int] | None:
     return min(running, key=sort_key, default=None)
 
 
-def _probes_around(prober: _Prober) -> Iterator[Sizes]:
+def _iter_neighbor_probes(prober: _Prober) -> Iterator[Sizes]:
     """Yield probes that change one dim, and random probes that change two."""
     home, random = prober.home, Random(1)
     for name in prober.dims:
         near = [home[name] + step for step in (-2, -1, 1, 2, 3)]
         multiples = [home[name] * times for times in (2, 3, 5)] + [home[name] // 2]
-        for size in (*range(1, MAX_ALONE + 1), *near, *multiples):
+        for size in (*range(1, MAX_SINGLE_SIZE + 1), *near, *multiples):
             if size > 0:
                 yield {name: size}
     for pair in combinations(prober.dims, 2):
         for _ in range(RANDOM_PROBES):
-            yield {name: random.randint(1, MAX_ALONE) for name in pair}
+            yield {name: random.randint(1, MAX_SINGLE_SIZE) for name in pair}
 
 
 class _Quantity(NamedTuple):
@@ -228,12 +232,12 @@ def _size(name: str) -> _Quantity:
     return _Quantity(name, (name,), lambda sizes: sizes[name])
 
 
-def _plus(quantity: _Quantity, more: int) -> _Quantity:
+def _add_constant(quantity: _Quantity, more: int) -> _Quantity:
     text = f"{quantity.text} {'-' if more < 0 else '+'} {abs(more)}"
     return _Quantity(text, quantity.names, lambda sizes: quantity.value(sizes) + more)
 
 
-def _times(quantity: _Quantity, factor: int) -> _Quantity:
+def _multiply(quantity: _Quantity, factor: int) -> _Quantity:
     return _Quantity(f"{factor}*{quantity.text}", quantity.names, lambda sizes: quantity.value(sizes) * factor)
 
 
@@ -246,26 +250,26 @@ def _product(a: _Quantity, b: _Quantity) -> _Quantity:
     return _Quantity(f"{a.text}*{second}", a.names + b.names, lambda sizes: a.value(sizes) * b.value(sizes))
 
 
-def _quotient(name: str, by: int, more: int) -> _Quantity:
+def _window_count(name: str, by: int, more: int) -> _Quantity:
     """Return the number of windows along a dim: a quotient that is rounded down."""
-    text = f"({_plus(_size(name), more).text})//{by}" if more else f"{name}//{by}"
+    text = f"({_add_constant(_size(name), more).text})//{by}" if more else f"{name}//{by}"
     return _Quantity(text, (name,), lambda sizes: (sizes[name] + more) // by)
 
 
-def _has_value(quantity: _Quantity, value: int) -> SizeCondition:
+def _value_condition(quantity: _Quantity, value: int) -> SizeCondition:
     pins = len(quantity.names) == 1
     return SizeCondition(
         f"{quantity.text} == {value}", quantity.names, pins, False, lambda sizes: quantity.value(sizes) == value
     )
 
 
-def _are_equal(a: _Quantity, b: _Quantity) -> SizeCondition:
+def _equality_condition(a: _Quantity, b: _Quantity) -> SizeCondition:
     return SizeCondition(
         f"{a.text} == {b.text}", a.names + b.names, False, False, lambda sizes: a.value(sizes) == b.value(sizes)
     )
 
 
-def _has_rest(quantity: _Quantity, by: int, rest: int = 0) -> SizeCondition:
+def _remainder_condition(quantity: _Quantity, by: int, rest: int = 0) -> SizeCondition:
     return SizeCondition(
         f"{quantity.text} % {by} == {rest}",
         quantity.names,
@@ -275,7 +279,7 @@ def _has_rest(quantity: _Quantity, by: int, rest: int = 0) -> SizeCondition:
     )
 
 
-def _or_one(template: SizeCondition, name: str) -> SizeCondition:
+def _allow_size_one(template: SizeCondition, name: str) -> SizeCondition:
     """Return the condition that `template` holds or that a dim is 1.
 
     A dim of 1 is broadcast.
@@ -287,48 +291,50 @@ def _or_one(template: SizeCondition, name: str) -> SizeCondition:
     )
 
 
-def _iter_templates(dims: Sequence[str], home: Sizes) -> Iterator[SizeCondition]:
+def _iter_candidate_conditions(dims: Sequence[str], home: Sizes) -> Iterator[SizeCondition]:
     """Yield the conditions that hold at `home`, the simplest first."""
     for name in dims:
-        for by in range(2, MAX_ALONE + 1):
-            yield _has_rest(_size(name), by, home[name] % by)
-        yield from [_has_rest(_size(name), by) for by in _divisors(home[name]) if by > MAX_ALONE]
-        yield _has_value(_size(name), home[name])
+        for by in range(2, MAX_SINGLE_SIZE + 1):
+            yield _remainder_condition(_size(name), by, home[name] % by)
+        yield from [_remainder_condition(_size(name), by) for by in _divisors(home[name]) if by > MAX_SINGLE_SIZE]
+        yield _value_condition(_size(name), home[name])
     pairs = [*combinations(map(_size, dims), 2)]
-    yield from [_are_equal(a, b) for a, b in pairs if a.value(home) == b.value(home)]
+    yield from [_equality_condition(a, b) for a, b in pairs if a.value(home) == b.value(home)]
     for a, b in pairs:
         total = _product(a, b)
-        yield _has_value(total, total.value(home))
-        yield from [_has_rest(total, by) for by in _divisors(total.value(home))]
-    yield from _iter_linear(dims, home)
-    yield from _iter_rounded(dims, home)
+        yield _value_condition(total, total.value(home))
+        yield from [_remainder_condition(total, by) for by in _divisors(total.value(home))]
+    yield from _iter_linear_conditions(dims, home)
+    yield from _iter_window_conditions(dims, home)
 
 
-def _iter_linear(dims: Sequence[str], home: Sizes) -> Iterator[SizeCondition]:
+def _iter_linear_conditions(dims: Sequence[str], home: Sizes) -> Iterator[SizeCondition]:
     """Yield the conditions that a dim is a sum or a multiple of others."""
     for a, b in permutations(map(_size, dims), 2):
         more = a.value(home) - b.value(home)
         if more > 0:
-            yield _are_equal(a, _plus(b, more))
+            yield _equality_condition(a, _add_constant(b, more))
             if a.value(home) % b.value(home) == 0:
-                yield _are_equal(a, _times(b, a.value(home) // b.value(home)))
+                yield _equality_condition(a, _multiply(b, a.value(home) // b.value(home)))
     for total in map(_size, dims):
         for a, b in combinations(map(_size, dims), 2):
             if total.text not in (a.text, b.text) and total.value(home) == _sum(a, b).value(home):
-                yield _are_equal(total, _sum(a, b))
+                yield _equality_condition(total, _sum(a, b))
 
 
-def _iter_rounded(dims: Sequence[str], home: Sizes) -> Iterator[SizeCondition]:
+def _iter_window_conditions(dims: Sequence[str], home: Sizes) -> Iterator[SizeCondition]:
     """Yield the conditions on numbers of windows."""
     for by in STRIDES:
         for more in range(by - 1, -by, -1):
-            counts = [count for name in dims if (count := _quotient(name, by, more)).value(home) > 0]
+            counts = [count for name in dims if (count := _window_count(name, by, more)).value(home) > 0]
             for count in counts:
-                yield from [_has_rest(count, times) for times in WINDOW_FACTORS if count.value(home) % times == 0]
+                yield from [
+                    _remainder_condition(count, times) for times in WINDOW_FACTORS if count.value(home) % times == 0
+                ]
             for a, b in combinations(counts, 2):
                 if a.value(home) == b.value(home):
-                    yield _are_equal(a, b)
-                yield _has_value(_product(a, b), a.value(home) * b.value(home))
+                    yield _equality_condition(a, b)
+                yield _value_condition(_product(a, b), a.value(home) * b.value(home))
 
 
 def _divisors(number: int) -> list[int]:
@@ -337,12 +343,12 @@ def _divisors(number: int) -> list[int]:
     return sorted({*small, *[number // by for by in small]} - {1})
 
 
-def _iter_solutions(prober: _Prober) -> Iterator[Sizes]:
+def _iter_condition_probes(prober: _Prober) -> Iterator[Sizes]:
     """Yield probes at which conditions on several dims hold."""
     home, dims = prober.home, prober.dims
     for a, b in permutations(dims, 2):
         total = home[a] * home[b]
-        for size in [by for by in (1, *_divisors(total)) if max(by, total // by) <= 32 * MAX_ALONE][:12]:
+        for size in [by for by in (1, *_divisors(total)) if max(by, total // by) <= 32 * MAX_SINGLE_SIZE][:12]:
             yield {a: size, b: total // size}
         for size in (1, 2, 3, 7, 12, 30, home[a] * 2):
             ratio, rest = divmod(home[a], home[b])
@@ -357,12 +363,12 @@ def _iter_solutions(prober: _Prober) -> Iterator[Sizes]:
                 yield {a: first + second + 1, b: first, c: second}
 
 
-def _explain(prober: _Prober, templates: Sequence[SizeCondition]) -> tuple[list[SizeCondition], bool]:
+def _select_conditions(prober: _Prober, templates: Sequence[SizeCondition]) -> tuple[list[SizeCondition], bool]:
     """Return conditions that explain the outcomes, and whether they explain all."""
-    running, failing = prober.probes(does_run=True), prober.probes(does_run=False)
+    running, failing = prober.list_probes(runs=True), prober.list_probes(runs=False)
     if not failing:
         return [], True
-    templates = [*templates, *_iter_ranges(prober, running)]
+    templates = [*templates, *_iter_range_conditions(prober, running)]
     rejected: dict[int, SizeCondition] = {}
     for template in templates:
         if all(template.holds(probe) for probe in running):
@@ -383,16 +389,16 @@ def _explain(prober: _Prober, templates: Sequence[SizeCondition]) -> tuple[list[
     return [], False
 
 
-def _iter_ranges(prober: _Prober, running: Sequence[Sizes]) -> Iterator[SizeCondition]:
+def _iter_range_conditions(prober: _Prober, running: Sequence[Sizes]) -> Iterator[SizeCondition]:
     """Yield the bounds and the set of the sizes of each dim in the probes that run."""
-    failing = prober.probes(does_run=False)
+    failing = prober.list_probes(runs=False)
     for name in prober.dims:
         sizes = sorted({probe[name] for probe in running})
         if sizes[0] > 1:
             yield SizeCondition(f"{name} >= {sizes[0]}", (name,), False, True, partial(_is_at_least, name, sizes[0]))
         gaps = sorted({probe[name] for probe in failing} - {*sizes})
         yield from [
-            SizeCondition(f"{name} != {gap}", (name,), False, True, partial(_is_not, name, gap))
+            SizeCondition(f"{name} != {gap}", (name,), False, True, partial(_differs_from, name, gap))
             for gap in gaps
             if gap > sizes[0]
         ][:MAX_GAPS]
@@ -409,7 +415,7 @@ def _is_at_least(name: str, low: int, sizes: Sizes) -> bool:
     return sizes[name] >= low
 
 
-def _is_not(name: str, size: int, sizes: Sizes) -> bool:
+def _differs_from(name: str, size: int, sizes: Sizes) -> bool:
     return sizes[name] != size
 
 

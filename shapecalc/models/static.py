@@ -48,8 +48,8 @@ def write_static_model(
             )
     check_output_path(model, output_path)
     proto = deepcopy(model.proto)
-    for value in _iter_values(proto.graph):
-        _set_sizes(value, sizes)
+    for value in _iter_value_infos(proto.graph):
+        _set_dim_sizes(value, sizes)
     proof = Proof(None, "nobody asked for it")
     task = {
         "model": str(model.path.resolve()),
@@ -93,16 +93,16 @@ def _static_shape(value: ValueInfo, sizes: Mapping[str, int]) -> list[int]:
     return shape
 
 
-def _iter_values(graph: Any) -> Iterator[Any]:
+def _iter_value_infos(graph: Any) -> Iterator[Any]:
     """Yield the declared values of a graph and of its subgraphs."""
     yield from (*graph.input, *graph.output, *graph.value_info)
     for node in graph.node:
         for attribute in node.attribute:
             for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-                yield from _iter_values(inner)
+                yield from _iter_value_infos(inner)
 
 
-def _set_sizes(value: Any, sizes: Mapping[str, int]) -> None:
+def _set_dim_sizes(value: Any, sizes: Mapping[str, int]) -> None:
     """Replace the names of the dims of a value by their sizes; a dim of another name becomes unnamed."""
     for dim in value.type.tensor_type.shape.dim:
         if dim.dim_param:

@@ -96,15 +96,15 @@ class Walker:
                 (self._listed if is_listed else self._bodies if node.bodies else self._others).visit_node(node)
             except MALFORMED_ERRORS:
                 walk.running_lanes, self.trial_depth, self.tracker = before
-                self._visit_malformed(node, is_listed=is_listed)
+                self._visit_malformed_node(node, is_listed=is_listed)
 
-    def _visit_malformed(self, node: Node, *, is_listed: bool) -> None:
+    def _visit_malformed_node(self, node: Node, *, is_listed: bool) -> None:
         """Record the outputs of a node that violates its ONNX schema as unknown."""
         why = f"{node.op} {node.name or node.path} is not written as ONNX describes it"
-        self.walk.set_unknown(node, why)
+        self.walk.set_outputs_unknown(node, why)
         self.tracker.mark_lost(node, why)
         if is_listed and node.outputs:
-            self._listed.judge_malformed(node, why)
+            self._listed.record_malformed_node(node, why)
             self.walk.set_shape(node.outputs[0], None, 0, why)
 
     def record_outputs(
@@ -129,11 +129,11 @@ class Walker:
             self.tracker.record_failure(node, failures)
             why = f"{NO_SHAPE}: {node.op} {node.name or node.path} above it fails"
         for number, shapes, dtype in zip(node.outputs, outputs, dtypes, strict=False):
-            if not why and (shapes is None or walk.has_unknown(shapes)):
+            if not why and (shapes is None or walk.has_unknown_value(shapes)):
                 why = walk.unknown_reason(node)
             walk.set_shape(number, shapes, dtype, why)
         if not fails:
-            self.tracker.propagate(node)
+            self.tracker.propagate_marks(node)
 
     def _record_repaired_outputs(self, node: Node, failures: LaneFailures) -> bool:
         """Record the outputs of a failing node after its fix.
@@ -179,7 +179,7 @@ class CoreNodeVisitor:
 
     def __init__(self, walker: Walker) -> None:
         """Use the state and the core queries of a walker."""
-        self._walker, self._walk, self._core = walker, walker.walk, walker.tracker.core_queries
+        self._walker, self._walk, self._core = walker, walker.walk, walker.tracker.core_cache
 
     def visit_node(self, node: Node) -> None:
         """Check a node with a core op, and record its output after the best fix."""
@@ -187,7 +187,7 @@ class CoreNodeVisitor:
         shapes = walk.shapes_of(node.inputs[0] if node.inputs else 0)
         arguments = self._core_arguments(node)
         switch = read_allowzero(node) if node.attributes else None
-        answers = self._core.query(node, switch, shapes, arguments)
+        answers = self._core.run_core_op(node, switch, shapes, arguments)
         problems = walk.mask_skipped_lanes(answers.problems)
         if problems.count(None) < len(problems):
             self._walker.tracker.record_lane_failures(problems)
@@ -197,16 +197,16 @@ class CoreNodeVisitor:
         if node.outputs:
             unknown = self._unknown_reason(node, shapes, arguments)
             visit = NodeVisit(node, call, shapes, arguments, switch, outputs, problems, unknown, answers)
-            self._record_output(visit, self._walker.tracker.visit_listed_node(visit))
+            self._record_output(visit, self._walker.tracker.visit_core_node(visit))
 
-    def judge_malformed(self, node: Node, reason: str) -> None:
+    def record_malformed_node(self, node: Node, reason: str) -> None:
         """Record the verdict "unknown" on a node that violates its ONNX schema.
 
         The node has a core op.
         """
         unknown = self._walk.all_unknown
         answers = CoreResults(None, unknown, unknown, ())
-        self._walker.tracker.visit_listed_node(
+        self._walker.tracker.visit_core_node(
             NodeVisit(node, LISTED_OPERATORS[node.op], unknown, unknown, None, unknown, unknown, reason, answers)
         )
 
@@ -230,9 +230,9 @@ class CoreNodeVisitor:
         walk = self._walk
         if walk.running_lanes is not None and not any(walk.running_lanes[lane] for lane in walk.judged_lanes):
             return "it never runs: the If around it takes the other branch"
-        if walk.has_unknown(shapes):
+        if walk.has_unknown_value(shapes):
             return walk.unknown_reasons.get(node.inputs[0] if node.inputs else 0, NO_SHAPE)
-        if walk.has_unknown(arguments):
+        if walk.has_unknown_value(arguments):
             return "external target" if walk.origins.get(node.inputs[1]) == "external" else SIZE_FROM_DATA
         return ""
 
@@ -290,7 +290,7 @@ class InferredNodeVisitor:
                 or row.evaluate is operators.element_count
             )
             if known and self._record_elements(node, row):
-                self._walker.tracker.propagate(node)
+                self._walker.tracker.propagate_marks(node)
                 return
         self.record_shapes(node)
 
@@ -299,17 +299,17 @@ class InferredNodeVisitor:
         spec = operators.find_operator(node)
         walk, inputs, rule = self._walk, node.inputs, spec.shape_rule
         if not inputs:
-            self._record_inferred(node, spec)
+            self._record_inferred_outputs(node, spec)
         elif isinstance(rule, FirstInputShapeRule):
             self._walker.record_outputs(node, [walk.shapes_of(inputs[0])], [walk.dtypes[inputs[0]]], None)
         elif isinstance(rule, operators.BroadcastShapeRule) and node.opset >= rule.first_opset:
-            self._record_broadcast(node, rule)
+            self._record_broadcast_output(node, rule)
         elif isinstance(rule, operators.ComputedShapeRule):
             lanes = zip(*map(walk.shapes_of, inputs), strict=True)
             outputs = [*zip(*[rule.compute(node.attributes, shapes) for shapes in lanes], strict=True)]
             self._walker.record_outputs(node, outputs, [walk.dtypes[inputs[0]]] * len(outputs), None)
         else:
-            self._record_inferred(node, spec)
+            self._record_inferred_outputs(node, spec)
 
     def _record_elements(self, node: Node, spec: OperatorSpec) -> bool:
         """Evaluate a node and record its outputs.
@@ -332,7 +332,7 @@ class InferredNodeVisitor:
         inputs = [walk.elements_of(number) if number else () for number in node.inputs]
         if any(lanes is None for lanes in inputs):
             return False
-        outputs, failures = self._evaluate(node, spec, [lanes or None for lanes in inputs])
+        outputs, failures = self._evaluate_in_lanes(node, spec, [lanes or None for lanes in inputs])
         if failures is not None:
             dtype = walk.dtypes[node.inputs[0]]
             self._walker.record_outputs(
@@ -341,7 +341,7 @@ class InferredNodeVisitor:
             return True
         if all(arrays is None for arrays in outputs):
             return False
-        self._record_arrays(node, outputs)
+        self._record_output_arrays(node, outputs)
         return True
 
     def _record_constant(self, node: Node) -> bool:
@@ -360,7 +360,7 @@ class InferredNodeVisitor:
         walk.set_shape(node.outputs[0], (tuple(proto.dims),) * len(walk.lanes), proto.data_type)
         return True
 
-    def _evaluate(
+    def _evaluate_in_lanes(
         self, node: Node, spec: OperatorSpec, inputs: Sequence[LaneValues | None]
     ) -> tuple[list[Any], LaneFailures | None]:
         """Evaluate a node for each size assignment.
@@ -383,7 +383,7 @@ class InferredNodeVisitor:
         copies = len(self._walk.lanes) // times
         return outputs * copies, tuple(failures * copies) if any(failures) else None
 
-    def _record_arrays(self, node: Node, outputs: Sequence[Any]) -> None:
+    def _record_output_arrays(self, node: Node, outputs: Sequence[Any]) -> None:
         """Record output elements, or output shapes where the elements are unknown."""
         walk = self._walk
         folded = all(walk.is_constant(number) for number in node.inputs if number)
@@ -396,7 +396,7 @@ class InferredNodeVisitor:
             if folded:
                 walk.origins[number] = "folded"
 
-    def _record_broadcast(self, node: Node, rule: operators.BroadcastShapeRule) -> None:
+    def _record_broadcast_output(self, node: Node, rule: operators.BroadcastShapeRule) -> None:
         """Record the output of an operator that broadcasts its inputs."""
         walk = self._walk
         key = tuple([walk.shapes_of(number) for number in node.inputs])
@@ -410,7 +410,7 @@ class InferredNodeVisitor:
         dtype = BOOL if rule.is_comparison else walk.dtypes[node.inputs[-1]]
         self._walker.record_outputs(node, (output,), (dtype,), failures)
 
-    def _record_inferred(self, node: Node, spec: OperatorSpec) -> None:
+    def _record_inferred_outputs(self, node: Node, spec: OperatorSpec) -> None:
         """Record the output shapes from ONNX shape inference.
 
         Inference is run once for all size assignments if possible, otherwise once per size assignment.
@@ -420,8 +420,8 @@ class InferredNodeVisitor:
             self._inference = ShapeInference()
         form = self._inference.find_signature(node)
         if form is None:
-            walk.set_unknown(node, f"custom operator {node.op}")
-            self._walker.tracker.propagate(node)
+            walk.set_outputs_unknown(node, f"custom operator {node.op}")
+            self._walker.tracker.propagate_marks(node)
             return
         values = [walk.elements_of(number) if number else None for number in node.inputs]
         outputs: tuple[Sequence[LaneShapes], Sequence[int]] | None = None
@@ -503,7 +503,7 @@ class ControlFlowVisitor:
 
     def visit_node(self, node: Node) -> None:
         """Walk the subgraphs of a node, and record the outputs of the node."""
-        graphs = operators.control_flow_of(node)
+        graphs = operators.find_control_flow(node)
         if node.is_function_call:
             body = node.bodies[0]
             self._visit_graph(body)
@@ -512,8 +512,8 @@ class ControlFlowVisitor:
         elif graphs is not None:
             self._handlers[graphs](node)
         else:
-            self._walk.set_unknown(node, f"operator {node.op}, whose graph is not followed")
-        self._walker.tracker.propagate(node)
+            self._walk.set_outputs_unknown(node, f"operator {node.op}, whose graph is not followed")
+        self._walker.tracker.propagate_marks(node)
 
     def _copy_tensor(self, number: int, inner: int) -> None:
         """Copy the shape, type and elements of the tensor `inner` to the tensor `number`."""
@@ -617,7 +617,7 @@ class ControlFlowVisitor:
         states = len(node.inputs) - cut
         axes = node.attributes.get("scan_input_axes") or (0,) * min(cut, len(node.inputs))
         if node.opset < 9 or not 0 < cut <= len(node.inputs) or len(axes) != cut:
-            walk.set_unknown(node, "a Scan of an old kind")
+            walk.set_outputs_unknown(node, "a Scan of an old kind")
             return
         turns: list[int | None] = [None] * len(walk.lanes)
         for number, inner, axis in zip(node.inputs[states:], body.inputs[states:], axes, strict=False):

@@ -130,7 +130,7 @@ class WalkState:
         self.shapes[number] = shapes
         self.dtypes[number] = dtype
 
-    def set_unknown(self, node: Node, reason: str) -> None:
+    def set_outputs_unknown(self, node: Node, reason: str) -> None:
         """Record the outputs of a node as unknown."""
         for number in node.outputs:
             self.set_shape(number, None, 0, reason)
@@ -149,14 +149,14 @@ class WalkState:
         self.values[number] = self.mask_skipped_lanes(tuple(arrays))
         self.set_shape(number, tuple(known), dtype)
 
-    def has_unknown(self, values: Sequence[Any]) -> bool:
+    def has_unknown_value(self, values: Sequence[Any]) -> bool:
         """Return whether a value is None for some checked size assignment."""
         return None in values and None in values[: len(self.judged_lanes)]
 
     def unknown_reason(self, node: Node) -> str:
         """Return the reason why the output shapes of a node are unknown."""
         for number in node.inputs:
-            if number and self.has_unknown(self.shapes_of(number)):
+            if number and self.has_unknown_value(self.shapes_of(number)):
                 return self.unknown_reasons.get(number, NO_SHAPE)
         return f"{SIZE_FROM_DATA}: {node.op} {node.name or node.path} above it"
 

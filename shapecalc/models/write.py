@@ -37,7 +37,7 @@ from shapecalc.models.file import (
 from shapecalc.models.free_dims import BatchOptions
 from shapecalc.models.judge import JudgedModel
 from shapecalc.models.operators import LISTED_OPERATORS, RANDOM_OPERATORS
-from shapecalc.models.propagate import BatchTracker, UnlistedFailure
+from shapecalc.models.propagate import BatchTracker, NonCoreFailure
 from shapecalc.models.prove import UNKNOWN_AXIS, Proof, prove_model
 from shapecalc.models.repairs import RESIZE_SIZES_INPUT
 from shapecalc.models.report import FixResult, JudgedNode, Report, format_assumption, node_name
@@ -530,7 +530,7 @@ def _build_fix_result(report: Report, fixed: FixedModel, proof: Proof, output_pa
 
     If the proof passed, no nodes are reported as failing, because a later node may move the batch back to its axis.
     """
-    faulty: list[JudgedNode | UnlistedFailure] = [*report.nodes, *[stop for stop in report.stops if stop.fix]]
+    faulty: list[JudgedNode | NonCoreFailure] = [*report.nodes, *[stop for stop in report.stops if stop.fix]]
     fixed_nodes = [
         (judged, fixed.applied_fixes[judged.node.path]) for judged in faulty if judged.node.path in fixed.applied_fixes
     ]

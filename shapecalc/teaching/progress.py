@@ -18,7 +18,7 @@ from platformdirs import user_data_path
 
 from shapecalc.core.problem import error_reason
 from shapecalc.core.text import escape_unprintable
-from shapecalc.engine.atomic_files import atomic_file, lock_folder, rename
+from shapecalc.engine.atomic_files import atomic_file, lock_folder, rename_and_sync
 
 MAX_PROGRESS_FILE_BYTES = 1 << 20
 """The maximum size of a progress file, in bytes."""
@@ -168,7 +168,7 @@ class Progress:
 
     def _write(self) -> None:
         if self._is_unreadable and self.file.is_file():
-            rename(self.file, self._backup_path())
+            rename_and_sync(self.file, self._backup_path())
         drill = {**self._content.get("drill", {}), **asdict(self.tally)} if self.tally.asked else None
         content = {**self._content, "done": sorted(self.done)} | ({"drill": drill} if drill else {})
         with atomic_file(self.file, force=True) as file:

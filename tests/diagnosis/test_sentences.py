@@ -6,7 +6,7 @@ import pytest
 
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
-from shapecalc.diagnosis.advice import advise
+from shapecalc.diagnosis.advice import advise_on_message
 from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.context import FRAMEWORKS
 from shapecalc.diagnosis.match import PLACEHOLDER_KINDS, TEMPLATES, clean_text, find_matches, parse_templates
@@ -39,7 +39,7 @@ def test_sentence_advice_has_a_first_step(templates):
     for template in templates:
         filled = template.text.format_map({name: TEXTS[kind] for name, kind in PLACEHOLDER_KINDS.items()})
         for message in parse_messages(f"RuntimeError: {filled} and so on"):
-            advice = advise(message)
+            advice = advise_on_message(message)
             steps = [text for text, _ in advice.fixes]
             assert steps or (advice.missing and message.cause == "unspecified"), template.text
             assert all(steps), template.text

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import shapecalc as sc
 from shapecalc.engine import copying, run
-from shapecalc.engine.copying import BYTES_PER_THREAD, MAX_TILE_BYTES, choose_copy_strategy, choose_method
+from shapecalc.engine.copying import BYTES_PER_THREAD, MAX_TILE_BYTES, choose_copy_method, choose_copy_strategy
 from shapecalc.engine.processes import count_cores
 from tests.engine.tables import rows
 
@@ -35,7 +35,7 @@ def test_copy_strategy_table(shape, perm, dtype, together, width, fill):
 
 @pytest.mark.parametrize(("shape", "strides", "itemsize", "fill"), rows("fills"))
 def test_copy_strategy_bounds(shape, strides, itemsize, fill):
-    assert choose_method(sizes(shape), sizes(strides), int(itemsize)) == fill
+    assert choose_copy_method(sizes(shape), sizes(strides), int(itemsize)) == fill
 
 
 @given(
@@ -93,7 +93,7 @@ def test_tiled_copy_equals_copy(shape, perm):
 @pytest.mark.usefixtures("tiny_chunks")
 @pytest.mark.parametrize("fill", copying.FILL_FUNCTIONS)
 def test_copy_strategies_fill_every_layout(monkeypatch, fill):
-    monkeypatch.setattr(copying, "choose_method", lambda *_: fill)
+    monkeypatch.setattr(copying, "choose_copy_method", lambda *_: fill)
     draw = random.Random(fill)
     for _ in range(25):
         shape = [draw.choice((2, 3, 5, 8, 17, 64)) for _ in range(draw.randint(2, 4))]

@@ -24,7 +24,7 @@ class RecordingTracker(BatchTracker):
         super().__init__()
         self.verdicts = {}
 
-    def visit_listed_node(self, visit):
+    def visit_core_node(self, visit):
         self.verdicts[visit.node.path] = verdict = self._record_verdict(visit)
         return verdict.outputs
 
@@ -38,7 +38,7 @@ class FailureTracker(BatchTracker):
         super().__init__()
         self.failed = {}
 
-    def visit_listed_node(self, visit):
+    def visit_core_node(self, visit):
         self.record_failure(visit.node, visit.problems)
         return visit.outputs
 

@@ -8,7 +8,7 @@ from shapecalc.core.dims import named_dim, product
 from shapecalc.core.record import FrozenDict
 from shapecalc.models.file import Node
 from shapecalc.models.free_dims import DimSum
-from shapecalc.models.propagate import UnlistedFailure
+from shapecalc.models.propagate import NonCoreFailure
 from shapecalc.models.report import JudgedNode, ModelInput, Report
 from shapecalc.models.verdicts import BatchVerdict, NodeFix
 
@@ -83,4 +83,4 @@ YOLO = Report(
     nodes=(FIRST, TURNED, SECOND, LAST),
     stops=(),
 )
-STOP = UnlistedFailure(node("21", "Concat", "/Concat"), "dim 0 is 1 in one input and 2 in another", "18")
+STOP = NonCoreFailure(node("21", "Concat", "/Concat"), "dim 0 is 1 in one input and 2 in another", "18")

@@ -240,15 +240,15 @@ def test_axis_mark_is_derived_from_positions(drawn, data):
 
 
 def test_concat_joins_parts_with_equal_sample_layout():
-    def concat_mark(*marks_and_sizes):
+    def concat_mark_rule(*marks_and_sizes):
         marks, sizes = zip(*marks_and_sizes, strict=True)
         return output_mark(
             LaneNode("Concat", "", 18, {"axis": 0}, 2, marks, [(size,) for size in sizes], [(sum(sizes),)], {}.get)
         )
 
-    assert concat_mark((BatchAxis(0, 2), 4), (BatchAxis(0, 2), 8)) == BatchAxis(0, 2)
-    assert concat_mark((BatchAxis(0, 2), 4), (None, 4)) == BatchAxis(0, 2)
-    assert isinstance(concat_mark((BatchAxis(0, 2), 4), (BatchAxis(0, 1), 4)), LostBatch)
+    assert concat_mark_rule((BatchAxis(0, 2), 4), (BatchAxis(0, 2), 8)) == BatchAxis(0, 2)
+    assert concat_mark_rule((BatchAxis(0, 2), 4), (None, 4)) == BatchAxis(0, 2)
+    assert isinstance(concat_mark_rule((BatchAxis(0, 2), 4), (BatchAxis(0, 1), 4)), LostBatch)
 
 
 @pytest.mark.parametrize(

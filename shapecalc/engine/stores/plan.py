@@ -160,7 +160,7 @@ class _TaskSearch:
         The first covers the elements of one source chunk, the second the complete output. Both are shrunk to fit in
         memory.
         """
-        for steps in (self.enclose_source_chunk(), tuple([ladder[-1] for ladder in self.extents])):
+        for steps in (self.enclosing_region_shape(), tuple([ladder[-1] for ladder in self.extents])):
             yield self.shrink_task(steps, self.memory, whole_task=1)
 
     def choose_chunks(self, task: IntTuple, chunk_bytes: int) -> IntTuple:
@@ -174,7 +174,7 @@ class _TaskSearch:
         )
         return self.shrink_task(task, chunk_bytes, whole_task=0)
 
-    def enclose_source_chunk(self) -> IntTuple:
+    def enclosing_region_shape(self) -> IntTuple:
         """Return the shape of an output region that contains all elements of one chunk."""
         in_chunk = _count_outputs_in_chunk(self.axis_map, self.source_chunks)
         steps = []

@@ -21,9 +21,14 @@ from tests.sampling import each_row, examples
 from tests.strategies import shapes
 
 NAMES = ("numpy", "torch", "openvino", "paddle", "mxnet", "tensorflow", "jax", "tflite", "coreml")
+ENGINES = {"onnx", "onnxruntime", "tensorrt", "onednn", "caffe"}
+"""The dialects that `test_onnx.py` compares with engines of ONNX, or whose engine cannot be installed."""
 OPERATORS = [
     (name, op) for name in NAMES for op in operators_of(DIALECTS[name]) if op in {"flatten", *REQUESTS} - {"rearrange"}
 ]
+COMPARED_ELSEWHERE = {"flatten", "pad", "conv", "pool", "upsample"}
+COMPARED_ELSEWHERE |= {"broadcast", "matmul", "linear", "concat", "stack", "einsum"}
+"""The ops without a strategy in `REQUESTS`, drawn from `FLATTENS`, in `test_pads.py` or in `test_operands.py`."""
 UNCHECKED = {(name, op): rules.split() for name, op, rules, _ in rows("unchecked")}
 ASKED = rows("requests")
 TYPED = {(name, op): (eval(shape), eval(f"dict({given})")) for name, op, shape, given in rows("typed")}
@@ -57,6 +62,16 @@ def is_skipped(name, op, shape, arguments):
         without = (op in ("transpose", "squeeze") and not lists) or arguments.get("slices") == "[]"
         return without or () in (shape, *lists) or not 0 <= arguments.get("part", 0) < 1
     return name == "coreml" and shape == ()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_op_of_a_library_is_compared(name):
+    missing = operators_of(DIALECTS[name]).keys() - REQUESTS.keys() - COMPARED_ELSEWHERE
+    assert not missing, f"tests/engines/drawing.py draws no requests of {', '.join(missing)}, which {name} has"
+
+
+def test_every_dialect_is_compared_with_its_library():
+    assert DIALECTS.keys() - {*NAMES} == ENGINES, "add the library of a dialect to library_worker.py"
 
 
 @pytest.mark.parametrize(("name", "op"), [*OPERATORS, ("einops", "rearrange")])

@@ -780,7 +780,7 @@ def simplify(
     from shapecalc.reasoning.simplify import simplify as simplified
 
     wanted = parse_goal(goal)
-    return simplified(_resolve_text(chain, where) if isinstance(chain, str) else chain, wanted, dtype)
+    return simplified(_resolve_chain_text(chain, where) if isinstance(chain, str) else chain, wanted, dtype)
 
 
 def invert(chain: str | Trace | Chain, *, where: Mapping[str, int] | None = None) -> Inversion:
@@ -794,7 +794,7 @@ def invert(chain: str | Trace | Chain, *, where: Mapping[str, int] | None = None
     """
     from shapecalc.reasoning.invert import invert as invert_answer
 
-    return invert_answer(_resolve_text(chain, where) if isinstance(chain, str) else chain)
+    return invert_answer(_resolve_chain_text(chain, where) if isinstance(chain, str) else chain)
 
 
 def compare(
@@ -874,7 +874,7 @@ def _resolve_or_raise(
     return trace
 
 
-def _resolve_text(chain: str, where: Mapping[str, int] | None) -> Chain:
+def _resolve_chain_text(chain: str, where: Mapping[str, int] | None) -> Chain:
     """Resolve the text of a chain."""
     from shapecalc.reading.commands import parse_chain_request
 

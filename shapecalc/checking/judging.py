@@ -246,7 +246,7 @@ def check_block(block: Block, file: str, options: CheckOptions, defaults: Mappin
     return BlockResult(shown, "".join(checker.junit), checker.counts, data, checker.ends_run)
 
 
-def apply_block_defaults(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
+def defaults_after_block(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
     """Return the defaults in effect after a block."""
     if block.is_partial or cases.DEFAULT_DIRECTIVE.encode() not in block.data:
         return defaults
@@ -381,7 +381,7 @@ def check_sequentially(
     defaults: Mapping[str, object] = {}
     for block in blocks:
         yield block, check_block(block, file, options, defaults)
-        defaults = apply_block_defaults(block, defaults)
+        defaults = defaults_after_block(block, defaults)
 
 
 def check_in_parallel(
@@ -419,7 +419,7 @@ def check_in_parallel(
             if len(pending) == BLOCKS_PER_WORKER * jobs:
                 yield next_result()
             submit(block)
-            defaults = apply_block_defaults(block, defaults)
+            defaults = defaults_after_block(block, defaults)
         while pending:
             yield next_result()
     finally:

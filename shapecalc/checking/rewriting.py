@@ -28,12 +28,12 @@ def rewrite_expectation(line: str, expected: Expectation, answer: Trace | Chain,
         start = line.index(ARROW) + len(ARROW)
         end = line.index(COMMENT_MARK, start) if COMMENT_MARK in line[start:] else len(line)
         text = answer_as_expectation(answer, conditions=with_conditions)
-        return line[:start] + _keep_whitespace(line[start:end], text) + line[end:]
+        return line[:start] + _copy_outer_whitespace(line[start:end], text) + line[end:]
     start, end = _find_expect_span(line)
     return line[:start] + _format_json_value(line[start:end], answer, with_conditions=with_conditions) + line[end:]
 
 
-def _keep_whitespace(old: str, new: str) -> str:
+def _copy_outer_whitespace(old: str, new: str) -> str:
     """Return `new` with the leading and trailing whitespace of `old`."""
     return old.replace(old.strip(), new, 1) if old.strip() else f" {new}{old}"
 

@@ -14,10 +14,10 @@ from shapecalc.core.dims import Shape, to_json
 from shapecalc.core.problem import USAGE, Problem, ShapeError
 from shapecalc.core.record import Record
 from shapecalc.core.requests import lookup_dialect
-from shapecalc.reading.code import find_declared_inputs, name_input
+from shapecalc.reading.code import find_declared_inputs, name_unnamed_input
 from shapecalc.reading.code.comments import ShapeCheck, declared_inputs
 from shapecalc.reading.code.results import UnnamedInputIdentified
-from shapecalc.reading.code.source import all_entries, detect_dialect, parse_source, refuse_deep_code
+from shapecalc.reading.code.source import detect_dialect, entries_by_name, parse_source, refuse_deep_code
 from shapecalc.reading.code.statements import CodeInterpreter
 from shapecalc.reasoning.answers import answer_code
 
@@ -123,10 +123,10 @@ def check_source(
         try:
             return SourceCheck((_check_function(CodeInterpreter(text, name, sizes, []), tree, entry, given, path),))
         except UnnamedInputIdentified as claimed:
-            given = name_input(given, claimed.args[0])
+            given = name_unnamed_input(given, claimed.args[0])
             return SourceCheck((_check_function(CodeInterpreter(text, name, sizes, []), tree, entry, given, path),))
     functions, skipped = list[FunctionCheck](), list[str]()
-    for function, point in all_entries(tree.body).items():
+    for function, point in entries_by_name(tree.body).items():
         line = point.node.lineno
         try:
             declared = declared_inputs(text, point)

@@ -16,7 +16,7 @@ from shapecalc.cli.text_input import read_text
 from shapecalc.core.problem import usage_error
 from shapecalc.core.text import TypedShape, escape_unprintable, shape_text
 from shapecalc.reading.code.annotate import annotate
-from shapecalc.reading.code.lines import format_lines, list_lines, result_names
+from shapecalc.reading.code.lines import collect_code_lines, format_lines, result_names
 from shapecalc.reading.code.results import StatementRecord, UnknownCall
 from shapecalc.reading.code.source import normalize_pasted_code
 
@@ -80,7 +80,7 @@ def print_lines(records: Sequence[StatementRecord], is_requested: bool | None, o
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     if is_requested is False or output_options.json or output_options.quiet or not (is_requested or is_terminal):
         return
-    lines = list_lines(records)
+    lines = collect_code_lines(records)
     if not lines or (len(lines) < 2 and not is_requested):
         return
     from rich.text import Text
@@ -119,7 +119,7 @@ def lines_json(records: Sequence[StatementRecord], result_count: int) -> dict[st
 
     A missing name is None.
     """
-    lines = [line.as_json() for line in list_lines(records)]
+    lines = [line.as_json() for line in collect_code_lines(records)]
     return {"lines": lines, "output_names": result_names(records, result_count)}
 
 
@@ -133,7 +133,7 @@ def print_annotated(text: str, records: Sequence[StatementRecord], path: str | N
     """
     if normalize_pasted_code(text) != text.rstrip() or "\N{REPLACEMENT CHARACTER}" in text:
         raise usage_error("only source in UTF-8, without prompts and indentation, can be annotated", argument="line")
-    annotated = annotate(text, list_lines(records))
+    annotated = annotate(text, collect_code_lines(records))
     if path is None:
         print_stdout(annotated.removesuffix("\n"))
         return

@@ -46,7 +46,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shapecalc.reasoning.figures import FigureContext
+    from shapecalc.reasoning.figures import MismatchContext
 
 DIALECTS_LEGEND = """\
 
@@ -105,7 +105,7 @@ def dialect_as_json(dialect: Dialect) -> dict[str, object]:
     """
     values = fields(dialect)
     for table in [table for op in OPS.values() for table in op.semantics]:
-        values |= fields(table.of(dialect))
+        values |= fields(table.for_dialect(dialect))
     texts = {name: value.value if isinstance(value, Choice) else value for name, value in values.items()}
     result: dict[str, object] = {
         "name": dialect.name,
@@ -268,7 +268,7 @@ def run_explain(figures: Sequence[str], output_options: OutputOptions) -> int:
         sizes, context = _parse_figures(figures)
     except ShapeError as error:
         return print_error(error, "explain", {"figures": [*figures]}, output_options)
-    explanations = figure_search.explain(sizes, context)
+    explanations = figure_search.explain_figures(sizes, context)
     values = [*sizes, *([[*context.target]] if context.target else [])]
     result = {"figures": values, "explanations": [explanation.as_json() for explanation in explanations]}
     if print_json_if_requested(output_options, lambda: result):
@@ -281,24 +281,24 @@ def run_explain(figures: Sequence[str], output_options: OutputOptions) -> int:
     return ExitCode.OK if explanations else ExitCode.FAILED
 
 
-def _parse_figures(figures: Sequence[str]) -> tuple[tuple[int, ...], FigureContext]:
+def _parse_figures(figures: Sequence[str]) -> tuple[tuple[int, ...], MismatchContext]:
     """Parse the arguments of `explain`: two sizes, or a size and a shape.
 
     Raises `ShapeError` (usage) for other arguments.
     """
-    from shapecalc.reasoning.figures import FigureContext
+    from shapecalc.reasoning.figures import MismatchContext
 
     words = [word.strip() for word in figures]
     sizes = tuple([int(word) for word in words if FIGURE.fullmatch(word)])
     if len(words) != 2 or not sizes or not FIGURE.fullmatch(words[0]):
         raise usage_error("explain compares two sizes", FIGURES_HINT)
     if len(sizes) == 2:
-        return sizes, FigureContext()
+        return sizes, MismatchContext()
     target = parse_target(words[1])
     dims = tuple([dim for dim in target if isinstance(dim, int)])
     if len(dims) != len(target) or len(dims) < 2 or min(dims) < -1 or 0 in dims:
         raise usage_error("the requested shape needs at least two dims, each a number or -1", FIGURES_HINT)
-    return sizes, FigureContext(target=dims)
+    return sizes, MismatchContext(target=dims)
 
 
 EXPLAIN_COMMAND = Command(

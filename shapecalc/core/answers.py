@@ -463,11 +463,11 @@ class Answer(Record):
         kinds = ("image/svg+xml", "text/plain")
         return {kind: render_report(self, kind, "utf-8") for kind in kinds}  # type: ignore[arg-type]  # a trace or a chain
 
-    def _conclusions_json(self) -> dict[str, object]:
-        from shapecalc.core.origins import origins_json
+    def _conclusions_as_json(self) -> dict[str, object]:
+        from shapecalc.core.origins import origins_as_json
 
         conditions, assumes = [str(condition) for condition in self.conditions], list(self.assumes)
-        content = {"conditions": conditions, "assumes": assumes, "origins": origins_json(self.origins)}
+        content = {"conditions": conditions, "assumes": assumes, "origins": origins_as_json(self.origins)}
         return content | self.optional_json()
 
     def optional_json(self) -> dict[str, object]:
@@ -560,7 +560,7 @@ class Trace(Answer):
             "input": to_json(self.input),
             "output": to_json(self.output),
             **{name: to_json(value) for name, value in self.extras.items()},
-            **self._conclusions_json(),
+            **self._conclusions_as_json(),
             "steps": [_step_as_json("input", step) for step in self.input_steps]
             + [_step_as_json(stage.label, step) for stage in self.stages for step in stage.steps],
             "problem": self.problem and self.problem.as_json(),
@@ -601,12 +601,12 @@ class Chain(Answer):
             "input": to_json(self.input),
             "stages": [trace.as_json() for trace in self.traces],
             "output": to_json(self.output),
-            **self._conclusions_json(),
+            **self._conclusions_as_json(),
             "problem": self.problem and self.problem.as_json(),
         }
 
 
-def move_chain_of(answer: Answer) -> MoveChain:
+def to_move_chain(answer: Answer) -> MoveChain:
     """Return the chain of moves that an answer applies to its input.
 
     Raises `ShapeError` (usage) for the op `shape`, and for ops with several operands or with windows, because their

@@ -179,7 +179,7 @@ def require_divisible(a: dims.Dim, b: dims.Dim) -> Conditions:
     return (Condition(over, "%", under),)
 
 
-def require_or_raise(relation: RelationFunction, left: dims.Dim, right: dims.Dim, error: ShapeError) -> Conditions:
+def require_relation(relation: RelationFunction, left: dims.Dim, right: dims.Dim, error: ShapeError) -> Conditions:
     """Return `relation(left, right)`, the conditions of a relation of two dims.
 
     Raises `error` if no sizes satisfy the relation.
@@ -228,7 +228,7 @@ def require_at_least(a: dims.Dim, b: dims.Dim) -> Conditions:
     return (Condition(above, ">=", below),)
 
 
-def require_positions(dim: dims.Dim, count: int) -> Conditions:
+def require_min_size(dim: dims.Dim, count: int) -> Conditions:
     """Return the conditions under which `dim` is at least `count`.
 
     A named size is at least 1. Raises `Unsatisfiable` if `dim` is smaller for all sizes.
@@ -456,7 +456,7 @@ class Assumptions:
         if condition.relation == ">=":
             quotients = [dims.quotient(condition.ratio, assumed) for assumed in self._condition_ratios(">=")]
             return any(map(is_at_least_one, map(dims.monomial, quotients)))
-        is_implied = self._implies_one if condition.relation == "==" else self._implies_integral
+        is_implied = self._implies_equal_to_one if condition.relation == "==" else self._implies_integral
         return self._decide(lambda: is_implied(condition.ratio))
 
     def is_contradictory(self) -> bool:
@@ -488,7 +488,7 @@ class Assumptions:
             for prime in (*_find_primes([*self.integral_monomials, ratio]), GENERIC_PRIME)
         )
 
-    def _implies_one(self, ratio: dims.Monomial) -> bool:
+    def _implies_equal_to_one(self, ratio: dims.Monomial) -> bool:
         ratio = self.substitute(ratio)
         return ratio == ONE or (self._implies_integral(ratio) and self._implies_integral(_inverse(ratio)))
 

@@ -7,7 +7,7 @@ atoms of the axis) mod the size of the axis. If some dim mixes the axis, an atom
 floor((index - start) / stride) mod the size of the atom.
 
 A mixed dim takes `size` steps of `stride` through a flat index, which covers several axes. The dim depends on one of
-these axes if the axis' digit of the flat index changes along the dim; see `_OriginAnalysis._digit_changes`.
+these axes if the axis' digit of the flat index changes along the dim; see `_OriginAnalysis._is_varying_digit`.
 
 A reshape keeps the elements in order. A boundary is the position between two dims. If the product of the dims to the
 left of a boundary is the same in the old and in the new shape, the boundary is common to both shapes, and the axes
@@ -182,7 +182,7 @@ def _set_zero_size(origin: Origin) -> Origin:
     return (replace(first, size=0), *rest)
 
 
-def origins_json(origins: Origins | None) -> object:
+def origins_as_json(origins: Origins | None) -> object:
     """Return origins as the JSON documented in shapecalc(1)."""
     return origins and [None if dim is None else [atom.as_json() for atom in dim] for dim in origins]
 
@@ -454,7 +454,7 @@ class _InputIndexTable:
     def find_changing_axes(self, output_axis: int) -> set[int]:
         """Return the input axes whose index changes along an output dim."""
         size, inner = self.output_shape[output_axis], prod(self.output_shape[output_axis + 1 :])
-        return {axis for axis, places in enumerate(self.input_indices) if _varies_along_dim(places, size, inner)}
+        return {axis for axis, places in enumerate(self.input_indices) if _is_varying_along_dim(places, size, inner)}
 
     def has_digit(self, output_axis: int, inner_size: Dim, atom: AxisAtom, start: Sum) -> bool:
         """Return whether an atom describes its digit of an output dim correctly.
@@ -467,7 +467,7 @@ class _InputIndexTable:
         return all((at - first) // stride % size == index // inner % dim // within % size for index, at in positions)
 
 
-def _varies_along_dim(indices: array[int], size: int, inner: int) -> bool:
+def _is_varying_along_dim(indices: array[int], size: int, inner: int) -> bool:
     """Return whether indices vary along a dim of size `size` and stride `inner`."""
     for start in range(0, len(indices), size * inner):
         first = indices[start : start + inner]
@@ -749,7 +749,7 @@ class _OriginAnalysis:
             return False
         aligned &= numbers is None or reach.is_full(self.shape)
         return all(
-            self._digit_changes(step, others.drop_stride(step.stride), atom.size, stride, aligned=aligned) is False
+            self._is_varying_digit(step, others.drop_stride(step.stride), atom.size, stride, aligned=aligned) is False
             for step in others.steps
         )
 
@@ -790,7 +790,7 @@ class _OriginAnalysis:
         for steps in self._split_by_axis(atom):
             others = reach.drop_stride(steps.stride)
             for digit in self._compute_base_digits(atom.base):
-                changes = self._digit_changes(steps, others, digit.size, digit.stride, aligned=aligned)
+                changes = self._is_varying_digit(steps, others, digit.size, digit.stride, aligned=aligned)
                 if changes is not False:
                     axes |= digit.axes
                     exact &= changes is True and reach.exact and digit.exact
@@ -800,7 +800,7 @@ class _OriginAnalysis:
         """Return the digits of the atoms in an index table."""
         return [digit for step in table.base for digit in self._atom_digits(step)]
 
-    def _digit_changes(
+    def _is_varying_digit(
         self, steps: layout.Atom, others: _IndexSet, size: Dim, stride: Dim, *, aligned: bool
     ) -> bool | None:
         """Return whether a digit of a flat index changes along steps, or None if unknown.
@@ -816,7 +816,7 @@ class _OriginAnalysis:
         if others.as_numbers is None or not dims.is_concrete((steps.size, steps.stride, size, stride)):
             return None
         count, step, count_of_digit, turn = dims.numeric_dims((steps.size, steps.stride, size, stride))
-        return digit_changes(count, step, count_of_digit, turn, *others.as_numbers)
+        return is_varying_digit(count, step, count_of_digit, turn, *others.as_numbers)
 
     def _compute_base_digits(self, base: layout.Atoms) -> list[_Digit]:
         """Return the mixed-radix digits of a flat index into a base tensor or the input."""
@@ -893,7 +893,7 @@ def _make_forward(atom: layout.Atom) -> layout.Atom:
     return layout.reverse_axis((atom,))[0] if layout.is_reversed(atom) else atom
 
 
-def digit_changes(
+def is_varying_digit(
     count: int, step: int, size: int, stride: int, offset: int, other_steps: Iterable[tuple[int, int]]
 ) -> bool | None:
     """Return whether a mixed-radix digit varies over evenly spaced indices.
@@ -902,9 +902,9 @@ def digit_changes(
     index is `offset` plus any combination of `other_steps`, pairs of count and step; one combination for which the
     digit varies is enough. Returns None if there are too many first indices to enumerate.
 
-    >>> digit_changes(2, 6, 3, 4, 0, [(6, 1)]), digit_changes(2, 1, 3, 4, 0, [(6, 2)])
+    >>> is_varying_digit(2, 6, 3, 4, 0, [(6, 1)]), is_varying_digit(2, 1, 3, 4, 0, [(6, 2)])
     (True, False)
-    >>> digit_changes(2, 1, 3, 4, 3, [])
+    >>> is_varying_digit(2, 1, 3, 4, 3, [])
     True
     """
     step = (step + stride) % (size * stride) - stride  # whole cycles do not change the digit

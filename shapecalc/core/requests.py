@@ -30,7 +30,7 @@ from shapecalc.core.dialects.base import (
 from shapecalc.core.dims import Monomial, Shape, substitute
 from shapecalc.core.limits import MAX_NAMES
 from shapecalc.core.ops import OPS, all_params, supporting_dialects
-from shapecalc.core.ops.op import Op, operator_of, operator_types, resolver_of
+from shapecalc.core.ops.op import Op, operator_of, operator_types, select_resolver
 from shapecalc.core.params import ParamType, parse_flag
 from shapecalc.core.problem import USAGE, Problem, ShapeError, rule_error, usage_error
 from shapecalc.core.record import FrozenDict, Record, replace
@@ -165,7 +165,7 @@ def _make_rules(dialect: Dialect, op: Op, opset: int | None, switch: bool | None
     operator = operator_of(op, dialect)
     if operator is None:
         raise LookupError(f"{dialect.name} has no {op.name}")
-    steps = resolver_of(op, operator)
+    steps = select_resolver(op, operator)
     version = None if dialect.newest_opset is None else _select_version(operator, opset or DEFAULT_OPSET)
     extras = op.extras or EMPTY_DICT
     if dialect.switch is None or not op.uses_switch:

@@ -89,7 +89,7 @@ TENSOR_CLASSES = (
 SIZE_CLASSES = "Size|TensorShape|PartialShape|Shape|StaticShape|Dims|Dims[2-8]|DimsNCHW"
 
 
-class Spelling(Record):
+class PrintedShape(Record):
     """An output of a tool, with the shape that is parsed from it."""
 
     spelling: str
@@ -109,7 +109,7 @@ class ShapeFormat(Record):
 
     name: str
     pattern: Pattern[str]
-    examples: tuple[Spelling, ...]
+    examples: tuple[PrintedShape, ...]
     has_generic_type: bool = False
     """Whether element types such as Float do not specify the number of bits."""
     needs_type: bool = True
@@ -140,7 +140,7 @@ class LocatedDims(Record):
     """The name of the innermost form; empty if no form matches."""
 
 
-def _make_format(name: str, pattern: str, *examples: Spelling, **flags: bool) -> ShapeFormat:
+def _make_format(name: str, pattern: str, *examples: PrintedShape, **flags: bool) -> ShapeFormat:
     return ShapeFormat(name, re.compile(pattern, re.DOTALL | re.ASCII), examples, **flags)
 
 
@@ -150,70 +150,70 @@ SHAPE_FORMATS = (
         rf"%?[A-Za-z_][\w./-]*\s*:\s*(?P<inner>{TIMES_LIST}|[\[({{].*|!?{NAME}\s*[\[(<].*)"
         rf"|(?:[\w.]+\s+|[\w.]+\.)?(?:shape|size|dims?)(?:\s*[=:]\s*|\s+)"
         rf"(?P<inner2>[\[(].*[\])]|(?:{NAME}\.)?Size\(.*\))",
-        Spelling("input:1x3x224x224", "trtexec --shapes", "1,3,224,224"),
-        Spelling("x: tensor<2x3xf32>", "MLIR arguments", "2,3", "float32"),
-        Spelling("shape=(1, 3, 224, 224)", "print statements", "1,3,224,224"),
-        Spelling("shape: [1, 3, 224, 224]", "logs", "1,3,224,224"),
-        Spelling("x.shape = torch.Size([2, 3])", "print statements", "2,3"),
-        Spelling("PartialShape: {1,3,?,?}", "OpenVINO", "1,3,?,?"),
-        Spelling("dims: [3, 224, 224]", "Triton config.pbtxt", "3,224,224"),
+        PrintedShape("input:1x3x224x224", "trtexec --shapes", "1,3,224,224"),
+        PrintedShape("x: tensor<2x3xf32>", "MLIR arguments", "2,3", "float32"),
+        PrintedShape("shape=(1, 3, 224, 224)", "print statements", "1,3,224,224"),
+        PrintedShape("shape: [1, 3, 224, 224]", "logs", "1,3,224,224"),
+        PrintedShape("x.shape = torch.Size([2, 3])", "print statements", "2,3"),
+        PrintedShape("PartialShape: {1,3,?,?}", "OpenVINO", "1,3,?,?"),
+        PrintedShape("dims: [3, 224, 224]", "Triton config.pbtxt", "3,224,224"),
         needs_type=False,
     ),
     _make_format(
         "size class",
         rf"(?:{NAME}\.|{NAME}::)?(?:{SIZE_CLASSES})\s*(?P<inner>(?!\(\s*None\s*\))[\[({{].*[\])}}])",
-        Spelling("torch.Size([2, 3, 4])", "PyTorch", "2,3,4"),
-        Spelling("TensorShape([None, 3])", "TensorFlow", "?,3"),
-        Spelling("TensorShape([Dimension(None), Dimension(3)])", "TensorFlow 1", "?,3"),
-        Spelling("Dims4{1,3,224,224}", "TensorRT C++", "1,3,224,224"),
-        Spelling("ov::Shape{1, 3, 224, 224}", "OpenVINO C++", "1,3,224,224"),
-        Spelling("oneflow.Size([2, 3])", "OneFlow", "2,3"),
-        Spelling("ttnn.Shape([1, 1, 32, 32])", "TT-NN", "1,1,32,32"),
+        PrintedShape("torch.Size([2, 3, 4])", "PyTorch", "2,3,4"),
+        PrintedShape("TensorShape([None, 3])", "TensorFlow", "?,3"),
+        PrintedShape("TensorShape([Dimension(None), Dimension(3)])", "TensorFlow 1", "?,3"),
+        PrintedShape("Dims4{1,3,224,224}", "TensorRT C++", "1,3,224,224"),
+        PrintedShape("ov::Shape{1, 3, 224, 224}", "OpenVINO C++", "1,3,224,224"),
+        PrintedShape("oneflow.Size([2, 3])", "OneFlow", "2,3"),
+        PrintedShape("ttnn.Shape([1, 1, 32, 32])", "TT-NN", "1,1,32,32"),
         needs_type=False,
     ),
     _make_format(
         "abstract type",
         r"(?:ShapedArray|(?:ir\.)?RankedTensorType)\((?P<inner>.*?)(?:,\s*weak_type=\w+)?\)",
-        Spelling("ShapedArray(float32[2,3], weak_type=True)", "JAX", "2,3", "float32"),
+        PrintedShape("ShapedArray(float32[2,3], weak_type=True)", "JAX", "2,3", "float32"),
         needs_type=False,
     ),
     _make_format(
         "Caffe",
         r"(?:(?:Top|Bottom)\s+shape:\s*)?(?P<inner>\d+(?:\s+\d+)*)\s+\(\d+\)",
-        Spelling("Top shape: 1 3 224 224 (150528)", "Caffe", "1,3,224,224"),
+        PrintedShape("Top shape: 1 3 224 224 (150528)", "Caffe", "1,3,224,224"),
         needs_type=False,
         without_brackets=True,
     ),
     _make_format(
         "nested brackets",
         rf"\[\s*(?P<inner>{LIST})\s*,?\s*\]|\(\s*(?P<inner2>{LIST})\s*,?\s*\)",
-        Spelling("[(None, 224, 224, 3)]", "Keras summary", "?,224,224,3"),
-        Spelling("[[1, 3, 224, 224]]", "lists of inputs", "1,3,224,224"),
+        PrintedShape("[(None, 224, 224, 3)]", "Keras summary", "?,224,224,3"),
+        PrintedShape("[[1, 3, 224, 224]]", "lists of inputs", "1,3,224,224"),
         needs_type=False,
     ),
     _make_format(
         "vtensor",
         rf"!?(?:{WORD}\.)?vtensor<\s*\[(?P<inner>[^\[\]]*)\]\s*,\s*(?P<dtype>{WORD})\s*>",
-        Spelling("!torch.vtensor<[?,3,224,224],f32>", "torch-mlir", "?,3,224,224", "float32"),
+        PrintedShape("!torch.vtensor<[?,3,224,224],f32>", "torch-mlir", "?,3,224,224", "float32"),
         without_brackets=True,
     ),
     _make_format(
         "MLIR",
         rf"(?:tensor|memref|vector)<\s*(?:(?P<inner>{TIMES_LIST})\s*x)?\s*(?P<dtype>{WORD})"
         r"(?:,\s*strided<\[(?P<strides>[^\[\]]*)\](?:,\s*offset:\s*(?:\d+|\?))?>|,(?P<unused>[^>]*(?:<[^>]*>)?[^>]*))?\s*>",
-        Spelling("tensor<2x3x4xf32>", "MLIR", "2,3,4", "float32"),
-        Spelling("tensor<?x3x224x224xf16>", "MLIR, IREE", "?,3,224,224", "float16"),
-        Spelling("tensor<bf16>", "MLIR", "[]", "bfloat16"),
-        Spelling("memref<2x3xf32>", "MLIR", "2,3", "float32"),
-        Spelling("memref<2x3xf32, strided<[1, 2]>>", "MLIR", "2,3", "float32", "1,2"),
-        Spelling("vector<4x8xi8>", "MLIR", "4,8", "int8"),
+        PrintedShape("tensor<2x3x4xf32>", "MLIR", "2,3,4", "float32"),
+        PrintedShape("tensor<?x3x224x224xf16>", "MLIR, IREE", "?,3,224,224", "float16"),
+        PrintedShape("tensor<bf16>", "MLIR", "[]", "bfloat16"),
+        PrintedShape("memref<2x3xf32>", "MLIR", "2,3", "float32"),
+        PrintedShape("memref<2x3xf32, strided<[1, 2]>>", "MLIR", "2,3", "float32", "1,2"),
+        PrintedShape("vector<4x8xi8>", "MLIR", "4,8", "int8"),
         without_brackets=True,
     ),
     _make_format(
         "sizes and type with x",
         rf"(?P<inner>{TIMES_LIST})x(?P<dtype>[A-Za-z]\w*)(?:=.*)?",
-        Spelling("1x3x224x224xf32", "iree-run-module", "1,3,224,224", "float32"),
-        Spelling("2x3xi64=1 2 3 4 5 6", "iree-run-module", "2,3", "int64"),
+        PrintedShape("1x3x224x224xf32", "iree-run-module", "1,3,224,224", "float32"),
+        PrintedShape("2x3xi64=1 2 3 4 5 6", "iree-run-module", "2,3", "int64"),
         without_brackets=True,
     ),
     _make_format(
@@ -221,19 +221,21 @@ SHAPE_FORMATS = (
         r"(?P<dtype>Float|Double|Half|Long|Int|Short|Char|Byte|Bool|BFloat16|ComplexFloat|ComplexDouble)"
         rf"\((?P<inner>\s*(?:{JIT_SIZE}(?:\s*,\s*{JIT_SIZE})*)?)\s*,?\s*(?:strides=\[(?P<strides>[\d,\s*]*)\])?"
         r"(?:,?\s*(?:requires_grad|device)=[\w:]+)*\s*\)",
-        Spelling("Float(2, 3, 4, strides=[12, 4, 1], requires_grad=0, device=cpu)", "torch.jit", "2,3,4", "float32"),
-        Spelling("Float(2, 3, strides=[1, 2])", "torch.jit", "2,3", "float32", "1,2"),
-        Spelling("Double(2:12, 3:4, 4:1)", "torch.jit before 1.8", "2,3,4", "float64"),
-        Spelling("Half(*, 3, 224, 224)", "torch.jit", "?,3,224,224", "float16"),
-        Spelling("Long()", "torch.jit", "[]", "int64"),
+        PrintedShape(
+            "Float(2, 3, 4, strides=[12, 4, 1], requires_grad=0, device=cpu)", "torch.jit", "2,3,4", "float32"
+        ),
+        PrintedShape("Float(2, 3, strides=[1, 2])", "torch.jit", "2,3", "float32", "1,2"),
+        PrintedShape("Double(2:12, 3:4, 4:1)", "torch.jit before 1.8", "2,3,4", "float64"),
+        PrintedShape("Half(*, 3, 224, 224)", "torch.jit", "?,3,224,224", "float16"),
+        PrintedShape("Long()", "torch.jit", "[]", "int64"),
         without_brackets=True,
         dims_cleaned=True,
     ),
     _make_format(
         "jaxtyping",
         rf"(?P<dtype>{NAME})\[\s*(?:{WORD}\.)*(?:Array|ArrayLike|Tensor|ndarray)\s*,(?P<inner>[^\[\],]*)\]",
-        Spelling('Float[Array, "b c h w"]', "jaxtyping", "b,c,h,w"),
-        Spelling('Float32[Tensor, "batch 3 h w"]', "jaxtyping", "batch,3,h,w", "float32"),
+        PrintedShape('Float[Array, "b c h w"]', "jaxtyping", "b,c,h,w"),
+        PrintedShape('Float32[Tensor, "batch 3 h w"]', "jaxtyping", "batch,3,h,w", "float32"),
         has_generic_type=True,
         without_brackets=True,
         needs_type=False,
@@ -243,66 +245,74 @@ SHAPE_FORMATS = (
         rf"(?P<dtype>{TYPE})\s*(?P<inner>\[[^\[\]<>=:]*\])"
         r"(?:\{(?P<order>[\d,\s]*)(?P<unused>:[^{}]*)?\}|\[(?P<strides>[\d,\s]*)\]\s*(?:[a-z]+(?::\d+)?)?)?"
         rf"|(?P<dtype2>{TYPE})(?:\s+(?P<inner2>\([^()<>=:]*\))|\s*(?P<inner3>\{{[^{{}}<>=:]*\}}))",
-        Spelling("float32[1,3,224,224]", "Netron, IREE, JAX", "1,3,224,224", "float32"),
-        Spelling("float32[batch_size,3,224,224]", "Netron", "batch_size,3,224,224", "float32"),
-        Spelling("f32[2,3,4]{2,1,0}", "XLA", "2,3,4", "float32"),
-        Spelling("f32[2,3,4]{0,1,2}", "XLA", "2,3,4", "float32", "1,2,6"),
-        Spelling("bf16[8,128]{1,0:T(8,128)}", "XLA on TPU", "8,128", "bfloat16"),
-        Spelling("pred[]", "XLA", "[]", "bool"),
-        Spelling("f32[64, 128][128, 1]cuda:0", "torch.compile", "64,128", "float32"),
-        Spelling("f32[s0, 3]", "torch.export, FX", "s0,3", "float32"),
-        Spelling("f32{1, 3, 224, 224}", "nGraph", "1,3,224,224", "float32"),
-        Spelling("torch.float32 (2, 3)", "print(x.dtype, x.shape)", "2,3", "float32"),
-        Spelling("FLOAT[1,3,224,224]", "ONNX tools", "1,3,224,224", "float32"),
+        PrintedShape("float32[1,3,224,224]", "Netron, IREE, JAX", "1,3,224,224", "float32"),
+        PrintedShape("float32[batch_size,3,224,224]", "Netron", "batch_size,3,224,224", "float32"),
+        PrintedShape("f32[2,3,4]{2,1,0}", "XLA", "2,3,4", "float32"),
+        PrintedShape("f32[2,3,4]{0,1,2}", "XLA", "2,3,4", "float32", "1,2,6"),
+        PrintedShape("bf16[8,128]{1,0:T(8,128)}", "XLA on TPU", "8,128", "bfloat16"),
+        PrintedShape("pred[]", "XLA", "[]", "bool"),
+        PrintedShape("f32[64, 128][128, 1]cuda:0", "torch.compile", "64,128", "float32"),
+        PrintedShape("f32[s0, 3]", "torch.export, FX", "s0,3", "float32"),
+        PrintedShape("f32{1, 3, 224, 224}", "nGraph", "1,3,224,224", "float32"),
+        PrintedShape("torch.float32 (2, 3)", "print(x.dtype, x.shape)", "2,3", "float32"),
+        PrintedShape("FLOAT[1,3,224,224]", "ONNX tools", "1,3,224,224", "float32"),
     ),
     _make_format(
         "type, then shape",
         rf"(?:%?[\w./:-]*\[)?\s*(?P<dtype>[A-Z][A-Z0-9]*)\s*,\s*(?P<inner>{TIMES_LIST}|{LIST})\s*\]?",
-        Spelling("%input[FLOAT, 1x3x224x224]", "onnx.helper.printable_graph", "1,3,224,224", "float32"),
+        PrintedShape("%input[FLOAT, 1x3x224x224]", "onnx.helper.printable_graph", "1,3,224,224", "float32"),
     ),
     _make_format(
         "shape, then type",
         rf"(?:{WORD}\.)*(?:Tensor|Buffer)\s*[\[(]\s*(?P<inner>{LIST})\s*,\s*(?:dtype\s*=\s*)?(?P<dtype>{NAME})\s*[\])]"
         rf"|(?P<inner2>{NAME}\({LIST}\)|{LIST})\s*[,:]?\s+(?P<dtype2>{TYPE})"
         rf"|(?P<inner3>{SIZE}(?:\s*[,x]\s*{SIZE})+)\s+(?:(?:\w*Array|Matrix)\{{)?(?P<dtype3>{TYPE})(?:,\s*\d+)?\}}?:?",
-        Spelling("Tensor[(1, 3, 224, 224), float32]", "TVM Relay", "1,3,224,224", "float32"),
-        Spelling('R.Tensor((1, 3, 224, 224), dtype="float32")', "TVM Relax", "1,3,224,224", "float32"),
-        Spelling("Tensor[[2, 3], f32]", "candle", "2,3", "float32"),
-        Spelling("(2, 3, 4) float32", "print(x.shape, x.dtype)", "2,3,4", "float32"),
-        Spelling("torch.Size([2, 3]) torch.float16", "print(x.shape, x.dtype)", "2,3", "float16"),
-        Spelling("224x224x3 single", "MATLAB whos", "224,224,3", "float32"),
-        Spelling("2\u00d73\u00d74 Array{Float32, 3}", "Julia", "2,3,4", "float32"),
+        PrintedShape("Tensor[(1, 3, 224, 224), float32]", "TVM Relay", "1,3,224,224", "float32"),
+        PrintedShape('R.Tensor((1, 3, 224, 224), dtype="float32")', "TVM Relax", "1,3,224,224", "float32"),
+        PrintedShape("Tensor[[2, 3], f32]", "candle", "2,3", "float32"),
+        PrintedShape("(2, 3, 4) float32", "print(x.shape, x.dtype)", "2,3,4", "float32"),
+        PrintedShape("torch.Size([2, 3]) torch.float16", "print(x.shape, x.dtype)", "2,3", "float16"),
+        PrintedShape("224x224x3 single", "MATLAB whos", "224,224,3", "float32"),
+        PrintedShape("2\u00d73\u00d74 Array{Float32, 3}", "Julia", "2,3,4", "float32"),
     ),
     _make_format(
         "Core ML",
         rf"(?:MultiArray\s*)?\(?\s*(?P<dtype>{WORD})\s+(?P<inner>{SIZE}(?:\s*[,x]\s*{SIZE})+)\s*\)?",
-        Spelling("MultiArray (Float32 1 \u00d7 3 \u00d7 224 \u00d7 224)", "Core ML, Xcode", "1,3,224,224", "float32"),
+        PrintedShape(
+            "MultiArray (Float32 1 \u00d7 3 \u00d7 224 \u00d7 224)", "Core ML, Xcode", "1,3,224,224", "float32"
+        ),
         without_brackets=True,
     ),
     _make_format(
         "fields",
         rf"(?:[\w./:-]*\s*[\[<{{]|(?:<\s*)?(?:{WORD}\.)*(?:{TENSOR_CLASSES})\s*\().*?"
         rf"\b(?:shape|size)\s*[=:]?\s*(?P<inner>{NAME}\({LIST}\)|{LIST})(?P<rest>(?:(?!\b(?:shape|size)\s*[=:]).)*)",
-        Spelling("[dtype=float32, shape=(1, 3, 224, 224)]", "polygraphy", "1,3,224,224", "float32"),
-        Spelling("images [dtype=float32, shape=('batch', 3, 640, 640)]", "polygraphy", "batch,3,640,640", "float32"),
-        Spelling(
+        PrintedShape("[dtype=float32, shape=(1, 3, 224, 224)]", "polygraphy", "1,3,224,224", "float32"),
+        PrintedShape(
+            "images [dtype=float32, shape=('batch', 3, 640, 640)]", "polygraphy", "batch,3,640,640", "float32"
+        ),
+        PrintedShape(
             "NodeArg(name='x', type='tensor(float)', shape=['batch', 3, 224, 224])",
             "ONNX Runtime",
             "batch,3,224,224",
             "float32",
         ),
-        Spelling("TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)", "TensorFlow", "?,3", "float32"),
-        Spelling("<KerasTensor shape=(None, 784), dtype=float32, sparse=False, name=x>", "Keras", "?,784", "float32"),
-        Spelling("ShapeDtypeStruct(shape=(2, 3), dtype=float32)", "JAX", "2,3", "float32"),
-        Spelling("Tensor(shape=[2, 3], dtype=int64, place=Place(cpu))", "PaddlePaddle", "2,3", "int64"),
-        Spelling("Tensor(shape=[2, 3], dtype=Float32, value=...)", "MindSpore", "2,3", "float32"),
-        Spelling('<HDF5 dataset "x": shape (2, 3), type "<f4">', "h5py", "2,3", "float32"),
-        Spelling('{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}', "safetensors header", "2,3", "float32"),
-        Spelling("<ConstOutput: names[x] shape[?,3,224,224] type: f32>", "OpenVINO", "?,3,224,224", "float32"),
-        Spelling("FakeTensor(..., device='cuda:0', size=(s0, 3), dtype=torch.float16)", "PyTorch", "s0,3", "float16"),
-        Spelling("tensor(..., device='meta', size=(2, 3))", "PyTorch", "2,3"),
-        Spelling('Tensor("x:0", shape=(?, 224, 224, 3), dtype=float32)', "TensorFlow 1", "?,224,224,3", "float32"),
-        Spelling("<Matrix(float64, shape=(?, 3))>", "PyTensor", "?,3", ""),
+        PrintedShape("TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)", "TensorFlow", "?,3", "float32"),
+        PrintedShape(
+            "<KerasTensor shape=(None, 784), dtype=float32, sparse=False, name=x>", "Keras", "?,784", "float32"
+        ),
+        PrintedShape("ShapeDtypeStruct(shape=(2, 3), dtype=float32)", "JAX", "2,3", "float32"),
+        PrintedShape("Tensor(shape=[2, 3], dtype=int64, place=Place(cpu))", "PaddlePaddle", "2,3", "int64"),
+        PrintedShape("Tensor(shape=[2, 3], dtype=Float32, value=...)", "MindSpore", "2,3", "float32"),
+        PrintedShape('<HDF5 dataset "x": shape (2, 3), type "<f4">', "h5py", "2,3", "float32"),
+        PrintedShape('{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}', "safetensors header", "2,3", "float32"),
+        PrintedShape("<ConstOutput: names[x] shape[?,3,224,224] type: f32>", "OpenVINO", "?,3,224,224", "float32"),
+        PrintedShape(
+            "FakeTensor(..., device='cuda:0', size=(s0, 3), dtype=torch.float16)", "PyTorch", "s0,3", "float16"
+        ),
+        PrintedShape("tensor(..., device='meta', size=(2, 3))", "PyTorch", "2,3"),
+        PrintedShape('Tensor("x:0", shape=(?, 224, 224, 3), dtype=float32)', "TensorFlow 1", "?,224,224,3", "float32"),
+        PrintedShape("<Matrix(float64, shape=(?, 3))>", "PyTensor", "?,3", ""),
         needs_type=False,
     ),
 )
@@ -313,27 +323,27 @@ FIELD_TYPE = re.compile(
 )
 """A regular expression for the field with the element type."""
 PLAIN_EXAMPLES = (
-    Spelling("2x3x4", "everyday", "2,3,4"),
-    Spelling("(2, 3, 4)", "NumPy", "2,3,4"),
-    Spelling("[1, 3, 224, 224]", "ONNX, torchinfo", "1,3,224,224"),
-    Spelling("{1,3,224,224}", "C++", "1,3,224,224"),
-    Spelling("['batch', 3, 224, 224]", "ONNX Runtime", "batch,3,224,224"),
-    Spelling("-1x3x224x224", "trtexec", "?,3,224,224"),
-    Spelling("(-1, 3, 224, 224)", "TensorRT", "?,3,224,224"),
-    Spelling("[-1, 64, 112, 112]", "torchsummary", "?,64,112,112"),
-    Spelling("[?,3,224,224]", "OpenVINO", "?,3,224,224"),
-    Spelling("?x3x224x224", "MLIR", "?,3,224,224"),
-    Spelling("(None, 224, 224, 3)", "Keras", "?,224,224,3"),
-    Spelling("[  1 224 224   3]", "TensorFlow Lite", "1,224,224,3"),
-    Spelling("(np.int64(2), np.int64(3))", "NumPy 2", "2,3"),
-    Spelling("(tensor(2), tensor(3))", "torch.jit tracing", "2,3"),
-    Spelling("1L, 2L", "Python 2", "1,2"),
-    Spelling("N C H W", "einops", "N,C,H,W"),
-    Spelling('"b c h w"', "jaxtyping", "b,c,h,w"),
-    Spelling("batch_size x 3", "papers", "batch_size,3"),
-    Spelling("1\uff0c3\uff0c224\uff0c224", "full-width commas", "1,3,224,224"),
-    Spelling("\uff082\uff0c3\uff09", "full-width brackets", "2,3"),
-    Spelling("2\u00d73\u00d74", "Julia", "2,3,4"),
+    PrintedShape("2x3x4", "everyday", "2,3,4"),
+    PrintedShape("(2, 3, 4)", "NumPy", "2,3,4"),
+    PrintedShape("[1, 3, 224, 224]", "ONNX, torchinfo", "1,3,224,224"),
+    PrintedShape("{1,3,224,224}", "C++", "1,3,224,224"),
+    PrintedShape("['batch', 3, 224, 224]", "ONNX Runtime", "batch,3,224,224"),
+    PrintedShape("-1x3x224x224", "trtexec", "?,3,224,224"),
+    PrintedShape("(-1, 3, 224, 224)", "TensorRT", "?,3,224,224"),
+    PrintedShape("[-1, 64, 112, 112]", "torchsummary", "?,64,112,112"),
+    PrintedShape("[?,3,224,224]", "OpenVINO", "?,3,224,224"),
+    PrintedShape("?x3x224x224", "MLIR", "?,3,224,224"),
+    PrintedShape("(None, 224, 224, 3)", "Keras", "?,224,224,3"),
+    PrintedShape("[  1 224 224   3]", "TensorFlow Lite", "1,224,224,3"),
+    PrintedShape("(np.int64(2), np.int64(3))", "NumPy 2", "2,3"),
+    PrintedShape("(tensor(2), tensor(3))", "torch.jit tracing", "2,3"),
+    PrintedShape("1L, 2L", "Python 2", "1,2"),
+    PrintedShape("N C H W", "einops", "N,C,H,W"),
+    PrintedShape('"b c h w"', "jaxtyping", "b,c,h,w"),
+    PrintedShape("batch_size x 3", "papers", "batch_size,3"),
+    PrintedShape("1\uff0c3\uff0c224\uff0c224", "full-width commas", "1,3,224,224"),
+    PrintedShape("\uff082\uff0c3\uff09", "full-width brackets", "2,3"),
+    PrintedShape("2\u00d73\u00d74", "Julia", "2,3,4"),
 )
 """The examples that `core.text` parses without a form: other separators, brackets and spellings of an unknown size."""
 
@@ -359,7 +369,7 @@ WRAPPED_NUMBER = re.compile(
 """A regular expression for a dim that a class wraps: `np.int64(3)`, `Dimension(None)`."""
 
 
-def locate_spelled_dims(text: str) -> LocatedDims | None:
+def locate_printed_dims(text: str) -> LocatedDims | None:
     """Locate the dims in a shape that is printed by another tool.
 
     Returns None if no format matches.
@@ -378,7 +388,7 @@ def _match_nested_formats(text: str, located: LocatedDims, depth: int) -> Locate
     start, end = located.start, located.end
     for form in SHAPE_FORMATS if depth < MAX_DEPTH else ():
         match = form.pattern.fullmatch(text, start, end)
-        groups = _read_groups(match) if match else {}
+        groups = _merge_groups(match) if match else {}
         if match is None or not _has_known_type(form, groups):
             continue
         inner_start, inner_end = _find_inner_span(match)
@@ -402,7 +412,7 @@ def _match_nested_formats(text: str, located: LocatedDims, depth: int) -> Locate
     return located
 
 
-def _read_groups(match: re.Match[str]) -> dict[str, str]:
+def _merge_groups(match: re.Match[str]) -> dict[str, str]:
     """Return the groups of a match, with alternative groups merged.
 
     For example, the group `dtype2` becomes `dtype`.
@@ -477,7 +487,7 @@ def _strip_whitespace(text: str, start: int, end: int) -> tuple[int, int]:
     return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
 
 
-class Refusal(Record):
+class NonShapeFormat(Record):
     """A kind of text that is not a single shape, with the reason and a hint."""
 
     pattern: Pattern[str]
@@ -489,13 +499,13 @@ class Refusal(Record):
 
 
 REFUSALS = (
-    Refusal(
+    NonShapeFormat(
         re.compile(r"\s*\S+(?:\s+(?:by|and|to|into)\s+\S+)+\s*", re.ASCII),
         "the words of a sentence are not dims",
         "write {dims}",
         (("2 by 3", "speech", "write 2,3"),),
     ),
-    Refusal(
+    NonShapeFormat(
         re.compile(
             r".*(?:Shape|Size)\(\s*None\s*\)\s*|.*(?:tensor|memref)<\s*\*\s*x.*|\s*\[?\(?\.\.\.\)?\]?\s*", re.DOTALL
         ),
@@ -507,13 +517,13 @@ REFUSALS = (
             ("TensorShape(None)", "TensorFlow", "unknown rank"),
         ),
     ),
-    Refusal(
+    NonShapeFormat(
         re.compile(r".*(?:\d\s*\.\.\s*\d|<=\s*\d|\.\.\s*\d+\s*,|\d+\s*\.\.\s*[,\]]).*", re.DOTALL),
         "a range is not the size of a dim",
         "write a name (N) or ? for a size that is not known",
         (("[1..8,3,224,224]", "OpenVINO", "a range"), ("f32[<=10,3]", "XLA", "a range")),
     ),
-    Refusal(
+    NonShapeFormat(
         re.compile(
             rf"\s*\(?\s*(?:{TYPE}\s*)?{LIST}(?:\{{[^{{}}]*\}})?\s*,\s*(?:{TYPE}\s*)?{LIST}.*", re.DOTALL | re.ASCII
         ),
@@ -524,7 +534,7 @@ REFUSALS = (
             ("(f32[2,3], f32[4])", "XLA tuples", "write one of them: 2,3"),
         ),
     ),
-    Refusal(
+    NonShapeFormat(
         re.compile(r"\s*\w*\s*[({\[<]*\s*(?:[A-Za-z_]\w*\s*[:=]\s*\d+\s*,?\s*)+[)}\]>]*\s*", re.DOTALL | re.ASCII),
         "a list of named sizes is not a shape",
         "write the sizes alone: {dims}",
@@ -533,31 +543,31 @@ REFUSALS = (
             ("{'b': 2, 'c': 3}", "einops.parse_shape", "write the sizes alone: 2,3"),
         ),
     ),
-    Refusal(
+    NonShapeFormat(
         re.compile(r"\s*(?:\w+\s+)?\w*(?:\s*\[\s*\w+\s*\]){2,}\s*", re.ASCII),
         "dims in separate brackets declare an array in C",
         "write {dims}",
         (("[2][3][4]", "C", "write 2,3,4"), ("float x[2][3]", "C", "write 2,3")),
     ),
-    Refusal(
+    NonShapeFormat(
         re.compile(r"\s*(?:np\.|torch\.)?(?:array|tensor)\s*\(\s*\[.*", re.DOTALL),
         "this is data, not a shape",
         "if the numbers are the shape, write {dims}",
         (("array([1, 224, 224, 3], dtype=int32)", "TensorFlow Lite", "write 1,224,224,3"),),
     ),
-    Refusal(
+    NonShapeFormat(
         re.compile(r"[^()]*[\w)]\s*[+]\s*[\w(].*", re.DOTALL | re.ASCII),
         "a dim cannot be a sum",
         "write a name for it, such as L",
         (("['batch', 'past + 1']", "ONNX Runtime", "a dim cannot be a sum"),),
     ),
-    Refusal(
+    NonShapeFormat(
         re.compile(r"[^,]*(?:^|[\s\[(])[*#]\w[^,]*", re.DOTALL | re.ASCII),
         "* and # are for annotations of functions",
         "write the name alone, or ... in a pattern",
         (('"*batch c h w"', "jaxtyping", "write the name alone"),),
     ),
-    Refusal(
+    NonShapeFormat(
         re.compile(r"\s*[A-Za-z_]\w*\s*=\s*[\[(]?\s*(?:-?\w+)(?:\s*[,x]\s*-?\w+)*\s*[\])]?\s*", re.ASCII),
         "a shape has no name here",
         "write {dims}",
@@ -575,18 +585,18 @@ LISTS_IN_TEXT = re.compile(
 SIZES_IN_TEXT = re.compile(r"(?:[:=\[]\s*)(\d+|\?)", re.ASCII)
 
 
-def find_known_refusal(text: str, argument: str) -> ShapeError | None:
+def find_non_shape_error(text: str, argument: str) -> ShapeError | None:
     """Return the error for a text that is known not to be a single shape.
 
     Returns None for other texts.
 
-    >>> print(find_known_refusal("[1..8,3]", "input"))
+    >>> print(find_non_shape_error("[1..8,3]", "input"))
     usage: a range is not the size of a dim (write a name (N) or ? for a size that is not known)
     """
     rewritten = rewrite_characters(text[:MAX_SPELLING_LENGTH])
     for refusal in REFUSALS if len(text) <= MAX_REFUSED_LENGTH else ():
         if refusal.pattern.fullmatch(rewritten):
-            return _refusal_error(refusal, rewritten, argument)
+            return _non_shape_error(refusal, rewritten, argument)
     return None
 
 
@@ -604,7 +614,7 @@ def extract_dims(text: str) -> str:
     return re.sub(r"\s+", "", (found["dims"] or found["sizes"]).replace("x", ",")).rstrip(",") if found else ""
 
 
-def _refusal_error(refusal: Refusal, text: str, argument: str) -> ShapeError:
+def _non_shape_error(refusal: NonShapeFormat, text: str, argument: str) -> ShapeError:
     if "words" in refusal.message:
         dims = ",".join([word for word in text.split() if word not in ("by", "and", "to", "into")])
     elif "sizes" in refusal.message or "brackets" in refusal.message:

@@ -252,9 +252,9 @@ def scan_shape(text: str, argument: str = "shape") -> ScannedShape:
     )
     located = None
     if not (text.isascii() and SPECIAL.isdisjoint(inner)) or _is_typed_list(inner):
-        from shapecalc.core.spellings import locate_spelled_dims  # deferred: plain shapes need no forms
+        from shapecalc.core.spellings import locate_printed_dims  # deferred: plain shapes need no forms
 
-        located = locate_spelled_dims(text)
+        located = locate_printed_dims(text)
     if located is None:
         tokens, has_unbracketed_names = _split_dims(text, *_locate_dims(text, argument), argument)
         return ScannedShape(tokens, has_unbracketed_names=has_unbracketed_names)
@@ -482,7 +482,7 @@ def parse_typed_shape(text: str, argument: str = "input") -> TypedShape:
         scanned = scan_shape(text, argument)
         shape = _parse_input_dims(scanned.tokens, argument)
     except ShapeError as error:
-        raise _specific_error(text, argument, error) from None
+        raise _make_specific_error(text, argument, error) from None
     notes = [*_unknown_notes(scanned), *shape_notes(scanned), *_product_notes(scanned, shape)]
     strides = None
     if any(word in scanned.strides for word in ("?", "*")):
@@ -511,14 +511,14 @@ def _parse_input_dims(tokens: Sequence[Token], argument: str) -> Shape:
     return tuple(dims)
 
 
-def _specific_error(text: str, argument: str, error: ShapeError) -> ShapeError:
+def _make_specific_error(text: str, argument: str, error: ShapeError) -> ShapeError:
     """Return a more specific error for an invalid text.
 
     The specific error is that of a known kind of text. Otherwise `error` gets a hint with the dims in the text.
     """
-    from shapecalc.core.spellings import extract_dims, find_known_refusal  # deferred: only invalid requests need it
+    from shapecalc.core.spellings import extract_dims, find_non_shape_error  # deferred: only invalid requests need it
 
-    refusal, hint = find_known_refusal(text, argument), error.problem.hint
+    refusal, hint = find_non_shape_error(text, argument), error.problem.hint
     dims = "" if refusal or (hint and not hint.startswith(GENERAL_DIM_HINT)) else extract_dims(text)
     return ShapeError(replace(error.problem, hint=f"write {dims}")) if dims else refusal or error
 
@@ -713,7 +713,7 @@ def parse_dims(text: str, argument: str = "target") -> Shape:
         tokens = tokenize_shape(text, argument)
         return tuple([parse_dim(token, unknowns, argument, index) for index, token in enumerate(tokens)])
     except ShapeError as error:
-        raise _specific_error(text, argument, error) from None
+        raise _make_specific_error(text, argument, error) from None
 
 
 def parse_target(text: str, argument: str = "target") -> Shape:

@@ -417,7 +417,7 @@ def _check_pattern(left: tuple[AxisGroup, ...], right: tuple[AxisGroup, ...], ar
     """
     first, second = ([axis for part in side for axis in part.axes] for side in (left, right))
     for axes in (first, second):
-        _check_unique(axes, argument)
+        _check_unique_axes(axes, argument)
     left_names, right_names = ({axis.text for axis in axes} for axes in (first, second))
     for axis in first:
         if axis.text.isdigit() and int(axis.text) != 1:
@@ -432,7 +432,7 @@ def _check_pattern(left: tuple[AxisGroup, ...], right: tuple[AxisGroup, ...], ar
             raise pattern_error("... in brackets on the left", Token(part.text, part.start), argument)
 
 
-def _check_unique(axes: list[Token], argument: str) -> None:
+def _check_unique_axes(axes: list[Token], argument: str) -> None:
     """Raise `ShapeError` (usage) if an axis occurs twice on one side."""
     seen = set[str]()
     for axis in axes:

@@ -24,7 +24,7 @@ from shapecalc.diagnosis.findings import find_dim_mismatches, find_mismatch, num
 from shapecalc.diagnosis.match import PrintedSizes
 from shapecalc.diagnosis.reading import LOSS_SUBJECT, MASK_SUBJECT, WEIGHTS_SUBJECT, ParsedMessage, size_product
 from shapecalc.diagnosis.suggestions import numeric_sizes
-from shapecalc.reasoning.figures import LOADER_WORDS, Explanation, FigureContext, explain
+from shapecalc.reasoning.figures import LOADER_WORDS, Explanation, MismatchContext, explain_figures
 
 COUNT_OPS = (RESHAPE.name, SHUFFLE.name, UNFLATTEN.name)
 FEATURE_CAUSES = ("features-differ",)
@@ -46,7 +46,7 @@ class Figures(Record):
     """The mismatching sizes or the element count of a message, with context."""
 
     sizes: tuple[int, ...]
-    context: FigureContext
+    context: MismatchContext
 
 
 def explain_message(message: ParsedMessage, trace: Trace | None) -> tuple[Explanation, ...]:
@@ -55,7 +55,7 @@ def explain_message(message: ParsedMessage, trace: Trace | None) -> tuple[Explan
     Returns an empty tuple if there are none.
     """
     figures = find_figures(message, trace)
-    return () if figures is None else explain(figures.sizes, figures.context)
+    return () if figures is None else explain_figures(figures.sizes, figures.context)
 
 
 def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
@@ -87,7 +87,7 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
         axis = _differing_axis(message, pair)
     if message.op == BROADCAST.name and axis == 0:  # operands are unordered; the smaller size is likely the batch
         pair = (min(pair), max(pair))
-    context = FigureContext(
+    context = MismatchContext(
         axis=axis,
         is_divisor=message.op == REARRANGE.name and message.cause == "indivisible",
         is_channel=_is_channel_axis(message, axis),
@@ -120,10 +120,10 @@ def _element_count_figures(message: ParsedMessage, text: str) -> Figures | None:
         return None
     if not target:
         count = message.target_elements or 0
-        return Figures((message.elements, count), FigureContext(target=(count,), text=text))
+        return Figures((message.elements, count), MismatchContext(target=(count,), text=text))
     if min(target) < -1 or prod(target) == 0 or target.count(-1) > 1:
         return None
-    return Figures((message.elements,), FigureContext(target=target, text=text))
+    return Figures((message.elements,), MismatchContext(target=target, text=text))
 
 
 def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
@@ -137,7 +137,7 @@ def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
     if message.pair is not None and min(message.pair) >= 0:
         divides = message.cause == "indivisible"
         is_fixed = message.about != LOSS_SUBJECT
-        context = FigureContext(
+        context = MismatchContext(
             axis=message.dim,
             is_channel=message.dim in (1, 3),
             is_divisor=divides,
@@ -152,7 +152,7 @@ def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
     if (mask := MASK_INDEX.search(message.quote)) and message.about == MASK_SUBJECT:
         sizes = (*shape[int(mask[2]) :][:1], *other[int(mask[1]) :][:1])
         numbers = [size for size in sizes if isinstance(size, int)]
-        context = FigureContext(axis=int(mask[2]), is_joined=True, text=text)
+        context = MismatchContext(axis=int(mask[2]), is_joined=True, text=text)
         return Figures((numbers[0], numbers[1]), context) if len(numbers) == 2 and other != shape[:1] else None
     differences = numeric_differences(shape, other)
     if len(differences) != 1 or (len(shape) != len(other) and message.cause != "not-about-shape"):
@@ -160,7 +160,7 @@ def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
     axis, size, expected = differences[0]
     is_channel = is_channel_axis(shape, axis) and is_channel_axis(other, axis)
     known_axis = None if len(shape) == 1 or message.about == WEIGHTS_SUBJECT else axis
-    context = FigureContext(
+    context = MismatchContext(
         axis=known_axis,
         is_channel=is_channel,
         is_joined=message.about != LOSS_SUBJECT,

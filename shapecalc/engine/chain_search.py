@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.answers import Chain, move_chain_of
+from shapecalc.core.answers import Chain, to_move_chain
 from shapecalc.core.dims import Shape, is_concrete, substitute
 from shapecalc.core.layout import input_index
 from shapecalc.core.moves import ravel, unravel
@@ -172,7 +172,7 @@ def has_intended_effect(rearrangement: Rearrangement) -> bool:
         return False
     sizes = {} if answer.is_concrete else example_sizes(answer, smallest=False)
     split, output = _substitute_sizes(rearrangement.split, sizes), _substitute_sizes(rearrangement.after, sizes)
-    moves, count = move_chain_of(answer).substitute(sizes), prod(output)
+    moves, count = to_move_chain(answer).substitute(sizes), prod(output)
     if count > MAX_EXECUTED or max(len(split), len(output), len(rearrangement.before)) > MAX_DIMS:
         sampled = [Random(seed).randrange(count) for seed in range(SAMPLED_ELEMENTS)]
         return all(

@@ -25,7 +25,7 @@ from shapecalc.core.answers import Chain, StageKind, Trace
 from shapecalc.core.dims import IntTuple, Shape, is_concrete
 from shapecalc.core.limits import MAX_NUMBERED_ELEMENTS
 from shapecalc.core.moves import CONSTANT, Combine, Move, Pad, ShapeVector, index_before_move, ravel, unravel
-from shapecalc.core.ops.operands import order_operands
+from shapecalc.core.ops.operands import number_operands
 from shapecalc.core.packages import install_command, list_requirements
 from shapecalc.core.problem import error_reason, usage_error
 from shapecalc.core.record import Record
@@ -486,7 +486,7 @@ def iter_output_regions(answer: Trace | Chain, arrays: Sequence[Any]) -> Iterato
         yield (), np.broadcast_to(arrays[0], tuple(answer.output or ()))  # type: ignore[arg-type]
         return
     start = 0
-    for operand in order_operands(answer.input, answer.traces[0].request.arguments.get("operands", ())):
+    for operand in number_operands(answer.input, answer.traces[0].request.arguments.get("operands", ())):
         array = arrays[operand.number]
         before = (slice(None),) * move.concat_axis
         if array.ndim < len(move.shape):

@@ -29,7 +29,7 @@ class CheckedLayer(Record):
     """The names of the parameters in PyTorch, followed by `=` and the default if a check uses it."""
     check: Check
 
-    def bind(self, positional: tuple[object, ...], keywords: CheckedArguments) -> dict[str, object]:
+    def bind_arguments(self, positional: tuple[object, ...], keywords: CheckedArguments) -> dict[str, object]:
         """Return the arguments by parameter name.
 
         Excess arguments are ignored.
@@ -43,7 +43,7 @@ class CheckedLayer(Record):
 
         Raises `ShapeError` (layer-mismatch, too-few-values or axis-out-of-range) if the layer refuses the input.
         """
-        arguments = self.bind(positional, keywords)
+        arguments = self.bind_arguments(positional, keywords)
         return tuple([condition for part in self.check(shape, arguments) for condition in part])
 
 
@@ -106,7 +106,7 @@ def _accept_any_input(_: Shape, __: CheckedArguments) -> Iterator[Conditions]:
     yield ()
 
 
-def _batch_norm_check(*ranks: int) -> Check:
+def _make_batch_norm_check(*ranks: int) -> Check:
     def check(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
         _require_rank(shape, *ranks)
         if arguments["affine"] or arguments["track_running_stats"]:
@@ -117,7 +117,7 @@ def _batch_norm_check(*ranks: int) -> Check:
     return check
 
 
-def _instance_norm_check(rank: int) -> Check:
+def _make_instance_norm_check(rank: int) -> Check:
     def check(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
         _require_rank(shape, rank, rank + 1)
         axis = len(shape) - rank
@@ -170,7 +170,7 @@ def _check_batch_norm_function(shape: Shape, arguments: CheckedArguments) -> Ite
         _require_several_values(product((shape[0], *shape[2:])))
 
 
-def _axis_check(default: int | None = None) -> Check:
+def _make_axis_check(default: int | None = None) -> Check:
     """Return a check that the axis argument of a function is in range.
 
     `default` is the default axis.
@@ -199,7 +199,7 @@ def _check_prelu(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditio
         yield _require_size(shape, 1, count)
 
 
-def _rank_check(*ranks: int) -> Check:
+def _make_rank_check(*ranks: int) -> Check:
     def check(shape: Shape, _: CheckedArguments) -> Iterator[Conditions]:
         _require_rank(shape, *ranks)
         yield ()
@@ -216,20 +216,20 @@ _BATCH = ("num_features", "eps", "momentum", "affine=True", "track_running_stats
 _INSTANCE = ("num_features", "eps", "momentum", "affine=False", "track_running_stats=False")
 _LAYER = ("normalized_shape", "eps", "elementwise_affine=True", "bias")
 CHECKED_LAYERS: Mapping[str, CheckedLayer] = {
-    "BatchNorm1d": CheckedLayer(_BATCH, _batch_norm_check(2, 3)),
-    "BatchNorm2d": CheckedLayer(_BATCH, _batch_norm_check(4)),
-    "BatchNorm3d": CheckedLayer(_BATCH, _batch_norm_check(5)),
-    "InstanceNorm1d": CheckedLayer(_INSTANCE, _instance_norm_check(2)),
-    "InstanceNorm2d": CheckedLayer(_INSTANCE, _instance_norm_check(3)),
-    "InstanceNorm3d": CheckedLayer(_INSTANCE, _instance_norm_check(4)),
+    "BatchNorm1d": CheckedLayer(_BATCH, _make_batch_norm_check(2, 3)),
+    "BatchNorm2d": CheckedLayer(_BATCH, _make_batch_norm_check(4)),
+    "BatchNorm3d": CheckedLayer(_BATCH, _make_batch_norm_check(5)),
+    "InstanceNorm1d": CheckedLayer(_INSTANCE, _make_instance_norm_check(2)),
+    "InstanceNorm2d": CheckedLayer(_INSTANCE, _make_instance_norm_check(3)),
+    "InstanceNorm3d": CheckedLayer(_INSTANCE, _make_instance_norm_check(4)),
     "LayerNorm": CheckedLayer(_LAYER, _check_last_dims),
     "RMSNorm": CheckedLayer(("normalized_shape", "eps", "elementwise_affine=True"), _check_last_dims),
     "GroupNorm": CheckedLayer(("num_groups", "num_channels", "eps", "affine=True"), _check_group_norm),
     "LocalResponseNorm": CheckedLayer(("size", "alpha", "beta", "k"), _check_response_norm),
     "PReLU": CheckedLayer(("num_parameters=1", "init"), _check_prelu),
-    "Dropout1d": CheckedLayer(("p", "inplace"), _rank_check(2, 3)),
-    "Softmax2d": CheckedLayer((), _rank_check(3, 4)),
-    **dict.fromkeys(("Softmax", "LogSoftmax", "Softmin"), CheckedLayer(("dim",), _axis_check())),
+    "Dropout1d": CheckedLayer(("p", "inplace"), _make_rank_check(2, 3)),
+    "Softmax2d": CheckedLayer((), _make_rank_check(3, 4)),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "Softmin"), CheckedLayer(("dim",), _make_axis_check())),
     **dict.fromkeys(
         [
             "Identity",
@@ -272,8 +272,10 @@ CHECKED_FUNCTIONS: Mapping[str, CheckedLayer] = {
     "rms_norm": CheckedLayer(("normalized_shape", "weight", "eps"), _check_last_dims),
     "group_norm": CheckedLayer(("num_groups", "weight", "bias", "eps"), _check_group_norm),
     "batch_norm": CheckedLayer(("running_mean", "running_var", "weight", "bias"), _check_batch_norm_function),
-    **dict.fromkeys(("softmax", "log_softmax", "softmin", "cumsum", "cumprod"), CheckedLayer(("dim",), _axis_check())),
-    "normalize": CheckedLayer(("p", "dim"), _axis_check(1)),
+    **dict.fromkeys(
+        ("softmax", "log_softmax", "softmin", "cumsum", "cumprod"), CheckedLayer(("dim",), _make_axis_check())
+    ),
+    "normalize": CheckedLayer(("p", "dim"), _make_axis_check(1)),
     "tril": CheckedLayer(("diagonal",), _check_matrix),
     "triu": CheckedLayer(("diagonal",), _check_matrix),
 }

@@ -92,7 +92,12 @@ def parse_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option]
     known = OptionLookup(chain(extra_options, [HELP], op_options(op)), op)
     names = ("input", *op.positional_param_names)
     values, arguments = parse_words(
-        words, known, op.name, allow_named="lengths" not in names, max_values=_max_values(names), has_input=True
+        words,
+        known,
+        op.name,
+        allow_named="lengths" not in names,
+        max_values=_max_positional_count(names),
+        has_input=True,
     )
     if HELP.name in arguments:
         return arguments
@@ -103,7 +108,7 @@ def parse_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option]
     return arguments
 
 
-def _max_values(names: Sequence[str]) -> int | None:
+def _max_positional_count(names: Sequence[str]) -> int | None:
     """Return the maximum number of positional values.
 
     Returns None if the last parameter is variadic.
@@ -438,7 +443,7 @@ def parse_stage(words: Sequence[str], *, with_input: bool, dialect: object = Non
         op_option_lookup(op),
         op.name,
         allow_named="lengths" not in names,
-        max_values=_max_values(names),
+        max_values=_max_positional_count(names),
         has_input=with_input,
     )
     values = order_values(values, names) if values else []

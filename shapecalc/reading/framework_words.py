@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from shapecalc.core.ops import OPS
-from shapecalc.core.ops.calls import OpCall, Signature, calls_by_name, parameter_of_argument
+from shapecalc.core.ops.calls import OpCall, Signature, calls_by_name, find_parameter
 from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import usage_error
 from shapecalc.core.text import is_file_argument, join_words, parse_shape, rank_text, split_outside_brackets
@@ -129,7 +129,7 @@ def _pop_named_arguments(op: Op, signature: Signature, options: list[str]) -> di
     while index < len(options):
         spelling, equals, value = options[index].partition("=")
         name = spelling[2:].replace("-", "_")
-        param = own.get(name) or parameter_of_argument(op, name)
+        param = own.get(name) or find_parameter(op, name)
         has_value = bool(equals) or options[index + 1 : index + 2] != []
         if any(flag.name == param and flag.type.is_flag for flag in op.params):
             options[index] = options[index].replace(spelling, f"--{to_dashes(param)}")

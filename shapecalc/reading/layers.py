@@ -124,7 +124,7 @@ KERAS_BUILDERS: Mapping[str, OptionBuilder] = {
 """The option builders by op, for Keras layers whose arguments omit the batch axis, which is axis 0."""
 
 
-def _find_builder(call: OpCall) -> OptionBuilder | None:
+def _find_option_builder(call: OpCall) -> OptionBuilder | None:
     op, signature = call
     return BUILDERS.get(op.name) or (KERAS_BUILDERS.get(op.name) if signature.path.startswith(KERAS_LAYERS) else None)
 
@@ -136,7 +136,7 @@ def _layers_by_name() -> dict[str, Layer]:
     """
     layers = dict[str, Layer]()
     for name, calls in calls_by_name().items():
-        builder = _find_builder(calls[0])
+        builder = _find_option_builder(calls[0])
         if builder is None:
             continue
         parameters: dict[str, dict[str, None]] = {}

@@ -197,10 +197,10 @@ class OptionLookup:
         aliases = AXIS_SPELLINGS if spelling in AXIS_SPELLINGS else (OPTION_ALIASES.get(spelling, spelling),)
         if self._op is not None and not any(alias in self._known for alias in aliases):
             from shapecalc.core.ops.calls import (
-                parameter_of_argument,  # deferred, because few lines have such an option
+                find_parameter,  # deferred, because few lines have such an option
             )
 
-            aliases = (f"--{to_dashes(parameter_of_argument(self._op, spelling[2:].replace('-', '_')))}",)
+            aliases = (f"--{to_dashes(find_parameter(self._op, spelling[2:].replace('-', '_')))}",)
         return next((self._known[alias] for alias in aliases if alias in self._known), None)
 
     def find_dialect_option(self, spelling: str) -> tuple[SpelledOption, str] | None:

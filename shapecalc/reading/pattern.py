@@ -347,13 +347,13 @@ class Matcher:
         return f"{shown}, and {expected} is {_format_dim(expected, sizes)} ({known_sizes})"
 
 
-def element_type_of(array: object) -> str | None:
+def get_element_type(array: object) -> str | None:
     """Return the name of an array's element type, or None if it is unknown.
 
     The array may belong to any framework.
 
     >>> class Tensor: dtype = "torch.float32"
-    >>> element_type_of(Tensor()), element_type_of((2, 3))
+    >>> get_element_type(Tensor()), get_element_type((2, 3))
     ('float32', None)
     """
     dtype = getattr(array, "dtype", None)
@@ -439,7 +439,7 @@ def shape_and_type(value: object) -> tuple[Shape, str | None]:
     The value is a string, an array or a sequence of dims. The type is None if it is unknown.
     """
     if not isinstance(value, str):
-        return to_shape(value), element_type_of(value)
+        return to_shape(value), get_element_type(value)
     typed = parse_typed_shape(value)
     return typed.dims, parse_printed_element_type(typed.dtype, NUMPY) if typed.dtype else None
 

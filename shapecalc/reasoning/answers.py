@@ -152,7 +152,7 @@ def describe_other_rules(answer: Trace | Chain) -> str:
     dialects = [*dict.fromkeys(trace.dialect for trace in answer.traces)]
     names_by_outcome: dict[tuple[str, str], list[str]] = {}
     for name in OTHER_DIALECTS:
-        other = None if dialects == [name] else _answer_under(answer, name)
+        other = None if dialects == [name] else _answer_in_dialect(answer, name)
         if other is not None and (outcome := _describe_difference(answer, other)):
             names_by_outcome.setdefault(outcome, []).append(name)
     if not names_by_outcome:
@@ -165,7 +165,7 @@ def describe_other_rules(answer: Trace | Chain) -> str:
     return escape_unprintable(f"{' and '.join(dialects)} rules; {'; '.join(texts)} (-d {first}, or compare)")
 
 
-def _answer_under(answer: Trace | Chain, dialect: str) -> Trace | Chain | None:
+def _answer_in_dialect(answer: Trace | Chain, dialect: str) -> Trace | Chain | None:
     """Resolve a request or chain under the rules of a dialect.
 
     Returns None if the dialect lacks an op or an argument.

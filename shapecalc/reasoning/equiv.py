@@ -19,7 +19,7 @@ from math import prod
 from operator import mul
 
 from shapecalc.core import dims
-from shapecalc.core.answers import Chain, Trace, move_chain_of
+from shapecalc.core.answers import Chain, Trace, to_move_chain
 from shapecalc.core.conditions import (
     Assumptions,
     Condition,
@@ -181,8 +181,8 @@ def find_counterexample(
     `are_strided`, each output is a strided view of the input.
 
     >>> import shapecalc as sc
-    >>> from shapecalc.reasoning.equiv import move_chain_of
-    >>> first, second = move_chain_of(sc.transpose((2, 2))), move_chain_of(sc.flip((2, 2), 0))
+    >>> from shapecalc.reasoning.equiv import to_move_chain
+    >>> first, second = to_move_chain(sc.transpose((2, 2))), to_move_chain(sc.flip((2, 2), 0))
     >>> print(find_counterexample(first, second, {}, are_strided=True))
     at [0,0] the first has input element 0, the second has 2
     """
@@ -216,7 +216,7 @@ def count_differences(first: Trace | Chain, second: Trace | Chain, counterexampl
     if counterexample.index is None:
         return None
     sizes = counterexample.sizes
-    chains = [move_chain_of(answer).substitute(sizes_with_results(answer.results, sizes)) for answer in (first, second)]
+    chains = [to_move_chain(answer).substitute(sizes_with_results(answer.results, sizes)) for answer in (first, second)]
     if max(map(max_element_count, chains)) > MAX_EQUIV_ELEMENTS:
         return None
     elements = array("q", range(int(str(dims.product(chains[0].input)))))
@@ -387,7 +387,7 @@ def check_equivalence(
         )
     if any(isinstance(move, Combine) for move in (*first.moves, *second.moves)):
         return _compare_shapes(first, second)
-    return _ChainPair(first, second, max_elements).decide()
+    return _ChainPair(first, second, max_elements).decide_equivalence()
 
 
 def _compare_shapes(first: Trace | Chain, second: Trace | Chain) -> Equivalence:
@@ -417,7 +417,7 @@ def can_replace(answer: Trace | Chain, other: Trace | Chain) -> bool:
     Both answers have the same input. Raises `ShapeError` (usage) as `check_equivalence` does.
     """
     pair = _ChainPair(other, answer)
-    return pair.prove(()) is not None and not pair.find_unimplied_conditions(1, 0, ())
+    return pair.prove_equivalence(()) is not None and not pair.find_unimplied_conditions(1, 0, ())
 
 
 class _StridedChain(Record):
@@ -460,7 +460,7 @@ class _ChainPair:
     """The equivalence check of two chains, with the conditions of each chain."""
 
     def __init__(self, first: Trace | Chain, second: Trace | Chain, max_elements: int = MAX_EQUIV_ELEMENTS) -> None:
-        self.chains, self.max_elements = (move_chain_of(first), move_chain_of(second)), max_elements
+        self.chains, self.max_elements = (to_move_chain(first), to_move_chain(second)), max_elements
         self.defined, self.results = (first.conditions, second.conditions), (first.results, second.results)
         self.dims = tuple(dict.fromkeys(self.chains[0].dims + self.chains[1].dims))
         sides = [
@@ -483,9 +483,9 @@ class _ChainPair:
             [name for name in dims.dim_names(all_dims) if not any(name in results for results in self.results)]
         )
 
-    def decide(self) -> Equivalence:
+    def decide_equivalence(self) -> Equivalence:
         """Decide whether the two chains are the same function."""
-        needed = self.prove(())
+        needed = self.prove_equivalence(())
         if needed is not None:
             verdict = EquivalenceVerdict.SAME_WHEN if needed else EquivalenceVerdict.SAME
             return Equivalence(verdict, (needed,) if needed else (), self.defined)
@@ -503,7 +503,7 @@ class _ChainPair:
         )
         return Equivalence(verdict, conditions, self.defined, counterexample, len(trials))
 
-    def prove(self, assumptions: Conditions) -> Conditions | None:
+    def prove_equivalence(self, assumptions: Conditions) -> Conditions | None:
         """Return conditions under which the chains are provably equal, or None.
 
         The conditions include `assumptions`, under which the proof is attempted. Chains with different named
@@ -615,7 +615,7 @@ class _ChainPair:
             for assumed in assumptions:
                 is_refuted = any(can_hold(assumed, sizes) for sizes in differing)
                 fits = not is_refuted and any(can_hold(assumed, sizes) for sizes in agreeing)
-                needed = self.prove(assumed) if fits else None
+                needed = self.prove_equivalence(assumed) if fits else None
                 if needed and not _implies_any(needed, proved):
                     proved.append(needed)
             if proved:

@@ -114,7 +114,7 @@ SLICE = re.compile(r"\[[^\[\]:]{0,40}\w:[^\[\]:]{0,40}\w\]")
 LARGE_NUMBER = re.compile(r"(?<![\w.])\d{2,9}(?![\w.])")
 
 
-class FigureContext(Record):
+class MismatchContext(Record):
     """The circumstances in which two sizes disagree."""
 
     target: tuple[int, ...] = ()
@@ -170,24 +170,24 @@ class Candidate(Record):
     agree: bool = True
 
 
-Search = Callable[[int, int, FigureContext], Iterator[Candidate]]
+Search = Callable[[int, int, MismatchContext], Iterator[Candidate]]
 """A function that yields candidates for two figures: the actual and the expected one."""
 
 
-def explain(figures: tuple[int, ...], context: FigureContext | None = None) -> tuple[Explanation, ...]:
+def explain_figures(figures: tuple[int, ...], context: MismatchContext | None = None) -> tuple[Explanation, ...]:
     """Return explanations of two sizes, the likeliest first.
 
     `figures` are the actual and the expected size. If `context.target` is set, `figures` contains only an element
     count. At most `MAX_EXPLANATIONS` are returned.
 
-    >>> [found.arithmetic for found in explain((256, 729))]
+    >>> [found.arithmetic for found in explain_figures((256, 729))]
     ['256 = 16*16, 729 = 27*27']
-    >>> explain((67800,), FigureContext(target=(8, 1, 112, 74)))[0].arithmetic
+    >>> explain_figures((67800,), MismatchContext(target=(8, 1, 112, 74)))[0].arithmetic
     '67800 = 8*113*75'
-    >>> explain((257, 640))
+    >>> explain_figures((257, 640))
     ()
     """
-    around = context or FigureContext()
+    around = context or MismatchContext()
     target_count = prod(size for size in around.target if size != -1)
     actual, expected = (*figures, target_count)[:2]
     if actual == expected or min(actual, expected) < 0:
@@ -231,7 +231,7 @@ def describe_count(count: int) -> tuple[str, ...]:
     return tuple(found[:MAX_EXPLANATIONS])
 
 
-def _explain_empty(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_empty(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain a size of 0: a layer without features, or an empty selection."""
     if expected == 0 and context.is_features:
         yield Candidate(
@@ -250,7 +250,7 @@ def _explain_empty(actual: int, expected: int, context: FigureContext) -> Iterat
         )
 
 
-def _explain_one_more(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_off_by_one(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain a difference of one, for example by a class token or an inclusive end."""
     small, large = sorted((actual, expected))
     is_map_side = (context.axis or 0) >= 2 and small > 1 and not context.is_channel
@@ -285,7 +285,7 @@ def _explain_one_more(actual: int, expected: int, context: FigureContext) -> Ite
     yield Candidate(1, arithmetic, text, advice)
 
 
-def _explain_squares(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_squares(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two sizes as square grids of patches with equally many extra tokens."""
     if context.is_features or context.is_length or context.target:  # none of these are numbers of tokens
         return
@@ -313,7 +313,7 @@ def _explain_squares(actual: int, expected: int, context: FigureContext) -> Iter
         )
 
 
-def _explain_cubes(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_cubes(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two sizes as cubic grids of patches of a volume."""
     sides = [round(size ** (1 / 3)) for size in (actual, expected)]
     is_cube = all(side**3 == size for side, size in zip(sides, (actual, expected), strict=True))
@@ -328,7 +328,7 @@ def _explain_cubes(actual: int, expected: int, context: FigureContext) -> Iterat
         )
 
 
-def _explain_maps(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two sizes as flattened feature maps with equally many channels."""
     common = gcd(actual, expected) if min(actual, expected) > 0 else 0
     if not common or (_is_power_of_two(actual) and _is_power_of_two(expected) and not context.is_features):
@@ -363,7 +363,7 @@ def _explain_maps(actual: int, expected: int, context: FigureContext) -> Iterato
     yield Candidate(2, ", ".join(terms), text, advice)
 
 
-def _explain_channels(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_channels(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two channel counts of an image: grey, RGB or RGBA."""
     if context.is_channel and (actual, expected) in PICTURE_CHANNELS:
         what, advice = PICTURE_CHANNELS[actual, expected]
@@ -378,7 +378,7 @@ def _explain_channels(actual: int, expected: int, context: FigureContext) -> Ite
         yield Candidate(2, f"{small} = {side}*{side}, {large} = 3*{side}*{side}", f"would be {what}", advice)
 
 
-def _explain_encoder(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_encoder(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two feature counts by two well-known encoders."""
     large, small = max(actual, expected), max(1, min(actual, expected))
     is_map = large % small == 0 and isqrt(large // small) ** 2 == large // small
@@ -398,7 +398,7 @@ def _explain_encoder(actual: int, expected: int, context: FigureContext) -> Iter
         )
 
 
-def _explain_latents(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_latents(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two numbers of channels by the latents of two families of image models."""
     if context.axis == 1 and {actual, expected} <= {*UNET_INPUTS} and context.is_features:
         yield Candidate(
@@ -416,7 +416,7 @@ def _explain_latents(actual: int, expected: int, context: FigureContext) -> Iter
         )
 
 
-def _explain_map(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_resized_map(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain an element count by a map of the same aspect ratio and another size."""
     target = context.target
     for axis in range(len(target) - 1):
@@ -440,7 +440,7 @@ def _explain_map(actual: int, expected: int, context: FigureContext) -> Iterator
             )
 
 
-def _explain_square_mask(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_square_mask(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain an element count by a square mask of a single sample.
 
     The count is not a multiple of the batch size.
@@ -456,7 +456,7 @@ def _explain_square_mask(actual: int, _expected: int, context: FigureContext) ->
         )
 
 
-def _explain_positions(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_positions(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain a token count that exceeds the maximum position of a language model."""
     small, large = sorted((actual, expected))
     if context.axis == 0 or context.is_features or large <= small + 1:
@@ -492,7 +492,7 @@ def _explain_positions(actual: int, expected: int, context: FigureContext) -> It
         )
 
 
-def _explain_stride(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_stride(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two sides of feature maps by rounding up to a multiple of a stride."""
     small, large = sorted((actual, expected))
     stride = large & -large
@@ -509,7 +509,7 @@ def _explain_stride(actual: int, expected: int, context: FigureContext) -> Itera
     )
 
 
-def _explain_spectrum(actual: int, expected: int, _context: FigureContext) -> Iterator[Candidate]:
+def _explain_spectrum(actual: int, expected: int, _context: MismatchContext) -> Iterator[Candidate]:
     """Explain two sizes as a number of samples and the length of their spectrum."""
     small, large = sorted((actual, expected))
     if large % 2 == 0 and small == large // 2 + 1 and small > MIN_SHARED:
@@ -521,7 +521,7 @@ def _explain_spectrum(actual: int, expected: int, _context: FigureContext) -> It
         )
 
 
-def _explain_homogeneous(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_homogeneous(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain 3 and 4 features by homogeneous coordinates of points."""
     if context.is_features and {actual, expected} == {3, 4} and SLICE.search(context.text):
         yield Candidate(
@@ -539,7 +539,7 @@ def _explain_homogeneous(actual: int, expected: int, context: FigureContext) -> 
         )
 
 
-def _explain_rounding(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_rounding(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain an element count by a height and width near the requested ones."""
     target = context.target
     for axis in range(len(target) - 1):
@@ -566,7 +566,7 @@ def _explain_rounding(actual: int, _expected: int, context: FigureContext) -> It
             break
 
 
-def _explain_side(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_square_maps(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain an element count by other square maps.
 
     The map is near the requested one, or has tokens in addition to a square grid.
@@ -597,7 +597,7 @@ def _explain_side(actual: int, _expected: int, context: FigureContext) -> Iterat
             )
 
 
-def _explain_neighbour(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_adjacent_size(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain an element count that is divisible by the successor of a size.
 
     The requested size itself does not divide the count.
@@ -622,7 +622,7 @@ def _explain_neighbour(actual: int, _expected: int, context: FigureContext) -> I
         )
 
 
-def _explain_text_ratio(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_text_ratio(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two sizes as multiples of two numbers of the text by the same factor."""
     if context.target or min(actual, expected) < 1 or not 2 <= len(context.numbers) <= MAX_TEXT_NUMBERS:
         return
@@ -639,7 +639,7 @@ def _explain_text_ratio(actual: int, expected: int, context: FigureContext) -> I
             return
 
 
-def _explain_heads(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_heads(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain an element count that is too small by grouped key heads."""
     target = context.target
     if len(target) != 4 or -1 in target or actual < 1 or expected % actual or target[-1] not in HEAD_DIMS:
@@ -658,7 +658,7 @@ def _explain_heads(actual: int, expected: int, context: FigureContext) -> Iterat
             return
 
 
-def _explain_one_size(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_one_size(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain an element count by a different value of one requested size."""
     target, found = context.target, list[tuple[int, int, int]]()
     for axis, size in enumerate(target):
@@ -685,7 +685,7 @@ def _explain_one_size(actual: int, _expected: int, context: FigureContext) -> It
         )
 
 
-def _explain_last_batch(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_last_batch(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain a smaller size of axis 0 by the last batch of an epoch."""
     target = context.target
     sample = prod(target[1:]) if -1 not in target else 0
@@ -705,7 +705,7 @@ def _explain_last_batch(actual: int, expected: int, context: FigureContext) -> I
     )
 
 
-def _explain_classes(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_classes(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain a batch of class indices where one-hot labels are expected."""
     if actual < 2 or expected < 2 or context.is_features:
         return
@@ -728,7 +728,7 @@ def _explain_classes(actual: int, expected: int, context: FigureContext) -> Iter
         )
 
 
-def _explain_ratio(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two sizes, one of which is a multiple of the other."""
     small, large = sorted((actual, expected))
     if small < 1 or large % small:
@@ -784,7 +784,7 @@ def _explain_ratio(actual: int, expected: int, context: FigureContext) -> Iterat
     )
 
 
-def _explain_shared_factor(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_shared_factor(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two figures that are multiples of an unusual number."""
     common = gcd(actual, expected)
     cofactors = (actual // common, expected // common) if common else (0, 0)
@@ -806,7 +806,7 @@ def _explain_shared_factor(actual: int, expected: int, context: FigureContext) -
     )
 
 
-def _explain_difference(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_difference(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain a difference by another number in the text, or by an incomplete mask."""
     small, large = sorted((actual, expected))
     rest = large - small
@@ -824,7 +824,7 @@ def _explain_difference(actual: int, expected: int, context: FigureContext) -> I
     )
 
 
-def _explain_single_row(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_single_row(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain a table with one row by data without a dim for its rows."""
     small, large = sorted((actual, expected))
     if context.is_length and small == 1 and large > 1:
@@ -836,7 +836,7 @@ def _explain_single_row(actual: int, expected: int, context: FigureContext) -> I
         )
 
 
-def _explain_loss_batch(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_loss_batch(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain a number of predictions that differs from the number of targets."""
     if not context.is_loss or min(actual, expected) < 1:
         return
@@ -867,7 +867,7 @@ def _explain_loss_batch(actual: int, expected: int, context: FigureContext) -> I
     yield Candidate(1, arithmetic or equation, text, advice)
 
 
-def _explain_scalar(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_scalar(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain a count of one element by a reduced value, or by one stored object."""
     if actual == 1 and prod(size for size in context.target if size != -1) >= MIN_CHANNELS:
         yield Candidate(
@@ -878,7 +878,7 @@ def _explain_scalar(actual: int, _expected: int, context: FigureContext) -> Iter
         )
 
 
-def _explain_confusion_matrix(actual: int, _expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_confusion_matrix(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain the size of a confusion matrix by labels out of range.
 
     The count is not the square of the number of classes.
@@ -894,7 +894,7 @@ def _explain_confusion_matrix(actual: int, _expected: int, context: FigureContex
         )
 
 
-def _explain_picture(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_image_size(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain an element count by a picture of another size.
 
     The count is not the area of a square picture.
@@ -911,7 +911,7 @@ def _explain_picture(actual: int, expected: int, context: FigureContext) -> Iter
         )
 
 
-def _explain_multiple(actual: int, expected: int, context: FigureContext) -> Iterator[Candidate]:
+def _explain_multiple(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain a size that is not a multiple of its divisor."""
     if not context.is_divisor or expected < 2 or actual < expected or actual % expected == 0:
         return
@@ -952,25 +952,25 @@ KINDS: dict[str, Search] = {
     "scalar": _explain_scalar,
     "single-row": _explain_single_row,
     "confusion": _explain_confusion_matrix,
-    "picture": _explain_picture,
+    "picture": _explain_image_size,
     "channels": _explain_channels,
     "homogeneous": _explain_homogeneous,
     "spectrum": _explain_spectrum,
-    "one-more": _explain_one_more,
+    "one-more": _explain_off_by_one,
     "rounding": _explain_rounding,
-    "side": _explain_side,
-    "neighbour": _explain_neighbour,
+    "side": _explain_square_maps,
+    "neighbour": _explain_adjacent_size,
     "text-ratio": _explain_text_ratio,
     "stride": _explain_stride,
     "last-batch": _explain_last_batch,
     "squares": _explain_squares,
     "cubes": _explain_cubes,
-    "maps": _explain_maps,
+    "maps": _explain_feature_maps,
     "classes": _explain_classes,
     "encoder": _explain_encoder,
     "latents": _explain_latents,
     "positions": _explain_positions,
-    "map": _explain_map,
+    "map": _explain_resized_map,
     "square-mask": _explain_square_mask,
     "heads": _explain_heads,
     "difference": _explain_difference,

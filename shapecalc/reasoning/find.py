@@ -372,9 +372,9 @@ def parse_shape_pair(before: object, after: object) -> ShapePair:
     notes = [note for shape, name in pairs for note in shape.notes]
     notes += [f"the element type {shape.dtype} was not used" for shape, _ in pairs if shape.dtype]
     (start, _), (end, _) = pairs
-    unknown = [axis for axis, dim in enumerate(end.dims) if _has_unknown(dim)]
-    if any(map(_has_unknown, start.dims)) or len(unknown) > 1:
-        argument = "output" if not any(map(_has_unknown, start.dims)) else "input"
+    unknown = [axis for axis, dim in enumerate(end.dims) if _has_unknown_size(dim)]
+    if any(map(_has_unknown_size, start.dims)) or len(unknown) > 1:
+        argument = "output" if not any(map(_has_unknown_size, start.dims)) else "input"
         raise usage_error("? is an unknown size, so no chain can ask for it", "write a name", argument=argument)
     if not unknown:
         return ShapePair(start.dims, end.dims, tuple(notes))
@@ -394,7 +394,7 @@ def _read_shape_or_sequence(value: object, argument: str) -> tuple[TypedShape, s
     return typed, argument
 
 
-def _has_unknown(dim: Dim) -> bool:
+def _has_unknown_size(dim: Dim) -> bool:
     return any(name.startswith("?") for name in dim_names((dim,)))
 
 

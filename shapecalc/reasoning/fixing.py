@@ -463,7 +463,7 @@ def _complete_permutation(refused: RefusedRequest) -> CandidateValues:
     from shapecalc.core.ops.transpose import TRANSPOSE_SEMANTICS  # deferred: only permutations need it
 
     perm, rank, valid = refused.value or (), refused.rank, dict[int, int]()
-    allows_negative = TRANSPOSE_SEMANTICS.of(DIALECTS[refused.trace.dialect]).negative_perm
+    allows_negative = TRANSPOSE_SEMANTICS.for_dialect(DIALECTS[refused.trace.dialect]).negative_perm
     for index, axis in enumerate(perm):
         if -rank <= axis < rank and axis % rank not in valid:
             valid[axis % rank] = index
@@ -483,7 +483,7 @@ def _use_nonnegative_axis(refused: RefusedRequest) -> CandidateValues:
     yield refused.replace_token(max(0, axis + refused.rank))
 
 
-def _use_near_axes(refused: RefusedRequest) -> CandidateValues:
+def _use_nearest_axes(refused: RefusedRequest) -> CandidateValues:
     """Yield the argument with the wrong axis replaced by each of the nearest axes.
 
     An omitted argument is treated as axis 1.
@@ -528,7 +528,7 @@ CHANGES_BY_RULE: Mapping[Rule, tuple[Callable[[RefusedRequest], CandidateValues]
     rules.NOT_A_PERMUTATION: (_complete_permutation, OMIT),
     rules.MISSING_ARGUMENT: (lambda refused: iter([tuple(range(refused.rank))[::-1]]),),
     rules.NEGATIVE_AXIS: (_use_nonnegative_axis,),
-    rules.AXIS_OUT_OF_RANGE: (_use_near_axes, DROP_TOKEN),
+    rules.AXIS_OUT_OF_RANGE: (_use_nearest_axes, DROP_TOKEN),
     rules.REPEATED_AXIS: (DROP_TOKEN,),
     rules.AXIS_NOT_ONE: (_use_unit_axes, DROP_TOKEN),
     rules.START_AFTER_END: (lambda refused: iter([refused.trace.request.arguments["end_dim"]]),),
@@ -546,8 +546,8 @@ CHANGES_BY_RULE: Mapping[Rule, tuple[Callable[[RefusedRequest], CandidateValues]
 CHANGES_BY_RULE_AND_KIND: Mapping[tuple[Rule, StageKind], tuple[Callable[[RefusedRequest], CandidateValues], ...]] = {
     (rules.NEGATIVE_AXIS, StageKind.PERMUTE): (_complete_permutation,),
     (rules.MISSING_ARGUMENT, StageKind.UNSQUEEZE): (FIRST_AXIS,),
-    (rules.AXIS_OUT_OF_RANGE, StageKind.UNSQUEEZE): (_use_near_axes,),
-    (rules.REPEATED_AXIS, StageKind.UNSQUEEZE): (_use_near_axes,),
+    (rules.AXIS_OUT_OF_RANGE, StageKind.UNSQUEEZE): (_use_nearest_axes,),
+    (rules.REPEATED_AXIS, StageKind.UNSQUEEZE): (_use_nearest_axes,),
 }
 """The changes by rule and kind of stage, which override `CHANGES_BY_RULE`."""
 

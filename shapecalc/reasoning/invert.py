@@ -116,7 +116,7 @@ def invert(answer: Trace | Chain) -> Inversion:
     return Inversion(chain, simplify(inverse).chain)
 
 
-def _first_positions(chain: Chain) -> list[int] | None:
+def _first_output_positions(chain: Chain) -> list[int] | None:
     """Return the flat output index of each input element, or None.
 
     The result is None if an element is missing from the output or an index is unknown.
@@ -165,7 +165,7 @@ class _InverseWriter:
             try:
                 requests += self._undo_stage(trace)
             except NotInvertible as error:
-                positions = _first_positions(chain)
+                positions = _first_output_positions(chain)
                 if positions is None:
                     stage = stage_line(replace(trace.request, argument_texts={}))
                     raise NotInvertible(f"stage {number}, {stage}, has no inverse: {error}") from None
@@ -193,7 +193,7 @@ class _InverseWriter:
         """Return the requests that undo a move from the shape `before` to `after`."""
         match move:
             case Permute(axes=axes):
-                return self._build_move(after, Permute(tuple([axes.index(axis) for axis in range(len(axes))])))
+                return self._move_requests(after, Permute(tuple([axes.index(axis) for axis in range(len(axes))])))
             case Reshape():
                 return self._reshape_requests(after, before)
             case Roll(shift=shift, axis=axis):
@@ -262,9 +262,9 @@ class _InverseWriter:
         """
         if shape != target and 0 in target:
             return [make_request(RESHAPE.name, shape, {"target": target, "dialect": "numpy"})]
-        return [] if shape == target else self._build_move(shape, Reshape(target))
+        return [] if shape == target else self._move_requests(shape, Reshape(target))
 
-    def _build_move(self, shape: Shape, move: Move) -> list[Request]:
+    def _move_requests(self, shape: Shape, move: Move) -> list[Request]:
         """Return the requests of a reshape or a transpose.
 
         Raises `NotInvertible` if they cannot be written.

@@ -12,7 +12,7 @@ from shapecalc.core.answers import CHAIN_TENSOR, Request, Trace
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text, truncate
-from shapecalc.reasoning.figures import FigureContext, explain
+from shapecalc.reasoning.figures import MismatchContext, explain_figures
 
 ShapeFix = Callable[[Shape, Shape], Iterator[tuple[str, Shape]]]
 """A function that yields changed shapes, each with a description.
@@ -317,8 +317,8 @@ def explain_mismatch(request: Request) -> str:
     if pair is None:
         return ""
     is_features = request.op in ("matmul", "linear", "conv")
-    context = FigureContext(is_joined=request.op == "concat", is_features=is_features)
-    found = explain(pair, context)[:1]
+    context = MismatchContext(is_joined=request.op == "concat", is_features=is_features)
+    found = explain_figures(pair, context)[:1]
     large, small = max(pair), max(1, min(pair))
     plain = f"{large} is {large - small} more than {small}" if large < 2 * small else ""
     if large % small == 0:
@@ -338,5 +338,5 @@ def explain_count(request: Request) -> str:
     count, target = product(request.input), request.arguments.get("target", ())
     if not isinstance(count, int) or len(target) < 2 or not all(isinstance(dim, int) and dim > 0 for dim in target):
         return ""
-    found = explain((count,), FigureContext(target=tuple(target)))[:1]
+    found = explain_figures((count,), MismatchContext(target=tuple(target)))[:1]
     return "".join(f"{first.arithmetic}: {first.text}" for first in found if first.kind in ("rounding", "heads"))

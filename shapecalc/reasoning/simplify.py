@@ -475,18 +475,20 @@ class _ChainSimplifier:
 
     def simplify(self) -> Simplification:
         """Return the best chain if it is proved equal, otherwise the original chain."""
-        before, plan = self._cost(self.segments), self._choose_segments()
+        before, plan = self._compute_cost(self.segments), self._choose_segments()
         if all(piece.is_original for piece in plan):
             return Simplification(self.chain, before, before, shorter=False)
-        after = self._cost(plan)
+        after = self._compute_cost(plan)
         is_better = self._count_stages(plan) < len(self.segments) or not before.is_at_most(after, self.goal)
         if self.goal is Goal.SHUFFLES:
             is_better = is_better or _max_rank(self.segments) > MAX_SHUFFLE_RANK >= _max_rank(plan)
-        proved = self._prove(plan) if is_better and after.is_at_most(before, self.goal) else None
+        proved = self._prove_segments(plan) if is_better and after.is_at_most(before, self.goal) else None
         if proved is None:
             return Simplification(self.chain, before, before, shorter=False)
         second = _ChainSimplifier(proved, self.goal, self.itemsize)
-        after = second._cost(second.segments)  # the cost can be higher, because the new chain is defined for more sizes
+        after = second._compute_cost(
+            second.segments
+        )  # the cost can be higher, because the new chain is defined for more sizes
         if not after.is_at_most(before, self.goal):
             return Simplification(self.chain, before, before, shorter=False)
         moving = [piece for piece in plan if piece.moves]
@@ -495,7 +497,7 @@ class _ChainSimplifier:
             proved, after = repeated.chain, repeated.after
         return Simplification(proved, before, after, shorter=True)
 
-    def _cost(self, segments: Segments) -> Cost:
+    def _compute_cost(self, segments: Segments) -> Cost:
         moves = [move for piece in segments for move in piece.moves]
         return compute_cost(segments[0].before if segments else (), moves, self.known, self.itemsize)
 
@@ -564,9 +566,9 @@ class _ChainSimplifier:
             return ()
         return iter_short_forms(before, view.axes, after, self.known, for_shuffle=self.goal is Goal.SHUFFLES)
 
-    def _prove(self, segments: Segments) -> Chain | None:
+    def _prove_segments(self, segments: Segments) -> Chain | None:
         """Return the chain of the segments if it is valid and proved equal, else None."""
-        answer = self._resolve(segments)
+        answer = self._resolve_segments(segments)
         if answer is None or answer.problem:
             return None
         traces, shape = iter(answer.traces), answer.input
@@ -579,7 +581,7 @@ class _ChainSimplifier:
             shape = replacement.output or ()
         return answer
 
-    def _resolve(self, segments: Segments) -> Chain | None:
+    def _resolve_segments(self, segments: Segments) -> Chain | None:
         """Resolve the chain of the segments, or return None if a move has no request."""
         requests: list[Request] = []
         for piece in segments:

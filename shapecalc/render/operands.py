@@ -116,7 +116,10 @@ def _window_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[li
     from shapecalc.core.ops.windows import WINDOW_SEMANTICS
 
     arguments, dialect = layout.request.arguments, DIALECTS[layout.request.dialect]
-    default_layout, filters_last = WINDOW_SEMANTICS.of(dialect).default_layout, CONV_SEMANTICS.of(dialect).filters_last
+    default_layout, filters_last = (
+        WINDOW_SEMANTICS.for_dialect(dialect).default_layout,
+        CONV_SEMANTICS.for_dialect(dialect).filters_last,
+    )
     pools, is_last = "kernel" in arguments, arguments.get("layout", default_layout) == "nhwc"
     count = weight_rank if pools else max(0, weight_rank - 2)
     batch, channels = ["batch"] * max(0, rank - count - 1), "channels" if pools else SUM_LABEL

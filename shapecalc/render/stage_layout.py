@@ -22,7 +22,7 @@ from shapecalc.core import origins, rules
 from shapecalc.core.answers import Chain, Request, Stage, StageKind, Step, Trace, compute_stage_origins
 from shapecalc.core.dims import Dim, Monomial, dim_names, is_negative, product, quotient
 from shapecalc.core.moves import Combine
-from shapecalc.core.ops.operands import Operand, order_operands
+from shapecalc.core.ops.operands import Operand, number_operands
 from shapecalc.core.origins import Origin, Origins
 from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import Record, replace
@@ -688,7 +688,7 @@ def stage_operands(layout: StageLayout) -> list[Operand]:
 def _request_operands(request: Request, before: Sequence[Dim]) -> list[Operand]:
     before, arguments = tuple(before), request.arguments
     if "operands" in arguments:
-        return order_operands(before, arguments["operands"])
+        return number_operands(before, arguments["operands"])
     other_shape = arguments.get("weight", arguments.get("kernel"))
     if other_shape is None and "out_features" in arguments and before:
         other_shape = (*arguments["out_features"], before[-1])

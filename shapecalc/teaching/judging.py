@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from shapecalc.core import text
-from shapecalc.core.answers import Chain, Stage, StageKind, Step, Trace, move_chain_of
+from shapecalc.core.answers import Chain, Stage, StageKind, Step, Trace, to_move_chain
 from shapecalc.core.dims import Shape, product
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.concat import SAME_DIM
@@ -216,7 +216,7 @@ def resolve_typed_chain(task: Task, typed: str) -> Chain:
     built = resolve_chain_pair(chain_text(solution), f"| {stages}", {})[1]
     if built.problem:
         raise ShapeError(built.problem)
-    move_chain_of(built)  # raises for the op `shape`, which does not move elements
+    to_move_chain(built)  # raises for the op `shape`, which does not move elements
     return built
 
 

@@ -24,7 +24,7 @@ from shapecalc.core.answers import Chain
 from shapecalc.core.problem import FILE, Problem, ShapeError, error_reason
 from shapecalc.core.text import escape_unprintable, parse_shape, shape_text
 from shapecalc.reading.code import interpret_code
-from shapecalc.reading.code.lines import CodeLine, list_lines
+from shapecalc.reading.code.lines import CodeLine, collect_code_lines
 from shapecalc.reading.code.results import StatementRecord
 from shapecalc.reading.code.source import normalize_pasted_code, split_entry, split_inputs
 from shapecalc.reading.code.values import tensors_in
@@ -155,7 +155,7 @@ class SourceState:
             missing = MISSING_INPUT.fullmatch(error.problem.message)
             if missing and missing[1] not in self.inputs:
                 self.inputs[missing[1]] = ""
-        self.lines = list_lines(self._records)
+        self.lines = collect_code_lines(self._records)
         self.index = max(0, min(self.index, len(self.lines) - 1))
 
     @property

@@ -23,7 +23,7 @@ from shapecalc.core.origins import (
     find_mixed_dims,
     group_axes,
     list_input_axes,
-    origins_json,
+    origins_as_json,
 )
 from shapecalc.core.text import parse_dims
 from shapecalc.reading.commands import chain_text
@@ -173,7 +173,7 @@ def test_origins_of_one_mixing_reshape_are_exact(shape, larger, stages):
         texts = stages.replace("INNER", size).split(" | ")
         answer = sc.chain(",".join([*dims, size]), *texts)
         axes.append([list_input_axes(dim) for dim in answer.origins])
-        assert '"exact"' not in json.dumps(origins_json(answer.origins))
+        assert '"exact"' not in json.dumps(origins_as_json(answer.origins))
         assert size != inner or origin_errors(answer) == []
     assert axes[0] == axes[1]
 
@@ -206,7 +206,7 @@ def test_origin_atoms_of_empty_tensors_multiply_to_dims():
 def test_origins_as_json(chain, json_text):
     """A kept axis of size 1 is named; a new one has no atoms."""
     shape, *stages = chain.split(" | ")
-    origins = dict(enumerate(origins_json(sc.chain(shape, *stages).origins)))
+    origins = dict(enumerate(origins_as_json(sc.chain(shape, *stages).origins)))
     expected = {int(out): dim for out, dim in json.loads(json_text).items()}
     assert {out: origins[out] for out in expected} == expected
 

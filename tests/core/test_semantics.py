@@ -64,8 +64,8 @@ def test_tables_have_one_row_for_equal_semantics():
 
 
 def test_ops_list_the_tables_that_they_read(monkeypatch):
-    read, of = set(), DialectTable.of
-    monkeypatch.setattr(DialectTable, "of", lambda table, dialect: read.add(id(table)) or of(table, dialect))
+    read, of = set(), DialectTable.for_dialect
+    monkeypatch.setattr(DialectTable, "for_dialect", lambda table, dialect: read.add(id(table)) or of(table, dialect))
     for op in OPS.values():
         read.clear()
         for dialect in supporting_dialects(op):
@@ -80,7 +80,7 @@ def test_ops_list_the_tables_that_they_read(monkeypatch):
 def test_table_returns_own_row_followed_row_or_default():
     onnx, onnxruntime, caffe = (DIALECTS[name] for name in ("onnx", "onnxruntime", "caffe"))
     table = DialectTable({"numpy": "default", "onnx torch": "row"})
-    assert [table.of(dialect) for dialect in (onnx, onnxruntime, caffe)] == ["row", "row", "default"]
+    assert [table.for_dialect(dialect) for dialect in (onnx, onnxruntime, caffe)] == ["row", "row", "default"]
     assert DialectTable({"onnx": "row", "onnxruntime": "own"}).of(onnxruntime) == "own"
     with pytest.raises(ValueError, match="two rows"):
         DialectTable({"onnx torch": "row", "numpy onnx": "other"})

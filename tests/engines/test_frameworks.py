@@ -44,7 +44,7 @@ def answer(name, op, shape, **arguments):
 def request_strategy(name, op):
     """Return a strategy for requests to a library."""
     if op == "flatten":
-        mode = FLATTEN_SEMANTICS.of(DIALECTS[name]).flattens
+        mode = FLATTEN_SEMANTICS.for_dialect(DIALECTS[name]).flattens
         return st.tuples(shapes, st.fixed_dictionaries(FLATTENS[mode.name.lower()]))
     return OF_LIBRARY.get((name, op), REQUESTS[op])
 

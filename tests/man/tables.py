@@ -10,7 +10,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import (
     InferMarker,
     ZeroMeaning,
-    ZeroVolumeInfer,
+    ZeroVolumeInferPolicy,
     ZeroWithInferPolicy,
     element_type_name,
 )
@@ -41,9 +41,9 @@ RESHAPE = {
     ZeroWithInferPolicy.REFUSED: "A 0 cannot be used together with -1.",
     InferMarker.MINUS_ONE: "Only -1 marks a dim to infer.",
     InferMarker.ANY_NEGATIVE: "Any negative value marks a dim to infer.",
-    ZeroVolumeInfer.REFUSED: f"{EMPTY} refused.",
-    ZeroVolumeInfer.WITHOUT_ZEROS: f"{QUOTIENT} Both products exclude zeros.",
-    ZeroVolumeInfer.WITHOUT_COPIES: f"{QUOTIENT} The quotient 0/0 is defined as 1.",
+    ZeroVolumeInferPolicy.REFUSED: f"{EMPTY} refused.",
+    ZeroVolumeInferPolicy.WITHOUT_ZEROS: f"{QUOTIENT} Both products exclude zeros.",
+    ZeroVolumeInferPolicy.WITHOUT_COPIES: f"{QUOTIENT} The quotient 0/0 is defined as 1.",
 }
 """The sentence for each value of the semantics of reshape."""
 SENTENCES = {
@@ -79,34 +79,34 @@ SENTENCES = {
 
 def _slices(row):
     operator = operator_of(OPS["shape"], row)
-    has_ends = operator and SHAPE_SEMANTICS.of(row).slices_shape
+    has_ends = operator and SHAPE_SEMANTICS.for_dialect(row).slices_shape
     return f"since {operator.params_since.get('start', 1)}" if has_ends else "no"
 
 
 def _negative_axes(row):
-    return f"since {AXIS_SEMANTICS.of(row).negative_axes_since}"
+    return f"since {AXIS_SEMANTICS.for_dialect(row).negative_axes_since}"
 
 
 ANSWERS = (
-    ("transpose", "without a permutation", lambda row: TRANSPOSE_SEMANTICS.of(row).no_perm),
+    ("transpose", "without a permutation", lambda row: TRANSPOSE_SEMANTICS.for_dialect(row).no_perm),
     (
         "transpose",
         "an empty permutation reverses the dims",
-        lambda row: TRANSPOSE_SEMANTICS.of(row).empty_perm_reverses,
+        lambda row: TRANSPOSE_SEMANTICS.for_dialect(row).empty_perm_reverses,
     ),
-    ("transpose", "negative axes", lambda row: TRANSPOSE_SEMANTICS.of(row).negative_perm),
-    ("flatten", "parameters", lambda row: FLATTEN_SEMANTICS.of(row).flattens),
-    ("squeeze", "an axis whose size is not 1", lambda row: SQUEEZE_SEMANTICS.of(row).not_one),
-    ("squeeze", "a repeated axis", lambda row: SQUEEZE_SEMANTICS.of(row).squeeze_repeats),
-    ("squeeze", "an empty list drops every dim of 1", lambda row: SQUEEZE_SEMANTICS.of(row).no_axes_is_all),
-    ("squeeze", "a scalar counts as having one axis", lambda row: AXIS_SEMANTICS.of(row).scalar_axis),
+    ("transpose", "negative axes", lambda row: TRANSPOSE_SEMANTICS.for_dialect(row).negative_perm),
+    ("flatten", "parameters", lambda row: FLATTEN_SEMANTICS.for_dialect(row).flattens),
+    ("squeeze", "an axis whose size is not 1", lambda row: SQUEEZE_SEMANTICS.for_dialect(row).not_one),
+    ("squeeze", "a repeated axis", lambda row: SQUEEZE_SEMANTICS.for_dialect(row).squeeze_repeats),
+    ("squeeze", "an empty list drops every dim of 1", lambda row: SQUEEZE_SEMANTICS.for_dialect(row).no_axes_is_all),
+    ("squeeze", "a scalar counts as having one axis", lambda row: AXIS_SEMANTICS.for_dialect(row).scalar_axis),
     ("unsqueeze", "negative axes, here and in flatten and squeeze", _negative_axes),
-    ("unsqueeze", "requires exactly one axis", lambda row: UNSQUEEZE_SEMANTICS.of(row).inserts_one),
-    ("unsqueeze", "a repeated axis", lambda row: UNSQUEEZE_SEMANTICS.of(row).unsqueeze_repeats),
-    ("expand", "shapes whose dims of 1 are repeated", lambda row: EXPAND_SEMANTICS.of(row).broadcast),
+    ("unsqueeze", "requires exactly one axis", lambda row: UNSQUEEZE_SEMANTICS.for_dialect(row).inserts_one),
+    ("unsqueeze", "a repeated axis", lambda row: UNSQUEEZE_SEMANTICS.for_dialect(row).unsqueeze_repeats),
+    ("expand", "shapes whose dims of 1 are repeated", lambda row: EXPAND_SEMANTICS.for_dialect(row).broadcast),
     ("shape", "a start and an end", _slices),
-    ("slice", "a start or a stop outside of the dim", lambda row: SLICE_SEMANTICS.of(row).outside),
-    ("slice", "a negative step", lambda row: SLICE_SEMANTICS.of(row).slices_backwards),
+    ("slice", "a start or a stop outside of the dim", lambda row: SLICE_SEMANTICS.for_dialect(row).outside),
+    ("slice", "a negative step", lambda row: SLICE_SEMANTICS.for_dialect(row).slices_backwards),
 )
 """The questions about the other operations: the op, the question, and the answer as a function of the dialect."""
 
@@ -192,7 +192,7 @@ def _answer_text(answer):
 def _semantics_text(rules):
     values = (rules.zero, rules.zero_beside, rules.infers, rules.empty)
     text = " ".join(filter(None, (RESHAPE[value] for value in values)))
-    copies = rules.empty is ZeroVolumeInfer.WITHOUT_COPIES and rules.zero is ZeroMeaning.COPIES
+    copies = rules.empty is ZeroVolumeInferPolicy.WITHOUT_COPIES and rules.zero is ZeroMeaning.COPIES
     return f"{text} Both products exclude the dims that 0 copies." if copies else text
 
 

@@ -12,7 +12,7 @@ from shapecalc.core.text import parse_dims
 from shapecalc.reading.code import interpret_code
 from shapecalc.reading.code.annotate import annotate
 from shapecalc.reading.code.comments import parse_annotation
-from shapecalc.reading.code.lines import format_lines, list_lines, result_names
+from shapecalc.reading.code.lines import collect_code_lines, format_lines, result_names
 
 ATTENTION = """\
 import torch
@@ -65,13 +65,13 @@ def interpret(text, entry="", **inputs):
 
 def test_lines_of_a_class():
     records, names = interpret(ATTENTION, x="B,T,768")
-    assert "\n".join(format_lines(list_lines(records), records[-1].function, 60)) == ROWS
+    assert "\n".join(format_lines(collect_code_lines(records), records[-1].function, 60)) == ROWS
     assert names == ["x", "attn"]
 
 
 def test_lines_json():
     records, _ = interpret(ATTENTION, x="B,T,768")
-    lines = [line.as_json() for line in list_lines(records)]
+    lines = [line.as_json() for line in collect_code_lines(records)]
     assert lines[0] == {
         "line": 18,
         "end": 18,
@@ -87,14 +87,14 @@ def test_lines_json():
 
 def test_lines_conditions_stand_where_they_arise():
     records, _ = interpret("y = x.view(2, -1)\nz = y.view(-1, 3)", x="N,3")
-    assert [line.as_json()["conditions"] for line in list_lines(records)] == [["N % 2 == 0"], []]
+    assert [line.as_json()["conditions"] for line in collect_code_lines(records)] == [["N % 2 == 0"], []]
 
 
 def test_lines_before_a_refusal():
     records = []
     with pytest.raises(ShapeError, match="unknown_function"):
         interpret_code("y = x.view(-1)\nz = unknown_function(y)", {"x": (2, 3)}, records=records)
-    assert [line.format_values() for line in list_lines(records)] == ["y 6", "z ?"]
+    assert [line.format_values() for line in collect_code_lines(records)] == ["y 6", "z ?"]
 
 
 @pytest.mark.parametrize(
@@ -114,17 +114,17 @@ def test_entry_unknown_is_refused(entry):
 
 def test_annotate_adds_comments_only():
     records, _ = interpret(ATTENTION, x="B,T,768")
-    annotated = annotate(ATTENTION, list_lines(records))
+    annotated = annotate(ATTENTION, collect_code_lines(records))
     assert ast.dump(ast.parse(annotated)) == ast.dump(ast.parse(ATTENTION))
     assert "    z = y * factor  # a comment that is no shape  # z: B,12,T,T\n" in annotated
     assert ".unbind(0)  # q, k, v: B,12,T,64\n" in annotated
-    assert annotate(annotated, list_lines(interpret(annotated, x="B,T,768")[0])) == annotated
+    assert annotate(annotated, collect_code_lines(interpret(annotated, x="B,T,768")[0])) == annotated
 
 
 def test_annotate_renews_comments():
-    first = annotate("y = x.view(-1)\n", list_lines(interpret("y = x.view(-1)", x="2,3")[0]))
+    first = annotate("y = x.view(-1)\n", collect_code_lines(interpret("y = x.view(-1)", x="2,3")[0]))
     assert first == "y = x.view(-1)  # y: 6\n"
-    second = annotate(first, list_lines(interpret(first, x="4,3")[0]))
+    second = annotate(first, collect_code_lines(interpret(first, x="4,3")[0]))
     assert second == "y = x.view(-1)  # y: 12\n"
 
 
@@ -237,7 +237,7 @@ def test_check_source_refuses_an_unreadable_declaration():
 
 def test_lines_name_the_unknown_items_of_a_list():
     records, _ = interpret("a = unknown(x)\nys = [a, x.view(-1)]\nzs = (x, (x.T, x))", x="2,3")
-    assert [line.format_values() for line in list_lines(records)] == [
+    assert [line.format_values() for line in collect_code_lines(records)] == [
         "a ?",
         "ys[0] ?  ys[1] 6",
         "zs[0], zs[1][1] 2,3  zs[1][0] 3,2",
@@ -265,7 +265,7 @@ def test_lines_name_the_unknown_items_of_a_list():
 def test_interpret_code_of_libraries(text, shape):
     x = "2,6" if "q, k" in text else "2,3,6"
     records, _ = interpret(text, x=x)
-    assert list_lines(records)[-1].shapes[""] == parse_dims(shape)
+    assert collect_code_lines(records)[-1].shapes[""] == parse_dims(shape)
 
 
 def test_interpret_code_of_alternatives_that_differ():
@@ -286,7 +286,7 @@ def test_imports_of_the_package_are_read(tmp_path):
     )
     records = []
     interpret_code(main.read_text(), {"x": (3, 8)}, records=records, path=str(main))
-    assert [line.format_values() for line in list_lines(records)] == ["y 3,16", "3,16"]
+    assert [line.format_values() for line in collect_code_lines(records)] == ["y 3,16", "3,16"]
     refused = interpret_code(main.read_text(), {"x": (3, 7)}, path=str(main))
     assert refused.notes == ("refused in line 10: y = self.part(x)",)
 
@@ -311,7 +311,7 @@ class Wide(Base):
 @pytest.mark.parametrize("entry", ["Wide", "Wide.forward"])
 def test_entry_may_be_inherited(entry):
     records, _ = interpret(INHERITED, entry, x="2,8")
-    assert list_lines(records)[0].shapes == {"": (2, 4)}
+    assert collect_code_lines(records)[0].shapes == {"": (2, 4)}
 
 
 def test_unknown_calls_are_listed_with_proposals():
@@ -327,4 +327,4 @@ def test_unknown_calls_are_listed_with_proposals():
     given = {"backbone(x)": (4,), "2:head(x.T)": (5, 6), "rnn(z)[0]": (4,), "rnn(z)[1]": (7,)}
     records = []
     interpret_code(text, {"x": (2, 3), **given}, records=records)
-    assert [line.format_values() for line in list_lines(records)] == ["y 4", "z 5,6", "a 4  b 7", "4"]
+    assert [line.format_values() for line in collect_code_lines(records)] == ["y 4", "z 5,6", "a 4  b 7", "4"]

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import shapecalc as sc
-from shapecalc.core.answers import move_chain_of
+from shapecalc.core.answers import to_move_chain
 from shapecalc.core.conditions import Assumptions, can_hold
 from shapecalc.core.dims import product, quotient
 from shapecalc.core.moves import ravel
@@ -92,7 +92,7 @@ def answer_or_none(shape, texts):
 def positions_at(answer, sizes):
     """Return the input positions that NumPy gives for an answer at some sizes, or None if it is undefined there."""
     sizes = sizes_with_results(answer.results, sizes)
-    return positions_of(move_chain_of(answer).substitute(sizes)) if can_hold(answer.conditions, sizes) else None
+    return positions_of(to_move_chain(answer).substitute(sizes)) if can_hold(answer.conditions, sizes) else None
 
 
 def is_same_result(one, other):
@@ -216,7 +216,7 @@ def test_equiv_proves_equal_longer_chains(chain, data):
 
 def has_mixed_axes(*chains):
     """Return whether a reshape in one of the chains mixes axes."""
-    move_chains = [move_chain_of(chain) for chain in chains]
+    move_chains = [to_move_chain(chain) for chain in chains]
     assumptions = Assumptions([dim for moves in move_chains for dim in moves.dims])
     return not all(moves.view(assumptions).is_strided for moves in move_chains)
 

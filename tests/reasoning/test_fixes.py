@@ -135,7 +135,9 @@ def requests(draw):
             shape, arguments = draw(strategies.ones), {"axes": draw(strategies.axes)}
         case "flatten":
             shape = draw(strategies.shapes)
-            arguments = {name: draw(st.integers(-5, 5)) for name in FLATTENS[FLATTEN_SEMANTICS.of(row).flattens]}
+            arguments = {
+                name: draw(st.integers(-5, 5)) for name in FLATTENS[FLATTEN_SEMANTICS.for_dialect(row).flattens]
+            }
         case "depth_to_space" | "space_to_depth":
             shape, mode = draw(strategies.images), draw(st.sampled_from([None, None, "DCR", "CRD"]))
             arguments = {"block": draw(st.integers(-1, 5)), "mode": mode}

@@ -7,7 +7,7 @@ from re import findall
 
 import pytest
 
-from shapecalc.core.answers import move_chain_of
+from shapecalc.core.answers import to_move_chain
 from shapecalc.core.layout import input_index
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
@@ -148,7 +148,7 @@ def test_puzzle_solution_has_at_most_three_ops(puzzle):
     for typed in (solution, solution.partition("|")[2]):
         assert judge_answer(puzzle, typed).right
     if indices := findall(r"\d+", puzzle.task.puzzle.partition(" give")[2]):
-        assert [input_index(move_chain_of(answer), index) for index in range(len(indices))] == [*map(int, indices)]
+        assert [input_index(to_move_chain(answer), index) for index in range(len(indices))] == [*map(int, indices)]
     assert not judge_answer(puzzle, "reshape -1 | flip 0").right
     assert solution.partition("|")[2] not in " ".join([puzzle.task.text, *graded_hints(puzzle.task, answer)])
 

@@ -53,7 +53,7 @@ class ZeroWithInferPolicy(Choice):
     REFUSED = "no"
 
 
-class ZeroVolumeInfer(Choice):
+class ZeroVolumeInferPolicy(Choice):
     """The value of -1 if the product of the known dims is zero."""
 
     REFUSED = "refused"
@@ -73,7 +73,7 @@ class ReshapeSemantics(Record):
     zero: ZeroMeaning
     infers: InferMarker = InferMarker.MINUS_ONE
     zero_beside: ZeroWithInferPolicy = ZeroWithInferPolicy.ALLOWED
-    empty: ZeroVolumeInfer = ZeroVolumeInfer.REFUSED
+    empty: ZeroVolumeInferPolicy = ZeroVolumeInferPolicy.REFUSED
 
 
 ZERO_COPIES = ReshapeSemantics(ZeroMeaning.COPIES)
@@ -319,7 +319,7 @@ def rank_limit_error(
     return rule_error(rules.RANK_LIMIT, message, argument=argument, index=limit)
 
 
-def rank_limit_check(limit: int) -> RefusalCheck:
+def make_rank_limit_check(limit: int) -> RefusalCheck:
     """Return a check that refuses inputs above a maximum rank (rank-limit)."""
     return lambda shape, rules, **_: rank_limit_error(limit, len(shape), rules.dialect)
 
@@ -339,9 +339,7 @@ def check_volume(dims: Shape, argument: str) -> Dim:
     return volume
 
 
-def equal_count_conditions(
-    shape: Shape, target: Shape, input_count: Dim, target_count: Dim, argument: str
-) -> Conditions:
+def require_equal_counts(shape: Shape, target: Shape, input_count: Dim, target_count: Dim, argument: str) -> Conditions:
     """Return the conditions under which two shapes have equal element counts.
 
     Raises `ShapeError` (volume-mismatch) if the counts are never equal. Source: ONNX Reshape ("required to have the
@@ -390,7 +388,9 @@ def finish_expand_stage(stage: StageBuilder, output: Shape) -> Stages:
     return stage.finish(Expand(output))
 
 
-def insert_unit_dims(stage: StageBuilder, sources: Sequence[int | None], dialect: Dialect | None = None) -> Stages:
+def finish_unsqueeze_stage(
+    stage: StageBuilder, sources: Sequence[int | None], dialect: Dialect | None = None
+) -> Stages:
     """Finish a stage that inserts dims of 1.
 
     `sources` contains the input axis of each output dim, or None for a new dim. Raises `ShapeError` (rank-limit) if
@@ -480,9 +480,9 @@ class Target:
         """
         return infer_dim(self.shape, known, index - self.ends[0])
 
-    def compare_counts(self, output: Shape, known: Dim) -> Conditions:
+    def require_equal_counts(self, output: Shape, known: Dim) -> Conditions:
         """Return the conditions under which the element counts are equal."""
-        return equal_count_conditions(self.shape, output, product(self.shape), known, self.argument)
+        return require_equal_counts(self.shape, output, product(self.shape), known, self.argument)
 
     def resolve(self) -> Shape:
         """Return the output shape.
@@ -504,7 +504,7 @@ class Target:
         output = tuple(dims)
         known = check_volume(output, self.argument)
         if self.infer_index is None:
-            self.conditions = self.compare_counts(output, known)
+            self.conditions = self.require_equal_counts(output, known)
         else:
             self.inference = self.resolve_infer(known, self.infer_index)
             dims[self.infer_index] = self.inference[1]

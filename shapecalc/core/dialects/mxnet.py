@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from shapecalc.core import rules
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_or_raise
+from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_relation
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Axes, Dim, Shape, product, quotient
 from shapecalc.core.problem import Rule, ShapeError, rule_error
@@ -204,7 +204,7 @@ def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = F
             return base.finish_reshape_stage(stage, (*output[:infer_index], dim, *output[infer_index + 1 :]))
         if have != known:
             stage.add(Step(UNCHECKED_COUNT, None, (), output))
-            conditions = base.equal_count_conditions(shape, output, have, known, "target")
+            conditions = base.require_equal_counts(shape, output, have, known, "target")
         return base.finish_reshape_stage(stage, output, conditions)
 
 
@@ -296,7 +296,7 @@ def _split_steps(request: MxnetTarget, position: int, cursor: int) -> list[Step]
         raise request.build_error(rules.BELOW_MINUS_ONE, "a part of a split is a size or -1", position)
     if -1 not in parts:
         message = f"{'*'.join(map(str, request.reorder(tuple(parts))))} is not {dim}, the dim to split"
-        conditions = require_or_raise(
+        conditions = require_relation(
             require_equal, dim, product(parts), request.build_error(SPLIT_MISMATCH, message, position)
         )
     else:
@@ -315,7 +315,7 @@ def _infer_split_size(request: MxnetTarget, known: Dim, dim: Dim, position: int)
         message = f"the -1 in the split of {dim} could be any size, because the other part is 0"
         raise request.build_error(rules.ZERO_VOLUME_INFER, message, position)
     error = request.build_error(rules.INDIVISIBLE, f"{dim}, the dim to split, cannot be divided by {known}", position)
-    return quotient(dim, known), require_or_raise(require_divisible, dim, known, error)
+    return quotient(dim, known), require_relation(require_divisible, dim, known, error)
 
 
 def _convert_to_indices(request: MxnetTarget, step: Step, position: int, count: int) -> Step:
@@ -376,7 +376,7 @@ def _squeeze_all_but_one(shape: Shape, kept_axis: int, axes: Axes = ()) -> Stage
             if named:
                 message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
                 error = rule_error(rules.AXIS_NOT_ONE, message, argument="axes", index=named.index(axis))
-                conditions = require_or_raise(require_equal, dim, 1, error)
+                conditions = require_relation(require_equal, dim, 1, error)
             stage.add(Step(KEPT_ONE if axis == kept_axis else rules.DROPPED_ONE, None, (axis,), dim, conditions))
         return base.finish_reshape_stage(stage, (1,) if named else (shape[kept_axis],))
 

@@ -14,7 +14,7 @@ from shapecalc.core.dialects.base import (
     ZERO_COPIES,
     ReshapeSemantics,
     ZeroMeaning,
-    ZeroVolumeInfer,
+    ZeroVolumeInferPolicy,
 )
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.record import replace
@@ -29,7 +29,7 @@ ONNXRUNTIME = replace(
     source="ONNX Runtime 1.32.0 on a CPU, measured with shapes that are unknown when the model is loaded",
     reshape_semantics={
         False: ZERO_COPIES,
-        True: ReshapeSemantics(ZeroMeaning.LITERAL, empty=ZeroVolumeInfer.WITHOUT_ZEROS),
+        True: ReshapeSemantics(ZeroMeaning.LITERAL, empty=ZeroVolumeInferPolicy.WITHOUT_ZEROS),
     },
     follows=ONNX,
     newest_opset=26,

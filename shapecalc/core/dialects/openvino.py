@@ -11,8 +11,8 @@ OPENVINO = base.Dialect(
     operators=base.operators_by_op(reshape="Reshape", transpose="Transpose", squeeze="Squeeze")
     | base.operators_by_op(unsqueeze="Unsqueeze", expand="Broadcast", shape="ShapeOf"),
     reshape_semantics={
-        True: base.ReshapeSemantics(base.ZeroMeaning.COPIES, empty=base.ZeroVolumeInfer.WITHOUT_COPIES),
-        False: base.ReshapeSemantics(base.ZeroMeaning.LITERAL, empty=base.ZeroVolumeInfer.WITHOUT_COPIES),
+        True: base.ReshapeSemantics(base.ZeroMeaning.COPIES, empty=base.ZeroVolumeInferPolicy.WITHOUT_COPIES),
+        False: base.ReshapeSemantics(base.ZeroMeaning.LITERAL, empty=base.ZeroVolumeInferPolicy.WITHOUT_COPIES),
     },
     switch=base.Switch("special_zero", default=None),
     types=base.INTEGERS

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from shapecalc.core import rules
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
-from shapecalc.core.conditions import require_divisible, require_or_raise
+from shapecalc.core.conditions import require_divisible, require_relation
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, product, quotient
 from shapecalc.core.problem import ShapeError, rule_error
@@ -55,7 +55,7 @@ class EmptyTensorTarget(base.Target):
             raise rule_error(rules.ZERO_VOLUME_INFER, message, argument="target", index=index)
         have, known = (product(dim for dim in dims if dim not in (0, -1)) for dims in (shape, target))
         message = f"the input's {have} cannot be divided by {known}, both without their zeros"
-        conditions = require_or_raise(
+        conditions = require_relation(
             require_divisible, have, known, rule_error(rules.INDIVISIBLE, message, argument="target", index=index)
         )
         facts = {"have": have, "known": known, "left_out": rules.ExcludedDims.ZEROS}
@@ -94,7 +94,7 @@ def _insert_one_by_one(shape: Shape, axes: tuple[int, ...]) -> Stages:
                 message = f"axis {axis} does not exist when it is inserted: axes then run from {-count - 1} to {count}"
                 raise rule_error(rules.AXIS_OUT_OF_RANGE, message, argument="axes", index=index)
             sources.insert(axis % (count + 1), None)
-        return base.insert_unit_dims(stage, sources)
+        return base.finish_unsqueeze_stage(stage, sources)
 
 
 def expand(shape: Shape, _rules: base.Setting, target: Shape) -> Stages | None:
@@ -132,7 +132,9 @@ PADDLE = base.Dialect(
         "unsqueeze": base.Operator("unsqueeze", resolve=unsqueeze, refusal_check=unsqueeze_rank_error),
         "expand": base.Operator("expand", resolve=expand, refusal_check=expand_rank_error),
     },
-    reshape_semantics={None: base.ReshapeSemantics(base.ZeroMeaning.COPIES, empty=base.ZeroVolumeInfer.WITHOUT_ZEROS)},
+    reshape_semantics={
+        None: base.ReshapeSemantics(base.ZeroMeaning.COPIES, empty=base.ZeroVolumeInferPolicy.WITHOUT_ZEROS)
+    },
     max_rank=9,
     types=base.INTEGERS | base.FLOATS | base.COMPLEX | FLOAT8_TYPES | {"bool", "bfloat16"},
     missing_types=dict.fromkeys(("reshape", "flatten", "squeeze", "unsqueeze", "select", "slice"), UNSIGNED)

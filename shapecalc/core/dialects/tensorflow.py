@@ -31,12 +31,14 @@ TENSORFLOW = base.Dialect(
         "reshape transpose squeeze shape split roll tile", unsqueeze="expand_dims", expand="broadcast_to"
     )
     | {
-        "select": base.Operator("indexing", refusal_check=base.rank_limit_check(MAX_INDEXING_RANK)),
-        "slice": base.Operator("indexing", refusal_check=base.rank_limit_check(MAX_INDEXING_RANK)),
+        "select": base.Operator("indexing", refusal_check=base.make_rank_limit_check(MAX_INDEXING_RANK)),
+        "slice": base.Operator("indexing", refusal_check=base.make_rank_limit_check(MAX_INDEXING_RANK)),
         "take": base.Operator("gather"),
-        "flip": base.Operator("reverse", refusal_check=base.rank_limit_check(MAX_INDEXING_RANK)),
+        "flip": base.Operator("reverse", refusal_check=base.make_rank_limit_check(MAX_INDEXING_RANK)),
     },
-    reshape_semantics={None: base.ReshapeSemantics(base.ZeroMeaning.LITERAL, empty=base.ZeroVolumeInfer.WITHOUT_ZEROS)},
+    reshape_semantics={
+        None: base.ReshapeSemantics(base.ZeroMeaning.LITERAL, empty=base.ZeroVolumeInferPolicy.WITHOUT_ZEROS)
+    },
     max_rank=254,
     types=base.INTEGERS | base.FLOATS | base.COMPLEX | SHAPE_ONLY_TYPES | base.FLOAT8 | {"bool", "string", "bfloat16"},
     missing_types={

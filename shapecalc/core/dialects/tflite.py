@@ -51,11 +51,13 @@ TFLITE = base.Dialect(
     )
     | base.operators_by_op(select="STRIDED_SLICE", slice="STRIDED_SLICE")
     | {
-        "transpose": base.Operator("TRANSPOSE", refusal_check=base.rank_limit_check(MAX_RANK)),
-        "squeeze": base.Operator("SQUEEZE", refusal_check=base.rank_limit_check(MAX_RANK)),
+        "transpose": base.Operator("TRANSPOSE", refusal_check=base.make_rank_limit_check(MAX_RANK)),
+        "squeeze": base.Operator("SQUEEZE", refusal_check=base.make_rank_limit_check(MAX_RANK)),
         "flip": base.Operator("REVERSE_V2", refusal_check=reverse_error),
     },
-    reshape_semantics={None: base.ReshapeSemantics(base.ZeroMeaning.LITERAL, empty=base.ZeroVolumeInfer.WITHOUT_ZEROS)},
+    reshape_semantics={
+        None: base.ReshapeSemantics(base.ZeroMeaning.LITERAL, empty=base.ZeroVolumeInferPolicy.WITHOUT_ZEROS)
+    },
     max_inferred=2**31 - 1,
     types=base.INTEGERS | base.FLOATS | base.COMPLEX | FLOAT8_TYPES | PACKED | {"bool", "string", "bfloat16"},
     missing_types={

@@ -94,11 +94,11 @@ def normalize_axis_index(
     `index` is the position of the axis in a list argument. Raises `ShapeError` (negative-axis or axis-out-of-range).
     """
     if axis < 0 and rules.version is not None:
-        since = AXIS_SEMANTICS.of(rules.dialect).negative_axes_since
+        since = AXIS_SEMANTICS.for_dialect(rules.dialect).negative_axes_since
         if rules.version < since:
             message = f"axis {axis}: negative axes exist since version {since}, and this is {rules.version}"
             raise rule_error(NEGATIVE_AXIS, message, argument=argument, index=index)
-    has_axis = rank == 0 and rules.operator.scalar_axis and AXIS_SEMANTICS.of(rules.dialect).scalar_axis
+    has_axis = rank == 0 and rules.operator.scalar_axis and AXIS_SEMANTICS.for_dialect(rules.dialect).scalar_axis
     span = 1 if has_axis else rank
     if not -span <= axis < span + allow_end:
         message = missing_axis_text(axis, span, allow_end=allow_end)

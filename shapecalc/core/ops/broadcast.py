@@ -14,8 +14,8 @@ from shapecalc.core.ops.operands import (
     align_operands,
     alignment_step,
     check_equal_ranks,
+    number_operands,
     operand_shapes,
-    order_operands,
 )
 from shapecalc.core.problem import ShapeError, rule_error
 from shapecalc.core.rules import BROADCASTED, NOT_BROADCASTABLE
@@ -32,8 +32,8 @@ def broadcast(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -
     overflow).
     """
     with StageBuilder(StageKind.BROADCAST, "broadcast", "operands", shape) as stage:
-        ordered = order_operands(shape, operands)
-        if OPERAND_SEMANTICS.of(rules.dialect).equal_ranks:
+        ordered = number_operands(shape, operands)
+        if OPERAND_SEMANTICS.for_dialect(rules.dialect).equal_ranks:
             check_equal_ranks(ordered, f"{rules.dialect.name} {rules.operator.name}")
         aligned = [*align_operands(ordered)]
         for out, aligned_dim in enumerate(aligned):

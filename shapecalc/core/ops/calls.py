@@ -159,12 +159,12 @@ CONVERTED_PARAMS = frozenset(["padding"])
 """The parameters whose values frameworks write in different orders, so that an argument is not such a parameter."""
 
 
-def parameter_of_argument(op: Op, name: str) -> str:
+def find_parameter(op: Op, name: str) -> str:
     """Return the op parameter that a framework argument corresponds to.
 
     Returns `name` itself if there is none.
 
-    >>> parameter_of_argument(OPS["pool"], "kernel_size"), parameter_of_argument(OPS["pad"], "pad_width")
+    >>> find_parameter(OPS["pool"], "kernel_size"), find_parameter(OPS["pad"], "pad_width")
     ('kernel', 'pad_width')
     """
     params = (

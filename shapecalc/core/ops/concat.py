@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.conditions import Conditions, require_equal, require_or_raise
+from shapecalc.core.conditions import Conditions, require_equal, require_relation
 from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting, check_volume
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine
@@ -56,7 +56,7 @@ def concat(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (),
     vectors). Raises `ShapeError` (ranks-differ, dims-differ, axis-out-of-range, negative-axis, missing-argument or
     overflow).
     """
-    ordered = joint.order_operands(shape, operands)
+    ordered = joint.number_operands(shape, operands)
     return _concat_operands(shape, rules, ordered, ordered, axis)
 
 
@@ -106,7 +106,7 @@ def equal_dim_step(
         message = f"dim {axis} is {truncate(str(dims[0]))} and {truncate(str(operand.shape[axis]))}; {requirement}"
         index = max(operand.number - 1, 0)
         error = rule_error(joint.DIMS_DIFFER, message, argument="operands", index=index)
-        conditions += require_or_raise(require_equal, dims[0], operand.shape[axis], error)
+        conditions += require_relation(require_equal, dims[0], operand.shape[axis], error)
     return Step(SAME_DIM, output_axis, (axis,), joint.prefer_known_dim(dims), conditions, FrozenDict(dims=dims))
 
 
@@ -118,7 +118,7 @@ def _resolve_torch_cat(
     Returns None to use `Op.resolve` if none or all of the operands are empty vectors. Source: measured in PyTorch
     (legacy_cat_wrap_dim).
     """
-    ordered = joint.order_operands(shape, operands)
+    ordered = joint.number_operands(shape, operands)
     joined = [operand for operand in ordered if operand.shape != (0,)]
     return _concat_operands(shape, rules, ordered, joined, axis) if 0 < len(joined) < len(ordered) else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.conditions import require_divisible, require_equal, require_or_raise
+from shapecalc.core.conditions import require_divisible, require_equal, require_relation
 from shapecalc.core.dialects.base import FLOATS, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops import windows
@@ -62,7 +62,7 @@ def _read_weight_dims(weight: Shape, rules: Setting, *, transposed: bool) -> Wei
     if rank < 3:
         message = f"a weight has filters, channels and a kernel, and this one has {rank_text(rank)}"
         raise rule_error(windows.WINDOW_RANK, message, argument="weight")
-    first = rank - 2 if CONV_SEMANTICS.of(rules.dialect).filters_last else 0
+    first = rank - 2 if CONV_SEMANTICS.for_dialect(rules.dialect).filters_last else 0
     kernel = weight[:first] if first else weight[2:]
     axis = first + (transposed != (first > 0))
     return WeightDims(weight[2 * first + 1 - axis], weight[axis], axis, kernel)
@@ -126,12 +126,12 @@ def _channel_step(input_channels: Dim, axis: int, weight_dims: WeightDims, group
     )
     message = f"the input has {truncate(str(input_channels))} channels (dim {axis}), and the weight is for {expected}"
     index = weight_dims.axis ^ 1 if weight_dims.axis < 2 else None
-    conditions = require_or_raise(
+    conditions = require_relation(
         require_equal, input_channels, want, rule_error(CHANNELS_DIFFER, message, argument="weight", index=index)
     )
     divided = want if transposed else weight_dims.filters
     message = f"{truncate(str(divided))} of the weight make no {groups} equal groups"
-    conditions += require_or_raise(
+    conditions += require_relation(
         require_divisible, divided, groups, rule_error(INDIVISIBLE, message, argument="groups")
     )
     return Step(CONTRACTED, None, (axis,), input_channels, conditions, FrozenDict(left=input_channels, right=want))
@@ -143,7 +143,7 @@ def _out_channel_step(axis: int, weight_dims: WeightDims, groups: int, *, transp
     return Step(OUT_CHANNELS, axis, (axis,) * (groups > 1), channels, (), facts)
 
 
-def _with_transposed_variant(operator: Operator, transposed_operator: Operator) -> Operator:
+def _add_transposed_variant(operator: Operator, transposed_operator: Operator) -> Operator:
     """Return an operator with a variant for transposed convolutions."""
     return replace(
         operator, variant_of=lambda arguments: transposed_operator if arguments.get("transposed") else operator
@@ -168,7 +168,7 @@ CONV_SEMANTICS = DialectTable(
 )
 VERSIONS = {1: FLOATS, 11: FLOATS, 22: FLOATS | {"bfloat16"}}
 WITHOUT_GROUPS = {"groups": None}
-CONV_OPERATOR = _with_transposed_variant(Operator("conv"), Operator("conv_transpose"))
+CONV_OPERATOR = _add_transposed_variant(Operator("conv"), Operator("conv_transpose"))
 CONV = Op(
     name="conv",
     summary="Convolve the input with a weight.",
@@ -182,19 +182,19 @@ CONV = Op(
     ),
     resolve=conv,
     operators={
-        "onnx": _with_transposed_variant(Operator("Conv", VERSIONS), Operator("ConvTranspose", VERSIONS)),
+        "onnx": _add_transposed_variant(Operator("Conv", VERSIONS), Operator("ConvTranspose", VERSIONS)),
         "torch": CONV_OPERATOR,
         "paddle": CONV_OPERATOR,
-        "tensorflow": _with_transposed_variant(
+        "tensorflow": _add_transposed_variant(
             Operator("conv"), Operator("conv_transpose", params_since=WITHOUT_GROUPS)
         ),
-        "tflite": _with_transposed_variant(
+        "tflite": _add_transposed_variant(
             Operator("CONV_2D"), Operator("TRANSPOSE_CONV", params_since=WITHOUT_GROUPS | {"output_padding": None})
         ),
-        "openvino": _with_transposed_variant(
+        "openvino": _add_transposed_variant(
             *[Operator(name, params_since=WITHOUT_GROUPS) for name in ("Convolution", "ConvolutionBackpropData")]
         ),
-        "tensorrt": _with_transposed_variant(
+        "tensorrt": _add_transposed_variant(
             Operator("Convolution"), Operator("Deconvolution", params_since={"output_padding": None})
         ),
     },

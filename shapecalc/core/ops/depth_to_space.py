@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_stages
-from shapecalc.core.conditions import require_divisible, require_or_raise
+from shapecalc.core.conditions import require_divisible, require_relation
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, quotient
 from shapecalc.core.ops.axes import merge_adjacent_axes
@@ -159,7 +159,7 @@ def _part_step(output_axis: int, axis: int, part: str, axis_parts: str, dim: Dim
         return Step(SPLIT_BLOCKS, output_axis, (axis,), block, (), FrozenDict(counts=PART_NAMES[part], cut=dim))
     by = block ** (len(axis_parts) - 1)
     message = f"dim {axis}, {truncate(str(dim))}, cannot be divided by {truncate(str(by))}{remainder_text(dim, by)}"
-    conditions = require_or_raise(
+    conditions = require_relation(
         require_divisible, dim, by, rule_error(INDIVISIBLE, message, argument="input", index=axis)
     )
     facts = FrozenDict(counts=PART_NAMES[part], cut=dim, by=by)

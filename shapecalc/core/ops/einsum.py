@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.conditions import Conditions, require_equal, require_or_raise
+from shapecalc.core.conditions import Conditions, require_equal, require_relation
 from shapecalc.core.dialects.base import FLOATS, NUMBERS, Operator, Param, ParamType, Setting, check_volume
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine, OperandAxis
@@ -84,7 +84,7 @@ def einsum(
     ranks-differ, rest-differs or overflow).
     """
     with StageBuilder(StageKind.PRODUCT, "einsum", "pattern", shape) as stage:
-        ordered, subscripts = joint.order_operands(shape, operands), parse_subscripts(pattern)
+        ordered, subscripts = joint.number_operands(shape, operands), parse_subscripts(pattern)
         if len(ordered) != len(subscripts.terms):
             have = format_count(len(subscripts.terms), "term", "terms")
             raise usage_error(f"the pattern has {have}, and there are {len(ordered)} operands", argument="pattern")
@@ -164,7 +164,7 @@ def _align_label(label: Label, label_axes: LabelAxes, *, broadcasts_ones: bool) 
         for (number, _), dim in others:
             message = f"{label} is {truncate(str(first))} and {truncate(str(dim))}, which are not equal"
             index = number - 1 if number else None
-            conditions += require_or_raise(
+            conditions += require_relation(
                 require_equal, first, dim, rule_error(LABEL_DIFFERS, message, argument="operands", index=index)
             )
     operand_dims = [(group[0][0], joint.prefer_known_dim([dim for _, dim in group])) for group in groups.values()]

@@ -23,7 +23,7 @@ def expand(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
     """
     with StageBuilder(StageKind.EXPAND, "expand", "target", shape, target) as stage:
         base.check_rank(target, rules.dialect, "target")
-        added, mode = len(target) - len(shape), EXPAND_SEMANTICS.of(rules.dialect).broadcast
+        added, mode = len(target) - len(shape), EXPAND_SEMANTICS.for_dialect(rules.dialect).broadcast
         if added > 0 and mode is ExpandMode.RANK_STAYS:
             raise _rank_error(shape, target, "adds a dim")
         if added < 0 and mode is not ExpandMode.BOTH_WAYS:

@@ -22,7 +22,7 @@ def flatten(
     after the first. Source: ONNX Flatten ("the result is a 2D tensor"), torch.flatten, ndarray.flatten. Raises
     `ShapeError` (axis-out-of-range, negative-axis, start-after-end or overflow).
     """
-    argument = "axis" if FLATTEN_SEMANTICS.of(rules.dialect).flattens is FlattenMode.AXIS else "start_dim"
+    argument = "axis" if FLATTEN_SEMANTICS.for_dialect(rules.dialect).flattens is FlattenMode.AXIS else "start_dim"
     with StageBuilder(StageKind.MERGE, "flatten", argument, shape) as stage:
         return merge_axis_groups(stage, _axis_groups(len(shape), rules, axis, start_dim, end_dim))
 
@@ -33,7 +33,7 @@ def _axis_groups(rank: int, rules: base.Setting, axis: int | None, start: int | 
     Raises `ShapeError` (axis-out-of-range, negative-axis or start-after-end).
     """
     axes = tuple(range(rank))
-    semantics = FLATTEN_SEMANTICS.of(rules.dialect)
+    semantics = FLATTEN_SEMANTICS.for_dialect(rules.dialect)
     if semantics.flattens is FlattenMode.ALL:
         return [axes]
     if semantics.flattens is FlattenMode.REST:
@@ -78,7 +78,7 @@ FLATTEN_SEMANTICS = DialectTable(
 
 
 def _has_dim_range(dialect: base.Dialect) -> bool:
-    return FLATTEN_SEMANTICS.of(dialect).flattens is FlattenMode.RANGE
+    return FLATTEN_SEMANTICS.for_dialect(dialect).flattens is FlattenMode.RANGE
 
 
 FLATTEN = Op(
@@ -88,7 +88,7 @@ FLATTEN = Op(
         base.Param(
             *("axis", base.ParamType.INT, "ONNX: the first axis of the second output dim, by default 1"),
             positional_or_named=True,
-            supported_by=lambda dialect: FLATTEN_SEMANTICS.of(dialect).flattens is FlattenMode.AXIS,
+            supported_by=lambda dialect: FLATTEN_SEMANTICS.for_dialect(dialect).flattens is FlattenMode.AXIS,
             counterpart="start_dim",
         ),
         base.Param(

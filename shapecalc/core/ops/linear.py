@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
-from shapecalc.core.conditions import require_equal, require_or_raise
+from shapecalc.core.conditions import require_equal, require_relation
 from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting, check_volume
 from shapecalc.core.dims import Monomial, Shape
 from shapecalc.core.moves import Combine, OperandAxis
@@ -43,7 +43,7 @@ def linear(
         if len(weight_shape) != 2 and not (allows_vector and len(weight_shape) == 1):
             message = f"a weight has 2 dims, and {shape_text(weight_shape)} has {rank_text(len(weight_shape))}"
             raise rule_error(RANKS_DIFFER, message, argument=argument)
-        if OPERAND_SEMANTICS.of(rules.dialect).equal_ranks:
+        if OPERAND_SEMANTICS.for_dialect(rules.dialect).equal_ranks:
             check_equal_ranks(
                 [Operand(0, shape), Operand(1, weight_shape)], f"{rules.dialect.name} {rules.operator.name}"
             )
@@ -51,7 +51,7 @@ def linear(
         inner, across = shape[last], weight_shape[summed_axis]
         weight_text = truncate(shape_text(weight_shape))
         message = f"the input ends in {truncate(str(inner))}, and the weight {weight_text} takes {across}"
-        conditions = require_or_raise(
+        conditions = require_relation(
             require_equal, inner, across, rule_error(INNER_DIFFERS, message, argument=argument, index=summed_axis)
         )
         stage.add(Step(CONTRACTED, None, (last,), inner, conditions, FrozenDict(left=inner, right=across)))

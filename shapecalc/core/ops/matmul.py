@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.conditions import require_equal, require_or_raise
+from shapecalc.core.conditions import require_equal, require_relation
 from shapecalc.core.dialects.base import ARITHMETIC_TYPES, FLOATS, Operator, Setting, check_volume
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine, OperandAxis
@@ -53,12 +53,12 @@ def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> S
     not-broadcastable, ranks-differ or overflow).
     """
     with StageBuilder(StageKind.PRODUCT, "matmul", "operands", shape) as stage:
-        ordered = joint.order_operands(shape, operands)
+        ordered = joint.number_operands(shape, operands)
         if len(ordered) != 2:
             raise usage_error(
                 f"a product has two operands, and these are {len(ordered)}", "write several products as a chain"
             )
-        equal_ranks = joint.OPERAND_SEMANTICS.of(rules.dialect).equal_ranks
+        equal_ranks = joint.OPERAND_SEMANTICS.for_dialect(rules.dialect).equal_ranks
         if equal_ranks:
             joint.check_equal_ranks(ordered, f"{rules.dialect.name} {rules.operator.name}")
         left, right = ordered
@@ -69,7 +69,7 @@ def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> S
                 raise rule_error(joint.RANKS_DIFFER, message, argument="operands" if factor.number else "input")
         inner, across = left.shape[-1], right.shape[-2:][0]
         message = f"{truncate(str(inner))} and {truncate(str(across))} are summed together, and are not equal"
-        conditions = require_or_raise(
+        conditions = require_relation(
             require_equal, inner, across, rule_error(joint.INNER_DIFFERS, message, argument="operands", index=0)
         )
         summed_axis = len(left.shape) - 1

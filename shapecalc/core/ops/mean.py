@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.conditions import Conditions, require_at_least, require_or_raise
+from shapecalc.core.conditions import Conditions, require_at_least, require_relation
 from shapecalc.core.dialects.base import (
     ARITHMETIC_TYPES,
     COMPLEX,
@@ -58,7 +58,7 @@ def mean(
     repeated-axis or empty-reduction).
     """
     with StageBuilder(StageKind.REDUCE, kind, "axes", shape) as stage:
-        semantics = REDUCE_SEMANTICS.of(rules.dialect)
+        semantics = REDUCE_SEMANTICS.for_dialect(rules.dialect)
         reduces_all = axes is None or (not axes and semantics.empty_axes_are_all)
         named = {} if reduces_all else normalize_axis_indices(axes or (), len(shape), rules, semantics.repeats)
         reduced = range(len(shape)) if reduces_all else [axis for axis in sorted(named) if axis < len(shape)]
@@ -86,7 +86,7 @@ def _require_elements(dim: Dim, axis: int, kind: str) -> Conditions:
     if kind not in ("max", "min"):
         return ()
     error = rule_error(EMPTY_REDUCTION, f"dim {axis} is 0, and {kind} needs an element", argument="axes")
-    return require_or_raise(require_at_least, dim, 1, error)
+    return require_relation(require_at_least, dim, 1, error)
 
 
 class ReduceSemantics(Record):
@@ -137,7 +137,7 @@ TORCH_MISSING_TYPES = FrozenDict(
 """The element types that PyTorch's reductions refuse, by kind. Source: PyTorch 2.13.0, measured."""
 
 
-def _make_operator_by_kind(
+def _make_reduction_operator(
     template: str,
     versions: Mapping[str, Mapping[int, frozenset[str]]] | None = None,
     required_since: Mapping[str, int] = EMPTY_DICT,
@@ -169,11 +169,11 @@ MEAN = Op(
     ),
     resolve=mean,
     operators={
-        "onnx": _make_operator_by_kind("Reduce{Kind}", ONNX_VERSIONS),
-        "torch": _make_operator_by_kind("{kind}", missing_types=TORCH_MISSING_TYPES, max="amax", min="amin"),
-        "tensorflow": _make_operator_by_kind("reduce_{kind}"),
-        "openvino": _make_operator_by_kind("Reduce{Kind}", required_since=FrozenDict(axes=1)),
-        **dict.fromkeys(("numpy", "jax"), _make_operator_by_kind("{kind}")),
+        "onnx": _make_reduction_operator("Reduce{Kind}", ONNX_VERSIONS),
+        "torch": _make_reduction_operator("{kind}", missing_types=TORCH_MISSING_TYPES, max="amax", min="amin"),
+        "tensorflow": _make_reduction_operator("reduce_{kind}"),
+        "openvino": _make_reduction_operator("Reduce{Kind}", required_since=FrozenDict(axes=1)),
+        **dict.fromkeys(("numpy", "jax"), _make_reduction_operator("{kind}")),
     },
     signatures=(
         ("torch", "x.mean(dim: axes=None, keepdim: keepdims=False)"),

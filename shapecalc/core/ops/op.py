@@ -35,7 +35,7 @@ class DialectTable(dict[str, "Semantics"]):
     ...     allows_negative: bool = True
     >>> table = DialectTable({"onnx torch": PadSemantics(), "numpy": PadSemantics(allows_negative=False)})
     >>> from shapecalc.core.dialects import DIALECTS
-    >>> [table.of(DIALECTS[name]).allows_negative for name in ("onnxruntime", "numpy", "caffe")]
+    >>> [table.for_dialect(DIALECTS[name]).allows_negative for name in ("onnxruntime", "numpy", "caffe")]
     [True, False, True]
     """
 
@@ -51,7 +51,7 @@ class DialectTable(dict[str, "Semantics"]):
         if len(self) < sum(len(names.split()) for names in rows):
             raise ValueError("a dialect is in two rows")
 
-    def of(self, dialect: Dialect) -> Semantics:
+    def for_dialect(self, dialect: Dialect) -> Semantics:
         """Return the semantics for a dialect.
 
         A dialect without a row uses the row of the dialect that it follows, or else the default.
@@ -202,7 +202,7 @@ def operator_of(op: Op, dialect: Dialect) -> Operator | None:
     return operator
 
 
-def resolver_of(op: Op, operator: Operator) -> Callable[..., Stages]:
+def select_resolver(op: Op, operator: Operator) -> Callable[..., Stages]:
     """Return the resolver of an operator, by default the resolver of the op."""
     own_resolver, check = operator.resolve, operator.refusal_check
     if own_resolver is None and check is None:

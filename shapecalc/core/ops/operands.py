@@ -92,12 +92,12 @@ class Operand(Record):
         return ((self.number, axis), self.shape[axis]) if axis >= 0 else None
 
 
-def order_operands(shape: Shape, operands: Sequence[Shape | str]) -> list[Operand]:
+def number_operands(shape: Shape, operands: Sequence[Shape | str]) -> list[Operand]:
     """Return all operands in order.
 
     The input is the operand `_`, or else the first operand.
 
-    >>> [operand.number for operand in order_operands((2,), ((1,), "_", (3,)))]
+    >>> [operand.number for operand in number_operands((2,), ((1,), "_", (3,)))]
     [1, 0, 2]
     """
     others = iter(range(1, len(operands) + 1))

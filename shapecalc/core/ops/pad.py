@@ -186,7 +186,7 @@ def pad(
     padding-limit).
     """
     with StageBuilder(StageKind.LENGTHEN, "pad", "padding", shape) as stage:
-        semantics = PAD_SEMANTICS.of(rules.dialect)
+        semantics = PAD_SEMANTICS.for_dialect(rules.dialect)
         _check_mode(mode, semantics, rules)
         ends = _padding_by_axis(shape, rules, padding, axes)
         crops = mode in semantics.crops_first and any(min(both) < 0 for both in ends.values())
@@ -199,7 +199,7 @@ def pad(
             least = (axis in must_keep) - sum(min(end, 0) for end in both)
             message = f"{mode} reads the new positions from what is left of dim {axis}, and that is empty"
             if least:
-                windows.at_least_conditions(shape[axis], least, rule_error(PADDING_LIMIT, message, argument="padding"))
+                windows.require_min_dim(shape[axis], least, rule_error(PADDING_LIMIT, message, argument="padding"))
     slices = [ends.get(axis, (0, 0)) for axis in range(len(shape))]
     text = ",".join([f"{-min(begin, 0) or ''}:{min(end, 0) or ''}" for begin, end in slices])
 
@@ -225,7 +225,7 @@ def _padding_by_axis(
         else normalize_axis_indices(axes, len(shape), rules, RepeatedAxesPolicy.REFUSED)
     )
     count = len(padded_axes)
-    least = -INT64_MAX if PAD_SEMANTICS.of(rules.dialect).allows_negative_padding else 0
+    least = -INT64_MAX if PAD_SEMANTICS.for_dialect(rules.dialect).allows_negative_padding else 0
     padding = windows.numbers_per_axis(padding, [2 * count], "padding", least)
     both_ends = sorted([(axis, padding[index::count]) for index, axis in enumerate(padded_axes)])
     return {axis: both for axis, both in both_ends if any(both)}
@@ -238,7 +238,7 @@ def _finish_pad(
 
     `ends` maps each padded axis to the padding of its start and its end.
     """
-    shape, semantics = stage.before, PAD_SEMANTICS.of(rules.dialect)
+    shape, semantics = stage.before, PAD_SEMANTICS.for_dialect(rules.dialect)
     if semantics.pads_trailing_dims_only(mode, ends.values()):
         _check_padded_dims(shape, ends, mode, semantics, rules)
     max_excess, fill = semantics.max_excess.get(mode), 0 if fill is None else fill
@@ -304,13 +304,13 @@ def _pad_facts(dim: Dim, ends: tuple[int, ...], mode: str, fill: float) -> Froze
 
 def _pad_step(rules: Setting, axis: int, max_excess: int | None, facts: FrozenDict) -> Step:
     dim, begin, end, mode = (facts[name] for name in ("dim", "begin", "end", "mode"))
-    semantics = PAD_SEMANTICS.of(rules.dialect)
+    semantics = PAD_SEMANTICS.for_dialect(rules.dialect)
     removes_any = mode in semantics.crops_last or (mode == CONSTANT and semantics.removes_new_positions)
     removed = max(0, -begin - end) if removes_any else -min(begin, 0) - min(end, 0)
     message = f"dim {axis} is {truncate(str(dim))}, and {removed} are taken away"
     error = rule_error(windows.NOTHING_LEFT, message, argument="padding")
     least = removed + (removed > 0 and mode in semantics.nonempty)
-    conditions = windows.at_least_conditions(dim, least, error) if removed else ()
+    conditions = windows.require_min_dim(dim, least, error) if removed else ()
     if mode != CONSTANT and max(begin, end) > 0:
         largest = max(begin, end)
         message = f"{mode} reads the new positions from dim {axis}, and it is empty"
@@ -318,7 +318,7 @@ def _pad_step(rules: Setting, axis: int, max_excess: int | None, facts: FrozenDi
             message = f"{mode} adds at most {dim + max_excess} at each end of dim {axis}, which is {dim}, not {largest}"
         error = rule_error(PADDING_LIMIT, message, argument="padding")
         limit = 1 if max_excess is None else largest - max_excess
-        conditions = windows.at_least_conditions(dim, max(limit, least), error)
+        conditions = windows.require_min_dim(dim, max(limit, least), error)
     size = rules.names.floor_dim((dim, begin, end))
     return Step(LENGTHENED, axis, (axis,), size, conditions, facts)
 

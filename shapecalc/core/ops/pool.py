@@ -39,7 +39,7 @@ def pool(
         windows.require_channels(shape, channels, rules)
         if isinstance(kernel, tuple):
             sizes = windows.numbers_per_axis(kernel, [count], "kernel")
-            if POOL_SEMANTICS.of(rules.dialect).strides_by_kernel:
+            if POOL_SEMANTICS.for_dialect(rules.dialect).strides_by_kernel:
                 window_options = {"stride": sizes, **window_options}
             window_list = windows.build_windows(axes, rules, kind, sizes, window_options)
         elif window_options:
@@ -47,7 +47,7 @@ def pool(
             raise usage_error(f"a global pool has no {name}: its window is over all of the spatial dims", argument=name)
         else:
             window_list = [windows.Window(axis, shape[axis]) for axis in axes]
-        if kind == "average" and len(axes) == POOL_SEMANTICS.of(rules.dialect).average_rank_within:
+        if kind == "average" and len(axes) == POOL_SEMANTICS.for_dialect(rules.dialect).average_rank_within:
             window_list = [replace(window, must_fit=True) for window in window_list]
         steps = {
             window.axis: partial(windows.window_dim_step, shape[window.axis], window, rules) for window in window_list
@@ -128,7 +128,7 @@ def _describe_stride(_: Shape, arguments: Mapping[str, Any], dialect: Dialect) -
     kernel = arguments["kernel"]
     if "stride" in arguments or kernel == GLOBAL or {*kernel} == {1}:
         return ""
-    is_kernel = POOL_SEMANTICS.of(dialect).strides_by_kernel
+    is_kernel = POOL_SEMANTICS.for_dialect(dialect).strides_by_kernel
     stride = f"{shape_text(kernel)}, the kernel" if is_kernel else "1"
     return f"the stride was left out; in {dialect.name} it is {stride}"
 

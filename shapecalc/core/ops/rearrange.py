@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from math import prod
 
 from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule, Trace, run_stages
-from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_or_raise
+from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_relation
 from shapecalc.core.dialects.base import Param, ParamType, Setting, check_rank, check_volume, finish_reshape_stage
 from shapecalc.core.dims import Dim, Shape, product, quotient, to_json
 from shapecalc.core.ops.axes import merge_adjacent_axes
@@ -221,12 +221,12 @@ def _infer_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete
         error = _pattern_error(
             f"{truncate(group.text)} is {known} in all, and {shown} is not", _group_span(group), hint=extra
         )
-        return 1, require_or_raise(require_equal, dim, known, error)
+        return 1, require_relation(require_equal, dim, known, error)
     message = (
         f"{shown} cannot be divided by {known} for {truncate(group.text)}{remainder_text(dim, known) if known else ''}"
     )
     error = ShapeError(Problem(INDIVISIBLE, message, "", "pattern", None, _group_span(group)))
-    return quotient(dim, known), require_or_raise(require_divisible, dim, known, error)
+    return quotient(dim, known), require_relation(require_divisible, dim, known, error)
 
 
 def _repeat_new_axes(shape: Shape, rules: Setting, new_axes: dict[int, int]) -> Stages:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_stages
-from shapecalc.core.conditions import Conditions, require_equal, require_or_raise
+from shapecalc.core.conditions import Conditions, require_equal, require_relation
 from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting, check_rank, check_sizes, check_volume
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.limits import MAX_REPEATED
@@ -94,7 +94,7 @@ def _check_repeats(repeats: Shape, dim: Dim) -> Conditions:
         f"{counts} for {_format_position_count(dim)}: one for all, or one for each",
         argument="repeats",
     )
-    return require_or_raise(require_equal, dim, len(repeats), error)
+    return require_relation(require_equal, dim, len(repeats), error)
 
 
 def _format_position_count(dim: Dim) -> str:

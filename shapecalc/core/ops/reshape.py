@@ -110,12 +110,12 @@ class ReshapeTarget(base.Target):
         if reading.zero is base.ZeroMeaning.LITERAL and reading.zero_beside is base.ZeroWithInferPolicy.REFUSED:
             message = f"0 is a dim of size zero here, so -1 at index {infer_index} could be any size"
             raise self._target_error(rules.ZERO_BESIDE_INFER, message, self.target.index(0))
-        if reading.empty is base.ZeroVolumeInfer.WITHOUT_COPIES:
+        if reading.empty is base.ZeroVolumeInferPolicy.WITHOUT_COPIES:
             have = product(dim for axis, dim in enumerate(shape) if axis not in self.copied)
             known = product(dim for out, dim in enumerate(target_dims) if out not in self.copied)
             if known != 0 or have == 0:
                 return have, known, rules.ExcludedDims.COPIES
-        elif reading.empty is base.ZeroVolumeInfer.WITHOUT_ZEROS and 0 in shape:
+        elif reading.empty is base.ZeroVolumeInferPolicy.WITHOUT_ZEROS and 0 in shape:
             have, known = (product(dim for dim in dims if dim != 0) for dims in (shape, target_dims))
             return have, known, rules.ExcludedDims.ZEROS
         zero = target_dims.index(0)

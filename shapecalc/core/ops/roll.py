@@ -85,7 +85,7 @@ def _pair_shifts(shift: Axes, axis: Axes | None, rules: Setting) -> tuple[Axes, 
 
     The axes are None if the flattened tensor is rolled. Raises `ShapeError` (unpaired-shifts).
     """
-    rolls = ROLL_SEMANTICS.of(rules.dialect).rolls
+    rolls = ROLL_SEMANTICS.for_dialect(rules.dialect).rolls
     if (axis is None and rolls is RollPairing.ANY) or (not axis and rolls is RollPairing.PAIRED and len(shift) == 1):
         return shift, None
     axes = axis or ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.conditions import Conditions, Unsatisfiable, require_positions
+from shapecalc.core.conditions import Conditions, Unsatisfiable, require_min_size
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dialects.jax import CLAMPED_INDEX
 from shapecalc.core.dims import Dim, Shape
@@ -83,19 +83,19 @@ def resolve_index(
     index in a list argument, for the error message. Raises `ShapeError` (index-out-of-range).
     """
     if index < 0 and rules.version is not None:
-        first = AXIS_SEMANTICS.of(rules.dialect).negative_axes_since
+        first = AXIS_SEMANTICS.for_dialect(rules.dialect).negative_axes_since
         if rules.version < first:
             since = f"{rules.operator.name} {first}, and this is version {rules.version}"
             message = f"index {truncate(str(index))}: negative indices exist since {since}"
             raise rule_error(INDEX_OUT_OF_RANGE, message, argument=argument, index=argument_index)
     if not isinstance(dim, int):
         try:
-            return TAKEN_INDEX, index, require_positions(dim, index + 1 if index >= 0 else -index)
+            return TAKEN_INDEX, index, require_min_size(dim, index + 1 if index >= 0 else -index)
         except Unsatisfiable:
             message = f"dim {axis} is {truncate(str(dim))}, and never has an index {truncate(str(index))}"
             raise rule_error(INDEX_OUT_OF_RANGE, message, argument=argument, index=argument_index) from None
     if not -dim <= index < dim:
-        clamping_rule = INDEX_SEMANTICS.of(rules.dialect).out_of_range_index_rule
+        clamping_rule = INDEX_SEMANTICS.for_dialect(rules.dialect).out_of_range_index_rule
         if dim > 0 and clamping_rule is not None:
             return clamping_rule, 0 if index < 0 else dim - 1, ()
         message = f"dim {axis} is {truncate(str(dim))}, and has no index {truncate(str(index))}"

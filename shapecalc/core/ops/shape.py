@@ -98,8 +98,8 @@ SHAPE_SEMANTICS = DialectTable(
 )
 
 
-def _slices_shape(dialect: Dialect) -> bool:
-    return SHAPE_SEMANTICS.of(dialect).slices_shape
+def _has_shape_range(dialect: Dialect) -> bool:
+    return SHAPE_SEMANTICS.for_dialect(dialect).slices_shape
 
 
 START_HELP = "the first dim, by default 0; a negative value counts from the end"
@@ -114,9 +114,9 @@ SHAPE = Op(
             ParamType.INT,
             START_HELP,
             positional_or_named=True,
-            supported_by=_slices_shape,
+            supported_by=_has_shape_range,
         ),
-        Param("end", ParamType.INT, END_HELP, positional_or_named=True, supported_by=_slices_shape),
+        Param("end", ParamType.INT, END_HELP, positional_or_named=True, supported_by=_has_shape_range),
     ),
     resolve=shape,
     operators={

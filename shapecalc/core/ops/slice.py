@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.conditions import Conditions, Unsatisfiable, require_positions
+from shapecalc.core.conditions import Conditions, Unsatisfiable, require_min_size
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Axes, Dim, Monomial, Shape
 from shapecalc.core.moves import StridedSlice
@@ -85,7 +85,7 @@ def slice_(shape: Shape, rules: Setting, slices: str, *, must_keep: Axes = ()) -
             count_text = format_count(len(parsed), "slice is", "slices are")
             message = f"{count_text} given, and the input has {rank_text(len(shape))}"
             raise rule_error(AXIS_OUT_OF_RANGE, message, argument="slices", index=len(shape))
-        keeps_all = SLICE_SEMANTICS.of(rules.dialect).refuses_empty_slices
+        keeps_all = SLICE_SEMANTICS.for_dialect(rules.dialect).refuses_empty_slices
         kept: list[AxisSlice] = []
         for axis, dim in enumerate(shape):
             axis_slice: AxisSlice = (0, 1, dim, ())
@@ -120,7 +120,7 @@ def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting, ke
     needs-size).
     """
     step = 1 if slice_parts[2] is None else slice_parts[2]
-    if step == 0 or (step < 0 and not SLICE_SEMANTICS.of(rules.dialect).slices_backwards):
+    if step == 0 or (step < 0 and not SLICE_SEMANTICS.for_dialect(rules.dialect).slices_backwards):
         below = f"{rules.dialect.name} takes no step below 0, and this is {truncate(str(step))}"
         raise rule_error(BAD_STEP, below if step else "no step can be 0", argument="slices", index=axis)
     if step != 1 and rules.version is not None and rules.version < STEPS_SINCE:
@@ -130,7 +130,7 @@ def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting, ke
         raise rule_error(NO_SUCH_ATTRIBUTE, message, argument="slices", index=axis)
     if isinstance(dim, Monomial):
         return _slice_symbolic_axis(dim, slice_parts, axis, rules, keeps_any)
-    outside = SLICE_SEMANTICS.of(rules.dialect).outside
+    outside = SLICE_SEMANTICS.for_dialect(rules.dialect).outside
     if outside is SliceBoundsPolicy.REFUSED:
         _check_bounds(dim, slice_parts, axis, rules)
     if outside is SliceBoundsPolicy.CLAMPED_INSIDE and slice_parts[0] is not None and step < 0:
@@ -148,13 +148,13 @@ def _check_bounds(dim: int, slice_parts: SliceParts, axis: int, rules: Setting) 
             raise rule_error(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
 
 
-def _require_positions(dim: Monomial, axis: int, count: int) -> Conditions:
+def _require_min_size(dim: Monomial, axis: int, count: int) -> Conditions:
     """Return the conditions under which a dim is at least `count`.
 
     Raises `ShapeError` (needs-size) if it never is.
     """
     try:
-        return require_positions(dim, count)
+        return require_min_size(dim, count)
     except Unsatisfiable:
         message = f"what this slice keeps of dim {axis}, {truncate(str(dim))}, depends on its size"
         raise rule_error(NEEDS_SIZE, message, argument="slices", index=axis) from None
@@ -168,7 +168,7 @@ def _slice_symbolic_axis(
     The slice has the condition under which no end is clamped. Raises `ShapeError` (needs-size or slice-out-of-bounds).
     """
     start, stop, step = slice_parts[0], slice_parts[1], 1 if slice_parts[2] is None else slice_parts[2]
-    semantics, least = SLICE_SEMANTICS.of(rules.dialect), 1
+    semantics, least = SLICE_SEMANTICS.for_dialect(rules.dialect), 1
     if semantics.outside is SliceBoundsPolicy.REFUSED:
         if min(start or 0, stop or 0) < 0:
             message = f"{rules.dialect.name} counts from 0, and this slice counts from the end of dim {axis}"
@@ -183,16 +183,16 @@ def _slice_symbolic_axis(
     if dim_count > 0:  # the slice goes from one end of the axis to the other: its size must be at least 0
         size = rules.names.floor_dim((dim, length, stride - 1), stride)
         least_length = 1 if keeps_any else 1 - stride
-        return first, step, size, _require_positions(dim, axis, max(least, least_length - length))
+        return first, step, size, _require_min_size(dim, axis, max(least, least_length - length))
     if dim_count < 0 and length > 1 and (stop, sign) != (0, 1):
         message = f"how much this slice keeps of dim {axis}, {truncate(str(dim))}, depends on its size"
         raise rule_error(NEEDS_SIZE, message, argument="slices", index=axis)
     if dim_count < 0 or length <= 0:
-        return 0, step, 0, _require_positions(dim, axis, least)
+        return 0, step, 0, _require_min_size(dim, axis, least)
     count = -(-length // stride)
     farthest = first + step * (count - 1)
     least = max(least, 1 + max(first, farthest)) if first >= 0 else max(least, -min(first, farthest))
-    return first, step, count, _require_positions(dim, axis, least)
+    return first, step, count, _require_min_size(dim, axis, least)
 
 
 def _slice_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:

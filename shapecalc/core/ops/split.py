@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, Trace
-from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_or_raise
+from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_relation
 from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Dim, Shape, is_always_integral, monomial, product, quotient, sum_terms
 from shapecalc.core.limits import MAX_SHAPE_DIMS
@@ -115,7 +115,7 @@ def split(
         if names[1:]:
             raise rule_error(BAD_PARTS, f"{names[0]} and {names[1]} are both given", argument=names[1])
         if sizes is not None:
-            infers = SPLIT_SEMANTICS.of(rules.dialect).infers_part
+            infers = SPLIT_SEMANTICS.for_dialect(rules.dialect).infers_part
             runs, conditions = _parts_by_sizes(shape[cut_axis], cut_axis, sizes, infers=infers)
         elif size is not None:
             runs, conditions = _parts_by_size(shape[cut_axis], cut_axis, size), ()
@@ -143,14 +143,14 @@ def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: 
     error = rule_error(UNEQUAL_PARTS, message, argument="parts")
     if not isinstance(dim, int):
         if uneven and not is_always_integral(size):
-            raise _needs_size_error(dim, axis, "parts")
-        return ((parts, size),), require_or_raise(require_divisible, dim, parts, error)
+            raise _missing_size_error(dim, axis, "parts")
+        return ((parts, size),), require_relation(require_divisible, dim, parts, error)
     if dim % parts == 0:
         return ((parts, size),), ()
-    if uneven and SPLIT_SEMANTICS.of(rules.dialect).splits_unevenly:
+    if uneven and SPLIT_SEMANTICS.for_dialect(rules.dialect).splits_unevenly:
         return ((dim % parts, dim // parts + 1), (parts - dim % parts, dim // parts)), ()
     is_old = rules.version is not None and rules.version < SMALLER_LAST_PART_SINCE
-    rest_rule = UnevenSplitPolicy.REFUSED if is_old else SPLIT_SEMANTICS.of(rules.dialect).left_over
+    rest_rule = UnevenSplitPolicy.REFUSED if is_old else SPLIT_SEMANTICS.for_dialect(rules.dialect).left_over
     rounded_up = -(-dim // parts)
     last = dim - rounded_up * (parts - 1)
     if rest_rule is UnevenSplitPolicy.FEWER:
@@ -170,7 +170,7 @@ def _parts_by_size(dim: Dim, axis: int, size: int) -> PartRuns:
             BAD_PARTS, f"a part has at least 1 position, and this is {truncate(str(size))}", argument="size"
         )
     if not isinstance(dim, int):
-        raise _needs_size_error(dim, axis, "size")
+        raise _missing_size_error(dim, axis, "size")
     if dim < size or dim == 0:
         return ((1, dim),)
     return ((dim // size, size), *([(1, dim % size)] if dim % size else []))
@@ -186,12 +186,12 @@ def _parts_by_sizes(dim: Dim, axis: int, sizes: Shape, *, infers: bool) -> tuple
     if negative[infers:] or any(sizes[index] != -1 for index in negative):
         message = f"a part has at least 0 positions, and this is {truncate(str(sizes[negative[-1]]))}"
         raise rule_error(BAD_SIZES, message, argument="sizes", index=negative[-1])
-    sum_of_sizes = only_term(sum_terms([size for size in sizes if size != -1]), "the sizes together")
-    requested = f"the sizes {truncate(shape_text(sizes))} make {truncate(str(sum_of_sizes))}"
+    sum_sizes = only_term(sum_terms([size for size in sizes if size != -1]), "the sizes together")
+    requested = f"the sizes {truncate(shape_text(sizes))} make {truncate(str(sum_sizes))}"
     error = rule_error(BAD_SIZES, f"dim {axis} is {truncate(str(dim))}, and {requested}", argument="sizes")
     if not negative:
-        return tuple([(1, size) for size in sizes]), require_or_raise(require_equal, dim, sum_of_sizes, error)
-    rest = only_term(sum_terms((dim, product((-1, sum_of_sizes)))), "the part of -1")
+        return tuple([(1, size) for size in sizes]), require_relation(require_equal, dim, sum_sizes, error)
+    rest = only_term(sum_terms((dim, product((-1, sum_sizes)))), "the part of -1")
     if monomial(rest).numerator < 0:
         raise error
     return tuple([(1, rest if size == -1 else size) for size in sizes]), ()
@@ -230,7 +230,7 @@ def only_term(terms: Shape, name: str) -> Dim:
     return terms[0] if terms else 0
 
 
-def _needs_size_error(dim: Dim, axis: int, argument: str) -> ShapeError:
+def _missing_size_error(dim: Dim, axis: int, argument: str) -> ShapeError:
     message = f"how dim {axis}, {truncate(str(dim))}, is cut depends on its size"
     return rule_error(NEEDS_SIZE, message, argument=argument)
 
@@ -318,13 +318,13 @@ SPLIT = Op(
             "size",
             ParamType.INT,
             "the size of all parts, instead of PARTS; the last part may be smaller",
-            supported_by=lambda dialect: SPLIT_SEMANTICS.of(dialect).splits_by_size,
+            supported_by=lambda dialect: SPLIT_SEMANTICS.for_dialect(dialect).splits_by_size,
         ),
         Param(
             "uneven",
             ParamType.FLAG,
             "distribute a remainder over the first parts",
-            supported_by=lambda dialect: SPLIT_SEMANTICS.of(dialect).splits_unevenly,
+            supported_by=lambda dialect: SPLIT_SEMANTICS.for_dialect(dialect).splits_unevenly,
         ),
         Param("all", ParamType.FLAG, "print the shape of every part, one per line"),
     ),

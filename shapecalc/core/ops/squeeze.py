@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
-from shapecalc.core.conditions import require_different, require_equal, require_or_raise
+from shapecalc.core.conditions import require_different, require_equal, require_relation
 from shapecalc.core.dialects.base import (
     NEWEST_VERSIONS,
     SINCE_13,
@@ -30,7 +30,7 @@ def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
     repeated-axis).
     """
     with StageBuilder(StageKind.SQUEEZE, "squeeze", "axes", shape, axes or ()) as stage:
-        semantics = SQUEEZE_SEMANTICS.of(rules.dialect)
+        semantics = SQUEEZE_SEMANTICS.for_dialect(rules.dialect)
         drops_all = axes is None or (not axes and semantics.no_axes_is_all)
         named = {} if drops_all else normalize_axis_indices(axes or (), len(shape), rules, semantics.squeeze_repeats)
         kept: list[Dim] = []
@@ -62,7 +62,7 @@ def _drop_step(axis: int, dim: Dim, index: int) -> Step:
     Raises `ShapeError` (axis-not-one) for another dim.
     """
     message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
-    conditions = require_or_raise(
+    conditions = require_relation(
         require_equal, dim, 1, rule_error(AXIS_NOT_ONE, message, argument="axes", index=index)
     )
     return Step(DROPPED_ONE, None, (axis,), dim, conditions)

@@ -9,7 +9,7 @@ from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_axis_index
 from shapecalc.core.ops.concat import AXIS_PARAM, AXIS_REQUIRED, CONCAT, equal_dim_step
 from shapecalc.core.ops.op import Op, make_test_vectors, operators_by_dialect
-from shapecalc.core.ops.operands import OPTIONAL_OPERANDS, check_equal_ranks, operand_shapes, order_operands
+from shapecalc.core.ops.operands import OPTIONAL_OPERANDS, check_equal_ranks, number_operands, operand_shapes
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE
 
 STACKED = StepRule(
@@ -31,7 +31,7 @@ def stack(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), 
     overflow).
     """
     with StageBuilder(StageKind.JOIN, "stack", "operands", shape) as stage:
-        ordered = order_operands(shape, operands)
+        ordered = number_operands(shape, operands)
         check_equal_ranks(ordered, f"{rules.dialect.name} stack")
         new_axis = normalize_axis_index(axis or 0, len(shape) + 1, rules, "axis")
         output, operand_axes = list[Dim](), list[tuple[OperandAxis, ...]]()

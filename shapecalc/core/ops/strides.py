@@ -83,10 +83,10 @@ def is_contiguous(shape: Shape, strides: Shape) -> bool:
 
     The strides of dims of 1 are ignored.
     """
-    return _has_order(shape, strides, range(len(shape)))
+    return _is_stored_in_order(shape, strides, range(len(shape)))
 
 
-def _has_order(shape: Shape, strides: Shape, order: Sequence[int]) -> bool:
+def _is_stored_in_order(shape: Shape, strides: Shape, order: Sequence[int]) -> bool:
     """Return whether a tensor is dense, and its axes are stored in `order`.
 
     `order` lists the outermost axis first.
@@ -132,7 +132,7 @@ def _compute_elementwise_strides(shape: Shape, operands: Sequence[StridedShape])
     if all(dims == shape for dims, _ in operands):
         if all(is_contiguous(*operand) for operand in operands):
             return contiguous_strides(shape)
-        if len(shape) == 4 and all(_has_order(*operand, CHANNELS_LAST_ORDERS[4]) for operand in operands):
+        if len(shape) == 4 and all(_is_stored_in_order(*operand, CHANNELS_LAST_ORDERS[4]) for operand in operands):
             return strides_in_order(shape, CHANNELS_LAST_ORDERS[4])
         if len({strides for _, strides in operands}) == 1 and _is_dense(*operands[0]):
             return operands[0][1]
@@ -258,7 +258,7 @@ def has_memory_format(shape: Shape, strides: Shape, memory_format: str) -> bool:
     PyTorch's `contiguous` then returns it without a copy.
     """
     is_last = memory_format.startswith("channels_last")
-    return _has_order(shape, strides, CHANNELS_LAST_ORDERS[len(shape)] if is_last else range(len(shape)))
+    return _is_stored_in_order(shape, strides, CHANNELS_LAST_ORDERS[len(shape)] if is_last else range(len(shape)))
 
 
 def compute_suggested_strides(shape: Shape, tensors: Iterable[StridedShape]) -> Shape:
@@ -338,7 +338,7 @@ def strides_after_trace(trace: Trace, strides: Shape | None, operand_strides: Se
         return contiguous_strides(output)
     rule = RESULT_STRIDES.get(trace.op)
     if strides is None:
-        return contiguous_strides(output) if rule is _compute_contiguous_result else None
+        return contiguous_strides(output) if rule is _compute_contiguous_result_strides else None
     if rule:
         return rule(trace, strides, operand_strides)
     known = Assumptions(trace.request.dims)
@@ -453,7 +453,7 @@ def _compute_pool_strides(trace: Trace, strides: Shape, _: Sequence[Shape]) -> S
         return (*result[:2], result[3])
     if len(shape) == 5 and not is_plain_max:
         return contiguous_strides(output)
-    return _compute_suggested_result(trace, strides, ())
+    return _compute_suggested_result_strides(trace, strides, ())
 
 
 def _compute_einsum_strides(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shape | None:
@@ -485,34 +485,34 @@ def _compute_pad_strides(trace: Trace, strides: Shape, operand_strides: Sequence
     pads = [stage.move for stage in trace.stages if isinstance(stage.move, Pad)]
     if all(width <= 0 for pad in pads for width in (*pad.begins, *pad.ends)):
         return compute_clone_strides(trace.output or (), strides)
-    return _compute_suggested_result(trace, strides, operand_strides)
+    return _compute_suggested_result_strides(trace, strides, operand_strides)
 
 
-def _compute_suggested_result(trace: Trace, strides: Shape, _: Sequence[Shape]) -> Shape:
+def _compute_suggested_result_strides(trace: Trace, strides: Shape, _: Sequence[Shape]) -> Shape:
     return compute_suggested_strides(trace.output or (), [(trace.input, strides)])
 
 
-def _compute_contiguous_result(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shape:
+def _compute_contiguous_result_strides(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shape:
     return contiguous_strides(trace.output or ())
 
 
-def _compute_clone_result(trace: Trace, strides: Shape, _: Sequence[Shape]) -> Shape | None:
+def _compute_clone_result_strides(trace: Trace, strides: Shape, _: Sequence[Shape]) -> Shape | None:
     return compute_clone_strides(trace.output or (), strides)
 
 
-def _compute_broadcast_result(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape | None:
+def _compute_broadcast_result_strides(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape | None:
     return compute_elementwise_strides(trace.output or (), _operand_strided_shapes(trace, strides, operand_strides))
 
 
 RESULT_STRIDES: Mapping[str, Callable[[Trace, Shape, Sequence[Shape]], Shape | None]] = {
-    **dict.fromkeys(("tile", "repeat_interleave", "take", "matmul", "linear"), _compute_contiguous_result),
-    **dict.fromkeys(("conv", "upsample", "depth_to_space", "space_to_depth"), _compute_suggested_result),
+    **dict.fromkeys(("tile", "repeat_interleave", "take", "matmul", "linear"), _compute_contiguous_result_strides),
+    **dict.fromkeys(("conv", "upsample", "depth_to_space", "space_to_depth"), _compute_suggested_result_strides),
     "einsum": _compute_einsum_strides,
-    "flip": _compute_clone_result,
+    "flip": _compute_clone_result_strides,
     "pad": _compute_pad_strides,
     "pool": _compute_pool_strides,
     "concat": _compute_concat_strides,
     "stack": _compute_stack_strides,
-    "broadcast": _compute_broadcast_result,
+    "broadcast": _compute_broadcast_result_strides,
 }
 """The functions that compute the strides of ops that copy in PyTorch; the other ops return views if possible."""

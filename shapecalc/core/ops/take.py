@@ -44,7 +44,7 @@ def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
     An index may occur several times. Source: ONNX Gather ("gather entries of the axis dimension of data indexed by
     indices"), numpy.take. Raises `ShapeError` (axis-out-of-range or index-out-of-range).
     """
-    if not shape and TAKE_SEMANTICS.of(rules.dialect).takes_scalars:
+    if not shape and TAKE_SEMANTICS.for_dialect(rules.dialect).takes_scalars:
         return run_stages(
             shape, partial(unsqueeze, rules=rules, axes=(0,)), partial(_take, rules=rules, axis=axis, indices=indices)
         )
@@ -57,10 +57,10 @@ def _take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
             axis, shape, replace(rules, version=None)
         )  # Gather accepts negative axes since version 1
         negative = next((entry for entry, index in enumerate(indices) if index < 0), None)
-        if negative is not None and not TAKE_SEMANTICS.of(rules.dialect).takes_from_the_end:
+        if negative is not None and not TAKE_SEMANTICS.for_dialect(rules.dialect).takes_from_the_end:
             message = f"{rules.operator.name} counts positions from 0, and this is {truncate(str(indices[negative]))}"
             raise rule_error(INDEX_OUT_OF_RANGE, message, argument="indices", index=negative)
-        skips_indices = 0 in shape[:taken_axis] and TAKE_SEMANTICS.of(rules.dialect).skips_indices
+        skips_indices = 0 in shape[:taken_axis] and TAKE_SEMANTICS.for_dialect(rules.dialect).skips_indices
         resolved = [
             (TAKEN_INDEX, 0, ())
             if skips_indices

@@ -68,17 +68,17 @@ def build_repeat_stages(shape: Shape, factors: Sequence[tuple[TileFactor, ...]])
     all_factors = [factor for dim_factors in factors for factor in dim_factors]
     runs: list[Callable[[Shape], Stages]] = []
     if len(all_factors) > len(shape):
-        runs.append(lambda before: _insert_ones(before, all_factors))
+        runs.append(lambda before: _insert_unit_dims(before, all_factors))
     if any(factor.count != 1 for factor in all_factors):
-        runs.append(lambda before: _repeat_ones(before, all_factors))
+        runs.append(lambda before: _repeat_unit_dims(before, all_factors))
     if len(all_factors) > len(factors):
         runs.append(lambda before: merge_adjacent_axes(before, factors))
     return run_stages(shape, *runs)
 
 
-def _insert_ones(shape: Shape, factors: list[TileFactor]) -> Stages:
+def _insert_unit_dims(shape: Shape, factors: list[TileFactor]) -> Stages:
     with StageBuilder(StageKind.UNSQUEEZE, "insert", "", shape) as stage:
-        return base.insert_unit_dims(stage, [factor.axis for factor in factors])
+        return base.finish_unsqueeze_stage(stage, [factor.axis for factor in factors])
 
 
 def _tile_factors(shape: Shape, repeats: Shape) -> list[tuple[TileFactor, ...]]:
@@ -96,7 +96,7 @@ def _tile_factors(shape: Shape, repeats: Shape) -> list[tuple[TileFactor, ...]]:
     return factors
 
 
-def _repeat_ones(shape: Shape, factors: list[TileFactor]) -> Stages:
+def _repeat_unit_dims(shape: Shape, factors: list[TileFactor]) -> Stages:
     """Repeat each dim of 1 as often as its factor requires."""
     with StageBuilder(StageKind.EXPAND, "repeat", "", shape, tuple([factor.count for factor in factors])) as stage:
         output = tuple([dim if factor.count == 1 else factor.count for dim, factor in zip(shape, factors, strict=True)])
@@ -114,7 +114,7 @@ def _check_repeats(rank: int, rules: base.Setting, repeats: Shape) -> None:
     Raises `ShapeError` (bad-repeats).
     """
     if not _is_accepted_count(rank, rules, len(repeats)):
-        more = "" if TILE_SEMANTICS.of(rules.dialect).tile_repeats is TileRepeatCount.EACH else ", or more"
+        more = "" if TILE_SEMANTICS.for_dialect(rules.dialect).tile_repeats is TileRepeatCount.EACH else ", or more"
         counts = f"{format_count(len(repeats), 'repeat', 'repeats')} for {rank_text(rank)}"
         raise rule_error(BAD_REPEATS, f"{counts}: {rules.operator.name} takes one for each{more}", argument="repeats")
     for index, count in enumerate(repeats):
@@ -128,7 +128,7 @@ def _check_repeats(rank: int, rules: base.Setting, repeats: Shape) -> None:
 
 def _is_accepted_count(rank: int, rules: base.Setting, count: int) -> bool:
     """Return whether the operator accepts this number of repeats."""
-    accepted = TILE_SEMANTICS.of(rules.dialect).tile_repeats
+    accepted = TILE_SEMANTICS.for_dialect(rules.dialect).tile_repeats
     return accepted is TileRepeatCount.ANY or count == rank or (accepted is TileRepeatCount.AT_LEAST and count > rank)
 
 

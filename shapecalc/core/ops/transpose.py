@@ -83,12 +83,12 @@ def resolve_permutation(
     The axes are counted from 0. Raises `ShapeError` (missing-argument), and the errors of `normalize_permutation`.
     """
     if perm is None:
-        default = TRANSPOSE_SEMANTICS.of(rules.dialect).no_perm
+        default = TRANSPOSE_SEMANTICS.for_dialect(rules.dialect).no_perm
         if default is DefaultPerm.REFUSED:
             raise rule_error(MISSING_ARGUMENT, f"{rules.operator.name} requires a permutation", argument=argument)
         if default is DefaultPerm.KEEPS:
             return tuple(range(rank)), PermSource.KEPT
-    elif perm or not TRANSPOSE_SEMANTICS.of(rules.dialect).empty_perm_reverses:
+    elif perm or not TRANSPOSE_SEMANTICS.for_dialect(rules.dialect).empty_perm_reverses:
         return normalize_permutation(perm, rank, rules, argument), PermSource.GIVEN
     return tuple(range(rank - 1, -1, -1)), PermSource.REVERSED
 
@@ -106,7 +106,7 @@ def normalize_permutation(perm: Axes, rank: int, rules: Setting, argument: str) 
         raise rule_error(NOT_A_PERMUTATION, message, argument=argument)
     axes: dict[int, None] = {}
     for index, axis in enumerate(perm):
-        if axis < 0 and not TRANSPOSE_SEMANTICS.of(rules.dialect).negative_perm:
+        if axis < 0 and not TRANSPOSE_SEMANTICS.for_dialect(rules.dialect).negative_perm:
             message = f"{rules.dialect.name} counts the axes of a permutation from 0, and this is {axis}"
             raise rule_error(NEGATIVE_AXIS, message, argument=argument, index=index)
         if not -rank <= axis < rank:

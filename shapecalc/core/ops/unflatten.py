@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import Stage, StageBuilder, StageKind, Stages, Step
-from shapecalc.core.conditions import Conditions, require_equal, require_or_raise
+from shapecalc.core.conditions import Conditions, require_equal, require_relation
 from shapecalc.core.dialects.base import (
     Operator,
     Param,
@@ -45,7 +45,7 @@ class SizesTarget(ReshapeTarget):
         message = f"dim {self.axis}, {truncate(str(count))}, cannot be divided by {truncate(str(known))}{remainder}"
         return rule_error(INDIVISIBLE, message, argument="sizes", index=infer_index)
 
-    def compare_counts(self, output: Shape, known: Dim) -> Conditions:
+    def require_equal_counts(self, output: Shape, known: Dim) -> Conditions:
         """Return the conditions under which the sizes multiply to the size of the axis."""
         return _product_conditions(self.shape[0], self.axis, known)
 
@@ -92,7 +92,7 @@ def _product_conditions(dim: Dim, axis: int, size_product: Dim) -> Conditions:
     Raises `ShapeError` (volume-mismatch) if the product is never the axis size.
     """
     message = f"dim {axis} is {truncate(str(dim))}, and the sizes multiply to {truncate(str(size_product))}"
-    return require_or_raise(require_equal, dim, size_product, rule_error(VOLUME_MISMATCH, message, argument="sizes"))
+    return require_relation(require_equal, dim, size_product, rule_error(VOLUME_MISMATCH, message, argument="sizes"))
 
 
 def _size_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:

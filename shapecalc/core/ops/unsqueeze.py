@@ -11,7 +11,7 @@ from shapecalc.core.dialects.base import (
     Param,
     ParamType,
     Setting,
-    insert_unit_dims,
+    finish_unsqueeze_stage,
 )
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxesPolicy, normalize_axis_indices
@@ -39,12 +39,12 @@ def unsqueeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
     with StageBuilder(StageKind.UNSQUEEZE, "unsqueeze", "axes", shape, axes or ()) as stage:
         if axes is None:
             raise rule_error(MISSING_ARGUMENT, f"{rules.operator.name} requires axes", argument="axes")
-        if UNSQUEEZE_SEMANTICS.of(rules.dialect).inserts_one and len(axes) != 1:
+        if UNSQUEEZE_SEMANTICS.for_dialect(rules.dialect).inserts_one and len(axes) != 1:
             message = f"{rules.operator.name} takes one axis, not {len(axes)}"
             raise rule_error(ONE_AXIS, message, argument="axes", index=1 if axes else None)
         new_axes, input_axes = _new_axes(shape, axes, rules), iter(range(len(shape)))
         sources = [None if out in new_axes else next(input_axes) for out in range(len(shape) + len(new_axes))]
-        return insert_unit_dims(stage, sources, rules.dialect)
+        return finish_unsqueeze_stage(stage, sources, rules.dialect)
 
 
 def _new_axes(shape: Shape, axes: Axes, rules: Setting) -> dict[int, int]:
@@ -54,7 +54,7 @@ def _new_axes(shape: Shape, axes: Axes, rules: Setting) -> dict[int, int]:
     different values of the same axis, such as 0 and -3, afterwards, which lowers the rank again; then an axis that
     equals the lower rank becomes the last axis, and a larger axis is refused.
     """
-    repeats = UNSQUEEZE_SEMANTICS.of(rules.dialect).unsqueeze_repeats
+    repeats = UNSQUEEZE_SEMANTICS.for_dialect(rules.dialect).unsqueeze_repeats
     count = len(axes) if repeats is RepeatedAxesPolicy.REFUSED else len({*axes})
     new_axes = normalize_axis_indices(axes, len(shape) + count, rules, repeats)
     result: dict[int, int] = {}

@@ -67,9 +67,9 @@ def _scale_step(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_
     scaled = numerator if is_size else product((numerator, dim))
     error = rule_error(windows.NOTHING_LEFT, f"nothing is left of dim {axis}, {truncate(str(dim))}", argument="scale")
     conditions: Conditions = ()
-    if not UPSAMPLE_SEMANTICS.of(rules.dialect).allows_empty_dims:
+    if not UPSAMPLE_SEMANTICS.for_dialect(rules.dialect).allows_empty_dims:
         least = (dim, 1) if is_size else (scaled, denominator)
-        conditions = windows.at_least_conditions(*least, error)
+        conditions = windows.require_min_dim(*least, error)
     size = rules.names.floor_dim((scaled,), denominator)
     return Step(
         SCALED, axis, (axis,), size, conditions, FrozenDict(dim=dim, factor=None if is_size else factor_or_size)

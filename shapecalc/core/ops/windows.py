@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from shapecalc.core.answers import StageBuilder, Stages, Step, StepRule
-from shapecalc.core.conditions import Conditions, require_at_least, require_or_raise
+from shapecalc.core.conditions import Conditions, require_at_least, require_relation
 from shapecalc.core.dialects.base import Param, ParamType, Setting, check_volume
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.moves import Combine, OperandAxis
@@ -256,7 +256,7 @@ LAYOUT_PARAM = Param(
     ParamType.CHOICE,
     "TensorFlow and Paddle: the order of the dims",
     choices=("nchw", "nhwc"),
-    supported_by=lambda dialect: WINDOW_SEMANTICS.of(dialect).has_layouts,
+    supported_by=lambda dialect: WINDOW_SEMANTICS.for_dialect(dialect).has_layouts,
 )
 
 
@@ -266,7 +266,7 @@ def spatial_axes(shape: Shape, rules: Setting, count: int, layout: str | None = 
     `count` is the number of spatial dims. Raises `ShapeError` (window-rank) if the dialect does not support `count`
     spatial dims, or if the rank of the input does not match.
     """
-    semantics, rank = WINDOW_SEMANTICS.of(rules.dialect), len(shape)
+    semantics, rank = WINDOW_SEMANTICS.for_dialect(rules.dialect), len(shape)
     batch, (least, most) = rank - count - 1, semantics.spatial_ranks
     if batch not in ((0, 1) if semantics.allows_unbatched else (1,)) or not least <= count <= most:
         takes = f"{least} to {most} spatial dims behind a batch and channels"
@@ -285,7 +285,7 @@ def require_channels(shape: Shape, channels: int, rules: Setting) -> None:
 
     Source: torch.nn.functional.max_pool2d, avg_pool2d and interpolate, measured.
     """
-    if WINDOW_SEMANTICS.of(rules.dialect).refuses_empty_channels and shape[channels] == 0:
+    if WINDOW_SEMANTICS.for_dialect(rules.dialect).refuses_empty_channels and shape[channels] == 0:
         message = f"{rules.dialect.name} {rules.operator.name} requires at least one channel"
         raise rule_error(NOTHING_LEFT, message, argument="input")
 
@@ -331,7 +331,7 @@ def build_windows(
     `operator_kind` is conv, transposed, max or average. `options` may contain stride, padding, dilation and ceil.
     Raises `ShapeError` (window-values or bad-padding).
     """
-    count, semantics, padding = len(axes), WINDOW_SEMANTICS.of(rules.dialect), options.get("padding")
+    count, semantics, padding = len(axes), WINDOW_SEMANTICS.for_dialect(rules.dialect), options.get("padding")
     strides, dilations = (numbers_per_axis(options.get(name), [count], name) for name in ("stride", "dilation"))
     if not semantics.allows_dilated_strides and max(strides) > 1 < max(dilations):
         message = f"{rules.dialect.name} {rules.operator.name} takes no stride above 1 beside a dilation above 1"
@@ -351,19 +351,19 @@ def build_windows(
         pads = paddings[index], paddings[index + count], word if word[:4] == "same" else ""
         own = kernel[index], operator_kind, strides[index], dilations[index]
         window = Window(axis, *own, *pads, ceil, max(dilations) > 1)
-        fault = _padding_fault(window, rules)
+        fault = _find_padding_fault(window, rules)
         if fault:
             raise rule_error(BAD_PADDING, f"{rules.dialect.name} {fault}", argument="padding")
         result.append(window)
     return result
 
 
-def _padding_fault(window: Window, rules: Setting) -> str:
+def _find_padding_fault(window: Window, rules: Setting) -> str:
     """Return the reason why the dialect refuses a padding.
 
     Returns an empty string if the padding is valid.
     """
-    semantics, kernel = WINDOW_SEMANTICS.of(rules.dialect), window.kernel
+    semantics, kernel = WINDOW_SEMANTICS.for_dialect(rules.dialect), window.kernel
     if semantics.requires_symmetric_padding and window.begin != window.end:
         return f"pads both ends alike, not {window.begin} and {window.end}; pad the input before"
     if semantics.requires_symmetric_padding and window.auto_padding and window.stride > 1:
@@ -379,12 +379,12 @@ def _padding_fault(window: Window, rules: Setting) -> str:
     return ""
 
 
-def at_least_conditions(dim: Dim, least: Dim, error: ShapeError) -> Conditions:
+def require_min_dim(dim: Dim, least: Dim, error: ShapeError) -> Conditions:
     """Return the conditions under which a dim is at least `least` and 1.
 
     Raises `error` if the dim is never that large.
     """
-    return require_or_raise(require_at_least, dim, max(least, 1) if isinstance(least, int) else least, error)
+    return require_relation(require_at_least, dim, max(least, 1) if isinstance(least, int) else least, error)
 
 
 def window_dim_step(dim: Dim, window: Window, rules: Setting) -> Step:
@@ -395,10 +395,10 @@ def window_dim_step(dim: Dim, window: Window, rules: Setting) -> Step:
     `ShapeError` (window-too-large) if no window fits.
     """
     conditions: Conditions = ()
-    semantics = WINDOW_SEMANTICS.of(rules.dialect)
+    semantics = WINDOW_SEMANTICS.for_dialect(rules.dialect)
     as_runtime = window.is_pool and semantics.computes_as_runtime
     if as_runtime and window.auto_padding:
-        window = _pad_undilated(dim, window, rules)
+        window = _resolve_undilated_padding(dim, window, rules)
     stride, (spanned, length) = window.stride, window.dilated_kernel_terms
     rest = window.begin + window.end - length + (stride - 1) * window.ceil
     if window.ceil and not semantics.counts_padding_windows:
@@ -413,7 +413,7 @@ def window_dim_step(dim: Dim, window: Window, rules: Setting) -> Step:
             raise error
     else:
         least = max(-rest, length if window.must_fit else 0)
-        conditions = at_least_conditions(dim, spanned or least, error)
+        conditions = require_min_dim(dim, spanned or least, error)
         size = rules.names.floor_dim((dim, rest, product((-1, spanned))), stride, 1)
     return Step(WINDOW_SLIDE, window.axis, (window.axis,), size, conditions, FrozenDict(dim=dim, window=window))
 
@@ -428,7 +428,7 @@ def _count_runtime_windows(dim: int, rest: int, window: Window) -> int:
     return 1 - -(dim + rest) // window.stride
 
 
-def _pad_undilated(dim: Dim, window: Window, rules: Setting) -> Window:
+def _resolve_undilated_padding(dim: Dim, window: Window, rules: Setting) -> Window:
     """Replace `same` padding by numbers that ignore the dilation.
 
     Source: ONNX Runtime, measured. Raises `ShapeError` (bad-padding or needs-size).
@@ -454,7 +454,7 @@ def transposed_conv_dim_step(dim: Dim, window: Window, extra: int | None, rules:
     (input_size[i] - 1) + output_padding[i] + ((kernel_shape[i] - 1) * dilations[i] + 1) - pads[start_i] -
     pads[end_i]"), keras.layers.Conv2DTranspose. Raises `ShapeError` (bad-padding or nothing-left).
     """
-    semantics, stride = WINDOW_SEMANTICS.of(rules.dialect), window.stride
+    semantics, stride = WINDOW_SEMANTICS.for_dialect(rules.dialect), window.stride
     keras, as_runtime = not semantics.allows_dilated_strides, semantics.computes_as_runtime
     below_stride = keras or as_runtime
     if extra and extra >= max(stride, 1 if below_stride else window.dilation):
@@ -473,11 +473,11 @@ def transposed_conv_dim_step(dim: Dim, window: Window, extra: int | None, rules:
     apart = product((stride, dim))
     message = f"nothing is left of {truncate(str(dim))}: the padding is more than the windows"
     error = rule_error(NOTHING_LEFT, message, argument="input", index=window.axis)
-    conditions = at_least_conditions(apart, 1 - rest - (window.dilation if spanned else 0), error)
+    conditions = require_min_dim(apart, 1 - rest - (window.dilation if spanned else 0), error)
     if needs_extent and not (keras and window.auto_padding):
         # Keras adds max(extent - stride, 0), and ONNX Runtime min(extent - stride, 0): require extent >= stride
         least = -(-(stride - length - (extra or 0)) // window.dilation)
-        conditions += at_least_conditions(window.kernel, least, error)
+        conditions += require_min_dim(window.kernel, least, error)
     size = rules.names.floor_dim((apart, spanned, rest))
     facts = FrozenDict(dim=dim, window=window, more=extra or 0)
     return Step(WINDOW_SPREAD, window.axis, (window.axis,), size, conditions, facts)

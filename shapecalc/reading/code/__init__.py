@@ -73,7 +73,7 @@ def interpret_code(
             name = claimed.args[0]
             records.clear()
             interpreter = CodeInterpreter(text, dialect_name, sizes, records)
-            named = name_input(inputs, name), name_input(strides, name)
+            named = name_unnamed_input(inputs, name), name_unnamed_input(strides, name)
             chain = _interpret(interpreter, tree, *named, entry, path, calls)
     _require_named_inputs(tree, inputs)
     return chain
@@ -116,7 +116,7 @@ def find_declared_inputs(text: str, tree: ast.Module, entry: str) -> dict[str, S
     return declared_inputs(text, selected) if selected else {}
 
 
-def name_input(shapes: Mapping[str, Shape], name: str) -> dict[str, Shape]:
+def name_unnamed_input(shapes: Mapping[str, Shape], name: str) -> dict[str, Shape]:
     """Return shapes by the names of their tensors; `name` replaces the empty name."""
     return {input_name or name: dims for input_name, dims in shapes.items()}
 

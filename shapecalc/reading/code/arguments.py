@@ -16,7 +16,7 @@ from shapecalc.reading.code.values import (
     CheckRefused,
     CodeValue,
     ErrorFactory,
-    Program,
+    ProgramSizes,
     TracedTensor,
     is_dim,
     unwrap_size,
@@ -31,7 +31,7 @@ class Call(Record):
     positional: tuple[CodeValue, ...]
     keywords: Mapping[str, CodeValue]
     error: ErrorFactory
-    program: Program | None = None
+    program: ProgramSizes | None = None
 
     def bind_arguments(self, *names: str) -> list[CodeValue]:
         """Return the arguments in the order of the parameter names.

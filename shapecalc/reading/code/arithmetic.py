@@ -22,7 +22,7 @@ from shapecalc.reading.code.values import (
     CodeValue,
     ErrorFactory,
     LayerInstance,
-    Program,
+    ProgramSizes,
     TensorChunks,
     TracedTensor,
     index_count_error,
@@ -49,7 +49,7 @@ NUMBER_OPERATORS = {**INTEGER_OPERATORS, "*": operator.mul, "/": operator.truedi
 """The operators on numbers that are not integers."""
 
 
-def apply_unary(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeValue:
+def apply_unary_operator(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeValue:
     """Apply `-`, `+` or `~` to a value.
 
     Raises `ShapeError` (usage) if the operator is not defined for the value: `-` is not defined for a named size.
@@ -61,7 +61,7 @@ def apply_unary(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeV
     if isinstance(op, ast.USub) and isinstance(value, int | float):
         return -value
     if isinstance(value, TracedTensor):
-        result = value.preserve_shape(SAME_TENSOR if isinstance(op, ast.UAdd) else ELEMENTWISE)
+        result = value.apply_shape_preserving(SAME_TENSOR if isinstance(op, ast.UAdd) else ELEMENTWISE)
         is_negated = isinstance(op, ast.USub) and isinstance(value.size, int)
         return replace(result, size=-value.size) if is_negated else result  # type: ignore[operator]
     name = str(value) if isinstance(value, Monomial) and str(value).isidentifier() else ""
@@ -69,8 +69,8 @@ def apply_unary(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeV
     raise error("a minus sign is allowed before numbers only, not before sizes", hint)
 
 
-def apply_binary(
-    left: CodeValue, symbol: str, right: CodeValue, error: ErrorFactory, program: Program | None = None
+def apply_binary_operator(
+    left: CodeValue, symbol: str, right: CodeValue, error: ErrorFactory, program: ProgramSizes | None = None
 ) -> CodeValue:
     """Apply a binary operator to numbers, sizes, tuples or strings.
 
@@ -78,7 +78,7 @@ def apply_binary(
     division by 0, a result that is too large, or other operands.
     """
     if isinstance(left, tuple | str) or isinstance(right, tuple | str):
-        return _apply_to_sequences(left, symbol, right, error)
+        return _apply_sequence_operator(left, symbol, right, error)
     if not (is_number(left) and is_number(right)):
         raise error(f"{symbol} works between sizes only")
     if symbol == "*":
@@ -89,14 +89,14 @@ def apply_binary(
     if symbol == "**" and right == 0.5:
         return square_root(left)
     if isinstance(left, float) or isinstance(right, float):
-        return _apply_to_numbers(left, symbol, right, error)
-    result = _apply_to_dims(left, symbol, right, error, program)
+        return _apply_number_operator(left, symbol, right, error)
+    result = _apply_dim_operator(left, symbol, right, error, program)
     if isinstance(result, int) and abs(result) >= SIZE_BOUND:
         raise error("the number has more digits than any size")
     return result
 
 
-def _apply_to_sequences(left: CodeValue, symbol: str, right: CodeValue, error: ErrorFactory) -> CodeValue:
+def _apply_sequence_operator(left: CodeValue, symbol: str, right: CodeValue, error: ErrorFactory) -> CodeValue:
     """Concatenate or repeat tuples or strings.
 
     String formatting with `%` returns nan.
@@ -121,7 +121,7 @@ def _check_length(items: tuple[CodeValue, ...], error: ErrorFactory) -> tuple[Co
     return items
 
 
-def _apply_to_numbers(left: Dim | float, symbol: str, right: Dim | float, error: ErrorFactory) -> int | float:
+def _apply_number_operator(left: Dim | float, symbol: str, right: Dim | float, error: ErrorFactory) -> int | float:
     """Apply an operator to numbers that are not both integers.
 
     Returns nan for symbolic sizes and on overflow.
@@ -137,7 +137,9 @@ def _apply_to_numbers(left: Dim | float, symbol: str, right: Dim | float, error:
     return result if isinstance(result, int | float) else nan
 
 
-def _apply_to_dims(left: Dim, symbol: str, right: Dim, error: ErrorFactory, program: Program | None) -> Dim | float:
+def _apply_dim_operator(
+    left: Dim, symbol: str, right: Dim, error: ErrorFactory, program: ProgramSizes | None
+) -> Dim | float:
     if symbol == "*":
         return product((left, right))
     if symbol in ("/", "//", "%") and right == 0:

@@ -40,19 +40,19 @@ SHAPE_METHODS_IN_PLACE = {
 class AssignmentEvaluator(FunctionEvaluator):
     """An evaluator of assignments and in-place changes."""
 
-    def peek(self, name: str) -> Binding:
+    def find_binding(self, name: str) -> Binding:
         """Return the value of a dotted name, its error, or `MISSING`."""
-        value = self.find(name)
+        value = self.find_value(name)
         if value is not MISSING or "." not in name:
             return value
         base, _, attribute = name.rpartition(".")
-        owner = self.peek(base)
+        owner = self.find_binding(base)
         return owner.attributes.get(attribute, MISSING) if isinstance(owner, ObjectValue) else MISSING
 
     def assign_name(self, name: str, value: Binding) -> None:
         """Assign a value to a variable or attribute by its dotted name."""
         base, _, attribute = name.rpartition(".")
-        owner = self.peek(base) if base else MISSING
+        owner = self.find_binding(base) if base else MISSING
         if isinstance(owner, ObjectValue):
             self.journal.write(owner.attributes, attribute, value)
         elif isinstance(owner, LayerInstance) and (attribute == "weight" or not isinstance(value, TracedTensor | None)):
@@ -63,7 +63,7 @@ class AssignmentEvaluator(FunctionEvaluator):
         elif isinstance(owner, TracedTensor) and attribute == "shape":
             self.assign_name(base, value if isinstance(value, ShapeError) else reshape_in_place(owner, value))
         else:
-            self.bind(name, value)
+            self.bind_variable(name, value)
 
     def update_in_place(self, node: ast.AugAssign, value: CodeValue) -> CodeValue:
         """Return the value of a target after an augmented assignment.
@@ -176,7 +176,9 @@ class AssignmentEvaluator(FunctionEvaluator):
             value = error
         name = dotted_name(function.value)
         root = "" if name else find_mutated_name(function.value)  # `x.add_(1).t_()` also changes x
-        names = {name for name in self.names_in_scope() if self.peek(name) is before} | {*filter(None, (name, root))}
+        names = {name for name in self.names_in_scope() if self.find_binding(name) is before} | {
+            *filter(None, (name, root))
+        }
         if root:
             value = self.error(node, "the tensor that this changes has no name")
         item = function.value

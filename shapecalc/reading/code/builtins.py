@@ -11,7 +11,7 @@ from shapecalc.core.dims import Dim, Monomial, is_always_integral
 from shapecalc.core.limits import MAX_SHAPE_DIMS
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.arithmetic import apply_binary
+from shapecalc.reading.code.arithmetic import apply_binary_operator
 from shapecalc.reading.code.logic import freeze_value, truth_value
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.values import (
@@ -20,7 +20,7 @@ from shapecalc.reading.code.values import (
     CodeList,
     CodeValue,
     LayerInstance,
-    Program,
+    ProgramSizes,
     TensorChunks,
     TracedTensor,
     is_dim,
@@ -29,12 +29,12 @@ from shapecalc.reading.code.values import (
 )
 
 
-def _integers(call: Call) -> list[int]:
+def _integer_arguments(call: Call) -> list[int]:
     return [call.to_integer(value) for value in call.positional]
 
 
-def _range(call: Call, _: Program) -> CodeValue:
-    numbers = range(*_integers(call))
+def _range(call: Call, _: ProgramSizes) -> CodeValue:
+    numbers = range(*_integer_arguments(call))
     if len(numbers) > MAX_SHAPE_DIMS:
         raise call.error(MAX_SHAPE_DIMS.message(f"{len(numbers)} turns"))
     return tuple(numbers)
@@ -58,25 +58,25 @@ def _items(value: CodeValue, call: Call) -> Sequence[Binding]:
     raise call.error(f"{call.name} needs a list of known length")
 
 
-def _zip(call: Call, _: Program) -> CodeValue:
+def _zip(call: Call, _: ProgramSizes) -> CodeValue:
     lists = [CodeList(_items(value, call)).items for value in call.positional]
     return tuple(zip(*lists, strict=False))
 
 
-def _enumerate(call: Call, _: Program) -> CodeValue:
+def _enumerate(call: Call, _: ProgramSizes) -> CodeValue:
     values, start = call.bind_arguments("iterable", "start")
     return tuple(enumerate(CodeList(_items(values, call)).items, call.to_integer(start, 0)))
 
 
-def _to_list(call: Call, _: Program) -> CodeValue:
+def _to_list(call: Call, _: ProgramSizes) -> CodeValue:
     return CodeList(_items(call.positional[0], call) if call.positional else ())
 
 
-def _to_tuple(call: Call, _: Program) -> CodeValue:
+def _to_tuple(call: Call, _: ProgramSizes) -> CodeValue:
     return CodeList(_items(call.positional[0], call) if call.positional else ()).items
 
 
-def _max_or_min(call: Call, _: Program) -> CodeValue:
+def _max_or_min(call: Call, _: ProgramSizes) -> CodeValue:
     """Return the maximum or minimum of numbers."""
     choose: Callable[..., int | float] = max if call.name == "max" else min
     values = call.positional
@@ -98,7 +98,7 @@ def _max_or_min(call: Call, _: Program) -> CodeValue:
     raise call.error(f"{call.name} of named sizes is not known", "give sizes with --where")
 
 
-def _sum(call: Call, program: Program) -> CodeValue:
+def _sum(call: Call, program: ProgramSizes) -> CodeValue:
     """Return the sum of a list of numbers or tensors."""
     values, start = call.bind_arguments("iterable", "start")
     items = CodeList(_items(values, call)).items
@@ -111,21 +111,21 @@ def _sum(call: Call, program: Program) -> CodeValue:
             return tensor.apply_scalar_op()  # type: ignore[union-attr]  # one of them is a tensor
         if isinstance(left, CodeList) and isinstance(right, CodeList):
             return CodeList((*left.bindings, *right.bindings))
-        return apply_binary(left, "+", right, call.error, program)
+        return apply_binary_operator(left, "+", right, call.error, program)
 
     total: CodeValue = 0 if start is None else start
     return reduce(add, items, total)
 
 
-def _absolute(call: Call, _: Program) -> CodeValue:
+def _absolute(call: Call, _: ProgramSizes) -> CodeValue:
     (value,) = call.positional
     return abs(value) if isinstance(value, int | float) else value
 
 
-def _make_rounding(function: Callable[[float], int]) -> Callable[[Call, Program], CodeValue]:
+def _make_rounding_function(function: Callable[[float], int]) -> Callable[[Call, ProgramSizes], CodeValue]:
     """Return a function that applies a rounding function to a number."""
 
-    def convert(call: Call, program: Program) -> CodeValue:
+    def convert(call: Call, program: ProgramSizes) -> CodeValue:
         value, *_ = call.positional
         value = unwrap_size(value)
         if isinstance(value, float):
@@ -157,7 +157,7 @@ REPEATING_FUNCTIONS = {
 """Helpers that repeat a value that is not a tuple, as timm, torchvision and others define them, with the count."""
 
 
-def _make_divisible(call: Call, _: Program) -> CodeValue:
+def _make_divisible(call: Call, _: ProgramSizes) -> CodeValue:
     """Round a number of channels to a multiple.
 
     Source: `make_divisible` of timm and torchvision.
@@ -172,33 +172,33 @@ def _make_divisible(call: Call, _: Program) -> CodeValue:
     return rounded + divisor if rounded < limit * value else rounded
 
 
-def _to_float(call: Call, _: Program) -> CodeValue:
+def _to_float(call: Call, _: ProgramSizes) -> CodeValue:
     (value,) = call.positional
     return float(value) if isinstance(value, int) and abs(value) < 1 << 53 else value if is_number(value) else nan
 
 
-def _to_bool(call: Call, _: Program) -> CodeValue:
+def _to_bool(call: Call, _: ProgramSizes) -> CodeValue:
     value = truth_value(call.positional[0]) if call.positional else False
     return nan if value is None else value
 
 
-def _all(call: Call, _: Program) -> CodeValue:
+def _all(call: Call, _: ProgramSizes) -> CodeValue:
     values = [truth_value(value) for value in CodeList(_items(call.positional[0], call)).items]
     decisive = call.name == "any"
     return decisive if decisive in values else nan if None in values else not decisive
 
 
-def _sort_items(call: Call, _: Program) -> CodeValue:
+def _sort_items(call: Call, _: ProgramSizes) -> CodeValue:
     items = CodeList(_items(call.positional[0], call)).items
     if call.keywords.keys() - {"reverse"} or not all(isinstance(item, int) for item in items):
         raise call.error("the order is not known")
     return CodeList(sorted(items, reverse=call.keywords.get("reverse") is True))  # type: ignore[type-var]
 
 
-def _make_math_function(function: Callable[[float], float]) -> Callable[[Call, Program], CodeValue]:
+def _make_math_function(function: Callable[[float], float]) -> Callable[[Call, ProgramSizes], CodeValue]:
     """Return a function that applies a `math` function, with nan for unknown numbers."""
 
-    def apply(call: Call, _: Program) -> CodeValue:
+    def apply(call: Call, _: ProgramSizes) -> CodeValue:
         try:
             return function(*call.positional)  # type: ignore[arg-type]  # other types raise
         except (TypeError, ValueError, OverflowError):
@@ -207,7 +207,7 @@ def _make_math_function(function: Callable[[float], float]) -> Callable[[Call, P
     return apply
 
 
-BUILTINS: Mapping[str, Callable[[Call, Program], CodeValue]] = {
+BUILTINS: Mapping[str, Callable[[Call, ProgramSizes], CodeValue]] = {
     "range": _range,
     "zip": _zip,
     "enumerate": _enumerate,
@@ -218,8 +218,8 @@ BUILTINS: Mapping[str, Callable[[Call, Program], CodeValue]] = {
     "min": _max_or_min,
     "sum": _sum,
     "abs": _absolute,
-    "int": _make_rounding(int),
-    "round": _make_rounding(round),
+    "int": _make_rounding_function(int),
+    "round": _make_rounding_function(round),
     "float": _to_float,
     "bool": _to_bool,
     "any": _all,
@@ -229,9 +229,9 @@ BUILTINS: Mapping[str, Callable[[Call, Program], CodeValue]] = {
     "_make_divisible": _make_divisible,
 }
 """Functions of Python, by name; each receives a call with evaluated arguments."""
-MATH_FUNCTIONS: Mapping[str, Callable[[Call, Program], CodeValue]] = {
-    "ceil": _make_rounding(math.ceil),
-    "floor": _make_rounding(math.floor),
+MATH_FUNCTIONS: Mapping[str, Callable[[Call, ProgramSizes], CodeValue]] = {
+    "ceil": _make_rounding_function(math.ceil),
+    "floor": _make_rounding_function(math.floor),
     **{name: _make_math_function(getattr(math, name)) for name in ("log", "log2", "log10", "exp", "cos", "sin", "pow")},
 }
 """Functions of the `math` module that `SIZE_FUNCTIONS` lacks, by name."""
@@ -266,7 +266,7 @@ def call_list_method(value: CodeList, call: Call) -> tuple[CodeValue, tuple[Bind
     raise call.error(f"{name} of a list is not supported")
 
 
-def length_of(value: CodeValue) -> Dim | None:
+def get_length(value: CodeValue) -> Dim | None:
     """Return the length of a list, dict or `Sequential`.
 
     Returns None for any other value.

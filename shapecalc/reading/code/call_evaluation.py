@@ -13,7 +13,7 @@ from shapecalc.core.record import replace
 from shapecalc.core.text import truncate
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.arithmetic import get_item
-from shapecalc.reading.code.builtins import BUILTINS, MATH_FUNCTIONS, REPEATING_FUNCTIONS, call_list_method, length_of
+from shapecalc.reading.code.builtins import BUILTINS, MATH_FUNCTIONS, REPEATING_FUNCTIONS, call_list_method, get_length
 from shapecalc.reading.code.calls import SHAPE_PRESERVING_FUNCTIONS, call_function, is_known_function
 from shapecalc.reading.code.expressions import LIBRARY_NAMES
 from shapecalc.reading.code.layer_evaluation import LayerEvaluator, is_known_layer
@@ -105,9 +105,9 @@ class CallEvaluator(LayerEvaluator):
         try:
             callee, base = self.find_callee(function, path)
         except ShapeError as error:
-            if error in self.unknown_calls and self.peek(path) is error:  # a layer that was not created
+            if error in self.unknown_calls and self.find_binding(path) is error:  # a layer that was not created
                 hint = self.input_hint(node, "B,T,C")
-                raise self.ask_for_call(node, ShapeError(replace(error.problem, hint=hint))) from None
+                raise self.record_unknown_call(node, ShapeError(replace(error.problem, hint=hint))) from None
             raise
         if callee is not MISSING:
             return self.call_value(node, callee)
@@ -141,7 +141,7 @@ class CallEvaluator(LayerEvaluator):
         """
         raise NotImplementedError
 
-    def super_value(self, node: ast.Call) -> CodeValue:
+    def evaluate_super(self, node: ast.Call) -> CodeValue:
         """Return the value of `super()` in a method."""
         raise NotImplementedError
 
@@ -151,7 +151,7 @@ class CallEvaluator(LayerEvaluator):
         Each of them is `MISSING` if unknown.
         """
         if path:
-            value = self.find(path)
+            value = self.find_value(path)
             if isinstance(value, ShapeError):
                 raise value
             if value is not MISSING and not isinstance(value, TracedTensor):
@@ -163,7 +163,7 @@ class CallEvaluator(LayerEvaluator):
             return MISSING, MISSING
         base = self.evaluate(function.value)
         if isinstance(base, ObjectValue | ClassValue | SuperValue):
-            if path and is_preserving_layer(path) and isinstance(self.peek(path), ShapeError):
+            if path and is_preserving_layer(path) and isinstance(self.find_binding(path), ShapeError):
                 return MISSING, MISSING  # an unknown layer whose name implies that it preserves the shape
             return self.find_member(base, function.attr), base
         if isinstance(base, LayerInstance) and function.attr == "forward":
@@ -266,7 +266,7 @@ class CallEvaluator(LayerEvaluator):
         if isinstance(base, CodeDict):
             return self.call_dict_method(node, base, name)
         if isinstance(base, LayerInstance) and base.name == "Sequential" and name in SEQUENTIAL_METHODS:
-            return self.change_sequential(node, base, name)
+            return self.extend_sequential(node, base, name)
         if isinstance(base, LayerInstance) and name in ("eval", "train", "to", "cuda", "requires_grad_", "cpu", "half"):
             return base
         if isinstance(base, tuple) and name in ("copy", "index", "count"):
@@ -276,13 +276,13 @@ class CallEvaluator(LayerEvaluator):
             return self.call_string_method(node, base, name)
         return MISSING  # type: ignore[no-any-return]
 
-    def change_sequential(self, node: ast.Call, base: LayerInstance, name: str) -> CodeValue:
+    def extend_sequential(self, node: ast.Call, base: LayerInstance, name: str) -> CodeValue:
         """Add layers to a `Sequential`, and bind its name to the result."""
         assert isinstance(node.func, ast.Attribute)
-        path, arguments = dotted_name(node.func.value), [*self.evaluate_all(node.args)]
+        path, arguments = dotted_name(node.func.value), [*self.evaluate_expressions(node.args)]
         layers = base.positional
         if name == "extend" and arguments:
-            added = CodeList(self.items_of(node.args[0], arguments[0])).items
+            added = CodeList(self.list_items(node.args[0], arguments[0])).items
             changed = replace(base, positional=(*layers, *added))
         elif name == "insert" and len(arguments) == 2 and isinstance(arguments[0], int):
             changed = replace(base, positional=(*layers[: arguments[0]], arguments[1], *layers[arguments[0] :]))
@@ -295,7 +295,7 @@ class CallEvaluator(LayerEvaluator):
 
     def call_string_method(self, node: ast.Call, base: str, name: str) -> CodeValue:
         """Call a method of a string, or return nan if the result is unknown."""
-        arguments = [*self.evaluate_all(node.args)]
+        arguments = [*self.evaluate_expressions(node.args)]
         if name in ("lower", "upper") and not arguments:
             return base.lower() if name == "lower" else base.upper()
         if name in ("startswith", "endswith") and len(arguments) == 1 and isinstance(arguments[0], str):
@@ -304,7 +304,7 @@ class CallEvaluator(LayerEvaluator):
 
     def call_dict_method(self, node: ast.Call, base: CodeDict, name: str) -> CodeValue:
         """Call a method of a dict."""
-        arguments = [*self.evaluate_all(node.args)]
+        arguments = [*self.evaluate_expressions(node.args)]
         if name in ("keys", "values", "items") and not arguments:
             pairs = base.items.items()
             parts = {
@@ -339,14 +339,14 @@ class CallEvaluator(LayerEvaluator):
         Returns `MISSING` if the function does not support these arguments.
         """
         if name == "super":
-            return self.super_value(node)
+            return self.evaluate_super(node)
         special = self.call_special_builtin(node, name)
         if special is not MISSING or name not in BUILTINS:
             return special
-        operands = [*self.evaluate_all(node.args)]
+        operands = [*self.evaluate_expressions(node.args)]
         if name in ("list", "tuple", "enumerate", "reversed", "zip", "sum"):
             operands = [
-                CodeList(self.items_of(argument, operand)) if isinstance(operand, TracedTensor) else operand
+                CodeList(self.list_items(argument, operand)) if isinstance(operand, TracedTensor) else operand
                 for argument, operand in zip(node.args, operands, strict=False)
             ]
         elif len(operands) == 1 and isinstance(operands[0], TracedTensor) and operands[0].size is None:
@@ -366,26 +366,26 @@ class CallEvaluator(LayerEvaluator):
                 self.evaluate(node.args[0]), self.evaluate_bindings(node.args[1:]), self.evaluate_keywords(node)
             )
         if name == "map" and len(node.args) > 1:
-            return self.call_for_each(node)
+            return self.call_map(node)
         if name in ("str", "repr", "type", "id") and len(node.args) == 1:
             value = self.evaluate_binding(node.args[0])
             return str(value) if name == "str" and isinstance(value, int | str) else nan
         if name in ("isinstance", "hasattr", "callable", "getattr", "setattr", "dict"):
             return self.call_reflection(node, name)
         if name == "slice" and node.args:
-            return slice(*[unwrap_size(value) for value in self.evaluate_all(node.args)])
+            return slice(*[unwrap_size(value) for value in self.evaluate_expressions(node.args)])
         if name in ("len", *REPEATING_FUNCTIONS) and len(node.args) == 1:
             value = self.evaluate(node.args[0])
             if name in REPEATING_FUNCTIONS:
                 return value if isinstance(value, tuple | CodeList) else (value,) * REPEATING_FUNCTIONS[name]
-            length = length_of(value)
+            length = get_length(value)
             return MISSING if length is None else length
         return MISSING  # type: ignore[no-any-return]
 
-    def call_for_each(self, node: ast.Call) -> CodeValue:
+    def call_map(self, node: ast.Call) -> CodeValue:
         """Return the results of `map`: those of calls with the items of lists."""
         function, *operands = node.args
-        lists = [self.iterate(operand) for operand in operands]
+        lists = [self.evaluate_iterable(operand) for operand in operands]
         outer, self.frame = self.frame, CallFrame(self.frame.function, self.frame, self.frame.depth)
         self.frame.state = outer.state
         names = [ast.copy_location(ast.Name(f"(item {index})", ast.Load()), node) for index in range(len(lists))]
@@ -417,7 +417,7 @@ class CallEvaluator(LayerEvaluator):
         if isinstance(base, ShapeError):
             raise base
         if isinstance(base, Monomial) and isinstance(attribute, str) and name == "getattr":
-            return self.config_entry(node, attribute, rest)
+            return self.get_config_entry(node, attribute, rest)
         if not isinstance(base, ObjectValue) or not isinstance(attribute, str):
             return nan if name == "hasattr" else MISSING
         if name == "setattr":
@@ -434,7 +434,7 @@ class CallEvaluator(LayerEvaluator):
             raise self.error(node, "there is no such attribute")
         return value
 
-    def config_entry(self, node: ast.Call, name: str, default: Sequence[Binding]) -> CodeValue:
+    def get_config_entry(self, node: ast.Call, name: str, default: Sequence[Binding]) -> CodeValue:
         """Return an attribute of an unknown object.
 
         The value is the size that the user gives, or the default of `getattr`.
@@ -462,9 +462,9 @@ class CallEvaluator(LayerEvaluator):
     def is_instance(self, value: CodeValue, kind: ast.expr) -> bool | None:
         """Return whether a value is an instance of a type, or None if unknown."""
         name = dotted_name(kind).rpartition(".")[2]
-        cls = self.find(dotted_name(kind))
+        cls = self.find_value(dotted_name(kind))
         if isinstance(cls, ClassValue):
-            return isinstance(value, ObjectValue) and cls in value.cls.lineage()
+            return isinstance(value, ObjectValue) and cls in value.cls.resolution_order()
         for known, types in INSTANCE_TYPES.items():
             if name in known.split():
                 return isinstance(value, types) and not (isinstance(value, bool) and name == "float")
@@ -499,9 +499,11 @@ class CallEvaluator(LayerEvaluator):
         if is_unknown_layer and node.args and not is_tensor_method:
             self.notes[f"{truncate(self.source_text(node))} is read as keeping the shape"] = None
             value = self.evaluate(node.args[0])
-            return value.preserve_shape(find_preserving_layer(path)) if isinstance(value, TracedTensor) else value
+            return (
+                value.apply_shape_preserving(find_preserving_layer(path)) if isinstance(value, TracedTensor) else value
+            )
         if base == "math" and name in MATH_FUNCTIONS:
-            call = Call(name, tuple(self.evaluate_all(node.args)), {}, self.error_factory(node))
+            call = Call(name, tuple(self.evaluate_expressions(node.args)), {}, self.error_factory(node))
             return MATH_FUNCTIONS[name](call, self.program)
         if name in FALSE_FUNCTIONS and base.partition(".")[0] in LIBRARY_NAMES:
             return False
@@ -516,7 +518,7 @@ class CallEvaluator(LayerEvaluator):
         values = self.evaluate_bindings(node.args)
         if name == "ModuleDict":
             return values[0] if values and isinstance(values[0], CodeDict) else CodeDict({})
-        return CodeList(self.items_of(node.args[0], self.evaluate(node.args[0])) if values else ())
+        return CodeList(self.list_items(node.args[0], self.evaluate(node.args[0])) if values else ())
 
     def evaluate_function_call(
         self, node: ast.Call, function: ast.expr, base_name: str, name: str, base_value: CodeValue
@@ -535,7 +537,7 @@ class CallEvaluator(LayerEvaluator):
         if is_method and base_value is not MISSING:
             first, rest = [base_value], rest[1:]
         elif name not in CREATION_FUNCTIONS:
-            first, rest = [freeze_value(value) for value in self.evaluate_all(rest[:1])], rest[1:]
+            first, rest = [freeze_value(value) for value in self.evaluate_expressions(rest[:1])], rest[1:]
         self.in_shape_argument, outer = (
             name in SHAPE_CHANGING_FUNCTIONS or name in CREATION_FUNCTIONS,
             self.in_shape_argument,
@@ -584,13 +586,13 @@ class CallEvaluator(LayerEvaluator):
         if name in SHAPE_PRESERVING_FUNCTIONS and values and not isinstance(values[0], TracedTensor):
             values = [*values, *filter(None, [self.peek_tensor(operand) for operand in operands[1:]])]
         if name in BROADCASTING_METHODS and values and isinstance(values[0], TracedTensor):
-            return self.apply_broadcasting(node, name, values[0], operands[1:])
+            return self.apply_broadcasting_method(node, name, values[0], operands[1:])
         value = call_function(name, values, keywords, self.error_factory(node))
         changes = name in IN_PLACE_METHODS or (name in SHAPE_FUNCTIONS and name.endswith("_"))
         if changes or any(keyword.arg == "out" for keyword in node.keywords):
             self.in_place_change = self.in_place_change or self.source_text(node)
         if isinstance(value, TracedTensor) and name in SHAPE_PRESERVING_FUNCTIONS:
-            value = self.apply_preserving(node, name, value, operands[1:])
+            value = self.apply_preserving_function(node, name, value, operands[1:])
         if name in REDUCTION_FUNCTIONS and isinstance(value, TracedTensor) and value.rank and not value.stages:
             self.notes[f"the chain begins with what {truncate(self.source_text(node))} returns"] = None
         return value
@@ -620,7 +622,7 @@ class CallEvaluator(LayerEvaluator):
 
         The positional arguments are `operands`.
         """
-        values = [freeze_value(value) for value in self.evaluate_all(operands)]
+        values = [freeze_value(value) for value in self.evaluate_expressions(operands)]
         named = {word.arg: word.value for word in node.keywords if word.arg and word.arg not in IGNORED_ARGUMENTS}
         keywords = {name: freeze_value(self.evaluate(argument)) for name, argument in named.items()}
         for word in node.keywords:

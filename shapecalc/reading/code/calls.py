@@ -10,7 +10,7 @@ from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.layer_calls import apply_window_layer
 from shapecalc.reading.code.list_functions import apply_meshgrid, apply_stack_function, pack_tensors, unpack_tensor
-from shapecalc.reading.code.operands import call_multi_operand
+from shapecalc.reading.code.operands import call_multi_operand_function
 from shapecalc.reading.code.ops import SHAPE_CHANGING_FUNCTIONS
 from shapecalc.reading.code.shape_functions import SHAPE_FUNCTION_NAMES, call_shape_function
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS, require_dims
@@ -66,7 +66,7 @@ def call_function(
     keywords = dict(keywords)
     if name in LIST_FUNCTIONS or name in MULTI_OPERAND_FUNCTIONS:
         call = Call(name, tuple([unpack_chunks(value) for value in values]), keywords, error)
-        return _call_list_function(call) if name in LIST_FUNCTIONS else call_multi_operand(call)
+        return _call_list_function(call) if name in LIST_FUNCTIONS else call_multi_operand_function(call)
     first = next(
         (keywords.pop(keyword) for keyword in TENSOR_KEYWORDS if isinstance(keywords.get(keyword), TracedTensor)), None
     )

@@ -17,7 +17,7 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.text import parse_dims
 from shapecalc.reading.code.lines import shapes_and_sizes
 from shapecalc.reading.code.results import StatementRecord
-from shapecalc.reading.code.source import EntryPoint, entry_method, split_inputs
+from shapecalc.reading.code.source import EntryPoint, select_entry_method, split_inputs
 from shapecalc.reading.code.values import is_dim
 from shapecalc.reading.pattern import Matcher, ShapePattern, parse_pattern
 
@@ -156,7 +156,7 @@ def declared_inputs(text: str, entry: EntryPoint) -> dict[str, Shape]:
     Raises `ShapeError` (usage) for an invalid shape in the comment.
     """
     source, owner = text.splitlines(), entry.class_node
-    is_entry_method = owner is not None and entry_method(owner) is entry.node
+    is_entry_method = owner is not None and select_entry_method(owner) is entry.node
     nodes: list[ast.FunctionDef | ast.ClassDef] = [entry.node, *([owner] if owner and is_entry_method else [])]
     for node in nodes:
         number = min([node.lineno, *[decorator.lineno for decorator in node.decorator_list]]) - 1
@@ -194,7 +194,7 @@ def check_inputs(entry: EntryPoint, inputs: Mapping[str, Shape], scope: NameScop
     """Compare the annotations of parameters with the shapes of the inputs."""
     for argument in _parameters(entry.node):
         declared = parse_annotation(argument.annotation)
-        if declared and argument.arg in inputs and (check := scope.compare(declared, [inputs[argument.arg]])):
+        if declared and argument.arg in inputs and (check := scope.compare_shapes(declared, [inputs[argument.arg]])):
             yield check
 
 
@@ -234,7 +234,7 @@ def check_shapes(
         for record in group:
             scope.bind_names(record)
         for line in {group[0].line, end}:
-            compared = [scope.check(shape, group) for shape in declared.get(line, ())]
+            compared = [scope.check_line(shape, group) for shape in declared.get(line, ())]
             checks += filter(None, compared)
     return sorted(checks, key=lambda check: check.declared.line)
 
@@ -255,15 +255,15 @@ class NameScope:
         bound = {name: value for name, value in record.names.items() if not isinstance(value, ShapeError)}
         self.sizes |= {name: value for name, value in bound.items() if name and is_dim(value)}
 
-    def check(self, declared: DeclaredShape, executions: Iterable[StatementRecord]) -> ShapeCheck | None:
+    def check_line(self, declared: DeclaredShape, executions: Iterable[StatementRecord]) -> ShapeCheck | None:
         """Compare a declared shape with the shapes of a line.
 
         Returns None if the shapes are not known.
         """
-        shapes, *others = [_shapes_of(record, declared.name) for record in executions]
-        return self.compare(declared, shapes) if shapes and all(other == shapes for other in others) else None
+        shapes, *others = [_statement_shapes(record, declared.name) for record in executions]
+        return self.compare_shapes(declared, shapes) if shapes and all(other == shapes for other in others) else None
 
-    def compare(self, declared: DeclaredShape, shapes: Iterable[Shape]) -> ShapeCheck | None:
+    def compare_shapes(self, declared: DeclaredShape, shapes: Iterable[Shape]) -> ShapeCheck | None:
         """Compare a declared shape with shapes, one of which must be equal.
 
         The result is None if equality cannot be decided.
@@ -281,7 +281,7 @@ class NameScope:
         return ShapeCheck(declared, problems[0])
 
 
-def _shapes_of(record: StatementRecord, name: str) -> list[Shape]:
+def _statement_shapes(record: StatementRecord, name: str) -> list[Shape]:
     """Return the shapes of the tensors that a statement binds or returns.
 
     If `name` is one of these tensors, only its shape is returned. The result is empty if a shape is unknown.

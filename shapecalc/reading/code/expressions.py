@@ -18,8 +18,8 @@ from shapecalc.core.text import truncate
 from shapecalc.reading.code.arithmetic import (
     OPERATOR_SYMBOLS,
     TENSOR_ATTRIBUTES,
-    apply_binary,
-    apply_unary,
+    apply_binary_operator,
+    apply_unary_operator,
     get_item,
     index_tensor,
 )
@@ -98,11 +98,11 @@ class ExpressionEvaluator(InterpreterState):
             case ast.Constant(value=None | bool() | int() | float() | str() | EllipsisType() as constant):
                 return constant
             case ast.Tuple(elts=parts):
-                return tuple(self.evaluate_all(parts))
+                return tuple(self.evaluate_expressions(parts))
             case ast.Name() | ast.Attribute():
                 return self.evaluate_name(node)
             case ast.UnaryOp(op=sign, operand=operand) if not isinstance(sign, ast.Not):
-                return apply_unary(self.evaluate(operand), sign, self.error_factory(node))
+                return apply_unary_operator(self.evaluate(operand), sign, self.error_factory(node))
             case ast.BinOp(left=left, op=sign, right=right):
                 return self.evaluate_operator(node, self.evaluate(left), sign, self.evaluate(right))
             case ast.Subscript(value=inner, slice=index):
@@ -135,7 +135,7 @@ class ExpressionEvaluator(InterpreterState):
                 return self.evaluate_comprehension(node)
             case ast.NamedExpr(target=target, value=inner):
                 value = self.evaluate(inner)
-                self.bind(target.id, value)
+                self.bind_variable(target.id, value)
                 return value
         raise self.error(node, "this is not supported here")
 
@@ -155,7 +155,7 @@ class ExpressionEvaluator(InterpreterState):
             truths = [truth_value(result) for result in results]
             return False if False in truths else nan if None in truths else True
         if isinstance(node, ast.IfExp):
-            is_true = self.truth_of(node.test)
+            is_true = self.evaluate_truth(node.test)
             if is_true is not None:
                 return self.evaluate(node.body if is_true else node.orelse)
             taken, other = self.evaluate_binding(node.body), self.evaluate_binding(node.orelse)
@@ -180,11 +180,11 @@ class ExpressionEvaluator(InterpreterState):
         """
         decisive = isinstance(node.op, ast.Or)
         for operand in node.values:
-            if self.truth_of(operand) is decisive:
+            if self.evaluate_truth(operand) is decisive:
                 return decisive
         return nan
 
-    def truth_of(self, node: ast.expr) -> bool | None:
+    def evaluate_truth(self, node: ast.expr) -> bool | None:
         """Return the truth value of an expression, or None if unknown."""
         try:
             return truth_value(self.evaluate(node))
@@ -206,7 +206,7 @@ class ExpressionEvaluator(InterpreterState):
         values = list[Binding]()
         for node in nodes:
             if isinstance(node, ast.Starred):
-                values += self.evaluate_all([node])
+                values += self.evaluate_expressions([node])
             else:
                 values.append(self.evaluate_binding(node))
         return values
@@ -271,16 +271,16 @@ class ExpressionEvaluator(InterpreterState):
                 items.append(self.evaluate_binding(node.elt))
             return
         clause, *rest = clauses
-        for item in self.iterate(clause.iter):
+        for item in self.evaluate_iterable(clause.iter):
             self.count_iteration(node)
             self.assign(clause.target, item)
-            tests = [self.truth_of(test) for test in clause.ifs]
+            tests = [self.evaluate_truth(test) for test in clause.ifs]
             if None in tests and False not in tests:
                 raise self.error(clause.ifs[tests.index(None)], "whether this holds is not known")
             if all(tests):
                 self.evaluate_clauses(node, rest, items)
 
-    def evaluate_all(self, nodes: Sequence[ast.expr]) -> Iterator[CodeValue]:
+    def evaluate_expressions(self, nodes: Sequence[ast.expr]) -> Iterator[CodeValue]:
         """Evaluate expressions, and yield their values.
 
         Starred expressions are unpacked.
@@ -289,7 +289,7 @@ class ExpressionEvaluator(InterpreterState):
             if isinstance(node, ast.Starred):
                 value = self.evaluate(node.value)
                 if isinstance(value, CodeList | LayerInstance | TensorChunks):
-                    value = tuple(self.items_of(node.value, value))  # type: ignore[arg-type]  # errors are raised
+                    value = tuple(self.list_items(node.value, value))  # type: ignore[arg-type]  # errors are raised
                 if not isinstance(value, tuple):
                     raise (
                         self.undeclared_size_list_error(node.value)
@@ -306,7 +306,7 @@ class ExpressionEvaluator(InterpreterState):
         It is a variable, an attribute of a tensor, or a size.
         """
         name = dotted_name(node)
-        value = self.find(name) if name else MISSING
+        value = self.find_value(name) if name else MISSING
         if isinstance(value, ShapeError):
             raise value
         if value is not MISSING:
@@ -345,7 +345,7 @@ class ExpressionEvaluator(InterpreterState):
         if isinstance(base, LayerInstance) and (value := layer_attribute(base, attribute, self.new_tensor)) is not None:
             return value
         if isinstance(base, ObjectValue | ClassValue):
-            return self.attribute_of(node, base)
+            return self.get_attribute(node, base)
         if isinstance(base, Monomial) and dotted_name(node):
             return self.lookup_size(node, dotted_name(node))
         raise self.error(node, f".{truncate(attribute)} of this is not supported")
@@ -373,7 +373,7 @@ class ExpressionEvaluator(InterpreterState):
     ) -> CodeValue:
         """Apply a binary operator to sizes, tuples, lists or tensors."""
         if isinstance(left, CodeList) or isinstance(right, CodeList):
-            return self.apply_to_lists(node, left, symbol, right)
+            return self.apply_list_operator(node, left, symbol, right)
         if symbol in ("//", "%") or self.in_shape_argument:
             left, right = unwrap_size(left), unwrap_size(right)
         if symbol == "@" and isinstance(node, ast.BinOp):
@@ -386,7 +386,7 @@ class ExpressionEvaluator(InterpreterState):
                     return one.apply_scalar_op()
                 tuple_hint = ", and this is a tuple: take a part of it, as [0] does" if isinstance(other, tuple) else ""
                 raise self.error(node, f"{symbol} is read between tensors and numbers only{tuple_hint}")
-        result = apply_binary(left, symbol, right, self.error_factory(node), self.program)
+        result = apply_binary_operator(left, symbol, right, self.error_factory(node), self.program)
         if symbol == "//" and isinstance(result, Monomial) and is_dim(left) and is_dim(right):
             self.program.require_division(left, right)
             self.notes[
@@ -394,7 +394,7 @@ class ExpressionEvaluator(InterpreterState):
             ] = None
         return result
 
-    def apply_to_lists(
+    def apply_list_operator(
         self, node: ast.expr | ast.AugAssign, left: CodeValue, symbol: str, right: CodeValue
     ) -> CodeValue:
         """Concatenate two lists, or repeat a list."""
@@ -452,11 +452,11 @@ class ExpressionEvaluator(InterpreterState):
         tensor = replace(initial_tensor(dims, self.dialect, self.program), is_bool=False)
         return mark_untraced_change(tensor) if self.inputs else tensor
 
-    def iterate(self, node: ast.expr) -> Sequence[Binding]:
+    def evaluate_iterable(self, node: ast.expr) -> Sequence[Binding]:
         """Return the items of the iterable in a `for` clause."""
-        return self.items_of(node, self.evaluate(node))
+        return self.list_items(node, self.evaluate(node))
 
-    def items_of(self, node: ast.expr, value: CodeValue) -> Sequence[Binding]:
+    def list_items(self, node: ast.expr, value: CodeValue) -> Sequence[Binding]:
         """Return the items of an iterable value.
 
         Raises `ShapeError` (usage) for unknown items.
@@ -499,11 +499,11 @@ class ExpressionEvaluator(InterpreterState):
         """Assign a value to a variable or attribute by its dotted name."""
         raise NotImplementedError
 
-    def peek(self, name: str) -> Binding:
+    def find_binding(self, name: str) -> Binding:
         """Return the value of a dotted name, its error, or `MISSING`."""
         raise NotImplementedError
 
-    def attribute_of(self, node: ast.Attribute, base: ObjectValue | ClassValue) -> CodeValue:
+    def get_attribute(self, node: ast.Attribute, base: ObjectValue | ClassValue) -> CodeValue:
         """Return an attribute of an object or class that the code defines."""
         raise NotImplementedError
 

@@ -57,7 +57,7 @@ class FunctionEvaluator(CallEvaluator):
     ) -> CodeValue:
         """Call a function, class or object that the code defines."""
         if isinstance(callee, ClassValue):
-            return self.instantiate(node, callee, positional, keywords)
+            return self.instantiate_class(node, callee, positional, keywords)
         if isinstance(callee, ObjectValue):
             return self.call_object(callee, positional, keywords, self.error_factory(node))
         assert isinstance(callee, FunctionValue)
@@ -89,16 +89,18 @@ class FunctionEvaluator(CallEvaluator):
         frame.state |= {"node": function.node, "caller": self.frame, "function": function}
         self.bind_parameters(frame, function, positional, keywords, error)
         if frame.module is not self.frame.module and frame.module.path in self.modules:
-            return self.run_imported(frame, function.node, error)
-        return self.run(frame, function.node, error)
+            return self.run_imported_function(frame, function.node, error)
+        return self.run_function(frame, function.node, error)
 
-    def run_imported(self, frame: CallFrame, node: ast.FunctionDef | ast.Lambda, error: ErrorFactory) -> CodeValue:
+    def run_imported_function(
+        self, frame: CallFrame, node: ast.FunctionDef | ast.Lambda, error: ErrorFactory
+    ) -> CodeValue:
         """Interpret the body of a function of another file; its lines are not recorded."""
         was_quiet, self.is_quiet = self.is_quiet, True
         assert frame.module.path is not None
         place = f"in {escape_unprintable(frame.module.path.name)}"
         try:
-            return self.run(frame, node, error)
+            return self.run_function(frame, node, error)
         except CheckRefused as refused:
             problem = refused.args[0].problem
             outer = error(f"{problem.message} {place}").problem
@@ -109,18 +111,20 @@ class FunctionEvaluator(CallEvaluator):
         except ShapeError as inner:
             call_error = error(f"{inner.problem.message} {place}", inner.problem.hint)
             called: object = getattr(error, "args", [None])[0]  # `error_factory` binds the node
-            raise (self.ask_for_call(called, call_error) if isinstance(called, ast.Call) else call_error) from None
+            raise (
+                self.record_unknown_call(called, call_error) if isinstance(called, ast.Call) else call_error
+            ) from None
         finally:
             self.is_quiet = was_quiet
 
-    def run(self, frame: CallFrame, node: ast.FunctionDef | ast.Lambda, error: ErrorFactory) -> CodeValue:
+    def run_function(self, frame: CallFrame, node: ast.FunctionDef | ast.Lambda, error: ErrorFactory) -> CodeValue:
         """Interpret the body of a function in a frame, and return its result."""
         outer, line, in_shape_argument = self.frame, self.line, self.in_shape_argument
         self.frame = frame
         try:
             if isinstance(node, ast.Lambda):
                 return self.evaluate(node.body)
-            if any(isinstance(part, ast.Yield | ast.YieldFrom | ast.Await) for part in self.nodes_of(node)):
+            if any(isinstance(part, ast.Yield | ast.YieldFrom | ast.Await) for part in self.list_nodes(node)):
                 raise error("a generator is not followed")
             self.interpret_body(node.body)
         except StageRefused as refused:
@@ -128,9 +132,9 @@ class FunctionEvaluator(CallEvaluator):
             raise refused
         finally:
             self.frame, self.line, self.in_shape_argument = outer, line, in_shape_argument
-        return self.result_of(frame)
+        return self.frame_result(frame)
 
-    def nodes_of(self, node: ast.FunctionDef) -> Sequence[ast.AST]:
+    def list_nodes(self, node: ast.FunctionDef) -> Sequence[ast.AST]:
         """Return all syntax nodes of a function.
 
         The result is cached.
@@ -139,7 +143,7 @@ class FunctionEvaluator(CallEvaluator):
             self.function_nodes[node] = [*ast.walk(node)]
         return self.function_nodes[node]
 
-    def result_of(self, frame: CallFrame) -> CodeValue:
+    def frame_result(self, frame: CallFrame) -> CodeValue:
         """Return the result of a function from its frame.
 
         Raises the error of an unknown result.
@@ -200,7 +204,7 @@ class FunctionEvaluator(CallEvaluator):
         finally:
             self.frame = outer
 
-    def instantiate(
+    def instantiate_class(
         self, node: ast.Call, cls: ClassValue, positional: Sequence[Binding], keywords: Mapping[str, Binding]
     ) -> CodeValue:
         """Create an object of a class that the code defines."""
@@ -230,7 +234,7 @@ class FunctionEvaluator(CallEvaluator):
         """Set the fields of a dataclass to arguments or defaults."""
         fields = [
             statement
-            for cls in instance.cls.lineage()[::-1]
+            for cls in instance.cls.resolution_order()[::-1]
             for statement in cls.node.body
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
         ]
@@ -271,7 +275,7 @@ class FunctionEvaluator(CallEvaluator):
 
         A module prefix is omitted.
         """
-        for own in cls.lineage():
+        for own in cls.resolution_order():
             for base, value in zip(own.node.bases, own.bases, strict=True):
                 if not isinstance(value, ClassValue):
                     return dotted_name(base).rpartition(".")[2]
@@ -306,8 +310,10 @@ class FunctionEvaluator(CallEvaluator):
         owner = base if isinstance(base, ObjectValue) else base.owner if isinstance(base, SuperValue) else None
         cls = base if isinstance(base, ClassValue) else base.cls
         value: Binding = base.attributes.get(name, MISSING) if isinstance(base, ObjectValue) else MISSING
-        lineage = owner.cls.lineage() if owner else cls.lineage()
-        for own in lineage[lineage.index(cls) + 1 :] if isinstance(base, SuperValue) else lineage:
+        resolution_order = owner.cls.resolution_order() if owner else cls.resolution_order()
+        for own in (
+            resolution_order[resolution_order.index(cls) + 1 :] if isinstance(base, SuperValue) else resolution_order
+        ):
             if value is MISSING and name in own.members.variables:
                 value = own.members.variables[name]
                 if isinstance(value, FunctionValue):
@@ -321,7 +327,7 @@ class FunctionEvaluator(CallEvaluator):
             return MISSING if value is None else value
         return value
 
-    def attribute_of(self, node: ast.Attribute, base: ObjectValue | ClassValue) -> CodeValue:
+    def get_attribute(self, node: ast.Attribute, base: ObjectValue | ClassValue) -> CodeValue:
         """Return an attribute of an object or class.
 
         An attribute that the code does not define is looked up as a size.
@@ -335,7 +341,7 @@ class FunctionEvaluator(CallEvaluator):
             return base.cls
         return self.lookup_size(node, dotted_name(node) or node.attr)
 
-    def super_value(self, node: ast.Call) -> CodeValue:
+    def evaluate_super(self, node: ast.Call) -> CodeValue:
         """Evaluate `super()` in a method."""
         frame: CallFrame | None = self.frame
         while frame is not None and "function" not in frame.state:
@@ -369,7 +375,7 @@ class FunctionEvaluator(CallEvaluator):
             self.journal.write(instance.attributes, key, self.evaluate_binding(node.args[1]))
             return None
         if name in ("forward", "__call__") and (layer := instance.layer):
-            values = [*self.evaluate_all(node.args)]
+            values = [*self.evaluate_expressions(node.args)]
             return self.apply_layer(layer, values, {}, error)  # type: ignore[arg-type]
         if name in SELF_METHODS:
             return instance
@@ -409,7 +415,7 @@ class FunctionEvaluator(CallEvaluator):
         if arguments.vararg is not None:
             frame.variables.setdefault(arguments.vararg.arg, inputs.get(arguments.vararg.arg, ()))
         try:
-            return self.run(frame, function.node, self.error_factory(function.node))
+            return self.run_function(frame, function.node, self.error_factory(function.node))
         except ShapeError as error:
             return error
 

@@ -13,7 +13,7 @@ from shapecalc.core.ops.strides import is_contiguous
 from shapecalc.core.record import replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.logic import is_off
+from shapecalc.reading.code.logic import is_explicitly_false
 from shapecalc.reading.code.shape_arguments import are_unequal
 from shapecalc.reading.code.values import (
     CodeValue,
@@ -54,7 +54,7 @@ def layer_attribute(layer: LayerInstance, name: str, new_tensor: Callable[[Shape
         return None
     arguments = dict(zip(parameters, layer.positional, strict=False)) | {**layer.keywords}
     if name in ("weight", "bias", "running_mean", "running_var"):
-        if name == "bias" and is_off(arguments.get("bias")):
+        if name == "bias" and is_explicitly_false(arguments.get("bias")):
             return None
         dims = _parameter_shape(layer.name, name, arguments)
         return None if dims is None or not all(map(is_dim, dims)) else new_tensor(dims)
@@ -100,7 +100,7 @@ def _parameter_shape(layer_name: str, name: str, arguments: Mapping[str, CodeVal
 def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     """Apply a layer with arguments that differ from the options of its op."""
     layer = LAYERS[call.name]
-    if layer.op in (POOL, CONV) and tensor.dialect == "torch" and (count := window_rank(call.name)):
+    if layer.op in (POOL, CONV) and tensor.dialect == "torch" and (count := parse_spatial_rank(call.name)):
         if call.name.lower().startswith("adaptive"):
             return _apply_adaptive_pool(tensor, count, call)
         _check_window_ranks(tensor, count, call)
@@ -124,24 +124,24 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     if not isinstance(weight, tuple) or not all(map(is_dim, weight)):
         raise call.error(f"{call.name} needs sizes or a tensor's shape for {', '.join(names[:3])}")
     result = tensor.apply(layer.op, **options)
-    if tensor.dialect == "torch" and isinstance(bias := _bias_of(call), TracedTensor):
-        result = _require_bias(result, len(weight), bias, call)
-    return mark_untraced_change(result) if _omits_arguments(tensor, arguments, options) else result
+    if tensor.dialect == "torch" and isinstance(bias := _bind_bias(call), TracedTensor):
+        result = _add_bias_conditions(result, len(weight), bias, call)
+    return mark_untraced_change(result) if _has_unmapped_arguments(tensor, arguments, options) else result
 
 
-def _bias_of(call: Call) -> CodeValue:
+def _bind_bias(call: Call) -> CodeValue:
     """Return the second argument of a function with a weight, or its bias by name."""
     return call.keywords.get("bias", call.positional[1] if len(call.positional) > 1 else None)
 
 
-def _require_bias(result: TracedTensor, weight_rank: int, bias: TracedTensor, call: Call) -> TracedTensor:
+def _add_bias_conditions(result: TracedTensor, weight_rank: int, bias: TracedTensor, call: Call) -> TracedTensor:
     """Return the result with the conditions that its bias requires.
 
     Raises `CheckRefused` if the bias does not fit.
 
     The bias of a convolution has one value for each output channel; that of `linear` is broadcast to the result.
     """
-    count = window_rank(call.name)
+    count = parse_spatial_rank(call.name)
     if weight_rank < 2:  # PyTorch adds a bias with addmm, which takes a matrix
         raise call.refusal(f"with a bias its weight has 2 dims, and this one has {weight_rank}")
     size = result.shape[-1 - count]
@@ -155,7 +155,7 @@ def _require_bias(result: TracedTensor, weight_rank: int, bias: TracedTensor, ca
     return add_conditions(result, [bias])
 
 
-def window_rank(name: str) -> int:
+def parse_spatial_rank(name: str) -> int:
     """Return the number of spatial axes in the name of a layer.
 
     For example, it is 2 for `Conv2d`. Returns 0 if the name contains no number.
@@ -225,7 +225,9 @@ def _pad_pairs(widths: CodeValue, rank: int) -> CodeValue:
     return ((widths[0], widths[-1]),) * rank
 
 
-def _omits_arguments(tensor: TracedTensor, arguments: Mapping[str, CodeValue], options: Mapping[str, object]) -> bool:
+def _has_unmapped_arguments(
+    tensor: TracedTensor, arguments: Mapping[str, CodeValue], options: Mapping[str, object]
+) -> bool:
     """Return whether op options lack arguments that affect the layer's elements.
 
     Examples are a bias, the weight of a `nn.Linear`, and the mode of an `interpolate`.

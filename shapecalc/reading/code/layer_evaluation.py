@@ -68,7 +68,7 @@ def is_known_layer(name: str) -> bool:
     return name == "Sequential" or is_shape_preserving(name) or is_listed or is_known_function(name)
 
 
-def apply_numpy_defaults(name: str, tensor: TracedTensor, *, has_axis: bool) -> TracedTensor:
+def reshape_numpy_input(name: str, tensor: TracedTensor, *, has_axis: bool) -> TracedTensor:
     """Reshape the input of a NumPy function as the function does.
 
     Without an axis, `cumsum` and `cumprod` flatten their input. `tril` and `triu` expand a vector to a matrix. Source:
@@ -146,7 +146,7 @@ class LayerEvaluator(ExpressionEvaluator):
         is_in_place = any(value is True for value in (layer.keywords.get("inplace"), *layer.positional))
         if function is ELEMENTWISE and is_in_place:
             self.in_place_change, function = self.in_place_change or layer.name, SAME_STRIDES
-        return value.preserve_shape(function)
+        return value.apply_shape_preserving(function)
 
     def record_layer(self, index: int, layer: LayerInstance, value: CodeValue) -> None:
         """Record the result of a layer in a `Sequential`."""
@@ -154,7 +154,7 @@ class LayerEvaluator(ExpressionEvaluator):
             place = (self.line, self.line, self.frame.function, self.frame.depth + 1)
             self.records.append(StatementRecord(*place, {"": value}, f"{index}  {layer}", layer))
 
-    def apply_preserving(
+    def apply_preserving_function(
         self, node: ast.Call, name: str, tensor: TracedTensor, arguments: Sequence[ast.expr]
     ) -> TracedTensor:
         """Apply a shape-preserving function to a tensor.
@@ -163,14 +163,14 @@ class LayerEvaluator(ExpressionEvaluator):
         """
         function, keywords = PRESERVING_FUNCTIONS[name], {word.arg: word.value for word in node.keywords}
         if tensor.dialect in ("numpy", "jax"):
-            tensor = apply_numpy_defaults(name, tensor, has_axis=bool(arguments) or "axis" in keywords)
+            tensor = reshape_numpy_input(name, tensor, has_axis=bool(arguments) or "axis" in keywords)
         if name in CHECKED_FUNCTIONS and tensor.dialect == "torch":
             named = {word.arg or "": self.evaluate_frozen(word.value) for word in node.keywords}
             positional = [*map(self.evaluate_frozen, arguments)]
             error = self.error_factory(node)
             tensor = self.check_layer(name, CHECKED_FUNCTIONS[name], tensor, positional, named, error)
         nodes = [*arguments, *filter(None, [keywords.get("dtype")])]
-        types = self.cast_type_names(nodes) if name in CASTING_FUNCTIONS else []
+        types = self.find_cast_types(nodes) if name in CASTING_FUNCTIONS else []
         if types:
             function = CAST if all(map(is_not_float32, types)) else SAME_STRIDES
         if name == "dropout" and "training" not in keywords and len(arguments) < 2:
@@ -178,7 +178,7 @@ class LayerEvaluator(ExpressionEvaluator):
         is_in_place = getattr(keywords.get("inplace"), "value", False) is True
         if is_in_place or (name.endswith("_") and not function.keeps_elements):
             self.in_place_change, function = self.in_place_change or self.source_text(node), SAME_STRIDES
-        result = replace(tensor.preserve_shape(function), is_bool=has_bool_result(name, tensor, types))
+        result = replace(tensor.apply_shape_preserving(function), is_bool=has_bool_result(name, tensor, types))
         if "memory_format" not in keywords or tensor.dialect != "torch":
             return result
         return self.apply_memory_format(node, name, tensor, result)
@@ -193,7 +193,7 @@ class LayerEvaluator(ExpressionEvaluator):
         except ShapeError as error:
             return error
 
-    def cast_type_names(self, nodes: Iterable[ast.expr]) -> list[str]:
+    def find_cast_types(self, nodes: Iterable[ast.expr]) -> list[str]:
         """Return the dtype names among the arguments of a cast."""
         texts = [
             self.source_text(node)
@@ -227,7 +227,7 @@ class LayerEvaluator(ExpressionEvaluator):
             result, strides=tensor.strides if returns_itself else compute_format_strides(shape, memory_format)
         )
 
-    def apply_broadcasting(
+    def apply_broadcasting_method(
         self, node: ast.Call, name: str, tensor: TracedTensor, arguments: Sequence[ast.expr]
     ) -> TracedTensor:
         """Apply an elementwise method with tensor arguments.
@@ -236,7 +236,7 @@ class LayerEvaluator(ExpressionEvaluator):
         """
         nodes = [*arguments, *[word.value for word in node.keywords]]
         others = [value for value in map(self.evaluate_binding, nodes) if isinstance(value, TracedTensor)]
-        kept = self.apply_preserving(node, name, tensor, arguments)
+        kept = self.apply_preserving_function(node, name, tensor, arguments)
         if not others:
             return kept
         if name.endswith("_"):

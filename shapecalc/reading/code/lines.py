@@ -74,7 +74,7 @@ class CodeLine(Record):
         return "  ".join([*shapes, *[f"{name}={size}" for name, size in self.sizes.items()]])
 
 
-def list_lines(records: Iterable[StatementRecord]) -> list[CodeLine]:
+def collect_code_lines(records: Iterable[StatementRecord]) -> list[CodeLine]:
     """Return the lines that bind or return a tensor or a size.
 
     A statement that is executed several times with the same shapes is one line. A function that is called several times
@@ -86,7 +86,7 @@ def list_lines(records: Iterable[StatementRecord]) -> list[CodeLine]:
         shapes, sizes = shapes_and_sizes(record)
         if not (shapes or sizes):
             continue
-        added = [each for each in _conditions_of(record.names.values()) if each not in known_conditions]
+        added = [each for each in _iter_conditions(record.names.values()) if each not in known_conditions]
         known_conditions.update(added)
         key = (record.line, record.end_line, record.depth, record.text, *shapes.items(), *sizes.items())
         if key in lines:
@@ -97,10 +97,10 @@ def list_lines(records: Iterable[StatementRecord]) -> list[CodeLine]:
             parameters = None if layer is None else count_parameters(layer.name, layer.positional, layer.keywords)
             added_here = tuple(dict.fromkeys(added))
             lines[key] = CodeLine(*place, shapes, sizes, added_here, 1, layer is not None, parameters)
-    return _add_totals([*lines.values()])
+    return _add_parameter_counts([*lines.values()])
 
 
-def _add_totals(lines: Sequence[CodeLine]) -> list[CodeLine]:
+def _add_parameter_counts(lines: Sequence[CodeLine]) -> list[CodeLine]:
     """Add the parameter count of the layers that a line applies to each line.
 
     The count is added only if it is known for all layers.
@@ -175,7 +175,7 @@ def shapes_and_sizes(record: StatementRecord) -> tuple[dict[str, Shape | None], 
             sizes[name or "result"] = value
         else:
             written = _returned_names(record.text) if name == RESULT else []
-            labelled = [*_labelled_tensors(name, value, written)]
+            labelled = [*_iter_labelled_tensors(name, value, written)]
             if any(isinstance(part, TracedTensor) for _, part in labelled):
                 are_items = len(labelled) > 1 and all(re.fullmatch(r".*\[\d+\]", label) for label, _ in labelled)
                 dims = {part.shape if isinstance(part, TracedTensor) else None for _, part in labelled}
@@ -185,7 +185,7 @@ def shapes_and_sizes(record: StatementRecord) -> tuple[dict[str, Shape | None], 
     return shapes, sizes
 
 
-def _labelled_tensors(
+def _iter_labelled_tensors(
     name: str, value: Binding, written: Sequence[str | None] = ()
 ) -> Iterator[tuple[str, TracedTensor | ShapeError]]:
     """Yield the tensors in a value with labels such as `q[0]`.
@@ -207,20 +207,20 @@ def _labelled_tensors(
         return
     names = written if len(written) == len(items) else [None] * len(items)
     for (key, item), text in zip(items.items(), names, strict=True):
-        yield from _labelled_tensors(text or f"{name}[{key!r}]", item)
+        yield from _iter_labelled_tensors(text or f"{name}[{key!r}]", item)
 
 
-def _tensors_of(value: Binding) -> Iterator[TracedTensor]:
+def _iter_tensors(value: Binding) -> Iterator[TracedTensor]:
     """Yield the tensors in a value."""
-    for _, part in _labelled_tensors("", value):
+    for _, part in _iter_labelled_tensors("", value):
         if isinstance(part, TracedTensor):
             yield part
 
 
-def _conditions_of(values: Iterable[Binding]) -> Iterator[Condition]:
+def _iter_conditions(values: Iterable[Binding]) -> Iterator[Condition]:
     """Yield the conditions on the sizes of tensors."""
     for value in values:
-        for tensor in _tensors_of(value):
+        for tensor in _iter_tensors(value):
             yield from tensor.conditions
 
 

@@ -33,7 +33,7 @@ def _pad_rank(tensor: TracedTensor, least: int, name: str) -> TracedTensor:
     return tensor.reshape(*shape, *(1,) * (least - len(shape)))
 
 
-def _packed_axis(pattern: CodeValue, call: Call) -> tuple[int, int]:
+def _parse_pack_pattern(pattern: CodeValue, call: Call) -> tuple[int, int]:
     """Return the numbers of axes around the `*` in a pattern of einops' `pack`."""
     names = pattern.split() if isinstance(pattern, str) else []
     if names.count("*") != 1:
@@ -44,7 +44,7 @@ def _packed_axis(pattern: CodeValue, call: Call) -> tuple[int, int]:
 def pack_tensors(call: Call) -> CodeValue:
     """Return the packed tensor and the packed shapes of einops' `pack`."""
     tensors, pattern = call.bind_arguments("tensors", "pattern")
-    before, after = _packed_axis(pattern, call)
+    before, after = _parse_pack_pattern(pattern, call)
     parts = [part for part in tensors if isinstance(part, TracedTensor)] if isinstance(tensors, tuple) else []
     if not parts or len(parts) < len(tensors):  # type: ignore[arg-type]  # a tuple
         raise call.error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
@@ -63,7 +63,7 @@ def pack_tensors(call: Call) -> CodeValue:
 def unpack_tensor(call: Call) -> CodeValue:
     """Return the tensors of einops' `unpack`."""
     tensor, shapes, pattern = call.bind_arguments("tensor", "packed_shapes", "pattern")
-    before, after = _packed_axis(pattern, call)
+    before, after = _parse_pack_pattern(pattern, call)
     if not isinstance(tensor, TracedTensor) or not isinstance(shapes, tuple):
         raise call.error("the packed shapes are not known")
     if tensor.rank != before + after + 1:
@@ -74,12 +74,12 @@ def unpack_tensor(call: Call) -> CodeValue:
         if len(dims) > 1 or len(dims[0]) > 1:
             raise call.error("an unknown packed size is not supported")
         dims = [(tensor.shape[before],)]
-    if sum_of_sizes([product(row) for row in dims], tensor) != tensor.shape[before]:
+    if sum_sizes([product(row) for row in dims], tensor) != tensor.shape[before]:
         raise call.refusal(f"the packed shapes do not fit {shape_text(tensor.shape)}")
     return tuple([derived_tensor((*tensor.shape[:before], *row, *tensor.shape[before + 1 :]), tensor) for row in dims])
 
 
-def sum_of_sizes(sizes: Sequence[Dim], tensor: TracedTensor) -> Dim:
+def sum_sizes(sizes: Sequence[Dim], tensor: TracedTensor) -> Dim:
     """Return the sum of sizes, which may be a named result."""
     return reduce(tensor.program.add_dims, sizes)
 

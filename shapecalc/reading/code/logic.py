@@ -41,7 +41,7 @@ def truth_value(value: CodeValue) -> bool | None:
     return True if isinstance(value, LayerInstance | ObjectValue) else None
 
 
-def is_off(value: CodeValue) -> bool:
+def is_explicitly_false(value: CodeValue) -> bool:
     """Return whether an option is set to a false value; None is an option that is not set."""
     return value is not None and truth_value(value) is False
 

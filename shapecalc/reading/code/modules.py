@@ -60,11 +60,11 @@ def find_module(path: Path, imported: ImportedName) -> Path | None:
 
 def _outermost_package(folder: Path) -> Path | None:
     """Return the outermost package folder that contains a file, or None."""
-    packages = [*_packages_around(folder)]
+    packages = [*_iter_enclosing_packages(folder)]
     return packages[-1] if packages else None
 
 
-def _packages_around(folder: Path) -> Iterator[Path]:
+def _iter_enclosing_packages(folder: Path) -> Iterator[Path]:
     while (folder / "__init__.py").is_file():
         yield folder
         folder = folder.parent

@@ -31,7 +31,7 @@ OPERAND_KEYWORDS = ("tensors", "arrays", "values", "input", "x", "other", "y")
 """The names of the tensor parameters in functions of several tensors."""
 
 
-def call_multi_operand(call: Call) -> CodeValue:
+def call_multi_operand_function(call: Call) -> CodeValue:
     """Call a function of several tensors."""
     op, keywords = MULTI_OPERAND_FUNCTIONS[call.name], dict(call.keywords)
     params = [param.name for param in op.params]
@@ -40,7 +40,9 @@ def call_multi_operand(call: Call) -> CodeValue:
     options: dict[str, object] = {}
     if "pattern" in params:
         is_last = len(values) > 1 and isinstance(values[0], TracedTensor) and isinstance(values[-1], str)
-        options["pattern"] = _shorten_names(str(values.pop())) if is_last else values.pop(0) if values else None
+        options["pattern"] = (
+            _replace_names_by_letters(str(values.pop())) if is_last else values.pop(0) if values else None
+        )
     if values and isinstance(values[0], tuple):
         values, axes = [*values[0]], [*values[1:], *axes]
     if "axis" in params:
@@ -63,10 +65,10 @@ def call_multi_operand(call: Call) -> CodeValue:
     return apply_multi_operand(op, values, call.error, **options)
 
 
-def _shorten_names(pattern: str) -> str:
+def _replace_names_by_letters(pattern: str) -> str:
     """Return a pattern of einops' `einsum` with a letter instead of each axis name.
 
-    >>> _shorten_names("b n d, b m d -> b n m")
+    >>> _replace_names_by_letters("b n d, b m d -> b n m")
     'abc,adc->abd'
     """
     names = [*dict.fromkeys(re.findall(r"\w+", pattern))]

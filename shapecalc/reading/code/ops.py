@@ -53,14 +53,14 @@ def _apply_call(tensor: TracedTensor, call: Call) -> CodeValue:
     """
     op, _ = find_call(call.name, tensor.dialect)
     if op in (RESHAPE, FLATTEN) and tensor.dialect in ("numpy", "jax"):
-        call, order = _pop_order(call)
+        call, order = _pop_order_argument(call)
         if order == "F":
             return _reshape_in_fortran_order(op, tensor, call)
     handler = HANDLERS.get(op.name)
     return handler(tensor, call) if handler else _apply_op(op, tensor, call)
 
 
-def _pop_order(call: Call) -> tuple[Call, str]:
+def _pop_order_argument(call: Call) -> tuple[Call, str]:
     """Remove the argument `order` of NumPy's `reshape`, `ravel` or `flatten`.
 
     Returns the call and the order, C or F. Raises `ShapeError` (usage) for an order that depends on the memory of the

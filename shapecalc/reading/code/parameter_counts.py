@@ -29,7 +29,7 @@ def _linear_parameter_count(arguments: ConstructorArguments) -> int:
     return int(inputs * outputs + outputs * arguments.get("bias", True))
 
 
-def _make_convolution(rank: int, names: str) -> CountedLayer:
+def _make_convolution_row(rank: int, names: str) -> CountedLayer:
     """Return the table row of a convolution with `rank` spatial dims."""
 
     def convolution_parameter_count(arguments: ConstructorArguments) -> int:
@@ -42,7 +42,7 @@ def _make_convolution(rank: int, names: str) -> CountedLayer:
     return CountedLayer(("in_channels", "out_channels", "kernel_size", *names.split()), convolution_parameter_count)
 
 
-def _make_normalization(names: str, *, is_affine: bool = True, has_bias: bool = True) -> CountedLayer:
+def _make_normalization_row(names: str, *, is_affine: bool = True, has_bias: bool = True) -> CountedLayer:
     """Return the table row of a normalization layer.
 
     If `is_affine`, it has a weight and a bias by default.
@@ -69,7 +69,7 @@ def _attention_parameter_count(arguments: ConstructorArguments) -> int:
     return int(width * (2 * width + sum(sources)) + biases * width)
 
 
-def _make_recurrent(gates: int, names: str) -> CountedLayer:
+def _make_recurrent_row(gates: int, names: str) -> CountedLayer:
     """Return the table row of a recurrent layer with `gates` gates per cell."""
 
     def recurrent_parameter_count(arguments: ConstructorArguments) -> int:
@@ -92,13 +92,13 @@ _ATTENTION = "embed_dim num_heads dropout bias add_bias_kv add_zero_attn kdim vd
 _RECURRENT = "bias batch_first dropout bidirectional proj_size"
 COUNTED_LAYERS: Mapping[str, CountedLayer] = {
     "Linear": CountedLayer(("in_features", "out_features", "bias"), _linear_parameter_count),
-    **{f"Conv{rank}d": _make_convolution(rank, _CONVOLUTION) for rank in (1, 2, 3)},
-    **{f"ConvTranspose{rank}d": _make_convolution(rank, _TRANSPOSED) for rank in (1, 2, 3)},
-    **{f"BatchNorm{rank}d": _make_normalization(_CHANNEL_NORM) for rank in (1, 2, 3)},
-    **{f"InstanceNorm{rank}d": _make_normalization(_CHANNEL_NORM, is_affine=False) for rank in (1, 2, 3)},
-    "GroupNorm": _make_normalization("num_groups num_channels eps affine"),
-    "LayerNorm": _make_normalization("normalized_shape eps elementwise_affine bias"),
-    "RMSNorm": _make_normalization("normalized_shape eps elementwise_affine", has_bias=False),
+    **{f"Conv{rank}d": _make_convolution_row(rank, _CONVOLUTION) for rank in (1, 2, 3)},
+    **{f"ConvTranspose{rank}d": _make_convolution_row(rank, _TRANSPOSED) for rank in (1, 2, 3)},
+    **{f"BatchNorm{rank}d": _make_normalization_row(_CHANNEL_NORM) for rank in (1, 2, 3)},
+    **{f"InstanceNorm{rank}d": _make_normalization_row(_CHANNEL_NORM, is_affine=False) for rank in (1, 2, 3)},
+    "GroupNorm": _make_normalization_row("num_groups num_channels eps affine"),
+    "LayerNorm": _make_normalization_row("normalized_shape eps elementwise_affine bias"),
+    "RMSNorm": _make_normalization_row("normalized_shape eps elementwise_affine", has_bias=False),
     "Embedding": CountedLayer(
         ("num_embeddings", "embedding_dim"),
         lambda arguments: arguments["num_embeddings"] * arguments["embedding_dim"],
@@ -108,9 +108,9 @@ COUNTED_LAYERS: Mapping[str, CountedLayer] = {
         tuple(_ATTENTION.split()),
         _attention_parameter_count,
     ),
-    "RNN": _make_recurrent(1, f"nonlinearity {_RECURRENT}"),
-    "GRU": _make_recurrent(3, _RECURRENT),
-    "LSTM": _make_recurrent(4, _RECURRENT),
+    "RNN": _make_recurrent_row(1, f"nonlinearity {_RECURRENT}"),
+    "GRU": _make_recurrent_row(3, _RECURRENT),
+    "LSTM": _make_recurrent_row(4, _RECURRENT),
 }
 """The layers that have parameters, by name."""
 _WITHOUT_PARAMETERS = (

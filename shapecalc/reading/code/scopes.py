@@ -23,7 +23,7 @@ from shapecalc.reading.code.values import (
     CallFrame,
     CodeValue,
     ErrorFactory,
-    Program,
+    ProgramSizes,
     StageRefused,
     TracedTensor,
     initial_tensor,
@@ -50,7 +50,7 @@ class InterpreterState:
         self.text, self.dialect, self.sizes, self.line = text, dialect, sizes, 1
         self.own_text = text
         """The text without those of the files that it imports."""
-        self.program, self.journal = Program(), Journal()
+        self.program, self.journal = ProgramSizes(), Journal()
         self.tree = ast.Module([], [])
         """The code that is interpreted."""
         self.entry: EntryPoint | None = None
@@ -121,11 +121,11 @@ class InterpreterState:
         names = dim_names([dim for dims in inputs.values() for dim in dims])
         self.program.names.update(dict.fromkeys(names))
 
-    def bind(self, name: str, value: Binding) -> None:
+    def bind_variable(self, name: str, value: Binding) -> None:
         """Set a variable of the current frame."""
         self.journal.write(self.frame.variables, name, value)
 
-    def find(self, name: str) -> Binding:
+    def find_value(self, name: str) -> Binding:
         """Return the value of a dotted name, or `MISSING`.
 
         The name is looked up in the current and the enclosing frames.
@@ -146,7 +146,7 @@ class InterpreterState:
     def is_assigned(self, name: str) -> bool:
         """Return whether a dotted name or one of its prefixes is a variable."""
         parts = name.split(".")
-        return any(self.find(".".join(parts[:count])) is not MISSING for count in range(len(parts), 0, -1))
+        return any(self.find_value(".".join(parts[:count])) is not MISSING for count in range(len(parts), 0, -1))
 
     def lookup_size(self, node: ast.expr, name: str) -> CodeValue:
         """Return the size, or the list of sizes, that a name denotes.
@@ -183,9 +183,9 @@ class InterpreterState:
         example = "B,T,C" if SEQUENCE_LAYER.search(callee) else "B,256,H,W"
         hint_input, is_attribute = self.input_hint(node, example), dotted_name(node.func).startswith("self.")
         hint = f"paste its class, too, with __init__; or {hint_input}" if is_attribute else hint_input
-        return self.ask_for_call(node, self.error(node, f"{truncate(callee)} is not known here", hint))
+        return self.record_unknown_call(node, self.error(node, f"{truncate(callee)} is not known here", hint))
 
-    def ask_for_call(self, node: ast.Call, error: ShapeError) -> ShapeError:
+    def record_unknown_call(self, node: ast.Call, error: ShapeError) -> ShapeError:
         """Return the error of a call, and record that the user can give its shape."""
         was_quiet, self.is_quiet = self.is_quiet, True
         try:
@@ -233,7 +233,7 @@ class InterpreterState:
         """Return a function that builds errors for a syntax node."""
         return partial(self.error, node)
 
-    def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+    def node_span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
         """Return the start and end offset of a node in characters."""
         end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
         return self.char_offset(node.lineno, node.col_offset), self.char_offset(end_line, end_column)
@@ -246,13 +246,13 @@ class InterpreterState:
 
     def source_text(self, node: ast.expr | ast.stmt) -> str:
         """Return the source text of a syntax node on one line."""
-        start, end = self.span(node)
+        start, end = self.node_span(node)
         return escape_unprintable(" ".join(self.text[start:end].split()))
 
     def error(self, node: ast.expr | ast.stmt, message: str, hint: str = "") -> ShapeError:
         """Build a usage error for a syntax node, with its span."""
         return usage_error(
-            f"'{truncate(self.source_text(node))}': {message}", hint, argument="line", span=self.span(node)
+            f"'{truncate(self.source_text(node))}': {message}", hint, argument="line", span=self.node_span(node)
         )
 
     def evaluate(self, node: ast.expr) -> CodeValue:

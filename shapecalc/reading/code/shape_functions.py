@@ -64,11 +64,11 @@ def _gather(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Code
     The indices must have the rank of the tensor, and must not be longer along the other axes.
     """
     index = require_tensor(arguments["index"], call)
-    _require_within(index, tensor, call.to_axis(tensor, arguments["dim"]), call)
+    _require_index_within(index, tensor, call.to_axis(tensor, arguments["dim"]), call)
     return replace(derived_tensor(index.shape, tensor, index), is_bool=tensor.is_bool)
 
 
-def _require_within(index: TracedTensor, tensor: TracedTensor, axis: int | None, call: Call) -> None:
+def _require_index_within(index: TracedTensor, tensor: TracedTensor, axis: int | None, call: Call) -> None:
     """Check the shape of the indices of a gather or scatter.
 
     The indices must have the rank of the tensor, and may be longer only along `axis`. Raises `CheckRefused` otherwise.
@@ -86,9 +86,9 @@ def _require_within(index: TracedTensor, tensor: TracedTensor, axis: int | None,
 def _scatter(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply `scatter`: write elements of another tensor at indices."""
     index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
-    _require_within(index, tensor, axis, call)
+    _require_index_within(index, tensor, axis, call)
     if isinstance(arguments["src"], TracedTensor):
-        _require_within(index, arguments["src"], None, call)
+        _require_index_within(index, arguments["src"], None, call)
     return replace(derived_tensor(tensor.shape, tensor, index), is_bool=tensor.is_bool)
 
 
@@ -138,7 +138,7 @@ def _same_shape(tensor: TracedTensor, _: BoundArguments, __: Call) -> CodeValue:
     return derived_tensor(tensor.shape, tensor)
 
 
-def _flatten_for_none(tensor: TracedTensor, call: Call) -> TracedTensor:
+def _flatten_without_axis(tensor: TracedTensor, call: Call) -> TracedTensor:
     """Flatten a tensor if the axis of the call is None.
 
     This applies to NumPy and JAX. Source: numpy.sort.
@@ -152,23 +152,23 @@ def _values_and_indices(tensor: TracedTensor, arguments: BoundArguments, call: C
 
     NumPy returns only the values.
     """
-    tensor = _flatten_for_none(tensor, call)
+    tensor = _flatten_without_axis(tensor, call)
     if tensor.rank:
         call.to_axis(tensor, arguments["dim"])
-    result = _sorted_copy(tensor) if call.name == "sort" else derived_tensor(tensor.shape, tensor)
+    result = _clone_tensor(tensor) if call.name == "sort" else derived_tensor(tensor.shape, tensor)
     return (result, replace(result, is_bool=False)) if tensor.dialect == "torch" else result
 
 
 def _indices_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply `argsort` and similar functions."""
-    tensor = _flatten_for_none(tensor, call)
+    tensor = _flatten_without_axis(tensor, call)
     if tensor.rank:
         call.to_axis(tensor, arguments["dim"])
-    result = _sorted_copy(tensor) if call.name == "argsort" else derived_tensor(tensor.shape, tensor)
+    result = _clone_tensor(tensor) if call.name == "argsort" else derived_tensor(tensor.shape, tensor)
     return replace(result, is_bool=False)
 
 
-def _sorted_copy(tensor: TracedTensor) -> TracedTensor:
+def _clone_tensor(tensor: TracedTensor) -> TracedTensor:
     """Return a tensor with the shape of another one, as PyTorch stores a clone."""
     strides = tensor.strides and compute_clone_strides(tensor.shape, tensor.strides)
     return replace(derived_tensor(tensor.shape, tensor), strides=strides)

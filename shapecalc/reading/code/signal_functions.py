@@ -8,7 +8,7 @@ from shapecalc.core.dims import Dim, Monomial, Shape, product, quotient
 from shapecalc.core.record import replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.logic import is_off, truth_value
+from shapecalc.reading.code.logic import is_explicitly_false, truth_value
 from shapecalc.reading.code.shape_arguments import BoundArguments, are_unequal, replace_dim, to_dims
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
@@ -98,9 +98,9 @@ def apply_stft(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
     hop = call.to_integer(arguments["hop_length"], size // 4)
     if not truth_value(arguments["return_complex"]) or tensor.rank not in (1, 2) or hop < 1:
         raise call.error("stft is read with return_complex=True, for signals of 1 or 2 dims")
-    is_centred, length = not is_off(arguments["center"]), tensor.shape[-1]
+    is_centred, length = not is_explicitly_false(arguments["center"]), tensor.shape[-1]
     if isinstance(length, int) and (size // 2 >= length if is_centred else size > length):
         raise call.refusal(f"{length} samples are too few for windows of {size}")
     frames = tensor.program.floor_dim((tensor.shape[-1], 0 if is_centred else -size), hop, 1)
-    bins = size if is_off(arguments["onesided"]) else size // 2 + 1
+    bins = size if is_explicitly_false(arguments["onesided"]) else size // 2 + 1
     return derived_tensor((*tensor.shape[:-1], bins, frames), tensor)

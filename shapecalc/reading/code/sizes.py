@@ -8,7 +8,7 @@ from math import ceil, isfinite, nan
 from shapecalc.core.dims import Shape, product
 from shapecalc.core.record import replace
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.arithmetic import apply_binary, get_item, square_root
+from shapecalc.reading.code.arithmetic import apply_binary_operator, get_item, square_root
 from shapecalc.reading.code.list_functions import triangle_indices_shape
 from shapecalc.reading.code.values import CodeValue, TracedTensor, is_dim
 from shapecalc.reading.preserving import CAST, ELEMENTWISE
@@ -38,7 +38,7 @@ def _require_size(value: CodeValue, call: Call) -> CodeValue:
     if isinstance(value, tuple) or is_dim(value):
         return value
     if isinstance(value, TracedTensor) and call.name in ("int", "floor"):
-        return replace(value.preserve_shape(CAST if call.name == "int" else ELEMENTWISE), is_bool=False)
+        return replace(value.apply_shape_preserving(CAST if call.name == "int" else ELEMENTWISE), is_bool=False)
     not_square = "a root needs a square number, and a size is whole"
     raise call.error(not_square if isinstance(value, float) else f"{call.name} works on sizes only")
 
@@ -51,7 +51,9 @@ SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
     ),
     **dict.fromkeys(
         ("sqrt", "isqrt"),
-        lambda value, _: value.preserve_shape(ELEMENTWISE) if isinstance(value, TracedTensor) else square_root(value),
+        lambda value, _: (
+            value.apply_shape_preserving(ELEMENTWISE) if isinstance(value, TracedTensor) else square_root(value)
+        ),
     ),
     **dict.fromkeys(("PRNGKey", "default_rng", "Generator", "device"), lambda *_: nan),
     **dict.fromkeys(("dim", "ndimension", "rank"), lambda value, call: len(require_dims(value, call))),
@@ -85,7 +87,7 @@ def _arange_shape(call: Call) -> Shape:
         if not all(isfinite(number) for number in numbers) or not numbers[2]:  # type: ignore[arg-type]
             raise call.error("the number of steps is not known")
         return (max(0, ceil((stop - start) / numbers[2])),)  # type: ignore[operator]  # they are numbers
-    length = apply_binary(call.to_dim(stop), "-", call.to_dim(start), call.error, call.program)
+    length = apply_binary_operator(call.to_dim(stop), "-", call.to_dim(start), call.error, call.program)
     count = call.to_integer(numbers[2])
     if count == 0:
         raise call.error("the step is 0")

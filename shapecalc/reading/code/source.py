@@ -234,11 +234,11 @@ def select_entry(statements: Sequence[ast.stmt], name: str = "") -> tuple[EntryP
         ast.copy_location(last, first)
     if isinstance(last, ast.FunctionDef):
         return EntryPoint(last), [*statements]
-    entry = entry_method(last)
+    entry = select_entry_method(last)
     return (EntryPoint(entry, last) if entry else None), [*statements]
 
 
-def all_entries(statements: Sequence[ast.stmt]) -> dict[str, EntryPoint]:
+def entries_by_name(statements: Sequence[ast.stmt]) -> dict[str, EntryPoint]:
     """Return the functions and methods of code by name.
 
     Methods such as `__init__` are omitted.
@@ -254,7 +254,7 @@ def all_entries(statements: Sequence[ast.stmt]) -> dict[str, EntryPoint]:
     return entries
 
 
-def entry_method(node: ast.ClassDef, *, or_last: bool = True) -> ast.FunctionDef | None:
+def select_entry_method(node: ast.ClassDef, *, or_last: bool = True) -> ast.FunctionDef | None:
     """Return the method that a call of an instance runs, or None.
 
     This is `forward` or a similar method, or the last method.
@@ -264,7 +264,7 @@ def entry_method(node: ast.ClassDef, *, or_last: bool = True) -> ast.FunctionDef
     return next((named[name] for name in (*ENTRY_METHODS, *others) if name in named), None)
 
 
-def _lineage(node: ast.ClassDef, defined: Mapping[str, ast.stmt]) -> Iterator[ast.ClassDef]:
+def _iter_bases(node: ast.ClassDef, defined: Mapping[str, ast.stmt]) -> Iterator[ast.ClassDef]:
     """Yield a class, and the classes of the file that it derives from."""
     pending, seen = [node], list[ast.ClassDef]()
     while pending:
@@ -287,9 +287,9 @@ def _find_entry(statements: Sequence[ast.stmt], name: str) -> EntryPoint:
     if isinstance(node, ast.FunctionDef) and not inner:
         return EntryPoint(node)
     if isinstance(node, ast.ClassDef):
-        for cls in _lineage(node, defined):
+        for cls in _iter_bases(node, defined):
             named = {method.name: method for method in cls.body if isinstance(method, ast.FunctionDef)}
-            method = named.get(inner) if inner else entry_method(cls, or_last=cls is node)
+            method = named.get(inner) if inner else select_entry_method(cls, or_last=cls is node)
             if method is not None and method.name != "__init__":
                 return EntryPoint(method, node)
     known = ", ".join(defined) or "no functions and classes"
@@ -298,7 +298,7 @@ def _find_entry(statements: Sequence[ast.stmt], name: str) -> EntryPoint:
     )
 
 
-def first_variable(statements: Iterable[ast.stmt]) -> str:
+def find_first_variable(statements: Iterable[ast.stmt]) -> str:
     """Return the first name that is loaded and is neither a module nor a function.
 
     Returns `x` if there is no such name.

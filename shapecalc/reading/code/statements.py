@@ -30,11 +30,11 @@ from shapecalc.reading.code.source import (
     EntryPoint,
     bound_names,
     dotted_name,
-    entry_method,
-    first_variable,
+    find_first_variable,
     is_print_or_constant,
     names_in_statement,
     select_entry,
+    select_entry_method,
 )
 from shapecalc.reading.code.values import (
     Binding,
@@ -119,7 +119,7 @@ class CodeInterpreter(AssignmentEvaluator):
         else:
             value = self.interpret_entry(entry, statements)
         if self.has_unnamed_input:
-            raise UnnamedInputIdentified(first_variable(entry.statements if entry else statements))
+            raise UnnamedInputIdentified(find_first_variable(entry.statements if entry else statements))
         return value
 
     def import_name(self, frame: CallFrame, name: str) -> Binding:
@@ -137,7 +137,7 @@ class CodeInterpreter(AssignmentEvaluator):
             return MISSING  # type: ignore[no-any-return]
         outer, self.frame = self.frame, module
         try:
-            value = self.find(imported.name)
+            value = self.find_value(imported.name)
         finally:
             self.frame = outer
         frame.variables[name] = value
@@ -191,14 +191,14 @@ class CodeInterpreter(AssignmentEvaluator):
                 self.run_entry(frame, initializer, {})
             elif self.is_dataclass(cls):
                 self.initialize_dataclass(owner, (), {}, self.error_factory(entry.class_node))
-            self.forget_changed_attributes(owner, entry)
+            self.invalidate_assigned_attributes(owner, entry)
         self.is_quiet = False
         method = self.find_member(owner, entry.node.name) if owner else MISSING
         function = method if isinstance(method, FunctionValue) else FunctionValue(entry.node, module)
         frame = CallFrame(f"{cls.name}.{entry.node.name}" if cls else entry.node.name, function.frame)
         return self.run_entry(frame, function, parameters)
 
-    def forget_changed_attributes(self, owner: ObjectValue, entry: EntryPoint) -> None:
+    def invalidate_assigned_attributes(self, owner: ObjectValue, entry: EntryPoint) -> None:
         """Mark the tensor attributes that other methods assign as unknown.
 
         The assignments of `__init__` and of the entry point are kept.
@@ -206,7 +206,7 @@ class CodeInterpreter(AssignmentEvaluator):
         The `forward` of a class is the entry point of a new object; any other method may be called later.
         """
         assert entry.class_node is not None
-        if entry_method(entry.class_node) is entry.node:
+        if select_entry_method(entry.class_node) is entry.node:
             return
         for method in entry.class_node.body:
             if isinstance(method, ast.FunctionDef) and method.name not in ("__init__", entry.node.name):
@@ -309,7 +309,7 @@ class CodeInterpreter(AssignmentEvaluator):
             self.journal.write(state, "results", (*state["results"], (error, None)))
             self.journal.write(state, "exit", "return")
             self.journal.write(state, "last", error)
-            self.record(statement, {"": error})
+            self.record_statement(statement, {"": error})
             return
         stored = names_in_statement(statement, ast.Store)
         self.record_in_place_change(statement)
@@ -320,7 +320,7 @@ class CodeInterpreter(AssignmentEvaluator):
                 self.skipped_errors[error] = None
             for name in stored:
                 self.assign_name(name, error)
-            self.record(statement, dict.fromkeys(bound_names(statement), error))
+            self.record_statement(statement, dict.fromkeys(bound_names(statement), error))
 
     def assigns_declared_inputs(self, stored: Iterable[str], loaded: set[str]) -> bool:
         """Return whether a statement assigns only inputs that the user declares.
@@ -328,7 +328,7 @@ class CodeInterpreter(AssignmentEvaluator):
         An example is `img = imread('a.png')`. The statement is not in a function, the inputs are unassigned, and the
         value does not depend on a variable.
         """
-        is_declared = all(name in self.inputs and self.find(name) is self.inputs[name] for name in stored)
+        is_declared = all(name in self.inputs and self.find_value(name) is self.inputs[name] for name in stored)
         return is_declared and self.is_snippet and not any(self.is_assigned(name) for name in loaded if name)
 
     def invalidate_containers(self, statement: ast.stmt, error: ShapeError) -> None:
@@ -342,7 +342,7 @@ class CodeInterpreter(AssignmentEvaluator):
             elif isinstance(node, ast.AugAssign):
                 target = node.target
             name = dotted_name(target) if target is not None else ""
-            value = self.peek(name) if name else MISSING
+            value = self.find_binding(name) if name else MISSING
             if isinstance(value, CodeList | CodeDict):
                 self.journal.write(value.state, "items", error)
             elif isinstance(value, LayerInstance):
@@ -360,7 +360,7 @@ class CodeInterpreter(AssignmentEvaluator):
             for node in nodes[1:]
         )
         names = {dotted_name(node) for node in nodes} - {""} if may_change else ()
-        if any(isinstance(self.peek(name), TracedTensor) for name in names):
+        if any(isinstance(self.find_binding(name), TracedTensor) for name in names):
             self.in_place_change = self.in_place_change or self.source_text(statement)
 
     def interpret_statement(self, node: ast.stmt) -> None:
@@ -383,11 +383,13 @@ class CodeInterpreter(AssignmentEvaluator):
             case ast.FunctionDef() | ast.ClassDef():
                 self.interpret_definition(node)
             case ast.Expr() | ast.Return() | ast.Assign() | ast.AnnAssign() | ast.AugAssign():
-                self.interpret_simple(node)
+                self.interpret_simple_statement(node)
             case _:
                 raise self.error(node, "this statement is not supported", PASTE_HINT)
 
-    def interpret_simple(self, node: ast.Expr | ast.Return | ast.Assign | ast.AnnAssign | ast.AugAssign) -> None:
+    def interpret_simple_statement(
+        self, node: ast.Expr | ast.Return | ast.Assign | ast.AnnAssign | ast.AugAssign
+    ) -> None:
         """Interpret a statement without a body."""
         names = dict[str, Binding]()
         match node:
@@ -407,8 +409,8 @@ class CodeInterpreter(AssignmentEvaluator):
                 value = self.update_in_place(node, value)
                 self.assign(target, value)
         state = self.frame.state
-        names |= {name: self.peek(name) for name in bound_names(node)}
-        self.record(node, {name: binding for name, binding in names.items() if binding is not MISSING})
+        names |= {name: self.find_binding(name) for name in bound_names(node)}
+        self.record_statement(node, {name: binding for name, binding in names.items() if binding is not MISSING})
         tensors = value if isinstance(value, tuple) else value.bindings if isinstance(value, CodeList) else (value,)
         if isinstance(node, ast.Return):
             self.journal.write(state, "results", (*state["results"], (value, None)))
@@ -417,7 +419,7 @@ class CodeInterpreter(AssignmentEvaluator):
         elif any(isinstance(item, TracedTensor | TensorChunks) for item in tensors):
             self.journal.write(state, "last", value)
 
-    def record(self, node: ast.stmt, names: Mapping[str, Binding]) -> None:
+    def record_statement(self, node: ast.stmt, names: Mapping[str, Binding]) -> None:
         """Record the values that a statement binds or returns."""
         frame, end = self.frame, node.end_lineno or node.lineno
         if not self.is_quiet:
@@ -432,10 +434,10 @@ class CodeInterpreter(AssignmentEvaluator):
         if isinstance(node, ast.FunctionDef):
             closure = self.frame.parent if self.frame.state.get("is_class") else self.frame
             assert closure is not None
-            self.bind(node.name, FunctionValue(node, closure))
+            self.bind_variable(node.name, FunctionValue(node, closure))
             return
         outer, was_quiet = self.frame, self.is_quiet
-        bases = [self.find(name) if (name := dotted_name(base)) else MISSING for base in node.bases]
+        bases = [self.find_value(name) if (name := dotted_name(base)) else MISSING for base in node.bases]
         members = CallFrame(node.name, outer, outer.depth)
         members.state["is_class"] = True
         self.frame, self.is_quiet = members, True
@@ -443,14 +445,14 @@ class CodeInterpreter(AssignmentEvaluator):
             self.interpret_body(node.body)
         finally:
             self.frame, self.is_quiet = outer, was_quiet
-        self.bind(node.name, ClassValue(node, outer, bases, members))
+        self.bind_variable(node.name, ClassValue(node, outer, bases, members))
 
     def interpret_if(self, node: ast.If) -> None:
         """Interpret the branch that is executed.
 
         If the condition is unknown, both branches are interpreted, and their changes are merged.
         """
-        is_true = self.truth_of(node.test)
+        is_true = self.evaluate_truth(node.test)
         if is_true is not None:
             self.interpret_body(node.body if is_true else node.orelse)
             return
@@ -559,7 +561,7 @@ class CodeInterpreter(AssignmentEvaluator):
         if isinstance(node, ast.While):
             self.interpret_while(node)
             return
-        for item in self.iterate(node.iter):
+        for item in self.evaluate_iterable(node.iter):
             self.count_iteration(node)
             self.assign(node.target, item)
             self.interpret_body(node.body)
@@ -569,7 +571,7 @@ class CodeInterpreter(AssignmentEvaluator):
 
     def interpret_while(self, node: ast.While) -> None:
         """Interpret a `while` loop."""
-        while (is_true := self.truth_of(node.test)) is not False:
+        while (is_true := self.evaluate_truth(node.test)) is not False:
             self.count_iteration(node)
             if is_true is None:
                 raise self.error(node, "how often this loop is run is not known")

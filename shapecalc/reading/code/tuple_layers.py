@@ -14,7 +14,7 @@ from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.logic import is_off, truth_value
+from shapecalc.reading.code.logic import is_explicitly_false, truth_value
 from shapecalc.reading.code.shape_arguments import are_unequal, require_tensor
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
@@ -61,9 +61,9 @@ def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
     if not is_fit or (is_batched and any(are_unequal(tensor.shape[batch], part.shape[batch]) for part in parts)):
         raise call.refusal(f"queries, keys and values do not fit: {text}")
     output = derived_tensor(tensor.shape, *parts)
-    if is_off(inputs[3]):
+    if is_explicitly_false(inputs[3]):
         return output, None
-    heads = () if not is_off(inputs[5]) else (call.to_dim(arguments["num_heads"]),)
+    heads = () if not is_explicitly_false(inputs[5]) else (call.to_dim(arguments["num_heads"]),)
     batches = (tensor.shape[batch],) if is_batched else ()
     return output, derived_tensor((*batches, *heads, tensor.shape[length], key.shape[length]), *parts)
 

@@ -79,7 +79,7 @@ def index_count_error(count: int, rank: int, error: ErrorFactory) -> CheckRefuse
     return CheckRefused(error(message), AXIS_OUT_OF_RANGE)
 
 
-class Program:
+class ProgramSizes:
     """The named sizes that all chains of the interpreted code share.
 
     Equal definitions have one name.
@@ -166,7 +166,7 @@ class TracedTensor(Record):
     shape: Shape
     stages: tuple[StageRequest, ...]
     dialect: str
-    program: Program
+    program: ProgramSizes
     traces: tuple[Trace, ...] = ()
     """The resolved request of each stage."""
     strides: Shape | None = ()
@@ -240,7 +240,7 @@ class TracedTensor(Record):
 
         The indices are in ascending order.
         """
-        inserts_one = UNSQUEEZE_SEMANTICS.of(DIALECTS[self.dialect]).inserts_one
+        inserts_one = UNSQUEEZE_SEMANTICS.for_dialect(DIALECTS[self.dialect]).inserts_one
         groups = [(axis,) for axis in axes] if inserts_one else [tuple(axes)]
         tensor = self
         for group in groups:
@@ -280,9 +280,9 @@ class TracedTensor(Record):
     def apply_scalar_op(self) -> TracedTensor:
         """Apply an elementwise op with a number."""
         strides = self.strides and compute_elementwise_strides(self.shape, [(self.shape, self.strides), ((), ())])
-        return replace(self.preserve_shape(SAME_STRIDES), strides=strides, is_bool=False)
+        return replace(self.apply_shape_preserving(SAME_STRIDES), strides=strides, is_bool=False)
 
-    def preserve_shape(self, function: PreservingFunction) -> TracedTensor:
+    def apply_shape_preserving(self, function: PreservingFunction) -> TracedTensor:
         """Apply a shape-preserving function."""
         strides = self.strides and function.result_strides(self.shape, self.strides)
         if function.keeps_elements:
@@ -493,15 +493,19 @@ class ClassValue:
         """The name of the class."""
         return self.node.name
 
-    def lineage(self) -> list[ClassValue]:
+    def resolution_order(self) -> list[ClassValue]:
         """Return the class and its base classes in the order of attribute lookup.
 
         Base classes outside the code are omitted.
         """
-        lineage = [self]
+        resolution_order = [self]
         for base in self.bases:
-            lineage += [cls for cls in (base.lineage() if isinstance(base, ClassValue) else ()) if cls not in lineage]
-        return lineage
+            resolution_order += [
+                cls
+                for cls in (base.resolution_order() if isinstance(base, ClassValue) else ())
+                if cls not in resolution_order
+            ]
+        return resolution_order
 
 
 LAYER_KEY = "(layer)"
@@ -585,7 +589,7 @@ def unwrap_size(value: CodeValue) -> CodeValue:
     return value if not isinstance(value, TracedTensor) or value.size is None else value.size
 
 
-def initial_tensor(dims: Shape, dialect: str, program: Program) -> TracedTensor:
+def initial_tensor(dims: Shape, dialect: str, program: ProgramSizes) -> TracedTensor:
     """Return the initial tensor of a chain."""
     return TracedTensor(dims, (), dialect, program, strides=contiguous_strides(dims), input_shape=dims)
 

@@ -159,7 +159,7 @@ class ArrayWriter(CodeWriter):
         flatten = find_signature(FLATTEN, self.name)
         if flatten and flatten.arguments and call.stage.kind is StageKind.MERGE:
             merging = [dim for dim in call.dims if len(dim.axes or ()) > 1]
-            mode = FLATTEN_SEMANTICS.of(DIALECTS[call.trace.dialect]).flattens
+            mode = FLATTEN_SEMANTICS.for_dialect(DIALECTS[call.trace.dialect]).flattens
             if mode is FlattenMode.RANGE and len(merging) < 2:
                 first, widest = max(enumerate(call.dims), key=lambda item: len(item[1].axes or ()))
                 last = first + max(1, len(widest.axes or ())) - 1

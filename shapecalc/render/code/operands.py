@@ -24,7 +24,7 @@ from shapecalc.core.ops.matmul import MATMUL
 from shapecalc.core.ops.mean import KINDS as MEAN_KINDS
 from shapecalc.core.ops.mean import MEAN, REDUCED
 from shapecalc.core.ops.op import Op
-from shapecalc.core.ops.operands import order_operands
+from shapecalc.core.ops.operands import number_operands
 from shapecalc.core.ops.pad import PAD, PAD_SEMANTICS
 from shapecalc.core.ops.pool import GLOBAL, POOL
 from shapecalc.core.ops.stack import STACK
@@ -119,7 +119,7 @@ def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]
     if operands is None:
         count = sum([len(stage.move.operands) - 1 for stage in trace.stages if isinstance(stage.move, Combine)])
         return [tensor, *[f"x{first_number + number}" for number in range(count)]]
-    operand_list = order_operands(trace.input, operands)
+    operand_list = number_operands(trace.input, operands)
     return [f"x{first_number + operand.number - 1}" if operand.number else tensor for operand in operand_list]
 
 
@@ -352,9 +352,9 @@ def check_window_rules(arguments: ArgumentReader, target: str) -> None:
     Examples are channels last, windows that begin in the padding, and output sizes of ONNX Runtime.
     """
     trace, dialect = arguments.trace, DIALECTS[arguments.trace.dialect]
-    semantics = WINDOW_SEMANTICS.of(dialect)
+    semantics = WINDOW_SEMANTICS.for_dialect(dialect)
     layout = arguments.read("layout") or semantics.default_layout
-    if layout == "nhwc" or (trace.op == CONV.name and CONV_SEMANTICS.of(dialect).filters_last):
+    if layout == "nhwc" or (trace.op == CONV.name and CONV_SEMANTICS.for_dialect(dialect).filters_last):
         what = "channels" if layout == "nhwc" else "filters"
         raise usage_error(f"{trace.op} with the {what} last is not written as {target} code", argument="layout")
     if semantics.computes_as_runtime and resolve(replace(trace.request, dialect=ONNX.name)).output != trace.output:

@@ -282,7 +282,7 @@ def run_explain(figures: Sequence[str], output_options: OutputOptions) -> int:
 
 
 def _parse_figures(figures: Sequence[str]) -> tuple[tuple[int, ...], MismatchContext]:
-    """Parse the arguments of `explain`: two sizes, or a size and a shape.
+    """Parse the arguments of `explain_figures`: two sizes, or a size and a shape.
 
     Raises `ShapeError` (usage) for other arguments.
     """

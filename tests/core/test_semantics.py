@@ -81,7 +81,7 @@ def test_table_returns_own_row_followed_row_or_default():
     onnx, onnxruntime, caffe = (DIALECTS[name] for name in ("onnx", "onnxruntime", "caffe"))
     table = DialectTable({"numpy": "default", "onnx torch": "row"})
     assert [table.for_dialect(dialect) for dialect in (onnx, onnxruntime, caffe)] == ["row", "row", "default"]
-    assert DialectTable({"onnx": "row", "onnxruntime": "own"}).of(onnxruntime) == "own"
+    assert DialectTable({"onnx": "row", "onnxruntime": "own"}).for_dialect(onnxruntime) == "own"
     with pytest.raises(ValueError, match="two rows"):
         DialectTable({"onnx torch": "row", "numpy onnx": "other"})
 

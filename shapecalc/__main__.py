@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from shapecalc.models.report import Report
     from shapecalc.teaching.lessons import Course
-    from shapecalc.tui.door import Reading
+    from shapecalc.tui.app_commands import AppCommand
     from shapecalc.tui.question import Question, QuestionResult
 
 
@@ -52,17 +52,17 @@ class TextualApp:
 
         return question_from_words(words, defaults)
 
-    def find_code(self, words: Sequence[str]) -> Reading | None:
-        """Return the `Reading` of code or of the name of a source file, or None.
+    def parse_code_command(self, words: Sequence[str]) -> AppCommand | None:
+        """Return the `AppCommand` of code or of the name of a source file, or None.
 
         Raises `ShapeError` if the code or the file cannot be read.
         """
-        from shapecalc.tui.door import find_code
+        from shapecalc.tui.app_commands import parse_code_command
 
-        return find_code(words)
+        return parse_code_command(words)
 
     def open(
-        self, question: Question | None, step: int | None, course: Course | None, opening: Reading | None = None
+        self, question: Question | None, step: int | None, course: Course | None, opening: AppCommand | None = None
     ) -> tuple[QuestionResult | None, int]:
         """Run the app, and return the result of the last request and the exit code.
 

@@ -120,9 +120,9 @@ def _print_lesson_mistakes(file: str) -> int:
 
     Return 1 if there are any, otherwise 0.
     """
-    from shapecalc.teaching.lessons import find_faults, read_lesson_file
+    from shapecalc.teaching.lessons import find_lesson_errors, read_lesson_file
 
-    lessons, faults = find_faults(read_lesson_file(file))
+    lessons, faults = find_lesson_errors(read_lesson_file(file))
     for fault in faults:
         print_stdout(escape_unprintable(f"{file}:{fault.line}: {fault.message}"))
     lesson_count = format_count(lessons, "lesson", "lessons")
@@ -196,10 +196,10 @@ def _select_hint(drill: Drill, hint_number: int) -> str:
 
     Hints are numbered from 0, from the most general hint to the most specific one.
     """
-    from shapecalc.teaching.judging import graded_hints, resolve_line
+    from shapecalc.teaching.judging import graded_hints, resolve_command_line
 
     task = drill.exercise.task
-    hints = graded_hints(task, resolve_line(task.question))
+    hints = graded_hints(task, resolve_command_line(task.question))
     return hints[min(hint_number, len(hints) - 1)]
 
 

@@ -205,7 +205,9 @@ def lesson_picture(lesson_id: str, width: int) -> str:
     True
     """
     task = next(lesson.task for lesson in load_path_lessons() if lesson.id == lesson_id)
-    return render_svg(judging.draw_task(task, judging.resolve_line(task.question), width=width, height=16), task.prompt)
+    return render_svg(
+        judging.draw_task(task, judging.resolve_command_line(task.question), width=width, height=16), task.prompt
+    )
 
 
 def judge_prediction(question: str, prediction: str, lesson_id: str) -> str:
@@ -217,6 +219,6 @@ def judge_prediction(question: str, prediction: str, lesson_id: str) -> str:
     >>> json.loads(judge_prediction("reshape 2,3,4 0,-1", "2,12", ""))["feedback"]
     'the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12'
     """
-    default = Lesson("", "", "", question, judging.derivation_text(judging.resolve_line(question)))
+    default = Lesson("", "", "", question, judging.derivation_text(judging.resolve_command_line(question)))
     lesson = next((lesson for lesson in load_path_lessons() if lesson.id == lesson_id), default)
     return json.dumps(fields(judge_lesson_answer(lesson, prediction)))

@@ -232,7 +232,7 @@ def run_tui(
         if model is not None or node is not None:
             message = "the only option that --model takes here is --node"
             raise usage_error(message, "shapecalc tui --model FILE.onnx --node NAME")
-        opening = app.find_code(words)
+        opening = app.parse_code_command(words)
         words = [] if opening else words
         question = read_opening_question(app, words, output_options, _read_shape_from_stdin)
         if at is not None:

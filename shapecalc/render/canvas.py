@@ -98,10 +98,10 @@ def glyphs_for_encoding(encoding: str | None) -> GlyphSet:
     return UNICODE
 
 
-def clip(text: str, width: int, glyphs: GlyphSet) -> str:
+def clip_text(text: str, width: int, glyphs: GlyphSet) -> str:
     """Truncate `text` to `width` characters, with an ellipsis at the end.
 
-    >>> clip("C*H*W/64", 6, ASCII), clip("12", 6, ASCII)
+    >>> clip_text("C*H*W/64", 6, ASCII), clip_text("12", 6, ASCII)
     ('C*H...', '12')
     """
     if len(text) <= width:
@@ -216,7 +216,7 @@ class Canvas:
         for x in between:
             self.draw_segments(x, y, UP | DOWN, style)
 
-    def write(self, x: int, y: int, text: str, style: Style | str | None = "") -> None:
+    def write_text(self, x: int, y: int, text: str, style: Style | str | None = "") -> None:
         """Draw text that starts in cell `x` of row `y`, one character per cell."""
         if style is not None:
             self.write_styled(x, y, text, [style] * len(text))
@@ -263,7 +263,7 @@ def clip_line(line: Text, width: int, glyphs: GlyphSet) -> Text:
     """Strip trailing spaces from a line, and truncate it to `width` with an ellipsis."""
     line.rstrip()
     if len(line) > width:
-        dots = clip(glyphs.ellipsis, width, glyphs)
+        dots = clip_text(glyphs.ellipsis, width, glyphs)
         line.truncate(width - len(dots))
         line.append(dots)
     return line

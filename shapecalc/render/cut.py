@@ -21,11 +21,11 @@ class CutState:
     >>> state = CutState((2, 3, 4))
     >>> state.length, state.shape
     (4, (6, 4))
-    >>> state.move(1); (state.length, state.shape, state.remainder)
+    >>> state.move_cuts(1); (state.length, state.shape, state.remainder)
     (5, None, 4)
-    >>> state.move(1); state.keep(); (state.shape, state.request_text)
+    >>> state.move_cuts(1); state.keep_cuts(); (state.shape, state.request_text)
     ((4, 1, 6), '4,-1,6')
-    >>> state.move(-3); (state.shape, state.request_text)
+    >>> state.move_cuts(-3); (state.shape, state.request_text)
     ((4, 2, 3), '4,-1,3')
     """
 
@@ -37,14 +37,14 @@ class CutState:
         self.length = max(1, shape[-1] if shape else 1)
 
     @property
-    def limit(self) -> int:
+    def piece_length(self) -> int:
         """The length of the pieces that are cut."""
         return self.kept[-1] if self.kept else self.count
 
     @property
     def remainder(self) -> int:
         """The number of elements that remain after the cuts of a piece."""
-        return self.limit % self.length
+        return self.piece_length % self.length
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -63,16 +63,16 @@ class CutState:
         dims[len(self.kept)] = "-1"
         return ",".join(dims)
 
-    def move(self, offset: int) -> None:
+    def move_cuts(self, offset: int) -> None:
         """Change the length that moves, from 1 to the length of a piece."""
-        self.length = max(1, min(self.length + offset, self.limit))
+        self.length = max(1, min(self.length + offset, self.piece_length))
 
-    def keep(self) -> None:
+    def keep_cuts(self) -> None:
         """Keep the cuts if no elements remain, so that the pieces can be cut again."""
         if not self.remainder:
             self.kept.append(self.length)
 
-    def undo(self) -> None:
+    def undo_cuts(self) -> None:
         """Remove the cuts that were kept last, and move them again."""
         if self.kept:
             self.length = self.kept.pop()
@@ -90,7 +90,7 @@ def draw_cut_tape(state: CutState, width: int) -> list[Text]:
     The first input index of an element determines its colour. Remaining elements are red.
 
     >>> state = CutState((2, 3))
-    >>> state.move(1)
+    >>> state.move_cuts(1)
     >>> for line in draw_cut_tape(state, 60):
     ...     print(line)
     ▕0 1 2 3▏
@@ -99,9 +99,9 @@ def draw_cut_tape(state: CutState, width: int) -> list[Text]:
     digits, lines = len(str(state.count - 1)), list[Text]()
     row = max(1, state.count // (state.shape_before[0] if state.shape_before else 1))
     per_line = max(1, (width - 16) // (digits + 1))
-    for piece in range(0, state.count, state.limit):
-        for start in range(piece, piece + state.limit, state.length):
-            end = min(start + state.length, piece + state.limit)
+    for piece in range(0, state.count, state.piece_length):
+        for start in range(piece, piece + state.piece_length, state.length):
+            end = min(start + state.length, piece + state.piece_length)
             for first in range(start, end, per_line):
                 line = Text(UNICODE.cuts[0] if first == start else " ")
                 for number in range(first, min(end, first + per_line)):
@@ -111,6 +111,6 @@ def draw_cut_tape(state: CutState, width: int) -> list[Text]:
                 lines.append(line)
             if end - start < state.length:
                 lines[-1].append(f" {end - start} left over", "bold red")
-        if state.kept and piece + state.limit < state.count:
+        if state.kept and piece + state.piece_length < state.count:
             lines.append(Text(end=""))
     return lines

@@ -33,9 +33,9 @@ from shapecalc.render.canvas import (
     pack_notes,
     stack_texts,
 )
-from shapecalc.render.flow import draw_flow, draw_rail, draw_strip
+from shapecalc.render.flow import draw_flow, draw_shape_line, draw_stage_line
 from shapecalc.render.hints import conditions_text
-from shapecalc.render.pictures import division_notes, draw_picture, main_step
+from shapecalc.render.pictures import division_notes, draw_picture, most_informative_step
 from shapecalc.render.report import draw_report
 from shapecalc.render.stage_layout import INFER_RULES, stage_layouts, unresolved_dims
 
@@ -269,7 +269,7 @@ def draw_still(answer: Trace | Chain, step_index: int | None, width: int) -> Tex
     If `step_index` is None, the most informative picture of the answer is drawn. For `QUESTION_STEP`, only the request
     is drawn, with all output dims hidden.
     """
-    picture_step = main_step(answer, width) if step_index is None else max(step_index, 0)
+    picture_step = most_informative_step(answer, width) if step_index is None else max(step_index, 0)
     flow_step = step_index if step_index is not None or answer.problem is None else len(answer.steps)
     placeholders = (
         {} if step_index is None else dict.fromkeys(unresolved_dims(answer, step_index + 1), UNICODE.placeholder)
@@ -285,8 +285,8 @@ def draw_still(answer: Trace | Chain, step_index: int | None, width: int) -> Tex
     if step_index != QUESTION_STEP:
         parts += [*pack_notes([Text(text, "dim") for text in divisions], width), Text("")]
         parts += [
-            draw_rail(answer, flow_step, width=width),
-            draw_strip(answer, flow_step, width=width),
+            draw_stage_line(answer, flow_step, width=width),
+            draw_shape_line(answer, flow_step, width=width),
             Text(""),
             step_picture,
         ]

@@ -129,7 +129,7 @@ def render_screen(film: Film, sprites: Iterable[Sprite], page: Colour | None = N
     """
     canvas, styles = Canvas(UNICODE, film.height), terminal_styles(page)
     for sprite in sprites:
-        canvas.write(round(sprite.x), round(sprite.y), sprite.text, styles[sprite.text_style])
+        canvas.write_text(round(sprite.x), round(sprite.y), sprite.text, styles[sprite.text_style])
     return canvas.render(film.width)
 
 

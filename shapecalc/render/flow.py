@@ -22,8 +22,8 @@ from shapecalc.render.canvas import (
     UNICODE,
     Canvas,
     GlyphSet,
-    clip,
     clip_line,
+    clip_text,
     fit_pitch,
     make_style,
     pack_notes,
@@ -36,7 +36,7 @@ from shapecalc.render.stage_layout import (
     hide_dims,
     input_cells,
     layout_index,
-    mark_color,
+    mark_colour,
     mark_text,
     stage_layouts,
     stage_operands,
@@ -142,9 +142,9 @@ def draw_token(canvas: Canvas, cell: Cell, token: str, step_index: int, position
     """
     right, y = position
     if token:
-        canvas.write(right - len(token) - 4, y, f" {token} ", "bold")
+        canvas.write_text(right - len(token) - 4, y, f" {token} ", "bold")
     if cell.step_index == step_index and cell.dim is not None:
-        canvas.write(right - 1, y, canvas.glyphs.pointer, "bold")
+        canvas.write_text(right - 1, y, canvas.glyphs.pointer, "bold")
 
 
 def make_column(cells: tuple[Cell, ...], glyphs: GlyphSet, layout: StageLayout | None = None) -> Column:
@@ -153,7 +153,7 @@ def make_column(cells: tuple[Cell, ...], glyphs: GlyphSet, layout: StageLayout |
     The op `shape` outputs a vector of sizes; its column has indices instead of marks.
     """
     finished = layout is None or (layout.problem is None and layout.stage.is_finished)
-    sizes = [glyphs.unknown if cell.dim is None else clip(str(cell.dim), MAX_DIM_WIDTH, glyphs) for cell in cells]
+    sizes = [glyphs.unknown if cell.dim is None else clip_text(str(cell.dim), MAX_DIM_WIDTH, glyphs) for cell in cells]
     dims = tuple([cell.placeholder or dim for cell, dim in zip(cells, sizes, strict=True)])
     if layout is not None and layout.stage.kind is StageKind.SHAPE:
         return Column(cells, tuple(f"[{index}]" for index in range(len(cells))), dims, is_scalar=finished and not cells)
@@ -176,7 +176,7 @@ def _make_gap(
     tokens = _wire_tokens(layout, glyphs)
     for out in layout.size_only_dims:
         tokens[out] += f"{glyphs.copied_size_line}{mark_text(layout.cells_before[out].mark, glyphs)}"
-    title, (pitch, room), (width, height) = clip(layout.title, 24, glyphs), spacing, size
+    title, (pitch, room), (width, height) = clip_text(layout.title, 24, glyphs), spacing, size
     least, free = (
         input_column.width + output_column.width + SPACINGS[-1][1],
         len(title) + 1 - output_column.width - SPACINGS[-1][1],
@@ -194,7 +194,7 @@ def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
     tokens, asked = [cell.token for cell in layout.cells], layout.stage.requested
     if layout.is_regrouping and len(asked) == len(tokens) and layout.stage.after not in (None, asked):
         tokens = [token or str(dim) for token, dim in zip(tokens, asked, strict=True)]
-    return [clip(token, MAX_DIM_WIDTH, glyphs) for token in tokens]
+    return [clip_text(token, MAX_DIM_WIDTH, glyphs) for token in tokens]
 
 
 def _fit_columns(widths: Sequence[int], gaps: tuple[ColumnGap, ...], index: int, width: int) -> tuple[int, int]:
@@ -432,9 +432,9 @@ class _FlowDrawing(Record):
             if len(title) < x
             else strokes.ellipsis
             if self.shown_step is not None
-            else clip(title, x - 1, strokes)
+            else clip_text(title, x - 1, strokes)
         )
-        self.canvas.write(0, 0, title, "bold")
+        self.canvas.write_text(0, 0, title, "bold")
         for place in range(first, last):
             x = self.draw_stage(
                 all_layouts[place], flow_layout.gaps[place], flow_layout.columns[place + 1], place + 1, x
@@ -448,11 +448,11 @@ class _FlowDrawing(Record):
             if self.shown_step is not None and cell.step_index > self.shown_step and not cell.placeholder:
                 mark, dim = "", self.canvas.glyphs.placeholder
             marked = f"{mark.ljust(widest)} " if widest else ""
-            self.canvas.write(
+            self.canvas.write_text(
                 x, self._canvas_line(row), f"{marked}{dim.rjust(width)}", self._dim_style(cell, (column_index, row))
             )
         if column.is_scalar:
-            self.canvas.write(x, 1, SCALAR_TEXT)
+            self.canvas.write_text(x, 1, SCALAR_TEXT)
         return x + column.width + 1
 
     def draw_stage(self, layout: StageLayout, gap: ColumnGap, output_column: Column, column_index: int, x: int) -> int:
@@ -461,7 +461,7 @@ class _FlowDrawing(Record):
         Return the x coordinate at which the next wires start.
         """
         right = x + gap.width(output_column.width)
-        self.canvas.write(x, 0, gap.title, "bold" if layout.problem is None else "bold red")
+        self.canvas.write_text(x, 0, gap.title, "bold" if layout.problem is None else "bold red")
         draw_wires(
             self.canvas, gap.wiring, (x, right), lambda axes, outs: self._line_style(layout, outs, axes, column_index)
         )
@@ -470,12 +470,12 @@ class _FlowDrawing(Record):
         for row, cell in enumerate(layout.cells):
             token = gap.tokens[row]
             if (column_index, row) in self.placeholders:
-                token = clip(cell.token, MAX_DIM_WIDTH, self.canvas.glyphs)
+                token = clip_text(cell.token, MAX_DIM_WIDTH, self.canvas.glyphs)
             draw_token(self.canvas, cell, token, self.step_index, (right, self._canvas_line(row)))
             if layout.refused_dim == row:
-                self.canvas.write(right - 1, self._canvas_line(row), self.canvas.glyphs.fail, "bold red")
+                self.canvas.write_text(right - 1, self._canvas_line(row), self.canvas.glyphs.fail, "bold red")
         if gap.is_beside_heading:
-            self.canvas.write(right + 1, 0, OUTPUT_HEADING, "bold")
+            self.canvas.write_text(right + 1, 0, OUTPUT_HEADING, "bold")
         return self.draw_column(output_column, column_index, right + 1)
 
     def _canvas_line(self, row: int) -> int:
@@ -489,7 +489,7 @@ class _FlowDrawing(Record):
 
         The style is None for hidden wires.
         """
-        hue = "".join([mark_color(layout.cells_before[axis].mark) for axis in axes if len(axes) == 1])
+        hue = "".join([mark_colour(layout.cells_before[axis].mark) for axis in axes if len(axes) == 1])
         if self.shown_step is not None and _first_step(layout, out_dims, axes) > self.shown_step:
             return None
         is_later = (
@@ -507,7 +507,7 @@ class _FlowDrawing(Record):
         is_dimmed = cell.step_index > self.step_index or (self.highlighted and position not in self.highlighted)
         is_current, is_lit = cell.step_index == self.step_index, position in self.highlighted
         return make_style(
-            mark_color(cell.mark), dim=bool(is_dimmed), bold=is_current, reverse=is_lit, meta_item=("dim", position)
+            mark_colour(cell.mark), dim=bool(is_dimmed), bold=is_current, reverse=is_lit, meta_item=("dim", position)
         )
 
 
@@ -524,7 +524,7 @@ def _first_step(layout: StageLayout, out_dims: Collection[int], axes: Collection
     )
 
 
-def draw_rail(
+def draw_stage_line(
     answer: Trace | Chain, step_index: int | None = None, *, width: int = 78, glyphs: GlyphSet = UNICODE
 ) -> Text:
     """Draw one line with the names of the stages and the current step.
@@ -534,7 +534,7 @@ def draw_rail(
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
-    >>> print(draw_rail(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)), 5, glyphs=ASCII))
+    >>> print(draw_stage_line(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)), 5, glyphs=ASCII))
     input > transpose > reshape [6 of 7: solve -1] > output
     """
     all_layouts = stage_layouts(answer)
@@ -571,7 +571,7 @@ def _step_style(step_index: int, bold: bool | None = None) -> Style:
     return Style(bold=bold, meta={"step": step_index})
 
 
-def draw_strip(
+def draw_shape_line(
     answer: Trace | Chain, step_index: int | None = None, *, width: int = 78, glyphs: GlyphSet = UNICODE
 ) -> Text:
     """Draw one line with the input shape and the shape after each stage.
@@ -580,13 +580,13 @@ def draw_strip(
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
-    >>> print(draw_strip(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)), 5, glyphs=ASCII))
+    >>> print(draw_shape_line(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)), 5, glyphs=ASCII))
     2,3,4 -> 3,2,4 -> 3,_
     """
     current_step = len(answer.steps) if step_index is None else step_index
     shapes = [",".join(map(str, answer.input)) or "[]"]
     shapes += [_shape_text_before(layout, current_step, glyphs) for layout in stage_layouts(answer)]
-    line = Text(f" {glyphs.maps_to} ".join(clip(text, 30, glyphs) for text in shapes), no_wrap=True, end="")
+    line = Text(f" {glyphs.maps_to} ".join(clip_text(text, 30, glyphs) for text in shapes), no_wrap=True, end="")
     return clip_line(line, width, glyphs)
 
 

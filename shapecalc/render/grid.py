@@ -39,7 +39,16 @@ from shapecalc.reasoning.equiv import (
     check_equivalence,
 )
 from shapecalc.reasoning.examples import example_sizes, index_text
-from shapecalc.render.canvas import UNICODE, GlyphSet, clip, clip_line, make_style, pack_notes, rows_around, stack_texts
+from shapecalc.render.canvas import (
+    UNICODE,
+    GlyphSet,
+    clip_line,
+    clip_text,
+    make_style,
+    pack_notes,
+    rows_around,
+    stack_texts,
+)
 from shapecalc.render.hints import sizes_text
 from shapecalc.render.pictures import division_notes
 from shapecalc.render.stage_layout import DimMark, input_cells, mark_text, stage_layouts
@@ -162,7 +171,7 @@ class TensorPath(Record):
     moves: tuple[Move, ...]
     sizes: Mapping[str, int]
 
-    def source(self, tensor_index: int, index: Index) -> Index | float:
+    def source_index(self, tensor_index: int, index: Index) -> Index | float:
         """Return the input index of an element, from its index in a later tensor.
 
         If a pad adds the element, its value is returned.
@@ -273,8 +282,8 @@ def _table_lines(table: ElementTable, size: tuple[int, int], glyphs: GlyphSet, *
     """
     width, height = size
     title = table.long_title if 0 < len(table.long_title) <= width else table.title
-    head = [Text(clip(title, width, glyphs), "bold")]
-    head += [Text(clip(table.position_text, width, glyphs))] if table.position_text else []
+    head = [Text(clip_text(title, width, glyphs), "bold")]
+    head += [Text(clip_text(table.position_text, width, glyphs))] if table.position_text else []
     head += [Text()] * (1 + is_ruled) if table.shape else []
     row, column = divmod(ravel(table.focus, table.shape), table.columns)
     label = min(table.label_width, max(width // 2, width - table.columns * table.cell_width))
@@ -288,7 +297,7 @@ def _table_lines(table: ElementTable, size: tuple[int, int], glyphs: GlyphSet, *
         head[-1] = _separator_line(table, label, len(columns), glyphs)
         head[-1 - is_ruled] = _column_heading(table, columns, label, glyphs)
     lines = _table_rows(table, rows, columns, label, glyphs)
-    return [*head, *lines, *(Text(clip(f"{glyphs.ellipsis} {note}", width, glyphs), "dim") for note in notes)]
+    return [*head, *lines, *(Text(clip_text(f"{glyphs.ellipsis} {note}", width, glyphs), "dim") for note in notes)]
 
 
 def _visible_rows(table: ElementTable, focus: int, height: int) -> range:
@@ -332,7 +341,7 @@ def _column_heading(table: ElementTable, columns: range, label_width: int, glyph
 def _row_label(table: ElementTable, index_text: str, label_width: int, mark: str, glyphs: GlyphSet) -> str:
     """Format the label of a row: indices, a vertical line and the last axis's mark."""
     if len(table.shape) < 2:
-        return clip(mark, label_width, glyphs).rjust(min(table.last_mark_width, label_width))
+        return clip_text(mark, label_width, glyphs).rjust(min(table.last_mark_width, label_width))
     room = label_width - table.last_mark_width - 2
     if room < 1:
         return " " * label_width
@@ -585,13 +594,15 @@ def _tensor_table(
     focus = (0,) * len(point.shape) if index is None else index
 
     def element(element_index: Index) -> Element:
-        source = path.source(tensor_index, element_index)
+        source = path.source_index(tensor_index, element_index)
         if not isinstance(source, tuple):
-            text = glyphs.shade if value is None else clip(str(source), MAX_VALUE_WIDTH, glyphs)
+            text = glyphs.shade if value is None else clip_text(str(source), MAX_VALUE_WIDTH, glyphs)
             return Element(text, None, is_highlighted(element_index, source))
         shown = ravel(source, path.tensors[0].shape) if value is None else value(source)
         return Element(
-            clip(escape_unprintable(str(shown)), MAX_VALUE_WIDTH, glyphs), source, is_highlighted(element_index, source)
+            clip_text(escape_unprintable(str(shown)), MAX_VALUE_WIDTH, glyphs),
+            source,
+            is_highlighted(element_index, source),
         )
 
     separator, last_number = f" {glyphs.maps_to} " if tensor_index else " ", str(prod(path.tensors[0].shape) - 1)
@@ -651,7 +662,7 @@ def _first_difference(first: TensorPath, second: TensorPath) -> Index | None:
     if 0 in common or len(first.tensors[-1].shape) != len(second.tensors[-1].shape):
         return None
     for index in _indices_to_compare(common):
-        if first.source(last_points[0], index) != second.source(last_points[1], index):
+        if first.source_index(last_points[0], index) != second.source_index(last_points[1], index):
             return index
     return None
 

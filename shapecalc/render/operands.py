@@ -25,7 +25,7 @@ from shapecalc.core.record import Record
 from shapecalc.core.rules import NOT_BROADCASTABLE
 from shapecalc.core.text import format_count, join_with_and
 from shapecalc.core.values import ELLIPSIS, parse_subscripts
-from shapecalc.render.canvas import GlyphSet, clip, clip_line, pack_notes, stack_texts, wrap_line
+from shapecalc.render.canvas import GlyphSet, clip_line, clip_text, pack_notes, stack_texts, wrap_line
 from shapecalc.render.hints import arithmetic_with_placeholder
 from shapecalc.render.stage_layout import HUES, StageLayout, stage_operands
 
@@ -206,7 +206,7 @@ def _output_text(layout: StageLayout, column: OperandColumn, step_index: int, gl
         return glyphs.line_end
     if cell is None or cell.dim is None or cell.step_index > step_index:
         return cell.placeholder or glyphs.placeholder if cell else glyphs.placeholder
-    return clip(str(cell.dim), MAX_DIM_WIDTH, glyphs)
+    return clip_text(str(cell.dim), MAX_DIM_WIDTH, glyphs)
 
 
 def _dim_text(layout: StageLayout, column: OperandColumn, operand: int, output_text: str, glyphs: GlyphSet) -> str:
@@ -214,7 +214,7 @@ def _dim_text(layout: StageLayout, column: OperandColumn, operand: int, output_t
 
     A prefix marks a 1 that is repeated, or a dim that causes the refusal.
     """
-    text = clip(str(column.dims_by_operand.get(operand, "")), MAX_DIM_WIDTH, glyphs)
+    text = clip_text(str(column.dims_by_operand.get(operand, "")), MAX_DIM_WIDTH, glyphs)
     repeats = (
         layout.stage.kind in (StageKind.BROADCAST, StageKind.PRODUCT)
         and column.out_dim is not None
@@ -255,7 +255,7 @@ def draw_operand_table(
         stage_operands(layout),
         layout.step_range.stop if layout.stage.kind is StageKind.WINDOW else step_index,
     )
-    slots, heads = operand_columns(layout, operands), _operand_heads(layout, operands)
+    slots, heads = operand_columns(layout, operands), _operand_row_names(layout, operands)
     answer_texts = [_output_text(layout, slot, step_index, glyphs) for slot in slots]
     pairs = [*zip(slots, answer_texts, strict=True)]
     rows = [[_dim_text(layout, slot, operand.number, end, glyphs) for slot, end in pairs] for operand in operands]
@@ -289,7 +289,7 @@ def draw_operand_table(
     return stack_texts([*lines, *lines_of_notes][:height])
 
 
-def _operand_heads(layout: StageLayout, operands: Sequence[Operand]) -> list[str]:
+def _operand_row_names(layout: StageLayout, operands: Sequence[Operand]) -> list[str]:
     """Return the names of the operands at the beginning of their rows."""
     names, argument = layout.request.arguments, layout.stage.argument
     kind = "" if "operands" in names else "kernel" if "kernel" in names else "weight"

@@ -25,8 +25,8 @@ from shapecalc.render.canvas import (
     UNICODE,
     Canvas,
     GlyphSet,
-    clip,
     clip_line,
+    clip_text,
     fit_pitch,
     make_style,
     rows_around,
@@ -44,7 +44,7 @@ from shapecalc.render.stage_layout import (
     cell_mark_text,
     hide_dims,
     layout_index,
-    mark_color,
+    mark_colour,
     mark_text,
     size_only_note,
     stage_layouts,
@@ -69,7 +69,7 @@ COUNT_RULES = (rules.INDIVISIBLE, rules.INFER_LIMIT, rules.VOLUME_MISMATCH, rule
 """The rules that refuse a request because of element counts."""
 
 
-class Budget(Record):
+class ElementBudget(Record):
     """The input dims and the known dims of a reshape, to compare their counts.
 
     The known dims are the requested dims except -1.
@@ -100,7 +100,7 @@ class PictureKind(Record):
     """A kind of picture: its drawing function, and conditions for using it."""
 
     draw: Callable[..., Text]
-    """The function that draws a step; its parameters are those of `draw_lanes`."""
+    """The function that draws a step; its parameters are those of `draw_stage_diagram`."""
     applies_to: Callable[[StageLayout, Step | None], bool]
     """The predicate of the steps that the picture can show; None is a refusal."""
     adds_to_flow: Callable[[Trace | Chain, StageLayout, Step | None, int], bool]
@@ -151,7 +151,7 @@ def _product_text(dims: Sequence[Dim]) -> str:
     return "*".join(map(str, dims)) or "1"
 
 
-def make_budget(layout: StageLayout) -> Budget | None:
+def make_element_budget(layout: StageLayout) -> ElementBudget | None:
     """Return the budget of a reshape, or None if a dim besides the -1 is unresolved."""
     negative_outs = (out for out, cell in enumerate(layout.cells) if cell.token.startswith("-"))
     inferred = next(
@@ -161,7 +161,7 @@ def make_budget(layout: StageLayout) -> Budget | None:
     empty = next((step for step in layout.stage.steps if step.rule == rules.INFERRED_EMPTY), None)
     known = tuple(dim for dim in dims if dim is not None)
     left_out = _excluded_indices(layout, inferred, empty)
-    return Budget(layout.stage.before, known, inferred, left_out) if len(known) == len(dims) else None
+    return ElementBudget(layout.stage.before, known, inferred, left_out) if len(known) == len(dims) else None
 
 
 def _excluded_indices(
@@ -200,7 +200,7 @@ def draw_element_counts(
     """
     if layout.is_unresolved:
         return _draw_unresolved_budget(layout, width, height, glyphs)
-    stage_budget = make_budget(layout)
+    stage_budget = make_element_budget(layout)
     if stage_budget is None:
         return Text("the element counts are not known yet", end="", no_wrap=True)
     have, known = stage_budget.element_counts
@@ -235,7 +235,7 @@ def _draw_unresolved_budget(layout: StageLayout, width: int, height: int, glyphs
     have, known = layout.stage.before, tuple([cell.dim for cell in others if cell.dim is not None])
     texts = (_factors_text(have, glyphs), TIMES.join(cell.placeholder or str(cell.dim) for cell in others) or "1")
     rows = zip(("have", "known", "-1"), (*texts, inferred.placeholder if inferred else ""), strict=True)
-    lines = [f"{word.ljust(5)}  {clip(text, 26, glyphs)}" for word, text in rows]
+    lines = [f"{word.ljust(5)}  {clip_text(text, 26, glyphs)}" for word, text in rows]
     label_width, bars = max(map(len, lines)) + 2, list[Text]()
     counts = [count for side in (have, known) if isinstance(count := product(side), int) and count > 0]
     if (
@@ -273,10 +273,12 @@ def _regrouping_summary(layout: StageLayout) -> str:
 
 def _factors_text(dims: Sequence[Dim], glyphs: GlyphSet) -> str:
     """Format dims as a product, truncated to 26 characters."""
-    return clip(TIMES.join(map(str, dims)) or "1", 26, glyphs)
+    return clip_text(TIMES.join(map(str, dims)) or "1", 26, glyphs)
 
 
-def _bar_lines(budget: Budget, have: int, known: int, size: tuple[int, int], glyphs: GlyphSet) -> list[Text] | None:
+def _bar_lines(
+    budget: ElementBudget, have: int, known: int, size: tuple[int, int], glyphs: GlyphSet
+) -> list[Text] | None:
     """Return the lines of a budget with bars, or None if the bars do not fit.
 
     `have` and `known` are the element counts of the input dims and of the known dims. `size` is the available width in
@@ -359,7 +361,7 @@ def _widen_bar(bar: Text, cells_per_element: int, glyphs: GlyphSet) -> Text:
     return result
 
 
-def _division_result(budget: Budget, have: int, known: int) -> str:
+def _division_result(budget: ElementBudget, have: int, known: int) -> str:
     """Describe the quotient and remainder of the counts, or their difference."""
     if budget.inferred_index is not None:
         times = "once" if have // known == 1 else f"{dim_text(have // known)} times"
@@ -370,7 +372,7 @@ def _division_result(budget: Budget, have: int, known: int) -> str:
     return "as many as there are"
 
 
-def _factor_lines(budget: Budget, layout: StageLayout, width: int) -> list[Text]:
+def _factor_lines(budget: ElementBudget, layout: StageLayout, width: int) -> list[Text]:
     """Return the lines of a budget with factors, with equal factors aligned."""
     have, known = budget.element_counts
     below, extra = _match_dims(budget)
@@ -389,7 +391,7 @@ def _factor_lines(budget: Budget, layout: StageLayout, width: int) -> list[Text]
     for row, word in enumerate(words):
         line, first = Text(f"{word.ljust(5)}  "), True
         for index, (column, size) in enumerate(zip(cells, widths, strict=True)):
-            style = mark_color(layout.cells_before[index].mark) if index < len(budget.input_dims) and row != 1 else ""
+            style = mark_colour(layout.cells_before[index].mark) if index < len(budget.input_dims) and row != 1 else ""
             cancelled = row < 2 and column[2] == ""
             times = column[row] and not first and not column[row].startswith("/")
             line.append(TIMES if times else "   " if index else "")
@@ -414,7 +416,7 @@ def _factor_lines(budget: Budget, layout: StageLayout, width: int) -> list[Text]
     return lines
 
 
-def _inferred_dim_text(budget: Budget, have: Dim, known: Dim) -> str:
+def _inferred_dim_text(budget: ElementBudget, have: Dim, known: Dim) -> str:
     """Format the dim that is inferred for -1, or the reason why there is none.
 
     Returns an empty string if the request has no -1.
@@ -428,7 +430,7 @@ def _inferred_dim_text(budget: Budget, have: Dim, known: Dim) -> str:
     return str(quotient(have, known))
 
 
-def _match_dims(budget: Budget) -> tuple[list[int | None], list[int]]:
+def _match_dims(budget: ElementBudget) -> tuple[list[int | None], list[int]]:
     """Match each input dim with an equal known dim.
 
     Returns the index of the matching known dim, or None, for each input dim, and the indices of the unmatched known
@@ -445,7 +447,7 @@ def _match_dims(budget: Budget) -> tuple[list[int | None], list[int]]:
     return below, [*remaining, *budget.excluded_indices[1]]
 
 
-def draw_lanes(
+def draw_stage_diagram(
     answer: Trace | Chain, layout: StageLayout, step_index: int, *, width: int, height: int, glyphs: GlyphSet
 ) -> Text:
     """Draw the dims of a stage, their wires, and the reason for each output dim.
@@ -454,9 +456,9 @@ def draw_lanes(
     dims fit, only the dims around the step are drawn.
     """
     rows = max(1, len(layout.cells_before), len(layout.cells))
-    notes = _lane_notes(layout, step_index, glyphs)
+    notes = _size_only_notes(layout, step_index, glyphs)
     pitch, room = fit_pitch(rows, height, 1 + len(notes)), height - 1 - len(notes)
-    canvas, lines = _draw_lane_canvas(answer, layout, step_index, (width, room), pitch, glyphs)
+    canvas, lines = _draw_stage_canvas(answer, layout, step_index, (width, room), pitch, glyphs)
     visible_rows = range(lines)
     if lines > room:
         here = next((out for out, cell in enumerate(layout.cells) if cell.step_index >= step_index), 0)
@@ -466,7 +468,7 @@ def draw_lanes(
     return stack_texts([lane_text, *(clip_line(Text(note, "dim"), width, glyphs) for note in notes)])
 
 
-def _draw_lane_canvas(
+def _draw_stage_canvas(
     answer: Trace | Chain, layout: StageLayout, step_index: int, size: tuple[int, int], pitch: int, glyphs: GlyphSet
 ) -> tuple[Canvas, int]:
     """Draw dims, wires and reasons, and return the canvas and the height of the wires.
@@ -476,43 +478,43 @@ def _draw_lane_canvas(
     is_vector, rows = layout.stage.kind is StageKind.SHAPE, max(1, len(layout.cells_before), len(layout.cells))
     shown_step = None if layout.is_unresolved else step_index
     before, after = (
-        _lane_texts(layout.cells_before, glyphs),
-        _lane_texts(layout.cells, glyphs, shown_step, sizes_only=is_vector),
+        _format_dims(layout.cells_before, glyphs),
+        _format_dims(layout.cells, glyphs, shown_step, sizes_only=is_vector),
     )
-    token_texts = [_lane_token(layout, out, glyphs) for out in range(len(layout.cells))]
+    token_texts = [_requested_value_text(layout, out, glyphs) for out in range(len(layout.cells))]
     tokens, left = max(map(len, token_texts), default=0), 4 + max(map(len, before), default=2)
     room = size[0] - left - max(map(len, after), default=2) - len("dim out")
     wires = route_wires(layout, pitch, (room, size[1]), room - 36, glyphs)
     lines = max(1 + pitch * (rows - 1), wires.height)
     canvas = Canvas(glyphs, 1 + lines)
     right = left + max(wires.width, 5 * pitch) + (tokens + 3 if tokens else 0)
-    canvas.write(0, 0, "dim in", "dim")
-    canvas.write(right + 1, 0, heading := "in the vector" if is_vector else "dim out", "dim")
-    draw_wires(canvas, wires, (left, right), lambda axes, outs: _lane_style(layout, axes, outs, step_index))
+    canvas.write_text(0, 0, "dim in", "dim")
+    canvas.write_text(right + 1, 0, heading := "in the vector" if is_vector else "dim out", "dim")
+    draw_wires(canvas, wires, (left, right), lambda axes, outs: _wire_style(layout, axes, outs, step_index))
     if is_vector:
         canvas.dash_lines(left, right)
     end = (glyphs.copied_size_line if is_vector else glyphs.horizontal) * OPEN_LINE_LENGTH
     for row in (row for row, cell in enumerate(layout.cells) if cell.placeholder):
-        canvas.write(right - OPEN_LINE_LENGTH, 1 + pitch * row, end, "dim")
+        canvas.write_text(right - OPEN_LINE_LENGTH, 1 + pitch * row, end, "dim")
     for row, (text, cell) in enumerate(zip(before, layout.cells_before, strict=True)):
-        canvas.write(0, 1 + pitch * row, f"{row}", "dim")
-        canvas.write(3, 1 + pitch * row, text, mark_color(cell.mark))
+        canvas.write_text(0, 1 + pitch * row, f"{row}", "dim")
+        canvas.write_text(3, 1 + pitch * row, text, mark_colour(cell.mark))
     for row, (text, cell) in enumerate(zip(after, layout.cells, strict=True)):
         draw_token(canvas, cell, token_texts[row], step_index, (right, 1 + pitch * row))
-        canvas.write(right + 1, 1 + pitch * row, f"{row}", "dim")
-        canvas.write(
-            right + 4, 1 + pitch * row, text, make_style(mark_color(cell.mark), bold=cell.step_index == step_index)
+        canvas.write_text(right + 1, 1 + pitch * row, f"{row}", "dim")
+        canvas.write_text(
+            right + 4, 1 + pitch * row, text, make_style(mark_colour(cell.mark), bold=cell.step_index == step_index)
         )
     reasons = max(right + 5 + max(map(len, after), default=2), right + 1 + len(heading)) + 2
-    canvas.write(reasons, 0, layout.title, "dim")
-    for row, (reason, style) in _lane_reasons(answer, layout, step_index).items():
-        canvas.write(reasons, 1 + pitch * row, reason, style)
+    canvas.write_text(reasons, 0, layout.title, "dim")
+    for row, (reason, style) in _dim_reasons(answer, layout, step_index).items():
+        canvas.write_text(reasons, 1 + pitch * row, reason, style)
     if wires.is_unroutable:
-        canvas.write(left, 0, NO_ROOM_NOTE, "dim")
+        canvas.write_text(left, 0, NO_ROOM_NOTE, "dim")
     return canvas, lines
 
 
-def _lane_token(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
+def _requested_value_text(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
     """Return the requested value of an output dim, such as 0 or -1.
 
     If the dim copies only the size of an axis, the mark of the axis is appended.
@@ -525,7 +527,7 @@ def _lane_token(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
     return f"{layout.cells[out_dim].token}{size}"
 
 
-def _lane_notes(layout: StageLayout, step_index: int, glyphs: GlyphSet) -> list[str]:
+def _size_only_notes(layout: StageLayout, step_index: int, glyphs: GlyphSet) -> list[str]:
     """Return the note on dims whose size is copied but whose elements are not."""
     if layout.stage.kind is StageKind.SHAPE:
         return [f"{glyphs.copied_size_line} copies a size; no element moves"]
@@ -537,7 +539,7 @@ def _lane_notes(layout: StageLayout, step_index: int, glyphs: GlyphSet) -> list[
     return [f"{glyphs.copied_size_line} {size_only_note(layout, out, glyphs)}"]
 
 
-def _lane_texts(
+def _format_dims(
     cells: tuple[Cell, ...], glyphs: GlyphSet, step_index: int | None = None, *, sizes_only: bool = False
 ) -> list[str]:
     """Format dims and their marks, aligned in two columns.
@@ -548,7 +550,7 @@ def _lane_texts(
     rows = []
     for cell in cells:
         hidden = cell.dim is None or (step_index is not None and cell.step_index > step_index)
-        dim = cell.placeholder or glyphs.placeholder if hidden else clip(str(cell.dim), 12, glyphs)
+        dim = cell.placeholder or glyphs.placeholder if hidden else clip_text(str(cell.dim), 12, glyphs)
         rows.append(("" if sizes_only else cell_mark_text(cell, glyphs), dim))
     mark_width, dim_width = (max((len(row[at]) for row in rows), default=0) for at in range(2))
     return [
@@ -556,13 +558,13 @@ def _lane_texts(
     ]
 
 
-def _lane_style(layout: StageLayout, axes: Collection[int], out_dims: Collection[int], step_index: int) -> Style:
+def _wire_style(layout: StageLayout, axes: Collection[int], out_dims: Collection[int], step_index: int) -> Style:
     """Return the style of the wires that connect input axes to output dims."""
-    hue = "".join([mark_color(layout.cells_before[axis].mark) for axis in axes if len(axes) == 1])
+    hue = "".join([mark_colour(layout.cells_before[axis].mark) for axis in axes if len(axes) == 1])
     return make_style(hue, dim=any(layout.cells[out].step_index > step_index for out in out_dims))
 
 
-def _lane_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int) -> Mapping[int, tuple[str, str]]:
+def _dim_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int) -> Mapping[int, tuple[str, str]]:
     """Return the reason for each output dim determined up to a step, keyed by row.
 
     Each value is the reason and its style. A dropped axis has a reason in its own row.
@@ -591,7 +593,7 @@ def _is_count_step(layout: StageLayout, step: Step | None) -> bool:
     problem = layout.problem if layout.is_regrouping else None
     if problem is None or not (layout.cells or problem.rule == rules.VOLUME_MISMATCH):
         return False
-    return problem.rule in COUNT_RULES and make_budget(layout) is not None
+    return problem.rule in COUNT_RULES and make_element_budget(layout) is not None
 
 
 def _is_ruler_step(layout: StageLayout, step: Step | None) -> bool:
@@ -632,7 +634,7 @@ PICTURE_KINDS = (
     PictureKind(draw_rulers, _is_ruler_step, can_draw_rulers, has_heading=True),
     PictureKind(draw_windows, is_window_step, is_first_with_parameters),
     PictureKind(draw_operand_table, _is_operand_step, _is_last_operand_step),
-    PictureKind(draw_lanes, lambda _layout, _step: True, _is_last_size_copy),
+    PictureKind(draw_stage_diagram, lambda _layout, _step: True, _is_last_size_copy),
 )
 """All kinds of pictures.
 
@@ -651,7 +653,7 @@ def has_own_picture(answer: Trace | Chain, step_index: int) -> bool:
     if not all_layouts:
         return False
     layout = all_layouts[drawn_layout_index(all_layouts, step_index)]
-    return _picture_kind(layout, steps[step_index] if step_index < len(steps) else None).draw is not draw_lanes
+    return _picture_kind(layout, steps[step_index] if step_index < len(steps) else None).draw is not draw_stage_diagram
 
 
 def drawn_layout_index(all_layouts: Sequence[StageLayout], step_index: int) -> int:
@@ -736,13 +738,13 @@ def steps_to_draw(answer: Trace | Chain, width: int) -> list[int]:
     return sorted(shown, key=lambda at: _picture_rank(*shown[at]))[:MAX_PICTURES]
 
 
-def main_step(answer: Trace | Chain, width: int) -> int:
+def most_informative_step(answer: Trace | Chain, width: int) -> int:
     """Return the index of the step with the most informative picture.
 
     For a refusal, this is the index after the last step.
 
     >>> import shapecalc as sc
-    >>> main_step(sc.reshape((2, 3, 4), (0, -1)), 78), main_step(sc.transpose((2, 3)), 78)
+    >>> most_informative_step(sc.reshape((2, 3, 4), (0, -1)), 78), most_informative_step(sc.transpose((2, 3)), 78)
     (1, 2)
     """
     last = len(answer.steps) - (answer.problem is None)

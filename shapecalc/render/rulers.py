@@ -26,7 +26,7 @@ from shapecalc.render.canvas import (
     UNICODE,
     Canvas,
     GlyphSet,
-    clip,
+    clip_text,
     pack_notes,
     stack_texts,
     wrap_line,
@@ -35,7 +35,7 @@ from shapecalc.render.hints import sizes_text
 from shapecalc.render.stage_layout import (
     Cell,
     StageLayout,
-    mark_color,
+    mark_colour,
     mark_text,
 )
 
@@ -56,7 +56,7 @@ class Ruler(Record):
     stride: int
 
 
-class Rulers(Record):
+class BlockRulers(Record):
     """The rulers of a block of elements: its axes before and after a reshape."""
 
     before: tuple[Ruler, ...]
@@ -190,7 +190,7 @@ def _draw_unresolved_rulers(
     after = tuple(Ruler(f"  {cell.placeholder or cell.dim}", "dim", 1, volume) for cell in layout.cells)
     if volume < 2:
         return _too_few_elements_text(volume)
-    text = _render_rulers(Rulers(before, after, volume, ""), size[0], 1, glyphs, has_scale=False)
+    text = _render_rulers(BlockRulers(before, after, volume, ""), size[0], 1, glyphs, has_scale=False)
     return stack_texts(text.split("\n")[:-1][: size[1] - 1])
 
 
@@ -204,7 +204,7 @@ def _find_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str, int]
         return None
 
 
-def _fit_rulers(rulers: Rulers, notes: list[str], size: tuple[int, int], glyphs: GlyphSet) -> Text:
+def _fit_rulers(rulers: BlockRulers, notes: list[str], size: tuple[int, int], glyphs: GlyphSet) -> Text:
     """Draw rulers and notes within a width and a height.
 
     If the rulers exceed the height, the axes with the finest boundaries are omitted. If the height suffices, each block
@@ -236,7 +236,7 @@ def _fit_rulers(rulers: Rulers, notes: list[str], size: tuple[int, int], glyphs:
     )
 
 
-def _omittable_rulers(rulers: Rulers) -> list[Ruler]:
+def _omittable_rulers(rulers: BlockRulers) -> list[Ruler]:
     """Return the rulers that may be omitted, in order of omission."""
     clashing = rulers.misaligned_strides or tuple(side[0].stride for side in (rulers.before, rulers.after) if side)
     outermost = {id(ruler) for ruler in (*rulers.before[:1], *rulers.after[:1])}
@@ -244,7 +244,7 @@ def _omittable_rulers(rulers: Rulers) -> list[Ruler]:
     return sorted(others, key=lambda ruler: (id(ruler) in outermost, ruler.stride))
 
 
-def _remove_rulers(rulers: Rulers, omitted: list[Ruler]) -> Rulers:
+def _remove_rulers(rulers: BlockRulers, omitted: list[Ruler]) -> BlockRulers:
     """Return a copy of `rulers` without the rulers in `omitted`."""
     removed = {id(ruler) for ruler in omitted}
     before, after = (
@@ -277,13 +277,13 @@ def _block_notes(group_count: int, layout: StageLayout, block: AxisChange) -> li
     return [f"one block, the others alike: {before} becomes {after}{more}"]
 
 
-def _make_rulers(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int], glyphs: GlyphSet) -> Rulers:
+def _make_rulers(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int], glyphs: GlyphSet) -> BlockRulers:
     """Return the rulers of the axes of a block; `sizes` are the sizes of named dims."""
     before = _side_rulers([layout.cells_before[axis] for axis in block.sources], sizes, glyphs)
     after = _side_rulers([layout.cells[out] for out in block.outputs], sizes, glyphs)
     marks = [mark_text(layout.cells[out].mark, glyphs) for out in block.outputs if out in layout.mixing_dims]
     mixed = f"{join_with_and(marks)} {'mixes' if len(marks) == 1 else 'mix'} axes" if marks else ""
-    return Rulers(before, after, prod(ruler.size for ruler in before), mixed)
+    return BlockRulers(before, after, prod(ruler.size for ruler in before), mixed)
 
 
 def _side_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], glyphs: GlyphSet) -> tuple[Ruler, ...]:
@@ -294,14 +294,14 @@ def _side_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], glyphs: GlyphS
 
     def make_ruler(cell: Cell, size: int, stride: int) -> Ruler:
         def label(_: Ruler) -> str:
-            return f"{mark_text(cell.mark, glyphs)} {clip(str(size), MAX_SIZE_WIDTH, glyphs).rjust(size_width)}"
+            return f"{mark_text(cell.mark, glyphs)} {clip_text(str(size), MAX_SIZE_WIDTH, glyphs).rjust(size_width)}"
 
-        return Ruler(label, lambda _: mark_color(cell.mark), size, stride)
+        return Ruler(label, lambda _: mark_colour(cell.mark), size, stride)
 
     return tuple([make_ruler(*row) for row in zip(cells, dims, strides, strict=True) if row[1] != 1])
 
 
-def _render_rulers(rulers: Rulers, width: int, pitch: int, glyphs: GlyphSet, *, has_scale: bool) -> Text:
+def _render_rulers(rulers: BlockRulers, width: int, pitch: int, glyphs: GlyphSet, *, has_scale: bool) -> Text:
     """Draw the input and output rulers, their misaligned boundaries, and a summary."""
     labels = [f"before {ruler.label}" for ruler in rulers.before[:1]] + [ruler.label for ruler in rulers.before[1:]]
     labels += [f"after {ruler.label}" for ruler in rulers.after[:1]] + [ruler.label for ruler in rulers.after[1:]]
@@ -315,7 +315,7 @@ def _render_rulers(rulers: Rulers, width: int, pitch: int, glyphs: GlyphSet, *, 
         if index == len(rulers.before) and clash:
             _mark_misaligned_cuts(canvas, rulers, clash, (label_width, length, y))
             y += 1
-        canvas.write(label_width - 1 - len(text), y, text, ruler.colour)
+        canvas.write_text(label_width - 1 - len(text), y, text, ruler.colour)
         _draw_ruler(canvas, ruler, rulers.volume, (label_width, length, y), glyphs)
         if pitch > 1:
             _write_part_indices(canvas, ruler, rulers.volume, (label_width, length, y + 1))
@@ -339,18 +339,18 @@ def _write_part_indices(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[i
     ends = [left + part * long // parts for part in range(parts + 1)]
     for part, (start, end) in enumerate(pairwise(ends)):
         index = str(part % ruler.size)
-        canvas.write((start + end + 1 - len(index)) // 2, y, index, "dim")
+        canvas.write_text((start + end + 1 - len(index)) // 2, y, index, "dim")
 
 
-def _write_scale(canvas: Canvas, rulers: Rulers, left: int, length: int) -> None:
+def _write_scale(canvas: Canvas, rulers: BlockRulers, left: int, length: int) -> None:
     """Write the flat indices of the outermost input axis's boundaries, as many as fit."""
     step, end = rulers.before[0].stride if rulers.before else rulers.volume, str(rulers.volume)
-    canvas.write(left + length + 1 - len(end), 0, end, "dim")
+    canvas.write_text(left + length + 1 - len(end), 0, end, "dim")
     stride = step * -(-(len(end) + 2) * rulers.volume // (length * step))
     for cut in range(0, rulers.volume, stride):
         x = left + cut * length // rulers.volume
         if x + len(str(cut)) <= left + length - len(end):
-            canvas.write(x, 0, str(cut), "dim")
+            canvas.write_text(x, 0, str(cut), "dim")
 
 
 def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int], glyphs: GlyphSet) -> None:
@@ -361,12 +361,14 @@ def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int,
     left, long, y = area
     cuts = volume // ruler.stride
     if cuts > (long if volume <= long else long // 3):
-        canvas.write(left, y, glyphs.shade * (long + 1), ruler.colour)
+        canvas.write_text(left, y, glyphs.shade * (long + 1), ruler.colour)
         return
     canvas.draw_ruler(y, [left + cut * long // cuts for cut in range(cuts + 1)], ruler.colour)
 
 
-def _mark_misaligned_cuts(canvas: Canvas, rulers: Rulers, clash: tuple[int, int], area: tuple[int, int, int]) -> None:
+def _mark_misaligned_cuts(
+    canvas: Canvas, rulers: BlockRulers, clash: tuple[int, int], area: tuple[int, int, int]
+) -> None:
     """Mark the boundaries of an output axis that are inside blocks of an input axis.
 
     `clash` are the strides of the input axis and the output axis. `area` is the left column, the length and the row of
@@ -376,10 +378,10 @@ def _mark_misaligned_cuts(canvas: Canvas, rulers: Rulers, clash: tuple[int, int]
     left, long, y = area
     for cut in range(new, rulers.volume, new) if rulers.volume // new <= long else ():
         if cut % old:
-            canvas.write(left + cut * long // rulers.volume, y, "!", "bold red")
+            canvas.write_text(left + cut * long // rulers.volume, y, "!", "bold red")
 
 
-def _ruler_summary(rulers: Rulers, *, is_to_scale: bool) -> str:
+def _ruler_summary(rulers: BlockRulers, *, is_to_scale: bool) -> str:
     """Return a sentence on whether axes mix, with the reason."""
     scale_note = "to scale; " if is_to_scale else ""
     if rulers.misaligned_strides is not None:

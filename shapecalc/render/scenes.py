@@ -30,10 +30,10 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.rules import COPIED_ZERO, DROPPED_ONE, INFERRED
 from shapecalc.core.text import dim_text, escape_unprintable, format_count, shape_text, truncate
 from shapecalc.reading.commands import command_line
-from shapecalc.render.canvas import UNICODE, clip
+from shapecalc.render.canvas import UNICODE, clip_text
 from shapecalc.render.grid import TensorPath, build_tensor_path
 from shapecalc.render.hints import conditions_text, sizes_text
-from shapecalc.render.pictures import division_text, draw_picture, draw_request, make_budget
+from shapecalc.render.pictures import division_text, draw_picture, draw_request, make_element_budget
 from shapecalc.render.stage_layout import (
     COMBINING_KINDS,
     HUES,
@@ -42,7 +42,7 @@ from shapecalc.render.stage_layout import (
     StageLayout,
     cell_mark_text,
     input_cells,
-    mark_color,
+    mark_colour,
     size_only_note,
     stage_layouts,
 )
@@ -418,7 +418,7 @@ class FilmBuilder:
         self.sprites.pop(key, None)
         if text.strip():
             self.sprites[key] = Sprite(
-                x, y, clip(escape_unprintable(text), max(1, self.width - int(x)), UNICODE), text_style
+                x, y, clip_text(escape_unprintable(text), max(1, self.width - int(x)), UNICODE), text_style
             )
 
     def add_dim_sprite(self, key: str, dim: int, y: int, text: str, text_style: str = "ink") -> None:
@@ -427,7 +427,7 @@ class FilmBuilder:
         For the first dim that does not fit the width, an ellipsis is added; later dims are omitted.
         """
         if dim < self.column_count:
-            self.add_sprite(key, self.column_x(dim), y, clip(text, self.column_width - 1, UNICODE), text_style)
+            self.add_sprite(key, self.column_x(dim), y, clip_text(text, self.column_width - 1, UNICODE), text_style)
         elif dim == self.column_count:
             self.add_sprite(key, self.column_x(dim), y, UNICODE.ellipsis, "quiet")
             self.add_note(f"dims from {dim} on have no room")
@@ -458,7 +458,7 @@ class FilmBuilder:
         """Add a frame with the current sprites and a caption."""
         lines, rows = wrap(escape_unprintable(sentence), self.width) or [""], self.sentence_rows
         if len(lines) > rows:
-            lines[rows - 1 :] = [clip(" ".join(lines[rows - 1 :]), self.width, UNICODE)]
+            lines[rows - 1 :] = [clip_text(" ".join(lines[rows - 1 :]), self.width, UNICODE)]
         for number in range(rows):
             self.add_sprite(f"say{number}", 0, self.height - 1 - rows + number, "".join(lines[number : number + 1]))
         self.add_sprite("note", 0, self.height - 1, "; ".join(self.notes), "quiet")
@@ -480,7 +480,7 @@ def text_style_of_hue(hue: str) -> str:
     return f"axis{HUES.index(hue)}" if hue else "ink"
 
 
-def add_stage_opening(builder: FilmBuilder, layout: StageLayout, stage_index: int, sentence: str) -> None:
+def add_first_stage_frame(builder: FilmBuilder, layout: StageLayout, stage_index: int, sentence: str) -> None:
     """Add the first frame of a stage: its input dims, its request, and placeholders.
 
     The keys of sprites contain `stage_index` for input dims, and `stage_index + 1` for output dims, so that the output
@@ -498,7 +498,7 @@ def add_stage_opening(builder: FilmBuilder, layout: StageLayout, stage_index: in
             axis,
             INPUT_ROW,
             format_marked_dim(cell),
-            text_style_of_hue(mark_color(cell.mark)),
+            text_style_of_hue(mark_colour(cell.mark)),
         )
     for dim, token in enumerate(_requested_tokens(layout)):
         builder.add_dim_sprite(f"asked{dim}", dim, REQUEST_ROW, token)
@@ -547,7 +547,7 @@ def add_step_frames(
         size_note = size_only_note(layout, out_dims[0], UNICODE) if out_dims else ""
         builder.add_frame(f"{step.why}; {size_note}" if size_note else step.why, step_index)
     old_looks |= {
-        f"dim{stage_index + 1}.{out}": text_style_of_hue(mark_color(layout.cells[out].mark)) for out in out_dims
+        f"dim{stage_index + 1}.{out}": text_style_of_hue(mark_colour(layout.cells[out].mark)) for out in out_dims
     }
     for key, look in old_looks.items():
         builder.set_text_style([key], look)
@@ -758,7 +758,7 @@ def _add_write_frame(
     lit = [f"cell{builder.memory_number - 1}.{cell}" for cell in source_cells]
     builder.set_text_style(lit)
     for cell, index, source_cell in zip(cells, written, source_cells, strict=True):
-        value = ravel(path.source(tensor_index + 1, index), path.tensors[0].shape)
+        value = ravel(path.source_index(tensor_index + 1, index), path.tensors[0].shape)
         builder.add_sprite(_cell_key(builder, cell), *target.cell_position(cell), _cell_text(target, value), "lit")
         builder.set_start_position(_cell_key(builder, cell), source.cell_position(source_cell))
     mapping = f"out{index_span_text(written, target.shape)} = in{index_span_text(read, source.shape)}"
@@ -843,7 +843,7 @@ def make_film(answer: Trace | Chain, width: int = FILM_WIDTH, height: int = FILM
     title = escape_unprintable(command_line(answer).removeprefix("shapecalc "))
     journey = _find_tensor_path(board, answer)
     board.add_sprite("title", 0, TITLE_ROW, title, "bold")
-    _add_rail(board, all_layouts, 0)
+    _add_stage_titles(board, all_layouts, 0)
     if journey is None:
         board.reserve_rows(PICTURE_ROWS, any(layout.stage.kind in COMBINING_KINDS for layout in all_layouts))
     else:
@@ -852,7 +852,7 @@ def make_film(answer: Trace | Chain, width: int = FILM_WIDTH, height: int = FILM
     board.add_frame(f"The input is {truncate(shape_text(answer.input))}. Which shape comes out?", None)
     move_count = 0
     for number, layout in enumerate(all_layouts):
-        _add_rail(board, all_layouts, number + 1)
+        _add_stage_titles(board, all_layouts, number + 1)
         if layout.stage.kind in COMBINING_KINDS:
             board.remove_sprites("cell", "bar", "head", "dots")
             board.add_note("elements of several operands, of windows or of pads are not followed")
@@ -898,7 +898,7 @@ def _find_tensor_path(builder: FilmBuilder, answer: Trace | Chain) -> TensorPath
     return journey
 
 
-def _add_rail(builder: FilmBuilder, all_layouts: tuple[StageLayout, ...], current: int) -> None:
+def _add_stage_titles(builder: FilmBuilder, all_layouts: tuple[StageLayout, ...], current: int) -> None:
     """Add the titles of the stages in one line, and highlight the current stage.
 
     `current` is 0 for the input and n for stage n. If the titles do not fit, only the current title is added.
@@ -932,7 +932,7 @@ def _add_stage_frames(
 
     `move_count` is the number of moves of the earlier stages.
     """
-    add_stage_opening(builder, layout, stage_index, f"{layout.title}: {layout.stage.kind.value}.")
+    add_first_stage_frame(builder, layout, stage_index, f"{layout.title}: {layout.stage.kind.value}.")
     steps = layout.stage.steps
     shape_steps = [at for at, step in zip(layout.step_range, steps, strict=False) if isinstance(step.value, tuple)]
     settled: dict[int, list[int]] = {}
@@ -1003,7 +1003,7 @@ def _add_last_frame(builder: FilmBuilder, answer: Trace | Chain, all_layouts: tu
     """Add the last frame: the answer with its conditions, or the refusal."""
     problem = answer.problem
     if problem is None:
-        _add_rail(builder, all_layouts, len(all_layouts) + 1)
+        _add_stage_titles(builder, all_layouts, len(all_layouts) + 1)
         sentence = f"The answer is {truncate(shape_text(answer.output or ()))}{conditions_text(answer, ', when ')}."
         builder.add_frame(sentence, None, hold_seconds=LAST_FRAME_SECONDS)
         return
@@ -1024,7 +1024,7 @@ def _mark_refused_dim(builder: FilmBuilder, layout: StageLayout | None) -> None:
         builder.set_text_style([token_key, placeholder_key], "bad")
         if placeholder_key in builder.sprites:
             builder.sprites[placeholder_key] = replace(builder.sprites[placeholder_key], text=UNICODE.fail)
-    budget = make_budget(layout) if layout.is_regrouping and layout.cells else None
+    budget = make_element_budget(layout) if layout.is_regrouping and layout.cells else None
     have, known = budget.element_counts if budget else (None, None)
     if budget and isinstance(have, int) and isinstance(known, int) and known > 0:
         builder.add_sprite("sum", 0, builder.row_position(BUDGET_ROW), f"have    {dim_text(have)}")

@@ -27,7 +27,7 @@ from shapecalc.core.origins import Origin, Origins
 from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import join_with_and, shape_text
-from shapecalc.render.canvas import UNICODE, GlyphSet, clip
+from shapecalc.render.canvas import UNICODE, GlyphSet, clip_text
 from shapecalc.render.hints import stage_name, stage_title
 
 AXIS_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -179,7 +179,7 @@ def mark_text(mark: DimMark | None, glyphs: GlyphSet) -> str:
         runs = [*runs[:-1], [*runs[-1], name]] if follows else [*runs, [name]]
     separator = glyphs.no_axis if len(runs) > 1 and any(len(name) > 1 for name in mark.names) else ""
     texts = ["".join(run) if len(run) <= 3 else f"{run[0]}-{run[-1]}" for run in runs]
-    return clip(separator.join(texts), MAX_MARK_LENGTH, glyphs)
+    return clip_text(separator.join(texts), MAX_MARK_LENGTH, glyphs)
 
 
 def cell_mark_text(cell: Cell, glyphs: GlyphSet) -> str:
@@ -187,7 +187,7 @@ def cell_mark_text(cell: Cell, glyphs: GlyphSet) -> str:
     return "" if cell.mark and "*".join(cell.mark.names) == str(cell.dim) else mark_text(cell.mark, glyphs)
 
 
-def mark_color(mark: DimMark | None) -> str:
+def mark_colour(mark: DimMark | None) -> str:
     """Return the colour of a mark, or an empty string if it has none."""
     return mark.hue if mark else ""
 
@@ -277,7 +277,9 @@ class AxisNames:
 
     def make_mark(self, atoms: Origin) -> DimMark:
         """Return the mark of a dim that consists only of parts of axes."""
-        return DimMark(tuple([name for name, _ in self.named_parts(atoms)]), _axes_hue(origins.list_input_axes(atoms)))
+        return DimMark(
+            tuple([name for name, _ in self.named_parts(atoms)]), _axes_colour(origins.list_input_axes(atoms))
+        )
 
     def next_mixed_mark(self) -> DimMark:
         """Return a new mark for a dim that mixes axes."""
@@ -286,7 +288,7 @@ class AxisNames:
         return DimMark((f"~{MIXED_LETTERS[index]}" if index < len(MIXED_LETTERS) else f"~#{index}",))
 
 
-def _axes_hue(axes: Collection[int]) -> str:
+def _axes_colour(axes: Collection[int]) -> str:
     return MERGED_HUE if len(axes) > 1 else "".join([AXIS_HUES[axis % len(AXIS_HUES)] for axis in axes])
 
 
@@ -387,7 +389,7 @@ def _build_layouts(answer: Trace | Chain) -> tuple[tuple[Cell, ...], tuple[Stage
     ]
     naming, result = AxisNames(answer, of_input), list[StageLayout]()
     head = cells = tuple(
-        [Cell(dim, -1, DimMark(naming.axis_names[axis], _axes_hue([axis]))) for axis, dim in enumerate(answer.input)]
+        [Cell(dim, -1, DimMark(naming.axis_names[axis], _axes_colour([axis]))) for axis, dim in enumerate(answer.input)]
     )
     first, never = 0, len(answer.steps)
     for trace in answer.traces:
@@ -590,7 +592,7 @@ def _assign_marks(
         elif not parts:
             marks.append(cells_before[axes[0]].mark)
         else:
-            hue = mark_color(cells_before[axes[0]].mark) if len(axes) == 1 else MERGED_HUE
+            hue = mark_colour(cells_before[axes[0]].mark) if len(axes) == 1 else MERGED_HUE
             marks.append(DimMark(tuple([name for _, names in parts for name in names]), hue))
     return marks, pieces, fresh
 

@@ -18,7 +18,7 @@ from shapecalc.render.pictures import draw_picture, drawn_layout_index, has_own_
 from shapecalc.render.stage_layout import (
     INFER_RULES,
     StageLayout,
-    mark_color,
+    mark_colour,
     mark_text,
     stage_layouts,
 )
@@ -101,7 +101,7 @@ def draw_slots(
     if len("input   ") + sum(cells) <= width:
         lines.append(Text("input   "))
         for cell, text, size in zip(layout.cells_before, marked, cells, strict=True):
-            lines[0].append(text.ljust(size), mark_color(cell.mark))
+            lines[0].append(text.ljust(size), mark_colour(cell.mark))
         dims = "".join(f"dim {axis}".ljust(size) for axis, size in enumerate(cells))
         lines += [Text(f"        {dims}", "dim"), Text()]
     for out, axis in enumerate(layout.stage.requested or [axes[0] for axes in layout.wires]):
@@ -133,7 +133,7 @@ def _reason_lines(
     return lines
 
 
-def answer_card(answer: Trace | Chain, indent: int, width: int, step_index: int | None = None) -> list[Text]:
+def dim_reason_lines(answer: Trace | Chain, indent: int, width: int, step_index: int | None = None) -> list[Text]:
     """Return lines with the reason for each output dim, below the answer line.
 
     The answer line has its output at column `indent`, with spaces around the commas. No line is
@@ -141,7 +141,7 @@ def answer_card(answer: Trace | Chain, indent: int, width: int, step_index: int 
     reasons of the last stage refer to the dims of the stage before it.
 
     >>> import shapecalc as sc
-    >>> for line in answer_card(sc.reshape((2, 3, 4), (0, -1)), 0, 78):
+    >>> for line in dim_reason_lines(sc.reshape((2, 3, 4), (0, -1)), 0, 78):
     ...     print(line)
     │   └ -1 is 24 elements (2*3*4) / 2 known = 12
     └ 0 copies dim 0, which is 2

@@ -30,14 +30,14 @@ LABEL_GAP = 2
 """The number of spaces between the label of a tape and its first element."""
 
 
-def tensor_before(answer: Trace | Chain, step_index: int | None) -> int:
+def tensor_index_before(answer: Trace | Chain, step_index: int | None) -> int:
     """Return the index of the tensor before the stage of a step.
 
     By default, this is the last stage.
 
     >>> import shapecalc as sc
     >>> answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1))
-    >>> tensor_before(answer, 0), tensor_before(answer, None)
+    >>> tensor_index_before(answer, 0), tensor_index_before(answer, None)
     (0, 1)
     """
     all_layouts = stage_layouts(answer)
@@ -126,7 +126,7 @@ RACE_WORDS = ("first ", "second")
 """The labels of the tapes of two outputs, of equal width."""
 
 
-def draw_race(
+def draw_output_tapes(
     paths: tuple[TensorPath, TensorPath],
     position: int,
     *,
@@ -143,7 +143,7 @@ def draw_race(
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
     >>> pair = [build_tensor_path(sc.chain("2,3", op)) for op in ("reshape 3,2", "transpose 1,0")]
-    >>> for line in draw_race(tuple(pair), 1, glyphs=ASCII).plain.splitlines():
+    >>> for line in draw_output_tapes(tuple(pair), 1, glyphs=ASCII).plain.splitlines():
     ...     print(line.rstrip())
     first   0 [1] 2  3  4  5
     second  0 [3] 1  4  2  5
@@ -193,7 +193,7 @@ def _element_text(
 
     The index is None for an element that a pad adds.
     """
-    source = path.source(number, unravel(position, path.tensors[number].shape))
+    source = path.source_index(number, unravel(position, path.tensors[number].shape))
     if not isinstance(source, tuple):
         return (glyphs.shade * digits).rjust(digits), None
     return str(ravel(source, path.tensors[0].shape)).rjust(digits), source

@@ -273,7 +273,7 @@ def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: 
     if wiring.straight_width:
         _draw_straight_wires(canvas, wiring, left, right, style_of)
     elif wiring.layers:
-        _draw_braid(canvas, wiring, left, right, style_of)
+        _draw_crossing_wires(canvas, wiring, left, right, style_of)
     elif wiring.named_wires:
         middle = left + _trunks_width(wiring.left_trunks)
         _draw_trunks(canvas, wiring.left_trunks, left, middle, style_of)
@@ -281,7 +281,7 @@ def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: 
         for part in wiring.named_wires:
             style = style_of(part.axes, part.dims)
             name = f" {part.text} " if part.text else ""
-            canvas.write(middle, 1 + part.line, name, style)
+            canvas.write_text(middle, 1 + part.line, name, style)
             canvas.draw_horizontal(1 + part.line, middle + len(name), middle + wiring.names_width, style)
     elif not wiring.is_unroutable:
         _draw_trunks(canvas, wiring.left_trunks, left, right, style_of)
@@ -296,7 +296,7 @@ def _draw_trunks(canvas: Canvas, trunks: Iterable[Trunk], left: int, right: int,
         if not trunk.right_lines:
             for line in trunk.left_lines:
                 canvas.draw_horizontal(1 + line, left, left + 1, style)
-                canvas.write(left + 1, 1 + line, canvas.glyphs.line_end, style)
+                canvas.write_text(left + 1, 1 + line, canvas.glyphs.line_end, style)
             continue
         if trunk.is_straight:
             canvas.draw_horizontal(1 + trunk.span.start, left, right, style)
@@ -325,17 +325,17 @@ def _draw_trunk(
         canvas.draw_segments(bar, 1 + line, RIGHT, style)
         canvas.draw_horizontal(1 + line, bar + 1, right, out_style)
     for line in {*trunk.left_lines} & {*outs} - {min(rows), max(rows)}:
-        canvas.write(bar, 1 + line, canvas.glyphs.junction, style)
+        canvas.write_text(bar, 1 + line, canvas.glyphs.junction, style)
 
 
-def _draw_braid(canvas: Canvas, wiring: Wiring, left: int, right: int, style_of: WireStyleFunction) -> None:
+def _draw_crossing_wires(canvas: Canvas, wiring: Wiring, left: int, right: int, style_of: WireStyleFunction) -> None:
     """Draw the wires of permuted axes, which cross in pairs."""
     lane_styles = [style_of((axis,), (out,)) for axis, out in enumerate(wiring.permuted_dims)]
     pitch, strokes = wiring.pitch, canvas.glyphs
     hidden = frozenset(axis for axis, style in enumerate(lane_styles) if style is None)
     styles: list[Style | str] = [*(style or "" for style in lane_styles), ""]
     line_glyphs = strokes.horizontal, strokes.rising_line, strokes.falling_line, strokes.crossing
-    axes, lines = _braid_lines(wiring.layers, len(lane_styles), pitch, line_glyphs, hidden)
+    axes, lines = _crossing_lines(wiring.layers, len(lane_styles), pitch, line_glyphs, hidden)
     for y, (text, styles_of) in enumerate(lines, 1):
         canvas.write_styled(left, y, text, styles_of(styles))
     for row, axis in enumerate(axes):
@@ -357,11 +357,11 @@ def _draw_straight_wires(canvas: Canvas, wiring: Wiring, left: int, right: int, 
         canvas.draw_horizontal(1 + wiring.pitch * axis, left, left + 1, style)
         canvas.draw_horizontal(1 + wiring.pitch * out, left + 1 + width, right, style)
     for (x, y), (bits, style) in cells.items():
-        canvas.write(x, y, chr(ord(canvas.glyphs.first_dots) + bits), style)
+        canvas.write_text(x, y, chr(ord(canvas.glyphs.first_dots) + bits), style)
 
 
 @lru_cache(maxsize=32)
-def _braid_lines(
+def _crossing_lines(
     layers: tuple[tuple[int, ...], ...],
     axis_count: int,
     pitch: int,

@@ -40,7 +40,7 @@ from shapecalc.core.requests import DEFAULT_OPSET, default_dialect
 from shapecalc.core.text import escape_unprintable, lookup, shape_text
 from shapecalc.reading.commands import chain_text
 from shapecalc.teaching import ALL, BUILD, TOPICS, judging
-from shapecalc.teaching.judging import Judgement, Task, derivation_text, resolve_line
+from shapecalc.teaching.judging import Judgement, Task, derivation_text, resolve_command_line
 
 IntegerShape = Sequence[int]
 
@@ -119,7 +119,7 @@ KINDS: dict[str, ExerciseKind] = {}
 """All kinds keyed by name; the kinds of a topic are ordered by `ExerciseKind.first_level`."""
 
 
-class Card(Record):
+class LeitnerCard(Record):
     """The Leitner card of a kind of exercise."""
 
     box: int
@@ -166,7 +166,7 @@ def question_topic(question: str) -> str:
     >>> question_topic("reshape 2,3,4 2,-1"), question_topic("reshape 2,3 3,2")
     ('infer', 'build')
     """
-    applied = {step.rule for step in resolve_line(question).steps}
+    applied = {step.rule for step in resolve_command_line(question).steps}
     return next((kind.topic for kind in KINDS.values() if kind.rule in applied), BUILD)
 
 
@@ -625,25 +625,25 @@ class Drill:
         self._draw_counts = dict.fromkeys(self._kinds, 0)
         self._forms = {name: Counter[str]() for name in self._kinds}
         self._seed = seed
-        self._practice = Practice()
+        self._history = DrillHistory()
         self._misses = Counter[str]()
         """The number of misses of each kind since its last correct answer."""
         self.answered = self.right = self.streak = 0
         self.exercise = self._draw_next()
 
     def _draw_next(self) -> Exercise:
-        kind = self._kinds[next_kind_name(self._kinds, self._cards, self.answered, self._practice)]
-        card, reviews = self._cards.get(kind.name), self._practice.reviews
-        topics = (*self._practice.topics, kind.topic)
-        self._practice = replace(self._practice, topics=topics, reviews=0 if card is None else reviews + 1)
+        kind = self._kinds[next_kind_name(self._kinds, self._cards, self.answered, self._history)]
+        card, reviews = self._cards.get(kind.name), self._history.reviews
+        topics = (*self._history.topics, kind.topic)
+        self._history = replace(self._history, topics=topics, reviews=0 if card is None else reviews + 1)
         self._draw_counts[kind.name] += 1
         level = kind.first_level + (card.box if card else 0) - (self._misses[kind.name] > 1)
         seed = f"{self._seed}/{kind.name}/{self._draw_counts[kind.name]}"
         drawn, forms = draw_exercise(kind, level, seed), self._forms[kind.name]
-        if forms[drawn.task.form] >= MAX_EQUAL_FORMS:
+        if forms[drawn.task.template] >= MAX_EQUAL_FORMS:
             others = (draw_exercise(kind, level + number // 10, f"{seed}/{number}") for number in range(MAX_REDRAWS))
-            drawn = min((drawn, *others), key=lambda candidate: forms[candidate.task.form])
-        forms[drawn.task.form] += 1
+            drawn = min((drawn, *others), key=lambda candidate: forms[candidate.task.template])
+        forms[drawn.task.template] += 1
         return drawn
 
     def record_answer(self, *, right: bool) -> int:
@@ -653,13 +653,13 @@ class Drill:
         """
         name = self.exercise.kind.name
         # A puzzle has no random part, so a solved puzzle is repeated after the longest interval.
-        previous = Card(len(REVIEW_INTERVALS), 0) if self.exercise.kind.puzzle else self._cards.get(name)
+        previous = LeitnerCard(len(REVIEW_INTERVALS), 0) if self.exercise.kind.puzzle else self._cards.get(name)
         card = self._cards[name] = next_card(previous, self.answered, right=right)
         self._misses[name] = 0 if right else self._misses[name] + 1
         if right:
             topic, level = self.exercise.kind.topic, self.exercise.kind.first_level
-            levels = self._practice.right_levels
-            self._practice = replace(self._practice, right_levels={**levels, topic: max(level, levels.get(topic, 0))})
+            levels = self._history.right_levels
+            self._history = replace(self._history, right_levels={**levels, topic: max(level, levels.get(topic, 0))})
         self.answered += 1
         self.right += right
         self.streak = self.streak + 1 if right else 0
@@ -681,7 +681,7 @@ def judge_answer(exercise: Exercise, typed: str) -> Judgement:
     >>> judge_answer(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 0,-1")), "").feedback
     'it is 2,12: the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12 [infer]'
     """
-    answer = judging.resolve_line(exercise.task.question)
+    answer = judging.resolve_command_line(exercise.task.question)
     solution = f"{'one way is' if exercise.task.puzzle else 'it is'} {_answer_text(exercise, answer, 'refused')}"
     if not typed.strip():
         return Judgement(False, solution)
@@ -709,7 +709,7 @@ def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
         drill.record_answer(right=True)
 
 
-class Practice(Record):
+class DrillHistory(Record):
     """The history of a drill that determines the next exercise."""
 
     topics: tuple[str, ...] = ()
@@ -721,7 +721,7 @@ class Practice(Record):
 
 
 def next_kind_name(
-    kinds: Mapping[str, ExerciseKind], cards: Mapping[str, Card], number: int, practice: Practice
+    kinds: Mapping[str, ExerciseKind], cards: Mapping[str, LeitnerCard], number: int, history: DrillHistory
 ) -> str:
     """Return the name of the kind of exercise `number` in a drill.
 
@@ -729,50 +729,49 @@ def next_kind_name(
     of the topic with the fewest exercises. A kind of level n + 1 is available only after a correct answer at level n.
     With several topics, none occurs three times in a row.
 
-    >>> cards = {"copied": Card(1, 4), "inferred": Card(0, 3)}
+    >>> cards = {"copied": LeitnerCard(1, 4), "inferred": LeitnerCard(0, 3)}
     >>> kinds = {name: KINDS[name] for name in ("copied", "inferred", "swapped")}
-    >>> [next_kind_name(kinds, cards, number, Practice(("zero", "infer"))) for number in (2, 3)]
+    >>> [next_kind_name(kinds, cards, number, DrillHistory(("zero", "infer"))) for number in (2, 3)]
     ['swapped', 'inferred']
     """
-    last_two = {*practice.topics[-2:]}
-    last = last_two.pop() if len(practice.topics) > 1 and len(last_two) == 1 else None
+    last_two = {*history.topics[-2:]}
+    last = last_two.pop() if len(history.topics) > 1 and len(last_two) == 1 else None
     allowed = [name for name, kind in kinds.items() if kind.topic != last] or [*kinds]
-    met = Counter(practice.topics)
+    met = Counter(history.topics)
     due = sorted((name for name in allowed if name in cards and cards[name].due <= number), key=lambda n: cards[n].due)
-    if due and practice.reviews < MAX_REVIEWS:
+    if due and history.reviews < MAX_REVIEWS:
         return due[0]
     first = {kind.topic: kind.first_level for kind in reversed([*kinds.values()])}
     new = [
         name
         for name in allowed
         if name not in cards
-        and kinds[name].first_level
-        <= max(first[kinds[name].topic], 1 + practice.right_levels.get(kinds[name].topic, 0))
+        and kinds[name].first_level <= max(first[kinds[name].topic], 1 + history.right_levels.get(kinds[name].topic, 0))
     ]
     candidates = new or due or [name for name in allowed if name in cards] or allowed
     return min(candidates, key=lambda name: (met[kinds[name].topic], cards[name].due if name in cards else 0))
 
 
-def next_card(card: Card | None, number: int, *, right: bool) -> Card:
+def next_card(card: LeitnerCard | None, number: int, *, right: bool) -> LeitnerCard:
     """Return the card of a kind after the answer to exercise `number`.
 
-    >>> next_card(Card(2, 5), 7, right=True), next_card(Card(2, 5), 7, right=False)
-    (Card(box=3, due=23), Card(box=0, due=9))
+    >>> next_card(LeitnerCard(2, 5), 7, right=True), next_card(LeitnerCard(2, 5), 7, right=False)
+    (LeitnerCard(box=3, due=23), LeitnerCard(box=0, due=9))
     """
     box = min((card.box if card else 0) + 1, len(REVIEW_INTERVALS) - 1) if right else 0
-    return Card(box, number + REVIEW_INTERVALS[box])
+    return LeitnerCard(box, number + REVIEW_INTERVALS[box])
 
 
-def restore_cards(boxes: Mapping[str, int]) -> dict[str, Card]:
+def restore_cards(boxes: Mapping[str, int]) -> dict[str, LeitnerCard]:
     """Return the initial card of each kind from its saved box.
 
     A kind in box 0 is due at once.
 
     >>> restore_cards({"copied": 0, "literal": 2})
-    {'copied': Card(box=0, due=0), 'literal': Card(box=2, due=8)}
+    {'copied': LeitnerCard(box=0, due=0), 'literal': LeitnerCard(box=2, due=8)}
     """
     valid = {name: max(0, min(box, len(REVIEW_INTERVALS) - 1)) for name, box in boxes.items()}
-    return {name: Card(box, REVIEW_INTERVALS[box] if box else 0) for name, box in valid.items()}
+    return {name: LeitnerCard(box, REVIEW_INTERVALS[box] if box else 0) for name, box in valid.items()}
 
 
 def make_worksheet(exercises: Iterable[Exercise], topics: str, seed: str, *, with_answers: bool) -> Worksheet:
@@ -782,7 +781,7 @@ def make_worksheet(exercises: Iterable[Exercise], topics: str, seed: str, *, wit
     """
     tasks = [*exercises]
     note = f"shapecalc drill {topics} --print {len(tasks)} --seed {seed}"
-    right = tuple(resolve_line(one.task.question) for one in tasks)
+    right = tuple(resolve_command_line(one.task.question) for one in tasks)
     texts = tuple(_answer_text(*pair) for pair in zip(tasks, right, strict=True) if with_answers)
     questions = tuple(one.task.text for one in tasks)
     dialects = dialects_note([one.task.question for one in tasks])
@@ -797,7 +796,12 @@ def dialects_note(questions: Sequence[str]) -> str:
     'Rules of ONNX (opset 25), for shuffle of tensorrt, of torch where it is named. Dims are counted from 0.'
     """
     named = {question.rpartition("--dialect ")[2].split()[0] for question in questions if "--dialect" in question}
-    ops = {trace.op for question in questions if "--dialect" not in question for trace in resolve_line(question).traces}
+    ops = {
+        trace.op
+        for question in questions
+        if "--dialect" not in question
+        for trace in resolve_command_line(question).traces
+    }
     special = {op: default_dialect(op) for op in sorted(ops) if default_dialect(op) != DEFAULT_DIALECT}
     parts = [f"of {DEFAULT_DIALECT.upper()} (opset {DEFAULT_OPSET})"] if ops - {*special} else []
     parts += [f"for {op} of {dialect}" for op, dialect in special.items()]

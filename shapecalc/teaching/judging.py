@@ -86,17 +86,17 @@ class Task(Record):
         >>> Task("chain '2,3 | transpose'", puzzle="turn the table").text
         'turn the table: 2,3 -> 3,2'
         """
-        answer = resolve_line(self.question)
+        answer = resolve_command_line(self.question)
         ends = f"{shape_text(answer.input)} -> {shape_text(answer.output or ())}"
         return f"{self.puzzle}: {ends}" if self.puzzle else self.question
 
     @property
-    def form(self) -> str:
+    def template(self) -> str:
         """The question with each size of at least 2 replaced by `#`.
 
         Questions that differ only in their sizes have equal forms.
 
-        >>> Task("reshape 2,3,4 0,-1").form, Task("transpose 2,3 1,0").form
+        >>> Task("reshape 2,3,4 0,-1").template, Task("transpose 2,3 1,0").template
         ('reshape #,#,# 0,-1', 'transpose #,# 1,0')
         """
         words = self.question.split(" ")
@@ -120,23 +120,23 @@ class Judgement(Record):
     feedback: str
 
 
-def resolve_line(question: str) -> Trace | Chain:
+def resolve_command_line(question: str) -> Trace | Chain:
     """Resolve a command line without the leading `shapecalc`.
 
     Raises `ShapeError` (usage) if the line is invalid, or if its input is a file or `-`.
 
-    >>> resolve_line("chain '2,3 | transpose | reshape -1'").output
+    >>> resolve_command_line("chain '2,3 | transpose | reshape -1'").output
     (6,)
     """
     words = split_outside_brackets(question)
     if words[:1] == ["chain"]:
         shape, stages = parse_chain(" ".join(words[1:]))
-        return answer_chain(_require_shape_text(shape), stages, {})
+        return answer_chain(_check_shape_text(shape), stages, {})
     stage = parse_stage(words, with_input=True)
-    return answer_request(make_request(stage.op, _require_shape_text(stage.input or ""), stage.options))
+    return answer_request(make_request(stage.op, _check_shape_text(stage.input or ""), stage.options))
 
 
-def _require_shape_text(shape: str) -> str:
+def _check_shape_text(shape: str) -> str:
     """Check that an input is a shape, and return it.
 
     Raises `ShapeError` (usage) for a file or `-`.
@@ -160,7 +160,7 @@ def correct_prediction(task: Task) -> Prediction:
     >>> correct_prediction(Task("transpose 2,3,4 1,2,0"))
     (3, 4, 2)
     """
-    return extract_prediction(task, resolve_line(task.question))
+    return extract_prediction(task, resolve_command_line(task.question))
 
 
 def parse_prediction(typed: str) -> Prediction:
@@ -211,7 +211,7 @@ def resolve_typed_chain(task: Task, typed: str) -> Chain:
 
     The typed chain may start with the input shape. Raises `ShapeError` if the chain is invalid or refused.
     """
-    solution = resolve_line(task.question)
+    solution = resolve_command_line(task.question)
     stages = typed.strip().removeprefix(shape_text(solution.input)).lstrip(" |")
     built = resolve_chain_pair(chain_text(solution), f"| {stages}", {})[1]
     if built.problem:
@@ -229,7 +229,7 @@ def find_chain_mistake(task: Task, typed: str) -> Mistake | None:
     >>> find_chain_mistake(Task("chain '2,3 | transpose'", puzzle="turn it"), "reshape 3,2").sentence
     'at [0,1] is element 1 of the input, where element 3 is asked for'
     """
-    answer, built = resolve_line(task.question), resolve_typed_chain(task, typed)
+    answer, built = resolve_command_line(task.question), resolve_typed_chain(task, typed)
     comparison = check_equivalence(answer, built)
     if comparison.verdict is EquivalenceVerdict.SAME:
         return None
@@ -248,7 +248,7 @@ def find_chain_mistake(task: Task, typed: str) -> Mistake | None:
 def hint_text(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
     """Return a hint on a wrong prediction that does not reveal the answer.
 
-    >>> hint_text(Task("reshape 2,3,4 2,-1,2"), resolve_line("reshape 2,3,4 2,-1,2"), (2, 4, 2))
+    >>> hint_text(Task("reshape 2,3,4 2,-1,2"), resolve_command_line("reshape 2,3,4 2,-1,2"), (2, 4, 2))
     'the input has 24 elements, the answer 2,4,2 has 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4 known = ?'
     """
     right = extract_prediction(task, answer)
@@ -268,7 +268,7 @@ def hint_text(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
 def find_mistake(task: Task, answer: Trace | Chain, prediction: Prediction) -> Mistake | None:
     """Return the common mistake that explains a wrong prediction, or None.
 
-    >>> find_mistake(Task("reshape 2,3,4,5 0,-1"), resolve_line("reshape 2,3,4,5 0,-1"), (3, 40)).sentence
+    >>> find_mistake(Task("reshape 2,3,4,5 0,-1"), resolve_command_line("reshape 2,3,4,5 0,-1"), (3, 40)).sentence
     'the dims were counted from 1: a 0 at index i copies dim i, counted from 0 at the left'
     """
     if task.stage:
@@ -302,7 +302,7 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
             )
         if not placeholders and drawn.stages[0].kind not in COMBINING_KINDS:
             return draw_question_grid(
-                resolve_line(f"chain {shape_text(answer.input)}"), table_count=1, width=width, height=height
+                resolve_command_line(f"chain {shape_text(answer.input)}"), table_count=1, width=width, height=height
             )
     return (
         draw_flow(drawn, None, placeholders=placeholders, width=width, height=height)
@@ -320,7 +320,7 @@ def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> 
     from shapecalc.render.grid import draw_mistake_grids  # imported here, since most uses of this module do not draw
 
     with suppress(ShapeError):  # raised for an invalid answer, or if the elements cannot be drawn
-        answer = resolve_line(task.question)
+        answer = resolve_command_line(task.question)
         mistake = (
             find_chain_mistake(task, typed) if task.puzzle else find_mistake(task, answer, parse_prediction(typed))
         )
@@ -334,7 +334,7 @@ def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = Non
     No hint reveals the answer. The hints are about the first wrong dim of the prediction or, if `prediction` is None,
     about the first dim that a rule determines.
 
-    >>> graded_hints(Task("reshape 2,3,4 0,-1"), resolve_line("reshape 2,3,4 0,-1"))[2]
+    >>> graded_hints(Task("reshape 2,3,4 0,-1"), resolve_command_line("reshape 2,3,4 0,-1"))[2]
     '0 copies dim 0, which is ?'
     """
     if task.puzzle:
@@ -376,7 +376,7 @@ def derivation_text(answer: Trace | Chain) -> str:
 
     The derivation of a refused answer is the message of its problem.
 
-    >>> derivation_text(resolve_line("shuffle 2,3,4 --first 2,0,1 --to 0,-1"))
+    >>> derivation_text(resolve_command_line("shuffle 2,3,4 --first 2,0,1 --to 0,-1"))
     'first takes dims 2,0,1 of 2,3,4: 4,2,3; the 0 at index 0 copies dim 0, which is 4; -1 = 24 / 4 = 6'
     """
     if answer.problem is not None:

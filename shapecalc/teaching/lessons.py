@@ -116,7 +116,7 @@ class Course(Record):
         return cls(tuple(_make_lesson(**lesson) for lesson in lessons))
 
 
-class LessonFault(Record):
+class LessonError(Record):
     """An error in a lesson file."""
 
     line: int
@@ -162,7 +162,7 @@ def judge_lesson_answer(lesson: Lesson, typed: str) -> Judgement:
     """
     if problem := judging.invalid_reason(lesson.task, typed):
         return Judgement(False, problem)
-    prediction, answer = judging.parse_prediction(typed), judging.resolve_line(lesson.question)
+    prediction, answer = judging.parse_prediction(typed), judging.resolve_command_line(lesson.question)
     if prediction == judging.extract_prediction(lesson.task, answer):
         return Judgement(True, lesson.point)
     foreseen = next((wrong.said for wrong in lesson.wrong if judging.parse_prediction(wrong.typed) == prediction), "")
@@ -192,38 +192,38 @@ def parse_lesson_file(name: str, text: str) -> tuple[Lesson, ...]:
     The file name without its extension is prefixed to the ids of the lessons. Raises `ShapeError` (usage) with the
     first fault in the file.
     """
-    _, faults = find_faults(text)
+    _, faults = find_lesson_errors(text)
     if faults:
         more = f"{len(faults)} in all; " if len(faults) > 1 else ""
         raise usage_error(f"{name}:{faults[0].line}: {faults[0].message}", f"{more}see shapecalc drill --check-lessons")
     return tuple(replace(lesson, id=f"{Path(name).stem}/{lesson.id}") for lesson in parse_lessons(text))
 
 
-def find_faults(text: str) -> tuple[int, list[LessonFault]]:
+def find_lesson_errors(text: str) -> tuple[int, list[LessonError]]:
     r"""Return the number of lessons in a lesson file, and its faults by line.
 
-    >>> find_faults("[[lesson]]\nid = 'a'\ntitle = 'b'\ntext = 'c'\nquestion = 'reshape 2 -2'\npoint = 3\n")
-    (1, [LessonFault(line=6, message='point is a text, not an integer')])
+    >>> find_lesson_errors("[[lesson]]\nid = 'a'\ntitle = 'b'\ntext = 'c'\nquestion = 'reshape 2 -2'\npoint = 3\n")
+    (1, [LessonError(line=6, message='point is a text, not an integer')])
     """
     try:
-        table, lines = tomllib.loads(text), locate_lines(text)
+        table, lines = tomllib.loads(text), key_line_numbers(text)
     except tomllib.TOMLDecodeError as error:
-        return 0, [syntax_fault(str(error), text)]
+        return 0, [make_syntax_error(str(error), text)]
     except ValueError:  # a number exceeds `sys.get_int_max_str_digits`
-        return 0, [LessonFault(1, "it has a number with too many digits")]
+        return 0, [LessonError(1, "it has a number with too many digits")]
     except RecursionError:
-        return 0, [LessonFault(1, "it is nested too deeply")]
+        return 0, [LessonError(1, "it is nested too deeply")]
     lessons = table.get("lesson")
     if not isinstance(lessons, list) or not lessons or not all(isinstance(lesson, dict) for lesson in lessons):
-        return 0, [LessonFault(1, "there is no [[lesson]]")]
-    messages = [*_top_level_faults(table, lessons)]
+        return 0, [LessonError(1, "there is no [[lesson]]")]
+    messages = [*_top_level_errors(table, lessons)]
     for number, lesson in enumerate(lessons):
-        messages += [(("lesson", number, *path), message) for path, message in _lesson_faults(lesson)]
-    faults = [LessonFault(_find_line(path, lines), message) for path, message in messages]
+        messages += [(("lesson", number, *path), message) for path, message in _lesson_errors(lesson)]
+    faults = [LessonError(_key_line_number(path, lines), message) for path, message in messages]
     return len(lessons), sorted(faults, key=lambda fault: fault.line)
 
 
-def _top_level_faults(table: dict[str, Any], lessons: list[dict[str, Any]]) -> Iterator[tuple[KeyPath, str]]:
+def _top_level_errors(table: dict[str, Any], lessons: list[dict[str, Any]]) -> Iterator[tuple[KeyPath, str]]:
     """Yield the unknown top-level keys and repeated lesson ids as faults."""
     for name in table:
         if name != "lesson":
@@ -235,25 +235,25 @@ def _top_level_faults(table: dict[str, Any], lessons: list[dict[str, Any]]) -> I
             yield ("lesson", number, "id"), f"lesson {first[name] + 1} also has the id '{truncate(name)}'"
 
 
-def _lesson_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
+def _lesson_errors(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
     """Yield the faults of one lesson as key paths and messages.
 
     The question is checked only if the keys have no faults.
     """
     wrong = lesson.get("wrong", [])
-    form = [*_key_faults(lesson, REQUIRED_KEYS, OPTIONAL_KEYS)]
+    form = [*_key_errors(lesson, REQUIRED_KEYS, OPTIONAL_KEYS)]
     if not isinstance(wrong, list) or not all(isinstance(entry, dict) for entry in wrong):
         form.append((("wrong",), "wrong answers are written as [[lesson.wrong]]"))
     else:
         for number, entry in enumerate(wrong):
-            inner = _key_faults(entry, REQUIRED_WRONG_KEYS, OPTIONAL_WRONG_KEYS)
+            inner = _key_errors(entry, REQUIRED_WRONG_KEYS, OPTIONAL_WRONG_KEYS)
             form += [(("wrong", number, *path), message) for path, message in inner]
     if not ID_PATTERN.fullmatch(str(lesson.get("id", "-"))) and not form:
         form.append((("id",), "an id is made of small letters, digits and hyphens, 40 at most"))
-    yield from form or _question_faults(lesson)
+    yield from form or _question_errors(lesson)
 
 
-def _key_faults(table: dict[str, Any], required: Keys, optional: Keys) -> Iterator[tuple[KeyPath, str]]:
+def _key_errors(table: dict[str, Any], required: Keys, optional: Keys) -> Iterator[tuple[KeyPath, str]]:
     """Yield missing keys, unknown keys and invalid values as faults."""
     for name in required:
         if name not in table:
@@ -263,11 +263,11 @@ def _key_faults(table: dict[str, Any], required: Keys, optional: Keys) -> Iterat
             yield (name,), f"there is no key '{truncate(name)}': there are {', '.join((*required, *optional))}"
         elif name != "wrong" and not isinstance(value, str):
             yield (name,), f"{name} is a text, not {TYPE_NAMES.get(type(value), 'a date')}"
-        elif name != "wrong" and (reason := _text_fault(name, value)):
+        elif name != "wrong" and (reason := _text_error(name, value)):
             yield (name,), reason
 
 
-def _text_fault(name: str, text: str) -> str:
+def _text_error(name: str, text: str) -> str:
     """Return a message for an empty, too long or unprintable string.
 
     Returns an empty string for a valid string.
@@ -283,11 +283,11 @@ def _text_fault(name: str, text: str) -> str:
     return ""
 
 
-def _question_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
+def _question_errors(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
     """Yield the faults of a question and of the texts about its answer."""
     task = Task(lesson["question"], lesson.get("stage", ""), lesson.get("follow", ""))
     try:
-        answer = judging.resolve_line(task.question)
+        answer = judging.resolve_command_line(task.question)
     except ShapeError as error:
         yield ("question",), f"the question cannot be read: {error.problem.message}"
         return
@@ -300,7 +300,7 @@ def _question_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
             yield (name,), f"{name} gives the answer away, which is {right}"
     foreseen: set[object] = set()
     for number, wrong in enumerate(lesson.get("wrong", [])):
-        for name, message in _wrong_answer_faults(task, wrong, right, foreseen):
+        for name, message in _wrong_answer_errors(task, wrong, right, foreseen):
             yield ("wrong", number, name), message
 
 
@@ -320,7 +320,7 @@ def _task_errors(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, s
             yield ("follow",), error.problem.message
 
 
-def _wrong_answer_faults(
+def _wrong_answer_errors(
     task: Task, wrong: dict[str, str], right: str, earlier_predictions: set[object]
 ) -> Iterator[tuple[str, str]]:
     """Yield the faults of a wrong answer in a lesson as `(key, message)`.
@@ -342,7 +342,7 @@ def _wrong_answer_faults(
     if question := wrong.get("same_as", ""):
         stage = task.stage if question.startswith("shuffle") else ""
         try:
-            other = judging.extract_prediction(replace(task, stage=stage), judging.resolve_line(question))
+            other = judging.extract_prediction(replace(task, stage=stage), judging.resolve_command_line(question))
         except ShapeError as error:
             yield "same_as", f"the question cannot be read: {error.problem.message}"
             return
@@ -365,12 +365,12 @@ def reveals_answer(text: str, right: str) -> bool:
     return right != "error" and re.search(rf"{before}{re.escape(right)}(?!\w|[,*/]\w)", text) is not None
 
 
-def locate_lines(text: str) -> dict[KeyPath, int]:
+def key_line_numbers(text: str) -> dict[KeyPath, int]:
     r"""Return the line number of each table and key in a TOML text.
 
     `tomllib` does not report line numbers.
 
-    >>> lines = locate_lines("[[lesson]]\n[[lesson.wrong]]\ntyped = '''\nid = 3'''\nsaid = 4")
+    >>> lines = key_line_numbers("[[lesson]]\n[[lesson.wrong]]\ntyped = '''\nid = 3'''\nsaid = 4")
     >>> lines[("lesson", 0, "wrong", 0, "said")]
     5
     """
@@ -393,20 +393,20 @@ def locate_lines(text: str) -> dict[KeyPath, int]:
     return lines
 
 
-def _find_line(path: KeyPath, lines: Mapping[KeyPath, int]) -> int:
+def _key_line_number(path: KeyPath, lines: Mapping[KeyPath, int]) -> int:
     """Return the line of a key path, or of its longest prefix in `lines`."""
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path, 1)
 
 
-def syntax_fault(message: str, text: str) -> LessonFault:
+def make_syntax_error(message: str, text: str) -> LessonError:
     """Convert a `tomllib` error message to a fault.
 
-    >>> syntax_fault("Invalid value (at line 3, column 5)", "")
-    LessonFault(line=3, message='it is not TOML: invalid value')
+    >>> make_syntax_error("Invalid value (at line 3, column 5)", "")
+    LessonError(line=3, message='it is not TOML: invalid value')
     """
     position = ERROR_POSITION.search(message)
     line = int(position[1]) if position and position[1] else text.count("\n") + 1
     message = ERROR_POSITION.sub("", message)
-    return LessonFault(line, f"it is not TOML: {message[:1].lower()}{message[1:]}")
+    return LessonError(line, f"it is not TOML: {message[:1].lower()}{message[1:]}")

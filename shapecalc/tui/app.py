@@ -40,8 +40,8 @@ from shapecalc.core.text import escape_unprintable
 from shapecalc.engine.atomic_files import write_atomically
 from shapecalc.teaching import TOPICS
 from shapecalc.teaching.progress import Progress
+from shapecalc.tui.app_commands import AppCommand
 from shapecalc.tui.dialogs import HelpDialog
-from shapecalc.tui.door import Reading
 from shapecalc.tui.explore import ExploreScreen
 from shapecalc.tui.files import save_screenshot
 from shapecalc.tui.question import (
@@ -56,7 +56,7 @@ from shapecalc.tui.question import (
     question_from_words,
 )
 from shapecalc.tui.themes import DEFAULT_THEME, THEMES, initial_theme, line_filters
-from shapecalc.tui.widgets import COMMANDS, GLOBAL_KEYS, KEYS, HelpScreen, Key, key_binding_id
+from shapecalc.tui.widgets import COMMANDS, GLOBAL_KEYS, KEYS, Key, ScreenWithHelp, key_binding_id
 
 CHAIN_HELP = "several ops in a row, each with its own options"
 MODE_NAMES = "work", "learn"
@@ -285,7 +285,7 @@ class ShapecalcApp(App[QuestionResult]):
         *,
         lesson: bool = False,
         home: bool = False,
-        opening: Reading | None = None,
+        opening: AppCommand | None = None,
         cursor: tuple[int, ...] | None = None,
         learns: bool | None = None,
         progress: Progress | None = None,
@@ -397,7 +397,7 @@ class ShapecalcApp(App[QuestionResult]):
         """Open or close the help for the current screen."""
         if isinstance(self.screen, HelpDialog):
             self.screen.dismiss()
-        elif isinstance(self.screen, HelpScreen):
+        elif isinstance(self.screen, ScreenWithHelp):
             self.push_screen(HelpDialog(*self.screen.help()))
 
     def action_save_screen(self, kind: str) -> None:
@@ -425,7 +425,7 @@ class ShapecalcApp(App[QuestionResult]):
         if self.explore.has_home:
             self.explore.action_home()
         if self.opening is not None:
-            await self.explore.open_reading(self.opening)
+            await self.explore.open_command(self.opening)
         if self.starts_with_lessons:
             self.explore.action_lessons()
         elif (

@@ -38,7 +38,7 @@ from shapecalc.reasoning.equiv import (
 from shapecalc.reasoning.simplify import Simplification, simplify
 from shapecalc.render.canvas import stack_texts
 from shapecalc.render.grid import TensorPath, build_tensor_path, draw_output_grids
-from shapecalc.render.tape import MAX_TAPE_ELEMENTS, draw_race
+from shapecalc.render.tape import MAX_TAPE_ELEMENTS, draw_output_tapes
 from shapecalc.tui.explore_text import problem_text
 from shapecalc.tui.question import CHAIN, question_from_words, resolve_question
 from shapecalc.tui.widgets import (
@@ -158,7 +158,7 @@ def _position_text(outputs: tuple[TensorPath, TensorPath], position: int) -> str
     shape, texts = outputs[0].tensors[-1].shape, list[str]()
     index = unravel(position, shape)
     for name, path in zip(("first", "second"), outputs, strict=True):
-        source = path.source(len(path.tensors) - 1, index)
+        source = path.source_index(len(path.tensors) - 1, index)
         is_element = isinstance(source, tuple)
         value = ravel(source, path.tensors[0].shape) if isinstance(source, tuple) else source
         texts.append(f"{name} {value}" + (f" from x[{shape_text(source)}]" if is_element else " from the pad"))  # type: ignore[arg-type]
@@ -255,7 +255,7 @@ class EquivDialog(Dialog[str]):
         """Select another element of both outputs."""
         if self.outputs is not None:
             count = prod(self.outputs[0].tensors[-1].shape)
-            self.position = (self._marked_position(self.outputs) + offset) % count
+            self.position = (self._selected_position(self.outputs) + offset) % count
             self.update_view()
 
     def action_tint(self) -> None:
@@ -278,7 +278,7 @@ class EquivDialog(Dialog[str]):
         else:
             self.action_leave()
 
-    def _marked_position(self, outputs: tuple[TensorPath, TensorPath]) -> int:
+    def _selected_position(self, outputs: tuple[TensorPath, TensorPath]) -> int:
         """Return the flat index of the selected element.
 
         It is the user's choice or, by default, the first element that differs.
@@ -315,10 +315,10 @@ class EquivDialog(Dialog[str]):
         verdict = pair.equivalence
         if outputs is None or pair.second is None or verdict is None or verdict.counterexample is None:
             return Text()
-        position, shape = self._marked_position(outputs), outputs[0].tensors[-1].shape
+        position, shape = self._selected_position(outputs), outputs[0].tensors[-1].shape
         index, lines = unravel(position, shape), list[Text]()
         if prod(shape) <= MAX_TAPE_ELEMENTS:
-            race = draw_race(outputs, position, tinted_axis=self.tinted_axis, width=width)
+            race = draw_output_tapes(outputs, position, tinted_axis=self.tinted_axis, width=width)
             lines = [race, Text(_position_text(outputs, position), "bold"), Text(end="")]
             lines = lines if sum(line.plain.count("\n") + 1 for line in lines) <= height else []
         free = height - sum(line.plain.count("\n") + 1 for line in lines)

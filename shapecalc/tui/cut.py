@@ -56,17 +56,17 @@ class CutDialog(Dialog[Question | None]):
 
     def action_move(self, offset: int) -> None:
         """Move the cuts."""
-        self.state.move(offset)
+        self.state.move_cuts(offset)
         self.draw()
 
     def action_keep(self) -> None:
         """Keep the cuts, and cut each piece again."""
-        self.state.keep()
+        self.state.keep_cuts()
         self.draw()
 
     def action_undo(self) -> None:
         """Remove the cuts that were kept last."""
-        self.state.undo()
+        self.state.undo_cuts()
         self.draw()
 
     def action_open_shape(self) -> None:
@@ -86,7 +86,7 @@ class CutDialog(Dialog[Question | None]):
         )
         head.append(str(state.length), "bold").append(f" {UNICODE.pointer} ")
         if shape is None:
-            head.append(f"{state.remainder} left over: {state.length} does not divide {state.limit}", "bold red")
+            head.append(f"{state.remainder} left over: {state.length} does not divide {state.piece_length}", "bold red")
         else:
             head.append(shape_text(shape), accent).append(f"   reshape {state.request_text}", "dim")
         self.query_one("#shape", ClickableText).set_text(stack_texts(wrap_line(head, width)))

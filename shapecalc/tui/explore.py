@@ -41,10 +41,10 @@ from shapecalc.render.stage_layout import stage_layouts
 from shapecalc.teaching.lessons import Course, load_path_lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text, widgets
+from shapecalc.tui.app_commands import CODE, MESSAGE, AppCommand
 from shapecalc.tui.chains import EquivDialog, SimplifyDialog
 from shapecalc.tui.cut import CutDialog
 from shapecalc.tui.dialogs import EXTRA_KEYS, CodeScreen, DoctorScreen, widget_help
-from shapecalc.tui.door import CODE, MESSAGE, Reading
 from shapecalc.tui.files import FilesDialog, save_answer
 from shapecalc.tui.film import FilmScreen
 from shapecalc.tui.lessons import DrillScreen, LessonsScreen
@@ -54,13 +54,13 @@ from shapecalc.tui.panels import (
     MIN_PANEL_LINES,
     FieldPanel,
     Panel,
-    PanelNeeds,
-    PanelPlan,
+    PanelHeights,
+    RequiredHeights,
+    allocate_panel_heights,
     count_rows,
     is_truncated,
-    plan_panels,
     required_width,
-    set_lines,
+    set_widget_height,
 )
 from shapecalc.tui.question import (
     CHAIN,
@@ -68,14 +68,14 @@ from shapecalc.tui.question import (
     FILES_DISABLED_MESSAGE,
     DialectRow,
     Question,
+    can_open_files,
     chain_from_code,
-    element_reader,
     find_invalid_text,
-    may_open_files,
+    make_element_reader,
     question_command,
     question_from_words,
 )
-from shapecalc.tui.question_dialogs import ChooseDialog, CompareDialog, dialect_rows
+from shapecalc.tui.question_dialogs import CompareDialog, SettingsDialog, dialect_rows
 from shapecalc.tui.source import SourceScreen, SourceState, read_source
 from shapecalc.tui.state import ARROW_MOVES, ExploreState, first_differing_step
 from shapecalc.tui.themes import next_theme
@@ -98,7 +98,7 @@ GRID_MARGIN = 1
 """The number of blank lines that remain below the elements."""
 
 
-class ExploreScreen(widgets.HelpScreen[None]):
+class ExploreScreen(widgets.ScreenWithHelp[None]):
     """The main screen, which updates the answer after every key press."""
 
     BLANK = True
@@ -190,7 +190,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
 
     def focus_initial_widget(self) -> None:
         """Focus the map if the user must predict something, otherwise no widget."""
-        asks = self.state.asks_validity or self.state.open_blanks
+        asks = self.state.must_predict_validity or self.state.open_blanks
         self.set_focus(self.query_one("#map") if asks else None)
 
     def _make_fields(self) -> list[widgets.Field]:
@@ -342,7 +342,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
     def is_typing(self) -> bool:
         """Whether printable keys go to a field, a blank or a question."""
         if self.focused is not None and self.focused.id == "map":
-            return self.state.is_awaiting_input or self.state.asks_validity
+            return self.state.is_awaiting_input or self.state.must_predict_validity
         return isinstance(self.focused, Input)
 
     def on_key(self, event: events.Key) -> None:
@@ -379,7 +379,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
             state.highlight_neighbor(event.key)
         elif event.key == "enter":
             state.submit()
-        elif event.key == "backspace" or (event.character and state.accepts_char(event.character)):
+        elif event.key == "backspace" or (event.character and state.is_accepted_char(event.character)):
             state.type_char("\b" if event.key == "backspace" else str(event.character))
         else:
             return False
@@ -398,7 +398,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
             self.run_worker(self._apply_fix_or_advance(), exclusive=True)
         elif event.character and event.character in EDIT_CHARACTERS:
             self.action_edit(event.character)
-        elif event.key in "yn" and self.state.asks_validity:
+        elif event.key in "yn" and self.state.must_predict_validity:
             self.state.type_char(event.key)
             self.focus_initial_widget()
         else:
@@ -535,11 +535,11 @@ class ExploreScreen(widgets.HelpScreen[None]):
     def action_choose(self, setting: str = "") -> None:
         """Open the settings dialog with the focus on the field of `setting`."""
         hidden = explore_text.hidden_answer_text(self.state)
-        self.app.push_screen(ChooseDialog(self.state.question, setting, hidden), self._open_optional_question)
+        self.app.push_screen(SettingsDialog(self.state.question, setting, hidden), self._open_optional_question)
 
     def action_files(self) -> None:
         """Open the dialog that selects an array in a file as the input."""
-        if may_open_files():
+        if can_open_files():
             self.app.push_screen(FilesDialog("."), self._open_file)
         else:
             self.notify(FILES_DISABLED_MESSAGE, markup=False)
@@ -565,7 +565,9 @@ class ExploreScreen(widgets.HelpScreen[None]):
 
     def on_mouse_scroll_down(self) -> None:
         """Go to the next step, unless it reveals a dim to predict."""
-        if self.state.is_available("step(1)") and not (self.state.asks_validity or self.state.is_awaiting_input):
+        if self.state.is_available("step(1)") and not (
+            self.state.must_predict_validity or self.state.is_awaiting_input
+        ):
             self.action_step(1)
 
     def on_mouse_scroll_up(self) -> None:
@@ -580,14 +582,14 @@ class ExploreScreen(widgets.HelpScreen[None]):
 
     def _visible_answer(self) -> Trace | Chain | None:
         """Return the answer if it is visible; notify the user if it is hidden."""
-        if self.state.hides_answer:
+        if self.state.is_answer_hidden:
             self.notify(explore_text.HIDDEN_ANSWER_WARNING, markup=False)
-        return None if self.state.hides_answer else self.state.answer
+        return None if self.state.is_answer_hidden else self.state.answer
 
     def action_film(self) -> None:
         """Play the film of the answer from the current step; ask for hidden dims."""
         state = self.state
-        answer = self._visible_answer() if state.asks_validity else state.answer
+        answer = self._visible_answer() if state.must_predict_validity else state.answer
         if answer is not None and len(answer.stages) > MAX_FILM_STAGES:
             self.notify(MAX_FILM_STAGES.message(f"{len(answer.stages)} stages to film"), severity="warning")
         elif answer is not None:
@@ -616,7 +618,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
     async def open_from_home(self, question: Question) -> None:
         """Close the start screen, and open a question at its first step."""
         self._lesson_id, self._source = "", None
-        self.return_here()
+        self.close_screens_above()
         await self.open_question(question)
         self.state.go_to_step(0)
         empty = [field for field in self.query(widgets.Field) if not field.value]
@@ -626,15 +628,15 @@ class ExploreScreen(widgets.HelpScreen[None]):
             self.focus_initial_widget()
         self.schedule_draw()
 
-    async def open_reading(self, reading: Reading) -> None:
+    async def open_command(self, command: AppCommand) -> None:
         """Close the start screen, and open the text that the user typed."""
-        if reading.question is not None:
-            await self.open_from_home(reading.question)
-        elif reading.kind == MESSAGE:
-            self.app.push_screen(DoctorScreen(diagnose(reading.content)), self._open_from_dialog)
-        elif reading.kind == CODE:
+        if command.question is not None:
+            await self.open_from_home(command.question)
+        elif command.kind == MESSAGE:
+            self.app.push_screen(DoctorScreen(diagnose(command.content)), self._open_from_dialog)
+        elif command.kind == CODE:
             try:
-                self._source = read_source(reading)
+                self._source = read_source(command)
             except ShapeError as error:
                 self.notify(escape_unprintable(error.problem.message), severity="error", markup=False)
             else:
@@ -653,7 +655,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
         self._source = state
         self.schedule_draw()
 
-    def leave_source(self) -> None:
+    def close_source(self) -> None:
         """Close the screen of the code without a question."""
         self._source = None
         self.app.pop_screen()
@@ -665,7 +667,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
         if question is not None:
             await self.open_from_home(question)
 
-    def return_here(self) -> None:
+    def close_screens_above(self) -> None:
         """Close all screens over this one."""
         while self.app.screen is not self:
             self.app.pop_screen()
@@ -689,7 +691,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
             if self.course and self.course.is_path and question is None:
                 self.course = None
             if question is not None:
-                self.return_here()
+                self.close_screens_above()
                 await self.open_question(question)
                 self.focus_initial_widget()
             elif screen.is_finished:
@@ -778,11 +780,11 @@ class ExploreScreen(widgets.HelpScreen[None]):
             explore_text.question_title(state.question, state.result, is_learning=state.is_learning)
         )
         panel.border_subtitle = Content(str(state.score))
-        hides = state.result.answer is not None and state.asks_validity
+        hides = state.result.answer is not None and state.must_predict_validity
         shows = state.result.problem is not None and not state.result.is_incomplete and not hides
         span = find_invalid_text(state.question, state.result) if shows else None
         fields = self.query(f"#field-{span[0]}") if span else None
-        if panel.carets.mark(span[0] if span and fields else ""):
+        if panel.carets.move_to_field(span[0] if span and fields else ""):
             panel.rearrange()
             self.call_after_refresh(self._draw_carets)
         if span and fields:
@@ -806,7 +808,10 @@ class ExploreScreen(widgets.HelpScreen[None]):
         if isinstance(self.focused, Input):
             keys: tuple[widgets.Key, ...] = widgets.FIELD_KEYS
         elif self.is_typing:
-            keys = (*((widgets.YES_NO_KEY,) if state.asks_validity else widgets.HINT_KEYS), *widgets.LEARNING_KEYS)
+            keys = (
+                *((widgets.YES_NO_KEY,) if state.must_predict_validity else widgets.HINT_KEYS),
+                *widgets.LEARNING_KEYS,
+            )
         elif focused is not None:
             mistake = (widgets.MISTAKE_KEY,) if focused == "elements" and state.same_shape_mistake else ()
             keys = ((widgets.FOLLOW_KEY if focused == "elements" else widgets.DIM_KEY), *mistake, *widgets.PANEL_KEYS)
@@ -824,15 +829,15 @@ class ExploreScreen(widgets.HelpScreen[None]):
         state, height = self.state, self.app.size.height
         inner, accent = width - 2, f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
         answer_lines = explore_text.answer_texts(state, width, accent)
-        card = explore_text.card_lines(state, width)
+        card = explore_text.reason_lines(state, width)
         fixed = BORDER_LINES + self._question_lines(inner) + len(answer_lines) + 1
         fixed += len(self.query_one("#reason", widgets.ClickableText).text.plain.splitlines())
         lines = max(MIN_PANEL_LINES, height - fixed)
         card_lines = explore_text.answer_texts(state, width, accent, card)
-        needs = self._panel_needs(width, lines, len(card_lines) - len(answer_lines))
-        plan = plan_panels(lines, needs)
+        needs = self._required_heights(width, lines, len(card_lines) - len(answer_lines))
+        plan = allocate_panel_heights(lines, needs)
         self._set_text("answer", stack_texts(card_lines if plan.card else answer_lines))
-        self._apply_plan(plan, lines)
+        self._apply_panel_heights(plan, lines)
         self._draw_titles()
         self.query_one("#map", Panel).set_drawing(self._drawn["map"], partial(explore_text.map_text, state))
         self.query_one("#step", Panel).set_drawing(self._drawn["step"], partial(explore_text.step_text, state))
@@ -844,7 +849,7 @@ class ExploreScreen(widgets.HelpScreen[None]):
         """Return the number of lines of the fields and of the carets below them."""
         return count_rows(self.query(widgets.Field), width) + self.query_one(FieldPanel).carets.display
 
-    def _panel_needs(self, width: int, lines: int, card_lines: int) -> PanelNeeds:
+    def _required_heights(self, width: int, lines: int, card_lines: int) -> RequiredHeights:
         """Return the number of lines that each panel needs at a width."""
         state, content = self.state, lines - BORDER_LINES
         half, inner = width // 2 - 3, width - 2
@@ -867,17 +872,17 @@ class ExploreScreen(widgets.HelpScreen[None]):
         self._drawn = {"map": drawn_map, "step": beside}
         elements = "" if state.shows_grid else self._elements_text(inner, 0).plain
         every = self._elements_text(inner, lines).plain if elements and lines > MIN_ELEMENTS_LINES else ""
-        return PanelNeeds(
+        return RequiredHeights(
             map=drawn_map.plain.count("\n") + 1 + BORDER_LINES,
             step=beside.plain.count("\n") + 1 + BORDER_LINES,
             card=0 if state.shows_grid else card_lines,
             elements=elements.count("\n") + 1 + BORDER_LINES if elements else 0,
             all_elements=every.count("\n") + 1 + BORDER_LINES if every else 0,
-            compare=self._compare_lines(inner) if self._may_compare() else 0,
+            compare=self._compare_lines(inner) if self._can_compare_dialects() else 0,
             is_beside=is_beside,
         )
 
-    def _apply_plan(self, plan: PanelPlan, lines: int) -> None:
+    def _apply_panel_heights(self, plan: PanelHeights, lines: int) -> None:
         """Set the height of each panel.
 
         A panel with the focus replaces the map and the step.
@@ -886,13 +891,13 @@ class ExploreScreen(widgets.HelpScreen[None]):
         shows_step = getattr(self.focused, "id", None) == "step" and not plan.step
         middle = self.query_one("#middle")
         middle.set_class(plan.is_beside, "-beside")
-        set_lines(middle, 0 if enters else plan.map if plan.is_beside else plan.map + plan.step)
+        set_widget_height(middle, 0 if enters else plan.map if plan.is_beside else plan.map + plan.step)
         self.query_one("#step", Panel).can_focus = not plan.step
         self.query_one("#map", Panel).set_height(0 if shows_step else plan.map)
         self.query_one("#step", Panel).set_height(plan.map if shows_step else plan.step)
         self.query_one("#elements", Panel).set_height(lines - GRID_MARGIN if enters else plan.elements)
         self.query_one("#compare", Panel).set_height(0 if enters else plan.compare)
-        set_lines(self.query_one("#command"), 0 if enters else plan.command)
+        set_widget_height(self.query_one("#command"), 0 if enters else plan.command)
         if plan.compare and (self._comparison is None or self._comparison[0] != self.state.question):
             if self._compare_timer is not None:
                 self._compare_timer.stop()
@@ -913,10 +918,10 @@ class ExploreScreen(widgets.HelpScreen[None]):
         Otherwise, draw the elements before and after the current stage.
         """
         state = self.state
-        if state.hides_answer or not state.is_available("elements"):
+        if state.is_answer_hidden or not state.is_available("elements"):
             return Text(end="")
         if state.shows_grid:
-            return explore_text.elements_text(state, element_reader(state.result.source), width, height)
+            return explore_text.elements_text(state, make_element_reader(state.result.source), width, height)
         return explore_text.tapes_text(state, width, height)
 
     def _compare_lines(self, width: int) -> int:
@@ -926,14 +931,14 @@ class ExploreScreen(widgets.HelpScreen[None]):
         count = len(explore_text.comparison_lines(self._comparison[1], width))
         return min(COMPARE_LINES, count + BORDER_LINES)
 
-    def _may_compare(self) -> bool:
+    def _can_compare_dialects(self) -> bool:
         """Return whether the frameworks can be compared, and no answer is hidden."""
         return self.state.is_offered("compare") and len(supporting_dialects(OPS[self.state.question.op])) > 1
 
     def _compare(self) -> None:
         """Compare the frameworks, and draw the comparison."""
         question = self.state.question
-        if self._may_compare():
+        if self._can_compare_dialects():
             self._comparison = question, dialect_rows(question)
             self.schedule_draw()
 

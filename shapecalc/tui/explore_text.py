@@ -17,15 +17,15 @@ from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, error_reaso
 from shapecalc.core.rules import INDIVISIBLE
 from shapecalc.core.text import element_count_text, escape_unprintable, shape_text
 from shapecalc.reasoning.mistakes import Mistake
-from shapecalc.render.canvas import DOTTED, UNICODE, clip, stack_texts, wrap_line
+from shapecalc.render.canvas import DOTTED, UNICODE, clip_text, stack_texts, wrap_line
 from shapecalc.render.flow import draw_flow
 from shapecalc.render.grid import build_tensor_path, draw_grid, draw_mistake_grids
 from shapecalc.render.hints import display_name, sizes_text
-from shapecalc.render.pictures import main_step
+from shapecalc.render.pictures import most_informative_step
 from shapecalc.render.report import operator_text
 from shapecalc.render.stage_layout import layout_index, stage_layouts, unresolved_dims
-from shapecalc.render.step import ARROW, answer_card, draw_step, format_spaced_shape, step_title
-from shapecalc.render.tape import draw_tapes, element_equation, tape_path, tensor_before
+from shapecalc.render.step import ARROW, dim_reason_lines, draw_step, format_spaced_shape, step_title
+from shapecalc.render.tape import draw_tapes, element_equation, tape_path, tensor_index_before
 from shapecalc.tui.question import DialectRow, Question, QuestionResult, question_command
 from shapecalc.tui.state import Blank, ExploreState
 
@@ -71,9 +71,11 @@ def title_text(question: Question, result: QuestionResult, width: int, placehold
         count = element_count_text((), product(answer.input))
         texts = [
             *filter(None, (count, score)),
-            clip(escape_unprintable(placeholder or _answer_text(answer)), width, UNICODE),
+            clip_text(escape_unprintable(placeholder or _answer_text(answer)), width, UNICODE),
         ]
-    left = clip(left, max(0, width - len(texts[-1]) - 2), UNICODE) if width - len(texts[-1]) > MIN_NAME_WIDTH else ""
+    left = (
+        clip_text(left, max(0, width - len(texts[-1]) - 2), UNICODE) if width - len(texts[-1]) > MIN_NAME_WIDTH else ""
+    )
     while len(texts) > 1 and len(left) + 2 + len("   ".join(texts)) > width:
         del texts[0]
     right = "   ".join(texts)
@@ -112,7 +114,7 @@ def reason_text(state: ExploreState, width: int, fix_key: str = "f") -> Text:
     A fix is shown with its key.
     """
     problem = state.result.problem
-    hides = state.asks_validity and state.result.answer is not None
+    hides = state.must_predict_validity and state.result.answer is not None
     if problem is None or state.result.is_incomplete or hides:
         return Text(end="")
     lines = wrap_line(Text(f"{UNICODE.fail} {escape_unprintable(problem.message)}", "red"), width)
@@ -162,16 +164,18 @@ def answer_texts(state: ExploreState, width: int, accent: str = "bold", card: Se
     if state.result.answer is None or answer is None:
         typed = escape_unprintable(state.question.texts.get("input", ""))
         verdict = ("...", "dim") if state.result.is_incomplete else ("cannot be read", "bold red")
-        return [Text.assemble(f"{clip(typed, max(8, width - 20), UNICODE)} {ARROW} ", verdict)]
+        return [Text.assemble(f"{clip_text(typed, max(8, width - 20), UNICODE)} {ARROW} ", verdict)]
     if card:
         sentences = _answer_sentences(state) if state.is_complete else []
         return [_format_spaced_answer(answer, accent), *card, *_wrap_sentences(sentences, width)]
-    shape = clip(escape_unprintable(shape_text(answer.input)), max(8, width // 2 - 4), UNICODE)
+    shape = clip_text(escape_unprintable(shape_text(answer.input)), max(8, width // 2 - 4), UNICODE)
     line = Text.assemble(f"{shape} {ARROW} ", _output_text(state, max(8, width - len(shape) - 4), accent))
-    if problem is not None and not state.asks_validity:
+    if problem is not None and not state.must_predict_validity:
         return [line]
-    if state.asks_validity or state.is_awaiting_input:
-        question, how = (WORKS_QUESTION, VALIDITY_HELP) if state.asks_validity else (_blank_question(state), BLANK_HELP)
+    if state.must_predict_validity or state.is_awaiting_input:
+        question, how = (
+            (WORKS_QUESTION, VALIDITY_HELP) if state.must_predict_validity else (_blank_question(state), BLANK_HELP)
+        )
         return [line, *wrap_line(Text(question, "bold"), width), *wrap_line(Text(how), width)]
     sentences = _answer_sentences(state)
     if len(sentences) == 1 and len(line) + len(sentences[0]) + SENTENCE_GAP <= width:
@@ -189,15 +193,15 @@ def _output_text(state: ExploreState, width: int, accent: str) -> tuple[str, str
     A hidden dim is an underscore. If the request is refused, the text is the rule that refuses it.
     """
     answer = state.answer
-    if state.asks_validity or answer is None:
+    if state.must_predict_validity or answer is None:
         return UNICODE.unknown, accent
     if answer.output is None:
         return f"refused: {answer.problem.rule if answer.problem else ''}", "bold red"
     hidden = {row for column, row in state.blanks if state.predictions.is_in_output((column, row))}
     if not hidden:
-        return clip(shape_text(answer.output), width, UNICODE), accent
+        return clip_text(shape_text(answer.output), width, UNICODE), accent
     dims = (UNICODE.placeholder if row in hidden else str(dim) for row, dim in enumerate(answer.output))
-    return clip(",".join(dims), width, UNICODE), accent
+    return clip_text(",".join(dims), width, UNICODE), accent
 
 
 def _answer_sentences(state: ExploreState) -> list[str]:
@@ -221,13 +225,13 @@ def _answer_sentences(state: ExploreState) -> list[str]:
     return [f"{sentence}  {onward}".rstrip()]
 
 
-def card_lines(state: ExploreState, width: int) -> list[Text]:
+def reason_lines(state: ExploreState, width: int) -> list[Text]:
     """Return a line with the reason for each output dim, or [] if a dim is hidden."""
     answer = state.result.answer
-    if answer is None or answer.output is None or (state.is_learning and state.blanks) or state.asks_validity:
+    if answer is None or answer.output is None or (state.is_learning and state.blanks) or state.must_predict_validity:
         return []
     indent = len(escape_unprintable(shape_text(answer.input))) + len(ARROW) + 2
-    return answer_card(answer, indent, width, None if state.is_complete else state.current_step)
+    return dim_reason_lines(answer, indent, width, None if state.is_complete else state.current_step)
 
 
 def _format_spaced_answer(answer: Trace | Chain, accent: str) -> Text:
@@ -260,7 +264,7 @@ def wrap_lines(text: str, width: int, max_lines: int) -> list[str]:
     return (
         lines
         if len(lines) <= max_lines
-        else [*lines[: max_lines - 1], clip(" ".join(lines[max_lines - 1 :]), width, UNICODE)]
+        else [*lines[: max_lines - 1], clip_text(" ".join(lines[max_lines - 1 :]), width, UNICODE)]
     )
 
 
@@ -271,7 +275,7 @@ def map_text(state: ExploreState, width: int, height: int) -> Text:
     """
     if state.visible_answer is None:
         return Text(end="")
-    step = None if state.is_complete or state.asks_validity else state.current_step
+    step = None if state.is_complete or state.must_predict_validity else state.current_step
     return draw_flow(
         state.visible_answer,
         step,
@@ -286,7 +290,7 @@ def map_text(state: ExploreState, width: int, height: int) -> Text:
 
 def map_title(state: ExploreState) -> str:
     """Return the title of the map, with the current stage of a chain."""
-    if state.asks_validity or state.answer is None or len(all_layouts := stage_layouts(state.answer)) < 2:
+    if state.must_predict_validity or state.answer is None or len(all_layouts := stage_layouts(state.answer)) < 2:
         return "Map"
     number = layout_index(all_layouts, None if state.is_complete else state.current_step) + 1
     return f"Map · stage {number} of {len(all_layouts)} · {all_layouts[number - 1].name}"
@@ -302,12 +306,14 @@ def elements_title(state: ExploreState) -> str:
 
 def step_panel_title(state: ExploreState) -> str:
     """Return the title of the step panel."""
-    if state.asks_validity or state.answer is None:
+    if state.must_predict_validity or state.answer is None:
         return "Request"
     if not state.is_complete:
         return step_title(state.answer, _step_to_draw(state))
     return (
-        f"Done · {step_title(state.answer, main_step(state.answer, PICTURE_WIDTH))}" if state.answer.steps else "Done"
+        f"Done · {step_title(state.answer, most_informative_step(state.answer, PICTURE_WIDTH))}"
+        if state.answer.steps
+        else "Done"
     )
 
 
@@ -315,7 +321,7 @@ def _step_to_draw(state: ExploreState) -> int:
     """Return the step that determines the current blank, or the current step."""
     if state.current_blank is not None:
         return state.predictions.cells[state.current_blank].step_index
-    if state.asks_validity and state.visible_answer is not None:
+    if state.must_predict_validity and state.visible_answer is not None:
         return len(state.visible_answer.steps)
     return state.current_step
 
@@ -355,7 +361,7 @@ def elements_text(
             height=height - len(notes),
             value=read_element,
             tinted_axis=state.tinted_axis if state.answer.input else None,
-            first=tensor_before(state.answer, None if state.is_complete else state.current_step),
+            first=tensor_index_before(state.answer, None if state.is_complete else state.current_step),
         )
         return stack_texts([grid, *notes])
     except ShapeError as error:
@@ -398,7 +404,7 @@ def _draw_step(state: ExploreState, width: int, height: int) -> Text:
     """Draw a step, or the answer beside the result of the user's mistake."""
     if (comparison := comparison_text(state, width, height)) or state.visible_answer is None:
         return comparison
-    step = main_step(state.visible_answer, PICTURE_WIDTH) if state.is_complete else _step_to_draw(state)
+    step = most_informative_step(state.visible_answer, PICTURE_WIDTH) if state.is_complete else _step_to_draw(state)
     return draw_step(state.visible_answer, step, width=width, height=height, placeholders=format_blanks(state))
 
 
@@ -415,7 +421,7 @@ def format_blanks(state: ExploreState) -> dict[Blank, str]:
     >>> format_blanks(state)
     {(1, 0): '[✗2  ]', (1, 1): '[    ]', (2, 0): '_', (2, 1): '_'}
     """
-    if state.asks_validity and state.visible_answer is not None:
+    if state.must_predict_validity and state.visible_answer is not None:
         return dict.fromkeys(
             unresolved_dims(state.visible_answer, len(state.visible_answer.steps)), UNICODE.placeholder
         )
@@ -434,7 +440,7 @@ def mistake_sentence(mistake: Mistake) -> str:
 
 def hidden_answer_text(state: ExploreState) -> str:
     """Return the placeholder for a hidden answer, or "" if the answer is visible."""
-    return HIDDEN_ANSWER if state.hides_answer else ""
+    return HIDDEN_ANSWER if state.is_answer_hidden else ""
 
 
 def feedback_text(state: ExploreState, width: int, height: int) -> Text:
@@ -443,7 +449,7 @@ def feedback_text(state: ExploreState, width: int, height: int) -> Text:
     If a hint that is a table exceeds `height`, only its first line is included.
     """
     predictions, blank, lines = state.predictions, state.current_blank, list[Text]()
-    if state.asks_validity or not state.is_learning:
+    if state.must_predict_validity or not state.is_learning:
         return Text()
     works = not (state.answer and state.answer.problem)
     first = min((cell.step_index for cell in predictions.blanks_to_predict.values()), default=state.end_step)
@@ -468,7 +474,7 @@ def comparison_text(state: ExploreState, width: int, height: int) -> Text:
 
     The text is empty if the right answer is hidden, or if the prediction matches no common mistake.
     """
-    mistake = None if state.hides_answer or None in state.predictions.predicted_output else state.mistake
+    mistake = None if state.is_answer_hidden or None in state.predictions.predicted_output else state.mistake
     if mistake is None or state.answer is None:
         return Text()
     try:
@@ -514,7 +520,7 @@ def tapes_text(state: ExploreState, width: int, height: int = 0) -> Text:
     if answer is None or path is None:
         return Text(end="")
     cursor = state.cursor or (0,) * len(path.tensors[0].shape)
-    number = tensor_before(answer, None if state.is_complete else state.current_step)
+    number = tensor_index_before(answer, None if state.is_complete else state.current_step)
     tapes = draw_tapes(path, number, cursor, tinted_axis=state.tinted_axis, width=width)
     sizes = f"   with {sizes_text(path.sizes)}" if path.sizes else ""
     lines = [tapes, *wrap_line(Text(f"{element_equation(path, cursor)}{sizes}", "dim"), width)]
@@ -540,7 +546,7 @@ def comparison_lines(rows: Sequence[DialectRow], width: int) -> list[Text]:
         verb = "refuse, " if answer.startswith("refused: ") else "answer "
         head = f"{len(names)} {verb}{escape_unprintable(answer.removeprefix('refused: '))}: "
         listed = _list_names([*dict.fromkeys(names)], width - len(head))
-        lines.append(Text.assemble((clip(head, width, UNICODE), "bold"), listed))
+        lines.append(Text.assemble((clip_text(head, width, UNICODE), "bold"), listed))
     return lines
 
 

@@ -55,7 +55,7 @@ class Player:
     >>> from shapecalc.render.scenes import make_film
     >>> player = Player(make_film(sc.reshape((2, 3), (0, -1))))
     >>> player.is_asking = True
-    >>> player.toggle(), player.advance(60)
+    >>> player.toggle_playback(), player.advance(60)
     (None, None)
     >>> player.question.question, player.is_playing
     ('What does output dim 0, asked for as 0, become?', False)
@@ -127,7 +127,7 @@ class Player:
         self.time = self._limit_to_question(min(self.time + seconds * self.speed, self.film.seconds))
         self.is_playing = not self.is_at_end and self.question is None
 
-    def toggle(self) -> None:
+    def toggle_playback(self) -> None:
         """Play or pause; at the end, play from the beginning."""
         self.time = 0.0 if self.is_at_end else self.time
         self.is_playing = not self.is_playing and self.question is None
@@ -301,7 +301,7 @@ class FilmScreen(widgets.Dialog[None]):
 
     def action_play(self) -> None:
         """Play or pause the film."""
-        self._change_player(Player.toggle)
+        self._change_player(Player.toggle_playback)
 
     def action_step(self, count: int) -> None:
         """Step frames forward or back; stepping past a question reveals its answer."""

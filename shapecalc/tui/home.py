@@ -22,21 +22,21 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, format_count, shape_text
 from shapecalc.diagnosis.report import diagnose
-from shapecalc.render.canvas import UNICODE, clip, stack_texts, wrap_line
+from shapecalc.render.canvas import UNICODE, clip_text, stack_texts, wrap_line
 from shapecalc.render.hints import verdict_text
 from shapecalc.render.step import ARROW
 from shapecalc.teaching.lessons import PATH_DONE_ID, load_lessons, load_path_lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text
-from shapecalc.tui.door import MESSAGE, Reading, read_text
-from shapecalc.tui.panels import BORDER_LINES, MIN_PANEL_LINES, Panel, set_lines
+from shapecalc.tui.app_commands import MESSAGE, AppCommand, parse_command_text
+from shapecalc.tui.panels import BORDER_LINES, MIN_PANEL_LINES, Panel, set_widget_height
 from shapecalc.tui.question import EXAMPLE_QUESTION, Question, question_command, resolve_question
 from shapecalc.tui.state import ExploreState
 from shapecalc.tui.widgets import (
     ClickableText,
-    HelpScreen,
     Key,
     MetadataClicked,
+    ScreenWithHelp,
     SizeNotice,
     format_key_line,
 )
@@ -86,7 +86,7 @@ class EntryOpener(Protocol):
     async def open_from_home(self, question: Question) -> None:
         """Close the start screen, and open a question at its first step."""
 
-    async def open_reading(self, reading: Reading) -> None:
+    async def open_command(self, command: AppCommand) -> None:
         """Close the start screen, and open the text that the user typed."""
 
     def action_course(self) -> None:
@@ -143,7 +143,7 @@ class HomeInput(TextArea):
         self.replace("\n".join(lines).strip("\n"), *self.selection)
 
 
-class HomeScreen(HelpScreen[None]):
+class HomeScreen(ScreenWithHelp[None]):
     """The start. Type or paste what you have, or open an entry of the lists."""
 
     KEYS = HOME_KEYS
@@ -164,7 +164,7 @@ class HomeScreen(HelpScreen[None]):
         """
         super().__init__()
         self.explore, self.questions, self.progress = explore, questions, explore.progress
-        self.reading: Reading | None = None
+        self.command: AppCommand | None = None
         self.problem: ShapeError | None = None
         self.index = 0
         """The index of the selected entry."""
@@ -237,7 +237,7 @@ class HomeScreen(HelpScreen[None]):
         entries = list[HomeEntry]()
         for line in self.questions:
             try:
-                question = read_text(line).question
+                question = parse_command_text(line).question
             except (ShapeError, ValueError):
                 continue
             if question is not None:
@@ -253,7 +253,7 @@ class HomeScreen(HelpScreen[None]):
         return isinstance(self.focused, HomeInput)
 
     @property
-    def typed(self) -> str:
+    def typed_text(self) -> str:
         """The text in the input field."""
         return self.query_one(HomeInput).text.strip()
 
@@ -266,10 +266,10 @@ class HomeScreen(HelpScreen[None]):
 
     @on(TextArea.Changed)
     def read_typed_text(self) -> None:
-        """Read the text, and show its reading."""
-        self.reading, self.problem = None, None
+        """Read the text, and show its command."""
+        self.command, self.problem = None, None
         try:
-            self.reading = read_text(self.typed) if self.typed else None
+            self.command = parse_command_text(self.typed_text) if self.typed_text else None
         except ShapeError as error:
             self.problem = error
         self.draw()
@@ -278,8 +278,8 @@ class HomeScreen(HelpScreen[None]):
         """Open the text of the input, or the selected entry if nothing is typed."""
         if self.problem is not None:
             self.draw(is_refused=True)
-        elif self.reading is not None:
-            await self.explore.open_reading(self.reading)
+        elif self.command is not None:
+            await self.explore.open_command(self.command)
         else:
             await self.action_open(self.index)
 
@@ -292,7 +292,7 @@ class HomeScreen(HelpScreen[None]):
 
     def action_select(self, offset: int) -> None:
         """Select another entry of the lists."""
-        count = len(self.start_entries()) + len(self._shown_recent())
+        count = len(self.start_entries()) + len(self._visible_recent_entries())
         self.index = (self.index + offset) % count
         self.draw()
 
@@ -331,16 +331,16 @@ class HomeScreen(HelpScreen[None]):
             return
         width, height = self.app.size
         lines = min(MAX_INPUT_LINES, max(1, self.query_one(HomeInput).wrapped_document.height))
-        set_lines(self.query_one("#ask"), lines + 2)
-        read = self._reading_text(width - 2, is_refused=is_refused)
+        set_widget_height(self.query_one("#ask"), lines + 2)
+        read = self._command_text(width - 2, is_refused=is_refused)
         read_lines = max(READ_LINES, read.plain.count("\n") + 1)
         read_widget = self.query_one("#read", ClickableText)
-        set_lines(read_widget, read_lines)
+        set_widget_height(read_widget, read_lines)
         read_widget.set_text(read)
         free = height - 1 - lines - 2 - read_lines
         start, recent = self.start_entries(), self.recent_entries()
         is_beside = width >= MIN_BESIDE_WIDTH and bool(recent)
-        examples = MIN_EXAMPLE_LINES if not self.typed and free - MIN_EXAMPLE_LINES >= len(start) + 2 else 0
+        examples = MIN_EXAMPLE_LINES if not self.typed_text and free - MIN_EXAMPLE_LINES >= len(start) + 2 else 0
         free -= examples
         both = max(len(start), len(recent)) if is_beside else len(start)
         start_lines = min(free, both + 2)
@@ -349,7 +349,7 @@ class HomeScreen(HelpScreen[None]):
         self._shown_count = min(len(recent), max(0, recent_lines - 2))
         self.index = min(self.index, len(start) + self._shown_count - 1)
         self.query_one("#lists").set_class(is_beside, "-beside")
-        set_lines(self.query_one("#lists"), start_lines if is_beside else start_lines + recent_lines)
+        set_widget_height(self.query_one("#lists"), start_lines if is_beside else start_lines + recent_lines)
         for name, panel_lines, entries, first in (
             ("start", start_lines, start, 0),
             ("recent", recent_lines, recent[: self._shown_count], len(start)),
@@ -367,16 +367,16 @@ class HomeScreen(HelpScreen[None]):
 
         Nothing is drawn if `lines` lines do not suffice.
         """
-        panel, question = self.query_one("#preview", Panel), self.reading.question if self.reading else None
-        if not self.typed:
+        panel, question = self.query_one("#preview", Panel), self.command.question if self.command else None
+        if not self.typed_text:
             question = entries[self.index].question or EXAMPLE_QUESTION
         width = self.app.size.width - 4
         if question is not None and resolve_question(question).answer is not None:
             panel.set_title(question_command(question, None).removeprefix("shapecalc "))
             drawing = _picture_text(question, width, lines - BORDER_LINES)
-        elif self.reading is not None and self.reading.kind == MESSAGE:
+        elif self.command is not None and self.command.kind == MESSAGE:
             panel.set_title("The message")
-            said = diagnose(self.reading.content).format_lines()
+            said = diagnose(self.command.content).format_lines()
             drawing = stack_texts([part for line in said for part in wrap_line(Text(escape_unprintable(line)), width)])
         else:
             drawing = Text(end="")
@@ -384,7 +384,7 @@ class HomeScreen(HelpScreen[None]):
         panel.set_height(min(lines, height) if lines >= min(height, MIN_PANEL_LINES) else 0)
         panel.set_renderer(lambda _, __: drawing)
 
-    def _shown_recent(self) -> list[HomeEntry]:
+    def _visible_recent_entries(self) -> list[HomeEntry]:
         """Return the recent questions that fit the screen."""
         return self.recent_entries()[: self._shown_count]
 
@@ -401,11 +401,11 @@ class HomeScreen(HelpScreen[None]):
         titles = max((len(entry.title) for entry in entries), default=0)
         lines = list[Text]()
         for index, entry in enumerate(entries[:height], first):
-            is_marked = index == self.index and not self.typed
+            is_marked = index == self.index and not self.typed_text
             meta = Style(meta={"key": f"open({index})"}, reverse=is_marked or None)
-            detail = clip(entry.detail, width // 2, UNICODE)
+            detail = clip_text(entry.detail, width // 2, UNICODE)
             room = min(titles + 2, width - len(detail) - 2) if detail else width
-            title = clip(f"{UNICODE.pointer if is_marked else ' '} {entry.title}", room, UNICODE)
+            title = clip_text(f"{UNICODE.pointer if is_marked else ' '} {entry.title}", room, UNICODE)
             line = Text(no_wrap=True, end="").append(title.ljust(room), "bold" if first == 0 else "")
             line.append(f"  {detail}" if detail else "", "" if is_marked else "dim")
             line.append(" " * max(0, width - len(line)))
@@ -413,11 +413,11 @@ class HomeScreen(HelpScreen[None]):
             lines.append(line)
         return stack_texts(lines)
 
-    def _reading_text(self, width: int, *, is_refused: bool) -> Text:
+    def _command_text(self, width: int, *, is_refused: bool) -> Text:
         """Describe how the text is read, with its answer or the reason for a refusal."""
-        if not self.typed:
+        if not self.typed_text:
             return stack_texts(wrap_line(Text(PURPOSE, "dim"), width))
-        if self.reading is None:
+        if self.command is None:
             problem = self.problem.problem if self.problem else None
             style = "red" if is_refused else "dim"
             message = f"{UNICODE.fail if is_refused else '…'} {escape_unprintable(problem.message if problem else '')}"
@@ -427,24 +427,26 @@ class HomeScreen(HelpScreen[None]):
                 if problem and problem.hint
                 else stack_texts(lines[:4])
             )
-        lines = [Text(clip(f"read as: shapecalc {self.reading.line}", width, UNICODE), "dim")]
-        return stack_texts([*lines, *self._answer_lines(self.reading, width)])
+        lines = [Text(clip_text(f"read as: shapecalc {self.command.line}", width, UNICODE), "dim")]
+        return stack_texts([*lines, *self._answer_lines(self.command, width)])
 
-    def _answer_lines(self, reading: Reading, width: int) -> list[Text]:
+    def _answer_lines(self, command: AppCommand, width: int) -> list[Text]:
         """Return the answer to a question, or a description of a message or code."""
-        if reading.kind == MESSAGE:
-            said = diagnose(reading.content).format_lines()[:SAID_LINES]
-            return [Text(clip(escape_unprintable(line), width, UNICODE)) for line in said]
-        if reading.question is None:
-            count = format_count(reading.content.count("\n") + 1, "line", "lines")
+        if command.kind == MESSAGE:
+            said = diagnose(command.content).format_lines()[:SAID_LINES]
+            return [Text(clip_text(escape_unprintable(line), width, UNICODE)) for line in said]
+        if command.question is None:
+            count = format_count(command.content.count("\n") + 1, "line", "lines")
             return [Text(f"code of {count}: enter shows the shape of each")]
-        result = resolve_question(reading.question)
+        result = resolve_question(command.question)
         if result.answer is None or result.problem is not None:
             message = result.problem.message if result.problem else "it is not complete"
             return wrap_line(Text(f"{UNICODE.fail} {escape_unprintable(message)}", "red"), width)[:2]
         accent = f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
-        shape = clip(escape_unprintable(shape_text(result.answer.input)), max(8, width // 2), UNICODE)
-        return [Text.assemble(f"{shape} {ARROW} ", (clip(verdict_text(result.answer), width // 2, UNICODE), accent))]
+        shape = clip_text(escape_unprintable(shape_text(result.answer.input)), max(8, width // 2), UNICODE)
+        return [
+            Text.assemble(f"{shape} {ARROW} ", (clip_text(verdict_text(result.answer), width // 2, UNICODE), accent))
+        ]
 
 
 def _picture_text(question: Question, width: int, height: int) -> Text:
@@ -472,7 +474,7 @@ def _examples_text(width: int, height: int) -> Text:
         is_example = index < len(EXAMPLES) - 1
         meta = Style(meta={"key": f"fill({index})"}) if is_example else Style()
         line = Text(no_wrap=True, end="").append(kind.ljust(kinds + 2), "dim")
-        line.append(clip(example, max(8, width - kinds - 2), UNICODE))
+        line.append(clip_text(example, max(8, width - kinds - 2), UNICODE))
         line.stylize(meta)
         lines.append(line)
     return stack_texts(lines[:height])

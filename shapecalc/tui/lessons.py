@@ -23,7 +23,7 @@ from shapecalc.render.grid import draw_grid
 from shapecalc.render.pictures import draw_explanation
 from shapecalc.teaching import ALL, BUILD, TOPICS, judging
 from shapecalc.teaching.exercises import KINDS, Drill, judge_answer, question_topic, random_seed
-from shapecalc.teaching.judging import Prediction, Task, resolve_line
+from shapecalc.teaching.judging import Prediction, Task, resolve_command_line
 from shapecalc.teaching.lessons import PATH_DONE_ID, Course, Lesson, judge_lesson_answer, load_lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui.question import Question, question_from_words
@@ -157,7 +157,7 @@ class TaskPane(Vertical):
             (0 if prediction != self._last_prediction else self._hint_count),
             prediction,
         )
-        hints = judging.graded_hints(self.current_task, resolve_line(self.current_task.question), prediction)
+        hints = judging.graded_hints(self.current_task, resolve_command_line(self.current_task.question), prediction)
         self.show_feedback(hints[min(self._hint_count, len(hints) - 1)])
         self._hint_count += 1
 
@@ -183,7 +183,7 @@ class TaskPane(Vertical):
         """
         if self.current_task is None:
             return
-        answer, width = resolve_line(self.current_task.question), max(MIN_PICTURE_WIDTH, self.size.width - 2)
+        answer, width = resolve_command_line(self.current_task.question), max(MIN_PICTURE_WIDTH, self.size.width - 2)
         parts, size = list[Text | None](), dict[str, Any](width=width, height=GRID_HEIGHT)
         if not self.is_revealed:
             size["height"] = self.query_one("#pictures").size.height
@@ -434,7 +434,7 @@ class LessonsScreen(TaskScreen):
             self.progress.mark_done(PATH_DONE_ID)
             self.pane.show_task(self._end_text(), None)
             self.pane.query_one("#shown", Static).update(
-                draw_explanation(resolve_line(self.course.lessons[-1].question))
+                draw_explanation(resolve_command_line(self.course.lessons[-1].question))
             )
         elif lesson is None:
             self.pane.show_task(Text.assemble((f"Exercises: {self._topic}\n\n", "bold"), f"{EXERCISES_TEXT}\n"), None)

@@ -23,10 +23,10 @@ from shapecalc.core.text import escape_unprintable
 from shapecalc.models import report
 from shapecalc.models.verdicts import NodeFix
 from shapecalc.reasoning.answers import answer_request
-from shapecalc.render.canvas import UNICODE, clip, rows_around
+from shapecalc.render.canvas import UNICODE, clip_text, rows_around
 from shapecalc.render.flow import draw_flow
 from shapecalc.tui.explore_text import wrap_lines
-from shapecalc.tui.widgets import COMMON_KEYS, HelpScreen, Pane, SizeNotice, TextField
+from shapecalc.tui.widgets import COMMON_KEYS, Pane, ScreenWithHelp, SizeNotice, TextField
 
 FixWriter = Callable[[str], list[str]]
 """A function that writes the fixed model to a path and returns report lines.
@@ -68,7 +68,7 @@ class NodeListState:
         """The displayed fix, or None if the node is shown without a fix."""
         return self.selected_node.fixes[self.fix_number - 1] if self.selected_node and self.fix_number else None
 
-    def move(self, offset: int) -> None:
+    def move_selection(self, offset: int) -> None:
         """Move the selection by `offset` nodes, at most to the end of the list."""
         self._select(max(0, min(self.index + offset, len(self.visible_nodes) - 1)))
 
@@ -126,7 +126,7 @@ class NodeListState:
         self.index = index
 
 
-class ModelScreen(HelpScreen[None]):
+class ModelScreen(ScreenWithHelp[None]):
     """The nodes of a model with their verdicts. A ! marks a failing node.
 
     safe: the node runs, and the samples stay separate. only N=1: it runs only at this size. swallows: the batch becomes
@@ -135,8 +135,8 @@ class ModelScreen(HelpScreen[None]):
     """
 
     BINDINGS = [
-        Binding("j,down", "change('move', 1)", "down", show=False),
-        Binding("k,up", "change('move', -1)", "up", show=False),
+        Binding("j,down", "change('move_selection', 1)", "down", show=False),
+        Binding("k,up", "change('move_selection', -1)", "up", show=False),
         Binding("pagedown", "page(1)", "page down", show=False),
         Binding("pageup", "page(-1)", "page up", show=False),
         Binding("slash", "type('filter')", "filter", show=False, priority=True),
@@ -193,7 +193,7 @@ class ModelScreen(HelpScreen[None]):
 
     def action_page(self, pages: int) -> None:
         """Move the selection by a number of pages."""
-        self.action_change("move", pages * max(1, self.query_one("#nodes", Pane).size.height - 2))
+        self.action_change("move_selection", pages * max(1, self.query_one("#nodes", Pane).size.height - 2))
 
     def action_type(self, purpose: str) -> None:
         """Open the text field to enter a filter or a file name.
@@ -280,7 +280,7 @@ def node_text(nodes: NodeListState, width: int, height: int) -> Text:
     lines = [Text(set_cell_size(head, width).rstrip(), "bold red" if report.is_failing(judged) else "bold")]
     target = "" if judged.target is None else report.format_shape(judged.target)
     target = report.format_fix(nodes.shown_fix) if nodes.shown_fix else target
-    lines.append(Text(clip(f"{judged.node.op} {target}".rstrip(), width, UNICODE)))
+    lines.append(Text(clip_text(f"{judged.node.op} {target}".rstrip(), width, UNICODE)))
     reason = (nodes.shown_fix and report.format_assumption(nodes.shown_fix)) or judged.why
     below = [
         *map(Text, wrap_lines(escape_unprintable(reason), width, MAX_REASON_LINES)),
@@ -295,7 +295,7 @@ def _node_picture(nodes: NodeListState, width: int, height: int) -> Text:
     trace = nodes.resolve_selected_node()
     if trace is None:
         why = "the model computes the target then" if nodes.shown_fix else "a shape is not known"
-        return Text(clip(f"no picture: {why}", width, UNICODE), "dim")
+        return Text(clip_text(f"no picture: {why}", width, UNICODE), "dim")
     return draw_flow(trace, width=width, height=height)
 
 
@@ -304,7 +304,7 @@ def _fix_lines(nodes: NodeListState, judged: report.JudgedNode, width: int) -> l
     lines, signs = [], {1: "f", nodes.fix_number: SELECTED_SIGN}
     for number, fix in enumerate(judged.fixes, 1):
         line = "  ".join(filter(None, (signs.get(number, " "), report.format_fix(fix), fix.effect)))
-        lines.append(Text(clip(line, width, UNICODE), "bold" if nodes.fix_number == number else ""))
+        lines.append(Text(clip_text(line, width, UNICODE), "bold" if nodes.fix_number == number else ""))
     return lines
 
 

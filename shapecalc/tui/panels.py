@@ -38,7 +38,7 @@ MIN_FIELD_WIDTH, FIELD_GAP = 8, 2
 """The minimum width of a field, and the number of spaces between two fields."""
 
 
-class PanelNeeds(Record):
+class RequiredHeights(Record):
     """The number of lines that each panel needs, with its border.
 
     The number is 0 for a hidden panel.
@@ -56,7 +56,7 @@ class PanelNeeds(Record):
     """Whether the step fits beside the map; otherwise it is below the map."""
 
 
-class PanelPlan(Record):
+class PanelHeights(Record):
     """The number of lines that each panel gets, or 0 for a hidden panel."""
 
     map: int
@@ -68,16 +68,17 @@ class PanelPlan(Record):
     is_beside: bool
 
 
-def plan_panels(lines: int, needs: PanelNeeds) -> PanelPlan:
+def allocate_panel_heights(lines: int, needs: RequiredHeights) -> PanelHeights:
     """Distribute `lines` lines among the panels.
 
     If there are too few lines, the panels are reduced in this order: the comparison, the command line, the elements,
     the card, the step, and lines of the map.
 
-    >>> needs = PanelNeeds(6, 8, card=2, elements=5, compare=4)
-    >>> [getattr(plan_panels(30, needs), name) for name in ("map", "step", "card", "elements", "command", "compare")]
+    >>> needs = RequiredHeights(6, 8, card=2, elements=5, compare=4)
+    >>> names = ("map", "step", "card", "elements", "command", "compare")
+    >>> [getattr(allocate_panel_heights(30, needs), name) for name in names]
     [11, 11, 2, 5, 1, 4]
-    >>> [getattr(plan_panels(11, needs), name) for name in ("map", "step", "card", "elements", "command", "compare")]
+    >>> [getattr(allocate_panel_heights(11, needs), name) for name in names]
     [8, 8, 2, 0, 1, 0]
     """
     map_lines = min(lines, needs.map)
@@ -98,7 +99,7 @@ def plan_panels(lines: int, needs: PanelNeeds) -> PanelPlan:
     extra = min(free, MAX_SPARE_LINES)
     grow_map, grow_step = (extra, extra) if needs.is_beside else (extra // 2, extra - extra // 2)
     card, elements, command, compare = others
-    return PanelPlan(
+    return PanelHeights(
         map_lines + grow_map,
         step_lines and step_lines + grow_step,
         card,
@@ -136,10 +137,10 @@ class Panel(widgets.Pane):
 
     def set_height(self, lines: int) -> None:
         """Set the height in lines, with the border; 0 hides the panel."""
-        set_lines(self, lines)
+        set_widget_height(self, lines)
 
 
-def set_lines(widget: Widget, lines: int) -> None:
+def set_widget_height(widget: Widget, lines: int) -> None:
     """Set the height of a widget in lines; 0 hides the widget."""
     if widget.display != bool(lines):
         widget.display = bool(lines)
@@ -168,12 +169,12 @@ class WrappingLayout(Layout):
                 width = max(1, size.width - x - name_width)
                 if field is not row[-1][1]:
                     width = min(width, required_width(field))
-                placements.append(_place(label, Region(x, y, name_width, 1)))
-                placements.append(_place(field, Region(x + name_width, y, width, 1)))
+                placements.append(_make_placement(label, Region(x, y, name_width, 1)))
+                placements.append(_make_placement(field, Region(x + name_width, y, width, 1)))
                 x += name_width + width + FIELD_GAP
             y += 1
             if carets and carets[0].field_name in [getattr(field, "field_name", "") for _, field, _ in row]:
-                placements.append(_place(carets[0], Region(0, y, size.width, 1)))
+                placements.append(_make_placement(carets[0], Region(0, y, size.width, 1)))
                 y += 1
         return placements
 
@@ -213,7 +214,7 @@ def is_truncated(text: Text, width: int) -> bool:
     )
 
 
-def _place(widget: Widget, region: Region) -> WidgetPlacement:
+def _make_placement(widget: Widget, region: Region) -> WidgetPlacement:
     return WidgetPlacement(region, NULL_OFFSET, NULL_SPACING, widget)
 
 
@@ -232,7 +233,7 @@ class Carets(widgets.ClickableText):
         self.field_name = ""
         self.display = False
 
-    def mark(self, field_name: str) -> bool:
+    def move_to_field(self, field_name: str) -> bool:
         """Show or hide the carets below the row of a field, and return whether they moved."""
         if field_name == self.field_name and self.display == bool(field_name):
             return False
@@ -266,6 +267,6 @@ class FieldPanel(Container):
     async def replace_fields(self, fields: Sequence[widgets.Field]) -> None:
         """Replace all fields."""
         carets = self.carets
-        carets.mark("")
+        carets.move_to_field("")
         await self.remove_children("Label, Field")
         await self.mount(*widgets.label_fields(fields), before=carets)

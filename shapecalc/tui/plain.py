@@ -14,7 +14,7 @@ from shapecalc.core.text import escape_unprintable, shape_text
 from shapecalc.render.stage_layout import layout_index, stage_layouts
 from shapecalc.teaching.progress import Score
 from shapecalc.tui import explore_text
-from shapecalc.tui.door import read_text
+from shapecalc.tui.app_commands import parse_command_text
 from shapecalc.tui.question import Question, QuestionResult, question_command
 from shapecalc.tui.state import YES_NO_KEYS, ExploreState
 
@@ -91,7 +91,7 @@ class PlainSession:
             if typed == BACK:
                 state.advance(-1)
                 return self.position_lines()
-            if state.asks_validity or state.is_awaiting_input:
+            if state.must_predict_validity or state.is_awaiting_input:
                 return self._judge_answer(state, typed)
             if not typed:
                 return self._go_to_next_step(state)
@@ -100,7 +100,7 @@ class PlainSession:
     def _open_question(self, text: str) -> list[str]:
         """Open another question, or return the reason why the text cannot be read."""
         try:
-            question = read_text(text).question
+            question = parse_command_text(text).question
         except ShapeError as error:
             return [
                 _format_sentence(error.problem.message),
@@ -123,7 +123,7 @@ class PlainSession:
 
         An empty answer reveals the right one, and `?` requests a hint.
         """
-        if state.asks_validity:
+        if state.must_predict_validity:
             expected = state.answer is not None and state.answer.problem is None
             guess = YES_NO_KEYS.get(typed[:1].lower()) if typed else None
             if typed and guess is None:
@@ -154,7 +154,7 @@ class PlainSession:
         state = self.state
         if state is None or state.answer is None:
             return []
-        if state.asks_validity:
+        if state.must_predict_validity:
             return [f"{explore_text.WORKS_QUESTION} y or n."]
         if state.is_awaiting_input and state.current_blank is not None:
             return [f"{_format_sentence(state.predictions.hint(state.current_blank).question)} {ASKING_TEXT}"]

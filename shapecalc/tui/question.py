@@ -282,12 +282,12 @@ def question_command(question: Question, answer: Trace | Chain | None) -> str:
     return join(["shapecalc", *(text for _, text in line_pieces)])
 
 
-def may_open_files() -> bool:
+def can_open_files() -> bool:
     """Return whether this process may open input files."""
     return _are_files_enabled
 
 
-def disable_files() -> None:
+def disable_file_access() -> None:
     """Prevent this process from opening input files."""
     global _are_files_enabled
     _are_files_enabled = False
@@ -368,7 +368,7 @@ def _dtype_option(source: Source | None, question: Question) -> dict[str, object
     return {"dtype": dtype} if dtype else {}
 
 
-def replace_file(question: Question) -> Question:
+def replace_file_with_shape(question: Question) -> Question:
     """Replace the file name in a question with the file's shape and element type.
 
     Answers to the returned question do not open the file. Raises `ShapeError` (file) if the file cannot be used.
@@ -421,7 +421,9 @@ def find_invalid_text(question: Question, result: QuestionResult) -> tuple[str, 
     """
     if (problem := result.problem) is None:
         return None
-    if question.is_chain and (stages_span := _stages_span(question.texts.get("stages", ""), result.answer, problem)):
+    if question.is_chain and (
+        stages_span := _invalid_stage_span(question.texts.get("stages", ""), result.answer, problem)
+    ):
         return stages_span
     name = "stages" if question.is_chain and problem.argument != "input" else problem.argument
     if name not in question.fields:
@@ -431,7 +433,7 @@ def find_invalid_text(question: Question, result: QuestionResult) -> tuple[str, 
     return name, start, max(start + 1, stop)
 
 
-def _stages_span(stages: str, answer: Trace | Chain | None, problem: Problem) -> tuple[str, int, int] | None:
+def _invalid_stage_span(stages: str, answer: Trace | Chain | None, problem: Problem) -> tuple[str, int, int] | None:
     """Return `stages`, and the start and end of the invalid text in this field.
 
     Returns None if no stage causes the problem.
@@ -446,7 +448,7 @@ def _stages_span(stages: str, answer: Trace | Chain | None, problem: Problem) ->
         return None
 
 
-def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object] | None:
+def make_element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object] | None:
     """Return a function that reads the element at an index of an array file.
 
     The function returns `?` for an unreadable element. Returns None if `source` is None.

@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from shapecalc.core.ops import OPS, supporting_dialects
 from shapecalc.core.text import escape_unprintable
-from shapecalc.render.canvas import UNICODE, clip
+from shapecalc.render.canvas import UNICODE, clip_text
 from shapecalc.render.report import setting_text
 from shapecalc.tui.explore_text import title_text
 from shapecalc.tui.question import (
@@ -34,10 +34,10 @@ MIN_SETTING_WIDTH, MIN_ANSWER_WIDTH = 8, 14
 """The minimum widths, in cells, of the setting column and the answer column."""
 
 
-class ChooseDialog(Dialog[Question | None]):
+class SettingsDialog(Dialog[Question | None]):
     """Lists of operators and dialects, and the settings of the dialect."""
 
-    BINDINGS = [Binding("escape", "dismiss", "close"), Binding("f2", "take", "take")]
+    BINDINGS = [Binding("escape", "dismiss", "close"), Binding("f2", "accept", "take")]
 
     def __init__(self, question: Question, setting: str = "", hidden_text: str = "") -> None:
         """Create the dialog for a question, with the focus on the field of `setting`.
@@ -94,7 +94,7 @@ class ChooseDialog(Dialog[Question | None]):
 
     @on(OptionList.OptionSelected)
     @on(Input.Submitted)
-    def action_take(self) -> None:
+    def action_accept(self) -> None:
         """Close the dialog and return the changed question."""
         self.dismiss(self.question)
 
@@ -225,7 +225,7 @@ class CompareDialog(Dialog[Question | None]):
                 (setting, row.cell_texts[1], setting_width),
                 (answer, row.cell_texts[2], available - setting_width),
             ):
-                cell = Text(clip(text, width, UNICODE), table.get_cell(key, column).style)
+                cell = Text(clip_text(text, width, UNICODE), table.get_cell(key, column).style)
                 table.update_cell(key, column, cell, update_width=True)
 
     @on(DataTable.RowHighlighted)

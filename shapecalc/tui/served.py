@@ -16,7 +16,7 @@ from threading import Thread
 from shapecalc.core.problem import FILE, Problem, ShapeError
 from shapecalc.core.record import fields
 from shapecalc.teaching.lessons import Course
-from shapecalc.tui.question import Question, disable_files, replace_file
+from shapecalc.tui.question import Question, disable_file_access, replace_file_with_shape
 from shapecalc.tui.served_app import ServedApp, parse_opening_question
 
 MAX_MEMORY_BYTES = 1 << 29
@@ -35,14 +35,14 @@ def app_command(question: Question, course: Course | None = None) -> list[str]:
 
     Raises `ShapeError` (file) if the file cannot be used, or if the course is too long for a command-line argument.
     """
-    question_json = json.dumps([*fields(replace_file(question)).values()])
+    question_json = json.dumps([*fields(replace_file_with_shape(question)).values()])
     lessons = "" if course is None else json.dumps(course.without_notes().as_json(), ensure_ascii=False)
     if len(lessons.encode()) > MAX_COURSE_BYTES:
         raise ShapeError(Problem(FILE, f"the lessons are too long to be served: {MAX_COURSE_BYTES} bytes are the most"))
     return [sys.executable, "-P", "-m", __name__, question_json, lessons]
 
 
-def limit_process() -> None:
+def limit_process_resources() -> None:
     """Limit the memory and CPU time of this process, and forbid writing files.
 
     Numeric libraries are limited to one thread, since they reserve memory for each thread. Without the module
@@ -74,8 +74,8 @@ def _renew_cpu_limit() -> None:
 
 def main() -> None:
     """Run the app for a visitor; the arguments contain the question and the course."""
-    limit_process()
-    disable_files()
+    limit_process_resources()
+    disable_file_access()
     question, course = sys.argv[1:]
     link = json.loads(os.environ["SHAPECALC_LINK"])
     lessons = Course.from_json(json.loads(course)) if course else None

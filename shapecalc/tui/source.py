@@ -30,19 +30,19 @@ from shapecalc.reading.code.source import normalize_pasted_code, split_entry, sp
 from shapecalc.reading.code.values import tensors_in
 from shapecalc.reading.commands import chain_text
 from shapecalc.reasoning.answers import answer_chain
-from shapecalc.render.canvas import UNICODE, clip, stack_texts, wrap_line
+from shapecalc.render.canvas import UNICODE, clip_text, stack_texts, wrap_line
 from shapecalc.render.step import ARROW
 from shapecalc.tui import explore_text, widgets
-from shapecalc.tui.door import Reading
+from shapecalc.tui.app_commands import AppCommand
 from shapecalc.tui.panels import (
     BORDER_LINES,
     MIN_PANEL_LINES,
     FieldPanel,
     Panel,
     count_rows,
-    set_lines,
+    set_widget_height,
 )
-from shapecalc.tui.question import CHAIN, FILES_DISABLED_MESSAGE, Question, may_open_files, question_from_words
+from shapecalc.tui.question import CHAIN, FILES_DISABLED_MESSAGE, Question, can_open_files, question_from_words
 from shapecalc.tui.state import ExploreState
 
 MISSING_INPUT = re.compile(r"'(.+)': the shape of this tensor is not known")
@@ -74,20 +74,20 @@ class SourceOpener(Protocol):
     async def open_line_question(self, question: Question, state: SourceState) -> None:
         """Close the screen of the code, and open the chain of a line."""
 
-    def leave_source(self) -> None:
+    def close_source(self) -> None:
         """Close the screen of the code without a question."""
 
 
-def read_source(reading: Reading) -> SourceState:
+def read_source(command: AppCommand) -> SourceState:
     """Return the code that a command line names, with the shapes of its inputs.
 
     Raises `ShapeError` (file) if the file cannot be read, and (usage) if an input is malformed.
     """
-    name, entry = split_entry(reading.content)
+    name, entry = split_entry(command.content)
     text, title = name, ""
     if "\n" not in name and name.endswith(".py"):
         text, title = _read_file(name), f"{name}::{entry}" if entry else name
-    words, inputs = reading.words[2:], dict[str, str]()
+    words, inputs = command.words[2:], dict[str, str]()
     for option, value in pairwise(words):
         if option == INPUT_OPTION:
             inputs = dict(split_inputs(value))
@@ -96,7 +96,7 @@ def read_source(reading: Reading) -> SourceState:
 
 def _read_file(name: str) -> str:
     """Read a source file, or raise `ShapeError` (file) if it cannot be read."""
-    if not may_open_files():
+    if not can_open_files():
         raise ShapeError(Problem(FILE, FILES_DISABLED_MESSAGE, "paste the code itself"))
     try:
         with Path(name).open("rb") as file:
@@ -171,11 +171,11 @@ class SourceState:
         failed = (record for record in self._records if any(isinstance(v, ShapeError) for v in record.names.values()))
         return next((record.line for record in failed), None)
 
-    def move(self, offset: int) -> None:
+    def move_selection(self, offset: int) -> None:
         """Select another line."""
         self.index = max(0, min(self.index + offset, len(self.lines) - 1))
 
-    def question_of_line(self) -> Question | None:
+    def selected_line_question(self) -> Question | None:
         """Return the chain from the input to the selected line's tensor, or None."""
         line = self.line
         if line is None:
@@ -194,7 +194,7 @@ class SourceState:
         return None
 
 
-class SourceScreen(widgets.HelpScreen[None]):
+class SourceScreen(widgets.ScreenWithHelp[None]):
     """Code with the shape of each line. Enter opens the chain of the selected line."""
 
     KEYS = SOURCE_KEYS
@@ -304,7 +304,7 @@ class SourceScreen(widgets.HelpScreen[None]):
 
     def action_move(self, offset: int) -> None:
         """Select another line."""
-        self.state.move(offset)
+        self.state.move_selection(offset)
         self.draw()
 
     def action_page(self, direction: int) -> None:
@@ -313,7 +313,7 @@ class SourceScreen(widgets.HelpScreen[None]):
 
     async def action_open_line(self) -> None:
         """Open the chain of the selected line."""
-        question = self.state.question_of_line()
+        question = self.state.selected_line_question()
         if question is not None:
             await self.explore.open_line_question(question, self.state)
 
@@ -329,7 +329,7 @@ class SourceScreen(widgets.HelpScreen[None]):
             self.set_focus(None)
             self.call_after_refresh(self.draw)
         else:
-            self.explore.leave_source()
+            self.explore.close_source()
 
     def draw(self) -> None:
         """Draw the screen."""
@@ -352,7 +352,7 @@ class SourceScreen(widgets.HelpScreen[None]):
         picture = picture if picture >= MIN_PANEL_LINES else 0
         middle = self.query_one("#middle")
         middle.set_class(is_beside, "-beside")
-        set_lines(middle, lines)
+        set_widget_height(middle, lines)
         self.query_one("#source", Panel).set_height(lines - picture)
         self.query_one("#map", Panel).set_height(lines if is_beside else picture)
         self.query_one("#source", Panel).set_title("Source")
@@ -379,7 +379,7 @@ class SourceScreen(widgets.HelpScreen[None]):
 
     def _line_title(self) -> str:
         line = self.state.line
-        return f"Line {line.line} · {clip(line.format_values(), 40, UNICODE)}" if line else "Line"
+        return f"Line {line.line} · {clip_text(line.format_values(), 40, UNICODE)}" if line else "Line"
 
     def _source_text(self, width: int, height: int) -> Text:
         """Draw the source around the selected line, with shapes on the right."""
@@ -398,10 +398,12 @@ class SourceScreen(widgets.HelpScreen[None]):
             is_selected = number == current and line is not None
             is_failing = number == state.failing_line
             mark = UNICODE.fail if is_failing else UNICODE.pointer if is_selected else " "
-            code = clip(escape_unprintable(state.rows[number - 1]), max(8, width - value_width - digits - 5), UNICODE)
+            code = clip_text(
+                escape_unprintable(state.rows[number - 1]), max(8, width - value_width - digits - 5), UNICODE
+            )
             text = Text(no_wrap=True, end="").append(f"{mark}{number:>{digits}} ", "red" if is_failing else "dim")
             text.append(code.ljust(max(8, width - value_width - digits - 5)), "" if line else "dim")
-            value = clip(line.format_values(), value_width, UNICODE) if line else ""
+            value = clip_text(line.format_values(), value_width, UNICODE) if line else ""
             text.append(f"  {value.ljust(value_width)}", "bold")
             if is_selected:
                 text.stylize(Style(reverse=True))
@@ -412,7 +414,7 @@ class SourceScreen(widgets.HelpScreen[None]):
 
     def _picture_text(self, width: int, height: int) -> Text:
         """Draw the last stage of the chain to the selected line, and its sentence."""
-        question = self.state.question_of_line()
+        question = self.state.selected_line_question()
         if question is None:
             return Text("this line has no tensor that is followed", "dim", end="")
         state = ExploreState(question)
@@ -430,7 +432,7 @@ class SourceScreen(widgets.HelpScreen[None]):
         if self.state.problem is not None or not self.state.output:
             return Text("no answer yet", "dim", end="")
         accent = f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
-        shape = clip(escape_unprintable(self.state.input_shape), max(8, width // 2 - 4), UNICODE)
+        shape = clip_text(escape_unprintable(self.state.input_shape), max(8, width // 2 - 4), UNICODE)
         return Text.assemble(
-            f"{shape} {ARROW} ", (clip(self.state.output, max(8, width - len(shape) - 4), UNICODE), accent)
+            f"{shape} {ARROW} ", (clip_text(self.state.output, max(8, width - len(shape) - 4), UNICODE), accent)
         )

@@ -212,7 +212,7 @@ class History:
         self.future: list[Question] = []
         self._change: tuple[str, bool] | None = None
 
-    def record(self, before: Question, after: Question, field: str | None) -> None:
+    def record_change(self, before: Question, after: Question, field: str | None) -> None:
         """Record a change of the question; `field` is the edited field, if there is one."""
         if before == after:
             self._change = None
@@ -305,7 +305,7 @@ class ExploreState:
 
         For a refusal, this is `end_step` until the user goes to an earlier step.
         """
-        if self.asks_validity:
+        if self.must_predict_validity:
             return 0
         if self.requested_step is None or (
             self.answer is not None and self.answer.problem and not self._is_before_refusal
@@ -317,7 +317,9 @@ class ExploreState:
     def is_complete(self) -> bool:
         """Whether all steps and the output of a valid request are visible."""
         return (
-            self.current_step >= self.end_step and not self.asks_validity and not (self.answer and self.answer.problem)
+            self.current_step >= self.end_step
+            and not self.must_predict_validity
+            and not (self.answer and self.answer.problem)
         )
 
     def change_question(self, question: Question, focused_field: str | None = None) -> None:
@@ -325,7 +327,7 @@ class ExploreState:
 
         The index of the current step stays the same if the new answer has as many steps; a refusal is always displayed.
         """
-        self.history.record(self.question, question, focused_field)
+        self.history.record_change(self.question, question, focused_field)
         self._replace_question(question, focused_field)
 
     def _replace_question(self, question: Question, focused_field: str | None = None) -> None:
@@ -359,7 +361,7 @@ class ExploreState:
         Going forward first reveals the hidden dims of the current step, then goes to the next step with a dim to
         predict.
         """
-        if direction > 0 and self.asks_validity:
+        if direction > 0 and self.must_predict_validity:
             self.predict_validity(None)
         elif direction > 0 and self._current_questions:
             for blank in self._current_questions:
@@ -394,7 +396,7 @@ class ExploreState:
         self._last_typed = None
 
     @property
-    def asks_validity(self) -> bool:
+    def must_predict_validity(self) -> bool:
         """Whether the user must predict the validity of the request before the dims."""
         is_readable = self.result.answer is not None and bool(self.answer and self.answer.traces)
         return self.is_learning and is_readable and self.predictions.is_valid is None
@@ -416,7 +418,7 @@ class ExploreState:
 
         It has no steps until the user has predicted the validity.
         """
-        return unresolved_trace(self.answer) if self.asks_validity and self.answer is not None else self.answer
+        return unresolved_trace(self.answer) if self.must_predict_validity and self.answer is not None else self.answer
 
     @property
     def shown_step_count(self) -> int:
@@ -431,9 +433,9 @@ class ExploreState:
         return self.predictions.blanks(self.shown_step_count)
 
     @property
-    def hides_answer(self) -> bool:
+    def is_answer_hidden(self) -> bool:
         """Whether the output or the refusal of the request is still hidden."""
-        return self.asks_validity or any(map(self.predictions.is_in_output, self.blanks))
+        return self.must_predict_validity or any(map(self.predictions.is_in_output, self.blanks))
 
     @property
     def open_blanks(self) -> tuple[Blank, ...]:
@@ -447,7 +449,7 @@ class ExploreState:
 
         This is the blank into which the user typed last, the highlighted blank, or the first blank of the current step.
         """
-        if not self.is_learning or self.is_complete or self.asks_validity:
+        if not self.is_learning or self.is_complete or self.must_predict_validity:
             return None
         questions = () if self.is_revealed else self.predictions.blanks_at_step(self.current_step)
         if self._last_typed in self.predictions.blanks_to_predict:
@@ -486,9 +488,9 @@ class ExploreState:
         """Whether there is a current blank without a correct prediction."""
         return self.current_blank is not None and not self.predictions.is_right(self.current_blank)
 
-    def accepts_char(self, char: str) -> bool:
+    def is_accepted_char(self, char: str) -> bool:
         """Return whether a character is accepted as part of the current prediction."""
-        if self.asks_validity:
+        if self.must_predict_validity:
             return char.lower() in YES_NO_KEYS
         return self.current_blank is not None and char.isprintable()
 
@@ -497,7 +499,7 @@ class ExploreState:
 
         While the user must predict the validity, `y` means valid and `n` means refused.
         """
-        if self.asks_validity:
+        if self.must_predict_validity:
             if char.lower() in YES_NO_KEYS:
                 self.predict_validity(YES_NO_KEYS[char.lower()])
             return
@@ -511,7 +513,7 @@ class ExploreState:
             self.predictions.submit(self.current_blank)
         elif self._current_questions:
             self.toggle_highlight(None)
-        elif not self.asks_validity:
+        elif not self.must_predict_validity:
             self.advance(1)
 
     def toggle_highlight(self, dim: Blank | None) -> None:
@@ -579,19 +581,21 @@ class ExploreState:
 
     def is_offered(self, action: str) -> bool:
         """Return whether an action is available and reveals no hidden answer."""
-        is_revealing = action in REVEALING_ACTIONS or (action == "film" and self.asks_validity)
-        return self.is_available(action) and not (is_revealing and self.hides_answer)
+        is_revealing = action in REVEALING_ACTIONS or (action == "film" and self.must_predict_validity)
+        return self.is_available(action) and not (is_revealing and self.is_answer_hidden)
 
 
 ACTION_CONDITIONS: dict[str, Callable[[ExploreState], bool]] = {
     "undo": lambda state: bool(state.history.past),
     "redo": lambda state: bool(state.history.future),
-    **dict.fromkeys(("step(1)", "go(-1)"), lambda state: state.current_step < state.end_step or state.asks_validity),
+    **dict.fromkeys(
+        ("step(1)", "go(-1)"), lambda state: state.current_step < state.end_step or state.must_predict_validity
+    ),
     **dict.fromkeys(("step(-1)", "go(0)"), lambda state: state.current_step > 0),
     **dict.fromkeys(
         ("dim('up')", "dim('down')"), lambda state: bool(state.result.answer and state.result.answer.traces)
     ),
-    "fix": lambda state: not state.asks_validity and state.fix is not None,
+    "fix": lambda state: not state.must_predict_validity and state.fix is not None,
     "compare": lambda state: not state.question.is_chain and state.result.answer is not None,
     **dict.fromkeys(("equiv", "simplify"), lambda state: state.result.answer is not None),
     "cut": lambda state: state.answer is not None and can_cut(state.answer.input),

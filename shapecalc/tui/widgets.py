@@ -260,7 +260,7 @@ class SizeNotice(Widget):
         return size.width < cls.MIN_SIZE.width or size.height < cls.MIN_SIZE.height
 
 
-class HelpScreen(Screen[ScreenResultType]):
+class ScreenWithHelp(Screen[ScreenResultType]):
     """A screen whose help opens with F1 or, outside of input fields, with `?`."""
 
     KEYS: tuple[Key, ...] = ()
@@ -274,7 +274,7 @@ class HelpScreen(Screen[ScreenResultType]):
         return " ".join([about, *words]), [*((key.display, key.help) for key in self.KEYS), *COMMON_KEYS]
 
 
-class Dialog(ModalScreen[ScreenResultType], HelpScreen[ScreenResultType]):
+class Dialog(ModalScreen[ScreenResultType], ScreenWithHelp[ScreenResultType]):
     """A modal box over another screen."""
 
     CSS_PATH = "dialogs.tcss"
@@ -527,7 +527,7 @@ def parse_settings(values: Mapping[str, object], source: str) -> dict[str, Any]:
     for label in table:
         if label not in (labels := [key.label for key in KEYS]):
             raise usage_error(f"{source}: no key is called {label!r}", suggestion(label, labels), argument="keys")
-    result["keys"] = keys = tuple([_rebind(key, table.get(key.label, key.name), source) for key in KEYS])
+    result["keys"] = keys = tuple([_rebind_key(key, table.get(key.label, key.name), source) for key in KEYS])
     for key in table and keys:
         others = [other.label for other in (*keys, *GLOBAL_KEYS) if other.name == key.name and other is not key]
         if others:
@@ -535,7 +535,7 @@ def parse_settings(values: Mapping[str, object], source: str) -> dict[str, Any]:
     return result
 
 
-def _rebind(key: Key, name: object, source: str) -> Key:
+def _rebind_key(key: Key, name: object, source: str) -> Key:
     """Return a copy of a key binding with another key.
 
     Raises `ShapeError` (usage) if the name is invalid.

@@ -42,7 +42,7 @@ def test_worksheet_answers_are_right(topic, shapecalc):
 
 @pytest.mark.parametrize("topic", [topic for topic in TOPICS if topic != "all"])
 def test_worksheet_limits_requests_differing_only_in_sizes(topic):
-    counts = Counter((exercise.kind.name, exercise.task.form) for exercise in draw_exercises(topic, "a", 20))
+    counts = Counter((exercise.kind.name, exercise.task.template) for exercise in draw_exercises(topic, "a", 20))
     assert max(counts.values()) <= 2
 
 

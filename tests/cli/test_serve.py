@@ -466,7 +466,7 @@ LIMITED = """
 import time
 from shapecalc.tui import served
 served.CPU_SECONDS, served.CPU_PERIOD_SECONDS = {limits}
-served.limit_process()
+served.limit_process_resources()
 try:
     bytearray(served.MAX_MEMORY_BYTES)
 except MemoryError:

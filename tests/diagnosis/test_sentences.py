@@ -45,7 +45,7 @@ def test_sentence_advice_has_a_first_step(templates):
             assert all(steps), template.text
 
 
-def find_faults(template):
+def find_lesson_errors(template):
     """Yield the values of a row that are defined nowhere."""
     causes = {*CAUSES, "counts", "asked"}  # the numbers decide between the causes of the last two
     yield from (f"the framework {name}" for name in [template.framework] if name not in {*FRAMEWORKS, ""})
@@ -58,13 +58,13 @@ def find_faults(template):
 
 
 def test_sentence_rows_are_complete():
-    assert {template.text: faults for template in TEMPLATES if (faults := [*find_faults(template)])} == {}
+    assert {template.text: faults for template in TEMPLATES if (faults := [*find_lesson_errors(template)])} == {}
 
 
 def test_incomplete_sentence_row_is_detected():
     (row,) = parse_templates("tensorfow | reshap | two-infers | Only {on} dim, {there}")
     last_words = ["tensorfow", "reshap", "two-infers", "on", "pair", "letter", "source"]
-    assert [fault.split()[-1] for fault in find_faults(row)] == last_words
+    assert [fault.split()[-1] for fault in find_lesson_errors(row)] == last_words
 
 
 def test_sentence_row_without_a_column_is_named():

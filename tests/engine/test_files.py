@@ -15,7 +15,7 @@ import shapecalc as sc
 from shapecalc.engine import arrays, execute, processes
 from shapecalc.engine.arrays import FileError, open_array
 from shapecalc.engine.execute import run_on_file, sample_elements
-from shapecalc.tui.question import element_reader
+from shapecalc.tui.question import make_element_reader
 from tests.engine.tables import rows
 from tests.engine.test_atomic_files import SYSTEMS, names
 from tests.numpy_moves import moved_by_numpy
@@ -160,7 +160,7 @@ def test_file_shown_elements_are_read_without_mapping(tmp_path):
     path, answer = tmp_path / "x.npy", sc.transpose((20, 30))
     np.save(path, np.asfortranarray(np.arange(600.0).reshape(20, 30)))
     source = open_array(str(path))
-    shown = element_reader(source)
+    shown = make_element_reader(source)
     assert sample_elements(answer, source)[1].elements[2][1] == 32
     assert shown((3, 4)) == 94
     os.truncate(path, 500)

@@ -31,7 +31,7 @@ BLOCK = re.compile(r"^\$ (\w+)(.*?): (.*)\n((?:(?!\$ ).*\n)*)", re.M)
 def step_texts(answer: Answer) -> str:
     """Return the rail, the strip and the picture of every step, as on the screen."""
     drawings = [
-        [draw(answer, index) for draw in (flow.draw_rail, flow.draw_strip, pictures.draw_picture)]
+        [draw(answer, index) for draw in (flow.draw_stage_line, flow.draw_shape_line, pictures.draw_picture)]
         for index in range(len(answer.steps))
     ]
     return "\n\n".join("\n".join(text.plain for text in texts) for texts in drawings)
@@ -79,7 +79,7 @@ def run_command_line(line: str) -> str:
 
 def picture_text(answer: Answer, step_index: int | None = None, **options) -> str:
     """Return the picture of a step, by default of the main step."""
-    step_index = pictures.main_step(answer, 78) if step_index is None else step_index
+    step_index = pictures.most_informative_step(answer, 78) if step_index is None else step_index
     return pictures.draw_picture(answer, step_index, **options).plain
 
 

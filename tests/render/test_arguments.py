@@ -260,7 +260,7 @@ def test_argument_missing_from_a_template_is_detected(monkeypatch, target, templ
 
 
 def test_argument_read_but_not_written_is_detected(monkeypatch):
-    monkeypatch.setitem(writers.FIELDS, "mode", lambda call: call.read_mode() and None)
+    monkeypatch.setitem(writers.FIELDS, "mode", lambda call: call.read_pad_mode() and None)
     with pytest.raises(AssertionError):
         test_written_arguments_change_the_code_or_are_refused("numpy")
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shapecalc.engine.execute import run
-from shapecalc.render.canvas import UNICODE, clip
+from shapecalc.render.canvas import UNICODE, clip_text
 from shapecalc.render.film import render_screen
 from shapecalc.render.scenes import INPUT_ROW, MIN_FILM_HEIGHT, OUTPUT_ROW, collect_tracks, make_film, sprites_at
 from shapecalc.render.stage_layout import stage_layouts
@@ -67,7 +67,7 @@ def test_film_of_huge_counts_reports_omissions(line):
     for number in range(len(film.frames)):
         assert all(len(row) <= film.width for row in text_of(film, number).split("\n"))
     assert HUGE[line] in "; ".join(film.notes)
-    assert text_of(film).rstrip().endswith(clip("; ".join(film.notes), film.width, UNICODE))
+    assert text_of(film).rstrip().endswith(clip_text("; ".join(film.notes), film.width, UNICODE))
 
 
 @given(answers(without=("shape", *COMBINING)), SCREEN_SIZES)

@@ -21,7 +21,7 @@ from shapecalc.render.canvas import (
     contrast_ratio,
     glyphs_for_encoding,
 )
-from shapecalc.render.flow import draw_flow, draw_rail
+from shapecalc.render.flow import draw_flow, draw_stage_line
 from shapecalc.render.stage_layout import HUES, input_cells, mark_text, stage_layouts
 from shapecalc.render.wires import draw_wires, route_wires
 from tests.render.questions import answer_to
@@ -92,7 +92,7 @@ def test_flow_colours_are_legible_on_white_and_black(colour, page):
 
 
 def test_flow_steps_are_in_the_rail():
-    rail = draw_rail(answer_to(SHUFFLE), 5)
+    rail = draw_stage_line(answer_to(SHUFFLE), 5)
     assert {span.style.meta["step"] for span in rail.spans if getattr(span.style, "meta", {})} == {0, 4, 5, 6}
 
 
@@ -115,7 +115,7 @@ def spans(text):
     return [(text.plain[start:end], style) for start, end, style in text.spans]
 
 
-WORD = [("write", 1, 1, "-1")]
+WORD = [("write_text", 1, 1, "-1")]
 LINES = [("draw_horizontal", 1, 0, 4), ("draw_segments", 2, 1, UP | DOWN)]
 DRAWINGS = {
     "lines join where they meet": (
@@ -125,22 +125,27 @@ DRAWINGS = {
     "words stand over lines that were there": ([*LINES, *WORD], "\n─-1─\n"),
     "words stand over lines that come later": ([*WORD, *LINES], "\n─-1─\n"),
     "what is beside or below is cut": (
-        [("write", -2, 0, "abcd"), ("write", -4, 1, "abcd"), ("write", 0, 3, "abcd"), ("draw_vertical", 0, 2, 5)],
+        [
+            ("write_text", -2, 0, "abcd"),
+            ("write_text", -4, 1, "abcd"),
+            ("write_text", 0, 3, "abcd"),
+            ("draw_vertical", 0, 2, 5),
+        ],
         "cd\n\n╷",
     ),
     "a style of none hides": (
         [
             ("draw_horizontal", 0, 0, 4, None),
-            ("write", 0, 1, "word", None),
+            ("write_text", 0, 1, "word", None),
             ("draw_segments", 0, 2, LEFT | RIGHT, None),
         ],
         "\n\n",
     ),
     "only level lines become lines of sizes": (
-        [("draw_horizontal", 0, 0, 4), ("write", 1, 0, "0"), ("draw_segments", 3, 0, DOWN), ("dash_lines", 0, 4)],
+        [("draw_horizontal", 0, 0, 4), ("write_text", 1, 0, "0"), ("draw_segments", 3, 0, DOWN), ("dash_lines", 0, 4)],
         "┄0┄┬\n\n",
     ),
-    "a row that is too wide ends with dots": ([("write", 0, 0, "abcdefgh" * 3)], "abcdefghabcdefghabc…\n\n"),
+    "a row that is too wide ends with dots": ([("write_text", 0, 0, "abcdefgh" * 3)], "abcdefghabcdefghabc…\n\n"),
 }
 
 
@@ -150,7 +155,12 @@ def test_canvas_joins_lines_below_words(calls, shown):
 
 
 def test_canvas_merges_spans_of_one_style():
-    bold = draw_on_canvas(("write", 0, 0, "a", "bold"), ("write", 2, 0, " b", "bold"), ("write", 6, 0, "c", "red"))
+    bold = draw_on_canvas(
+        ("write_text", 0, 0, "a", "bold"), ("write_text", 2, 0, " b", "bold"), ("write_text", 6, 0, "c", "red")
+    )
     assert spans(bold) == [("a  b  ", "bold"), ("c", "red")]
-    assert spans(draw_on_canvas(("write", 0, 0, "a", LIT), ("write", 2, 0, "b", LIT))) == [("a", LIT), ("b", LIT)]
+    assert spans(draw_on_canvas(("write_text", 0, 0, "a", LIT), ("write_text", 2, 0, "b", LIT))) == [
+        ("a", LIT),
+        ("b", LIT),
+    ]
     assert spans(draw_on_canvas(("write_styled", 1, 0, "╲-x", ["red", "", "bold"]))) == [("╲", "red"), ("x", "bold")]

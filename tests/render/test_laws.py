@@ -22,12 +22,12 @@ from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.core.rules import GIVEN_DIM
 from shapecalc.reasoning.examples import example_sizes, index_text, trace_element
-from shapecalc.render.canvas import ASCII, UNICODE, clip
+from shapecalc.render.canvas import ASCII, UNICODE, clip_text
 from shapecalc.render.files import MAX_PICTURE_HEIGHT, draw_still
-from shapecalc.render.flow import draw_flow, draw_rail, draw_strip
+from shapecalc.render.flow import draw_flow, draw_shape_line, draw_stage_line
 from shapecalc.render.grid import build_tensor_path, draw_grid
 from shapecalc.render.hints import make_hint
-from shapecalc.render.pictures import draw_explanation, draw_picture, main_step
+from shapecalc.render.pictures import draw_explanation, draw_picture, most_informative_step
 from shapecalc.render.stage_layout import input_cells, mark_text, stage_layouts
 from tests.render.questions import answer_to, answers
 from tests.render.reading import dim_spans
@@ -42,8 +42,8 @@ def test_lines_fit_without_trailing_blanks_or_false_plurals(answer, width, heigh
     step_index = data.draw(st.none() | st.integers(0, len(answer.steps)))
     size_options = {"width": width, "height": height, "glyphs": strokes}
     drawings = [
-        draw_rail(answer, step_index, width=width, glyphs=strokes),
-        draw_strip(answer, step_index, width=width, glyphs=strokes),
+        draw_stage_line(answer, step_index, width=width, glyphs=strokes),
+        draw_shape_line(answer, step_index, width=width, glyphs=strokes),
     ]
     drawings += [draw_explanation(answer, width=width, glyphs=strokes), draw_flow(answer, step_index, **size_options)]
     if step_index is not None:
@@ -74,7 +74,7 @@ def check_dims_in_flow(answer, width):
             assert "… stages" in flow.plain
             continue
         for row, cell in enumerate(cells):
-            assert dim_texts[column, row] == ("?" if cell.dim is None else clip(str(cell.dim), 14, UNICODE))
+            assert dim_texts[column, row] == ("?" if cell.dim is None else clip_text(str(cell.dim), 14, UNICODE))
 
 
 @given(answers(), st.sampled_from([60, 400]))
@@ -147,7 +147,7 @@ MAIN = [
 @pytest.mark.parametrize(("line", "step_index", "divisions"), MAIN)
 def test_whole_answer_picture_shows_its_main_step(line, step_index, divisions):
     answer = answer_to(line)
-    assert main_step(answer, 80) == step_index
+    assert most_informative_step(answer, 80) == step_index
     step_picture, full_picture = (
         draw_picture(answer, step_index, width=80, height=MAX_PICTURE_HEIGHT).plain,
         draw_still(answer, None, 80).plain,

@@ -26,7 +26,7 @@ from shapecalc.teaching.exercises import (
     load_puzzles,
     select_kinds,
 )
-from shapecalc.teaching.judging import correct_prediction, graded_hints, prediction_text, resolve_line
+from shapecalc.teaching.judging import correct_prediction, graded_hints, prediction_text, resolve_command_line
 from shapecalc.teaching.lessons import reveals_answer
 from tests.sampling import each_row, some_and_rest
 from tests.tui.tables import table
@@ -57,7 +57,7 @@ def test_exercise_rule_acts_in_every_draw(kind, seeds):
     for level in range(1, len(DIFFICULTIES) + 1):
         for seed in seeds:
             exercise = draw_exercise(kind, level, seed)
-            answer = resolve_line(exercise.task.question)
+            answer = resolve_command_line(exercise.task.question)
             assert kind.rule in rules_of_answer(answer), exercise.task.question
             assert answer.problem is None or answer.problem.rule == kind.rule, exercise.task.question
 
@@ -97,7 +97,10 @@ def test_exercise_levels_rise():
         (level.rank, level.largest_dim) for level in DIFFICULTIES
     )
     means = [
-        sum(prod(resolve_line(draw_exercise(KINDS["swapped"], level, seed).task.question).input) for seed in SEEDS)
+        sum(
+            prod(resolve_command_line(draw_exercise(KINDS["swapped"], level, seed).task.question).input)
+            for seed in SEEDS
+        )
         for level in range(1, len(DIFFICULTIES) + 1)
     ]
     assert means == sorted(means)
@@ -116,8 +119,8 @@ def test_exercise_hints_do_not_reveal_the_answer(kind):
         task = draw_exercise(kind, 3, seed).task
         right = prediction_text(correct_prediction(task))
         hints, picture = (
-            graded_hints(task, resolve_line(task.question)),
-            draw_request(resolve_line(task.question)).plain,
+            graded_hints(task, resolve_command_line(task.question)),
+            draw_request(resolve_command_line(task.question)).plain,
         )
         assert len(hints) == 3, "another number of hints would reveal a refusal"
         assert [hint for hint in hints if reveals_answer(hint, right) or "refused" in hint] == []
@@ -143,7 +146,7 @@ PUZZLES = {kind.puzzle: draw_exercise(kind, 1, "x") for kind in load_puzzles()}
 
 @each_row("puzzle", PUZZLES.values())
 def test_puzzle_solution_has_at_most_three_ops(puzzle):
-    answer, solution = resolve_line(puzzle.task.question), puzzle.task.question.split("'")[1]
+    answer, solution = resolve_command_line(puzzle.task.question), puzzle.task.question.split("'")[1]
     assert (len(answer.traces) <= 3, answer.problem, answer.conditions) == (True, None, ())
     for typed in (solution, solution.partition("|")[2]):
         assert judge_answer(puzzle, typed).right

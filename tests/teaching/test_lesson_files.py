@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shapecalc.core.problem import ShapeError
 from shapecalc.teaching.lessons import (
     MAX_LESSON_FILE_BYTES,
-    find_faults,
+    find_lesson_errors,
     judge_lesson_answer,
     parse_lesson_file,
     read_lesson_file,
@@ -29,7 +29,7 @@ def replace_in_good(old, new):
 
 
 def test_lesson_file_without_errors_gives_lessons():
-    assert find_faults(GOOD) == (2, [])
+    assert find_lesson_errors(GOOD) == (2, [])
     heads, last = parse_lesson_file("data/week3.toml", GOOD)
     assert (heads.id, heads.notes, len(heads.wrong)) == ("week3/heads", "Say it twice.", 2)
     assert judge_lesson_answer(heads, "N,S,8,64").feedback == "A reshape splits."
@@ -45,7 +45,7 @@ LARGE = [
 
 @each_row(("old", "new", "line", "message"), [*table("wrong", "teaching"), *LARGE])
 def test_lesson_file_errors_name_their_line(old, new, line, message):
-    _, faults = find_faults(replace_in_good(old, new) if old else "")
+    _, faults = find_lesson_errors(replace_in_good(old, new) if old else "")
     if not message:
         assert faults == []
         return
@@ -56,20 +56,20 @@ def test_lesson_file_errors_name_their_line(old, new, line, message):
 
 def test_lesson_file_multiline_values_keep_line_numbers():
     text = replace_in_good('"Say it twice."', "'''\none]\n[[lesson]]\n''' # two").replace('"last"', '"Last"')
-    assert [fault.line for fault in find_faults(text)[1]] == [25]
+    assert [fault.line for fault in find_lesson_errors(text)[1]] == [25]
     text = replace_in_good('follow = "0,2"', "wrong = [\n  {typed = '3', said = 'x'},\n]\nfollow = '0,3'")
-    assert [fault.line for fault in find_faults(text)[1]] == [29]
+    assert [fault.line for fault in find_lesson_errors(text)[1]] == [29]
 
 
 def test_lesson_file_wrong_answers_have_their_own_lines():
     entries = "{typed = '0,0', said = 'x'},\n  # no\n  {typed = ',', said = ''},\n  {typed = '1', sad = 'x'}"
     for text, lines in ((f"wrong = [\n  {entries}\n]", [29, 30, 30]), (f"wrong = [{entries}]", [28, 29, 29])):
-        assert [fault.line for fault in find_faults(replace_in_good('follow = "0,2"', text))[1]] == lines
+        assert [fault.line for fault in find_lesson_errors(replace_in_good('follow = "0,2"', text))[1]] == lines
 
 
 def test_lesson_file_errors_are_in_line_order():
     text = replace_in_good('"heads"', '"Heads"').replace('"last"', '"Last"').replace("# week 3", "x = 1")
-    assert [fault.line for fault in find_faults(text)[1]] == [1, 3, 22]
+    assert [fault.line for fault in find_lesson_errors(text)[1]] == [1, 3, 22]
 
 
 def test_lesson_file_with_errors_is_not_opened():
@@ -81,7 +81,7 @@ def test_lesson_file_with_errors_is_not_opened():
 @given(st.text(max_size=60), st.integers(0, len(GOOD)), st.integers(0, 40))
 def test_lesson_file_drawn_errors_have_valid_lines(piece, start, length):
     text = GOOD[:start] + piece + GOOD[start + length :]
-    _, faults = find_faults(text)
+    _, faults = find_lesson_errors(text)
     assert all(1 <= fault.line <= text.count("\n") + 1 for fault in faults)
 
 

@@ -19,11 +19,11 @@ from shapecalc.teaching.judging import (
     graded_hints,
     parse_prediction,
     prediction_text,
-    resolve_line,
+    resolve_command_line,
 )
 from shapecalc.teaching.lessons import (
     Lesson,
-    find_faults,
+    find_lesson_errors,
     judge_lesson_answer,
     load_lessons,
     load_path_lessons,
@@ -57,7 +57,7 @@ def test_lessons_build_on_earlier_lessons():
 
 def test_lessons_pass_the_check_of_lesson_files():
     text = files("shapecalc.teaching").joinpath("lessons.toml").read_text("utf-8")
-    assert find_faults(text) == (len(ALL), [])
+    assert find_lesson_errors(text) == (len(ALL), [])
 
 
 @each_lesson
@@ -69,7 +69,7 @@ def test_lesson_fits_its_length_limits(lesson):
     assert set(lesson.id) <= {*string.ascii_lowercase, "-"}
     assert lesson.point.endswith(".")
     assert len(lesson.task.prompt) <= MAX_WIDTH
-    assert lesson.wrong or [*find_mistakes(resolve_line(lesson.question))]
+    assert lesson.wrong or [*find_mistakes(resolve_command_line(lesson.question))]
 
 
 @each_lesson
@@ -79,7 +79,7 @@ def test_lesson_right_prediction_shows_the_point(lesson):
     assert (judgement.right, judgement.feedback) == (True, lesson.point)
     assert lesson.follow or right not in lesson.text
     assert judge_lesson_answer(lesson, " Refused ") == judge_lesson_answer(lesson, "error")
-    assert len(graded_hints(lesson.task, resolve_line(lesson.question))) == (1 if lesson.follow else 3), (
+    assert len(graded_hints(lesson.task, resolve_command_line(lesson.question))) == (1 if lesson.follow else 3), (
         "wrong number of hints"
     )
     assert len({wrong.typed for wrong in lesson.wrong}) == len(lesson.wrong)
@@ -118,7 +118,7 @@ def test_lesson_hints_do_not_reveal_the_answer(lesson):
     hints = [
         judgement.feedback for judgement in (judge_lesson_answer(lesson, text) for text in typed) if not judgement.right
     ]
-    answer = resolve_line(lesson.question)
+    answer = resolve_command_line(lesson.question)
     hints += [
         hint
         for shape in (None, *near_predictions(right))
@@ -176,7 +176,7 @@ def test_lesson_expand_and_shape_are_not_judged_by_count():
 @each_lesson
 def test_lesson_questions_are_command_lines(lesson, shapecalc):
     run = shapecalc(*split(lesson.question))
-    answer = resolve_line(lesson.question)
+    answer = resolve_command_line(lesson.question)
     assert run.out == ("" if answer.output is None else f"{shape_text(answer.output)}\n")
 
 
@@ -191,7 +191,7 @@ PATH_TOPICS = ("zero", "infer", "perm", "shuffle")
 def shown_words(lessons):
     """Return the ops of the questions of lessons, and `error` if one of them is refused."""
     ops = {lesson.question.split()[0] for lesson in lessons}
-    refused = any(resolve_line(lesson.question).problem for lesson in lessons)
+    refused = any(resolve_command_line(lesson.question).problem for lesson in lessons)
     return ops | ({"error"} if refused else set())
 
 

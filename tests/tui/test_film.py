@@ -60,17 +60,17 @@ async def test_film_refuses_chains_beyond_the_limit(user):
 
 def test_film_player_stops_at_the_end_and_restarts():
     player = player_of_shuffle()
-    player.toggle()
+    player.toggle_playback()
     player.advance(1000)
     assert (player.is_at_end, player.is_playing, player.frame) == (True, False, len(player.film.frames) - 1)
-    player.toggle()
+    player.toggle_playback()
     assert (player.time, player.is_playing) == (0.0, True)
 
 
 def test_film_player_stops_once_at_every_question():
     player = player_of_shuffle()
     player.is_asking, answers = True, []
-    player.toggle()
+    player.toggle_playback()
     while not player.is_at_end:
         player.advance(7.3)
         if player.question is not None:

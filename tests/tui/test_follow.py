@@ -26,7 +26,7 @@ async def test_wheel_steps_through_the_answer(user):
 async def test_wheel_never_shows_what_is_asked(user):
     user.app.post_message(events.MouseScrollDown(None, 10, 8, 0, 1, 0, False, False, False, 10, 8))
     await user.settle()
-    assert user.state.asks_validity
+    assert user.state.must_predict_validity
 
 
 def test_follow_refuses_missing_elements(shapecalc):

@@ -50,7 +50,7 @@ def test_model_screen_leaves_the_fix_on_moving():
     nodes = NodeListState(replace(YOLO, nodes=(FIRST, TURNED)))
     nodes.show_next_fix()
     assert nodes.shown_fix == FIRST.fixes[0]
-    nodes.move(1)
+    nodes.move_selection(1)
     assert nodes.shown_fix is None
     nodes.show_next_fix()
     assert nodes.shown_fix is None

@@ -62,7 +62,7 @@ def test_parameter_help_lists_valid_texts():
 
 @driven("squeeze", "2,1,3", "--dialect", "torch", size=(100, 30))
 async def test_parameter_flag_field_follows_the_dialect(user):
-    user.app.explore._may_compare = lambda: False  # other dialects lack the invented parameters
+    user.app.explore._can_compare_dialects = lambda: False  # other dialects lack the invented parameters
     await user.press("e", "tab", "tab", "1")
     assert "--reverse" in user.command
     assert "answer 3,2" in user.title

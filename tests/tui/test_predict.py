@@ -50,7 +50,7 @@ def screen(state, width=78):
         Text(explore_text.step_panel_title(state)),
         explore_text.step_text(state, width, 12),
         *explore_text.answer_texts(state, width),
-        *explore_text.card_lines(state, width),
+        *explore_text.reason_lines(state, width),
     )
     return "\n".join(text.plain for text in texts)
 
@@ -81,7 +81,7 @@ def test_predict_hides_whether_a_request_is_refused(works, refused, width):
     screens = []
     for line in (works, refused):
         state, words = make_state(line, None), {*re.findall(r"[\w,-]+", works + " " + refused)}
-        assert state.asks_validity
+        assert state.must_predict_validity
         numbers = {*re.findall(r"\d+", " ".join(words))}
         screens.append(re.sub(r"-?\b(" + "|".join(numbers) + r")\b| +|─+|█+", " ", screen(state, width)).split())
         assert not {"refused", "stopped", "✗", "F6"} & {*re.findall(r"\w+|✗", screen(state, width))}
@@ -127,7 +127,7 @@ async def test_predict_escapes_what_is_typed_into_a_blank(user):
 @pytest.mark.parametrize(("line", "size"), table("primes"))
 def test_predict_screen_hides_the_requested_size(line, size):
     state, steps = make_state(line, None), 0
-    while state.hides_answer:
+    while state.is_answer_hidden:
         assert size not in re.findall(r"\d+", screen(state)), screen(state)
         state.advance(1)
         steps += 1
@@ -182,7 +182,7 @@ def test_predict_screen_hides_the_requested_number(kind):
     for level in range(1, len(DIFFICULTIES) + 1):
         exercise = draw_exercise(kind, level, f"asks/{level}")
         state = make_state(exercise.task.question)
-        while state.hides_answer:
+        while state.is_answer_hidden:
             blank, before = state.current_blank, screen(state)
             if blank is not None and state.is_awaiting_input:
                 checked += 1
@@ -224,7 +224,7 @@ def test_predict_works_for_every_example(op):
         state = ExploreState(question, 0, is_learning=True)
         for _ in range(100):
             assert all(len(line) <= 78 for line in screen(state).split("\n"))
-            if state.asks_validity:
+            if state.must_predict_validity:
                 state.type_char("n" if state.result.problem else "y")
             if state.is_awaiting_input:
                 type_text(state, str(state.predictions.cells[state.current_blank].dim))
@@ -239,6 +239,6 @@ def test_predict_works_for_every_example(op):
 def test_predict_works_for_many_dims():
     ones = ",".join(["1"] * 2000)
     state = make_state(f"squeeze {ones},7")
-    assert state.hides_answer
+    assert state.is_answer_hidden
     type_text(state, "6")
     assert (state.is_awaiting_input, state.mistake) == (True, None)

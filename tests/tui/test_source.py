@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from shapecalc.core.problem import ShapeError
-from shapecalc.tui.door import find_code
+from shapecalc.tui.app_commands import parse_code_command
 from tests.tui.driven import driven
 
 CODE = "def f(x, w):\n    b, n = x.shape[:2]\n    y = x.reshape(b, -1)\n    return y.t()\n"
-KNOWN = find_code([CODE, "x=2,3,4"])
-MATMUL = find_code(["def f(x, w):\n    y = x @ w\n    return y.reshape(-1)"])
+KNOWN = parse_code_command([CODE, "x=2,3,4"])
+MATMUL = parse_code_command(["def f(x, w):\n    y = x @ w\n    return y.reshape(-1)"])
 
 
 @driven(opening=KNOWN)
@@ -75,8 +75,8 @@ async def test_source_lines_are_chosen_by_keys_clicks_and_the_wheel(user):
 def test_code_is_found_in_words_and_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("net.py").write_text(CODE)
-    reading = find_code(["net.py::f", "x=2,3,4"])
-    assert (reading.kind, reading.content) == ("code", "net.py::f")
-    assert find_code(["reshape", "2,3", "6"]) is None
+    command = parse_code_command(["net.py::f", "x=2,3,4"])
+    assert (command.kind, command.content) == ("code", "net.py::f")
+    assert parse_code_command(["reshape", "2,3", "6"]) is None
     with pytest.raises(ShapeError):
-        find_code(["missing.py"])
+        parse_code_command(["missing.py"])

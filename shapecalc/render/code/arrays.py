@@ -129,7 +129,7 @@ class ArrayWriter(CodeWriter):
 
     def size_expression(self, dim: Dim) -> str:
         """Return the expression for a size, computed from the shape of `x` and variables."""
-        return size_text(self.sizes.express(dim), self.framework.shape_of.format(x="x"))
+        return size_text(self.sizes.express_dim(dim), self.framework.shape_of.format(x="x"))
 
     def dim_expression(self, dim: RequestedDim, unchanged_placeholder: str = "") -> str:
         """Return the expression for a dim of a requested shape.
@@ -146,16 +146,16 @@ class ArrayWriter(CodeWriter):
         """Format the framework's call of an op; `tensor` defaults to the current tensor."""
         return format_call(op, self.name, tensor or self.tensor, **arguments)
 
-    def transpose(self, call: EmittedCall) -> None:
+    def emit_transpose(self, call: EmittedCall) -> None:
         """Emit a transpose."""
-        self.assign(self.format_call(TRANSPOSE, perm=call.move(Permute).axes))
+        self.emit_assignment(self.format_call(TRANSPOSE, perm=call.move(Permute).axes))
 
-    def reshape(self, call: EmittedCall) -> None:
+    def emit_reshape(self, call: EmittedCall) -> None:
         """Emit a reshape, a view or a flatten."""
         framework = self.framework
         if framework.reshape_rules:
             dims = target_shape(call, self.sizes, framework.reshape_rules).dims
-            return self.assign(self.format_call(RESHAPE, target=[*map(size_text, dims)]))
+            return self.emit_assignment(self.format_call(RESHAPE, target=[*map(size_text, dims)]))
         flatten = find_signature(FLATTEN, self.name)
         if flatten and flatten.arguments and call.stage.kind is StageKind.MERGE:
             merging = [dim for dim in call.dims if len(dim.axes or ()) > 1]
@@ -163,45 +163,49 @@ class ArrayWriter(CodeWriter):
             if mode is FlattenMode.RANGE and len(merging) < 2:
                 first, widest = max(enumerate(call.dims), key=lambda item: len(item[1].axes or ()))
                 last = first + max(1, len(widest.axes or ())) - 1
-                return self.assign(self.format_call(FLATTEN, start_dim=first, end_dim=last))
+                return self.emit_assignment(self.format_call(FLATTEN, start_dim=first, end_dim=last))
         is_view = find_signature(VIEW, self.name) and call.stage.kind is StageKind.VIEW and self.tensor == "x"
-        return self.assign(
+        return self.emit_assignment(
             self.format_call(VIEW if is_view else RESHAPE, target=[*map(self.dim_expression, call.dims)])
         )
 
-    def squeeze(self, call: EmittedCall) -> None:
+    def emit_squeeze(self, call: EmittedCall) -> None:
         """Emit a squeeze."""
         axes = call.axes_to_drop()
-        if call.drops_all_ones():
-            self.assign(self.format_call(SQUEEZE))
+        if call.is_full_squeeze():
+            self.emit_assignment(self.format_call(SQUEEZE))
         elif axes:
-            self.assign(self.format_call(SQUEEZE, axes=axes))
+            self.emit_assignment(self.format_call(SQUEEZE, axes=axes))
 
-    def unsqueeze(self, call: EmittedCall) -> None:
+    def emit_unsqueeze(self, call: EmittedCall) -> None:
         """Emit an unsqueeze."""
-        self.assign(self.format_call(UNSQUEEZE, axes=call.axes_to_insert()))
+        self.emit_assignment(self.format_call(UNSQUEEZE, axes=call.axes_to_insert()))
 
-    def expand(self, call: EmittedCall) -> None:
+    def emit_expand(self, call: EmittedCall) -> None:
         """Emit an expand."""
         placeholder = self.framework.unchanged_placeholder
-        self.assign(self.format_call(EXPAND, target=[self.dim_expression(dim, placeholder) for dim in call.dims]))
+        self.emit_assignment(
+            self.format_call(EXPAND, target=[self.dim_expression(dim, placeholder) for dim in call.dims])
+        )
 
-    def tile(self, call: EmittedCall) -> None:
+    def emit_tile(self, call: EmittedCall) -> None:
         """Emit a call of `tile`."""
         framework, count = self.framework, len(call.repeats)
         self.check_rank_limit(TILE.name, count, framework.max_tiled_rank)
         new_axes = 0 if framework.tiles_new_axes else count - len(call.stage.before)
         tensor = self.format_call(UNSQUEEZE, axes=[0] * new_axes) if new_axes else self.tensor
-        self.assign(self.format_call(TILE, tensor, repeats=[*map(self.size_expression, call.repeats)]))
+        self.emit_assignment(self.format_call(TILE, tensor, repeats=[*map(self.size_expression, call.repeats)]))
 
-    def repeat_interleave(self, call: EmittedCall) -> None:
+    def emit_repeat_interleave(self, call: EmittedCall) -> None:
         """Emit a `repeat_interleave`."""
         texts = [*map(self.size_expression, call.repeats)]
         repeats = texts[0] if len(texts) == 1 else self.framework.vector.format(list=f"[{', '.join(texts)}]")
         axis = call.trace.request.arguments.get("axis")
-        self.assign(self.format_call(REPEAT_INTERLEAVE, repeats=repeats, **({} if axis is None else {"axis": axis})))
+        self.emit_assignment(
+            self.format_call(REPEAT_INTERLEAVE, repeats=repeats, **({} if axis is None else {"axis": axis}))
+        )
 
-    def pick(self, call: EmittedCall) -> None:
+    def emit_pick(self, call: EmittedCall) -> None:
         """Emit an index expression with an index or a slice for each axis.
 
         If the framework does not support negative steps, the affected axes are flipped first.
@@ -218,7 +222,7 @@ class ArrayWriter(CodeWriter):
         while texts and texts[-1] == ":":  # trailing full slices are redundant
             texts.pop()
         self.check_rank_limit(SLICE.name, len(ranges) if texts else 0, framework.max_sliced_rank)
-        self.assign(f"{tensor}[{', '.join(texts)}]" if texts else tensor)
+        self.emit_assignment(f"{tensor}[{', '.join(texts)}]" if texts else tensor)
 
     def check_rank_limit(self, operation: str, rank: int, max_rank: int | None) -> None:
         """Raise `ShapeError` (usage) if a rank exceeds the framework's maximum.
@@ -230,30 +234,30 @@ class ArrayWriter(CodeWriter):
                 f"a {operation} of {rank} dims is not written as {self.name} code: it {operation}s at most {max_rank}"
             )
 
-    def split(self, call: EmittedCall) -> None:
+    def emit_split(self, call: EmittedCall) -> None:
         """Emit the selected part of a split."""
         axis, parts, part = call.split_arguments()
-        self.assign(f"{self.format_call(SPLIT, parts=parts, axis=axis)}[{part}]")
+        self.emit_assignment(f"{self.format_call(SPLIT, parts=parts, axis=axis)}[{part}]")
 
-    def take(self, call: EmittedCall) -> None:
+    def emit_take(self, call: EmittedCall) -> None:
         """Emit a gather along an axis."""
         move = call.move(Take)
         if self.name in ("tensorflow", "paddle") and min(move.positions, default=0) < 0:
             raise usage_error(f"{self.name} takes no position from the end", "give the sizes with --where")
         leading_slices = ":, " * move.axis
-        self.assign(
+        self.emit_assignment(
             self.framework.take.format(x=self.tensor, indices=[*move.positions], axis=move.axis, whole=leading_slices)
         )
 
-    def roll(self, call: EmittedCall) -> None:
+    def emit_roll(self, call: EmittedCall) -> None:
         """Emit a roll along an axis."""
         roll = call.int32_roll(self.name) if self.framework.limits_rolls_to_int32 else call.move(Roll)
-        self.assign(self.format_call(ROLL, shift=roll.shift, axis=roll.axis))
+        self.emit_assignment(self.format_call(ROLL, shift=roll.shift, axis=roll.axis))
 
-    def shape(self, call: EmittedCall) -> None:
+    def emit_shape(self, call: EmittedCall) -> None:
         """Emit the shape, or a range of its dims, as a vector."""
         move = call.move(ShapeVector)
-        self.assign(self.framework.shape.format(x=self.tensor, start=move.start, end=move.end))
+        self.emit_assignment(self.framework.shape.format(x=self.tensor, start=move.start, end=move.end))
 
 
 def generate_program(framework: ArrayFramework, answer: Trace | Chain) -> GeneratedCode:

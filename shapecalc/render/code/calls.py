@@ -78,7 +78,7 @@ def format_call(op: Op, framework: str, tensor: str, **arguments: ArgumentValue)
     for argument in signature.arguments:
         if argument.style == "each":
             for value in arguments[argument.param]:  # type: ignore[union-attr]
-                tensor = _format(signature, framework, tensor, [str(value)])
+                tensor = _format_signature(signature, framework, tensor, [str(value)])
             return tensor
     texts, by_name = list[str](), False
     for argument in signature.arguments:
@@ -86,7 +86,7 @@ def format_call(op: Op, framework: str, tensor: str, **arguments: ArgumentValue)
         if argument.param in arguments:
             text = format_argument(argument, arguments[argument.param])
             texts.append(f"{argument.names[0]}={text}" if by_name else text)
-    return _format(signature, framework, tensor, texts)
+    return _format_signature(signature, framework, tensor, texts)
 
 
 def format_argument(argument: SignatureArgument, value: ArgumentValue) -> str:
@@ -104,7 +104,7 @@ def format_argument(argument: SignatureArgument, value: ArgumentValue) -> str:
     return f"({text},)" if len(value) == 1 else f"({text})"
 
 
-def _format(signature: Signature, framework: str, tensor: str, argument_texts: Sequence[str]) -> str:
+def _format_signature(signature: Signature, framework: str, tensor: str, argument_texts: Sequence[str]) -> str:
     """Format a call from its formatted arguments."""
     if signature.is_method:
         return f"{tensor}.{signature.names[0]}({', '.join(argument_texts)})"

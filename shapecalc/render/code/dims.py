@@ -92,7 +92,7 @@ WRITER_METHODS = {
     **{kind: kind.name.lower() for kind in (StageKind.SQUEEZE, StageKind.UNSQUEEZE, StageKind.EXPAND, StageKind.SPLIT)},
     **{kind: kind.name.lower() for kind in (StageKind.TAKE, StageKind.ROLL, StageKind.SHAPE)},
 }
-"""The names of the methods of `CodeWriter` that emit calls, by stage kind; all other kinds use `CodeWriter.combine`."""
+"""The method of `CodeWriter` for each stage kind, without its prefix; others use `CodeWriter.emit_combination`."""
 
 
 class RequestedDim(Record):
@@ -136,7 +136,7 @@ class EmittedCall(Record):
         """Return the axes that a squeeze drops."""
         return [step.sources[0] for step in self.steps_by_rule(DROPPED_ONE)]
 
-    def drops_all_ones(self) -> bool:
+    def is_full_squeeze(self) -> bool:
         """Return whether a squeeze without an axis argument drops the same axes."""
         kept = self.steps_by_rule(*KEPT_DIM_RULES)
         is_complete = len(kept) + len(self.axes_to_drop()) == len(self.stage.before) and not self.stage.requested
@@ -267,7 +267,7 @@ def build_calls(
     ['flatten']
     """
     calls = list[EmittedCall]()
-    for call in (call for trace in answer.traces for call in _trace_calls(trace, whole_ops)):
+    for call in (call for trace in answer.traces for call in _calls_of_trace(trace, whole_ops)):
         merged = _merge_calls(calls[-1], call) if fold and calls else None
         if merged:
             calls.pop()
@@ -276,7 +276,7 @@ def build_calls(
     return calls
 
 
-def _trace_calls(trace: Trace, whole_ops: Sequence[str]) -> list[EmittedCall]:
+def _calls_of_trace(trace: Trace, whole_ops: Sequence[str]) -> list[EmittedCall]:
     """Return one call per stage, or a single call if the op is in `whole_ops`."""
     is_whole = trace.op in whole_ops and trace.stages
     repeats = trace.request.arguments["repeats"] if is_whole else ()
@@ -502,8 +502,8 @@ def target_shape(
         warnings.append(
             f"0 is a dim of size zero here, so {rules.switch} is {'on' if rules.zero_is_size_value else 'off'}"
         )
-    _check_accepted(before, tuple(dims), zero_is_size, rules)
-    return RequestedShape(tuple(map(sizes.express, dims)), zero_is_size, tuple(warnings))
+    _check_reshape_accepted(before, tuple(dims), zero_is_size, rules)
+    return RequestedShape(tuple(map(sizes.express_dim, dims)), zero_is_size, tuple(warnings))
 
 
 def _can_copy(dim: RequestedDim, axis: int, before: Shape) -> bool:
@@ -523,12 +523,12 @@ def _choose_inferred_axis(dims: Sequence[RequestedDim], copied: Sequence[bool], 
         if dim.inferred:
             return axis
         if isinstance(dim.value, Monomial) and not copied[axis]:
-            readable = monomial(sizes.express(dim.value))
-            costs[axis] = sizes.count_unknown(dim.value), sum(abs(power) for _, power in readable.powers)
+            readable = monomial(sizes.express_dim(dim.value))
+            costs[axis] = sizes.count_unknown_names(dim.value), sum(abs(power) for _, power in readable.powers)
     return max(reversed(costs), key=costs.__getitem__, default=None)
 
 
-def _check_accepted(before: Shape, dims: Shape, zero_is_size: bool, rules: ReshapeRules) -> None:
+def _check_reshape_accepted(before: Shape, dims: Shape, zero_is_size: bool, rules: ReshapeRules) -> None:
     """Raise `ShapeError` (usage) if the framework cannot reshape to the shape."""
     switch_value = (
         rules.zero_is_size_value
@@ -557,14 +557,14 @@ class RuntimeSizes:
         self.known = _solve_names(self.axis_by_dim)
         self.products = [dim for dim in self.axis_by_dim if {*dim_names((dim,))} - self.known.keys()]
 
-    def express(self, dim: Dim) -> Dim:
+    def express_dim(self, dim: Dim) -> Dim:
         """Express a dim in terms of the sizes of the axes of `x`.
 
         Names that cannot be computed from the shape of `x` remain in the result.
 
         >>> from shapecalc.core.text import parse_dims
         >>> readings = RuntimeSizes(parse_dims("N,2*C,H*W"))
-        >>> [str(readings.express(dim)) for dim in parse_dims("C*H*W/49,N*H")]
+        >>> [str(readings.express_dim(dim)) for dim in parse_dims("C*H*W/49,N*H")]
         ['[1]*[2]/98', 'H*[0]']
         """
         if isinstance(dim, int):
@@ -588,9 +588,9 @@ class RuntimeSizes:
         ]
         return min(quotients) if min(quotients) > 0 else min(0, max(quotients))
 
-    def count_unknown(self, dim: Dim) -> int:
+    def count_unknown_names(self, dim: Dim) -> int:
         """Return the number of names in a dim that the shape of `x` does not determine."""
-        return sum(not name.startswith("[") for name in dim_names((self.express(dim),)))
+        return sum(not name.startswith("[") for name in dim_names((self.express_dim(dim),)))
 
 
 def _solve_names(axes: Mapping[Dim, Dim]) -> dict[str, Dim]:
@@ -621,12 +621,12 @@ def _multiply_power(dim: Dim, factor: Dim, power: int) -> Dim:
 
 
 def size_text(dim: Dim, shape_of: str = "x.shape") -> str:
-    """Format the expression for a dim that `RuntimeSizes.express` returned.
+    """Format the expression for a dim that `RuntimeSizes.express_dim` returned.
 
     `shape_of` is the expression for the shape of `x`. Raises `ShapeError` (usage) for a `?`, which has no variable.
 
     >>> from shapecalc.core.text import parse_dims
-    >>> size_text(RuntimeSizes(parse_dims("N,C,H")).express(parse_dims("C*H/64")[0]))
+    >>> size_text(RuntimeSizes(parse_dims("N,C,H")).express_dim(parse_dims("C*H/64")[0]))
     'x.shape[1] * x.shape[2] // 64'
     """
     if isinstance(dim, int):
@@ -649,7 +649,7 @@ def variable_name(name: str) -> str:
     return f"{name}_" if is_reserved else name
 
 
-def is_computed(dims: Iterable[Dim]) -> bool:
+def has_runtime_size(dims: Iterable[Dim]) -> bool:
     """Return whether any of the dims contains a size of an axis of `x`."""
     return any(name.startswith("[") for name in dim_names(dims))
 
@@ -674,7 +674,7 @@ class CodeWriter:
         self.lines: list[str] = []
         self.warnings: list[str] = []
 
-    def write_call(self, call: EmittedCall) -> None:
+    def emit_call(self, call: EmittedCall) -> None:
         """Emit a call.
 
         Raises `ShapeError` (usage) if the call is not supported, or if its rank exceeds the target's maximum.
@@ -682,33 +682,33 @@ class CodeWriter:
         if self.name in DIALECTS:
             check_rank(call.stage.before, DIALECTS[self.name], "input")
             check_rank(call.after, DIALECTS[self.name], "input")
-        name = call.trace.op if call.repeats else WRITER_METHODS.get(call.kind, "combine")
-        write = getattr(self, name, None)
+        name = call.trace.op if call.repeats else WRITER_METHODS.get(call.kind, "combination")
+        write = getattr(self, f"emit_{name}", None)
         if write is None:
             raise usage_error(f"{name} is not written as {self.name} code")
         write(call)
 
-    def assign(self, expression: str) -> None:
+    def emit_assignment(self, expression: str) -> None:
         """Assign an expression to `y`, unless it is the current tensor itself."""
         if expression != self.tensor:
             self.lines.append(f"y = {expression}")
             self.tensor = "y"
 
-    def combine(self, call: EmittedCall) -> None:
+    def emit_combination(self, call: EmittedCall) -> None:
         """Emit an op of several operands.
 
         Raises `ShapeError` (usage) if the op or an argument is not supported.
         """
         arguments = ArgumentReader(call.trace)
-        self.write_combination(call, arguments)
+        self.emit_combination_code(call, arguments)
         arguments.check_all_read(self.name)
         self.register_operands(call)
 
-    def write_combination(self, call: EmittedCall, arguments: ArgumentReader) -> None:
+    def emit_combination_code(self, call: EmittedCall, arguments: ArgumentReader) -> None:
         """Emit an op of several operands; read all arguments that the code contains."""
-        self.assign(self.combine_expression(arguments))
+        self.emit_assignment(self.combination_expression(arguments))
 
-    def combine_expression(self, arguments: ArgumentReader) -> str:
+    def combination_expression(self, arguments: ArgumentReader) -> str:
         """Return the expression for an op of several operands."""
         from shapecalc.render.code.operands import operand_expression  # costs 10 of the 60 ms of `--as numpy`
 
@@ -731,7 +731,7 @@ class CodeWriter:
     def build_code(self, calls: Iterable[EmittedCall], *extra_warnings: str) -> GeneratedCode:
         """Emit calls, and return the program with its warnings and `extra_warnings`."""
         for call in calls:
-            self.write_call(call)
+            self.emit_call(call)
         text, answer = self.text(), self.answer
         reason = f"{self.name} cannot infer a dim if the known dims multiply to 0"
         inferred_empty = [

@@ -43,7 +43,7 @@ def generate_einops(answer: Trace | Chain) -> GeneratedCode:
     sized_pieces = [piece for axis in input_pieces for piece in _required_lengths(axis, readings)] + [
         piece for axis in repeated for piece in axis
     ]
-    lengths = "".join(f", {names[id(piece)]}={size_text(readings.express(piece.size))}" for piece in sized_pieces)
+    lengths = "".join(f", {names[id(piece)]}={size_text(readings.express_dim(piece.size))}" for piece in sized_pieces)
     line = f'y = {name}(x, "{sides[0]} -> {sides[1]}"{lengths})'
     text = "\n".join([f"from einops import {name}", shape_comment(answer), line])
     return GeneratedCode(text, (*answer_warnings(answer, "einops"), *missing_size_warnings(text, answer)))
@@ -108,7 +108,7 @@ def _required_lengths(axis: Sequence[Piece], readings: RuntimeSizes) -> list[Pie
 
     def cost(piece: Piece) -> tuple[int, bool]:
         """Return a sort key: the number of unknown names, and whether it is symbolic."""
-        return readings.count_unknown(piece.size), not isinstance(piece.size, int)
+        return readings.count_unknown_names(piece.size), not isinstance(piece.size, int)
 
     inferred = None if any(piece.size == 0 for piece in axis) else max(reversed(axis), key=cost, default=None)
     return [piece for piece in axis if len(axis) > 1 and piece is not inferred]

@@ -104,13 +104,13 @@ class GraphWriter(code.CodeWriter):
         dims, before = list[Dim](), call.stage.before
         for axis, dim in enumerate(call.dims, len(before) - len(call.dims)):
             is_unchanged = axis >= 0 and before[axis] == dim.value and isinstance(dim.value, Monomial)
-            dims.append(1 if dim.axes or is_unchanged else self.sizes.express(dim.value))
+            dims.append(1 if dim.axes or is_unchanged else self.sizes.express_dim(dim.value))
         return tuple(dims)
 
     def compute_dims(self, dims: Iterable[Dim]) -> str:
         """Emit nodes that compute dims, and return the name of the vector of all dims."""
         parts = list[str]()
-        for needs_nodes, run in groupby(dims, lambda dim: code.is_computed([dim])):
+        for needs_nodes, run in groupby(dims, lambda dim: code.has_runtime_size([dim])):
             row = tuple(run)
             parts += map(self._compute_dim, row) if needs_nodes else [self._add_constant_vector(row)]
         quote = self.quote
@@ -204,7 +204,7 @@ class OnnxWriter(GraphWriter):
 
     def add_vector(self, name_prefix: str, dims: Sequence[Dim]) -> str:
         """Add a vector of dims as an input of the next node, and return its name."""
-        if not code.is_computed(dims):
+        if not code.has_runtime_size(dims):
             return self.add_constant(name_prefix, format_dims(dims), str(len(dims)))
         if self.opset < INTEGER_ARITHMETIC_OPSET:
             raise usage_error(
@@ -212,11 +212,11 @@ class OnnxWriter(GraphWriter):
             )
         return self.compute_dims(dims)
 
-    def transpose(self, call: code.EmittedCall) -> None:
+    def emit_transpose(self, call: code.EmittedCall) -> None:
         """Emit a Transpose."""
         self.add_node("Transpose", perm=list(call.move(Permute).axes))
 
-    def reshape(self, call: code.EmittedCall) -> None:
+    def emit_reshape(self, call: code.EmittedCall) -> None:
         """Emit a Reshape or a Flatten.
 
         A 0 or -1 in the user's target shape is emitted unchanged if it has the same meaning in ONNX. If a 0 is a
@@ -229,7 +229,7 @@ class OnnxWriter(GraphWriter):
             call, self.sizes, code.ReshapeRules("onnx", "allowzero", zero_is_size_value=True, opset=self.opset)
         )
         self.warnings += target.warnings
-        if self.opset >= SHAPE_INPUT_OPSET or code.is_computed(target.dims):
+        if self.opset >= SHAPE_INPUT_OPSET or code.has_runtime_size(target.dims):
             self.add_node(
                 "Reshape", self.add_vector("shape", target.dims), **({"allowzero": 1} if target.zero_is_size else {})
             )
@@ -238,14 +238,14 @@ class OnnxWriter(GraphWriter):
         else:
             raise usage_error("an attribute cannot be an empty shape", f"use --opset {SHAPE_INPUT_OPSET} or later")
 
-    def squeeze(self, call: code.EmittedCall) -> None:
+    def emit_squeeze(self, call: code.EmittedCall) -> None:
         """Emit a Squeeze."""
-        if call.drops_all_ones():
+        if call.is_full_squeeze():
             self.add_node("Squeeze")
         else:
             self._add_node_with_axes("Squeeze", call.axes_to_drop())
 
-    def unsqueeze(self, call: code.EmittedCall) -> None:
+    def emit_unsqueeze(self, call: code.EmittedCall) -> None:
         """Emit an Unsqueeze."""
         self._add_node_with_axes("Unsqueeze", call.axes_to_insert())
 
@@ -255,11 +255,11 @@ class OnnxWriter(GraphWriter):
         else:
             self.add_node(operator, self.add_vector("axes", axes))
 
-    def expand(self, call: code.EmittedCall) -> None:
+    def emit_expand(self, call: code.EmittedCall) -> None:
         """Emit an Expand."""
         self.add_node("Expand", self.add_vector("shape", self.bidirectional_dims(call)))
 
-    def tile(self, call: code.EmittedCall) -> None:
+    def emit_tile(self, call: code.EmittedCall) -> None:
         """Emit a Tile, after an Unsqueeze if the tile adds axes."""
         if self.opset < TILE_REPEATS_OPSET:
             raise usage_error(
@@ -268,9 +268,9 @@ class OnnxWriter(GraphWriter):
             )
         if new := len(call.repeats) - len(call.stage.before):
             self._add_node_with_axes("Unsqueeze", range(new))
-        self.add_node("Tile", self.add_vector("repeats", [*map(self.sizes.express, call.repeats)]))
+        self.add_node("Tile", self.add_vector("repeats", [*map(self.sizes.express_dim, call.repeats)]))
 
-    def pick(self, call: code.EmittedCall) -> None:
+    def emit_pick(self, call: code.EmittedCall) -> None:
         """Emit a Gather of one index, or a Slice."""
         kept = call.partial_ranges()
         if not kept[0].drops_axis:
@@ -278,7 +278,7 @@ class OnnxWriter(GraphWriter):
             return
         self._add_gather(kept[0].axis, [kept[0].first_index], "")
 
-    def take(self, call: code.EmittedCall) -> None:
+    def emit_take(self, call: code.EmittedCall) -> None:
         """Emit a Gather."""
         move = call.move(Take)
         self._add_gather(move.axis, move.positions, str(len(move.positions)))
@@ -308,7 +308,7 @@ class OnnxWriter(GraphWriter):
         else:
             self.add_node("Slice", *(self.add_vector(name, values) for name, values in arguments.items()))
 
-    def split(self, call: code.EmittedCall) -> None:
+    def emit_split(self, call: code.EmittedCall) -> None:
         """Emit a Slice if all sizes are numbers, otherwise a Split with one used output."""
         if is_concrete(call.stage.before):
             self._add_slice(call.partial_ranges())
@@ -323,13 +323,13 @@ class OnnxWriter(GraphWriter):
         )
         self.lines[-1] = self.lines[-1].replace(f'["{self.tensor}"]', f"[{outputs}]")
 
-    def shape(self, call: code.EmittedCall) -> None:
+    def emit_shape(self, call: code.EmittedCall) -> None:
         """Emit a Shape."""
         move = call.move(ShapeVector)
         is_full_range = (move.start, move.end) == (0, len(call.stage.before))
         self.add_node("Shape", **({} if is_full_range else {"start": move.start, "end": move.end}))
 
-    def write_combination(self, call: code.EmittedCall, arguments: ArgumentReader) -> None:
+    def emit_combination_code(self, call: code.EmittedCall, arguments: ArgumentReader) -> None:
         """Emit the nodes of an op of several operands.
 
         Raises `ShapeError` (usage) if the op is not supported.
@@ -424,7 +424,7 @@ class OnnxWriter(GraphWriter):
         answer, kind = self.answer, self.element_type
         after, vector = answer.output or (), any(OPS[trace.op].ends_chain for trace in answer.traces)
         inputs = {"x": answer.input, **operand_shapes(answer.traces)}
-        output = f"TensorProto.INT64, [{len(after)}]" if vector else f"{kind}, {_declare_dims(after)}"
+        output = f"TensorProto.INT64, [{len(after)}]" if vector else f"{kind}, {_format_declared_dims(after)}"
         lines = [
             "from onnx import TensorProto, helper",
             code.shape_comment(answer),
@@ -433,7 +433,7 @@ class OnnxWriter(GraphWriter):
             *(f"    {node}" for node in self.lines),
             "]",
             *[
-                f'{name} = helper.make_tensor_value_info("{name}", {kind}, {_declare_dims(shape)})'
+                f'{name} = helper.make_tensor_value_info("{name}", {kind}, {_format_declared_dims(shape)})'
                 for name, shape in inputs.items()
             ],
             f'y = helper.make_tensor_value_info("y", {output})',
@@ -472,7 +472,7 @@ def _element_type_code(dtype: str | None) -> str:
     return f"TensorProto.{element_type_name(dtype or 'float32', ONNX).upper()}"
 
 
-def _declare_dims(shape: Sequence[Dim]) -> str:
+def _format_declared_dims(shape: Sequence[Dim]) -> str:
     """Format a shape for `make_tensor_value_info`; a dim such as `2*N` becomes None."""
     texts = []
     for dim in shape:
@@ -501,37 +501,37 @@ class OpenVinoWriter(GraphWriter):
 
         `output_suffix` is appended to the call, as in `.output(1)`.
         """
-        self.assign(f"ops.{operator}({', '.join([self.tensor, *map(str, arguments)])}){output_suffix}")
+        self.emit_assignment(f"ops.{operator}({', '.join([self.tensor, *map(str, arguments)])}){output_suffix}")
 
     def add_call(self, op: Op, **arguments: ArgumentValue) -> None:
         """Emit OpenVINO's call of an op on the current tensor."""
-        self.assign(format_call(op, self.name, self.tensor, **arguments))
+        self.emit_assignment(format_call(op, self.name, self.tensor, **arguments))
 
     def vector_expression(self, dims: Sequence[Dim]) -> str:
         """Return the expression for a vector of dims, computed by nodes if necessary."""
         if not dims:
             return "np.array([], dtype=np.int64)"
-        return self.compute_dims(dims) if code.is_computed(dims) else f"[{format_dims(dims)}]"
+        return self.compute_dims(dims) if code.has_runtime_size(dims) else f"[{format_dims(dims)}]"
 
-    def transpose(self, call: code.EmittedCall) -> None:
+    def emit_transpose(self, call: code.EmittedCall) -> None:
         """Emit a Transpose."""
         self.add_call(TRANSPOSE, perm=call.move(Permute).axes)
 
-    def reshape(self, call: code.EmittedCall) -> None:
+    def emit_reshape(self, call: code.EmittedCall) -> None:
         """Emit a Reshape; a 0 copies a dim unless the shape has a dim of size 0."""
         target = code.target_shape(call, self.sizes, self.reshape_rules)
         self.add_node("reshape", self.vector_expression(target.dims), f"special_zero={not target.zero_is_size}")
         self.warnings += target.warnings
 
-    def squeeze(self, call: code.EmittedCall) -> None:
+    def emit_squeeze(self, call: code.EmittedCall) -> None:
         """Emit a Squeeze."""
         self.add_call(SQUEEZE, axes=call.axes_to_drop())
 
-    def unsqueeze(self, call: code.EmittedCall) -> None:
+    def emit_unsqueeze(self, call: code.EmittedCall) -> None:
         """Emit an Unsqueeze."""
         self.add_call(UNSQUEEZE, axes=call.axes_to_insert())
 
-    def expand(self, call: code.EmittedCall) -> None:
+    def emit_expand(self, call: code.EmittedCall) -> None:
         """Emit a Broadcast, after an Unsqueeze if the expand adds axes.
 
         The Unsqueeze is needed because OpenVINO drops a new dim if the requested shape contains only 1s.
@@ -541,11 +541,11 @@ class OpenVinoWriter(GraphWriter):
             self.add_call(UNSQUEEZE, axes=range(added))
         self.add_node("broadcast", self.vector_expression(dims), 'broadcast_spec="BIDIRECTIONAL"')
 
-    def tile(self, call: code.EmittedCall) -> None:
+    def emit_tile(self, call: code.EmittedCall) -> None:
         """Emit a Tile, which adds axes if there are more repeats than dims."""
-        self.add_call(TILE, repeats=self.vector_expression([*map(self.sizes.express, call.repeats)]))
+        self.add_call(TILE, repeats=self.vector_expression([*map(self.sizes.express_dim, call.repeats)]))
 
-    def pick(self, call: code.EmittedCall) -> None:
+    def emit_pick(self, call: code.EmittedCall) -> None:
         """Emit a Gather of one index, or a Slice."""
         kept = call.partial_ranges()
         if kept[0].drops_axis:
@@ -560,22 +560,22 @@ class OpenVinoWriter(GraphWriter):
             )
             self.add_node("slice", *([*row] for row in rows))
 
-    def split(self, call: code.EmittedCall) -> None:
+    def emit_split(self, call: code.EmittedCall) -> None:
         """Emit a Split; its output for the selected part becomes the current tensor."""
         axis, parts, part = call.split_arguments()
         self.add_node("split", axis, parts, output_suffix=f".output({part})")
 
-    def take(self, call: code.EmittedCall) -> None:
+    def emit_take(self, call: code.EmittedCall) -> None:
         """Emit a Gather."""
         move = call.move(Take)
         self.add_node("gather", self.vector_expression(move.positions), move.axis)
 
-    def roll(self, call: code.EmittedCall) -> None:
+    def emit_roll(self, call: code.EmittedCall) -> None:
         """Emit a Roll."""
         roll = call.int32_roll(self.name)
         self.add_call(ROLL, shift=[roll.shift], axis=[roll.axis])
 
-    def shape(self, call: code.EmittedCall) -> None:
+    def emit_shape(self, call: code.EmittedCall) -> None:
         """Emit a ShapeOf, with a Slice for a range of dims."""
         self.add_node("shape_of")
         move = call.move(ShapeVector)
@@ -620,14 +620,14 @@ class TensorRTWriter(GraphWriter):
         """
         call = f"layer = network.{method}({self.tensor}{arguments})"
         self.lines += [call, *(f"layer.{setting}" for setting in settings)]
-        self.assign("layer.get_output(0)")
+        self.emit_assignment("layer.get_output(0)")
 
     def dims_setting(self, name: str, index: int, dims: Shape) -> str:
         """Return the setting of a layer for dims, such as `reshape_dims = (2, 3)`.
 
         `name` is the property for constant dims. Dims that are computed at run time are input `index` of the layer.
         """
-        if not code.is_computed(dims):
+        if not code.has_runtime_size(dims):
             return f"{name} = {_format_tuple(dims)}"
         return f"set_input({index}, {self.compute_dims(dims)})"
 
@@ -648,13 +648,13 @@ class TensorRTWriter(GraphWriter):
         dims = self.dims_setting("reshape_dims", 1, target.dims)
         return [dims, *(["zero_is_placeholder = False"] if target.zero_is_size else [])]
 
-    def transpose(self, call: code.EmittedCall) -> None:
+    def emit_transpose(self, call: code.EmittedCall) -> None:
         """Emit a Shuffle."""
         self.add_shuffle([call])
 
-    reshape = squeeze = unsqueeze = transpose
+    emit_reshape = emit_squeeze = emit_unsqueeze = emit_transpose
 
-    def expand(self, call: code.EmittedCall) -> None:
+    def emit_expand(self, call: code.EmittedCall) -> None:
         """Emit a slice with stride 0 along the repeated axes.
 
         If the expand adds axes, a preceding Shuffle inserts them.
@@ -671,10 +671,10 @@ class TensorRTWriter(GraphWriter):
             )
         solved = solve_equalities(call.trace.conditions)
         strides = tuple(int(substitute_dims(dim, solved) != 1) for dim in ((1,) * added + before))
-        expressed = tuple(map(self.sizes.express, output))
+        expressed = tuple(map(self.sizes.express_dim, output))
         self._add_slice((0,) * len(expressed), expressed, strides)
 
-    def pick(self, call: code.EmittedCall) -> None:
+    def emit_pick(self, call: code.EmittedCall) -> None:
         """Emit a slice, and a Shuffle if an index removes an axis."""
         before, output, move = call.stage.before, call.after, call.move(StridedSlice)
         if not is_concrete((*before, *output)):
@@ -688,17 +688,17 @@ class TensorRTWriter(GraphWriter):
             zeros = ["zero_is_placeholder = False"] if 0 in output else []
             self.add_layer("add_shuffle", "", self.dims_setting("reshape_dims", 1, output), *zeros)
 
-    split = pick
+    emit_split = emit_pick
 
-    def write_combination(self, call: code.EmittedCall, arguments: ArgumentReader) -> None:
+    def emit_combination_code(self, call: code.EmittedCall, arguments: ArgumentReader) -> None:
         """Emit a concatenation, a matrix multiplication or an Einsum layer."""
-        self.lines.append(f"layer = network.{self.combine_expression(arguments)}")
+        self.lines.append(f"layer = network.{self.combination_expression(arguments)}")
         if call.trace.op == CONCAT.name:
             arguments.mark_read("axis")
             self.lines.append(f"layer.axis = {call.move(Combine).concat_axis}")
-        self.assign("layer.get_output(0)")
+        self.emit_assignment("layer.get_output(0)")
 
-    def shape(self, call: code.EmittedCall) -> None:
+    def emit_shape(self, call: code.EmittedCall) -> None:
         """Emit a shape layer, with a slice for a range of dims."""
         dims_move, count = call.move(ShapeVector), len(call.after)
         self.add_layer("add_shape")
@@ -706,7 +706,7 @@ class TensorRTWriter(GraphWriter):
             self._add_slice((dims_move.start if count else 0,), (count,), (1,))
 
     def _add_slice(self, start: Sequence[Dim], shape: Shape, stride: Sequence[Dim]) -> None:
-        computed = code.is_computed(shape)
+        computed = code.has_runtime_size(shape)
         known = _format_tuple((0,) * len(shape) if computed else shape)
         arguments = f", start={_format_tuple(start)}, shape={known}, stride={_format_tuple(stride)}"
         self.add_layer("add_slice", arguments, *([self.dims_setting("shape", 2, shape)] if computed else []))
@@ -732,7 +732,7 @@ def generate_tensorrt(answer: Trace | Chain) -> GeneratedCode:
         if run[0].stage.kind in (StageKind.PERMUTE, *code.ORDER_PRESERVING_KINDS):
             network.add_shuffle(run)
         else:
-            network.write_call(run[0])
+            network.emit_call(run[0])
     return network.build_code((), *batch_warnings(answer))
 
 

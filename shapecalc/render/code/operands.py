@@ -154,7 +154,7 @@ class OperandCall(Record):
         [found] = [(stage.before, stage.move) for stage in self.trace.stages if isinstance(stage.move, Pad)]
         return found
 
-    def read_mode(self) -> str | None:
+    def read_pad_mode(self) -> str | None:
         """Return the framework's name of the padding mode, in quotes.
 
         The result is None for the mode `constant`.
@@ -162,7 +162,7 @@ class OperandCall(Record):
         mode = self.arguments.read("mode", CONSTANT)
         return None if mode == CONSTANT else f'"{PAD_MODES.get(self.framework, {}).get(mode, mode)}"'
 
-    def read_fill(self) -> str | None:
+    def read_fill_value(self) -> str | None:
         """Return the fill value of a pad, or None for the default."""
         fill = self.arguments.read("fill", 0)
         return str(fill) if fill else None
@@ -172,7 +172,7 @@ class OperandCall(Record):
 
         It has the element type of the tensor.
         """
-        fill = self.read_fill()
+        fill = self.read_fill_value()
         return f", ops.convert_like(ops.constant({fill}), {self.tensor})" if fill else ""
 
     def read_padding(self) -> str | list[int]:
@@ -199,12 +199,12 @@ class OperandCall(Record):
 
         The arguments of the mode include the layout.
         """
-        mode, (_, move) = self.read_mode(), self.pad_stage
+        mode, (_, move) = self.read_pad_mode(), self.pad_stage
         limited = PAD_SEMANTICS[self.framework].pads_trailing_dims_only(
             move.mode, zip(move.begins, move.ends, strict=True)
         )
         layout = f'"{PADDLE_LAYOUTS[len(self.trace.input)]}"' if limited else None
-        options = {"mode": mode, "data_format": layout, "value": self.read_fill()}
+        options = {"mode": mode, "data_format": layout, "value": self.read_fill_value()}
         return "".join([f", {name}={text}" for name, text in options.items() if text is not None])
 
     def read_concat_axis(self) -> int | None:
@@ -261,9 +261,9 @@ FIELDS: Mapping[str, Callable[[OperandCall], Any]] = {
     "padding": OperandCall.read_padding,
     "begins": lambda call: [begin for begin, _ in call.read_pads()],
     "ends": lambda call: [end for _, end in call.read_pads()],
-    "mode": OperandCall.read_mode,
-    "mode_word": lambda call: call.read_mode() or f'"{CONSTANT}"',
-    "fill": OperandCall.read_fill,
+    "mode": OperandCall.read_pad_mode,
+    "mode_word": lambda call: call.read_pad_mode() or f'"{CONSTANT}"',
+    "fill": OperandCall.read_fill_value,
     "pad_value": OperandCall.read_pad_value,
     "pad_options": OperandCall.read_pad_options,
 }

@@ -1,4 +1,4 @@
-"""The reading of text that the user types or pastes.
+"""The commands that open from text that the user types or pastes.
 
 The text is a request, a chain, code, an error message or the name of a file.
 
@@ -25,7 +25,7 @@ from shapecalc.tui.question import (
     EQUIV,
     FILES_DISABLED_MESSAGE,
     Question,
-    may_open_files,
+    can_open_files,
     question_from_words,
 )
 
@@ -40,15 +40,16 @@ SOURCE_WORD = re.compile(r"\.py(::|$)|\w\(|\n")
 """A word that is code, or names a source file."""
 STDIN_WORD = "-"
 """The word that stands for the text itself in a command line."""
-READING_HINT = "write a shape and what it becomes, such as 2,3,4 0,-1, or paste code or an error message"
+COMMAND_HINT = "write a shape and what it becomes, such as 2,3,4 0,-1, or paste code or an error message"
 
 
-class Reading(Record):
-    """A text as a command line that the app can open."""
+class AppCommand(Record):
+    """A command line that the app can open."""
 
     words: tuple[str, ...]
     """The command line, without `shapecalc`."""
     text: str
+    """The text that the words were parsed from."""
     question: Question | None = None
     """The question of a command line that is a request, a chain or a comparison."""
 
@@ -69,14 +70,14 @@ class Reading(Record):
         return self.text if word == STDIN_WORD else word
 
 
-def read_text(text: str) -> Reading:
-    r"""Read a text that the user types or pastes.
+def parse_command_text(text: str) -> AppCommand:
+    r"""Parse text that the user types or pastes as a command.
 
     Raises `ShapeError` (usage) if it cannot be read, and (file) if it names a file that cannot be used.
 
-    >>> [read_text(text).line for text in ("2,3,4 to 6,4", "$ shapecalc transpose 2,3 1,0", "2,3 | reshape 6")]
+    >>> [parse_command_text(text).line for text in ("2,3,4 to 6,4", "$ shapecalc transpose 2,3 1,0", "2,3 | reshape 6")]
     ['reshape 2,3,4 6,4', 'transpose 2,3 1,0', "chain '2,3 | reshape 6'"]
-    >>> read_text("x = x.view(2, -1)\nx.t()").kind
+    >>> parse_command_text("x = x.view(2, -1)\nx.t()").kind
     'code'
     """
     text = text.strip()
@@ -85,12 +86,12 @@ def read_text(text: str) -> Reading:
         text = text[len(words[0]) :].lstrip()
         del words[0]
     if not words:
-        raise usage_error("nothing is typed yet", READING_HINT)
-    return read_words(words, text)
+        raise usage_error("nothing is typed yet", COMMAND_HINT)
+    return parse_command_words(words, text)
 
 
-def read_words(words: Sequence[str], text: str = "") -> Reading:
-    """Read the words of a command line.
+def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
+    """Parse the words of a command line.
 
     `text` is the text that was split into the words.
 
@@ -98,29 +99,29 @@ def read_words(words: Sequence[str], text: str = "") -> Reading:
     """
     resolved = resolve_aliases(words) if "\n" not in text else [*words]
     if resolved[0] in QUESTION_COMMANDS:
-        return Reading((*resolved,), text, question_from_words(resolved))
+        return AppCommand((*resolved,), text, question_from_words(resolved))
     for candidate in dict.fromkeys(((text,) if text else (*words,), (*words,))):
         line = _detect_command(UserInput(candidate, candidate, has_known_message))
         if line is not None:
-            return _make_reading(line, text)
-    hint = suggest_command(words) or suggestion(words[0], QUESTION_COMMANDS) or READING_HINT
+            return _make_command(line, text)
+    hint = suggest_command(words) or suggestion(words[0], QUESTION_COMMANDS) or COMMAND_HINT
     raise usage_error(f"'{escape_unprintable(truncate(text or join(words)))}' is not read", hint)
 
 
-def find_code(words: Sequence[str]) -> Reading | None:
-    """Return the reading of code or of the name of a source file, or None.
+def parse_code_command(words: Sequence[str]) -> AppCommand | None:
+    """Return the command that opens code or a source file, or None for other words.
 
-    >>> [reading and reading.kind for reading in map(find_code, (["x.view(2, -1)", "x=2,3"], ["2,3", "6"]))]
+    >>> [command and command.kind for command in map(parse_code_command, (["x.view(2, -1)", "x=2,3"], ["2,3", "6"]))]
     ['code', None]
     """
     if not words or words[0] in QUESTION_COMMANDS or not (SOURCE_WORD.search(words[0]) or words[0] == CODE):
         return None
     if words[0] == CODE:
-        return Reading((*words,), words[1] if len(words) > 1 else "")
+        return AppCommand((*words,), words[1] if len(words) > 1 else "")
     if split_entry(words[0])[1]:
-        return Reading((CODE, words[0], *(("--input", " ".join(words[1:])) if words[1:] else ())), words[0])
-    reading = read_words(words)
-    return reading if reading.kind == CODE else None
+        return AppCommand((CODE, words[0], *(("--input", " ".join(words[1:])) if words[1:] else ())), words[0])
+    command = parse_command_words(words)
+    return command if command.kind == CODE else None
 
 
 def _split_words(text: str) -> list[str]:
@@ -136,23 +137,23 @@ def _detect_command(user_input: UserInput) -> list[str] | None:
 
     Raises `ShapeError` (file) for a file name if the app may not open files.
     """
-    if not may_open_files() and any(is_file_argument(word) or "/" in word for word in user_input.words[:1]):
+    if not can_open_files() and any(is_file_argument(word) or "/" in word for word in user_input.words[:1]):
         raise ShapeError(Problem(FILE, FILES_DISABLED_MESSAGE, "write the shape itself, such as 2,3,4"))
     return detect_command(user_input)
 
 
-def _make_reading(line: Sequence[str], text: str) -> Reading:
-    """Return the reading of a command line.
+def _make_command(line: Sequence[str], text: str) -> AppCommand:
+    """Return the command of a command line.
 
     Raises `ShapeError` (usage) for a command that the app does not open.
     """
     if line[0] in QUESTION_COMMANDS:
-        return Reading((*line,), text, question_from_words(line))
+        return AppCommand((*line,), text, question_from_words(line))
     if line[0] == SIZE and len(line) == 2 and "," in line[1]:  # a shape alone: the stages are typed into the field
-        return Reading((CHAIN, line[1]), text, question_from_words([CHAIN, line[1]]))
-    reading = Reading((*line,), text)
+        return AppCommand((CHAIN, line[1]), text, question_from_words([CHAIN, line[1]]))
+    command = AppCommand((*line,), text)
     if line[0] in (CODE, MESSAGE):
-        return reading
+        return command
     if line[0] == MODEL:
         raise usage_error("a model opens as the list of its nodes", f"run shapecalc tui --model {join(line[1:])}")
-    raise usage_error(f"{line[0]} is answered by the command line, not by the app", f"run shapecalc {reading.line}")
+    raise usage_error(f"{line[0]} is answered by the command line, not by the app", f"run shapecalc {command.line}")

@@ -1,6 +1,6 @@
-"""Advise on parsed messages.
+"""Give advice on parsed error messages.
 
-The advice consists of fixes that resolve, explanations of the numbers in a message, and the missing information.
+The advice consists of verified fixes, explanations of the numbers in a message, and the missing information.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ def _operand_options(message: ParsedMessage) -> dict[str, str] | None:
 
 
 def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterator[tuple[str, str | None]]:
-    """Yield the plausible fixes that resolve and their commands, the likeliest first."""
+    """Yield plausible fixes that resolve, with their commands, the likeliest first."""
     if trace is None or (message.input is None and (message.target is None or message.cause == "infer-with-empty")):
         return
     if message.op == CONCAT.name and trace.output is not None:
@@ -283,7 +283,7 @@ def _is_plausible_fix(trace: Trace, fix: Fix, fixed: Trace) -> bool:
         return False
     if trace.op in (EXPAND.name, REARRANGE.name) or not isinstance(old, tuple) or not isinstance(new, tuple):
         return trace.op not in (EXPAND.name, REARRANGE.name)
-    if not old:  # a scalar is requested
+    if not old:  # the request is for a scalar, which no fix of the sizes preserves
         return False
     pairs = enumerate(zip(old, new, strict=False))
     changed = [index for index, (before, after) in pairs if before != after and (index or not fix.every_batch)]
@@ -332,7 +332,7 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
 
 
 def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
-    """Yield remedies for incompatible operands with unexplained sizes."""
+    """Yield remedies for the incompatible operands of a message."""
     if message.op == BROADCAST.name:
         yield from filter(None, [_broadcast_remedy(message)])
     elif message.op in (LINEAR.name, MATMUL.name, CONV.name) and message.cause in ("inner-differs", "channels-differ"):
@@ -352,9 +352,9 @@ def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
 
 
 def _has_empty_side(shape: PrintedSizes) -> bool:
-    """Return whether one side probably had at most one element before padding.
+    """Return whether one side of an image was probably empty before it was padded.
 
-    Such a side is much smaller than the other one.
+    Such a side is small, and much smaller than the other side.
     """
     sides = numeric_sizes(shape)[-2:]
     return len(sides) == 2 and min(sides) <= 4 and max(sides) > 16 * min(sides)
@@ -378,7 +378,7 @@ def _special_remedies(message: ParsedMessage) -> Iterator[str]:
 
 
 def _resize_remedy(sides: PrintedSizes, size: PrintedSizes) -> str:
-    """Return the remedy for an interpolation to a size of another rank.
+    """Return the remedy for an interpolation whose `size` has the wrong rank.
 
     `sides` are the spatial dims of the input.
     """
@@ -424,9 +424,9 @@ def _contracted_sizes(message: ParsedMessage) -> tuple[int | str, ...]:
 
 
 def _broadcast_remedy(message: ParsedMessage) -> str:
-    """Return the remedy for the differing dims of a broadcast.
+    """Return the remedy for shapes that cannot be broadcast together.
 
-    Returns an empty string if the dims are unknown.
+    Returns an empty string if the differing dims are unknown.
     """
     shape, other = message.input or (), (message.operands or ((),))[0]
     differ = numeric_differences(shape, other) if len(shape) == len(other) > 1 else ()
@@ -456,12 +456,12 @@ def _broadcast_remedy(message: ParsedMessage) -> str:
 
 
 def _has_literal_zero(message: ParsedMessage) -> bool:
-    """Return whether 0 is an argument of the failing call."""
+    """Return whether the failing call has a literal 0 among its arguments."""
     return message.line is not None and "0" in message.line.arguments
 
 
 def _describe_missing_information(message: ParsedMessage) -> str | None:
-    """Describe the information that a message lacks, or return None."""
+    """Describe how to find the information that a message lacks, or return None."""
     has_operands = operation_noun(message.op) != ""
     names = message.failing_line.operands if message.failing_line else ()
     if message.op is None and message.framework != "tensorflow":
@@ -476,7 +476,7 @@ def _describe_missing_information(message: ParsedMessage) -> str | None:
 
 
 def _describe_missing_shape(message: ParsedMessage) -> str:
-    """Describe the missing input shape and, if unknown, the missing line of code."""
+    """Describe how to find the input shape that a message lacks."""
     needs_strides = message.cause == "stride-incompatible"
     tensor = "x" if message.line is None else message.line.tensor
     shape = f"the shape of {message.line.receiver}" if message.line and tensor is None else f"{tensor}.shape"

@@ -1,4 +1,4 @@
-"""Context of an error message: the framework, the node, and the line of code."""
+"""Find the context of an error message: framework, node and line of code."""
 
 from __future__ import annotations
 
@@ -212,15 +212,15 @@ FRAME_ARROW = re.compile(r"-{1,6}> ?\d")
 
 @cache
 def ops_by_printed_name() -> dict[str, str]:
-    """Map the names that runtimes print to ops; the first call imports all ops."""
+    """Return the op for each name that runtimes print for an op.
+
+    The first call imports all ops.
+    """
     return {printed: op.name for op in OPS.values() for printed in op.printed_names.split()}
 
 
 def _node_patterns(frameworks: str, *patterns: str, precedes_message: bool = True) -> tuple[NodePattern, ...]:
-    """Return the patterns of several frameworks.
-
-    `precedes_message` applies to each pattern.
-    """
+    """Return a `NodePattern` for each pattern, valid for all the given frameworks."""
     return tuple(NodePattern(frozenset(frameworks.split()), precedes_message, pattern) for pattern in patterns)
 
 
@@ -340,9 +340,9 @@ def find_printed_shapes(match: TemplateMatch, cleaned: CleanText, tensor: str | 
 
 
 def _has_line_completed(position: int, match: TemplateMatch, cleaned: CleanText) -> bool:
-    """Return whether the line of code at a position has completed.
+    """Return whether the line of code at a position ran without an error.
 
-    A line in a frame of a traceback, or directly above the message, has not completed.
+    The lines in a traceback, and the line directly above the message, did not.
     """
     index = bisect_right(cleaned.line_ends, position)
     starts = (0, *cleaned.line_ends)

@@ -1,7 +1,4 @@
-"""Explain the two mismatching sizes of a message.
-
-The explanations use the message and the surrounding text.
-"""
+"""Explain the two mismatching sizes of a message."""
 
 from __future__ import annotations
 
@@ -43,7 +40,7 @@ MIN_PICTURE_SIDE = 8
 
 
 class Figures(Record):
-    """The mismatching sizes or the element count of a message, with context."""
+    """The sizes or the element count to explain, with their context."""
 
     sizes: tuple[int, ...]
     context: MismatchContext
@@ -81,7 +78,9 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     ):
         return None
     axis = 1 if message.op == CONV.name else message.dim
-    if message.op == CONCAT.name and "in both shapes" in message.quote.lower():  # the shapes lack the joined axis
+    if (
+        message.op == CONCAT.name and "in both shapes" in message.quote.lower()
+    ):  # the message omits the concatenated axis
         axis = None
     elif axis is None and message.op in (BROADCAST.name, EXPAND.name, CONCAT.name):
         axis = _differing_axis(message, pair)
@@ -99,9 +98,9 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
 
 
 def count_unequal_dims(message: ParsedMessage) -> int:
-    """Return the number of dims that prevent a broadcast of two shapes.
+    """Return the number of dims that prevent the broadcast of a message's two shapes.
 
-    The message contains the shapes. Returns 0 if they are unknown.
+    Returns 0 if the shapes are unknown.
     """
     shape, other = message.input or (), (message.operands or ((),))[0]
     if message.op != BROADCAST.name or message.operands is None or len(message.operands) > 1:
@@ -129,7 +128,7 @@ def _element_count_figures(message: ParsedMessage, text: str) -> Figures | None:
 def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
     """Return the two mismatching sizes of a message without an op.
 
-    If the message does not contain them, they are the sizes of the only axis along which its shapes differ.
+    If the message does not state two sizes, its two shapes are compared; they must differ along one axis only.
     """
     if any(int(axis) >= 2 for axis, *_ in find_dim_mismatches(message)):
         return None

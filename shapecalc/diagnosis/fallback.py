@@ -50,10 +50,9 @@ MAX_SHAPES = 3
 
 
 def find_unknown_mismatch(text: str) -> tuple[ParsedMessage, Advice] | None:
-    """Find the last sentence that reports a failure with two different shapes.
+    """Find the last sentence that reports two different shapes or sizes as a failure.
 
-    Two different sizes also count. Returns the sentence as a message, with advice, or None if there is no such
-    sentence.
+    Returns the sentence as a message, with advice, or None if there is no such sentence.
 
     >>> message, _ = find_unknown_mismatch("FooError: got shape (4, 729, 8), but the cache has (4, 256, 8)")
     >>> message.input, message.operands

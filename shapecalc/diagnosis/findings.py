@@ -67,7 +67,7 @@ def find_facts(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
 
 
 def _iter_rank_findings(message: ParsedMessage) -> Iterator[str]:
-    """Explain a mismatch between a rank and its axes, or between expanded sizes."""
+    """Yield facts about an invalid axis, index or permutation, or an expanded dim."""
     if message.pair is not None and message.op == EXPAND.name:
         yield f"the tensor has {message.pair[0]} there, which is neither 1 nor the {message.pair[1]} that is asked for"
     elif message.cause == "bad-axis" and message.pair is not None:
@@ -91,7 +91,7 @@ def _iter_rank_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _iter_operand_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
-    """Report the ratio of two sizes, or a missing flatten before a matrix product."""
+    """Yield facts about the mismatching sizes of two operands."""
     pair = find_mismatch(message, trace) if operation_noun(message.op) and message.cause != "ranks-differ" else None
     flatten = find_missing_flatten(trace.request) if trace is not None and trace.problem else ""
     yield from _iter_named_sizes(message, pair)
@@ -106,7 +106,7 @@ def _iter_operand_findings(message: ParsedMessage, trace: Trace | None) -> Itera
 
 
 def _iter_named_sizes(message: ParsedMessage, pair: tuple[int, int] | None) -> Iterator[str]:
-    """Name the settings of the text that have one of the two mismatching sizes."""
+    """Yield the settings in the surrounding text whose value is a mismatching size."""
     settings = SETTING.findall(message.nearby_text)
     for size in pair or ():
         names = dict.fromkeys(name for name, value in settings if int(value) == size > 1)
@@ -114,7 +114,7 @@ def _iter_named_sizes(message: ParsedMessage, pair: tuple[int, int] | None) -> I
 
 
 def iter_declaration_findings(message: ParsedMessage) -> Iterator[str]:
-    """Explain a mismatch with a declared shape, or the failed guard of an export."""
+    """Yield facts about a mismatch with a declared shape, or a failed export guard."""
     if condition := MULTIPLE_CONDITION.search(message.quote):
         origin = re.search(r"(?:Caused by:|code:) ([^#]{1,100})", message.nearby_text)
         line = f", for {origin[1].strip()}" if origin else ""
@@ -147,7 +147,7 @@ def find_dim_mismatches(message: ParsedMessage) -> list[tuple[str, str, str]]:
 
 
 def _iter_element_count_findings(message: ParsedMessage) -> Iterator[str]:
-    """Compare the factors of the element counts of input and target."""
+    """Yield a comparison of the element counts of input and target."""
     count = message.elements if message.input is None else size_product(message.input)
     target_count = known_size_product(message.target) if message.target_elements is None else message.target_elements
     if (
@@ -175,7 +175,7 @@ def _iter_element_count_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _iter_difference_findings(message: ParsedMessage) -> Iterator[str]:
-    """Report the differing dims of input and target if all other dims are equal."""
+    """Yield the dims in which input and target differ, if all other dims are equal."""
     if message.input is None or message.target is None:
         return
     extra = find_extra_axis(message)
@@ -194,7 +194,7 @@ def _iter_difference_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def find_extra_axis(message: ParsedMessage) -> int | None:
-    """Return the input axis to remove so that the counts of a reshape are equal.
+    """Return the input axis whose removal makes the counts of a reshape equal.
 
     Axes whose removal leaves the dims of the target are preferred, then later axes. The leading batch is never removed.
     Returns None if there is no such axis.
@@ -210,7 +210,7 @@ def find_extra_axis(message: ParsedMessage) -> int | None:
 
 
 def _iter_slice_findings(message: ParsedMessage) -> Iterator[str]:
-    """Report the axes along which a slice is longer than its input."""
+    """Yield the axes along which a slice is longer than its input."""
     if message.cause == "out-of-range" and len(message.input or ()) == len(message.target or ()):
         triples = numeric_differences(message.input or (), message.target or ())
         yield from (f"{size} are taken along axis {axis}, where the input has {dim}" for axis, dim, size in triples)
@@ -218,7 +218,7 @@ def _iter_slice_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _iter_rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
-    """Explain the refused request, or report that the request is valid."""
+    """Yield the result of resolving the request of a message."""
     has_literal_first = message.line is not None and message.line.arguments[0].isdigit()
     if trace is None or message.op == CONCAT.name:
         return
@@ -236,9 +236,9 @@ def _iter_rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator
 
 
 def _iter_code_findings(message: ParsedMessage) -> Iterator[str]:
-    """Report the element count of the target in the failing call.
+    """Yield the element count of the target in the failing call.
 
-    This is reported only if the message does not contain its target.
+    Yields nothing if the message itself contains the target.
     """
     line = message.line
     if line is not None and message.cause == "count-mismatch" and message.target is None:

@@ -171,10 +171,7 @@ class MessageTemplate(Record):
 
     @cached_property
     def anchor(self) -> str:
-        """The longest text part.
-
-        The search for the template begins with it.
-        """
+        """The longest text part, which is searched first."""
         return max(self.parts[::2], key=len)
 
     @cached_property
@@ -187,7 +184,7 @@ class MessageTemplate(Record):
 class CleanText(Record):
     """A text with its lower-case form.
 
-    Both are ASCII, so that their positions are equal.
+    Both are ASCII, so that a position is valid in both.
     """
 
     text: str
@@ -242,13 +239,13 @@ def find_matches(template: MessageTemplate, cleaned: CleanText) -> Iterator[Temp
     while start >= 0:
         match = _match_at(template, cleaned, start)
         if match:
-            by_end[match.end] = match  # of matches with equal ends, keep the shortest
+            by_end[match.end] = match  # keep the shortest of the matches with equal ends
         start = cleaned.lower.find(template.parts[0], start + len(template.parts[0]))
     yield from by_end.values()
 
 
 def _match_at(template: MessageTemplate, cleaned: CleanText, start: int) -> TemplateMatch | None:
-    """Match a template at a position, or return None."""
+    """Return the match of a template that begins at `start`, or None."""
     parts = template.parts
     end = start + len(parts[0])
     values: dict[str, Any] = {}
@@ -468,7 +465,7 @@ def _split_chunks(text: str) -> Iterator[str]:
 def _find_windows(lower: str, keywords: Sequence[str]) -> Iterator[TextSpan]:
     """Yield merged spans around keywords.
 
-    If the texts after several keywords differ only in their numbers, only the first few of these keywords are used.
+    Of similar lines, which differ only in their numbers, only the first few yield a span.
     """
     zeros = lower.translate(DIGITS_TO_ZEROS)
     variants: dict[str, set[str]] = {}
@@ -539,9 +536,9 @@ def _find_candidates(lower: str, start: int, end: int, template: MessageTemplate
 
 
 def clean_text(excerpt: str, join_lines: Callable[[list[str]], str] = "\n".join) -> CleanText:
-    """Remove decorations from an excerpt, and join its lines with blanks.
+    """Remove decorations from an excerpt, and put its lines on one line.
 
-    `join_lines` joins the cleaned lines with newlines; `unwrap_lines` omits the newline after a wrapped line.
+    `join_lines` is called first with the cleaned lines, and can rejoin words that a terminal has wrapped.
     """
     lines = [" ".join(line.split()) for line in join_lines(clean_lines(excerpt)).split("\n")]
     kept = [line for line in lines if line]
@@ -550,6 +547,9 @@ def clean_text(excerpt: str, join_lines: Callable[[list[str]], str] = "\n".join)
 
 
 def unwrap_lines(lines: list[str]) -> str:
-    """Join lines with newlines, except after a line of maximum width."""
+    """Join lines, with a newline after each line that is shorter than the longest.
+
+    A line of maximum width was probably wrapped by a terminal.
+    """
     width = max(max(map(len, lines), default=0), MIN_WRAP_WIDTH)
     return "".join(line if len(line) == width else f"{line}\n" for line in lines)

@@ -154,9 +154,9 @@ def has_known_message(text: str) -> bool:
 
 
 def _count_information(messages: list[ParsedMessage]) -> int:
-    """Count the known causes, shapes and numbers in messages.
+    """Return the amount of information in messages: one point per cause or number.
 
-    A shape counts twice.
+    A shape has two points.
     """
     causes = [message for message in messages if message.about is None and message.cause != "unspecified"]
     shapes = [value for message in messages for value in message.shapes if value is not None]
@@ -184,9 +184,9 @@ def _parse_excerpts(
 
 
 def _is_in_source(match: TemplateMatch, cleaned: CleanText) -> bool:
-    """Return whether a match is in a source line that formats the message.
+    """Return whether a match is in source code that formats the message.
 
-    A traceback may print this line.
+    Tracebacks print such source code.
     """
     starts = (0, *cleaned.line_ends)
     index = bisect_right(cleaned.line_ends, match.start)
@@ -208,14 +208,14 @@ def _iter_bounded_matches(matches: list[TemplateMatch], length: int) -> Iterator
 
 
 def _drop_less_specific(messages: list[ParsedMessage]) -> list[ParsedMessage]:
-    """Drop messages that are less specific than another message on the same failure."""
+    """Remove each message that another message on the same failure makes redundant."""
     specific = {one.framework for one in messages if one.cause != "unspecified" and one.about != UNKNOWN_MESSAGE}
     kept = [one for one in messages if one.cause != "unspecified" or one.framework not in specific]
     return [one for one in kept if not any(other is not one and _is_more_specific(other, one) for other in kept)]
 
 
 def _is_more_specific(message: ParsedMessage, other_message: ParsedMessage) -> bool:
-    """Return whether the values of one message are a strict superset of those of another."""
+    """Return whether a message has all values of another message, and further ones."""
     if (message.framework, message.op, message.cause) != (
         other_message.framework,
         other_message.op,
@@ -286,7 +286,7 @@ def add_context(message: ParsedMessage, match: TemplateMatch, cleaned: CleanText
 
 
 def _extract_quote(match: TemplateMatch, cleaned: CleanText) -> str:
-    """Return a message up to the end of its line, limited in length."""
+    """Return the text of a message up to the end of its line, limited in length."""
     text = cleaned.text
     before = text[max(0, match.start - MAX_QUOTE_PREFIX) : match.start].replace("vs. ", "vs  ")
     default = len(before) if match.start > MAX_QUOTE_PREFIX else 0
@@ -300,7 +300,10 @@ def _extract_quote(match: TemplateMatch, cleaned: CleanText) -> str:
 
 
 def _identify_op(template: MessageTemplate, framework: str | None, node: context.FailingNode) -> str | None:
-    """Return the op of a template, or of the failing node if it is ambiguous."""
+    """Return the op of a template, or of the failing node if the template has no op.
+
+    A template of TensorRT's Shuffle also matches the messages of other nodes.
+    """
     node_op = context.ops_by_printed_name().get(node.op) if node.op else None
     if framework == "tensorrt" and template.op == SHUFFLE.name and node_op not in (RESHAPE.name, TRANSPOSE.name):
         return node_op or template.op
@@ -342,7 +345,7 @@ def _add_shapes(message: ParsedMessage, values: Mapping[str, Any]) -> ParsedMess
 
 
 def _extract_size_pair(values: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Return the actual and expected size, or the rank and the invalid axis."""
+    """Return two related sizes of a message (see `ParsedMessage.pair`)."""
     values = {"rank": values["last"] + 1} | {**values} if "last" in values else values
     if "features" in values:
         actual = size_product(values["input"][values["axis"] :][:1])
@@ -373,7 +376,7 @@ def _add_printed_shape(message: ParsedMessage, printed: Sequence[PrintedSizes]) 
 def _pair_printed_shapes(message: ParsedMessage, printed: Sequence[PrintedSizes]) -> Iterator[ParsedMessage]:
     """Yield copies of a message with two printed shapes as input and operand.
 
-    Each pair of shapes contains the mismatching sizes.
+    Only pairs of shapes with the mismatching sizes are used.
     """
     for one, other in permutations(dict.fromkeys(sizes for sizes in printed if sizes), 2):
         pairs = (
@@ -392,9 +395,9 @@ def _mark_unknown_sizes(sizes: PrintedSizes | None) -> PrintedSizes | None:
 
 
 def _determine_cause(message: ParsedMessage) -> ParsedMessage:
-    """Determine the cause from the numbers of a message.
+    """Return a message with the cause that follows from its numbers.
 
-    Also inserts a -1 that NumPy does not print.
+    A leading -1 that NumPy does not print is inserted into the target.
     """
     if message.framework in ("numpy", "cupy", "dask") and message.op == RESHAPE.name:
         message = _restore_hidden_infer(message)
@@ -424,9 +427,9 @@ def _determine_cause(message: ParsedMessage) -> ParsedMessage:
 
 
 def _resolve_zeros(message: ParsedMessage) -> PrintedSizes | None:
-    """Replace each 0 in the target with the input dim that it copies.
+    """Return the target with each 0 replaced by the input dim that it copies.
 
-    If a 0 does not copy in the framework, the target is returned unchanged.
+    In frameworks where a 0 does not copy, the target is returned unchanged.
     """
     if message.target is None or message.input is None or not message.traits.zero_copies:
         return message.target
@@ -435,7 +438,7 @@ def _resolve_zeros(message: ParsedMessage) -> PrintedSizes | None:
 
 
 def _restore_hidden_infer(message: ParsedMessage) -> ParsedMessage:
-    """Insert the leading -1 that NumPy omits, if the code or the counts require it."""
+    """Insert the leading -1 that NumPy omits, if the code or the counts imply it."""
     if message.target is None or -1 in message.target:
         return message
     arguments = message.line.arguments if message.line else ()
@@ -479,10 +482,7 @@ def cause_from_counts(
 
 
 def sizes_to_dims(sizes: PrintedSizes) -> Shape:
-    """Convert sizes to dims.
-
-    A name becomes a symbol.
-    """
+    """Convert sizes to dims, and names to symbols."""
     return tuple(size if isinstance(size, int) else named_dim(size) for size in sizes)
 
 

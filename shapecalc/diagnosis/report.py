@@ -40,7 +40,7 @@ LineLocator = Callable[[ParsedMessage], ParsedMessage]
 
 
 class Diagnosis(Record):
-    """The messages of a text with advice, or the size lists of an unknown text."""
+    """The messages of a text with advice, or the size lists in an unknown text."""
 
     entries: tuple[tuple[ParsedMessage, Advice], ...]
     lists: tuple[PrintedSizes, ...]
@@ -67,10 +67,9 @@ class Diagnosis(Record):
         return [_entry_as_json(read, advised) for read, advised in self.entries]
 
     def format_lines(self, explain: bool = False) -> list[str]:
-        """Format the diagnosis as printable lines.
+        """Format the diagnosis as lines of text, with unprintable characters escaped.
 
-        With `explain`, each message and the command that reproduces it are included. Unprintable characters are
-        escaped.
+        With `explain`, the lines also contain each message and the command that reproduces it.
         """
         blocks = [_entry_lines(*entry, explain) for entry in self.entries] or [
             [f"{self._format_unknown_text()} (paste {WHOLE_TEXT})"]
@@ -80,7 +79,7 @@ class Diagnosis(Record):
         ]
 
     def find_source_path(self, folder: Path) -> str | None:
-        """Return the relative path of the first failing line's file in a folder.
+        """Return the path of the first failing line's file, relative to `folder`.
 
         The file is not opened, and need not exist.
         """
@@ -175,7 +174,7 @@ def _entry_lines(message: ParsedMessage, advice: Advice, explain: bool) -> list[
 
 
 def _label_lines(name: str, lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the first line with the label `name`, and the other lines without it."""
+    """Yield pairs of label and line; only the first line has the label `name`."""
     yield from ((name if index == 0 else "", line) for index, line in enumerate(lines))
 
 
@@ -193,9 +192,9 @@ def _describe_location(message: ParsedMessage) -> Iterator[str]:
 
 
 def _describe_arguments(message: ParsedMessage) -> str:
-    """Describe the sizes in the target that the line of code computes.
+    """Describe the values of the expressions in the arguments of the failing call.
 
-    Returns an empty string if the line computes no size.
+    Returns an empty string if all arguments are literals.
     """
     texts, target = message.line.arguments if message.line else (), message.target or ()
     pairs = dict.fromkeys(zip(texts, target, strict=True)) if len(texts) == len(target) else {}

@@ -1,4 +1,4 @@
-"""Locate the failing line of a message in source code, and change it."""
+"""Find the failing line of a message in source code, and correct it."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def locate_in_source(message: ParsedMessage, text: str, source: str, name: str) 
 
 
 def replace_fixes_with_code(message: ParsedMessage, advice: Advice) -> Advice:
-    """Replace fixes of a target by the changed call in the failing line.
+    """Express the fixes of a target as corrections of the failing line.
 
-    The command of such a fix is `shapecalc code`. A fix is replaced only if the changed call, read as code with the
-    shapes of the message, has an output.
+    The command of such a fix is `shapecalc code`. A fix is left unchanged if the corrected call would also fail for
+    the shapes in the message.
     """
     line, target = message.line, message.target
     if line is None or target is None or message.failing_line is None or message.failing_line.file is None:
@@ -69,9 +69,9 @@ def replace_fixes_with_code(message: ParsedMessage, advice: Advice) -> Advice:
 
 
 def _build_code_command(message: ParsedMessage, line: CodeCall, changed: str) -> str | None:
-    """Return the `shapecalc code` command for a changed call.
+    """Return the `shapecalc code` command that runs a changed call.
 
-    The message contains the shapes. Returns None if the call has no output.
+    The inputs have the shapes of the message. Returns None if the call fails.
     """
     sizes = {
         text: size
@@ -94,9 +94,9 @@ def _build_code_command(message: ParsedMessage, line: CodeCall, changed: str) ->
 
 
 def change_call(line: CodeCall, old: Sequence[object], new: Sequence[str]) -> str | None:
-    """Return a call with the sizes `new` instead of `old`.
+    """Return a call with its arguments changed from the sizes `old` to `new`.
 
-    Unchanged arguments keep their text.
+    Arguments with an unchanged size keep their text.
 
     >>> from shapecalc.diagnosis.context import find_call
     >>> change_call(find_call("y = x.view(b, 3, self.dim)", "reshape"), (8, 3, 64), ("8", "-1", "64"))

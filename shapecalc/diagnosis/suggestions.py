@@ -339,7 +339,7 @@ def find_rank_and_permutation(message: ParsedMessage) -> tuple[int | None, Print
 
 
 def _permutation_remedies(rank: int | None, perm: PrintedSizes, shape: PrintedSizes | None) -> Iterator[str]:
-    """Yield remedies for a permutation with one axis more than the tensor."""
+    """Yield remedies for a permutation that has one axis more than the tensor."""
     if {*perm} != {*range(len(perm))} or rank == len(perm):
         return
     if rank in (None, 2) and perm == (2, 0, 1):

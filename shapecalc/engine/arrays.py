@@ -267,7 +267,7 @@ def load_copy(source: Source, memory_limit: int) -> Any:
 
 
 def is_truncated(source: Source) -> bool:
-    """Return whether the mapped file of a source has become too short."""
+    """Return whether the mapped file of a source no longer contains all elements."""
     mapped = source.mapped_file
     try:
         return mapped is not None and Path(mapped.path).stat().st_size < mapped.offset + source.array.nbytes

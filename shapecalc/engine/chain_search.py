@@ -81,11 +81,10 @@ def find_chains_for_arrays(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shap
 
 
 def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:
-    """Return the shapes of two arrays, and the sizes and strides of a rearrangement.
+    """Describe how the elements of one array are rearranged in another array.
 
-    The sizes and strides enumerate the elements of `before` in the order of `after`. Returns None if no split,
-    transpose and merge converts `before` to `after`. Raises `ShapeError` (usage) if elements of `before`
-    are equal.
+    The result contains both shapes, and the sizes and strides of a view of `before` with the elements in the order of
+    `after`. Returns None if there is no such view. Raises `ShapeError` (usage) if elements of `before` are equal.
     """
     if before.size != after.size:
         return None
@@ -95,10 +94,7 @@ def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:
 
 
 def _element_keys(before: Any, after: Any) -> tuple[Any, Any]:
-    """Map the elements of two arrays to integers.
-
-    Equal elements are mapped to equal integers.
-    """
+    """Encode the elements of two arrays as integers, equal for equal elements."""
     if before.dtype != after.dtype:
         common = np.result_type(before.dtype, after.dtype)
         before, after = before.astype(common), after.astype(common)
@@ -161,11 +157,10 @@ def resolve_rearrangement(rearrangement: Rearrangement, sizes: Mapping[str, int]
 
 
 def has_intended_effect(rearrangement: Rearrangement) -> bool:
-    """Return whether the chain of a rearrangement has the intended effect.
+    """Return whether the chain of a rearrangement moves each element as intended.
 
-    The chain is compared with the split and the permutation of the rearrangement. If there are more than
-    `MAX_EXECUTED` elements, only a sample is checked. Raises `ShapeError` (usage) if the named dims have no small
-    example sizes.
+    The rearrangement specifies the intended split and permutation. If there are more than `MAX_EXECUTED` elements,
+    only a sample is checked. Raises `ShapeError` (usage) if the named dims have no small example sizes.
     """
     answer = resolve_rearrangement(rearrangement, {})
     if answer.output != rearrangement.after:
@@ -205,9 +200,9 @@ def _substitute_sizes(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]
 
 
 def _compute_expected_index(split: tuple[int, ...], perm: tuple[int, ...], position: Any) -> Any:
-    """Compute the input index of an output element of a split and transpose.
+    """Return the flat input index of an output element of a split and transpose.
 
-    Both indices are flat.
+    `position` is the flat index of the output element.
     """
     index = dict(zip(perm, unravel(position, [split[axis] for axis in perm]), strict=True))
     return ravel([index[axis] for axis in range(len(split))], split)

@@ -249,8 +249,8 @@ class Result(Record):
 class Sample(Record):
     """Some elements of a tensor, as nested lists.
 
-    `gaps` contains, for each axis, the index in the lists before which elements are omitted, or None if no elements are
-    omitted.
+    `gaps` has an entry for each axis: the position in the lists at which elements are omitted, or None if all elements
+    are present.
     """
 
     shape: Shape
@@ -453,7 +453,7 @@ def _view_as_numbers(array: Any) -> Any:
 def has_combine_move(answer: Trace | Chain) -> bool:
     """Return whether an answer combines operands or computes new elements.
 
-    Pads do not count.
+    An answer that only pads its input does neither.
     """
     return any(isinstance(move, Combine) and not isinstance(move, Pad) for move in answer.moves)
 

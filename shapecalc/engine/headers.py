@@ -140,7 +140,7 @@ def iter_array_infos(location: str) -> Iterator[ArrayInfo]:
             yield ArrayInfo(location, header.shape, header.dtype)
         elif path.endswith(".npz"):
             yield from _iter_archive(path, member)
-        else:  # the path may be a store
+        else:
             yield from _iter_safetensors(path, member) if path.endswith(".safetensors") else _iter_store(location)
     except (OSError, UnreadableError) as error:
         yield _unreadable_info(location, error)

@@ -1,9 +1,8 @@
-"""Plans: the moves of an answer as strided views, with as few copies as possible.
+"""Plan the execution of moves as strided views, with as few copies as possible.
 
-If consecutive moves split axes at the same boundaries, the moves together only reorder atoms and need at most one copy.
-Axes that one reshape mixes may be separated again by a later reshape. The search therefore continues past stages that
-no strided view can represent; if a later stage is a strided view of the buffer again, one strided copy executes all
-moves up to that stage. A plan is computed from strides alone, so it takes microseconds for data of any size.
+A reshape can require a copy that a later reshape makes unnecessary, because it separates the merged axes again. The
+search therefore continues past shapes that no strided view can represent; if a later shape is a strided view again, one
+copy executes all moves up to it. A plan is computed from strides alone, so it takes microseconds for data of any size.
 """
 
 from __future__ import annotations
@@ -146,7 +145,7 @@ class _CopySearch:
         minimum = (
             1,
             min(map(prod, self.shapes[start:])),
-        )  # one copy at the smallest stage is optimal
+        )  # a single copy, of the smallest intermediate array, is optimal
         return last if self._cost(last) == minimum else min((last, *choices), key=self._cost)
 
     def _iter_views(self, start: int, view: View) -> Iterator[tuple[int, View]]:
@@ -183,9 +182,9 @@ class _CopySearch:
         )
 
     def _find_piecewise_move(self, index: int) -> Roll | Take | None:
-        """Return the move if it is a roll or an irregular take.
+        """Return a move if only a copy can execute it, or None.
 
-        Only a copy can execute such a move. Returns None for other moves, and for a roll that moves no element.
+        Such a move is an irregular take, or a roll that moves an element.
         """
         move, sizes = self.moves[index], self.shapes[index]
         if isinstance(move, Take):
@@ -193,9 +192,9 @@ class _CopySearch:
         return move if isinstance(move, Roll) and 0 not in sizes and move.shift % sizes[move.axis] else None
 
     def _iter_solutions(self, start: int, views: IndexedViews) -> Iterator[tuple[BufferView, ...]]:
-        """Yield the best solution for each position of the first copy.
+        """Yield the best solution for each possible position of the first copy.
 
-        Later positions come first. The copied view must be strided.
+        Later positions come first. Only a strided view can be copied.
         """
         for count in range(len(views), 0, -1):
             index, view = views[count - 1]
@@ -318,9 +317,9 @@ def _make_piecewise_copy(view: View, move: Roll | Take) -> BufferCopy:
 
 
 def _make_strided_view(shape: IntTuple, view: View, itemsize: int) -> StridedView:
-    """Return a strided view.
+    """Convert a view of a layout to a strided view.
 
-    The view is contiguous if an axis of `view` needs several strides.
+    If an axis has no single stride, the result is contiguous: the view of a copy.
     """
     strides = [merge_axes((axis,))[1] for axis in view.axes] if view.is_strided else []
     if 0 in shape or not view.is_strided or any(len(axis) > 1 for axis in strides):
@@ -378,9 +377,9 @@ def merge_axes(axes: StridedAxes) -> tuple[IntTuple, IntTuple]:
 
 
 def find_blocking_strides(axes: StridedAxes) -> tuple[int, int] | None:
-    """Return the first two byte strides of the first axis that needs several strides.
+    """Return two different byte strides of the first axis that has no single stride.
 
-    Returns None if a single stride suffices for every axis.
+    Returns None if every axis has a single stride.
     """
     for axis in axes:
         strides = merge_axes((axis,))[1] if len(axis) > 1 else ()

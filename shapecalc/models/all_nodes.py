@@ -55,7 +55,7 @@ class _ShapeOnlyTracker(BatchTracker):
 
 
 class _SymbolicDimResolver:
-    """Infer the symbolic dims of a model, node by node.
+    """The symbolic dims of a model, inferred node by node.
 
     `resolve_dims` must be called for the nodes in the order of the walk.
     """
@@ -122,10 +122,10 @@ class _SymbolicDimResolver:
         return transpose_lane_shapes([shapes[place] for place in self._lane_indices])
 
     def _look_up_dim(self, sizes: ObservedSizes) -> Dim | None:
-        """Return the stored expression of the dim with the sizes `sizes`.
+        """Return the symbolic expression of a dim with the observed sizes `sizes`.
 
-        The expression was stored for an earlier dim, or consists of names in the model's inputs. Returns None if no
-        expression is stored, or if the size is known for only one size assignment.
+        This is the expression of an earlier dim with equal sizes, or a product or sum of names in the model's inputs.
+        Returns None if there is neither, or if the size is known for only one size assignment.
         """
         if sizes not in self._dims:
             known_in_one = sizes.count(None) == len(sizes) - 1 > 0
@@ -133,9 +133,9 @@ class _SymbolicDimResolver:
         return self._dims[sizes]
 
     def _store_dim(self, sizes: ObservedSizes, dim: Dim | None) -> Dim | None:
-        """Store and return the expression of the dim with the sizes `sizes`.
+        """Store `dim` as the expression of all dims with these sizes, and return it.
 
-        If the expression names a sum or a floor division, the sizes are also stored as the sizes of the name.
+        If the expression is the name of a sum or of a floor division, the sizes are also stored for this name.
         """
         if str(dim) in self.naming.results:
             self._sizes.setdefault(str(dim), sizes)
@@ -143,7 +143,7 @@ class _SymbolicDimResolver:
         return dim
 
     def _fit_dim(self, observed_sizes: ObservedSizes, names: tuple[str, ...]) -> Dim | None:
-        """Fit a product or sum of `names` to the sizes of a dim, or None if none fits."""
+        """Return the product or sum of `names` that fits the sizes of a dim, or None."""
         if names not in self._fitters:
             sizes = [{name: self._sizes[name][lane] or 0 for name in names} for lane in range(len(self._lanes))]
             known = [lane for lane, by_name in enumerate(sizes) if min(by_name.values()) > 0]
@@ -309,10 +309,10 @@ def describe_all_nodes(walk: WalkState, tracker: BatchTracker) -> AllNodes:
 def fit_floor_formula(
     pairs: Sequence[tuple[int, int]], *, unique: bool = True
 ) -> tuple[int, int, int, int, int] | None:
-    """Fit a formula with a floor division to pairs `(x, y)`, or None if none fits.
+    """Fit a formula with a floor division to pairs `(x, y)`.
 
-    The formula is `y = scale * ((times*x + more)//by) + rest`, and the result is (times, more, by, scale, rest). If
-    `unique`, exactly one value of `more` must fit.
+    The formula is `y = scale * ((times*x + more)//by) + rest`, and the result is (times, more, by, scale, rest), or
+    None if no formula fits. If `unique`, exactly one value of `more` must fit.
 
     >>> fit_floor_formula([(x, 7 * ((x + 6) // 7)) for x in range(8, 40)])
     (1, 6, 7, 7, 0)

@@ -21,9 +21,12 @@ class ModelDifference(Record):
     """The description in the second model; None if it is absent there."""
 
 
-def compare_models(here: Model, there: Model) -> list[ModelDifference]:
-    """Return the differences between two models, in the order opset, inputs, outputs, weights, nodes, operators."""
-    tables = [[*_describe_parts(model)] for model in (here, there)]
+def compare_models(model: Model, other_model: Model) -> list[ModelDifference]:
+    """Return the differences between two models.
+
+    The differences are in the order opset, inputs, outputs, weights, nodes, operators.
+    """
+    tables = [[*_describe_parts(each)] for each in (model, other_model)]
     return [
         ModelDifference(kind, name, first.get(name), second.get(name))
         for (kind, first), (_, second) in zip(*tables, strict=True)
@@ -33,7 +36,10 @@ def compare_models(here: Model, there: Model) -> list[ModelDifference]:
 
 
 def _describe_parts(model: Model) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield each kind of part of a model, with the description of each part by name."""
+    """Yield each kind of model part, such as "input", with the parts by name.
+
+    A part is described by its type and shape, its version, its operator, or its number of occurrences.
+    """
     nodes = [*iter_nodes((model.graph,))]
     graph = model.proto.graph
     yield "opset", {domain: str(version) for domain, version in model.opset.items()}

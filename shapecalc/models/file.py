@@ -454,9 +454,9 @@ def build_model(proto: Any, path: Path, payloads: Mapping[int, Payload]) -> Mode
 
 
 def _check_utf8(name: str | bytes) -> str:
-    """Return a name unchanged.
+    """Return a name, or raise `ValueError` if it is not UTF-8.
 
-    Raises `ValueError` for bytes, because protobuf returns a name that is not UTF-8 as bytes.
+    Protobuf returns a name that is not UTF-8 as bytes.
     """
     if isinstance(name, bytes):
         raise ValueError("a name in it is not UTF-8")
@@ -579,9 +579,8 @@ class _GraphBuilder:
     def _expand_function(self, function: Any, call: Any, path: str, inputs: tuple[int, ...]) -> tuple[NodeGraph, ...]:
         """Build the body of a function for one call of the function.
 
-        Returns an empty tuple if `MAX_EXPANDED_NODES` or `MAX_CALL_DEPTH` is exceeded.
-
-        Raises `ValueError` for a recursive function.
+        Returns an empty tuple if `MAX_EXPANDED_NODES` or `MAX_CALL_DEPTH` is exceeded. Raises `ValueError` for a
+        recursive function.
         """
         key = (_normalize_domain(function.domain), _check_utf8(function.name), function.overload)
         if key in self.call_stack:
@@ -606,9 +605,8 @@ class _GraphBuilder:
 def attribute_value(proto: Any) -> Any:
     """Return the value of an AttributeProto.
 
-    Returns None for an unsupported attribute type.
-
-    The value is a number, bytes, a protobuf message, or a tuple of such values.
+    The value is a number, bytes, a protobuf message, or a tuple of such values; it is None if the attribute type is not
+    supported.
     """
     if proto.type not in ATTRIBUTE_VALUE_FIELDS:
         return None

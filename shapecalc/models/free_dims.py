@@ -102,7 +102,10 @@ class BatchOptions(Record):
 
 
 class Lane(Record):
-    """An assignment of sizes to all free dims of a model."""
+    """A size assignment: a size for each free dim of a model.
+
+    A walk computes all size assignments at once, like the lanes of a vector instruction.
+    """
 
     batch: int
     sizes: Mapping[str, int]
@@ -244,11 +247,9 @@ class InputGuess:
         totals: Mapping[str, Sequence[str]],
         probes: Sequence[Mapping[str, int]] | None,
     ) -> list[Lane]:
-        """Build size assignments that differ from the sizes `base`.
+        """Build size assignments whose sizes, except the batch size, differ from `base`.
 
-        The batch size may be equal.
-
-        `probes` contains sizes at which the model runs, or None if such sizes are not known.
+        `probes` contains sizes at which the model runs, or is None if no conditions on the sizes are known.
         """
         naming, lanes = self._guesser, list[Lane]()
         for move in (*PERTURBATIONS, *EXTRA_PERTURBATIONS) if self._other_dims else ():
@@ -259,17 +260,14 @@ class InputGuess:
                 sizes = {name: probe.get(name, size) for name, size in base.items()}
                 lanes.append(naming.build_lane(batch, sizes, totals, perturbed=sizes != base))
             elif any(fitting[name] == base[name] for name in base) and move is PERTURBATIONS[-1]:
-                # some size has no valid perturbation, so violate the conditions
+                # if a size has no other value that satisfies the conditions, they are violated
                 lanes.append(naming.build_lane(batch, sizes, totals))
             else:
                 lanes.append(naming.build_lane(batch, fitting, totals, perturbed=fitting != base))
         return lanes
 
     def iter_fallback_choices(self) -> Iterator[InputChoice]:
-        """Yield choices with other default sizes, then choices with related dims.
-
-        See `iter_related_dim_choices` for the relations.
-        """
+        """Yield choices with other default sizes, then choices with related dims."""
         for size in DEFAULT_SIZES[not self._guesser.declared_sizes :] if self.unsized_dims else ():
             yield self.choose_sizes((), size)
         yield from self.iter_related_dim_choices()
@@ -347,7 +345,7 @@ def _check_size_names(where: Mapping[str, int], free_dims: Sequence[str], batch:
 
 
 class _ShapeGuesser:
-    """Guess input shapes, and assign a valid name to every free dim."""
+    """A guesser of input shapes, which gives a valid name to every free dim."""
 
     def __init__(self, inputs: Sequence[ValueInfo], options: BatchOptions) -> None:
         self.inputs, self.batch, self.where = inputs, "", options.where
@@ -537,7 +535,10 @@ class _ShapeGuesser:
 
 
 def _input_key(input: ValueInfo) -> InputKey:
-    """Return the key of the group that an input belongs to."""
+    """Return a key that is equal for inputs with equal declared shapes.
+
+    An input of rank 1 or of unknown rank has a key of its own.
+    """
     return (input.name,) if input.dims is None or len(input.dims) == 1 else input.dims
 
 
@@ -568,7 +569,7 @@ def _check_user_shapes(
 
 
 def transpose_lane_shapes(shapes: Sequence[tuple[int, ...] | None]) -> list[tuple[int | None, ...]] | None:
-    """Group the sizes of a tensor by axis instead of by size assignment.
+    """Transpose the sizes of a tensor: group them by axis, not by size assignment.
 
     `shapes` contains the shape for each size assignment. Returns None if the rank is unknown for all size assignments,
     or differs between size assignments.
@@ -581,16 +582,13 @@ def transpose_lane_shapes(shapes: Sequence[tuple[int, ...] | None]) -> list[tupl
 
 
 class DimFitter:
-    """Fit symbolic expressions to the sizes of dims.
+    """A fitter of symbolic expressions to the sizes of dims.
 
     The size assignment with a batch size of 0 is ignored.
     """
 
     def __init__(self, lanes: Sequence[Lane], batch: str) -> None:
-        """Compute the values of the candidate products for each size assignment.
-
-        The factors of a product are dim names.
-        """
+        """Compute the candidate products of dim names for each size assignment."""
         self._lane_indices = [index for index, lane in enumerate(lanes) if lane.batch]
         self._lanes = [lanes[index].sizes for index in self._lane_indices]
         self._perturbed_lanes = {
@@ -615,11 +613,9 @@ class DimFitter:
         self._systems: dict[tuple[int, ...], list[LinearSystems]] = {}
 
     def fit_shape(self, shapes: LaneShapes) -> SymbolicShape | None:
-        """Return the symbolic shape of a tensor from its concrete shapes.
+        """Return the symbolic shape of a tensor, or None if its rank is unknown.
 
         `shapes` contains the concrete shape for each size assignment.
-
-        Returns None if the rank is unknown.
         """
         shape = self._shapes.get(shapes)
         if shape is None:
@@ -628,13 +624,11 @@ class DimFitter:
         return shape
 
     def fit_dim(self, sizes: tuple[int | None, ...]) -> SymbolicDim:
-        """Fit a symbolic expression to the size of a dim for each size assignment.
+        """Fit a symbolic expression to the sizes of a dim, or return None if none fits.
 
-        Returns None if none fits.
-
-        A dim with the same size for all size assignments is a number. An unknown size is None. If some sizes are
-        unknown, the sizes for at least two perturbed size assignments must be known, or for all perturbed size
-        assignments if there are fewer than two.
+        `sizes` contains the size for each size assignment, or None where it is unknown. A dim with equal sizes is a
+        number. If some sizes are unknown, the sizes for at least two perturbed size assignments must be known, or for
+        all perturbed size assignments if there are fewer than two.
         """
         first = sizes[0]
         if first is not None and sizes.count(first) == len(sizes):
@@ -663,10 +657,8 @@ class DimFitter:
     def _fit_sum(self, lanes: tuple[int, ...], numbers: Sequence[int]) -> SymbolicDim:
         """Fit a sum of two or three terms to the sizes `numbers`.
 
-        `lanes` contains the indices of the size assignments of these sizes.
-
-        The number of size assignments exceeds the number of unknown coefficients, so that at least one size assignment
-        validates the sum.
+        `lanes` contains the indices of the size assignments with these sizes. There are more of them than coefficients,
+        so at least one size assignment validates the sum.
         """
         if lanes not in self._systems:
             self._systems[lanes] = [*self._build_systems(lanes)]
@@ -698,9 +690,7 @@ class DimFitter:
                 yield [checked[index] for index in solvable], equations[solvable], np.linalg.pinv(equations[solvable])
 
     def _evaluate_term(self, powers: Powers) -> Term:
-        """Return a product of powers of dim names with its values.
-
-        There is one value for each size assignment.
+        """Return a product of powers of dim names, with its value in each lane.
 
         Integral values are stored as `int`, which is faster than `Fraction`.
         """
@@ -714,8 +704,5 @@ class DimFitter:
 
 
 def _product_of_names(names: Sequence[str]) -> Powers:
-    """Return the product of the dims `names`.
-
-    A name may occur repeatedly.
-    """
+    """Return the product of dims, in which a name may occur several times."""
     return tuple(sorted((name, names.count(name)) for name in {*names}))

@@ -37,7 +37,7 @@ MAX_CONDITION_ROUNDS = 3
 
 
 class _NodeReporter:
-    """Build report entries with symbolic shapes."""
+    """A builder of report entries with symbolic shapes."""
 
     def __init__(self, walk: WalkState, core: CoreOpCache) -> None:
         self._walk, self._tensor_names, self._core = walk, walk.model.names, core
@@ -164,10 +164,7 @@ class JudgedModel(Record):
         return any(shapes[0] is not None and all(shapes[lane] is None for lane in moved) for shapes in outputs if moved)
 
     def build_report(self, model_path: str) -> Report:
-        """Build the report.
-
-        `model_path` is the path of the model as the user wrote it.
-        """
+        """Build the report, in which the model has the path `model_path`."""
         sizes, model = self.walk.choice, self.walk.model
         names = _NodeReporter(self.walk, self.tracker.core_cache)
         nodes = [names.build_entry(visit, verdict) for visit, verdict in self.tracker.judged_nodes]
@@ -252,10 +249,8 @@ def report_model(
 def judge_model(model: Model, options: BatchOptions = DEFAULT_OPTIONS) -> JudgedModel:
     """Check a model with the best choice of input shapes.
 
-    The choice with the smallest `JudgedModel.ranking_key` is used. The search ends at a choice with which the model
-    runs and all batch axes are known.
-
-    Raises `ShapeError` (usage) if the options do not fit the model.
+    The best choice is the one with the smallest `JudgedModel.ranking_key`. The search ends early at a choice with which
+    the model runs and all batch axes are known. Raises `ShapeError` (usage) if the options do not fit the model.
     """
     most = max(2, MAX_NODE_VISITS // (len(model.graph.nodes) + 1))
     first, *others = guess_inputs(model, options)
@@ -269,11 +264,11 @@ def judge_model(model: Model, options: BatchOptions = DEFAULT_OPTIONS) -> Judged
 
 
 def _add_size_limits(judged: JudgedModel, guess: InputGuess) -> JudgedModel:
-    """Add the sizes at which a model runs, and check the model at such sizes."""
+    """Add size limits to a checked model, and check it again at sizes within them."""
     choice, tracker = judged.walk.choice, judged.tracker
     limits = find_size_limits(judged.walk.model, choice, has_failures=tracker.has_failures)
-    home = next(lane.sizes for lane in choice.lanes if lane.batch == choice.reference_batch)
-    if limits.tried and any(home[name] != size for name, size in limits.tried.items()):
+    reference = next(lane.sizes for lane in choice.lanes if lane.batch == choice.reference_batch)
+    if limits.tried and any(reference[name] != size for name, size in limits.tried.items()):
         judged = _judge_choice(judged.walk.model, guess.choose_sizes(tried=limits.tried, probes=limits.probes))
     return replace(judged, limits=limits)
 

@@ -471,9 +471,9 @@ CONV_CHANNEL_CHECK = _contraction_check(lambda attributes: ((0, 1), (1, 1), attr
 
 
 def _check_conv(node: Node, shapes: InputSizes, constants: Container[int], index_bounds: IndexBounds) -> str | None:
-    """Return an error message if the channels or the window of a Conv do not fit.
+    """Return an error message if a Conv does not match the size of its input.
 
-    ONNX Runtime refuses such a window, but ONNX shape inference rounds the number of windows.
+    ONNX shape inference accepts such a window, but ONNX Runtime refuses it.
     """
     (data, weights), attributes = shapes[:2], node.attributes
     is_padded = attributes.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID")
@@ -597,7 +597,7 @@ def _average_pool_shape(attributes: Attributes, shapes: InputSizes) -> InputSize
 
 
 def _packed_attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
-    """Return the output shapes of attention with packed weights of query, key and value.
+    """Return the output shapes of attention whose weights are packed in one input.
 
     >>> _packed_attention_shape({}, [(2, 5, 8), (8, 24)])
     ((2, 5, 8), None)
@@ -607,8 +607,9 @@ def _packed_attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
 
 
 def _embedding_shape(weights: int) -> Callable[[Attributes, InputSizes], InputSizes]:
-    """Return the shape function of embeddings, whose word vectors are the input `weights`.
+    """Return the shape function of an embedding.
 
+    `weights` is the index of the input with the word vectors.
     >>> _embedding_shape(2)({}, [(2, 5), None, (30, 8)])
     ((2, 5, 8), (2,), (2, 5, 8))
     """
@@ -623,8 +624,9 @@ def _embedding_shape(weights: int) -> Callable[[Attributes, InputSizes], InputSi
 
 
 def _packed_matmul_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
-    """Return the output shape of a product with packed weights, whose columns are the attribute `N`.
+    """Return the output shape of a matrix product with packed weights.
 
+    The attribute `N` is the number of columns of the weights.
     >>> _packed_matmul_shape({"N": 4}, [(2, 3, 8)])
     ((2, 3, 4),)
     """

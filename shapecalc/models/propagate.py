@@ -197,7 +197,7 @@ class BatchTracker:
         self.failing_nodes: dict[str, tuple[Node, NodeVerdict]] = {}
         """The failing nodes with a core op and their verdicts, by path."""
         self.cause_fixes: dict[str, tuple[Node, NodeFix]] = {}
-        """The listed nodes that cause the failures in `stops`, and their fixes, by path."""
+        """The nodes that cause the failures in `stops`, and their fixes, by path."""
         self.has_failures = False
         """Whether some node fails in some lane."""
         self._producers: dict[int, Node] | None = None
@@ -361,9 +361,7 @@ class BatchTracker:
                 yield [tuple([_mark_with_new_axis(mark, shape, along[index - count]) for mark, shape in lanes])]
 
     def _iter_lane_nodes(self, node: Node, outputs: LaneShapes | None = None) -> Iterator[LaneNode | None]:
-        """Yield a node for each size assignment, or None if untracked.
-
-        The node is yielded with its shapes and batch marks.
+        """Yield a `LaneNode` for each size assignment, or None if it is not tracked.
 
         `outputs` is the shape of the only output for each size assignment, or None for the output shapes of the walk.
         """
@@ -391,7 +389,7 @@ class BatchTracker:
             )
 
     def _elements(self, node: Node, lane: int, input_index: int) -> Any:
-        """Return the elements of a node input for one size assignment, or None if unknown."""
+        """Return the elements of a node input in one size assignment, or None if unknown."""
         tensor = node.inputs[input_index] if input_index < len(node.inputs) else ABSENT
         is_integer = self._walk.dtypes[tensor] in (INT32, INT64)
         values = self._walk.elements_of(tensor) if is_integer else self._walk.values.get(tensor)
@@ -407,10 +405,8 @@ class BatchTracker:
     def _compute_bounds(self, tensor: int, lane: int, node_budget: int) -> Any:
         """Return elementwise lower and upper bounds of an integer tensor.
 
-        The bounds apply to the size assignment with the index `lane`.
-
-        The bounds are computed from the upstream nodes, of which at most `node_budget` are searched. Returns None if
-        the shape is unknown or large.
+        The bounds are computed from at most `node_budget` upstream nodes, in the size assignment with the index `lane`.
+        Returns None if the shape is unknown or large.
         """
         known, shape = (
             (self._walk.elements_of(tensor) or self._walk.all_unknown)[lane],
@@ -453,7 +449,7 @@ class BatchTracker:
     def _record_constant_size(self, node: Node, tensor: int) -> Sequence[BatchMark]:
         """Record a failure for an output of constant size, and return its batch marks.
 
-        The sizes of a Resize are fixed, and the output gets the fixed shape.
+        A Resize gets a fix, and its output the shape after the fix.
         """
         walk, marks = self._walk, self.marks_of(node.inputs[0]) or self._no_marks
         resize = repairs.find_resize_fix(node, walk, marks, self.declared_batch)
@@ -468,9 +464,9 @@ class BatchTracker:
         return marks
 
     def _replace_shared_samples(self, node: Node, marks: Sequence[BatchMark]) -> Sequence[BatchMark]:
-        """Replace `SharedSample` marks by their intended marks, and record the failure.
+        """Replace `SharedSample` marks by the intended marks, and record a failure.
 
-        Marks are replaced only if the node shares or mixes samples for every tracked size assignment. The failure is
+        Marks are replaced only if the node shares or mixes samples in every tracked size assignment. The failure is
         recorded only if elements of an output are used.
         """
         shared = [mark for mark in marks if isinstance(mark, SharedSample)]
@@ -486,9 +482,9 @@ class BatchTracker:
         return [mark.intended if isinstance(mark, SharedSample) else mark for mark in marks]
 
     def _repair_indices(self, node: Node) -> tuple[NodeFix, LaneShapes, LaneMarks] | None:
-        """Return the fix of a node with hard-coded sample indices, its shapes and marks.
+        """Return the fix of a node with hard-coded sample indices, or None.
 
-        Returns None if the node has no such fix.
+        The fix is returned with the output shapes and batch marks of the fixed node.
         """
         mark = repairs.first_batch_axis(self.marks_of(node.inputs[0])) if len(node.inputs) > 1 else None
         if mark is None or self._walk.declared_batch is None:
@@ -602,10 +598,9 @@ class BatchTracker:
         return verdicts.find_fixes(failure, visit.core_op.fix_candidates, evaluate_targets)
 
     def find_repeat_fixes(self, node: Node) -> tuple[NodeFix, tuple[Node, NodeFix] | None] | None:
-        """Return the fix that repeats the constant inputs of a failing node.
+        """Return the fix that repeats constant inputs of a node for each sample.
 
-        The inputs are repeated for each sample. The second element of the result is the upstream Expand or Tile to fix
-        instead, with its fix.
+        The second element of the result is the upstream Expand or Tile to fix instead, with its fix, or None.
         """
         fix = repairs.find_repeat_fix(node, self._walk, self.marks_of, self.declared_batch)
         return None if fix is None else (fix, self._find_cause(node))
@@ -697,10 +692,10 @@ class BatchTracker:
         return "refused" if visit.problems[lane] else "ok"
 
     def _propagate_failure(self, node: Node, *, is_failing: bool = False) -> str | None:
-        """Return the path of the first failing upstream node, or None.
+        """Pass the first failing upstream node of a node on to its outputs.
 
-        The outputs of the node inherit this failure. If no upstream node fails and `is_failing`, the node itself is
-        recorded as the first failing node upstream of its outputs.
+        If no upstream node fails and `is_failing`, the outputs get the node itself. Returns the path of the first
+        failing upstream node, or None.
         """
         if not self._failures_above and not is_failing:
             return None
@@ -751,7 +746,7 @@ class UnfixedNodeTracker(BatchTracker):
     """
 
     def __init__(self, path: str) -> None:
-        """Create a tracker for the node with the path `path`."""
+        """Create a tracker that leaves the node with the path `path` unfixed."""
         super().__init__()
         self.first_failure: Node | None = None
         """The first node that fails with an error: the unfixed node, or a node downstream of it."""
@@ -763,9 +758,7 @@ class UnfixedNodeTracker(BatchTracker):
     def visit_core_node(self, visit: NodeVisit) -> LaneShapes:
         """Check a node with a core op, and return its output shapes.
 
-        There is one output shape for each size assignment.
-
-        The shapes are those after the best fix, unless the node must stay unfixed.
+        The best fix is applied, unless the node must stay unfixed.
         """
         verdict = self._record_verdict(visit)
         if visit.node.path != self._path and not self._is_downstream(visit.node):

@@ -157,7 +157,7 @@ class ModelComparison:
             self.checks.append(ProofCheck(batch, SAMPLE_BY_SAMPLE, ok=True))
 
     def _restore_axes(self, outputs: list[np.ndarray]) -> list[np.ndarray]:
-        """Put back the axes of size 1 that outputs of the original model lack, if a fix keeps such an axis."""
+        """Insert the batch axes of size 1 that the original model drops but a fix keeps."""
         if not self.task["gains_axis"]:
             return outputs
         pairs = zip(outputs, self.home_shapes, strict=True)

@@ -78,7 +78,7 @@ UNKNOWN_DIM = ""
 
 @dataclass(slots=True, eq=False)
 class NodeVisit:
-    """A node with a core op during a walk, after its failing upstream nodes are fixed."""
+    """A node with a core op, visited after its failing upstream nodes were fixed."""
 
     node: Node
     core_op: CoreOp
@@ -166,15 +166,13 @@ class CoreOpCache:
     """A cache of the results of core ops."""
 
     def __init__(self) -> None:
-        """Start with an empty cache."""
+        """Create an empty cache."""
         self._cache: dict[object, CoreResults] = {}
 
     def run_core_op(
         self, node: Node, switch: bool | None, shapes: Sequence[Any], arguments: Sequence[CoreArguments | None]
     ) -> CoreResults:
-        """Run the core op of a node for each size assignment.
-
-        The results are cached.
+        """Run the core op of a node for each size assignment, with a cache.
 
         `switch` is the value of `allowzero`. `shapes` and `arguments` contain the shape of the first input and the
         arguments of the op for each size assignment.
@@ -240,9 +238,7 @@ def _run_in_lane(op_setting: VersionedOp, shape: Any, arguments: CoreArguments |
 
 
 def _equals_walk_output(visit: NodeVisit, output: Any, conditions: Conditions, lanes: Sequence[Lane]) -> bool:
-    """Return whether a symbolic output equals the computed output of a node.
-
-    They must be equal for each size assignment.
+    """Return whether a symbolic output has the computed sizes of a node's output.
 
     `output` is None if the op fails. Size assignments with a batch size of 0 are ignored.
     """
@@ -284,7 +280,7 @@ class ShapeInference:
     """
 
     def __init__(self) -> None:
-        """Import onnx, and start with an empty cache."""
+        """Import onnx, and create an empty cache."""
         import onnx
         from onnx import checker, defs, shape_inference
 

@@ -75,10 +75,8 @@ def find_repeat_fix(
 ) -> NodeFix | None:
     """Return the fix that repeats constant inputs of a node for each sample.
 
-    Returns None without such inputs.
-
-    A constant input has the size of the declared batch where another input has the batch axis. If the declared batch is
-    larger than 1, its samples must be equal.
+    Such an input has the size of the declared batch where another input has the batch axis. If the declared batch is
+    larger than 1, the samples in the input must be equal. Returns None if there is no such input.
     """
     allowed = REPEATABLE_INPUTS.get(node.op, () if not find_operator(node).is_pointwise else None)
     marked = next(

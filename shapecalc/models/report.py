@@ -1,6 +1,6 @@
-"""The report on a model.
+"""The report on a model, as the user interfaces display it.
 
-The user interfaces display it or print it as JSON. A *free dim* is an input dim without a fixed size. A node is
+A *free dim* is an input dim without a fixed size. A node is
 *listed* in the report if the package `core` can resolve its operator. The *walk* computes the shapes of all tensors at
 several sizes of the free dims.
 """
@@ -108,10 +108,7 @@ class NodeOutput(Record):
 
 
 class NodeSummary(Record):
-    """The shapes of a node.
-
-    The option `--all` reports them.
-    """
+    """The shapes of a node, as the option `--all` reports them."""
 
     node: Node
     input: SymbolicShape | None
@@ -211,9 +208,9 @@ def is_failing(judged: JudgedNode, *, strict: bool = False) -> bool:
 
 
 def counts_as_failure(stop: NonCoreFailure, report: Report, *, strict: bool = False) -> bool:
-    """Return whether a node without a core op counts as failing.
+    """Return whether the failure of a node without a core op is reported as an error.
 
-    If the batch dim is free, a node that mixes the samples (a loss, for example) counts as failing only if `strict`.
+    If the batch dim is free, a node that mixes the samples, such as a loss, is an error only if `strict`.
     """
     return not stop.mixes or strict or report.declared_batch is not None
 
@@ -275,11 +272,10 @@ def format_failures(report: Report, stops: Iterable[NonCoreFailure]) -> list[str
 
 
 def find_node(report: Report, name_or_path: str) -> JudgedNode:
-    """Return the node with a core op with the name or path `name_or_path`.
+    """Return the node with a core op that has the name or path `name_or_path`.
 
-    A path is written as `18`, `7/body/3` or `#18`. A matching name has priority over a matching path.
-
-    Raises `ShapeError` (usage) if no node or several nodes match.
+    A path is written as `18`, `7/body/3` or `#18`. A matching name has priority over a matching path. Raises
+    `ShapeError` (usage) if no node or several nodes match.
     """
     named = [judged for judged in report.nodes if name_or_path and judged.node.name == name_or_path]
     matches = named or [judged for judged in report.nodes if judged.node.path == name_or_path.removeprefix("#")]
@@ -309,12 +305,11 @@ def find_node(report: Report, name_or_path: str) -> JudgedNode:
 
 
 def build_request(judged: JudgedNode, report: Report, target: tuple[int, ...] | None = None) -> Request | None:
-    """Build a `Request` that `core` can resolve from a node with a core op.
+    """Build the `Request` of a node with a core op.
 
-    `target` replaces the target of the node. Returns None if the input shape or a required target is unknown.
-
-    Core does not support sums of dims. If a shape contains a sum, all named dims are replaced by their assumed sizes,
-    and the batch dim by the largest checked batch size.
+    `target` replaces the target of the node. Because requests do not support sums of dims, all named dims of a shape
+    with a sum are replaced by their assumed sizes, and the batch dim by the largest checked batch size. Returns None if
+    the input shape or a required target is unknown.
     """
     call = LISTED_OPERATORS[judged.node.op]
     input, wanted = judged.input, judged.target if target is None else target
@@ -333,10 +328,7 @@ def build_request(judged: JudgedNode, report: Report, target: tuple[int, ...] | 
 
 
 def _core_options(node: Node, core_op: CoreOp) -> dict[str, object]:
-    """Convert the attributes of a node to options of its core op.
-
-    The target is omitted.
-    """
+    """Convert the attributes of a node, except its target, to options of its core op."""
     names = {argument.attribute: argument.name for argument in core_op.arguments if argument is not core_op.target}
     names |= {core_op.switch: core_op.switch}
     values = {name: node.attributes[attribute] for attribute, name in names.items() if attribute in node.attributes}

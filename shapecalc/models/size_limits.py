@@ -1,9 +1,9 @@
-"""Find the sizes of the free dims at which a model runs.
+"""Find conditions on the sizes of the free dims under which a model runs.
 
-A *probe* is an assignment of sizes to the free dims. All probes are size assignments of one walk, in which no node is
-fixed. The conditions that explain the outcomes are chosen from templates, such as `H % 32 == 0` or `H*W == 400`, whose
-constants are taken from a probe that runs. A condition is *necessary* if it holds at all probes that run. A set of
-necessary conditions is complete if, at each probe that fails, some of them do not hold.
+The model is walked at many *probes*, which are assignments of sizes to the free dims, and no node is fixed. Candidate
+conditions, such as `H % 32 == 0` or `H*W == 400`, get their constants from a probe at which the model runs. A condition
+is *necessary* if it holds at all probes at which the model runs. A set of necessary conditions is *complete* if it
+excludes each probe at which the model fails.
 """
 
 from __future__ import annotations
@@ -79,10 +79,7 @@ class SizeLimits(Record):
 
 
 class _ProbeTracker(BatchTracker):
-    """A tracker that fixes nothing, and records where nodes fail.
-
-    It records the size assignments for which some node fails.
-    """
+    """A tracker that fixes no node, and records the lanes in which nodes fail."""
 
     trial_attributes: tuple[str, ...] = (*BatchTracker.trial_attributes, "failed")
 
@@ -99,23 +96,23 @@ class _ProbeTracker(BatchTracker):
 
 
 class _Prober:
-    """Run a model at probes."""
+    """A model with the outcomes of walks at probes."""
 
     def __init__(self, model: Model, choice: InputChoice) -> None:
         self.model, self.choice = model, choice
         self.outcomes: dict[tuple[int, ...], bool] = {}
         """Whether the model runs, by the sizes of the dims."""
-        home = next(lane for lane in choice.lanes if lane.batch == choice.reference_batch)
+        reference = next(lane for lane in choice.lanes if lane.batch == choice.reference_batch)
         dims = dict.fromkeys(dim for shape in choice.inputs for dim in shape or () if isinstance(dim, str))
         if choice.declared_batch is not None:
             dims.pop(choice.batch, None)
-        self.dims = [name for name in dims if name in home.sizes and name not in choice.user_sizes]
-        self.home = home.sizes
+        self.dims = [name for name in dims if name in reference.sizes and name not in choice.user_sizes]
+        self.reference = reference.sizes
         self.max_probes = MAX_VISITS // (len(model.graph.nodes) + 1)
 
     def run(self, probes: Iterable[Sizes]) -> None:
-        """Walk the model at the probes, and record the outcomes."""
-        new = {self._key(probe): {**self.home, **probe} for probe in probes}
+        """Walk the model at probes, and record whether it runs at each of them."""
+        new = {self._key(probe): {**self.reference, **probe} for probe in probes}
         new = {key: probe for key, probe in new.items() if key not in self.outcomes}
         room = max(self.max_probes - len(self.outcomes), 0)
         probes = [*new.values()][:room]
@@ -129,15 +126,15 @@ class _Prober:
             self.outcomes[key] = lane not in tracker.failed
 
     def runs_at(self, probe: Sizes) -> bool:
-        """Return whether the model runs at a probe that was walked."""
-        return self.outcomes.get(self._key({**self.home, **probe}), False)
+        """Return whether the model runs at a probe, which must have been walked."""
+        return self.outcomes.get(self._key({**self.reference, **probe}), False)
 
     def list_probes(self, *, runs: bool) -> list[dict[str, int]]:
-        """Return the probes that run, or the probes that fail."""
+        """Return the walked probes at which the model runs, or the others."""
         return [dict(zip(self.dims, key, strict=True)) for key, outcome in self.outcomes.items() if outcome == runs]
 
     def _key(self, probe: Sizes) -> tuple[int, ...]:
-        return tuple([probe.get(name, self.home[name]) for name in self.dims])
+        return tuple([probe.get(name, self.reference[name]) for name in self.dims])
 
 
 def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -> SizeLimits:
@@ -159,15 +156,15 @@ def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -
         if all(prober.outcomes.values()):
             return SizeLimits()
     prober.run([{}])
-    is_equal = len({prober.home[name] for name in others}) < 2
+    is_equal = len({prober.reference[name] for name in others}) < 2
     if not (is_equal and prober.runs_at({})):
         prober.run(_iter_search_probes(prober, others))
-    home = _find_running_probe(prober)
-    if home is None or len(prober.outcomes) + PROBES_PER_DIM * len(prober.dims) > prober.max_probes:
+    reference = _find_running_probe(prober)
+    if reference is None or len(prober.outcomes) + PROBES_PER_DIM * len(prober.dims) > prober.max_probes:
         return SizeLimits()
-    prober.home = FrozenDict({**prober.home, **home})
+    prober.reference = FrozenDict({**prober.reference, **reference})
     prober.run(_iter_neighbor_probes(prober))
-    templates = [*_iter_candidate_conditions(prober.dims, prober.home)]
+    templates = [*_iter_candidate_conditions(prober.dims, prober.reference)]
     single = [_allow_size_one(template, name) for template in templates for name in template.names]
     both = [
         _allow_size_one(_allow_size_one(t, t.names[0]), t.names[1])
@@ -180,14 +177,14 @@ def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -
     if not chosen and is_complete:
         return SizeLimits()
     named = {*others, *[name for condition in chosen for name in condition.names]}
-    tried = {name: size for name, size in home.items() if name in named}
+    tried = {name: size for name, size in reference.items() if name in named}
     running = [probe for probe in prober.list_probes(runs=True) if 1 not in [probe[name] for name in others]]
-    running.sort(key=lambda probe: sum(probe[name] == home[name] for name in others))
+    running.sort(key=lambda probe: sum(probe[name] == reference[name] for name in others))
     return SizeLimits(tuple(chosen), FrozenDict(tried), is_complete, tuple(running[:MAX_PROBES_KEPT]))
 
 
 def _iter_search_probes(prober: _Prober, others: Sequence[str]) -> Iterator[Sizes]:
-    """Yield probes among which one that runs is searched."""
+    """Yield probes to find one at which the model runs: equal and single sizes."""
     yield {}
     for size in (*range(1, MAX_SINGLE_SIZE + 1), *COMMON_SIZES):
         yield dict.fromkeys(others, size)
@@ -196,22 +193,25 @@ def _iter_search_probes(prober: _Prober, others: Sequence[str]) -> Iterator[Size
 
 
 def _find_running_probe(prober: _Prober) -> dict[str, int] | None:
-    """Return a probe that runs, or None; probes with equal sizes have priority."""
+    """Return a probe at which the model runs, or None.
+
+    Probes with few sizes of 1, and then with equal sizes, have priority.
+    """
     running = prober.list_probes(runs=True)
 
     def sort_key(probe: Sizes) -> tuple[int, int, int]:
         sizes = [size for name, size in probe.items() if name != prober.choice.batch]
-        return sizes.count(1), len({*sizes}), sum(abs(size - prober.home[name]) for name, size in probe.items())
+        return sizes.count(1), len({*sizes}), sum(abs(size - prober.reference[name]) for name, size in probe.items())
 
     return min(running, key=sort_key, default=None)
 
 
 def _iter_neighbor_probes(prober: _Prober) -> Iterator[Sizes]:
-    """Yield probes that change one dim, and random probes that change two."""
-    home, random = prober.home, Random(1)
+    """Yield probes that change one dim of the reference probe, or two at random."""
+    reference, random = prober.reference, Random(1)
     for name in prober.dims:
-        near = [home[name] + step for step in (-2, -1, 1, 2, 3)]
-        multiples = [home[name] * times for times in (2, 3, 5)] + [home[name] // 2]
+        near = [reference[name] + step for step in (-2, -1, 1, 2, 3)]
+        multiples = [reference[name] * times for times in (2, 3, 5)] + [reference[name] // 2]
         for size in (*range(1, MAX_SINGLE_SIZE + 1), *near, *multiples):
             if size > 0:
                 yield {name: size}
@@ -251,7 +251,7 @@ def _product(a: _Quantity, b: _Quantity) -> _Quantity:
 
 
 def _window_count(name: str, by: int, more: int) -> _Quantity:
-    """Return the number of windows along a dim: a quotient that is rounded down."""
+    """Return the number of windows along a dim, `(name + more) // by`."""
     text = f"({_add_constant(_size(name), more).text})//{by}" if more else f"{name}//{by}"
     return _Quantity(text, (name,), lambda sizes: (sizes[name] + more) // by)
 
@@ -280,10 +280,7 @@ def _remainder_condition(quantity: _Quantity, by: int, rest: int = 0) -> SizeCon
 
 
 def _allow_size_one(template: SizeCondition, name: str) -> SizeCondition:
-    """Return the condition that `template` holds or that a dim is 1.
-
-    A dim of 1 is broadcast.
-    """
+    """Relax a condition so that it also holds if a dim is 1, which is broadcast."""
     return template._replace(
         text=f"{template.text} or {name} == 1",
         pins=False,
@@ -291,80 +288,82 @@ def _allow_size_one(template: SizeCondition, name: str) -> SizeCondition:
     )
 
 
-def _iter_candidate_conditions(dims: Sequence[str], home: Sizes) -> Iterator[SizeCondition]:
-    """Yield the conditions that hold at `home`, the simplest first."""
+def _iter_candidate_conditions(dims: Sequence[str], reference: Sizes) -> Iterator[SizeCondition]:
+    """Yield candidate conditions that hold at `reference`, the simplest first."""
     for name in dims:
         for by in range(2, MAX_SINGLE_SIZE + 1):
-            yield _remainder_condition(_size(name), by, home[name] % by)
-        yield from [_remainder_condition(_size(name), by) for by in _divisors(home[name]) if by > MAX_SINGLE_SIZE]
-        yield _value_condition(_size(name), home[name])
+            yield _remainder_condition(_size(name), by, reference[name] % by)
+        yield from [_remainder_condition(_size(name), by) for by in _divisors(reference[name]) if by > MAX_SINGLE_SIZE]
+        yield _value_condition(_size(name), reference[name])
     pairs = [*combinations(map(_size, dims), 2)]
-    yield from [_equality_condition(a, b) for a, b in pairs if a.value(home) == b.value(home)]
+    yield from [_equality_condition(a, b) for a, b in pairs if a.value(reference) == b.value(reference)]
     for a, b in pairs:
         total = _product(a, b)
-        yield _value_condition(total, total.value(home))
-        yield from [_remainder_condition(total, by) for by in _divisors(total.value(home))]
-    yield from _iter_linear_conditions(dims, home)
-    yield from _iter_window_conditions(dims, home)
+        yield _value_condition(total, total.value(reference))
+        yield from [_remainder_condition(total, by) for by in _divisors(total.value(reference))]
+    yield from _iter_linear_conditions(dims, reference)
+    yield from _iter_window_conditions(dims, reference)
 
 
-def _iter_linear_conditions(dims: Sequence[str], home: Sizes) -> Iterator[SizeCondition]:
-    """Yield the conditions that a dim is a sum or a multiple of others."""
+def _iter_linear_conditions(dims: Sequence[str], reference: Sizes) -> Iterator[SizeCondition]:
+    """Yield candidate conditions that a dim is a sum or a multiple of other dims."""
     for a, b in permutations(map(_size, dims), 2):
-        more = a.value(home) - b.value(home)
+        more = a.value(reference) - b.value(reference)
         if more > 0:
             yield _equality_condition(a, _add_constant(b, more))
-            if a.value(home) % b.value(home) == 0:
-                yield _equality_condition(a, _multiply(b, a.value(home) // b.value(home)))
+            if a.value(reference) % b.value(reference) == 0:
+                yield _equality_condition(a, _multiply(b, a.value(reference) // b.value(reference)))
     for total in map(_size, dims):
         for a, b in combinations(map(_size, dims), 2):
-            if total.text not in (a.text, b.text) and total.value(home) == _sum(a, b).value(home):
+            if total.text not in (a.text, b.text) and total.value(reference) == _sum(a, b).value(reference):
                 yield _equality_condition(total, _sum(a, b))
 
 
-def _iter_window_conditions(dims: Sequence[str], home: Sizes) -> Iterator[SizeCondition]:
-    """Yield the conditions on numbers of windows."""
+def _iter_window_conditions(dims: Sequence[str], reference: Sizes) -> Iterator[SizeCondition]:
+    """Yield candidate conditions on the number of windows along dims."""
     for by in STRIDES:
         for more in range(by - 1, -by, -1):
-            counts = [count for name in dims if (count := _window_count(name, by, more)).value(home) > 0]
+            counts = [count for name in dims if (count := _window_count(name, by, more)).value(reference) > 0]
             for count in counts:
                 yield from [
-                    _remainder_condition(count, times) for times in WINDOW_FACTORS if count.value(home) % times == 0
+                    _remainder_condition(count, times)
+                    for times in WINDOW_FACTORS
+                    if count.value(reference) % times == 0
                 ]
             for a, b in combinations(counts, 2):
-                if a.value(home) == b.value(home):
+                if a.value(reference) == b.value(reference):
                     yield _equality_condition(a, b)
-                yield _value_condition(_product(a, b), a.value(home) * b.value(home))
+                yield _value_condition(_product(a, b), a.value(reference) * b.value(reference))
 
 
 def _divisors(number: int) -> list[int]:
-    """Return the divisors above 1 of a number."""
+    """Return the divisors of a number, except 1."""
     small = [by for by in range(1, isqrt(number) + 1) if number % by == 0]
     return sorted({*small, *[number // by for by in small]} - {1})
 
 
 def _iter_condition_probes(prober: _Prober) -> Iterator[Sizes]:
-    """Yield probes at which conditions on several dims hold."""
-    home, dims = prober.home, prober.dims
+    """Yield probes that satisfy likely conditions, such as equal products of dims."""
+    reference, dims = prober.reference, prober.dims
     for a, b in permutations(dims, 2):
-        total = home[a] * home[b]
+        total = reference[a] * reference[b]
         for size in [by for by in (1, *_divisors(total)) if max(by, total // by) <= 32 * MAX_SINGLE_SIZE][:12]:
             yield {a: size, b: total // size}
-        for size in (1, 2, 3, 7, 12, 30, home[a] * 2):
-            ratio, rest = divmod(home[a], home[b])
-            yield {a: size + max(home[a] - home[b], 0), b: size}
+        for size in (1, 2, 3, 7, 12, 30, reference[a] * 2):
+            ratio, rest = divmod(reference[a], reference[b])
+            yield {a: size + max(reference[a] - reference[b], 0), b: size}
             if not rest:
                 yield {a: size * ratio, b: size}
             yield {a: size, b: size}
     for a, b, c in permutations(dims, 3):
-        if b < c and home[a] == home[b] + home[c]:
+        if b < c and reference[a] == reference[b] + reference[c]:
             for first, second in ((1, 2), (3, 1), (5, 8), (12, 7)):
                 yield {a: first + second, b: first, c: second}
                 yield {a: first + second + 1, b: first, c: second}
 
 
 def _select_conditions(prober: _Prober, templates: Sequence[SizeCondition]) -> tuple[list[SizeCondition], bool]:
-    """Return conditions that explain the outcomes, and whether they explain all."""
+    """Return a small complete set of necessary conditions, and whether it exists."""
     running, failing = prober.list_probes(runs=True), prober.list_probes(runs=False)
     if not failing:
         return [], True
@@ -390,7 +389,7 @@ def _select_conditions(prober: _Prober, templates: Sequence[SizeCondition]) -> t
 
 
 def _iter_range_conditions(prober: _Prober, running: Sequence[Sizes]) -> Iterator[SizeCondition]:
-    """Yield the bounds and the set of the sizes of each dim in the probes that run."""
+    """Yield candidate conditions that restrict a dim to the sizes in running probes."""
     failing = prober.list_probes(runs=False)
     for name in prober.dims:
         sizes = sorted({probe[name] for probe in running})

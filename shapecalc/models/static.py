@@ -1,4 +1,4 @@
-"""Write a model whose free dims have sizes, and verify it beside the original."""
+"""Replace the free dims of a model by sizes, and verify the result."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _static_shape(value: ValueInfo, sizes: Mapping[str, int]) -> list[int]:
 
 
 def _iter_value_infos(graph: Any) -> Iterator[Any]:
-    """Yield the declared values of a graph and of its subgraphs."""
+    """Yield each ValueInfoProto of a graph and of its subgraphs."""
     yield from (*graph.input, *graph.output, *graph.value_info)
     for node in graph.node:
         for attribute in node.attribute:
@@ -103,7 +103,7 @@ def _iter_value_infos(graph: Any) -> Iterator[Any]:
 
 
 def _set_dim_sizes(value: Any, sizes: Mapping[str, int]) -> None:
-    """Replace the names of the dims of a value by their sizes; a dim of another name becomes unnamed."""
+    """Replace dim names in a ValueInfoProto by their sizes, and remove other names."""
     for dim in value.type.tensor_type.shape.dim:
         if dim.dim_param:
             size = sizes.get(dim.dim_param)

@@ -440,7 +440,10 @@ def flatten_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
 
 
 def squeeze_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
-    """Yield the fix of a Squeeze without axes: the axes whose size is 1 at every judged batch size."""
+    """Yield the fix of a Squeeze without axes, which sets its axes.
+
+    These are the axes whose size is 1 at every checked batch size.
+    """
     if any(node.targets):
         return
     shapes = [shape for shape, judged in zip(node.input, node.judged, strict=True) if judged]

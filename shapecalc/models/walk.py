@@ -178,7 +178,7 @@ class CoreNodeVisitor:
     """The visitor of nodes that `core` resolves."""
 
     def __init__(self, walker: Walker) -> None:
-        """Use the state and the core queries of a walker."""
+        """Create a visitor that shares the state of `walker`."""
         self._walker, self._walk, self._core = walker, walker.walk, walker.tracker.core_cache
 
     def visit_node(self, node: Node) -> None:
@@ -200,10 +200,7 @@ class CoreNodeVisitor:
             self._record_output(visit, self._walker.tracker.visit_core_node(visit))
 
     def record_malformed_node(self, node: Node, reason: str) -> None:
-        """Record the verdict "unknown" on a node that violates its ONNX schema.
-
-        The node has a core op.
-        """
+        """Record the verdict "unknown" on a core node that violates its ONNX schema."""
         unknown = self._walk.all_unknown
         answers = CoreResults(None, unknown, unknown, ())
         self._walker.tracker.visit_core_node(
@@ -273,7 +270,7 @@ class InferredNodeVisitor:
     """
 
     def __init__(self, walker: Walker) -> None:
-        """Use the state of a walker; the caches are empty."""
+        """Create a visitor that shares the state of `walker`, with empty caches."""
         self._walker, self._walk = walker, walker.walk
         self._broadcasts: dict[object, tuple[LaneShapes, LaneFailures | None]] = {}
         self._inference: ShapeInference | None = None
@@ -468,12 +465,10 @@ class InferredNodeVisitor:
         return shapes, dtypes, failures if any(failures) else None  # type: ignore[return-value]  # shapes from inference are integers
 
     def _index_range(self, node: Node, lane: int, by_columns: bool) -> Sequence[tuple[int, int]]:
-        """Return the minimum and maximum of a node's indices.
+        """Return the minimum and maximum of a node's indices, which are its second input.
 
-        Returns an empty result if they are unknown.
-
-        The indices are the second input. The result is one pair for all indices, or one pair per column of the index
-        tensor if `by_columns`.
+        The result is one pair for all indices, or one pair per column of the index tensor if `by_columns`. It is empty
+        if the indices are unknown.
         """
         array = (self._walk.elements_of(node.inputs[1]) or self._walk.all_unknown)[lane]
         if array is None or not array.size:
@@ -493,7 +488,7 @@ class ControlFlowVisitor:
     """The visitor of If, Loop, Scan, and function calls."""
 
     def __init__(self, walker: Walker) -> None:
-        """Use the state of a walker."""
+        """Create a visitor that shares the state of `walker`."""
         self._walker, self._walk, self._visit_graph = walker, walker.walk, walker.visit_graph
         self._handlers: dict[ControlFlow, Callable[[Node], None]] = {
             ControlFlow.IF: self._walk_if,
@@ -712,9 +707,8 @@ def walk_model(model: Model, choice: InputChoice, tracker: BatchTracker) -> Walk
 def _output_elements(visit: NodeVisit, array: Any, shape: IntTuple | None, arguments: CoreArguments | None) -> Any:
     """Compute the output elements of a node with a core op.
 
-    Returns None if the elements are unknown or too many.
-
-    `array` contains the elements of the input, and `shape` is the output shape.
+    `array` contains the elements of the input, and `shape` is the output shape. Returns None if the elements are
+    unknown or too many.
     """
     if array is None or shape is None or arguments is None or visit.core_op.elements is None:
         return None

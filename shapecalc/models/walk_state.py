@@ -1,6 +1,4 @@
-"""The state of a walk.
-
-It contains the type, shape and elements of each tensor for each size assignment.
+"""The state of a walk: the type, shape and elements of each tensor.
 
 A size assignment (`Lane`) gives a size to each free dim of a model, and a walk computes the shapes of all tensors for
 all size assignments. Tuples with one entry per size assignment are in the order of `WalkState.lanes`. `number` is
@@ -162,10 +160,7 @@ class WalkState:
 
 
 def is_same_in_all_lanes(values: Sequence[Any]) -> bool:
-    """Return whether all values are the same object, and not None.
-
-    There is one value for each size assignment.
-    """
+    """Return whether all size assignments have the same object, and not None."""
     first = values[0]
     for value in values:
         if value is not first:

@@ -400,9 +400,9 @@ def _original_path(model: Model, path: str, inserted_names: frozenset[str]) -> s
 
 
 def _check_valid(walk: WalkState) -> None:
-    """Check for errors that ONNX's checker accepts.
+    """Raise `ShapeError` (file) for an error that ONNX's checker does not detect.
 
-    Raises `ShapeError` (file) for a declared batch of 0, and for a target that is not a vector.
+    Such an error is a declared batch of 0, or a target that is not a vector.
     """
     path = walk.model.path
     if walk.declared_batch == 0:
@@ -416,10 +416,7 @@ def _check_valid(walk: WalkState) -> None:
 
 
 def _check_declared_sizes(walk: WalkState) -> None:
-    """Check that the walk used the declared sizes.
-
-    Raises `ShapeError` (usage) if it used other sizes.
-    """
+    """Raise `ShapeError` (usage) unless the walk used the declared sizes."""
     sizes = next(lane.sizes for lane in walk.lanes if lane.judged and lane.batch == walk.choice.reference_batch)
     for declared, dims in zip(walk.model.inputs, walk.inputs, strict=True):
         taken = [sizes[dim] if isinstance(dim, str) else dim for dim in dims or ()]
@@ -432,10 +429,9 @@ def _check_declared_sizes(walk: WalkState) -> None:
 
 
 def check_output_path(model: Model, output_path: Path) -> None:
-    """Check that the output path is usable.
+    """Raise `ShapeError` (file) unless the output path is usable.
 
-    The path of the model itself is not usable. A model with external data must stay in its folder. Raises `ShapeError`
-    (file) for a path that is not usable.
+    The path of the model itself is not usable. A model with external data must stay in its folder.
     """
     if os.path.realpath(output_path) == os.path.realpath(model.path) or (
         output_path.exists() and output_path.samefile(model.path)
@@ -449,7 +445,7 @@ def check_output_path(model: Model, output_path: Path) -> None:
 
 
 def _prove_fixed_model(fixed: FixedModel, file: Any) -> Proof:
-    """Prove that a fixed model is equivalent to the original, as `prove_equivalence` does."""
+    """Prove that a fixed model is equivalent to the original model."""
     return prove_equivalence(fixed.walk.model.path, fixed.proto, _build_proof_task(fixed), file)
 
 
@@ -691,9 +687,7 @@ def _pair_graphs(proto: Any, walk: WalkState) -> Iterator[tuple[Any, NodeGraph]]
 def _iter_stale_dims(
     value_info: Any, shapes: LaneShapes | None, walk: WalkState
 ) -> Iterator[tuple[Any, list[int | None]]]:
-    """Yield the fixed dims in a ValueInfoProto that are wrong.
-
-    A dim is wrong if its size differs for some checked size assignment.
+    """Yield the fixed dims in a ValueInfoProto that are wrong at some size.
 
     Each dim is yielded with its size for each checked size assignment.
     """
@@ -705,11 +699,9 @@ def _iter_stale_dims(
 
 
 def _free_output_dims(value_info: Any, shapes: LaneShapes | None, walk: WalkState) -> None:
-    """Remove the fixed dims of an output that are wrong.
+    """Remove the fixed dims of an output that are wrong in some size assignment.
 
-    A dim is wrong if its size differs for some checked size assignment.
-
-    A dim that equals the batch size for all checked size assignments gets the name of the batch dim.
+    A dim that equals the batch size in all checked size assignments gets the name of the batch dim.
     """
     batches = [lane.batch for lane in walk.lanes if lane.judged]
     for dim, sizes in _iter_stale_dims(value_info, shapes, walk):

@@ -213,10 +213,10 @@ class _MapBuilder:
         return AxisPart(axis, atom.size, stride)
 
     def _resolve_index_space(self, index_space: Any) -> tuple[int | None, int]:
-        """Return the rolled axis of an index space (`Atom.space`), and a stride.
+        """Return the source axis of an index space (`Atom.space`), and its stride.
 
-        The stride is the step along that axis for a step of 1 in the index space. If no axis is rolled, the axis is
-        None, and the stride is in elements of the padded source.
+        Only a rolled axis has an index space of its own. For other spaces, the axis is None, and the stride is in
+        elements of the padded source.
         """
         if index_space not in self.index_spaces:
             (base, *others), start = index_space
@@ -237,7 +237,7 @@ class _MapBuilder:
         return self.index_spaces[index_space]
 
     def _index_space_extent(self, index_space: Any) -> int:
-        """Return the largest minus the smallest index that is read in a space."""
+        """Return the difference of the largest and the smallest index in an index space."""
         pending, extent, visited = [atom for axis in self.axes for atom in axis], 0, set()
         while pending:
             atom = pending.pop()

@@ -175,7 +175,7 @@ class _TaskSearch:
         return self.shrink_task(task, chunk_bytes, whole_task=0)
 
     def enclosing_region_shape(self) -> IntTuple:
-        """Return the shape of an output region that contains all elements of one chunk."""
+        """Return the shape of an output region with all elements of a source chunk."""
         in_chunk = _count_outputs_in_chunk(self.axis_map, self.source_chunks)
         steps = []
         for atoms, ladder in zip(self.output_parts, self.extents, strict=True):
@@ -358,9 +358,10 @@ def _group_source_parts(axis_map: AxisMap) -> list[list[AxisPart]]:
 
 
 def _smallest_region_size(row: Sequence[AxisPart], counts: Mapping[AxisPart, int]) -> int:
-    """Return the element count of the smallest region with these index counts.
+    """Return the element count of the smallest region with the given index counts.
 
-    The region has all indices of each sub-axis inside the first sub-axis with a count above 1.
+    `counts` are the numbers of indices along each sub-axis. A region is a range of flat indices, so it contains all
+    indices of the sub-axes after the first one with several indices.
     """
     wide = next((place for place, atom in enumerate(row) if counts[atom] > 1), len(row) - 1)
     return prod(counts[atom] if place <= wide else atom.size for place, atom in enumerate(row))
@@ -383,9 +384,9 @@ def _count_in_chunk(chunk: IntTuple, axes: Sequence[Sequence[AxisPart]], *, uppe
 def _propagate_counts(
     counts: Mapping[AxisPart, int], groups: Iterable[tuple[Sequence[AxisPart], Sequence[AxisPart]]]
 ) -> dict[AxisPart, int]:
-    """Convert index counts of source sub-axes to those of output sub-axes, or back.
+    """Convert index counts between source sub-axes and output sub-axes.
 
-    `groups` are pairs of the sub-axes with known counts and the sub-axes to count.
+    Each of `groups` is a pair: the sub-axes with known counts, and the sub-axes of the result.
     """
     result: dict[AxisPart, int] = {}
     for before, after in groups:

@@ -398,9 +398,9 @@ def _split_axes(view: Any, sizes: Sequence[Sequence[int]]) -> Any:
 
 
 def _target_view(axis_map: AxisMap, target: FillTarget, output: Any) -> Any:
-    """Return the view of a fill target in `output`, with one axis per output sub-axis.
+    """Return the view of `output` that a fill target covers.
 
-    The axes of repeated sub-axes come first.
+    The view has one axis per output sub-axis, after the axes of repeated sub-axes.
     """
     axes = axis_map.output_parts
     atoms = [atom for axis in axes for atom in axis]
@@ -421,11 +421,9 @@ def _slice_within(part: AxisRange, whole: AxisRange) -> slice:
 
 
 def _source_view(axis_map: AxisMap, source_region: SourceRegion, buffer: Any) -> Any:
-    """Return the destination view of a source region.
+    """Return the view of `buffer` to which a source region is copied.
 
-    It has one axis per source sub-axis.
-
-    The axes of repeated sub-axes come first.
+    The view has one axis per source sub-axis, after the axes of repeated sub-axes.
     """
     repeats = buffer.ndim - len(axis_map.groups)
     view = buffer[(slice(None),) * repeats + (*[slice(*span) for span in source_region.window], ...)]

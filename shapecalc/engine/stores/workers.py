@@ -131,9 +131,9 @@ class Cluster:
                 executor.shutdown(wait=False)
 
     def _list_busy_workers(self) -> str:
-        """Return the addresses of the busy workers, as the end of a sentence.
+        """Return the addresses of the busy workers, as a clause to append to a message.
 
-        Returns an empty string if they are unknown.
+        Returns an empty string if no worker is busy, or if the scheduler does not respond.
         """
         with suppress(OSError):
             busy = [worker for worker, tasks in self.client.processing().items() if tasks]

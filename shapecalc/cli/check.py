@@ -10,8 +10,8 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager, suppress
-from io import BufferedIOBase, BytesIO, UnsupportedOperation
+from contextlib import ExitStack, closing, contextmanager
+from io import BufferedIOBase, BytesIO
 
 from shapecalc.checking.judging import (
     MIN_PARALLEL_SIZE,
@@ -298,8 +298,7 @@ def _open_file(file: str, text: str | None, stack: ExitStack) -> BufferedIOBase:
     stdin = stdin_stream()
     if stdin.isatty():
         print_stderr("shapecalc: reading cases from the terminal; end them with ^D")
-    with suppress(UnsupportedOperation):  # the input is hidden, or replaced by a test
-        reject_device(stdin)
+    reject_device(stdin)
     return stdin  # type: ignore[return-value]
 
 

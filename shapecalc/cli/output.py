@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager, suppress
-from io import BytesIO, UnsupportedOperation
+from io import UnsupportedOperation
 from stat import S_ISCHR
 
 from shapecalc.cli.output_options import OutputOptions as OutputOptions
@@ -244,9 +243,10 @@ def terminal_width() -> int | None:
     if sys.stderr is None or not sys.stderr.isatty():
         return None
     columns = os.environ.get("COLUMNS", "")
-    with suppress(OSError, ValueError):
+    try:
         return int(columns) if columns.isdecimal() else os.get_terminal_size(sys.stderr.fileno()).columns or 80
-    return 80
+    except (OSError, ValueError):
+        return 80
 
 
 def stderr_width() -> int:
@@ -408,21 +408,8 @@ def read_input_lines() -> Iterator[str]:
         raise usage_error("standard input is empty, and a shape was expected", argument="input")
 
 
-_hidden_stdin: list[BinaryIO] = []
-"""The empty streams that commands read instead of standard input; see `hide_stdin`."""
-
-
-@contextmanager
-def hide_stdin() -> Iterator[None]:
-    """Make standard input empty while a command of a session runs.
-
-    Otherwise the command would read the lines of the session.
-    """
-    _hidden_stdin.append(BytesIO())
-    try:
-        yield
-    finally:
-        _hidden_stdin.pop()
+stdin_replacements: list[BinaryIO] = []
+"""Streams that replace standard input; the last one is read."""
 
 
 def stdin_stream() -> BinaryIO:
@@ -430,8 +417,8 @@ def stdin_stream() -> BinaryIO:
 
     Raises `EarlyExit` if standard input is closed.
     """
-    if _hidden_stdin:
-        return _hidden_stdin[-1]
+    if stdin_replacements:
+        return stdin_replacements[-1]
     if sys.stdin is None:
         raise report_stream_error("stdin", "it is closed")
     return sys.stdin.buffer
@@ -442,7 +429,7 @@ def has_stdin_data() -> bool:
 
     Wait for the first byte of a pipe.
     """
-    if _hidden_stdin or sys.stdin is None or sys.stdin.isatty():
+    if stdin_replacements or sys.stdin is None or sys.stdin.isatty():
         return False
     try:
         return bool(sys.stdin.buffer.peek(1))  # type: ignore[union-attr]
@@ -459,8 +446,7 @@ def read_stdin(limit: int = MAX_INPUT_BYTES + 1, *, one_line: bool = False) -> b
     try:
         if one_line:
             return stream.readline(limit)
-        with suppress(UnsupportedOperation):  # the input is hidden, or replaced by a test
-            reject_device(stream)
+        reject_device(stream)
         return stream.read(limit)
     except OSError as error:
         raise report_stream_error("stdin", error) from None
@@ -469,9 +455,12 @@ def read_stdin(limit: int = MAX_INPUT_BYTES + 1, *, one_line: bool = False) -> b
 def reject_device(stream: IO[bytes]) -> None:
     """Raise `OSError` if a stream is a character device, which may never end.
 
-    A terminal and the null device are allowed.
+    A terminal, the null device and a stream in memory are allowed.
     """
-    status = os.fstat(stream.fileno())
+    try:
+        status = os.fstat(stream.fileno())
+    except UnsupportedOperation:  # in memory
+        return
     if S_ISCHR(status.st_mode) and not stream.isatty() and status.st_rdev != os.stat(os.devnull).st_rdev:  # noqa: PTH116
         raise OSError(0, "it is a device, not a file or a pipe")
 

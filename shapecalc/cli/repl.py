@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from io import BytesIO
 from pathlib import Path
 
 from shapecalc.cli.answer import print_error
@@ -16,7 +17,6 @@ from shapecalc.cli.output import (
     ExitCode,
     OutputOptions,
     StdoutError,
-    hide_stdin,
     load_and_report_defaults,
     print_problem,
     print_stderr,
@@ -25,6 +25,7 @@ from shapecalc.cli.output import (
     read_stdin,
     report_exception,
     report_stream_error,
+    stdin_replacements,
 )
 from shapecalc.core.answers import EMPTY_DICT, Chain, Trace
 from shapecalc.core.dialects import DIALECTS
@@ -397,7 +398,7 @@ def _process_lines(
             _print_reply(reply)
             code = reply.code
             if reply.command_words:
-                with nullcontext() if reads_stdin else hide_stdin():
+                with nullcontext() if reads_stdin else _empty_stdin():
                     code = run_command_line(reply.command_words, app)
         except StdoutError:
             raise
@@ -407,6 +408,16 @@ def _process_lines(
             code = report_exception(error)
         worst = max(worst, code)
     return worst, False
+
+
+@contextmanager
+def _empty_stdin() -> Iterator[None]:
+    """Make standard input empty for a command, which would otherwise read the lines of the session."""
+    stdin_replacements.append(BytesIO())
+    try:
+        yield
+    finally:
+        stdin_replacements.pop()
 
 
 def _read_lines() -> Iterator[str]:

@@ -125,10 +125,18 @@ class _RecordMeta(type):
         body["__match_args__"], body["_defaults"] = tuple(own), defaults
         body["_slot_names"] = {field: f"_{field}" for field in own}
         body["_compared"], body["_field_values"] = tuple(compared), attrgetter(*compared) if compared else type
-        if "__init__" not in body:
-            has_hook = "__post_init__" in body or any(hasattr(base, "__post_init__") for base in bases)
-            body["__init__"] = _compile_init(name, own, defaults, "self.__post_init__()" if has_hook else "pass")
-        return super().__new__(meta, name, bases, body)
+
+        def compile_and_init(self: Record, *values: object, **named_values: object) -> None:
+            """Compile the `__init__` of the class, and call it."""
+            last_line = "self.__post_init__()" if hasattr(record_class, "__post_init__") else "pass"
+            record_class.__init__ = _compile_init(name, own, defaults, last_line)
+            record_class.__init__(self, *values, **named_values)
+
+        # deferred to the first instance: a command creates instances of half of the classes that it imports, and
+        # compiling for all of them takes a twelfth of its time
+        body.setdefault("__init__", compile_and_init)
+        record_class: Any = super().__new__(meta, name, bases, body)
+        return record_class
 
 
 @dataclass_transform(frozen_default=True)

@@ -19,7 +19,7 @@ CORE = sorted(
     for path in (PACKAGE / "core").rglob("*.py")
 )
 HEAVY = ("numpy", "rich", "typer", "textual", "pydantic", "onnx", "prompt_toolkit")
-SLOW_TO_IMPORT = ("dataclasses", "fractions", "typing", "inspect", "re", "json")
+SLOW_TO_IMPORT = ("dataclasses", "fractions", "typing", "inspect", "re", "json", "contextlib")
 RARELY_NEEDED = {
     **{name: f"shapecalc.reasoning.{name}" for name in ("fixing", "compare", "equiv", "find", "simplify", "mistakes")},
     **{name: name for name in ("inspect", "ipaddress", "pathlib", "typing", "zipfile")},

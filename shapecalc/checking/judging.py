@@ -215,7 +215,7 @@ def escape_xml(text: str) -> str:
     >>> escape_xml('a<b & "c"')
     'a&lt;b &amp; &quot;c&quot;'
     """
-    from html import escape  # deferred: costs 1 ms of the 45 ms of a check
+    from html import escape  # imported here because it costs 1 ms of the 45 ms of a check
 
     return escape_unprintable(escape(text))
 

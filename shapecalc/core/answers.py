@@ -94,7 +94,8 @@ def freeze(mapping: Mapping[str, Any]) -> FrozenDict:
 def collect_shapes(value: object) -> tuple[Shape, ...]:
     """Return the shapes that an argument value contains.
 
-    A shape yields itself, a list of operands yields the shape of each operand, and any other value yields nothing.
+    A list of operands contains the shape of each operand. A value that is neither a shape nor a list of operands
+    contains no shapes.
 
     >>> collect_shapes((2, 3)), collect_shapes(((2, 3), "_", (4,))), collect_shapes("a b"), collect_shapes(((),))
     (((2, 3),), ((2, 3), (4,)), (), ((),))
@@ -109,7 +110,7 @@ def collect_shapes(value: object) -> tuple[Shape, ...]:
 def _has_symbolic_dim(values: Iterable[object]) -> bool:
     """Return whether any of the values contains a symbolic dim.
 
-    A value is a shape or a list of shapes; other values are ignored.
+    Values other than shapes and lists of shapes are ignored.
     """
     for value in values:
         if type(value) is not tuple or not value:
@@ -149,13 +150,13 @@ class StageKind(Choice):
 
 
 class StepRule(Rule):
-    """A rule that determines dims, with the function that explains its steps."""
+    """A rule that determines a dim, and the function that explains the result."""
 
     __slots__ = ()
 
 
 class Step(Record):
-    """A step of a stage: a rule, the dim it determines, and the dim's input axes."""
+    """A step of a shape computation: a rule, a dim and the input axes of the dim."""
 
     rule: StepRule
     """The applied rule; as a string it is the rule's id."""
@@ -174,7 +175,7 @@ class Step(Record):
 
     @property
     def name(self) -> str:
-        """A short name of the step's effect, in one or two words."""
+        """The name of the rule, one or two words long."""
         return self.rule.name
 
     @property
@@ -203,7 +204,7 @@ class Step(Record):
 
 
 class Stage(Record):
-    """A stage of an op: the requested value, the steps and the data movement."""
+    """A stage of an op: the requested value, the steps and the move."""
 
     kind: StageKind
     label: str
@@ -272,7 +273,7 @@ class StageBuilder:
         return step
 
     def finish(self, move: Move) -> Stages:
-        """Finish the stage with a move, and return it in a tuple."""
+        """Set the move of the stage, and return the stage in a tuple."""
         return self._build(move.output_shape(self.before), move)
 
 
@@ -317,7 +318,7 @@ class Answer(Record):
         return shape_text(self.output) + (f" when {conditions}" if conditions else "")
 
     def __repr__(self) -> str:
-        from shapecalc.reading.commands import request_text  # deferred: only displayed answers need it
+        from shapecalc.reading.commands import request_text  # imported here because only displayed answers need it
 
         result = f"-> {self}" if self.problem is None else f"refused: {self.problem.rule}"
         return f"{type(self).__name__}({request_text(self)} {result})"  # type: ignore[arg-type]  # a trace or a chain
@@ -349,7 +350,7 @@ class Answer(Record):
 
     @property
     def assumes(self) -> Names:
-        """The names whose size 0 would make the answer wrong."""
+        """The names of the sizes that the answer assumes to be nonzero."""
         raise NotImplementedError
 
     @property
@@ -394,7 +395,7 @@ class Answer(Record):
 
     @property
     def alternatives(self) -> Conditions:
-        """The conditions that lead to other answers.
+        """The conditions under which the op has a different output.
 
         For example, if a dim N is broadcast with 4, the answer requires N == 4. Under the alternative N == 1,
         the dim is repeated.
@@ -405,7 +406,7 @@ class Answer(Record):
         return tuple([alternative for alternative, step in step_of.items() if self._is_possible(alternative, step)])
 
     def _is_possible(self, alternative: Condition, step: Step) -> bool:
-        """Return whether an alternative is consistent with the other steps."""
+        """Return whether an alternative does not contradict the other steps."""
         others = [condition for other in self.steps if other is not step for condition in other.conditions]
         try:
             simplify_conditions([*others, alternative])
@@ -451,7 +452,7 @@ class Answer(Record):
         """
         import sys
 
-        from shapecalc.render.files import render_report  # deferred: only displayed answers need the pictures
+        from shapecalc.render.files import render_report  # imported here because only displayed answers need it
 
         encoding = getattr(sys.stdout, "encoding", None)
         print(render_report(self, "text/plain", encoding, everything=everything))  # type: ignore[arg-type]  # a trace or a chain
@@ -477,7 +478,7 @@ class Answer(Record):
         """
         results: dict[str, str] = {}
         if self.results:
-            from shapecalc.core.results import format_results  # deferred: few answers have named results
+            from shapecalc.core.results import format_results  # imported here because few answers have named results
 
             results = format_results(self.results)
         alternatives = [str(alternative) for alternative in self.alternatives]
@@ -546,7 +547,7 @@ class Trace(Answer):
         return steps
 
     def with_problem(self, problem: Problem) -> Trace:
-        """Return the trace with a problem instead of its output."""
+        """Return a copy of the trace with a problem instead of an output."""
         return replace(self, output=None, problem=problem, conditions=(), extras=EMPTY_DICT, assumes=())
 
     def as_json(self) -> dict[str, object]:
@@ -612,7 +613,7 @@ def to_move_chain(answer: Answer) -> MoveChain:
     Raises `ShapeError` (usage) for the op `shape`, and for ops with several operands or with windows, because their
     output elements are not single elements of the input.
     """
-    from shapecalc.core.layout import MoveChain  # deferred: the output shape needs no layout
+    from shapecalc.core.layout import MoveChain  # imported here because the output shape needs no layout
 
     check_moves_only(answer)
     return MoveChain(answer.input, answer.moves)
@@ -639,7 +640,7 @@ def compute_stage_origins(shape: Shape, stages: Stages, output: Shape, condition
     if ShapeVector in kinds:
         return (None,) * len(output)
     if kinds & {Combine, Pad}:
-        from shapecalc.core.origins import compute_multi_operand_origins  # deferred: most requests have one operand
+        from shapecalc.core.origins import compute_multi_operand_origins  # imported here because it is rarely needed
 
         def segment_origins(before: Shape, start: int, end: int) -> Origins:
             return _compute_single_operand_origins(before, finished[start:end], moves[start:end], conditions)
@@ -651,7 +652,7 @@ def compute_stage_origins(shape: Shape, stages: Stages, output: Shape, condition
 def _compute_single_operand_origins(
     shape: Shape, stages: Stages, moves: tuple[Move, ...], conditions: Conditions
 ) -> Origins:
-    from shapecalc.core.layout import MoveChain  # deferred: the output shape needs no origins
+    from shapecalc.core.layout import MoveChain  # imported here because the output shape needs no origins
     from shapecalc.core.origins import compute_origins
 
     ones = _map_unit_axes(shape, stages, solve_equalities(conditions))
@@ -659,7 +660,7 @@ def _compute_single_operand_origins(
 
 
 def _map_unit_axes(shape: Shape, stages: Stages, solved: Mapping[str, Dim]) -> dict[int, int]:
-    """Map output axes of size 1 to the input axes of size 1 that they correspond to.
+    """Map each output axis of size 1 to the input axis of size 1 that it comes from.
 
     `solved` maps names to the values that the conditions determine.
     """

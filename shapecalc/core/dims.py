@@ -64,7 +64,7 @@ class Monomial(Record):
     def spelling(self) -> str:
         """Return the canonical string, which compares equal to the monomial.
 
-        Therefore an output equals `("N", 12)`.
+        A shape with the dims N and 12 therefore equals `("N", 12)`.
         """
         return str(self)
 
@@ -299,7 +299,7 @@ def is_negative(dim: Dim) -> bool:
 
 
 def exact_root(number: int, order: int) -> int | None:
-    """Return the integer root of a number, or None if it is not an integer.
+    """Return the root of a number, or None if the root is not an integer.
 
     `order` is the degree of the root.
 
@@ -346,7 +346,7 @@ def _factorize(number: int) -> Iterator[tuple[int, int]]:
 def _perfect_power(number: int) -> tuple[int, int]:
     """Return (root, exponent) with `root**exponent == number` and exponent <= 4.
 
-    The exponent is as large as possible.
+    The exponent is the largest one possible.
     """
     for order in range(4, 1, -1):
         if root := exact_root(number, order):

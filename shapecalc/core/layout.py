@@ -179,10 +179,10 @@ def _normalize_axis(atoms: Iterable[Atom], known: Assumptions) -> Atoms:
 
 
 def _resolve_atom(atom: Atom, known: Assumptions) -> Atoms:
-    """Return the equivalent atoms of the base tensor of an atom, or the atom itself.
+    """Replace an atom by equivalent atoms of its base tensor, if there are any.
 
-    The atom itself is returned if the atoms of the base tensor cannot be split at the ends of this atom. An atom that
-    covers only a part of its base tensor is replaced only if this part has no nested base tensor and no reversed atom.
+    The atom is kept if the atoms of the base tensor cannot be split at its ends. An atom that covers only a part of its
+    base tensor is kept if this part has a nested base tensor or a reversed atom.
     """
     if atom.start or not 0 < len(atom.base) <= MAX_BASE_ATOMS or is_take_table(atom.base):
         return (atom,)
@@ -209,7 +209,7 @@ def is_take_table(base: Atoms) -> bool:
 
 
 def reverse_axis(atoms: Iterable[Atom]) -> Atoms:
-    """Return the atoms of an axis after the axis is reversed.
+    """Reverse an axis, and return its atoms.
 
     >>> reverse_axis((Atom(2, 1), Atom(3, -2)))
     (Atom(size=2, stride=-1, base=(), start=()), Atom(size=3, stride=2, base=(), start=()))
@@ -323,9 +323,10 @@ class _AtomSplitter:
         return i, 1, j, 1
 
     def _is_cut_at(self, cut: Dim, products: Sequence[Dim], index: int) -> bool:
-        """Return whether a boundary is at `index`, or splits the next factor.
+        """Return whether `cut` equals `products[index]` or splits the next factor.
 
-        `products` are the running products of the factors.
+        `products` are the running products of the factors. A boundary splits a factor if the products before and after
+        the factor are a divisor and a multiple of `cut`.
         """
         if cut == products[index]:
             return True
@@ -375,7 +376,7 @@ def split_atoms(atoms: Sequence[Atom], shape: Sequence[Dim], known: Assumptions)
     """Split atoms into the dims of `shape`, or return None if the dims mix.
 
     Dims mix if a boundary of the shape falls inside an atom that cannot be split there, or if the volumes of the atoms
-    and of `shape` differ. All modules use this definition.
+    and of `shape` differ.
 
     >>> from shapecalc.core.conditions import Assumptions
     >>> axes = split_atoms((Atom(2, 8), Atom(8, 1)), (4, 4), Assumptions())
@@ -555,7 +556,7 @@ class _ViewSlicer:
     def _drop_single_position(self, atom: Atom) -> Atoms:
         """Return the atom in a tuple, or no atom if its size is 1.
 
-        The index space of an atom of size 1 is recorded.
+        The index space of an omitted atom is recorded.
         """
         if atom.size != 1:
             return (atom,)
@@ -618,7 +619,7 @@ class _ViewSlicer:
         return self.slice_atoms(atom.base, first, atom.stride, atom.size)
 
     def _look_up_table(self, atom: Atom) -> Atoms:
-        """Return the atoms of a single position of an index table."""
+        """Return the atoms of the position that an index table contains at one index."""
         (table,), position = atom.base, sum(atom.start)  # type: ignore[arg-type]  # the size of a table is a number
         index = int(str(table.stride)[len(TABLE_PREFIX) :].split(",")[position % int(str(table.size))])
         return (
@@ -633,7 +634,7 @@ class _ViewSlicer:
 
 
 def _resolve_single_bases(view: View, known: Assumptions) -> View:
-    """Resolve each base tensor that a single atom reads without wrapping around."""
+    """Resolve the base tensors that only one atom reads, without wrapping around."""
     counts = count_atoms_by_index_space(view)
     slicer = _ViewSlicer(known)
 
@@ -651,7 +652,7 @@ def _resolve_single_bases(view: View, known: Assumptions) -> View:
 def count_atoms_by_index_space(view: View) -> dict[IndexSpace, int]:
     """Return the number of atoms of a view by index space.
 
-    The atoms of its base tensors are also counted.
+    The atoms of base tensors are also counted.
     """
     counts: dict[IndexSpace, int] = {}
     pending = [atom for axis in view.axes for atom in axis]
@@ -868,7 +869,7 @@ def _take_strided(source: array[int], start: int, stride: int, size: int) -> arr
 
 
 def _equalize_volumes(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[Shape, Shape]:
-    """Replace zeros and names so that both shapes have the same volume."""
+    """Replace zeros and names in two shapes to make their volumes equal."""
     before = replace_zeros(before)
     after = replace_zeros(after, dims.product(before))
     try:
@@ -897,9 +898,9 @@ def replace_zeros(shape: Sequence[Dim], volume: Dim = 0) -> Shape:
 
 
 def match_unit_axes(before: Shape, after: Shape) -> tuple[tuple[int, int], ...]:
-    """Pair the axes of size 1 after a reshape with those before it.
+    """Pair the output axes of size 1 of a reshape with its input axes of size 1.
 
-    Two axes match if the products of the dims to their left are equal. Each pair is (axis after, axis before).
+    Two axes match if the products of the dims to their left are equal. Each pair is (output axis, input axis).
 
     >>> match_unit_axes((2, 3, 1), (6, 1))
     ((1, 2),)
@@ -909,7 +910,7 @@ def match_unit_axes(before: Shape, after: Shape) -> tuple[tuple[int, int], ...]:
 
 
 def _unit_axes_by_volume(shape: Shape) -> dict[Dim, list[int]]:
-    """Map the product of the dims to the left of an axis to the axes of size 1."""
+    """Group the axes of size 1 by the product of the dims to their left."""
     axes: dict[Dim, list[int]] = {}
     volume: Dim = 1
     for axis, dim in enumerate(shape):

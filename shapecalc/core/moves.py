@@ -97,7 +97,7 @@ class Take(Record):
 
     @property
     def start_and_step(self) -> tuple[int, int] | None:
-        """The start and the step of the indices, or None if they are not evenly spaced.
+        """The start and the step of evenly spaced indices, or None for other indices.
 
         The step is 0 if one index is repeated.
 
@@ -167,7 +167,7 @@ CONSTANT, REFLECT, SYMMETRIC, EDGE, WRAP = "constant", "reflect", "symmetric", "
 
 
 def pad_source_index(mode: str, index: Any, size: int) -> Any:
-    """Return the input index of an element of an axis padded as by numpy.pad.
+    """Return the input index of an element of an axis that `numpy.pad` pads.
 
     `size` is the length of the axis before padding. `index` counts from the first input element; it is an integer,
     or an integer array. In mode `constant`, the result for an added position is out of range.
@@ -202,10 +202,10 @@ class Pad(Combine):
     """The value of the added positions in mode `constant`."""
 
     def source_indices(self, axis: int, positions: Any, size: int) -> Any:
-        """Return the input indices that output positions of an axis of `size` read.
+        """Return the input index that each output position of an axis reads.
 
-        `positions` is an integer or an integer array. In mode `constant`, the results for added positions are out of
-        range. Source: numpy.pad.
+        `positions` is an integer or an integer array, and `size` is the size of the input axis. In mode `constant`, the
+        results for added positions are out of range. Source: numpy.pad.
 
         >>> pad = Pad((7,), ((3,),), (((0, 0),),), None, (0,), (2,), (2,), REFLECT)
         >>> [pad.source_indices(0, position, 3) for position in range(7)]

@@ -81,10 +81,7 @@ class RepeatAtom(Record):
 
 
 class MixedAtom(Record):
-    """A dim that depends on several axes in an irregular way.
-
-    No other atom can describe such a dim.
-    """
+    """A dim whose index is not a combination of digits of input axes."""
 
     axes: tuple[int, ...]
     exact: bool = True
@@ -127,7 +124,7 @@ GROUP_VERBS = ("stays", "splits into"), ("merge into", "split and merge into")
 
 
 class AxisChange(Record):
-    """The change of a group of input axes into the output axes that depend on them."""
+    """A group of input axes, with the output axes that depend on them."""
 
     sources: tuple[int, ...]
     outputs: tuple[int, ...]
@@ -138,7 +135,7 @@ class AxisChange(Record):
 
     @property
     def verb(self) -> str:
-        """The verb that describes the change of the axes."""
+        """The verb for the change from the input axes to the output axes."""
         if self.is_partial:
             return "become"
         if not self.sources or not self.outputs:
@@ -174,7 +171,7 @@ def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: 
 
 
 def _set_zero_size(origin: Origin) -> Origin:
-    """Set the size of one atom in the origin of an empty dim to 0."""
+    """Set the size of one atom of the origin to 0, for a dim of size 0."""
     sized = [atom for atom in origin if isinstance(atom, (AxisAtom, RepeatAtom))]
     if len(sized) < len(origin) or any(atom.size == 0 for atom in sized):
         return origin
@@ -433,7 +430,7 @@ class _IndexSet(Record):
         return _IndexSet(tuple([dims.product((atom.stride, term)) for term in self.offset]), tuple(steps_of_atom))
 
     def drop_stride(self, stride: Dim) -> _IndexSet:
-        """Return the index set without the steps whose stride is `stride`."""
+        """Return the index set without the steps of this stride."""
         return _IndexSet(self.offset, tuple([step for step in self.steps if step.stride != stride]), self.exact)
 
 
@@ -457,7 +454,7 @@ class _InputIndexTable:
         return {axis for axis, places in enumerate(self.input_indices) if _is_varying_along_dim(places, size, inner)}
 
     def has_digit(self, output_axis: int, inner_size: Dim, atom: AxisAtom, start: Sum) -> bool:
-        """Return whether an atom describes its digit of an output dim correctly.
+        """Return whether the table confirms the digit that an atom describes.
 
         `inner_size` is the product of the sizes of the atoms to the right of this atom in the output dim.
         """
@@ -527,7 +524,7 @@ class _OriginAnalysis:
                 result[out] = self._make_mixed_origin(out)
 
     def _digit_origin(self, atoms: layout.Atoms) -> Origin | None:
-        """Return the origin of a dim as digits, or None if the dim is mixed."""
+        """Return the digits that make up a dim, or None if the dim is mixed."""
         result = list[AxisAtom | RepeatAtom | MixedAtom]()
         for atom in atoms:
             digits = [RepeatAtom(atom.size)] if atom.stride == 0 else self._axis_digits(atom)
@@ -539,7 +536,7 @@ class _OriginAnalysis:
     def _axis_digits(self, atom: layout.Atom) -> Sequence[AxisAtom]:
         """Return the axis digits that are equivalent to an atom.
 
-        The result is empty if there are none.
+        The result is empty if no digits are equivalent.
         """
         forward = _make_forward(atom)
         if atom.space in self.rolled_axes:
@@ -596,7 +593,7 @@ class _OriginAnalysis:
         return self.known.divides(dims.product((size, step)), dim)
 
     def _find_rotated_axes(self, space: layout.IndexSpace) -> list[int]:
-        """Return the rotated axis of an index space, if any, as a list."""
+        """Return a list of the rotated axis of an index space, or an empty list."""
         base = layout.merge_atoms(space[0])
         index = self.axis_index_by_stride.get(base[0].stride) if len(base) == 1 and not base[0].base else None
         axes = [] if index is None else [self.axes[index]]
@@ -643,7 +640,7 @@ class _OriginAnalysis:
         return starts
 
     def _find_overrun_axes(self) -> set[int]:
-        """Return the axes whose index may overflow, because of steps or a carry."""
+        """Return the axes whose index may exceed the size of the axis."""
         unknown = [atom for base, _ in self.unknown_spaces for atom in base if atom.stride != 0]
         result = {digit.axis for atom in unknown for digit in self._axis_digits(atom)}
         steps_on_axis: dict[int, list[layout.Atom]] = {}
@@ -720,7 +717,7 @@ class _OriginAnalysis:
         return wrong
 
     def _has_digit(self, output_axis: int, inner_size: Dim, atom: AxisAtom, start: Sum) -> bool:
-        """Return whether an atom describes its digit of an output dim correctly.
+        """Return whether an atom is proven to describe its digit of an output dim.
 
         `inner_size` is the product of the sizes of the atoms to the right of this atom in the output dim.
         """
@@ -771,9 +768,9 @@ class _OriginAnalysis:
         return (MixedAtom(tuple(sorted(axes)), exact) if axes else RepeatAtom(self.moves.output[output_axis]),)
 
     def _find_changing_axes(self, atom: layout.Atom) -> tuple[set[int], bool]:
-        """Return the axes that may change along an atom.
+        """Return the axes whose index may change along an atom.
 
-        The second result states whether all of them provably change.
+        The second result is True if all of them provably change.
         """
         if layout.is_take_table(atom.base):
             digits = self._table_digits(atom.base[0])
@@ -797,7 +794,7 @@ class _OriginAnalysis:
         return axes, exact
 
     def _table_digits(self, table: layout.Atom) -> list[_Digit]:
-        """Return the digits of the atoms in an index table."""
+        """Return the digits of all atoms in an index table."""
         return [digit for step in table.base for digit in self._atom_digits(step)]
 
     def _is_varying_digit(
@@ -967,10 +964,9 @@ def _make_axis_origin(dim: Dim, axis: int, operand: int) -> Origin:
 
 
 def _combination_origin(output_axis: int, move: Combine, origins: Origins, operand_count: int) -> Origin:
-    """Return the origin of one dim of a combination.
+    """Return the origin of one output dim of a move that combines operands.
 
-    `origins` are the origins of the dims before the combination, and `operand_count` is the number of operands of
-    earlier moves.
+    `origins` are the origins of the dims before `move`, and `operand_count` is the number of operands of earlier moves.
     """
     parts = [
         origins[axis] or ()

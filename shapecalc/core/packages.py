@@ -38,7 +38,7 @@ def list_requirements(extra: str = "") -> dict[str, str]:
     The requirements are those of the extra `extra`, or of shapecalc without extras if `extra` is empty. The mapping is
     empty if the metadata of the distribution is not installed.
     """
-    from importlib.metadata import PackageNotFoundError, requires  # deferred: slow to import
+    from importlib.metadata import PackageNotFoundError, requires  # imported here because it is slow to import
 
     try:
         specifiers = [line.partition(";") for line in requires(DISTRIBUTION) or []]

@@ -158,7 +158,7 @@ def find_axes_by_dims(dims: Shape, shape: Shape, value: object, argument: str) -
 def _parse_axes(value: object, param: Param, shape: Shape) -> Shape:
     """Parse axes.
 
-    A permutation may also name axes by their dims, as in `c,h,w`.
+    The axes of a permutation may also be named by their dims, as in `c,h,w`.
     """
     name = param.name
     if param.type is ParamType.PERM and isinstance(value, str) and values.ARROW in value:
@@ -197,7 +197,7 @@ def _read_pattern(value: object, param: Param, input_shape: Shape) -> str:
 
 
 def _make_validating_reader(parse: Callable[[object, str], object]) -> Reader:
-    """Return a reader that checks a text and returns it unchanged."""
+    """Return a reader that validates a text and returns it unchanged."""
 
     def read(value: object, param: Param, _input_shape: Shape) -> str:
         parse(value, param.name)

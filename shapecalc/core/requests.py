@@ -290,7 +290,7 @@ def make_request(
 
 
 def _add_input_dtype(op: Op, word: str, options: Options) -> Options:
-    """Add the element type in the text of an input to the options.
+    """Add the element type that an input text contains to the options.
 
     Raises `ShapeError` (usage) if the options contradict it.
     """
@@ -314,7 +314,7 @@ def parse_printed_element_type(word: str, dialect: Dialect) -> str:
     name = word.rpartition(".")[2]
     dtype = parse_element_type(name, dialect)
     if dtype is None:
-        from shapecalc.core.spellings import canonical_type  # deferred: only inputs with an element type need it
+        from shapecalc.core.spellings import canonical_type  # imported here because few inputs have a type
 
         dtype = parse_element_type(canonical_type(name), dialect)
     if dtype is None:
@@ -323,9 +323,9 @@ def parse_printed_element_type(word: str, dialect: Dialect) -> str:
 
 
 def _read_input(shape: str | Iterable[object]) -> tuple[Shape, TypedShape | None]:
-    """Parse the input shape.
+    """Parse an input shape, with its notes, element type and strides.
 
-    The second value also has its notes, element type and strides, or None if there are none.
+    The second result contains the shape with these attributes, or is None if there are no attributes.
     """
     if not isinstance(shape, str):
         dims = values.to_shape(shape)
@@ -357,7 +357,7 @@ def _add_input_notes(request: Request, params: Iterable[Param], typed: TypedShap
 
 
 def _are_plain_texts(texts: Mapping[str, str]) -> bool:
-    """Return whether all texts consist of characters that need no note."""
+    """Return whether no text contains a character that may require a note."""
     return all(map(PLAIN_CHARACTERS.issuperset, texts.values()))
 
 
@@ -410,7 +410,7 @@ def _parse_arguments(
 
 
 def _find_unknown_names(op: Op, names: Iterable[str]) -> list[str]:
-    """Return the option names that the op does not know."""
+    """Return the names that are neither parameters of the op nor `where`."""
     own = op.param_names
     return [name for name in names if name not in own and name != "where"]
 
@@ -680,14 +680,14 @@ def _parse_default_opset(value: object) -> int:
 def parse_config_table(text: bytes, source: str, table_name: str = PROJECT_TABLE) -> Mapping[str, Any]:
     r"""Parse the options of shapecalc in a TOML file.
 
-    They are in the table with the given name or, without a name, in the whole file.
+    The options are in the table `table_name`, or at the top level of the file if `table_name` is empty.
 
     Raises `ShapeError` (usage) with the name of the file, `source`, if the table is invalid.
 
     >>> parse_config_table(b"[tool.shapecalc]\ndialect = 'torch'", "pyproject.toml")
     {'dialect': 'torch'}
     """
-    from tomllib import loads  # deferred: few projects and users have such a file
+    from tomllib import loads  # imported here because few projects and users have such a file
 
     try:
         table: Any = loads(text.decode())
@@ -736,7 +736,7 @@ def iter_effective_defaults(
 
 
 def _has_effect(default: Default, op: str, options: Options, all_options: Options) -> bool:
-    """Return whether a stage uses a default and would differ without it."""
+    """Return whether a default changes the rules of a stage."""
     unset = default_dialect(op) if default.name == "dialect" else DEFAULT_OPSET
     is_used = default.name not in options and default.name in apply_defaults(op, all_options, options)
     return is_used and default.value != unset

@@ -119,7 +119,7 @@ def _collect_conditions(input_steps: tuple[Step, ...], stages: Stages) -> Condit
 
 
 def _find_nonzero_names(trace: Trace) -> tuple[str, ...]:
-    """Return the names whose size 0 would make the trace wrong."""
+    """Return the names of the sizes that a trace assumes to be nonzero."""
     request = trace.request
     return _find_zero_sensitive_names(trace, request.dims, lambda sizes: resolve_with_sizes(request, sizes))
 
@@ -163,7 +163,7 @@ def resolve_with_sizes(request: Request, sizes: Mapping[str, int]) -> Trace:
 def _find_zero_sensitive_names(
     answer: Trace | Chain, dims: Shape, resolve_with: Callable[[Mapping[str, int]], Trace | Chain]
 ) -> tuple[str, ...]:
-    """Return the names in `dims` for which the answer is wrong if their size is 0.
+    """Return the names in `dims` whose sizes the answer assumes to be nonzero.
 
     `resolve_with` resolves the same request with sizes substituted for names.
     """
@@ -175,7 +175,7 @@ def _find_zero_sensitive_names(
 
 
 def _is_wrong_at_zero(answer: Trace | Chain, zero_answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
-    """Return whether a symbolic answer at these sizes contradicts `zero_answer`."""
+    """Return whether an answer, with `sizes` substituted, contradicts `zero_answer`."""
     least = [condition for condition in answer.conditions if condition.relation == ">="]
     if not can_hold(least, sizes):
         return False
@@ -206,7 +206,7 @@ def _find_span(problem: Problem, request: Request) -> tuple[int, int] | None:
     argument = problem.argument or ""
     value = request.input if argument == "input" else request.arguments.get(argument)
     if isinstance(value, str) and problem.index is not None:
-        from shapecalc.core.values import slice_span  # deferred: only one op has slices
+        from shapecalc.core.values import slice_span  # imported here because only one op has slices
 
         return slice_span(request.argument_texts.get(argument) or value, problem.index)
     if problem.span or not isinstance(value, tuple):
@@ -288,7 +288,7 @@ def _resolve_next_input(requests: Sequence[Request], op: str, options: Mapping[s
 
     Raises `ShapeError` (usage) if the input is unknown because an earlier stage is refused.
     """
-    from shapecalc.core.requests import has_named_axes  # deferred: only chains need it
+    from shapecalc.core.requests import has_named_axes  # imported here because only chains need it
 
     if not has_named_axes(op, options):
         return ()
@@ -372,8 +372,8 @@ def _resolve_in_sequence(
 def _require_positive_results(trace: Trace, zero_results: Mapping[str, Conditions]) -> Trace:
     """Add the conditions under which the named results in a stage are positive.
 
-    The rules of ops assume that a named result is at least 1, but a size that is rounded down, or a slice, may be
-    0. Only names for which the trace is wrong at 0 add conditions. `zero_results` maps names that may be 0 to the
+    The rules of ops assume that a named result is at least 1, but a size that is rounded down, or a slice, may be 0. A
+    name adds a condition only if the trace is wrong when its size is 0. `zero_results` maps names that may be 0 to the
     conditions under which they are not.
     """
     request = trace.request
@@ -390,8 +390,8 @@ def _require_positive_results(trace: Trace, zero_results: Mapping[str, Condition
 def _require_positive(name: str, result: SizeExpression, zero_results: Mapping[str, Conditions]) -> Conditions:
     """Return the conditions under which a named result is at least 1.
 
-    There are none if it is at least 1 for all sizes. The result is `floor(sum / divisor)`, which is at least 1 if
-    the sum is at least the divisor.
+    There are no conditions if the result is at least 1 for all sizes. The result is `floor(sum / divisor)`, which is at
+    least 1 if the sum is at least the divisor.
     """
     terms = sum_terms([*result.dividend, *[product((term, result.divisor)) for term in result.terms]])
     least = result.divisor - sum(numeric_dims(terms))
@@ -425,6 +425,6 @@ def _make_stage_request(
     request = replace(request, input=shape, names_in_use=names_in_use)
     if request.op != "view" or not traces:
         return request
-    from shapecalc.core.ops.view import add_input_strides  # deferred: only `view` depends on the strides of its input
+    from shapecalc.core.ops.view import add_input_strides  # imported here because only `view` has strides
 
     return add_input_strides(request, traces)

@@ -121,9 +121,9 @@ class NameAllocator:
 
 
 def select_used_results(names: Mapping[str, SizeExpression | None], used_dims: Iterable[Dim]) -> SizeExpressions:
-    """Return the definitions of the names in some dims.
+    """Return the definitions of the named results in some dims.
 
-    The definitions of the names in these definitions are included.
+    The definitions of names that occur in these definitions are included.
     """
     pending = [*dims.dim_names(used_dims)]
     used: SizeExpressions = {}

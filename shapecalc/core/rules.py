@@ -13,7 +13,7 @@ from shapecalc.core.text import element_count_text, shape_text
 
 
 class ExcludedDims(Choice):
-    """The dims that are excluded when -1 is inferred next to a dim of size 0.
+    """The dims that are excluded when -1 is inferred beside a dim of size 0.
 
     They are excluded from the element count and from the product of the known dims, whose quotient is the inferred dim.
     """
@@ -274,7 +274,7 @@ GIVEN_DIM = StepRule(
 
 
 def _explain_inferred_dim(step: Step, shape: Shape, have: Dim, known: Dim) -> str:
-    """Explain an inferred dim as the quotient of `have` and `known`."""
+    """Format the division of `have` by `known` that gives an inferred dim."""
     divisor = f"({known})" if "*" in str(known) else known
     return f"-1 is {element_count_text(shape, have)} / {divisor} known = {step.value}"
 
@@ -305,7 +305,7 @@ INFERRED_EMPTY = StepRule(
 
 
 def _explain_regrouping(step: Step, before: Shape) -> str:
-    """Explain how a reshape merges and splits the dims of `before`."""
+    """Format the element counts of a reshape, and the dims that it merges and splits."""
     from shapecalc.core.origins import describe_reshape
 
     have, want = product(before), product(step.shape)

@@ -90,7 +90,7 @@ SIZE_CLASSES = "Size|TensorShape|PartialShape|Shape|StaticShape|Dims|Dims[2-8]|D
 
 
 class PrintedShape(Record):
-    """An output of a tool, with the shape that is parsed from it."""
+    """A shape in the spelling of another tool, with the shape that is parsed from it."""
 
     spelling: str
     tool: str
@@ -428,7 +428,7 @@ def _find_inner_span(match: re.Match[str]) -> tuple[int, int]:
 
 
 def _has_known_type(form: ShapeFormat, groups: dict[str, str]) -> bool:
-    """Return whether a match has a known element type, if its format needs one.
+    """Return whether the element type of a match is known or not required.
 
     Before strides in brackets, only short names such as `f32` are known.
     """
@@ -586,7 +586,7 @@ SIZES_IN_TEXT = re.compile(r"(?:[:=\[]\s*)(\d+|\?)", re.ASCII)
 
 
 def find_non_shape_error(text: str, argument: str) -> ShapeError | None:
-    """Return the error for a text that is known not to be a single shape.
+    """Return the error for a text of a known format that is not a single shape.
 
     Returns None for other texts.
 

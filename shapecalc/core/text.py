@@ -252,7 +252,7 @@ def scan_shape(text: str, argument: str = "shape") -> ScannedShape:
     )
     located = None
     if not (text.isascii() and SPECIAL.isdisjoint(inner)) or _is_typed_list(inner):
-        from shapecalc.core.spellings import locate_printed_dims  # deferred: plain shapes need no forms
+        from shapecalc.core.spellings import locate_printed_dims  # imported here because plain shapes need no forms
 
         located = locate_printed_dims(text)
     if located is None:
@@ -333,7 +333,7 @@ def _is_size(word: str) -> bool:
 
 
 def _are_separate_dims(words: list[str]) -> bool:
-    """Return whether blanks separate dims, and not the factors of a product."""
+    """Return whether blanks separate dims rather than the factors of a product."""
     is_sentence = any(word in FILLER_WORDS for word in words)
     return 1 < len(words) <= MAX_SHAPE_DIMS and not (
         is_sentence or any(word[0] in "*/" or word[-1] in "*/" for word in words)
@@ -399,7 +399,7 @@ def _correction_hint(word: str, invalid_char: str) -> str:
     """
     hint = f"{GENERAL_DIM_HINT}, a name, ?, or a product such as 3*H*W/64"
     dashed = "".join("-" if char in DASHES else char for char in word[:MAX_CORRECTED_LENGTH])
-    import re  # deferred: only invalid requests need it
+    import re  # imported here because only invalid requests need it
 
     dims = re.split(SEPARATOR_PATTERN, dashed)
     decimal = dashed.count(".") == 1 and dashed.replace(".", "").isdecimal()
@@ -514,9 +514,10 @@ def _parse_input_dims(tokens: Sequence[Token], argument: str) -> Shape:
 def _make_specific_error(text: str, argument: str, error: ShapeError) -> ShapeError:
     """Return a more specific error for an invalid text.
 
-    The specific error is that of a known kind of text. Otherwise `error` gets a hint with the dims in the text.
+    Returns the error for a known kind of text. For any other text, returns `error` with a hint that contains the dims
+    in the text.
     """
-    from shapecalc.core.spellings import extract_dims, find_non_shape_error  # deferred: only invalid requests need it
+    from shapecalc.core.spellings import extract_dims, find_non_shape_error  # imported here because only errors need it
 
     refusal, hint = find_non_shape_error(text, argument), error.problem.hint
     dims = "" if refusal or (hint and not hint.startswith(GENERAL_DIM_HINT)) else extract_dims(text)
@@ -545,7 +546,7 @@ def _read_strides(scanned: ScannedShape, shape: Shape, argument: str) -> Shape |
 
 
 def _unknown_notes(scanned: ScannedShape) -> list[str]:
-    """Return notes on the words for unknown sizes in an input."""
+    """Return notes on the words in an input that denote unknown sizes."""
     words = {token.text for token in scanned.tokens}
     return [f"{word} is an unknown size here, as ? is" for word in (*INPUT_UNKNOWNS, "None") if word in words]
 
@@ -632,9 +633,9 @@ def reject_unbracketed_names(text: str, argument: str = "input") -> None:
 
 
 def wrap_offsets(text: str, width: int, indent: int) -> list[int]:
-    """Return the offsets of the lines, except the first, of a message that is wrapped to `width` characters.
+    """Return the offsets at which a message is broken to fit in `width` characters.
 
-    The lines after the first are indented by `indent`. Only a part that is wider than a line exceeds `width`.
+    The lines after the first are indented by `indent`. A line exceeds `width` only if it cannot be broken.
 
     >>> text = "shapecalc: try 'b c -> c b'"
     >>> [text[offset:] for offset in wrap_offsets(text, 20, 2)]
@@ -805,7 +806,7 @@ def _make_product_dim(
 def _split_factors(token: Token) -> list[tuple[bool, Token]]:
     """Split a product into factors.
 
-    Each factor has a flag that is True for a divisor.
+    The flag of each factor is True for a divisor.
     """
     factors, divides, start = [], False, 0
     for offset, char in enumerate(f"{token.text}*"):

@@ -84,7 +84,7 @@ class Subscripts(Record):
 def is_integer_value(value: object) -> bool:
     """Return whether a Python value is an integer.
 
-    Any value with `__index__` is an integer, except for a bool.
+    A value with `__index__` is an integer unless it is a bool.
     """
     try:
         return not isinstance(value, bool) and index(value) is not None  # type: ignore[arg-type]
@@ -219,7 +219,7 @@ def unknown_size_notes(value: object) -> tuple[str, ...]:
 
 
 def describe_value(value: object) -> str:
-    """Format a Python value for a message."""
+    """Format a Python value for an error message."""
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         return dim_text(value)
     try:
@@ -390,14 +390,14 @@ def _parse_side(text: str, start: int, end: int, argument: str) -> tuple[AxisGro
 
 def _iter_tokens(text: str, start: int, end: int) -> Iterator[Token]:
     """Yield the brackets and the words of `text[start:end]`."""
-    from re import compile  # deferred: few requests have patterns
+    from re import compile  # imported here because few requests have patterns
 
     for word in compile(r"[()]|[^()\s]+").finditer(text, start, end):
         yield Token(word[0], word.start())
 
 
 def _validate_axis(token: Token, argument: str) -> Token:
-    """Return the token, or raise `ShapeError` (usage) if it is not an axis."""
+    """Return a token, or raise `ShapeError` (usage) if it is not an axis."""
     word = token.text
     number = word.isascii() and word.isdigit() and len(word) <= MAX_LENGTH_DIGITS and int(word) > 0
     name = word.isidentifier() and word.strip("_") == word
@@ -509,7 +509,7 @@ def _parse_term(text: str, start: int, argument: str) -> list[Token]:
 
     `text` contains the labels, and `start` is the offset of `text` in the subscripts.
     """
-    from re import finditer  # deferred: few requests have subscripts
+    from re import finditer  # imported here because few requests have subscripts
 
     tokens = [Token(match[0], start + match.start()) for match in finditer(r"\.\.\.|\S", text)]
     for position, token in enumerate(tokens):

@@ -354,7 +354,7 @@ def _parse_code_question(words: Sequence[str], defaults: Mapping[str, object]) -
     >>> _parse_code_question(["x.view(2, -1)", "x=2,3,4"], {})
     ((2, 3, 4), (('view', {'target': (2, -1), 'dialect': 'torch'}),))
     """
-    from shapecalc.reading.code import interpret_code  # deferred: few cases are code
+    from shapecalc.reading.code import interpret_code  # imported here because few cases are code
 
     options = options_by_name(RULE_OPTIONS["dialect"])
     values, parsed = parse_words(words, OptionLookup(options.values()), CODE_COMMAND)

@@ -205,7 +205,7 @@ def _translate_words(words: Sequence[str], dialect: object, *, with_input: bool)
     """
     if not words or words[0] in OPS or not words[0].isidentifier():
         return [*words]
-    from shapecalc.reading.framework_words import translate_framework_call  # deferred, because it imports all ops
+    from shapecalc.reading.framework_words import translate_framework_call  # imported here because it imports all ops
 
     translated = translate_framework_call(words, _requested_dialect(words, dialect), with_input=with_input)
     return [*words] if translated is None else _add_dialect(*translated)
@@ -282,7 +282,7 @@ def _expand_narrow(shape: Shape, axis: int, start: int, length: int) -> list[lis
         raise usage_error(f"narrow needs the size of dim {index}, {dim}", "write slice, or the size")
     first += dim if first < 0 else 0
     if not 0 <= first <= first + length <= dim:
-        from shapecalc.core.ops.slice import SLICE_OUT_OF_BOUNDS  # deferred, because `narrow` is rare
+        from shapecalc.core.ops.slice import SLICE_OUT_OF_BOUNDS  # imported here because `narrow` is rare
 
         message = f"dim {index} is {truncate(str(dim))}, and has no {length} positions from {start} on"
         raise rule_error(SLICE_OUT_OF_BOUNDS, message)
@@ -678,7 +678,7 @@ def token_span(stages: str, index: int, problem: Problem) -> tuple[int, int]:
         value = parse_stage(split_outside_brackets(piece), with_input=False).options.get(problem.argument or "")
     except ShapeError:
         value = None
-    import re  # deferred, because only problems in chains need it
+    import re  # imported here because only problems in chains need it
 
     matches = [*re.finditer(rf"(?<![^\s'\"=]){re.escape(str(value))}(?![^\s'\"])", piece)]
     if problem.span is None or len(matches) != 1:

@@ -197,7 +197,7 @@ class OptionLookup:
         aliases = AXIS_SPELLINGS if spelling in AXIS_SPELLINGS else (OPTION_ALIASES.get(spelling, spelling),)
         if self._op is not None and not any(alias in self._known for alias in aliases):
             from shapecalc.core.ops.calls import (
-                find_parameter,  # deferred, because few lines have such an option
+                find_parameter,  # imported here because few lines have such an option
             )
 
             aliases = (f"--{to_dashes(find_parameter(self._op, spelling[2:].replace('-', '_')))}",)

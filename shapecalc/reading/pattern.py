@@ -170,7 +170,7 @@ def _scan_pattern(text: str, argument: str) -> ScannedShape:
 
 def _check_type_prefix(text: str, argument: str) -> None:
     """Raise `ShapeError` (usage) for an unknown element type before a bracket."""
-    from shapecalc.core.spellings import is_element_type  # deferred, because few patterns have a type
+    from shapecalc.core.spellings import is_element_type  # imported here because few patterns have a type
 
     word, bracket, _ = text.partition("[")
     name = word.strip()

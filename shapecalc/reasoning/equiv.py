@@ -340,7 +340,7 @@ def _is_code(text: str) -> bool:
     """Return whether a text is code rather than a chain."""
     if not {*text} & {*"(["}:
         return False
-    from shapecalc.reading.code import is_code  # deferred: few chains have brackets
+    from shapecalc.reading.code import is_code  # imported here because few chains have brackets
 
     return is_code(text)
 

@@ -460,7 +460,7 @@ def _complete_permutation(refused: RefusedRequest) -> CandidateValues:
 
     The missing axes replace invalid or repeated axes, or are appended.
     """
-    from shapecalc.core.ops.transpose import TRANSPOSE_SEMANTICS  # deferred: only permutations need it
+    from shapecalc.core.ops.transpose import TRANSPOSE_SEMANTICS  # imported here because only permutations need it
 
     perm, rank, valid = refused.value or (), refused.rank, dict[int, int]()
     allows_negative = TRANSPOSE_SEMANTICS.for_dialect(DIALECTS[refused.trace.dialect]).negative_perm
@@ -814,7 +814,7 @@ def _argument_hint(trace: Trace, problem: Problem) -> str:
         may_copy = trace.op == "view" and problem.argument == "strides"
         return "give the sizes with --where" + (", or write reshape in place of view" if may_copy else "")
     if problem.rule == "stride-incompatible":
-        from shapecalc.core.ops.view import COPY_FIRST_HINT  # deferred: only `view` has this hint
+        from shapecalc.core.ops.view import COPY_FIRST_HINT  # imported here because only `view` has this hint
 
         return COPY_FIRST_HINT
     switch = switch_name(OPS[trace.op], DIALECTS[trace.dialect])

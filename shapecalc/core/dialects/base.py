@@ -126,9 +126,9 @@ class Operator(Record):
 
 
 def operators_by_op(same_names: str = "", **others: str) -> dict[str, Operator]:
-    """Return operators by op.
+    """Map the names of ops to operators.
 
-    `others` are ops whose operator has a different name.
+    `same_names` lists the ops whose operator has the name of the op; `others` maps ops to the names of their operators.
 
     >>> [operator.name for operator in operators_by_op("reshape", unsqueeze="expand_dims").values()]
     ['reshape', 'expand_dims']
@@ -173,7 +173,7 @@ class Dialect(Record):
     def switch_settings(self) -> tuple[bool | None, ...]:
         """Return the switch settings, the default first.
 
-        Without a switch, the only setting is None.
+        In a dialect without a switch, the only setting is None.
         """
         default = self.switch and self.switch.default
         return tuple(sorted(self.reshape_semantics, key=lambda setting: setting is not default))
@@ -359,9 +359,9 @@ def require_equal_counts(shape: Shape, target: Shape, input_count: Dim, target_c
 
 
 def check_negative_dim(index: int, dim: int, infer_index: int | None, argument: str = "target") -> None:
-    """Check a negative dim of a requested shape.
+    """Raise `ShapeError` unless a negative dim of a requested shape is the only -1.
 
-    Only one -1 is valid. Raises `ShapeError` (two-infers or below-minus-one).
+    The broken rule is two-infers or below-minus-one.
     """
     if dim < -1:
         message = f"{dim} is below -1, the only negative number with a meaning"
@@ -413,7 +413,7 @@ def finish_unsqueeze_stage(
 
 
 def infer_dim(shape: Shape, known: Dim, index: int, why_any: str = WHY_ANY_SIZE) -> Inference:
-    """Return the inferred size of -1.
+    """Return the size that is inferred for a -1.
 
     The size is the element count divided by `known`, the product of the other dims. `why_any` is the reason in the
     message if `known` is 0. Raises `ShapeError` (zero-volume-infer, indivisible) at `index` of the target.
@@ -436,7 +436,7 @@ def infer_dim(shape: Shape, known: Dim, index: int, why_any: str = WHY_ANY_SIZE)
 class Target:
     """A requested shape that is resolved dim by dim.
 
-    Frameworks that differ in the meaning of 0 or -1 override `resolve_zero`, `zero_step` or `resolve_infer`.
+    Subclasses define other meanings of 0 and -1 by overriding `resolve_zero`, `zero_step` and `resolve_infer`.
     """
 
     __slots__ = (
@@ -463,14 +463,14 @@ class Target:
         self.output: Shape | None = None
 
     def resolve_zero(self, index: int) -> Dim:
-        """Return the dim of a 0.
+        """Return the dim that the 0 at `index` of the target denotes.
 
-        The axis is stored if the 0 copies a dim.
+        If the 0 copies an input dim, the axis of this dim is stored in `copied`.
         """
         return 0
 
     def zero_step(self, index: int) -> Step:
-        """Return the step of a resolved 0."""
+        """Return the step that explains the dim of a 0."""
         return Step(rules.LITERAL_ZERO, index, (), 0)
 
     def resolve_infer(self, known: Dim, index: int) -> Inference:
@@ -481,7 +481,7 @@ class Target:
         return infer_dim(self.shape, known, index - self.ends[0])
 
     def require_equal_counts(self, output: Shape, known: Dim) -> Conditions:
-        """Return the conditions under which the element counts are equal."""
+        """Return the conditions under which input and output have equal element counts."""
         return require_equal_counts(self.shape, output, product(self.shape), known, self.argument)
 
     def resolve(self) -> Shape:
@@ -513,7 +513,7 @@ class Target:
         return output
 
     def explain(self, _: Stage) -> tuple[Step, ...]:
-        """Return the steps of the dims, up to an error."""
+        """Return the steps of the dims that are resolved before any error."""
         steps = self.dim_steps()
         if self.output is not None:
             steps.append(regroup_step(self.shape, self.output, self.conditions))

@@ -1,6 +1,6 @@
 """Core ML: the MIL operators since iOS 17.
 
-A 0 in reshape copies a dim aligned at the right.
+A 0 in the target of reshape copies the input dim at the same index from the right.
 """
 
 from __future__ import annotations

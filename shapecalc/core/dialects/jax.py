@@ -1,6 +1,6 @@
 """JAX: the functions of jax.numpy.
 
-Out-of-range indices are clamped.
+JAX clamps indices that are out of range.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class MxnetTarget(Record):
 
 
 def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = False) -> Stages:
-    """Resolve the entries of `target` one by one, from the right if `reverse`.
+    """Resolve the entries of `target` one by one, from the right with `reverse`.
 
     Source: MXNet NDArray.reshape ("-2 copy this/remainder of the dimensions ..., -3 use the product of two consecutive
     dimensions ..., -4 split one dimension of the input into two"), and the library, which refuses most uses of -1 after
@@ -233,7 +233,7 @@ def _resolve_entries(request: MxnetTarget) -> tuple[list[Step], ShapeError | Non
 def _check_infer_position(
     request: MxnetTarget, position: int, output_position: int, infer_position: int | None
 ) -> None:
-    """Raise `ShapeError` for a second -1, or for one that changes its position.
+    """Raise `ShapeError` for a second -1, or a -1 with another output position.
 
     `position` is the position of the -1 in the target, and `output_position` is its position in the output. They
     differ if an entry before the -1 does not produce exactly one output dim.
@@ -367,7 +367,7 @@ def squeeze(shape: Shape, _rules: base.Setting, axes: Axes | None = None) -> Sta
 def _squeeze_all_but_one(shape: Shape, kept_axis: int, axes: Axes = ()) -> Stages:
     """Drop every dim except `kept_axis`.
 
-    `axes` is empty or lists all axes; if it lists all axes, every dim must be 1. Raises `ShapeError` (axis-not-one).
+    `axes` is empty or lists all axes. If it lists all axes, every dim must be 1. Raises `ShapeError` (axis-not-one).
     """
     with StageBuilder(StageKind.SQUEEZE, "squeeze", "axes", shape, axes) as stage:
         named = [axis % len(shape) for axis in axes]

@@ -1,6 +1,6 @@
 """TensorFlow Lite (LiteRT): the builtin operators.
 
-Reshape follows TensorFlow.
+Its reshape has the rules of TensorFlow.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SignatureArgument(Record):
-    """An argument of a framework call, with its parameter of the op."""
+    """An argument of a framework call, with the corresponding parameter of the op."""
 
     names: tuple[str, ...]
     """The names of the argument in different framework versions, the usual name first."""
@@ -130,8 +130,8 @@ def find_call(name: str, framework: str) -> OpCall:
 def argument_names(op: Op, name: str, framework: str) -> Mapping[str, str]:
     """Map each parameter of an op to its argument names in a framework.
 
-    Slashes separate the names. `name` is the name of a call. Argument names of the op's other calls are included,
-    except names that this call uses for another parameter.
+    The names are separated by slashes. `name` is the name of a call. The argument names of other calls of the op are
+    included, unless this call uses them for another parameter.
 
     >>> from shapecalc.core.ops.swapaxes import SWAPAXES
     >>> argument_names(SWAPAXES, "transpose", "torch")

@@ -63,7 +63,7 @@ def concat(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (),
 def _concat_operands(
     shape: Shape, rules: Setting, operands: Sequence[Operand], used_operands: Sequence[Operand], axis: int | None
 ) -> Stages:
-    """Concatenate `used_operands`.
+    """Concatenate `used_operands`, which are some or all of `operands`.
 
     The other operands are empty vectors.
     """
@@ -98,7 +98,7 @@ def equal_dim_step(
 ) -> Step:
     """Return the step of an output dim that must be equal in all operands.
 
-    `requirement` completes the error message. Raises `ShapeError` (dims-differ) if the dims are never equal.
+    `requirement` is the last part of the error message. Raises `ShapeError` (dims-differ) if the dims are never equal.
     """
     dims = tuple([operand.shape[axis] for operand in operands])
     conditions: Conditions = ()

@@ -43,9 +43,9 @@ BAD_BLOCK = Rule(
 
 
 def _explain_split_blocks(step: Step, counts: str, cut: Dim, by: int | None = None) -> str:
-    """Explain the size of one part of an axis.
+    """Format the computation of the size of one part of an axis.
 
-    The size is the block size `cut`, or `cut / by`. `counts` describes the part.
+    The size is `cut`, or `cut / by` if `by` is not None. `counts` is a phrase that describes the part.
     """
     if by is None:
         return f"{counts}: {step.value}"
@@ -92,10 +92,10 @@ def depth_to_space(shape: Shape, rules: base.Setting, block: int, mode: str = DC
 
 
 def _check_blocks(shape: Shape, rules: base.Setting, block: int, leading: int | None) -> None:
-    """Check the block size and the rank of the input.
+    """Raise `ShapeError` for an invalid block size or input rank.
 
-    `leading` is the required number of dims before the channels; None allows any number. Raises `ShapeError`
-    (wrong-rank or bad-block).
+    `leading` is the required number of dims before the channels; None allows any number. The broken rule is wrong-rank
+    or bad-block.
     """
     rank = len(shape)
     if rank < len(SPACE_AXES) or leading not in (None, rank - len(SPACE_AXES)):
@@ -113,8 +113,8 @@ def move_blocks(
 ) -> Stages:
     """Split the last axes into parts, transpose the parts and merge them.
 
-    `axes` are the lettered axes before and after the move. Raises `ShapeError` (wrong-rank, bad-block, indivisible or
-    overflow).
+    `axes` are the last three axes before and after the move, as letters of their parts. Raises `ShapeError`
+    (wrong-rank, bad-block, indivisible or overflow).
     """
     _check_blocks(shape, rules, block, leading)
     before, after = axes
@@ -167,7 +167,7 @@ def _part_step(output_axis: int, axis: int, part: str, axis_parts: str, dim: Dim
 
 
 def block_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield other block sizes, nearest to the refused size first, then 1."""
+    """Yield block sizes near the refused size, the nearest first, and then 1."""
     block = arguments["block"]
     yield from (("block", size) for size in (*nearest_integers(block, 2), 1) if size != block)
 

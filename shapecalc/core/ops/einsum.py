@@ -36,9 +36,9 @@ REST_DIFFERS = Rule(
 
 
 def _explain_label(_: Step, label: str, given: tuple[tuple[int, Dim], ...]) -> str:
-    """Explain a label.
+    """Format the sizes of the axes that have a label.
 
-    `given` are pairs of operand number and dim.
+    `given` contains pairs of an operand number and a dim.
     """
     sizes = dict.fromkeys([size for _, size in given])
     said = f"{label} is {' and '.join([truncate(str(size)) for size in sizes])}"
@@ -134,9 +134,9 @@ def _axis_labels(operand: Operand, term: tuple[str, ...]) -> list[Label]:
 def _check_ellipses(
     operands: Sequence[Operand], subscripts: Subscripts, *, sums_ellipsis: bool, needs_equal_ellipses: bool
 ) -> None:
-    """Check the number of dims that each ellipsis matches.
+    """Raise `ShapeError` if the ellipses match incompatible numbers of dims.
 
-    Raises `ShapeError` (rest-differs) if the numbers differ but must be equal, or if the output has no ellipsis and the
+    The rule rest-differs is broken if the numbers differ but must be equal, or if the output has no ellipsis and the
     framework does not sum over ellipses.
     """
     pairs = zip(operands, subscripts.terms, strict=True)

@@ -70,7 +70,7 @@ def _expand_step(output_axis: int, dim: Dim | None, requested: Dim, axis: int, i
 def _possible_output_dims(dim: Dim, requested: Dim, *, both_ways: bool) -> list[tuple[Conditions, Dim]]:
     """Return the possible values of an output dim, each with its conditions.
 
-    For two different symbolic dims, the first value is the general case, in which neither dim is 1.
+    If both dims are symbolic and differ, the first value is that of the general case, in which neither dim is 1.
     """
     if dim in (requested, 1):
         return [((), requested)]
@@ -81,7 +81,7 @@ def _possible_output_dims(dim: Dim, requested: Dim, *, both_ways: bool) -> list[
 
 
 class ExpandMode(Choice):
-    """The shapes that expand may broadcast: only the input, or also the target."""
+    """Whether expand may broadcast only the input, or also the target."""
 
     BOTH_WAYS = "input and target"
     ONE_WAY = "the input only"

@@ -50,7 +50,7 @@ def _axis_groups(rank: int, rules: base.Setting, axis: int | None, start: int | 
 
 
 class FlattenMode(Choice):
-    """The form of flatten: its parameters and the dims that it merges."""
+    """The variants of flatten, with different parameters and merged dims."""
 
     AXIS = "one axis; always two dims"
     RANGE = "a first and a last dim to merge"

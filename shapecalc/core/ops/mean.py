@@ -90,7 +90,7 @@ def _require_elements(dim: Dim, axis: int, kind: str) -> Conditions:
 
 
 class ReduceSemantics(Record):
-    """The defaults of a reduction in a dialect, and the axes that it accepts."""
+    """The defaults of reductions in a dialect, and the axes that they accept."""
 
     keeps_dims: bool = False
     """Whether the reduced axes are kept as dims of 1 by default."""

@@ -27,7 +27,7 @@ SignatureRow: TypeAlias = "tuple[str, str] | tuple[str, str, Mapping[str, object
 
 
 class DialectTable(dict[str, "Semantics"]):
-    """A table of the semantics of ops, by dialect name.
+    """A table that maps dialect names to the semantics of ops.
 
     The first row is the default for dialects without a row.
 
@@ -149,7 +149,7 @@ class Op(Record):
 
 
 def make_test_vectors(param_names: str, *rows: tuple[str, ...]) -> tuple[tuple[str, Mapping[str, str]], ...]:
-    """Return the test cases of an op.
+    """Parse the test cases of an op.
 
     Each row is an input shape, followed by one string of arguments for each test case. Spaces separate the arguments;
     `_` omits an argument.
@@ -220,7 +220,7 @@ def select_resolver(op: Op, operator: Operator) -> Callable[..., Stages]:
 
 
 def _make_refused_stages(resolve: Callable[..., Stages], shape: Shape, rules: Setting, arguments: Arguments) -> Stages:
-    """Return the first stage of a refused request, without steps and result."""
+    """Return the first stage of a refused request, without steps and output."""
     try:
         stages = resolve(shape, rules, **arguments)
     except ShapeError as error:

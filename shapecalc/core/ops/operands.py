@@ -1,4 +1,4 @@
-"""Helpers for ops with several operands: order operands and align their dims."""
+"""Helpers for ops with several operands: number operands and align their dims."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ class Operand(Record):
 
 
 def number_operands(shape: Shape, operands: Sequence[Shape | str]) -> list[Operand]:
-    """Return all operands in order.
+    """Assign a number to each operand; the input has the number 0.
 
-    The input is the operand `_`, or else the first operand.
+    The input takes the position of the operand `_`. Without such an operand, the input is the first operand.
 
     >>> [operand.number for operand in number_operands((2,), ((1,), "_", (3,)))]
     [1, 0, 2]
@@ -126,8 +126,8 @@ class AlignedDim(Record):
 def possible_dims(candidates: Iterable[tuple[Dim, Dim, Dim]]) -> list[tuple[Conditions, Dim]]:
     """Return the possible values of a dim, each with its conditions.
 
-    A candidate consists of two dims, and the value of the dim if these two are equal. Candidates whose condition is
-    unsatisfiable are omitted.
+    A candidate consists of two dims and of the value that results if the two dims are equal. Candidates whose two dims
+    are never equal are omitted.
     """
     result = list[tuple[Conditions, Dim]]()
     for left, right, value in candidates:
@@ -143,8 +143,8 @@ def align_dims(
 ) -> AlignedDim:
     """Return the dim to which aligned dims broadcast.
 
-    All dims must be equal or 1. For two different symbolic dims, the result is the general case, in which neither
-    dim is 1; its alternatives are the conditions of the other cases. `label` describes the dims in the error
+    All dims must be equal or 1. If two symbolic dims differ, the result is that of the general case, in which neither
+    dim is 1, and its alternatives are the conditions of the other cases. `label` describes the dims in the error
     message. Raises `ShapeError` (`rule`, by default not-broadcastable).
     """
     dims = [pair for pair in aligned_dims if pair is not None]
@@ -164,9 +164,9 @@ def align_dims(
 
 
 def _explain_alignment(step: Step, given: tuple[tuple[int, Dim], ...]) -> str:
-    """Explain an aligned dim.
+    """Format the comparison of the aligned dims of all operands.
 
-    `given` are pairs of operand number and dim.
+    `given` contains pairs of an operand number and a dim.
     """
     sizes = [size for _, size in given]
     if len(sizes) == 1:
@@ -204,7 +204,7 @@ def alignment_step(output_axis: int, aligned: AlignedDim) -> Step:
 
 
 def input_axes(operand_axes: Iterable[OperandAxis]) -> tuple[int, ...]:
-    """Return the axes that belong to the input."""
+    """Return the axes of the input among axes of several operands."""
     return tuple([axis for number, axis in operand_axes if number == 0])
 
 

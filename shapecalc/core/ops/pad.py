@@ -94,9 +94,9 @@ class PadSemantics(Record):
     """Whether negative padding in the mode `constant` is limited to `last_dims`, too."""
 
     def pads_trailing_dims_only(self, mode: str, ends: Iterable[tuple[int, ...]]) -> bool:
-        """Return whether a mode can pad only some of the dims.
+        """Return whether a mode can pad only as many trailing dims as `last_dims` lists.
 
-        `ends` are the numbers of positions to add at both ends of each axis.
+        `ends` contains the numbers of positions to add at the two ends of each axis.
         """
         return mode != CONSTANT or (self.limits_negative_padding and any(min(both) < 0 for both in ends))
 
@@ -333,9 +333,9 @@ MODE_PARAM = Param(
 
 
 def _tflite_operator(arguments: Mapping[str, object]) -> Operator:
-    """Return the operator of TensorFlow Lite.
+    """Select the operator of TensorFlow Lite for the arguments.
 
-    PAD has neither modes nor a value.
+    PAD always fills with 0, PADV2 has a fill value, and MIRROR_PAD has the modes that mirror the input.
     """
     if arguments.get("mode", CONSTANT) in (REFLECT, SYMMETRIC):
         return Operator("MIRROR_PAD")
@@ -343,7 +343,7 @@ def _tflite_operator(arguments: Mapping[str, object]) -> Operator:
 
 
 def _describe_axes(shape: Shape, arguments: Mapping[str, Any], _: Dialect) -> str:
-    """Describe a single size, which pads all axes."""
+    """Format the note that a single padding size pads all axes."""
     padding = arguments["padding"]
     if len(padding) != 1 or "axes" in arguments or len(shape) < 2:
         return ""

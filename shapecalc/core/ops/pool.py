@@ -106,7 +106,7 @@ OPENVINO_POOL = _make_pool_operator(
 
 
 class PoolSemantics(Record):
-    """The default stride of a pool in a dialect."""
+    """The default stride of pools in a dialect, and the limit on their kernels."""
 
     strides_by_kernel: bool = False
     """Whether the default stride of a pool is its kernel size instead of 1."""
@@ -124,7 +124,7 @@ POOL_SEMANTICS = DialectTable(
 
 
 def _describe_stride(_: Shape, arguments: Mapping[str, Any], dialect: Dialect) -> str:
-    """Describe the default stride, if the request omits the stride."""
+    """Format a note on the default stride for a request without a stride."""
     kernel = arguments["kernel"]
     if "stride" in arguments or kernel == GLOBAL or {*kernel} == {1}:
         return ""

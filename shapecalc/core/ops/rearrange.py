@@ -37,9 +37,9 @@ BAD_PATTERN = Rule(
 
 
 def _explain_pattern_axis(step: Step, axis: str, cut: Dim, by: int | None) -> str:
-    """Explain the length of an axis.
+    """Format the length of an axis, with its computation.
 
-    An inferred length is `cut / by`.
+    An inferred length is `cut / by`; `by` is None for other lengths.
     """
     worked_out = f"{cut} / {by} = " if by not in (None, 1) else ""
     return f"{truncate(axis)} is {worked_out}{step.value}"
@@ -73,7 +73,7 @@ class RearrangePlan(Record):
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The index on the left side of each axis of the right side.
+        """The index on the left side, for each axis of the right side.
 
         New axes are omitted.
         """
@@ -82,7 +82,7 @@ class RearrangePlan(Record):
 
     @property
     def new_axes(self) -> dict[int, int]:
-        """The lengths of the new axes, by their index among the axes of the right side.
+        """The length of each new axis, by its index among the axes of the right side.
 
         An axis is new if only the right side names it.
         """
@@ -183,7 +183,7 @@ def _split_into_axes(shape: Shape, rules: Setting, plan: RearrangePlan) -> Stage
 def _split_steps(dim: Dim, axis: int, output_axis: int, plan: RearrangePlan) -> list[Step]:
     """Return the steps that split one dim into axes.
 
-    The first axis is `output_axis`.
+    `output_axis` is the output index of the first of these axes.
     """
     names, part = plan.left[axis], plan.groups[axis]
     lengths = [plan.lengths.get(name) for name in names]
@@ -210,7 +210,7 @@ def _group_span(group: AxisGroup) -> tuple[int, int]:
 
 
 def _infer_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete: bool) -> tuple[Dim, Conditions]:
-    """Return the length that a group omits, and its divisibility conditions.
+    """Return the omitted length of a group, and its divisibility conditions.
 
     The length is `dim` divided by `known`, the product of the other lengths. If the group is `complete`, it omits no
     length: `dim` must equal `known`, and the returned length is 1. Raises `ShapeError` (bad-pattern or indivisible).

@@ -74,7 +74,7 @@ def repeat_interleave(
 
 
 def _check_repeats(repeats: Shape, dim: Dim) -> Conditions:
-    """Return the conditions under which there is one repeat for each index.
+    """Return the conditions under which the number of repeats equals the axis size.
 
     `dim` is the size of the axis. A single repeat applies to all indices. Raises `ShapeError` (unpaired-repeats).
     """

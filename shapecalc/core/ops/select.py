@@ -28,9 +28,9 @@ INDEX_OUT_OF_RANGE = Rule(
 
 
 def _explain_taken_index(step: Step, index: int, place: int) -> str:
-    """Explain the selected index.
+    """Format the selected index, as requested and counted from 0.
 
-    `place` is the index counted from 0.
+    `index` is the requested index, and `place` is the index counted from 0.
     """
     counted = "" if index == place else f", which is {place},"
     return f"index {index}{counted} of dim {step.sources[0]} is taken, and the dim is dropped"

@@ -22,9 +22,9 @@ from shapecalc.core.text import rank_text
 
 
 def _explain_clamp(step: Step, end: str, wanted: int, rank: int) -> str:
-    """Explain a clamped start or end.
+    """Format the reason why a start or end is clamped.
 
-    `wanted` is the requested value.
+    `end` names the clamped argument, and `wanted` is its requested value.
     """
     text = f"{end} {wanted}"
     if wanted < 0:

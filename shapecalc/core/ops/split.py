@@ -133,8 +133,8 @@ def split(
 def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: bool) -> tuple[PartRuns, Conditions]:
     """Return the parts of a split by count, with the conditions for equal sizes.
 
-    If the count does not divide the size, the dialect and `uneven` determine the parts. Raises `ShapeError` (bad-parts,
-    unequal-parts or needs-size).
+    If the count does not divide the size of the axis, the dialect and `uneven` determine the parts. Raises `ShapeError`
+    (bad-parts, unequal-parts or needs-size).
     """
     if parts < 1:
         raise rule_error(BAD_PARTS, f"there is at least 1 part, and this is {truncate(str(parts))}", argument="parts")
@@ -238,7 +238,7 @@ def _missing_size_error(dim: Dim, axis: int, argument: str) -> ShapeError:
 def _part_shapes(trace: Trace) -> dict[str, object]:
     """Return the shapes of all parts, for the JSON output.
 
-    The result is None instead of the shapes if there are more than `MAX_SHAPE_DIMS` parts.
+    The JSON value is null if there are more than `MAX_SHAPE_DIMS` parts.
     """
     (step,) = [step for step in trace.steps if step.rule is SPLIT_AXIS]
     (axis,), runs, shape = step.sources, step.facts["runs"], trace.input

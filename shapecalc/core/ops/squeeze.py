@@ -59,7 +59,7 @@ def _drop_or_keep_step(axis: int, out: int, dim: Dim) -> Step:
 def _drop_step(axis: int, dim: Dim, index: int) -> Step:
     """Return the step that drops a dim of 1.
 
-    Raises `ShapeError` (axis-not-one) for another dim.
+    Raises `ShapeError` (axis-not-one) if the dim is not 1.
     """
     message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
     conditions = require_relation(

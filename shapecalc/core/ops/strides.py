@@ -154,8 +154,8 @@ def _iteration_order(shape: Shape, operands: Sequence[Shape]) -> list[int]:
     """Return the axes in the order of iteration, the innermost first.
 
     The initial order is C order; two axes are exchanged if the strides of an operand require it. `operands` are the
-    aligned strides of the operands. The result depends on the insertion sort, because the comparison is not a total
-    order.
+    aligned strides of the operands. The algorithm must be an insertion sort as in PyTorch, because the comparison is
+    not a total order.
     """
 
     def compare_axes(axis: int, other: int) -> int:
@@ -262,7 +262,7 @@ def has_memory_format(shape: Shape, strides: Shape, memory_format: str) -> bool:
 
 
 def compute_suggested_strides(shape: Shape, tensors: Iterable[StridedShape]) -> Shape:
-    """Return the strides of a result in the memory format that PyTorch suggests.
+    """Return the strides of a new tensor in the memory format that PyTorch suggests.
 
     The strides are channels-last if all `tensors` are channels-last, and C-contiguous otherwise.
     """
@@ -296,7 +296,7 @@ def compute_expand_strides(shape: Shape, strides: Shape, target: Shape) -> Shape
 def strides_after_move(shape: Shape, strides: Shape, move: Move, assumptions: Assumptions) -> Shape | None:
     """Return the strides after a move, or None if it may require a copy.
 
-    `assumptions` are about symbolic dims.
+    `assumptions` are the facts that are known about symbolic dims.
 
     >>> strides_after_move((3, 4), (1, 3), Permute((1, 0)), Assumptions())
     (3, 1)
@@ -401,7 +401,7 @@ def _compute_reshape_strides(shape: Shape, strides: Shape, move: Reshape, known:
 def _compute_roll_strides(shape: Shape, strides: Shape, move: Roll) -> Shape:
     """Return the strides of a roll.
 
-    A roll concatenates two parts of the axis.
+    PyTorch computes a roll as a concatenation of two parts of the axis.
     """
     size = shape[move.axis]
     lengths = [length for _, length in move.segments(size)] if isinstance(size, int) else [size]
@@ -440,8 +440,8 @@ def _compute_stack_strides(trace: Trace, strides: Shape, operand_strides: Sequen
 def _compute_pool_strides(trace: Trace, strides: Shape, _: Sequence[Shape]) -> Shape:
     """Return the strides of a pool.
 
-    A pool of one axis inserts an axis of 1, except for max_pool1d; pools of three axes keep the channels last only for
-    max_pool3d.
+    PyTorch computes a pool along one axis as a pool along two axes, the first of which has size 1; max_pool1d is an
+    exception. Of the pools along three axes, only max_pool3d preserves the channels-last format.
     """
     shape, output = trace.input, trace.output or ()
     is_plain_max = trace.request.arguments.get("kind") != "average" and isinstance(
@@ -480,7 +480,7 @@ def _compute_einsum_strides(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shap
 def _compute_pad_strides(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape | None:
     """Return the strides of a pad.
 
-    A pad that adds no elements is a clone.
+    PyTorch clones the input if the pad adds no elements.
     """
     pads = [stage.move for stage in trace.stages if isinstance(stage.move, Pad)]
     if all(width <= 0 for pad in pads for width in (*pad.begins, *pad.ends)):

@@ -19,9 +19,9 @@ from shapecalc.core.text import shape_text, truncate
 
 
 def _explain_taken_positions(step: Step, text: str, places: Axes, dim: Dim) -> str:
-    """Explain the selected indices.
+    """Format the selected indices, as requested and counted from 0.
 
-    `text` is the request, and `places` are the indices counted from 0.
+    `text` contains the requested indices, and `places` are the indices counted from 0.
     """
     from_zero = "" if text == shape_text(places) else f", which are {truncate(shape_text(places))},"
     return f"positions {truncate(text)}{from_zero} of dim {step.sources[0]}, {truncate(str(dim))}: {step.value} in all"

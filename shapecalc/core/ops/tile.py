@@ -84,7 +84,7 @@ def _insert_unit_dims(shape: Shape, factors: list[TileFactor]) -> Stages:
 def _tile_factors(shape: Shape, repeats: Shape) -> list[tuple[TileFactor, ...]]:
     """Return the factors of each output dim.
 
-    A repeated input dim has two factors: a new dim of 1 with the repeats, and the input dim. Any other dim has one
+    A repeated input dim has two factors: a new dim of 1 that is repeated, and the input dim. Any other dim has one
     factor.
     """
     counts = (*(1,) * (len(shape) - len(repeats)), *repeats)
@@ -109,10 +109,7 @@ def _repeat_unit_dims(shape: Shape, factors: list[TileFactor]) -> Stages:
 
 
 def _check_repeats(rank: int, rules: base.Setting, repeats: Shape) -> None:
-    """Check the number of repeats, and each repeat.
-
-    Raises `ShapeError` (bad-repeats).
-    """
+    """Raise `ShapeError` (bad-repeats) for an invalid count of repeats or repeat."""
     if not _is_accepted_count(rank, rules, len(repeats)):
         more = "" if TILE_SEMANTICS.for_dialect(rules.dialect).tile_repeats is TileRepeatCount.EACH else ", or more"
         counts = f"{format_count(len(repeats), 'repeat', 'repeats')} for {rank_text(rank)}"

@@ -65,7 +65,7 @@ VIEW_STRIDES = StepRule(
 
 
 def view(shape: Shape, rules: Setting, target: Shape, strides: Shape | None = None) -> Stages:
-    """Resolve a requested shape as reshape does, but refuse it if it requires a copy.
+    """Resolve a requested shape as reshape does, but refuse to copy the tensor.
 
     `strides` are the strides of the input in elements; by default, the input is contiguous, so that no copy is
     required. In a chain, the previous stages determine the strides. Source: Tensor.view. Raises `ShapeError`
@@ -110,10 +110,7 @@ def _target_strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape
 
 
 def _check_strides(shape: Shape, strides: Shape) -> None:
-    """Check that each dim has a stride, and that no stride is negative.
-
-    Raises `ShapeError` (bad-strides).
-    """
+    """Raise `ShapeError` (bad-strides) unless each dim has a nonnegative stride."""
     if len(strides) != len(shape):
         count = "1 stride is given" if len(strides) == 1 else f"{len(strides)} strides are given"
         dims = rank_text(len(shape))

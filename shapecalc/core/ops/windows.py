@@ -171,7 +171,7 @@ class Window(Record):
 
     @property
     def dilated_kernel_terms(self) -> tuple[Dim, int]:
-        """The terms of the window's extent, d*(k - 1) + 1.
+        """The terms of the extent of the window, d*(k - 1) + 1.
 
         The terms are a symbolic dim and an integer. If the kernel size is a number, the symbolic term is 0.
         """
@@ -221,7 +221,7 @@ WINDOW_SLIDE = StepRule(
 
 
 def _explain_transposed_dim(step: Step, dim: Dim, window: Window, more: int) -> str:
-    """Explain the output size of a transposed convolution.
+    """Format the computation of the output size of a transposed convolution.
 
     `more` is the output padding.
     """
@@ -279,9 +279,9 @@ def spatial_axes(shape: Shape, rules: Setting, count: int, layout: str | None = 
 
 
 def require_channels(shape: Shape, channels: int, rules: Setting) -> None:
-    """Check that there are channels if the dialect requires some.
+    """Raise `ShapeError` if a dialect that requires channels gets none.
 
-    Raises `ShapeError` (nothing-left).
+    The broken rule is nothing-left.
 
     Source: torch.nn.functional.max_pool2d, avg_pool2d and interpolate, measured.
     """
@@ -291,7 +291,7 @@ def require_channels(shape: Shape, channels: int, rules: Setting) -> None:
 
 
 def values_per_axis(values: Sequence[T], counts: Iterable[int], name: str) -> tuple[T, ...]:
-    """Return one value per axis; repeat a single value.
+    """Return one value per axis, repeating a single value.
 
     `counts` are the accepted numbers of values. The result has as many values as the last of these counts. Raises
     `ShapeError` (window-values).
@@ -380,9 +380,9 @@ def _find_padding_fault(window: Window, rules: Setting) -> str:
 
 
 def require_min_dim(dim: Dim, least: Dim, error: ShapeError) -> Conditions:
-    """Return the conditions under which a dim is at least `least` and 1.
+    """Return the conditions under which a dim is at least `max(least, 1)`.
 
-    Raises `error` if the dim is never that large.
+    Raises `error` if no sizes satisfy these conditions.
     """
     return require_relation(require_at_least, dim, max(least, 1) if isinstance(least, int) else least, error)
 
@@ -491,9 +491,9 @@ def finish_window_stage(
     weight_axes: WeightAxes = NO_WEIGHT_AXES,
     make_move: Callable[..., Combine] = Combine,
 ) -> Stages:
-    """Finish a stage that resolves some axes.
+    """Finish a stage in which a window slides along some axes.
 
-    The other axes are unchanged. `resolvers` maps axes to functions that return their steps. `window_axes` are the axes
+    `resolvers` maps axes to functions that return their steps; the other axes are unchanged. `window_axes` are the axes
     along which an output element depends on several input elements. `weight_shapes` contains the shape of the weight,
     if any, and `weight_axes` are the operand axes of the output dims that depend on it. `make_move` takes the fields of
     `Combine`. Raises `ShapeError` (overflow).

@@ -42,7 +42,7 @@ def truth_value(value: CodeValue) -> bool | None:
 
 
 def is_explicitly_false(value: CodeValue) -> bool:
-    """Return whether an option is set to a false value; None is an option that is not set."""
+    """Return whether an option is set to a false value other than None."""
     return value is not None and truth_value(value) is False
 
 

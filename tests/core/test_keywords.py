@@ -50,6 +50,7 @@ def options_of(op):
     return names
 
 
+@pytest.mark.sampled(99)
 @pytest.mark.parametrize("name", OPS)
 def test_function_takes_the_options_of_its_op(name):
     assert name in FUNCTIONS, f"shapecalc/__init__.py has no function {name}"

@@ -13,22 +13,17 @@ import numpy as np
 import pytest
 
 from shapecalc.core import requests
-from shapecalc.core.answers import CHAIN_TENSOR
-from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.calls import parse_signatures
-from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
-from shapecalc.core.requests import make_request
-from shapecalc.core.resolve import resolve
 from shapecalc.engine import run
 from shapecalc.engine.execute import combine_arrays, find_combine_move, has_combine_move
 from shapecalc.render.code import generate_code
 from shapecalc.render.code.calls import operand_shapes
-from tests.engines.library_worker import indices, pairs_of
-from tests.plans import LARGEST, size
+from tests.engines.library_worker import indices
 from tests.render.running import data, run_code
+from tests.signatures import answers_of, call_text
 
 ONLY_IN_LIBRARIES = {"conv", "pool", "upsample", "linear", "rearrange"}
 """The ops without a call in NumPy or a short definition, which other tests run in libraries."""
@@ -80,44 +75,6 @@ DEFINITIONS = {
 """The ops without a call in NumPy, as their documents define them."""
 
 
-def answers_of(op):
-    """Return the concrete answers of an op to its test vectors, by the rules of NumPy if it has the op."""
-    dialect = {"dialect": "numpy"} if operator_of(op, DIALECTS["numpy"]) else {}
-    result = []
-    for shape, arguments in op.vectors:
-        try:
-            answer = resolve(make_request(op.name, shape, {**arguments, **dialect}))
-        except ShapeError:
-            continue
-        if answer.output is not None and answer.is_concrete and size(answer.output) < LARGEST:
-            result.append(answer)
-    return result
-
-
-def call_text(call, answer):
-    """Return NumPy's call for an answer, or None if the call lacks one of its arguments."""
-    arguments, operands = dict(answer.request.arguments), operand_shapes((answer,))
-    part = arguments.pop("part", 0)
-    if any(arguments.pop(name, None) != value for name, value in call.options.items()):
-        return None
-    if answer.op == "pad":
-        arguments["padding"] = pairs_of(len(answer.input), arguments["padding"], arguments.pop("axes", None))
-    if not arguments.keys() - {"operands"} <= {argument.param for argument in call.arguments}:
-        return None
-    values = {name: repr(value) for name, value in arguments.items()}
-    names, items = iter(operands), arguments.get("operands", ())
-    items = items if CHAIN_TENSOR in items else (CHAIN_TENSOR, *items)
-    values["operands"] = f"[{', '.join('x' if item == CHAIN_TENSOR else next(names) for item in items)}]"
-    parts = [] if call.is_method or "(x" not in call.text else ["x"]
-    for index, argument in enumerate(call.arguments):
-        is_positional = all(earlier.param in values for earlier in call.arguments[:index])
-        if value := values.get(argument.param):
-            is_unpacked = argument.param == "operands" and argument.style == "*"
-            parts.append(f"*{value}" if is_unpacked else value if is_positional else f"{argument.names[0]}={value}")
-    text = f"{call.path}({', '.join(parts)})"
-    return f"{text}[{part}]" if answer.op == "split" else text
-
-
 def expected_array(answer, x, operands):
     """Return the elements of an answer: those of the engine, or those of its code if it computes elements."""
     if not has_combine_move(answer):
@@ -131,7 +88,7 @@ def expected_array(answer, x, operands):
 
 def compared(op):
     """Return pairs of the elements of the answers of an op, and those of NumPy or of the definition."""
-    for answer in answers_of(op):
+    for answer in answers_of(op, "numpy"):
         x, operands = data(answer.input), operand_shapes((answer,))
         if op.name in DEFINITIONS:
             arguments = {name: value for name, value in answer.request.arguments.items() if name != "strides"}
@@ -145,6 +102,7 @@ def compared(op):
                 yield code, expected_array(answer, x, operands), run_code("numpy", code, x, operands)
 
 
+@pytest.mark.sampled(99)
 @pytest.mark.parametrize("name", [name for name in OPS if name not in ONLY_IN_LIBRARIES])
 def test_op_has_the_elements_of_its_numpy_call(name):
     count = 0

@@ -76,7 +76,7 @@ class AssignmentEvaluator(FunctionEvaluator):
             return before
         if not isinstance(before, TracedTensor) or not isinstance(value, TracedTensor):
             return value
-        if before.dialect in ("torch", "numpy"):
+        if before.conventions.updates_in_place:
             value = self.require_shape(node, value, before.shape)
         self.in_place_change = self.in_place_change or self.source_text(node)
         change = self.source_text(node) if value.untraced_change == UNNAMED_CHANGE else value.untraced_change

@@ -58,8 +58,7 @@ def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: E
     Raises `ShapeError` (usage) if it is unknown whether an array is a mask.
     """
     expanded = _split_masks(_fill_ellipsis(items, tensor, error), tensor, error)
-    is_torch = tensor.dialect == "torch"
-    if not is_torch:  # an integer next to arrays acts as an array of rank 0
+    if tensor.conventions.broadcasts_integers:  # an integer next to arrays acts as an array of rank 0
         expanded = [
             IndexArray(derived_tensor((), tensor)) if isinstance(item, int) and not isinstance(item, bool) else item
             for item in expanded

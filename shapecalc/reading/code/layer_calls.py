@@ -100,7 +100,7 @@ def _parameter_shape(layer_name: str, name: str, arguments: Mapping[str, CodeVal
 def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     """Apply a layer with arguments that differ from the options of its op."""
     layer = LAYERS[call.name]
-    if layer.op in (POOL, CONV) and tensor.dialect == "torch" and (count := parse_spatial_rank(call.name)):
+    if layer.op in (POOL, CONV) and tensor.conventions.torch_checks and (count := parse_spatial_rank(call.name)):
         if call.name.lower().startswith("adaptive"):
             return _apply_adaptive_pool(tensor, count, call)
         _check_window_ranks(tensor, count, call)
@@ -108,9 +108,9 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
             return apply_window_layer(tensor.insert_axes((0,)), call).apply(SQUEEZE, axes=(0,))
     names = [name.partition("/")[0] for name in layer.parameters.values()]
     arguments = dict(zip(layer.parameters, call.bind_arguments(*layer.parameters.values()), strict=True))
-    if layer.op is PAD and tensor.dialect in ("numpy", "jax"):
+    if layer.op is PAD and tensor.conventions.numpy_arguments:
         arguments["padding"] = _pad_pairs(arguments["padding"], tensor.rank)
-    if layer.op is PAD and tensor.dialect == "torch" and arguments["mode"] not in (None, "constant"):
+    if layer.op is PAD and tensor.conventions.torch_checks and arguments["mode"] not in (None, "constant"):
         count = len(arguments["padding"]) // 2 if isinstance(arguments["padding"], tuple) else 0
         if tensor.rank not in (count + 1, count + 2):
             dims = f"{count + 1} or {count + 2} dims, and {shape_text(tensor.shape)} has {tensor.rank}"
@@ -124,7 +124,7 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     if not isinstance(weight, tuple) or not all(map(is_dim, weight)):
         raise call.error(f"{call.name} needs sizes or a tensor's shape for {', '.join(names[:3])}")
     result = tensor.apply(layer.op, **options)
-    if tensor.dialect == "torch" and isinstance(bias := _bind_bias(call), TracedTensor):
+    if tensor.conventions.torch_checks and isinstance(bias := _bind_bias(call), TracedTensor):
         result = _add_bias_conditions(result, len(weight), bias, call)
     return mark_untraced_change(result) if _has_unmapped_arguments(tensor, arguments, options) else result
 

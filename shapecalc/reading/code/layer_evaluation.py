@@ -162,9 +162,9 @@ class LayerEvaluator(ExpressionEvaluator):
         `arguments` are the other arguments.
         """
         function, keywords = PRESERVING_FUNCTIONS[name], {word.arg: word.value for word in node.keywords}
-        if tensor.dialect in ("numpy", "jax"):
+        if tensor.conventions.numpy_arguments:
             tensor = reshape_numpy_input(name, tensor, has_axis=bool(arguments) or "axis" in keywords)
-        if name in CHECKED_FUNCTIONS and tensor.dialect == "torch":
+        if name in CHECKED_FUNCTIONS and tensor.conventions.torch_checks:
             named = {word.arg or "": self.evaluate_frozen(word.value) for word in node.keywords}
             positional = [*map(self.evaluate_frozen, arguments)]
             error = self.error_factory(node)
@@ -179,7 +179,7 @@ class LayerEvaluator(ExpressionEvaluator):
         if is_in_place or (name.endswith("_") and not function.keeps_elements):
             self.in_place_change, function = self.in_place_change or self.source_text(node), SAME_STRIDES
         result = replace(tensor.apply_shape_preserving(function), is_bool=has_bool_result(name, tensor, types))
-        if "memory_format" not in keywords or tensor.dialect != "torch":
+        if "memory_format" not in keywords or not tensor.conventions.is_strided:
             return result
         return self.apply_memory_format(node, name, tensor, result)
 

@@ -89,8 +89,7 @@ def apply_meshgrid(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
     vectors = [tensor for tensor in tensors if tensor.rank < 2]
     if len(vectors) < len(tensors) or not tensors:
         raise call.refusal("meshgrid takes vectors")
-    default = "ij" if tensors[0].dialect == "torch" else "xy"
-    indexing = call.keywords.get("indexing", default)
+    indexing = call.keywords.get("indexing", tensors[0].conventions.meshgrid_indexing)
     dims = [product(tensor.shape) for tensor in tensors]
     if indexing == "xy" and len(dims) > 1:
         dims[:2] = dims[1::-1]

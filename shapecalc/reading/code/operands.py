@@ -39,10 +39,10 @@ def call_multi_operand_function(call: Call) -> CodeValue:
     axes = [keywords.pop(name) for name in ("dim", "axis") if name in keywords]
     options: dict[str, object] = {}
     if "pattern" in params:
-        is_last = len(values) > 1 and isinstance(values[0], TracedTensor) and isinstance(values[-1], str)
-        options["pattern"] = (
-            _replace_names_by_letters(str(values.pop())) if is_last else values.pop(0) if values else None
-        )
+        is_last = len(values) > 1 and isinstance(values[-1], str)  # einops' patterns have names, OpenVINO's letters
+        pattern = (values.pop() if is_last else values.pop(0)) if values else None
+        has_names = is_last and isinstance(values[0], TracedTensor)
+        options["pattern"] = _replace_names_by_letters(str(pattern)) if has_names else pattern
     if values and isinstance(values[0], tuple):
         values, axes = [*values[0]], [*values[1:], *axes]
     if "axis" in params:
@@ -60,7 +60,7 @@ def call_multi_operand_function(call: Call) -> CodeValue:
         return _broadcast_tensors(values, call)
     ranks = TORCH_RANKS.get(call.name)
     tensors = [value for value in values if isinstance(value, TracedTensor)]
-    if ranks and tensors and tensors[0].dialect == "torch":
+    if ranks and tensors and tensors[0].conventions.torch_checks:
         _check_ranks(tensors, ranks, call)
     return apply_multi_operand(op, values, call.error, **options)
 
@@ -82,7 +82,7 @@ def _flatten_operands(values: Sequence[CodeValue], call: Call) -> list[CodeValue
     `np.concatenate` flattens them for `axis=None`. Raises `ShapeError` (usage) for other dialects.
     """
     if call.name not in ("concatenate", "concat") or any(
-        isinstance(value, TracedTensor) and value.dialect not in ("numpy", "jax") for value in values
+        isinstance(value, TracedTensor) and not value.conventions.numpy_arguments for value in values
     ):
         raise call.error(f"None is not an axis of {call.name}")
     return [value.reshape(-1) if isinstance(value, TracedTensor) else value for value in values]
@@ -160,7 +160,7 @@ def apply_multi_operand(op: Op, values: Sequence[CodeValue], error: ErrorFactory
     result = add_conditions(result, others)
     if op is BROADCAST:
         pairs = [*zip([tensor.shape for tensor in tensors], strides, strict=True)]
-        is_known = main.dialect == "torch" and all(tensor.strides is not None for tensor in tensors)
+        is_known = main.conventions.is_strided and all(tensor.strides is not None for tensor in tensors)
         ordered = compute_elementwise_strides(result.shape, pairs) if is_known else result.strides
         return mark_untraced_change(replace(result, strides=ordered))
     return result if are_unmodified_inputs([main, *others]) else mark_untraced_change(result)

@@ -16,7 +16,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.ops.calls import argument_names, calls_by_name, find_call, parse_signatures
 from shapecalc.core.ops.expand import EXPAND
-from shapecalc.core.ops.flatten import FLATTEN
+from shapecalc.core.ops.flatten import FLATTEN, FLATTEN_SEMANTICS, FlattenMode
 from shapecalc.core.ops.mean import MEAN
 from shapecalc.core.ops.moveaxis import MOVEAXIS
 from shapecalc.core.ops.op import Op, operator_of
@@ -52,7 +52,7 @@ def _apply_call(tensor: TracedTensor, call: Call) -> CodeValue:
     If the op has a handler in `HANDLERS`, the handler converts the arguments of the call.
     """
     op, _ = find_call(call.name, tensor.dialect)
-    if op in (RESHAPE, FLATTEN) and tensor.dialect in ("numpy", "jax"):
+    if op in (RESHAPE, FLATTEN) and tensor.conventions.numpy_arguments:
         call, order = _pop_order_argument(call)
         if order == "F":
             return _reshape_in_fortran_order(op, tensor, call)
@@ -113,7 +113,7 @@ def _sequence_argument_names(op: Op, param: str, tensor: TracedTensor, call: Cal
 
 def _view(tensor: TracedTensor, call: Call) -> TracedTensor:
     target = call.dims_argument(*_sequence_argument_names(VIEW, "target", tensor, call))
-    return tensor.view(target, call.error) if tensor.dialect == "torch" else tensor.reshape(*target)
+    return tensor.view(target, call.error) if tensor.conventions.is_strided else tensor.reshape(*target)
 
 
 def _transpose(tensor: TracedTensor, call: Call) -> TracedTensor:
@@ -148,9 +148,10 @@ def _flatten(tensor: TracedTensor, call: Call) -> TracedTensor:
     params = ("start_dim", "end_dim")
     values = call.bind_params(FLATTEN, tensor.dialect, *params)
     has_axes = any(isinstance(value, int) for value in values)
-    if tensor.dialect in ("numpy", "jax") and has_axes:
+    if tensor.conventions.numpy_arguments and has_axes:
         raise call.error(f"{call.name} takes no axes in {tensor.dialect}")
-    if tensor.dialect != "torch" and not has_axes:
+    mode = FLATTEN_SEMANTICS.for_dialect(DIALECTS[tensor.dialect]).flattens
+    if not has_axes and mode is not FlattenMode.RANGE:
         return tensor.reshape(-1)
     signature = find_call(call.name, "torch")[1]
     defaults = [int(argument.default) for argument in signature.arguments] or [0, -1]
@@ -181,8 +182,8 @@ def _repeat(tensor: TracedTensor, call: Call) -> TracedTensor:
     """
     if call.positional and isinstance(call.positional[0], str):
         return _rearrange(tensor, call)
-    op, _ = find_call(call.name, tensor.dialect)
-    is_tile = op is TILE and (call.name == TILE.name or tensor.dialect == "torch")
+    op, signature = find_call(call.name, tensor.dialect)
+    is_tile = op is TILE and (call.name == TILE.name or signature.exists_in(tensor.dialect))
     return _tile(tensor, call) if is_tile else _repeat_elements(tensor, call)
 
 
@@ -200,7 +201,9 @@ def _repeat_elements(tensor: TracedTensor, call: Call) -> TracedTensor:
     if axis is None:
         tensor, axis = tensor.reshape(-1), 0
     index = call.to_axis(tensor, axis)
-    dims, repeats = tensor.shape, call.to_dim(count)
+    if len(counts) != 1:
+        raise call.error(f"{tensor.dialect} has no operator with a count for each element")
+    dims, repeats = tensor.shape, counts[0]
     tensor = tensor.apply(UNSQUEEZE, axes=(index + 1,))
     tensor = tensor.apply(EXPAND, target=(*dims[: index + 1], repeats, *dims[index + 1 :]))
     return tensor.reshape(*dims[:index], product((dims[index], repeats)), *dims[index + 1 :])
@@ -248,7 +251,7 @@ def _chunk(tensor: TracedTensor, call: Call) -> TensorChunks:
         uneven = call.name in ("array_split", "tensor_split") or None
         return split_tensor(tensor, split_axis, parts=call.to_integer(count), uneven=uneven)
     sizes = [call.to_dim(size) for size in count]
-    are_positions = call.name != SPLIT.name or tensor.dialect in ("numpy", "jax")
+    are_positions = call.name != SPLIT.name or tensor.conventions.numpy_arguments
     return split_tensor(
         tensor, split_axis, sizes=_part_sizes(tensor.shape[split_axis], sizes, call) if are_positions else tuple(sizes)
     )
@@ -272,7 +275,9 @@ def _split(tensor: TracedTensor, call: Call) -> TensorChunks:
 
     In PyTorch, the argument is the size of each part, or a list of the sizes of all parts.
     """
-    if tensor.dialect != "torch" or call.name != SPLIT.name:
+    _, signature = find_call(call.name, tensor.dialect)
+    takes_size = any(argument.param == "size" for argument in signature.arguments)
+    if not takes_size or not signature.exists_in(tensor.dialect):
         return _chunk(tensor, call)
     size, axis = call.bind_params(SPLIT, tensor.dialect, "size", "axis")
     split_axis = call.to_axis(tensor, axis, 0)
@@ -343,12 +348,12 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
     axes, keepdims = arguments[len(power)], arguments[len(power) + 1 + len(spread[:1])]
     if spread and isinstance(axes, bool):
         axes = None
-    is_torch = tensor.dialect == "torch"
-    if is_torch and call.name in SINGLE_DIM_REDUCTIONS and isinstance(axes, tuple):
+    conventions = tensor.conventions
+    if conventions.torch_checks and call.name in SINGLE_DIM_REDUCTIONS and isinstance(axes, tuple):
         other = f"write a{call.name}, which takes several" if call.name in ("max", "min") else "call it for each dim"
         raise call.error(f"{call.name} takes one dim", other)
-    returns_pair = is_torch and call.name in ("max", "min") and axes is not None
-    if is_torch and tensor.is_bool and call.name in ("mean", "std", "var"):
+    returns_pair = conventions.returns_indices and call.name in ("max", "min") and axes is not None
+    if conventions.torch_checks and tensor.is_bool and call.name in ("mean", "std", "var"):
         raise call.refusal("it takes numbers that are not integers, and these are bool", DTYPE)
     if call.name in MEAN_KINDS and operator_of(MEAN, DIALECTS[tensor.dialect]):
         listed = axes if axes is None or isinstance(axes, tuple) else (axes,)
@@ -356,11 +361,11 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
         reduced_tensor = tensor.apply(MEAN, **options, keepdims=bool(keepdims) or None)
         return (reduced_tensor, reduced_tensor) if returns_pair else reduced_tensor
     requested = range(tensor.rank) if axes is None else axes if isinstance(axes, tuple) else (axes,)
-    is_scalar = tensor.rank == 0 and is_torch
+    is_scalar = tensor.rank == 0 and conventions.torch_checks
     reduced = [] if is_scalar and {*requested} <= {0, -1} else [call.to_axis(tensor, axis) for axis in requested]
     order = arguments[0] if power else None
     has_no_identity = isinstance(order, int | float) and order < 0  # a negative norm of nothing has no value
-    if call.name in ("argmax", "argmin") or (is_torch and has_no_identity):
+    if call.name in ("argmax", "argmin") or (conventions.torch_checks and has_no_identity):
         require_elements(tensor, reduced, call)
     dims = [
         1 if index in reduced else dim for index, dim in enumerate(tensor.shape) if keepdims or index not in reduced

@@ -144,7 +144,7 @@ def _flatten_without_axis(tensor: TracedTensor, call: Call) -> TracedTensor:
     This applies to NumPy and JAX. Source: numpy.sort.
     """
     is_none = call.positional[:1] == (None,) or call.keywords.get("axis", 0) is None
-    return tensor.reshape(-1) if is_none and tensor.dialect in ("numpy", "jax") else tensor
+    return tensor.reshape(-1) if is_none and tensor.conventions.numpy_arguments else tensor
 
 
 def _values_and_indices(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
@@ -156,7 +156,7 @@ def _values_and_indices(tensor: TracedTensor, arguments: BoundArguments, call: C
     if tensor.rank:
         call.to_axis(tensor, arguments["dim"])
     result = _clone_tensor(tensor) if call.name == "sort" else derived_tensor(tensor.shape, tensor)
-    return (result, replace(result, is_bool=False)) if tensor.dialect == "torch" else result
+    return (result, replace(result, is_bool=False)) if tensor.conventions.returns_indices else result
 
 
 def _indices_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
@@ -285,7 +285,7 @@ def _diag_embed(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> 
 
 def _outer(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     other = require_tensor(arguments["other"], call)
-    if tensor.dialect == "torch" and (tensor.rank, other.rank) != (1, 1):
+    if tensor.conventions.torch_checks and (tensor.rank, other.rank) != (1, 1):
         raise call.refusal(f"outer takes vectors, not {shape_text(tensor.shape)} and {shape_text(other.shape)}")
     return derived_tensor((product(tensor.shape), product(other.shape)), tensor, other)
 
@@ -409,7 +409,7 @@ def _masked_select(tensor: TracedTensor, arguments: BoundArguments, call: Call) 
 
 def _nonzero(tensor: TracedTensor, arguments: BoundArguments, _: Call) -> CodeValue:
     count = tensor.program.new_name("K")
-    if truth_value(arguments.get("as_tuple")) or tensor.dialect != "torch":
+    if truth_value(arguments.get("as_tuple")) or not tensor.conventions.stacks_indices:
         return tuple([derived_tensor((count,), tensor) for _ in range(max(tensor.rank, 1))])
     return derived_tensor((count, tensor.rank), tensor)
 

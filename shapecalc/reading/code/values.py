@@ -35,6 +35,7 @@ from shapecalc.core.resolve import resolve
 from shapecalc.core.results import NameAllocator, SizeExpression
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE
 from shapecalc.core.text import rank_text
+from shapecalc.reading.code.conventions import CODE_CONVENTIONS, CodeConventions
 from shapecalc.reading.code.modules import ImportedName
 from shapecalc.reading.preserving import SAME_STRIDES, PreservingFunction
 
@@ -196,6 +197,11 @@ class TracedTensor(Record):
     def rank(self) -> int:
         """The number of dims."""
         return len(self.shape)
+
+    @property
+    def conventions(self) -> CodeConventions:
+        """The conventions of the code of the tensor's framework."""
+        return CODE_CONVENTIONS.for_dialect(DIALECTS[self.dialect])
 
     def apply(self, op: Op, **options: object) -> TracedTensor:
         """Apply an op as a new stage.

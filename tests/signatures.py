@@ -1,0 +1,66 @@
+"""Library calls for the answers of ops, written from the signatures of the ops."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers import CHAIN_TENSOR
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops.op import operator_of
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.requests import make_request
+from shapecalc.core.resolve import resolve
+from shapecalc.render.code.calls import operand_shapes
+from tests.engines.library_worker import pairs_of
+from tests.plans import LARGEST, size
+
+
+def answers_of(op, dialect):
+    """Return the concrete answers of an op to its test vectors, by the rules of a dialect if it has the op."""
+    options = {"dialect": dialect} if dialect in DIALECTS and operator_of(op, DIALECTS[dialect]) else {}
+    result = []
+    for shape, arguments in op.vectors:
+        try:
+            answer = resolve(make_request(op.name, shape, {**arguments, **options}))
+        except ShapeError:
+            continue
+        if answer.output is not None and answer.is_concrete and size(answer.output) < LARGEST:
+            result.append(answer)
+    return result
+
+
+def call_text(call, answer):
+    """Return the code of a call for an answer, or None if the call lacks one of its arguments.
+
+    The input is `x`, and the operands have the names of `operand_shapes`.
+    """
+    arguments = dict(answer.request.arguments)
+    part = arguments.pop("part", 0)
+    if any(arguments.pop(name, None) != value for name, value in call.options.items()):
+        return None
+    if answer.op == "pad":
+        pairs = pairs_of(len(answer.input), arguments["padding"], arguments.pop("axes", None))
+        is_reversed = call.exists_in("torch")
+        arguments["padding"] = [width for pair in pairs[::-1] for width in pair] if is_reversed else pairs
+    if not arguments.keys() - {"operands"} <= {argument.param for argument in call.arguments}:
+        return None
+    values = {name: repr(_plain_value(value)) for name, value in arguments.items()}
+    if "weight" in values:
+        values["weight"] = "x1"
+    names, items = iter(operand_shapes((answer,))), arguments.get("operands", ())
+    items = items if CHAIN_TENSOR in items else (CHAIN_TENSOR, *items)
+    values["operands"] = f"[{', '.join('x' if item == CHAIN_TENSOR else next(names) for item in items)}]"
+    parts = [] if call.is_method or "(x" not in call.text else ["x"]
+    for index, argument in enumerate(call.arguments):
+        value = values.get(argument.param)
+        is_positional = all(earlier.param in values for earlier in call.arguments[:index])
+        if value is None and not argument.default and argument.param != "lengths":
+            return None
+        if value is not None:
+            is_unpacked = argument.param == "operands" and argument.style == "*"
+            parts.append(f"*{value}" if is_unpacked else value if is_positional else f"{argument.names[0]}={value}")
+    text = f"{call.path}({', '.join(parts)})"
+    return f"{text}[{part}]" if answer.op == "split" else text
+
+
+def _plain_value(value):
+    """Return the only item of a list, because some calls take one item at a time."""
+    return value[0] if isinstance(value, tuple) and len(value) == 1 else value

@@ -94,10 +94,7 @@ def _run_request(op: str, shape: str, options: Mapping[str, object], output_opti
 
 
 def report_readings(answer: Trace | Chain, output_options: OutputOptions) -> None:
-    """Print how the ops of an answer interpret ambiguous arguments.
-
-    An omitted stride is an example.
-    """
+    """Print how an answer interprets ambiguous arguments, such as an omitted stride."""
     is_silent = output_options.expect is not None or output_options.code is not None or answer.output is None
     for trace in () if is_silent else answer.traces:
         describe = OPS[trace.op].describe_reading
@@ -113,7 +110,7 @@ _reported_answers: list[object] = []
 
 
 def reset_reported_answers() -> None:
-    """Forget the answers that were reported in an earlier run."""
+    """Forget the answers of earlier runs, so that they are reported again."""
     _reported_answers.clear()
 
 
@@ -122,10 +119,8 @@ def report_other_answers(
 ) -> None:
     """Report on stderr that PyTorch or NumPy give another answer.
 
-    Nothing is printed if an option names a dialect.
-
-    `options` are the options of the request, or of the chain and each stage. The line is printed once per run, and
-    never with `--json`, `--quiet`, `--expect`, `--as` or a film.
+    `options` are the options of the request, or of the chain and each stage. The line is printed once per run. It is
+    omitted if an option names a dialect, and with `--json`, `--quiet`, `--expect`, `--as` or a film.
     """
     printing = output_options
     if _reported_answers or printing.json or printing.quiet or printing.expect is not None or printing.code is not None:
@@ -336,7 +331,7 @@ def _describe_expect_mismatch(
     if answer.output is not None and outputs:
         for index, output in enumerate(outputs):
             if not meets_expectation(expected, replace(answer, output=output)):
-                part = replace(answer, output=output, traces=())  # the steps are those of the first part
+                part = replace(answer, output=output, traces=())  # `traces` are the steps of the first part only
                 return f"part {index}: {describe_mismatch(expected, part)}"
         return ""
     return "" if meets_expectation(expected, answer) else describe_mismatch(expected, answer)
@@ -422,7 +417,7 @@ def print_error(
 ) -> int:
     """Print an error, as JSON if requested, and return its exit code.
 
-    The JSON object has further fields.
+    `extra_json` contains further fields of the JSON object.
     """
     prints_text = output.print_json_if_requested(
         output_options, lambda: error_json(error.problem, op, texts) | extra_json
@@ -436,9 +431,9 @@ def print_error(
 
 
 def add_as_option_hint(error: ShapeError) -> ShapeError:
-    """Add a hint to use `--as` to the error that a dialect lacks an op.
+    """Add the hint to use `--as` to an error about an op that a dialect lacks.
 
-    The hint is added only if code of the op can be generated for this dialect. Other errors are returned unchanged.
+    The error is returned unchanged if it has another cause, or if no code of the op can be generated for the dialect.
     """
     if not isinstance(error, MissingOpError) or not _can_generate_code(error.op, error.dialect):
         return error
@@ -447,7 +442,7 @@ def add_as_option_hint(error: ShapeError) -> ShapeError:
 
 
 def _can_generate_code(op: str, dialect: str) -> bool:
-    """Return whether the first example of an op can be written as code of a dialect."""
+    """Return whether the first example of an op has code in a dialect."""
     import shlex
 
     from shapecalc.render.code import TARGETS, generate_code

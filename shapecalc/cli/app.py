@@ -305,7 +305,7 @@ def _report_other_chains(input_text: str, output_text: str) -> None:
     try:
         ways = [way for way in search_chains(parse_shape(input_text), parse_shape(output_text)).ways if way.moves]
     except ShapeError:
-        return  # not two known shapes: an argument is a file name, or has a -1
+        return  # an argument is a file name, or a shape with a -1
     for way in ways[:2]:
         print_stderr(f"shapecalc: {way.layout or 'with the elements in another order'}: {way.chain}")
 

@@ -187,7 +187,7 @@ def _agreement_text(comparison: Comparison) -> str:
 
 
 def _shuffle_hint(answer: Trace | Chain) -> str:
-    """Return a hint to compare a Shuffle as a chain, or an empty string for other ops.
+    """Return the hint to compare a Shuffle as a chain, or "" for other ops.
 
     Only TensorRT has the Shuffle layer, which is equivalent to a chain of transpose, reshape and transpose.
     """
@@ -289,7 +289,7 @@ def _resolve_chain_input(chain: ChainRequest) -> ChainRequest:
 def _print_counterexample(
     counterexample: Counterexample | None, answers: tuple[Chain, Chain], *, on_stdout: bool = False
 ) -> None:
-    """Print the outputs of two chains, and mark the first difference.
+    """Print the outputs of two chains for an input, and mark the first difference.
 
     A counterexample is an input for which the outputs differ.
     """

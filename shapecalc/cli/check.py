@@ -151,7 +151,7 @@ def run_check(
 ) -> int:
     """Run the cases of the files in order; print the failures and a summary.
 
-    For a case without an expectation, the answer is printed. The file name `-` denotes the cases in `text`, or for
+    For a case without an expectation, the answer is printed. The file name `-` denotes the cases in `text`, or in
     standard input if `text` is None. The other parameters are the options of the command.
     """
     if not files and not has_stdin_data():
@@ -283,7 +283,7 @@ class _CheckRun:
 def _open_file(file: str, text: str | None, stack: ExitStack) -> BufferedIOBase:
     """Open a case file as a binary stream, which `stack` closes.
 
-    The file name `-` denotes the string `text`, or for standard input if `text` is None.
+    The file name `-` denotes the string `text`, or standard input if `text` is None.
     Raises `OSError` if the file cannot be opened or is not a text file.
     """
     if file != "-":

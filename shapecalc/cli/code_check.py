@@ -1,7 +1,4 @@
-"""`shapecalc code --check`: check the shapes that source files declare.
-
-Shapes are declared in comments and annotations.
-"""
+"""`shapecalc code --check`: check the shapes in comments and annotations of code."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ class CheckedFile(Record):
         return ExitCode.FAILED if self.check.failures() else ExitCode.OK
 
     def messages(self) -> Iterator[tuple[int | None, str]]:
-        """Yield each failure with its line; None is the whole file."""
+        """Yield each failure with its line number, or None if it concerns the whole file."""
         if self.problem is not None:
             yield None, str(self.problem)
         yield from self.check.failures()
@@ -63,12 +60,10 @@ def run_code_check(
     *,
     github: bool,
 ) -> int:
-    """Check the shapes that files or code declare.
+    """Check the declared shapes in files or code, and print the wrong ones.
 
-    The false declarations and a summary are printed.
-
-    With `inputs`, only the last function of each file is checked, or the one that is named. Return 1 if a shape is not
-    true, or if an operation of a function whose inputs are known is refused.
+    With `inputs`, only the named or the last function of each file is checked. Return 1 if a declared shape is wrong,
+    or if a function with known inputs contains a refused operation.
     """
     shapes = {name: tensor.dims for name, tensor in inputs.items()}
     results = [_check_line(line, shapes, dialect, sizes, text) for line in lines]
@@ -82,7 +77,7 @@ def run_code_check(
 def _check_line(
     line: str, inputs: Mapping[str, Shape], dialect: str | None, sizes: Mapping[str, int | Shape], text: str | None
 ) -> CheckedFile:
-    """Check the shapes that one file, or code, declares."""
+    """Check the declared shapes in one file, or in a line of code."""
     line, entry = split_entry(line)
     name = line if isfile(line) else ""  # noqa: PTH113 - it never raises
     try:
@@ -102,7 +97,7 @@ def _print_result(result: CheckedFile, *, github: bool) -> None:
 
 
 def _format_summary(results: Sequence[CheckedFile]) -> str:
-    """Format the numbers of true and false shapes and of incomplete checks."""
+    """Format the numbers of correct and wrong shapes and of incomplete checks."""
     counts = [result.check.counts() for result in results]
     passed, failed = [sum(count[verdict] for count in counts) for verdict in (CheckVerdict.PASSED, CheckVerdict.FAILED)]
     functions = [function for result in results for function in result.check.functions]

@@ -1,7 +1,4 @@
-"""The shapes of each line of code.
-
-They are printed as a listing or as JSON, or added to the source as comments.
-"""
+"""Print the shapes of each line of code: as a listing, as JSON or as comments."""
 
 from __future__ import annotations
 
@@ -24,9 +21,7 @@ from shapecalc.reading.code.source import normalize_pasted_code
 def read_source(line: str, text: str | None) -> str:
     """Return the code in a file, in `text` for `-`, or in the line itself.
 
-    Prompts and indentation are removed.
-
-    Raises `ShapeError` (file) if the file cannot be read.
+    Prompts and indentation are removed. Raises `ShapeError` (file) if the file cannot be read.
     """
     is_file = line == "-" or line.endswith(".py") or os.path.isfile(line)  # noqa: PTH113 - it never raises
     return normalize_pasted_code(read_text(line, text) if is_file else line)
@@ -73,9 +68,7 @@ def check_line_options(
 def print_lines(records: Sequence[StatementRecord], is_requested: bool | None, output_options: OutputOptions) -> None:
     """Print the shapes of each line to stderr.
 
-    By default, they are printed if stderr is a terminal.
-
-    On a terminal, a single line is omitted unless it is requested.
+    If `is_requested` is None, they are printed only if stderr is a terminal and the code has several lines.
     """
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     if is_requested is False or output_options.json or output_options.quiet or not (is_requested or is_terminal):
@@ -99,9 +92,9 @@ def print_unknown_calls(
     where: str | None,
     output_options: OutputOptions,
 ) -> None:
-    """Print a command to stderr that gives all inputs and unknown shapes.
+    """Print a command to stderr that also sets the shapes of unknown calls.
 
-    The code is in the file `place`.
+    The command is omitted if the code is not in a file, that is, if `place` is None.
     """
     if not (calls and place) or output_options.json or output_options.quiet:
         return
@@ -117,7 +110,7 @@ def print_unknown_calls(
 def lines_json(records: Sequence[StatementRecord], result_count: int) -> dict[str, object]:
     """Return the lines and the names of the results as JSON fields.
 
-    A missing name is None.
+    The name of an unnamed result is None.
     """
     lines = [line.as_json() for line in collect_code_lines(records)]
     return {"lines": lines, "output_names": result_names(records, result_count)}
@@ -126,10 +119,8 @@ def lines_json(records: Sequence[StatementRecord], result_count: int) -> dict[st
 def print_annotated(text: str, records: Sequence[StatementRecord], path: str | None, *, is_quiet: bool = False) -> None:
     """Print source code with the shapes of each line as comments.
 
-    If `path` is a file name, the file is overwritten instead.
-
-    Raises `ShapeError` (usage) if the text is not a source file, for example a session with prompts, and (file) if
-    the file cannot be written.
+    If `path` is a file name, the file is overwritten instead. Raises `ShapeError` (usage) if the text is not a source
+    file, for example a session with prompts, and (file) if the file cannot be written.
     """
     if normalize_pasted_code(text) != text.rstrip() or "\N{REPLACEMENT CHARACTER}" in text:
         raise usage_error("only source in UTF-8, without prompts and indentation, can be annotated", argument="line")

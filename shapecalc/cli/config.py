@@ -61,9 +61,7 @@ def run_config(
 
 
 def _print_config(app: AnyTerminalApp, output_options: OutputOptions) -> int:
-    """Print the path and the values of the configuration.
-
-    Also print the defaults that take precedence over them.
+    """Print the configuration and its path, and the defaults that override it.
 
     Raises `ShapeError` (usage) for an invalid value, and `ShapeError` (file) if the file cannot be read.
     """
@@ -102,9 +100,8 @@ def _parse_value(app: AnyTerminalApp, key: str, value: str) -> str | int:
 def _write_config(path: str, key: str, value: str | int | None) -> None:
     """Set the value of a key in a file, or remove the key if the value is None.
 
-    Comments are kept.
-
-    Raises `ShapeError` (usage) if the file is not TOML, and `ShapeError` (file) if it cannot be read or written.
+    Comments are kept. Raises `ShapeError` (usage) if the file is not TOML, and `ShapeError` (file) if it cannot be read
+    or written.
     """
     import tomlkit  # only needed here
     from tomlkit.exceptions import TOMLKitError

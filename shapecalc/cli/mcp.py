@@ -211,9 +211,8 @@ def _run_chain(arguments: CallArguments, folder: Path) -> ToolResult:
 def _parse_chain(text: str, dialect: object = None) -> tuple[str, list[StageRequest]]:
     """Parse the input and the stages of a chain.
 
-    If given, `dialect` is the dialect of the whole chain.
-
-    Raises `ShapeError` (usage) if `text` is not a valid chain.
+    `dialect` is the dialect of all stages, unless it is None. Raises `ShapeError` (usage) if `text` is not a valid
+    chain.
     """
     if "|" not in text:
         raise usage_error(

@@ -179,9 +179,10 @@ def _print_differences(file: str, other: str, output_options: OutputOptions) -> 
 
 
 def _print_trtexec_options(file: str, sizes: BatchOptions, output_options: OutputOptions, text: str) -> int:
-    """Print the shape options of trtexec, and return 1 if the model does not run at these sizes.
+    """Print the shape options of trtexec.
 
-    `text` contains the minimum, optimum and maximum of each free dim.
+    `text` contains the minimum, optimum and maximum of each free dim. Return 1 if the model does not run at these
+    sizes.
     """
     from shapecalc.cli.model_report import parse_profile, trtexec_options
     from shapecalc.models.judge import report_model
@@ -267,7 +268,7 @@ def _run_fix(
 
 
 def _run_static(file: str, output_options: OutputOptions, text: str, *, prove: bool) -> int:
-    """Write a model with sizes for its free dims, print the result and return the exit code."""
+    """Write a model with sizes for its free dims, and return the exit code."""
     from shapecalc.cli.model_report import static_line, write_static_model
 
     result = write_static_model(file, text, str(output_options.out), force=output_options.force, prove=prove)

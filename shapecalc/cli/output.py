@@ -95,19 +95,16 @@ class ExitCode:
 
 
 class EarlyExit(Exception):
-    """An exception that ends the run early, with an exit code.
-
-    It is raised if a stream or a package cannot be used.
-    """
+    """Raised to end the run with an exit code, because a resource cannot be used."""
 
     def __init__(self, code: int) -> None:
-        """Store the exit code in the attribute `code`."""
+        """Create an exception that ends the run with the exit code `code`."""
         super().__init__(code)
         self.code = code
 
 
 class StdoutError(EarlyExit):
-    """The exception raised if stdout cannot be written or is a closed pipe."""
+    """Raised if stdout cannot be written or is a closed pipe."""
 
 
 def print_stdout(text: str) -> None:
@@ -140,7 +137,7 @@ def _write_stdout(text: str) -> None:
 
 
 def print_json(value: object) -> None:
-    """Print a value to stdout as one line of JSON, or raise `EarlyExit` if that fails."""
+    """Print a value to stdout as a line of JSON, or raise `EarlyExit` if that fails."""
     import json
 
     print_stdout(json.dumps(value))
@@ -236,7 +233,7 @@ def _render_text(renderable: RenderableType, *, soft_wrap: bool = False, width: 
 
 
 def terminal_width() -> int | None:
-    """Return the width of the terminal on stderr in columns, or None if stderr is not a terminal.
+    """Return the width of the terminal on stderr in columns, or None without one.
 
     The environment variable `COLUMNS` has precedence.
     """
@@ -330,9 +327,8 @@ def report_exception(error: Exception) -> int:
 def _missing_package_text(error: Exception) -> str:
     """Return the error message for a missing or outdated package.
 
-    It contains a command that installs the package.
-
-    The message is empty for other exceptions, and if the missing module is part of shapecalc or unknown.
+    The message contains a command that installs the package. It is empty for other exceptions, and if the missing
+    module is part of shapecalc or unknown.
     """
     module = (error.name or "").partition(".")[0] if isinstance(error, ImportError) else ""
     if module in ("", PACKAGE_NAME):
@@ -582,9 +578,8 @@ def user_config_path() -> str:
 def read_user_config() -> tuple[Mapping[str, Any], str]:
     """Return the values in the user's configuration file, and its path.
 
-    There are no values if the file does not exist.
-
-    Raises `ShapeError` (usage) for an invalid file, and `ShapeError` (file) if it cannot be read.
+    If the file does not exist, there are no values. Raises `ShapeError` (usage) for an invalid file, and `ShapeError`
+    (file) if it cannot be read.
     """
     path = user_config_path()
     return parse_config_table(read_config(path), path, "") if os.path.isfile(path) else {}, path  # noqa: PTH113

@@ -153,9 +153,8 @@ def parse_named_sizes(text: str) -> dict[str, int | Shape]:
 def _input_notes(inputs: Mapping[str, TypedShape], dialect: str | None, options: dict[str, object]) -> list[str]:
     """Return notes on the interpretation of inputs.
 
-    The option `dtype` is set to the element type of the first input.
-
-    Raises `ShapeError` (usage) if the option contradicts the text.
+    The option `dtype` is set to the element type of the first input. Raises `ShapeError` (usage) if it is already set
+    to another type.
     """
     notes = list[str]()
     for index, (name, tensor) in enumerate(inputs.items()):
@@ -193,9 +192,9 @@ def run_code(
 
     `line` is the code or the name of a file; `-` denotes `text`, or standard input if `text` is None. `input`
     contains the shapes of the input tensors, and `where` contains sizes. The assumptions about the code are printed to
-    stderr, and the shapes of its lines if `lines` asks for them. With `annotate`, the source with these shapes is
-    printed instead of the answer, or written over the file with `in_place`. With `check`, the shapes that the code and
-    `files` declare are checked instead. `options` apply to every stage that supports them.
+    stderr, and with `lines` also the shapes of its lines. With `annotate`, the source with these shapes is printed
+    instead of the answer, or written to the file with `in_place`. With `check`, the declared shapes in the code and in
+    `files` are checked instead. `options` apply to every stage that supports them.
     """
     from shapecalc.cli.code_lines import check_line_options, print_annotated, print_lines, print_unknown_calls
     from shapecalc.reading.code.source import split_entry
@@ -258,10 +257,7 @@ def _print_code_answer(
     output_options: OutputOptions,
     source: Source | None,
 ) -> int:
-    """Print the answer to the chain of code, and return the exit code.
-
-    The shapes of all results are printed.
-    """
+    """Print the answer to the chain of code, with the shapes of all its results."""
     from shapecalc.cli.code_lines import lines_json
 
     answer, others = answer_code(code, options), answer_further_results(code, options)
@@ -337,9 +333,8 @@ def _is_expected(problem: Problem, output_options: OutputOptions) -> bool:
 def _check_element_options(code: CodeChain, output_options: OutputOptions) -> None:
     """Raise `ShapeError` (usage) if an option needs elements that are unknown.
 
-    The elements are unknown if the chain of the code does not compute them.
-
-    The positions of elements are correct even if their values change, so `--follow` only prints a note.
+    Code that computes new elements has a chain without their values. The positions of elements are still correct, so
+    `--follow` only prints a note.
     """
     if output_options.code is not None:
         code.require_equal_elements("--as")

@@ -139,7 +139,7 @@ class Session:
             return Reply(problem=error.problem, pieces=pieces, code=problem_exit_code(error.problem))
 
     def _process_line(self, line: str, words: list[str]) -> Reply:
-        """Process a non-empty line and return the reply, or raise `ShapeError` on failure."""
+        """Process a non-empty line and return the reply, or raise `ShapeError`."""
         if words[0] == "chain" and len(words) > 1:
             line, words = " ".join(words[1:]), split_outside_brackets(" ".join(words[1:]))
         if "|" in line:

@@ -214,14 +214,11 @@ def run_tui(
     plain: bool = False,
     **options: Any,
 ) -> int:
-    """Open the app with a model or a question.
+    """Open the app with a model or a question, and return the exit code.
 
-    The words of the question are `words`. With `plain`, its steps are printed instead.
-
-    `at` is the index of an input element to follow.
-
-    If the user leaves the app with F10, print the current answer. `node` is the node of the model at which the app
-    opens. Return the exit code. Raises `ShapeError` (usage) for an invalid step.
+    `words` are the words of the question, and `at` is the index of an input element to follow. With `plain`, the steps
+    are printed and the app is not opened. `node` is the node of the model at which the app opens. If the user leaves
+    the app with F10, the current answer is printed. Raises `ShapeError` (usage) for an invalid step.
     """
     words, step = words or [], _parse_step(options.pop("place"))
     try:

@@ -1,7 +1,4 @@
-"""The texts that command-line arguments denote.
-
-An argument denotes a file, standard input or itself.
-"""
+"""Read the texts to which command-line arguments refer."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ MAX_LOG_BYTES = 1 << 28
 
 
 def read_text_file(file: str) -> str:
-    """Read a text file. Raises `ShapeError` (file) if it cannot be read."""
+    """Read a text file, or raise `ShapeError` (file) if it cannot be read."""
     try:
         with Path(file).open("rb") as stream:
             reject_device(stream)

@@ -132,7 +132,7 @@ def _typer_option(option: Option) -> tuple[Any, Any]:
 
 
 def _completion_callback(parameter: Argument | Option) -> Callable[..., list[str]] | None:
-    """Return the completion callback of a parameter, or None if it has no completions."""
+    """Return the completion callback of a parameter, or None without completions."""
     if (names := parameter.completions) is None:
         return None
     first = isinstance(parameter, Argument) and parameter.completes_first

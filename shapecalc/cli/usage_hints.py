@@ -231,7 +231,7 @@ def _candidate_lines(values: Sequence[str], limit: int) -> Iterator[list[str]]:
 
 
 def _parse_request(op: Op, words: Sequence[str]) -> Request | None:
-    """Parse the arguments of an op into a request, or return None if they are invalid."""
+    """Parse the arguments of an op into a request, or return None if invalid."""
     parsed = _parse_op_arguments(op, words)
     try:
         return None if parsed is None else make_request(op.name, *parsed)

@@ -174,11 +174,11 @@ def killing_at_moment(call):
         return call(*words, **options)
     return count_and_call
 import shapecalc.engine.atomic_files as files
-files.rename, shutil.rmtree = killing_at_moment(files.rename), killing_at_moment(shutil.rmtree)
+files.rename_and_sync, shutil.rmtree = killing_at_moment(files.rename_and_sync), killing_at_moment(shutil.rmtree)
 from shapecalc.__main__ import main
 sys.exit(main())
 """
-"""A command line that is killed at its n-th call of `atomic_files.rename` or `shutil.rmtree`, counted from 0."""
+"""A command line that is killed at its n-th call of `atomic_files.rename_and_sync` or `shutil.rmtree`, counted from 0."""
 
 
 @pytest.mark.sampled(1)

@@ -86,7 +86,7 @@ def test_progress_unreadable_file_that_cannot_be_renamed_is_not_overwritten(file
 
     progress = Progress(file)
     progress.pop_error_message()
-    monkeypatch.setattr("shapecalc.teaching.progress.rename", refuse)
+    monkeypatch.setattr("shapecalc.teaching.progress.rename_and_sync", refuse)
     progress.mark_done("hole")
     assert progress.pop_error_message() == f"progress is not kept: {file} cannot be written: operation not permitted"
     assert (progress.done, file.read_text(), os.listdir(file.parent)) == ({"hole"}, "{", ["lessons.json"])

@@ -178,7 +178,7 @@ files.rename_and_sync, shutil.rmtree = killing_at_moment(files.rename_and_sync),
 from shapecalc.__main__ import main
 sys.exit(main())
 """
-"""A command line that is killed at its n-th call of `atomic_files.rename_and_sync` or `shutil.rmtree`, counted from 0."""
+"""A run that is killed at its n-th call of `atomic_files.rename_and_sync` or `shutil.rmtree`, counted from 0."""
 
 
 @pytest.mark.sampled(1)

@@ -1,8 +1,8 @@
 """The web server of the terminal app, with one app process per WebSocket.
 
-An app process ends with its WebSocket. A browser and the server exchange JSON frames; the server and an app exchange
-packets of Textual's web driver (`textual/drivers/web_driver.py`), which consist of a letter, a length of four bytes,
-and the content. The numbers of connections and of log lines are limited.
+An app process ends when its WebSocket is closed. The browser and the server exchange JSON frames. The server and an app
+exchange packets of Textual's web driver (`textual/drivers/web_driver.py`), which consist of a letter, a length of four
+bytes, and the content. The numbers of connections and of log lines are limited.
 """
 
 from __future__ import annotations
@@ -83,11 +83,11 @@ HOST_NAME_PATTERN = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_.])?", re.I
 
 
 class ProtocolError(Exception):
-    """A frame or a packet that violates the protocol."""
+    """Raised for a frame or a packet that violates the protocol."""
 
 
 class SessionEnd(Record):
-    """The WebSocket close code and the reason for the end of a session."""
+    """The WebSocket close code and the reason with which a session ends."""
 
     code: int
     reason: str
@@ -101,9 +101,9 @@ CPU_EXCEEDED = SessionEnd(1013, "the app took more CPU than it may")
 
 
 class OwnerLogHandler(logging.Handler):
-    """A log handler that reports to the owner of the server in single lines.
+    """A log handler that reports to the owner of the server, one line per event.
 
-    A line contains no text from a request. Equal lines are reported at most once a minute.
+    The lines contain no text from requests. Equal lines are reported at most once a minute.
     """
 
     def __init__(self, report: Callable[[str], None]) -> None:
@@ -113,7 +113,7 @@ class OwnerLogHandler(logging.Handler):
         self._report_times: dict[str, float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Report an unreadable request, or an error of the server with its code location."""
+        """Report a malformed request, or a server error with its code location."""
         text, error = str(record.msg), record.exc_info[1] if record.exc_info else None
         if isinstance(error, HttpProcessingError):
             text = "a request that cannot be read is refused"
@@ -127,23 +127,23 @@ class OwnerLogHandler(logging.Handler):
 
 
 class ConnectionLimiter:
-    """A limit on the number of open connections.
+    """Limits the number of open connections.
 
-    At the limit, the oldest connection is dropped; connections without the token are dropped first, and connections
-    with a session are never dropped.
+    At the limit, the oldest connection is dropped. Connections without the token are dropped first; connections with a
+    session are never dropped.
     """
 
     def __init__(
         self, server: web.Server, limit: int, states: dict[RequestHandler, int], logger: logging.Logger
     ) -> None:
-        """Create a limiter.
+        """Create a limiter that allows `limit` connections.
 
-        `states` is shared with the server, which updates it.
+        The server updates `states`, which contains the state of each connection.
         """
         self._server, self._limit, self._states, self._logger = server, limit, states, logger
 
     def accept(self) -> RequestHandler:
-        """Return the handler of a new connection.
+        """Return the request handler of a new connection.
 
         At the limit, an old connection is dropped.
         """
@@ -160,7 +160,7 @@ class ConnectionLimiter:
     def handle_loop_error(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Log an error of the event loop.
 
-        If the system accepts no more connections, the limit is lowered.
+        The limit is lowered if the system has no more file descriptors for connections.
         """
         self._logger.error(context["message"], exc_info=context.get("exception"))
         if "socket" in context:
@@ -169,12 +169,12 @@ class ConnectionLimiter:
             self._drop_oldest()
 
     def _drop_unauthenticated(self, connection: RequestHandler) -> None:
-        """Drop a connection without a valid request, after a timeout."""
+        """Drop a connection that sent no valid request before a timeout."""
         if connection.transport is not None and connection not in self._states:
             _abort_connection(connection)
 
     def _open_connections(self) -> list[RequestHandler]:
-        """Return the open connections, the oldest first."""
+        """Return the open connections, oldest first."""
         return [connection for connection in self._server.connections if connection.transport is not None]
 
     def _drop_oldest(self) -> None:
@@ -185,17 +185,17 @@ class ConnectionLimiter:
 
 
 class AccessPolicy(Record):
-    """The accepted host names, and the token in the server's address."""
+    """The host names and the token that a request must match."""
 
     host_names: frozenset[str]
     token: str
 
     def rejection_reason(self, host: str, origin: str | None) -> str:
-        """Return the reason to reject a `Host` or an `Origin`.
+        """Return the reason to reject a request, or an empty string.
 
-        The reason is empty if both are valid. A page of another site can send requests to this server, with its
-        own `Origin`. A site whose name resolves to the address of this server (DNS rebinding) sends that name
-        as `Host`.
+        The headers `Host` and `Origin` are checked. A page of another site can send requests to this server, with its
+        own `Origin`. A site whose name resolves to the address of this server (DNS rebinding) sends that name as
+        `Host`.
 
         >>> policy = AccessPolicy(frozenset({"box"}), "")
         >>> policy.rejection_reason("127.0.0.1:8000", None), policy.rejection_reason("box", "http://box")
@@ -235,9 +235,9 @@ class ServerConfig(Record):
 
     @property
     def cookie(self) -> str:
-        """The name of the cookie with the token.
+        """The name of the cookie that stores the token.
 
-        The name contains the port, because servers on all ports of a host share their cookies.
+        The name contains the port, because all servers of a host share their cookies.
         """
         return f"shapecalc-{self.port}"
 
@@ -273,10 +273,10 @@ class Server:
 
     @web.middleware
     async def check_access(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Pass a request to its handler if its host, origin and token are valid.
+        """Pass a valid request to its handler.
 
-        The token is in the query or in the cookie. The key of a stored file is accepted instead of the token. Raises
-        `web.HTTPForbidden` for an invalid request.
+        The host and the origin must be accepted, and the query or the cookie must contain the token. The key of a
+        stored file is accepted instead of the token. Raises `web.HTTPForbidden` for an invalid request.
         """
         policy = self.config.access_policy
         tokens = request.query.get("token"), request.cookies.get(self.config.cookie)
@@ -295,9 +295,10 @@ class Server:
     async def send_page(self, request: web.Request) -> web.Response:
         """Respond with the HTML page that runs the app.
 
-        If the token is in the address, respond with a page that stores it in a cookie and opens the address
-        without the token. The token is then neither in the history nor in copied links. An HTTP redirect is not
-        possible: a browser that follows a link of another site does not send the cookie with it.
+        If the address contains the token, the response is a page that stores the token in a cookie and opens the
+        address without the token, so that the token is neither in the history nor in copied links. An HTTP redirect is
+        not possible, because a browser that follows a link from another site does not send the cookie with the
+        redirected request.
         """
         self.config.on_page_request()
         if "token" not in request.query:
@@ -312,11 +313,11 @@ class Server:
         return response
 
     async def send_page_file(self, file: Traversable, _request: web.Request) -> web.Response:
-        """Respond with a file of the page."""
+        """Respond with a static file of the page."""
         return web.Response(text=file.read_text("utf-8"), content_type=guess_type(file.name)[0])
 
     async def send_download(self, request: web.Request) -> web.Response:
-        """Respond with a stored picture or text of an app, and delete it."""
+        """Respond with a stored file of an app, and delete it."""
         data = self._downloads.pop(request.match_info["key"], None)
         if data is None:
             raise web.HTTPNotFound
@@ -326,7 +327,7 @@ class Server:
         return web.Response(body=data, content_type=kind, charset=None if is_picture else "utf-8", headers=headers)
 
     async def run_session(self, request: web.Request) -> web.WebSocketResponse:
-        """Run an app for a WebSocket, and close the WebSocket."""
+        """Run an app for a WebSocket, then close the WebSocket."""
         # the heartbeat is the interval between pings, in seconds
         response = web.WebSocketResponse(heartbeat=15, max_msg_size=MAX_FRAME_BYTES, timeout=WAIT_SECONDS)
         await response.prepare(request)
@@ -338,7 +339,7 @@ class Server:
         return response
 
     async def _run_app(self, request: web.Request, response: web.WebSocketResponse) -> SessionEnd:
-        """Run an app in a session until the app ends or the socket is closed.
+        """Run an app until it ends or its socket is closed.
 
         Returns the reason for the end of the session.
         """
@@ -365,8 +366,8 @@ class Server:
             self._free_sessions.release()
 
     def _store_download(self, picture: bytes) -> str:
-        """Store a picture or a text for download, and return its key."""
-        # at most 8 files are stored for download
+        """Store a file for download, and return its key."""
+        # store at most 8 files, because a browser may never download them
         if len(self._downloads) >= 8:
             del self._downloads[next(iter(self._downloads))]
         key = token_urlsafe(32)
@@ -374,24 +375,21 @@ class Server:
         return key
 
     async def end_sessions(self, _application: web.Application) -> None:
-        """Close every socket.
-
-        Closing a socket ends its app.
-        """
+        """Close all sockets, which ends their apps."""
         await asyncio.gather(*(_close_socket(socket, SERVER_ENDED) for socket in self._sockets))
 
 
 def _abort_connection(connection: RequestHandler) -> None:
-    """Abort a connection without reading the rest of its data."""
+    """Close a connection without reading its remaining data."""
     assert connection.transport is not None
     connection.transport.abort()
     connection.force_close()
 
 
 def create_access_policy(host: str, extra_hosts: list[str]) -> AccessPolicy:
-    """Return the policy for the listening address and further host names.
+    """Return the access policy of a listening address.
 
-    Raises `ShapeError` (usage) for an invalid name.
+    `extra_hosts` are further host names. Raises `ShapeError` (usage) if a host name is invalid.
     """
     names = [_check_host_name("--host", host), *(_check_host_name("--allow-host", name) for name in extra_hosts)]
     return AccessPolicy(frozenset(names), token_urlsafe(32))
@@ -412,9 +410,9 @@ def _parse_address(name: str) -> IPv4Address | IPv6Address | None:
 
 
 def _parse_host_header(host: str) -> str:
-    """Return the name in a `Host` header without the port.
+    """Return the host name in a `Host` header, without the port.
 
-    The name of a malformed header is empty.
+    The name is empty if the header is malformed.
     """
     try:
         parts = urlsplit(f"//{host}")
@@ -434,9 +432,9 @@ def is_loopback(name: str) -> bool:
 
 
 def url_host(host: str) -> str:
-    """Return the host part of the URL at which a browser on this machine can connect.
+    """Return the host part of the URL for a browser on this machine.
 
-    If the server listens on all addresses, the host part is the loopback address.
+    For a server that listens on all addresses, this is the loopback address.
 
     >>> url_host("::1"), url_host("box"), url_host("0.0.0.0")
     ('[::1]', 'box', '127.0.0.1')
@@ -450,7 +448,7 @@ def url_host(host: str) -> str:
 
 
 async def _close_socket(socket: web.WebSocketResponse, ending: SessionEnd) -> None:
-    """Close a socket with a reason, and wait for at most `WAIT_SECONDS`."""
+    """Close a socket with a reason, within at most `WAIT_SECONDS`."""
     with suppress(TimeoutError):
         async with asyncio.timeout(WAIT_SECONDS):
             await socket.close(code=ending.code, message=ending.reason.encode())
@@ -462,9 +460,9 @@ async def _add_headers(_request: web.Request | None, response: web.StreamRespons
 
 
 class ErrorResponse(web.Response):
-    """The response to a request that cannot be parsed.
+    """The response to a malformed request.
 
-    For such a request, aiohttp sends no signal to the application.
+    For such a request, aiohttp does not emit the signal that adds headers to responses.
     """
 
     async def _prepare_headers(self) -> None:
@@ -476,7 +474,7 @@ web_protocol.Response = ErrorResponse  # type: ignore[attr-defined]  # there is 
 
 
 def _parse_page_size(query: Mapping[str, str]) -> tuple[int, int]:
-    """Parse the columns and rows of the terminal in a query, by default 80 and 24."""
+    """Parse the size of the terminal in a query; the default is 80 by 24."""
     try:
         return clamp_size(int(query["width"]), int(query["height"]))
     except (KeyError, ValueError):
@@ -509,9 +507,9 @@ async def serve(config: ServerConfig, listening_socket: socket.socket) -> None:
 
 @asynccontextmanager
 async def _run_app_process(command: Sequence[str], environment: dict[str, str]) -> AsyncIterator[Process]:
-    """Run an app process inside an `async with` block.
+    """Run an app process for the duration of an `async with` block.
 
-    At the end of the block, the input of the process is closed; after 2 more seconds, the process is killed.
+    At the end, the input of the process is closed. If the process does not exit within 2 seconds, it is killed.
     """
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
     app = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=null, env=environment)
@@ -529,11 +527,11 @@ async def _run_app_process(command: Sequence[str], environment: dict[str, str]) 
 
 
 def make_app_environment(query: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of an app.
+    """Return the environment variables of an app process.
 
     The environment of the server is copied without its Textual settings. The module path of the server, the terminal
-    size and the link from the query are added. The link is not a command-line argument, because every user of the
-    system can read the arguments of a process.
+    size and the link in the query are added. The link is not passed as a command-line argument, because every user of
+    the system can read the arguments of a process.
     """
     link = [query["ask"], query.get("step", "")] if "ask" in query else None
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("TEXTUAL")}
@@ -544,7 +542,7 @@ def make_app_environment(query: Mapping[str, str]) -> dict[str, str]:
 
 
 async def _wait_for_first(*coroutines: Coroutine[Any, Any, SessionEnd]) -> SessionEnd:
-    """Return the result of the first coroutine that ends.
+    """Return the result of the coroutine that completes first.
 
     The other coroutines are cancelled.
     """
@@ -583,7 +581,7 @@ async def _forward_input(socket: web.WebSocketResponse, app: Process, idle_timeo
 async def _forward_output(
     socket: web.WebSocketResponse, app: Process, store_download: Callable[[bytes], str]
 ) -> SessionEnd:
-    """Forward the app's packets to the browser until the output of the app ends.
+    """Forward the app's packets to the browser until the app closes its output.
 
     Returns the reason for the end of the session.
     """
@@ -608,9 +606,9 @@ def _get_app_stdin(app: Process) -> StreamWriter:
 
 
 def encode_frame(frame: str) -> bytes:
-    r"""Encode a browser frame as a packet for the app.
+    r"""Encode a frame of the browser as a packet for the app.
 
-    A ping is encoded as b"". Raises `ProtocolError` for an invalid frame.
+    A ping is encoded as b"". Raises `ProtocolError` if the frame is invalid.
 
     >>> encode_frame('["stdin", "q"]')
     b'D\x00\x00\x00\x01q'
@@ -634,7 +632,7 @@ def encode_frame(frame: str) -> bytes:
 
 
 def clamp_size(width: int, height: int) -> tuple[int, int]:
-    """Clamp a terminal size to the limits of a page."""
+    """Limit a terminal size to the supported range."""
     return max(1, min(width, MAX_PAGE_SIZE[0])), max(1, min(height, MAX_PAGE_SIZE[1]))
 
 
@@ -643,7 +641,7 @@ def _encode_packet(kind: bytes, content: bytes) -> bytes:
 
 
 def encode_link_frame(content: bytes) -> str:
-    """Convert a link message of the app to a browser frame.
+    """Convert a link message of the app to a frame for the browser.
 
     Other messages are converted to an empty string.
 
@@ -659,13 +657,13 @@ def encode_link_frame(content: bytes) -> str:
 
 
 async def read_packet(stream: StreamReader) -> tuple[bytes, bytes]:
-    """Read the next packet of an app, and return its letter and its content.
+    """Read the next packet of an app, and return its type and its content.
 
     Raises `ProtocolError` if the packet is too long.
     """
     head = await stream.readexactly(5)
     size = int.from_bytes(head[1:], "big")
-    # at most 16 MiB, many times the size of a full page with colours
+    # 16 MiB is many times the size of a full screen with colours
     if size > 1 << 24:
         raise ProtocolError
     return head[:1], await stream.readexactly(size)

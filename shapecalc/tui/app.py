@@ -70,7 +70,10 @@ MAX_QUESTIONS, MAX_QUESTION_LENGTH = 20, 1000
 
 
 def palette_commands(explore: ExploreScreen, command_lines: Sequence[str]) -> Iterator[SystemCommand]:
-    """Yield the palette commands; `command_lines` contains the earlier questions."""
+    """Yield the commands of the palette.
+
+    `command_lines` are the command lines of earlier questions.
+    """
     yield from _key_commands(explore)
     if explore.state.is_offered("equiv"):
         about = "say whether it is the same function, and show where they differ"
@@ -98,9 +101,9 @@ def palette_commands(explore: ExploreScreen, command_lines: Sequence[str]) -> It
 
 
 def _key_commands(explore: ExploreScreen) -> Iterator[SystemCommand]:
-    """Yield a palette command for each key that would not reveal a hidden answer.
+    """Yield a palette command for each key that cannot reveal a hidden answer.
 
-    Commands without an effect are found by search but not listed.
+    A command that has no effect in the current state is not listed, but search finds it.
     """
     for key in {key.action: key for key in (*COMMANDS[:2], *explore.keys, *COMMANDS[2:], *GLOBAL_KEYS)}.values():
         works = explore.state.is_available(key.action)
@@ -111,7 +114,7 @@ def _key_commands(explore: ExploreScreen) -> Iterator[SystemCommand]:
 
 
 def _question_commands(explore: ExploreScreen, command_lines: Sequence[str]) -> Iterator[SystemCommand]:
-    """Yield a palette command for each earlier question that can be parsed."""
+    """Yield a palette command for each earlier question that is still valid."""
     for line in command_lines:
         try:
             program, *words = split(line)
@@ -125,7 +128,7 @@ def _question_commands(explore: ExploreScreen, command_lines: Sequence[str]) -> 
 
 
 def _setting_commands(explore: ExploreScreen) -> Iterator[SystemCommand]:
-    """Yield palette commands that set the op, dialect or an option, or focus a field."""
+    """Yield the palette commands that select an op or a dialect, or edit a field."""
     question = explore.state.question
     for name in QUESTION_OPS:
         about, changed_question = CHAIN_HELP if name == CHAIN else OPS[name].summary, question.with_op(name)
@@ -166,7 +169,7 @@ class Palette(CommandPalette):
 
 
 class AllWordsProvider(SystemCommandsProvider):
-    """A provider of the palette commands whose names contain every word of the query."""
+    """A command provider that matches the names containing all words of a query."""
 
     async def search(self, query: str) -> Hits:
         """Yield the matching commands; Textual's fuzzy matcher ranks them."""
@@ -229,7 +232,7 @@ class UserFile:
             self._write()
 
     def _read(self) -> dict[str, Any]:
-        """Return the JSON object in the file, or an empty dict if the file is unusable."""
+        """Return the JSON object in the file, or an empty dict if it is unreadable."""
         with suppress(OSError, ValueError, RecursionError):
             if self.path.is_file() and self.path.stat().st_size <= MAX_FILE_SIZE:
                 state = json.loads(self.path.read_text("utf-8"))
@@ -244,13 +247,13 @@ class UserFile:
 
 
 def _extract_questions(state: dict[str, Any]) -> tuple[str, ...]:
-    """Extract the questions from a loaded user file, or () if they are malformed."""
+    """Return the questions in a loaded user file, or () if they are malformed."""
     lines = state.get("questions")
     return _filter_questions([line for line in lines if isinstance(line, str)]) if isinstance(lines, list) else ()
 
 
 def _filter_questions(lines: Iterable[str]) -> tuple[str, ...]:
-    """Drop duplicate and overlong lines, and keep at most `MAX_QUESTIONS` lines."""
+    """Drop duplicate and overlong lines, and limit the number of lines."""
     return tuple(dict.fromkeys(line for line in lines if len(line) <= MAX_QUESTION_LENGTH))[:MAX_QUESTIONS]
 
 
@@ -313,7 +316,7 @@ class ShapecalcApp(App[QuestionResult]):
         self.user_file = user_file or UserFile()
         self._is_open = False
         self.model_screen = model
-        if question.second_chain and not step:  # a comparison opens at the outputs of both chains
+        if question.second_chain and not step:  # a comparison starts with the outputs of both chains
             step = None
         if learns is None:
             learns = step is not None and self.user_file.mode == MODE_NAMES[True]
@@ -325,14 +328,17 @@ class ShapecalcApp(App[QuestionResult]):
         self._last_question: ExploreScreen.QuestionShown | None = None
 
     def run(self, **options: Any) -> QuestionResult | None:
-        """Run the app and return its result; re-raise an exception that ended the app."""
+        """Run the app, and return its result.
+
+        Raises the exception that ended the app, if any.
+        """
         result = super().run(**options)
         if self._exception is not None:
             raise self._exception
         return result
 
     def _fatal_error(self) -> None:
-        """Exit without Textual's traceback; `run` re-raises the exception."""
+        """Exit without a traceback, because `run` raises the exception again."""
         self._close_messages_no_wait()
 
     @property
@@ -341,20 +347,20 @@ class ShapecalcApp(App[QuestionResult]):
         return THEMES
 
     def watch_theme(self, before: str, after: str) -> None:
-        """Store a theme that the user selects, but not the initial theme."""
+        """Store a theme that the user selects; the initial theme is not stored."""
         if after != before and self._is_open:
             self.user_file.store_theme(after)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return the line filters, with the theme's filters instead of `Monochrome`."""
+        """Return the line filters of the theme instead of Textual's `Monochrome`."""
         filters = (line_filter for line_filter in super().get_line_filters() if not isinstance(line_filter, Monochrome))
         return (*filters, *line_filters(self.theme, has_colour=not self.no_color))
 
     @on(ExploreScreen.QuestionShown)
     def record_question(self, event: ExploreScreen.QuestionShown) -> None:
-        """Store the question once the user steps through it or replaces it.
+        """Store the question when the user steps through it or replaces it.
 
-        A changed mode is stored at once.
+        A change of the mode is stored immediately.
         """
         before, self._last_question = self._last_question, event
         if before is not None and before.is_learning != event.is_learning:
@@ -385,7 +391,7 @@ class ShapecalcApp(App[QuestionResult]):
             self.simulate_key("escape")
 
     def action_focus_part(self, direction: int) -> None:
-        """Move the focus to the next part of the screen, or to the previous one."""
+        """Focus the next or the previous part of the screen."""
         if self.screen is self.explore:
             self.explore.action_focus_part(direction)
         elif direction > 0:
@@ -410,15 +416,15 @@ class ShapecalcApp(App[QuestionResult]):
             self.push_screen(Palette())
 
     def pop_screen(self) -> AwaitComplete:
-        """Close the top dialog; a held key does not close the main screen."""
+        """Close the top dialog, but never the main screen."""
         return AwaitComplete() if self.screen in (self.explore, self.model_screen) else super().pop_screen()
 
     def get_default_screen(self) -> Screen[None]:
-        """Return the screen of the model if there is a model, otherwise the main screen."""
+        """Return the screen of the model, or the main screen if there is no model."""
         return self.model_screen or self.explore
 
     async def on_mount(self) -> None:
-        """Set the theme, and open the lessons or the chain comparison if requested."""
+        """Set the theme, and open the lessons or the chain comparison on request."""
         self.animation_level = "none"
         self.theme = initial_theme(self._first_theme or self.user_file.theme, has_colour=not self.no_color)
         self._is_open = True

@@ -1,8 +1,7 @@
-"""The commands that open from text that the user types or pastes.
+"""Parse the text that the user types or pastes.
 
-The text is a request, a chain, code, an error message or the name of a file.
-
-The text is read in the order in which the command line reads its words, but nothing is printed.
+The text is a request, a chain, code, an error message or a file name. The rules are those of the command line, but
+nothing is printed.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ class AppCommand(Record):
 def parse_command_text(text: str) -> AppCommand:
     r"""Parse text that the user types or pastes as a command.
 
-    Raises `ShapeError` (usage) if it cannot be read, and (file) if it names a file that cannot be used.
+    Raises `ShapeError` (usage) if the text is not recognized, and (file) if it names an unusable file.
 
     >>> [parse_command_text(text).line for text in ("2,3,4 to 6,4", "$ shapecalc transpose 2,3 1,0", "2,3 | reshape 6")]
     ['reshape 2,3,4 6,4', 'transpose 2,3 1,0', "chain '2,3 | reshape 6'"]
@@ -95,7 +94,7 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
 
     `text` is the text that was split into the words.
 
-    Raises `ShapeError` (usage) if they cannot be read, and (file) if they name a file that cannot be used.
+    Raises `ShapeError` (usage) if the words are not recognized, and (file) if they name an unusable file.
     """
     resolved = resolve_aliases(words) if "\n" not in text else [*words]
     if resolved[0] in QUESTION_COMMANDS:
@@ -109,7 +108,9 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
 
 
 def parse_code_command(words: Sequence[str]) -> AppCommand | None:
-    """Return the command that opens code or a source file, or None for other words.
+    """Return the command that shows code or a source file, or None.
+
+    The result is None if the words are neither code nor the name of a source file.
 
     >>> [command and command.kind for command in map(parse_code_command, (["x.view(2, -1)", "x=2,3"], ["2,3", "6"]))]
     ['code', None]
@@ -125,7 +126,7 @@ def parse_code_command(words: Sequence[str]) -> AppCommand | None:
 
 
 def _split_words(text: str) -> list[str]:
-    """Split a text as a shell does; a text with an unclosed quote is split at blanks."""
+    """Split a text as a shell does, or at blanks if a quote is not closed."""
     try:
         return split_outside_brackets(text)
     except ShapeError:
@@ -135,7 +136,7 @@ def _split_words(text: str) -> list[str]:
 def _detect_command(user_input: UserInput) -> list[str] | None:
     """Return the command line for an input, or None if it is not recognized.
 
-    Raises `ShapeError` (file) for a file name if the app may not open files.
+    Raises `ShapeError` (file) for a file name if this process may not open files.
     """
     if not can_open_files() and any(is_file_argument(word) or "/" in word for word in user_input.words[:1]):
         raise ShapeError(Problem(FILE, FILES_DISABLED_MESSAGE, "write the shape itself, such as 2,3,4"))
@@ -143,13 +144,13 @@ def _detect_command(user_input: UserInput) -> list[str] | None:
 
 
 def _make_command(line: Sequence[str], text: str) -> AppCommand:
-    """Return the command of a command line.
+    """Return the app command for a command line.
 
     Raises `ShapeError` (usage) for a command that the app does not open.
     """
     if line[0] in QUESTION_COMMANDS:
         return AppCommand((*line,), text, question_from_words(line))
-    if line[0] == SIZE and len(line) == 2 and "," in line[1]:  # a shape alone: the stages are typed into the field
+    if line[0] == SIZE and len(line) == 2 and "," in line[1]:  # only a shape; the user types the stages into the field
         return AppCommand((CHAIN, line[1]), text, question_from_words([CHAIN, line[1]]))
     command = AppCommand((*line,), text)
     if line[0] in (CODE, MESSAGE):

@@ -77,7 +77,7 @@ GOALS = (*Goal,)
 
 
 class ChainComparison(Record):
-    """The comparison of two chains: their equivalence, or a problem with the second."""
+    """The result of a comparison: an equivalence, or a problem in the second chain."""
 
     first: Trace | Chain
     second: Trace | Chain | None
@@ -90,7 +90,9 @@ class ChainComparison(Record):
 
 
 def compare_chains(first: Trace | Chain, text: str) -> ChainComparison:
-    """Compare an answer with a typed chain, whose input shape is optional.
+    """Compare an answer with the chain in `text`.
+
+    The chain may omit its input shape.
 
     >>> import shapecalc as sc
     >>> print(compare_chains(sc.chain("N,C", "transpose", "reshape -1"), "reshape -1").equivalence)
@@ -114,7 +116,7 @@ def compare_chains(first: Trace | Chain, text: str) -> ChainComparison:
 
 
 def verdict_text(comparison: ChainComparison) -> Text:
-    """Format the verdict of a comparison with its reasons, or the problem."""
+    """Format the verdict of a comparison with its reasons, or its problem."""
     if comparison.is_incomplete:
         return Text("...", "dim")
     if comparison.problem is not None:
@@ -154,7 +156,7 @@ SCRUB_NAMES = ("left", "right", "t")
 
 
 def _position_text(outputs: tuple[TensorPath, TensorPath], position: int) -> str:
-    """Format the elements of two outputs at a position, with their input indices."""
+    """Format the elements of two outputs at one position, with their input indices."""
     shape, texts = outputs[0].tensors[-1].shape, list[str]()
     index = unravel(position, shape)
     for name, path in zip(("first", "second"), outputs, strict=True):
@@ -166,9 +168,9 @@ def _position_text(outputs: tuple[TensorPath, TensorPath], position: int) -> str
 
 
 def difference_text(comparison: ChainComparison) -> str:
-    """Return the number of differing elements of two outputs as text.
+    """Describe how many elements of two outputs differ.
 
-    The outputs have equal shapes. The text is empty if the number is not known.
+    The outputs have equal shapes. The text is empty if the number is unknown.
 
     >>> import shapecalc as sc
     >>> difference_text(compare_chains(sc.transpose("2,3", "1,0"), "reshape 3,2"))
@@ -203,7 +205,7 @@ class EquivDialog(Dialog[str]):
         self.tinted_axis = 0
 
     def compose_contents(self) -> ComposeResult:
-        """Yield the widgets for the two chains, the verdict and the outputs."""
+        """Compose the fields of both chains, the verdict and the outputs."""
         with Horizontal(id="first"):
             yield Label("first ")
             yield Static(escape_unprintable(chain_text(self.answer)), markup=False)
@@ -227,7 +229,7 @@ class EquivDialog(Dialog[str]):
         self.show_keys()
 
     def show_keys(self) -> None:
-        """Show the keys that work with the current focus."""
+        """Show the keys that are active with the current focus."""
         is_typing, scrubs = isinstance(self.focused, Input), self.outputs is not None
         keys = tuple(key for key in EQUIV_KEYS if key.name not in (SCRUB_NAMES if is_typing or not scrubs else ()))
         keys = tuple(key for key in keys if key.name != "e" or not is_typing)
@@ -236,9 +238,9 @@ class EquivDialog(Dialog[str]):
 
     @property
     def outputs(self) -> tuple[TensorPath, TensorPath] | None:
-        """The paths of the elements to both outputs, or None.
+        """The element paths to both outputs, or None if they cannot be compared.
 
-        The value is None if the output shapes differ or have too many elements.
+        They cannot be compared if their shapes differ, or if there are too many elements.
         """
         pair, verdict = self.comparison, self.comparison.equivalence
         if pair.second is None or verdict is None or verdict.by_shape:
@@ -270,7 +272,7 @@ class EquivDialog(Dialog[str]):
     def action_close(self) -> None:
         """Leave the field, or close the dialog.
 
-        The field is left if the selected element can be moved outside of it.
+        If outputs are displayed, the first key press only leaves the field.
         """
         if isinstance(self.focused, Input) and self.outputs is not None:
             self.set_focus(None)
@@ -281,10 +283,10 @@ class EquivDialog(Dialog[str]):
     def _selected_position(self, outputs: tuple[TensorPath, TensorPath]) -> int:
         """Return the flat index of the selected element.
 
-        It is the user's choice or, by default, the first element that differs.
+        By default, this is the first element that differs.
         """
         shape = outputs[0].tensors[-1].shape
-        verdict = self.comparison.equivalence  # false if the chains differ
+        verdict = self.comparison.equivalence  # falsy if the chains differ, so compare it with None
         counterexample = None if verdict is None else verdict.counterexample
         if self.position is not None:
             return self.position % prod(shape)
@@ -307,7 +309,7 @@ class EquivDialog(Dialog[str]):
         self.show_keys()
 
     def _output_grids(self, width: int, height: int) -> Text:
-        """Draw both outputs as tapes and as tables, if their shapes are equal.
+        """Draw both outputs as tapes and as tables if their shapes are equal.
 
         The selected element is highlighted in both.
         """
@@ -337,7 +339,7 @@ class EquivDialog(Dialog[str]):
 
 
 def chains_table(answer: Trace | Chain, simplification: Simplification) -> Table:
-    """Return a table with a chain beside its simplified form, one stage per line."""
+    """Return a table with a chain and its simplified form, one stage per line."""
     table = Table.grid(padding=(0, COLUMN_GAP, 0, 0))
     table.add_row(
         _chain_column("as it is", answer),
@@ -347,7 +349,10 @@ def chains_table(answer: Trace | Chain, simplification: Simplification) -> Table
 
 
 def _chain_column(title: str, answer: Trace | Chain) -> Group:
-    """Return a table column: a title, the input shape, each stage and its output."""
+    """Return a table column with a title, the input shape, and the stages.
+
+    Each stage is followed by its output shape.
+    """
     stages = Table.grid(padding=(0, 2, 0, 0))
     for trace in answer.traces:
         stages.add_row(
@@ -358,14 +363,14 @@ def _chain_column(title: str, answer: Trace | Chain) -> Group:
 
 
 def format_cost_line(goal: Goal, before: Cost, after: Cost) -> Text:
-    """Format the cost that a goal minimizes, before and after simplification."""
+    """Format the cost for a goal before and after simplification."""
     count, short_count = (str(getattr(cost, goal.value)) for cost in (before, after))
     line = Text(f"{GOAL_LABELS[goal].ljust(max(map(len, GOAL_LABELS.values())))}  {count}")
     return line.append(f" → {short_count}", "bold") if count != short_count else line
 
 
 def format_simplification(simplification: Simplification) -> Text:
-    """Format the result of a simplification as a sentence."""
+    """Describe the result of a simplification in one sentence."""
     return Text(
         IS_SHORTEST_TEXT if not simplification.shorter else PROVED_TEXT if simplification.proved else UNPROVED_TEXT,
         "bold",
@@ -373,7 +378,7 @@ def format_simplification(simplification: Simplification) -> Text:
 
 
 def simplify_command(answer: Trace | Chain, goal: Goal) -> str:
-    """Return the command line that simplifies a chain with respect to a goal.
+    """Return the command line that simplifies a chain for a goal.
 
     >>> import shapecalc as sc
     >>> simplify_command(sc.transpose("2,3", "1,0"), Goal.BYTES)
@@ -400,7 +405,7 @@ class SimplifyDialog(Dialog[str | None]):
         self.simplification: Simplification | None = None
 
     def compose_contents(self) -> ComposeResult:
-        """Yield the widgets: both chains above the list of goals with their costs."""
+        """Compose both chains above the list of goals with their costs."""
         with VerticalScroll(id="chains", can_focus=False):
             yield Static("", id="pair", markup=False)
         yield ChoiceList(*(Option(GOAL_LABELS[goal], id=goal.value) for goal in GOALS), id="goals")
@@ -425,7 +430,7 @@ class SimplifyDialog(Dialog[str | None]):
         self.call_after_refresh(self.update_view)
 
     def update_view(self) -> None:
-        """Simplify the chain, and show both chains with their costs, or the problem."""
+        """Simplify the chain, and show both chains with their costs, or an error."""
         pair_view = self.query_one("#pair", Static)
         self.query_one("#line", Static).update(escape_unprintable(f"$ {simplify_command(self.answer, self.goal)}"))
         try:

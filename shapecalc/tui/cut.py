@@ -1,4 +1,4 @@
-"""The dialog with the tape that the user cuts."""
+"""The dialog in which the user cuts all elements of a tensor into dims."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CutDialog(Dialog[Question | None]):
     BINDINGS = [Binding(key.name, key.action, key.label, show=False) for key in CUT_KEYS]
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        """Create the dialog with the elements of a shape."""
+        """Create the dialog with a tape of the elements of a shape."""
         super().__init__()
         self.state = CutState(shape)
 
@@ -55,22 +55,22 @@ class CutDialog(Dialog[Question | None]):
         self.call_after_refresh(self.draw)
 
     def action_move(self, offset: int) -> None:
-        """Move the cuts."""
+        """Change the length of the pieces by `offset` elements."""
         self.state.move_cuts(offset)
         self.draw()
 
     def action_keep(self) -> None:
-        """Keep the cuts, and cut each piece again."""
+        """Fix the current cuts, and cut the pieces again."""
         self.state.keep_cuts()
         self.draw()
 
     def action_undo(self) -> None:
-        """Remove the cuts that were kept last."""
+        """Remove the cuts that were fixed last."""
         self.state.undo_cuts()
         self.draw()
 
     def action_open_shape(self) -> None:
-        """Close the dialog, and return the reshape to the shape of the tape."""
+        """Close the dialog, and return a reshape to the shape of the tape."""
         if self.state.shape is not None:
             self.dismiss(self._question())
 
@@ -78,7 +78,7 @@ class CutDialog(Dialog[Question | None]):
         return question_from_words(["reshape", shape_text(self.state.shape_before), self.state.request_text])
 
     def draw(self) -> None:
-        """Draw the shape, the tape and, below the tape, the map of the reshape."""
+        """Draw the shape and the tape, and below them the map of the reshape."""
         state, width = self.state, max(20, self.size.width - 8)
         shape, accent = state.shape, f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
         head = Text(
@@ -95,7 +95,6 @@ class CutDialog(Dialog[Question | None]):
         self.query_one("#keys", ClickableText).set_text(format_key_line(active, width, CUT_KEYS))
 
     def _tape_text(self, width: int, height: int) -> Text:
-        """Draw the tape and, if there is room, the map of the reshape."""
         lines = draw_cut_tape(self.state, width)
         free = height - len(lines) - 1
         if self.state.shape is not None:

@@ -83,12 +83,12 @@ class HelpDialog(Dialog[None]):
     BINDINGS = [Binding("escape,enter", "dismiss", "close")]
 
     def __init__(self, about: str, keys: list[tuple[str, str]]) -> None:
-        """Create the help for a screen from the screen's description and keys."""
+        """Create the help from a description of a screen and its keys."""
         super().__init__()
         self.about, self.keys = about, keys
 
     def compose_contents(self) -> ComposeResult:
-        """Compose the description, the keys and the symbols, from top to bottom."""
+        """Compose the description, the keys and the symbols."""
         keys = Table.grid(padding=(0, 2))
         for shown, help_ in self.keys:
             keys.add_row(Text(shown), Text(help_))
@@ -116,7 +116,7 @@ def widget_help(widget_id: str, op: str) -> str:
 
 
 def _param_help(param: Param) -> str:
-    """Return the help text for a parameter, with its allowed values."""
+    """Return the help text for a parameter and its allowed values."""
     words = param.completions
     return f"{param.help}: {' or '.join(words)}" if words else param.help
 
@@ -153,7 +153,7 @@ class CodeScreen(Dialog[None]):
             self.notify(escape_unprintable(error.problem.message), severity="error", markup=False)
 
     def code_text(self, target: str) -> Text:
-        """Return the answer as code for a framework, with warnings, or the error message."""
+        """Return the code for a framework with its warnings, or an error message."""
         try:
             result = generate_code(self.answer, target)
         except ShapeError as error:
@@ -176,11 +176,11 @@ class DoctorScreen(Dialog[Question | None]):
         self.commands = [advised.command for _, advised in diagnosis.entries if advised.command]
 
     def compose_contents(self) -> ComposeResult:
-        """Compose the lines of the diagnosis in a scrollable box."""
+        """Compose the lines of the diagnosis."""
         with VerticalScroll():
             yield Static("\n".join(self.diagnosis.format_lines()), markup=False)
         yield KeyHelp("enter opens the request, escape closes" if self.commands else "escape closes")
 
     def action_open_request(self) -> None:
-        """Close the dialog and return the first request that the diagnosis suggests."""
+        """Close the dialog, and return the first suggested request."""
         self.dismiss(question_from_words(split(self.commands[0])[1:]) if self.commands else None)

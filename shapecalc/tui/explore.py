@@ -113,7 +113,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     @dataclass
     class QuestionShown(Message):
-        """A message posted after a question is displayed, and before it is replaced."""
+        """Posted after a question is displayed, and before it is replaced."""
 
         line: str
         """The command line of the question."""
@@ -136,8 +136,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     ) -> None:
         """Open a question at a step of its answer; None means after the last step.
 
-        `learns` selects learning mode. `keys` are those that work while nothing has the focus. With `has_home`, Esc
-        goes back to the start screen.
+        `learns` selects learning mode. `keys` are the keys that work while no widget has the focus. With `has_home`,
+        Esc goes back to the start screen.
         """
         super().__init__()
         self.keys = keys
@@ -189,21 +189,21 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.schedule_draw()
 
     def focus_initial_widget(self) -> None:
-        """Focus the map if the user must predict something, otherwise no widget."""
+        """Focus the map if there is a dim to predict, otherwise no widget."""
         asks = self.state.must_predict_validity or self.state.open_blanks
         self.set_focus(self.query_one("#map") if asks else None)
 
     def _make_fields(self) -> list[widgets.Field]:
         """Create the fields of the question.
 
-        The values are watched, because `Input.Changed` is handled too late, after the field is drawn.
+        The screen watches the values, because it would handle `Input.Changed` only after the field is drawn.
         """
         question = self.state.question
         fields = [widgets.Field(name, question.texts.get(name, "")) for name in question.fields]
         for field in fields:
             self.watch(field, "value", partial(self.update_field_text, field.field_name), init=False)
             self.watch(field, "scroll_x", self.redraw_carets, init=False)
-            field.disable_messages(Input.Changed)  # replaced by the watcher of `value`
+            field.disable_messages(Input.Changed)  # the watcher of `value` replaces the message
         return fields
 
     def update_field_text(self, name: str, value: str) -> None:
@@ -222,7 +222,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     @on(widgets.TextField.CodePasted)
     async def open_pasted_code(self, event: widgets.TextField.CodePasted) -> None:
-        """Open a pasted line of code as a chain with the current input."""
+        """Open a pasted line of code as a chain on the current input."""
         try:
             question, notes = chain_from_code(event.text, self.state.question)
         except ShapeError as error:
@@ -242,24 +242,27 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     @on(Input.Submitted)
     def focus_next_field(self, event: Input.Submitted) -> None:
-        """Focus the next field, or leave the fields after the last one."""
+        """Focus the next field; after the last field, focus no field."""
         fields = [*self.query(widgets.Field)]
         following = fields[fields.index(event.input) + 1 :] if event.input in fields else []
         self.set_focus(following[0]) if following else self.action_leave_field()
 
     @on(widgets.Field.LetterPressed)
     async def run_letter(self, event: widgets.Field.LetterPressed) -> None:
-        """Leave the field, and handle the letter as a command."""
+        """Leave the field, and run the command of the letter."""
         self.action_leave_field()
         self.app.simulate_key(event.letter)
 
     def action_leave_field(self) -> None:
-        """Leave the field, the blank or the panel that has the focus."""
+        """Remove the focus from the field, the blank or the panel."""
         self.set_focus(None)
         self._update_focus()
 
     def action_edit(self, character: str = "") -> None:
-        """Focus the field that was used last; a character replaces its text."""
+        """Focus the field that had the focus last.
+
+        If `character` is not empty, it replaces the text of the field.
+        """
         name = self._last_field if self._last_field in self.state.question.fields else "input"
         field = self.query_one(f"#field-{name}", widgets.Field)
         self.set_focus(field)
@@ -270,7 +273,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def action_focus_part(self, direction: int) -> None:
         """Focus the next or the previous field or panel.
 
-        At one position of the cycle, no field or panel has the focus.
+        The cycle includes a position without focus.
         """
         parts: list[Widget | None] = [*self.query(widgets.Field), None]
         parts += [panel for panel in self.query(Panel) if panel.can_focus and self._can_focus(panel)]
@@ -283,7 +286,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     @on(widgets.MetadataClicked)
     async def handle_click(self, event: widgets.MetadataClicked) -> None:
-        """Handle a click on a dim of the flow diagram, on a step, a key or an element."""
+        """Handle a click on a dim, a step, a key or an element."""
         if event.kind == "key":
             await self.run_action(str(event.value))
         elif event.kind == "step":
@@ -295,7 +298,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.schedule_draw()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Redraw for the new size, or show that the terminal is too small."""
+        """Redraw for the new size, or report that the terminal is too small."""
         small = widgets.SizeNotice.is_needed(event.size)
         if small and not self.has_class("-small"):
             self._focus_before_resize = self.focused
@@ -305,21 +308,21 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.schedule_draw()
 
     def on_screen_suspend(self) -> None:
-        """Clear the line of keys, which do not work below a dialog."""
+        """Clear the line of keys, which are inactive behind a dialog."""
         self._set_text("keys", Text())
 
     def on_screen_resume(self) -> None:
-        """Redraw the screen, since a lesson or a film can change the score."""
+        """Redraw the screen, because a lesson or a film can change the score."""
         self.schedule_draw()
 
     def on_descendant_focus(self) -> None:
-        """Resolve the question again when the focus moves."""
+        """Resolve the question again when the focus changes."""
         self._update_focus()
 
     def _update_focus(self) -> None:
         """Resolve the question for the focused field.
 
-        An incomplete field becomes an error when it loses the focus.
+        An incomplete text is an error only if its field does not have the focus.
         """
         field = self.focused if isinstance(self.focused, widgets.Field) else None
         if field is not None:
@@ -331,7 +334,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     @property
     def _back_key(self) -> widgets.Key | None:
-        """The key that goes back to the screen from which the question was opened."""
+        """The key that returns to the lesson, the code or the start screen, or None."""
         if self._lesson_id:
             return widgets.LESSON_KEY
         if self._source is not None:
@@ -340,15 +343,15 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     @property
     def is_typing(self) -> bool:
-        """Whether printable keys go to a field, a blank or a question."""
+        """Whether a field, a blank or a question receives printable keys."""
         if self.focused is not None and self.focused.id == "map":
             return self.state.is_awaiting_input or self.state.must_predict_validity
         return isinstance(self.focused, Input)
 
     def on_key(self, event: events.Key) -> None:
-        """Handle a key press outside of the fields."""
+        """Handle a key press outside the fields."""
         focused = getattr(self.focused, "id", None)
-        if isinstance(self.focused, Input) and event.is_printable:  # pressed before the field got the focus
+        if isinstance(self.focused, Input) and event.is_printable:  # pressed before the field had the focus
             self.focused.insert_text_at_cursor(event.character or "")
             return
         if event.key == "escape":
@@ -373,7 +376,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             event.stop()
 
     def _handle_map_key(self, event: events.Key) -> bool:
-        """Handle a key press in the map, and return whether the key has an effect."""
+        """Handle a key press in the map; return whether the key has an effect."""
         state = self.state
         if event.key in ARROW_MOVES:
             state.highlight_neighbor(event.key)
@@ -388,7 +391,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def _handle_unfocused_key(self, event: events.Key) -> bool:
         """Handle a key press while no widget has the focus.
 
-        Return whether the key has an effect.
+        Returns whether the key has an effect.
         """
         if self.focused is not None:
             return False
@@ -414,21 +417,21 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.schedule_draw()
 
     async def action_key(self, index: int) -> None:
-        """Run the action of a key that works while nothing has the focus."""
+        """Run the action of the key at `index` in the key table."""
         await self.run_action(self.keys[index].action)
 
     def action_step(self, offset: int) -> None:
-        """Go to the previous or next step; first reveal the dims of the current step."""
+        """Go to the previous or the next step, or reveal the dims of this step."""
         self.state.advance(offset)
         self.schedule_draw()
 
     def action_go(self, step: int) -> None:
-        """Go to a step; a negative index means the position after the last step."""
+        """Go to a step; a negative index selects the position after the last step."""
         self.state.go_to_step(self.state.end_step if step < 0 else step)
         self.schedule_draw()
 
     def action_elements(self) -> None:
-        """Move the focus to the panel of the elements, or away from it."""
+        """Toggle the focus of the elements panel."""
         if self.state.shows_grid:
             self.action_leave_field()
         elif self._visible_answer() is not None:
@@ -436,7 +439,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.set_focus(self.query_one("#elements"))
 
     def action_dim(self, direction: str) -> None:
-        """Highlight the next dim of the map in a direction, and its origins."""
+        """Highlight the next dim of the map in a direction, and its sources."""
         self.state.highlight_neighbor(direction)
         self.schedule_draw()
 
@@ -446,7 +449,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.schedule_draw()
 
     def action_mistake(self) -> None:
-        """Show or hide the elements that a common mistake of equal shape gives."""
+        """Toggle the elements that result from a mistake of equal shape."""
         if self.state.same_shape_mistake is None:
             return
         self.state.shows_mistake = not self.state.shows_mistake
@@ -475,7 +478,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         await self.open_question(self.state.apply_fix())
 
     def action_hint(self) -> None:
-        """Show a hint on the dim to predict."""
+        """Show a hint for the dim to predict."""
         self.state.submit()
         self.schedule_draw()
 
@@ -484,7 +487,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         widgets.copy_text(self, question_command(self.state.question, self.state.result.answer))
 
     def action_share(self) -> None:
-        """Copy a command line that opens the app at the current question and step."""
+        """Copy a command line that reopens the current question and step."""
         widgets.copy_text(self, explore_text.reopening_command(self.state))
 
     def action_theme(self) -> None:
@@ -492,11 +495,14 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.app.theme = next_theme(self.app.theme)
 
     def action_done(self) -> None:
-        """Exit, and return the result of the question, which `shapecalc tui` prints."""
+        """Exit with the result of the question, which `shapecalc tui` prints."""
         self.app.exit(self.state.result)
 
     async def open_question(self, question: Question) -> None:
-        """Open a question; first post `QuestionShown` for the question that it replaces."""
+        """Replace the question, and update the fields and the screen.
+
+        First, `QuestionShown` is posted for the previous question.
+        """
         if self.state.result.answer is not None:
             line = question_command(self.state.question, self.state.result.answer)
             self.post_message(self.QuestionShown(line, self.state.current_step, self.state.is_learning, is_final=True))
@@ -504,14 +510,17 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         await self._show_fields()
 
     async def _show_fields(self) -> None:
-        """Show the question in the fields; replace the fields if the op has others."""
+        """Show the question in the fields.
+
+        The fields are replaced if the op has other parameters.
+        """
         question, shown = self.state.question, {field.field_name: field for field in self.query(widgets.Field)}
         if (*shown,) == question.fields:
             for name, field in shown.items():
                 field.value = question.texts.get(name, "")
             self.schedule_draw()
             return
-        for fields in self.query(FieldPanel):  # the screen has no fields while the app closes
+        for fields in self.query(FieldPanel):  # none exists while the app closes
             is_focused = isinstance(self.focused, widgets.Field)
             await fields.replace_fields(self._make_fields())
             if is_focused:
@@ -519,7 +528,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.schedule_draw()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action has an effect with the current state and focus."""
+        """Return whether an action has an effect in the current state."""
         if action == "key":
             key = self.keys[int(str(parameters[0]))]
             is_taken = self.is_typing or (self.focused is not None and key.name in PANEL_ARROWS)
@@ -533,12 +542,12 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.app.push_screen(DoctorScreen(event.diagnosis), self._open_optional_question)
 
     def action_choose(self, setting: str = "") -> None:
-        """Open the settings dialog with the focus on the field of `setting`."""
+        """Open the settings dialog, with the focus on the field of `setting`."""
         hidden = explore_text.hidden_answer_text(self.state)
         self.app.push_screen(SettingsDialog(self.state.question, setting, hidden), self._open_optional_question)
 
     def action_files(self) -> None:
-        """Open the dialog that selects an array in a file as the input."""
+        """Open the dialog that selects an array file as the input."""
         if can_open_files():
             self.app.push_screen(FilesDialog("."), self._open_file)
         else:
@@ -559,12 +568,12 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.app.push_screen(EquivDialog(answer, self.state.question.second_chain), self._store_second_chain)
 
     def action_cut(self) -> None:
-        """Open the tape of the input's elements, which the user cuts."""
+        """Open the dialog that cuts the elements of the input."""
         if (answer := self._visible_answer()) is not None:
             self.app.push_screen(CutDialog(tuple(map(int, map(str, answer.input)))), self._open_optional_question)
 
     def on_mouse_scroll_down(self) -> None:
-        """Go to the next step, unless it reveals a dim to predict."""
+        """Go to the next step, unless this would reveal a dim to predict."""
         if self.state.is_available("step(1)") and not (
             self.state.must_predict_validity or self.state.is_awaiting_input
         ):
@@ -576,18 +585,21 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.action_step(-1)
 
     def action_simplify(self) -> None:
-        """Show the shortest equivalent chain, unless the answer is hidden."""
+        """Open the simplification of the answer, unless the answer is hidden."""
         if (answer := self._visible_answer()) is not None:
             self.app.push_screen(SimplifyDialog(answer), self._open_simplified_chain)
 
     def _visible_answer(self) -> Trace | Chain | None:
-        """Return the answer if it is visible; notify the user if it is hidden."""
+        """Return the answer, or None with a notification if it is hidden."""
         if self.state.is_answer_hidden:
             self.notify(explore_text.HIDDEN_ANSWER_WARNING, markup=False)
         return None if self.state.is_answer_hidden else self.state.answer
 
     def action_film(self) -> None:
-        """Play the film of the answer from the current step; ask for hidden dims."""
+        """Play the film of the answer from the current step.
+
+        The film asks for the dims that are still hidden.
+        """
         state = self.state
         answer = self._visible_answer() if state.must_predict_validity else state.answer
         if answer is not None and len(answer.stages) > MAX_FILM_STAGES:
@@ -599,7 +611,10 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             )
 
     def action_save(self, kind: str) -> None:
-        """Save the film or the picture of the current step; a browser downloads the file."""
+        """Save a film of the answer or a picture of the current step.
+
+        In a browser, the file is downloaded.
+        """
         if (answer := self._visible_answer()) is not None:
             save_answer(
                 self.app,
@@ -610,7 +625,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     def action_home(self) -> None:
         """Open the start screen."""
-        from shapecalc.tui.home import HomeScreen  # a text area takes 30 ms to import
+        from shapecalc.tui.home import HomeScreen  # imports Textual's text area, which takes 30 ms
 
         self.has_home = True
         self.app.push_screen(HomeScreen(self, self.app.user_file.questions))  # type: ignore[attr-defined]
@@ -629,7 +644,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.schedule_draw()
 
     async def open_command(self, command: AppCommand) -> None:
-        """Close the start screen, and open the text that the user typed."""
+        """Close the start screen, and run the command that the user typed."""
         if command.question is not None:
             await self.open_from_home(command.question)
         elif command.kind == MESSAGE:
@@ -643,12 +658,12 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
                 self.action_source()
 
     def action_source(self) -> None:
-        """Open the screen of the code."""
+        """Open the screen of the source code."""
         if self._source is not None:
             self.app.push_screen(SourceScreen(self, self._source))
 
     async def open_line_question(self, question: Question, state: SourceState) -> None:
-        """Close the screen of the code, and open the chain of a line."""
+        """Close the screen of the source code, and open the chain of a line."""
         await self.open_from_home(question)
         if self.state.answer is not None:
             self.state.go_to_step(stage_layouts(self.state.answer)[-1].step_range.start)
@@ -656,14 +671,14 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.schedule_draw()
 
     def close_source(self) -> None:
-        """Close the screen of the code without a question."""
+        """Close the screen of the source code."""
         self._source = None
         self.app.pop_screen()
         if self.has_home and self.app.screen is self:
             self.action_home()
 
     async def _open_from_dialog(self, question: Question | None) -> None:
-        """Open the question that a dialog returns, if any, at its first step."""
+        """Open the question that a dialog returned at its first step, if any."""
         if question is not None:
             await self.open_from_home(question)
 
@@ -678,7 +693,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.action_lessons()
 
     def action_lesson_list(self) -> None:
-        """Open the list of all lessons, or of the lessons of the user's own file."""
+        """Open the list of all lessons, or of the lessons in the user's file."""
         self.course = None if self.course and self.course.is_path else self.course
         self.action_lessons()
 
@@ -706,22 +721,22 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.app.push_screen(DrillScreen(progress=self.progress), self._open_from_dialog)
 
     def action_code(self) -> None:
-        """Show the answer as code for each framework."""
+        """Show the answer as code for a framework."""
         if (answer := self._visible_answer()) is not None:
             self.app.push_screen(CodeScreen(answer))
 
     def help(self) -> tuple[str, list[tuple[str, str]]]:
-        """Return the help for the focused widget, and the keys with their effects."""
+        """Return the help for the focused widget, and the help for the keys."""
         about = widget_help(str(self.focused.id) if self.focused else "", self.state.question.op)
         return about, [*((key.display, key.help) for key in (*self.keys, *widgets.GLOBAL_KEYS)), *EXTRA_KEYS]
 
     async def _open_optional_question(self, question: Question | None) -> None:
-        """Open the question that a dialog returns, if any."""
+        """Open the question that a dialog returned, if any."""
         if question is not None:
             await self.open_question(question)
 
     async def _open_simplified_chain(self, text: str | None) -> None:
-        """Open a simplified chain as the question; the second chain stays the same."""
+        """Open a simplified chain, and keep the second chain."""
         if text is not None:
             await self.open_question(
                 replace(question_from_words([CHAIN, text]), second_chain=self.state.question.second_chain)
@@ -731,7 +746,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.state.question = replace(self.state.question, second_chain=text or "")
 
     async def _open_comparison_row(self, question: Question | None) -> None:
-        """Open the question of another dialect at the first step with another result."""
+        """Open the question for another dialect at the first differing step."""
         before = self.state.answer
         if question is None:
             return
@@ -741,7 +756,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.schedule_draw()
 
     def schedule_draw(self) -> None:
-        """Draw the screen; if it was drawn recently, handle the pending events first."""
+        """Draw the screen, after pending events if it was drawn recently."""
         if not self._is_draw_scheduled:
             self._is_draw_scheduled = True
             is_idle = monotonic() - self._last_draw > IDLE_SECONDS
@@ -766,15 +781,15 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     @property
     def _fix_key(self) -> str:
-        """The keys that apply the fix with the current focus.
+        """The keys that apply the fix while the current widget has the focus.
 
-        In a field, a key without a modifier is text.
+        A field receives every key without a modifier as text.
         """
         key = next(key.display for key in self.keys if key.action == "fix")
         return f"esc {key}" if self.is_typing else key
 
     def _draw_question(self) -> None:
-        """Draw the title of the question, and the carets below invalid characters."""
+        """Draw the title of the question, and carets below invalid characters."""
         state, panel = self.state, self.query_one(FieldPanel)
         panel.border_title = Content(
             explore_text.question_title(state.question, state.result, is_learning=state.is_learning)
@@ -791,7 +806,6 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self._draw_carets()
 
     def _draw_carets(self) -> None:
-        """Draw the carets below the invalid characters of a field."""
         span, panel = find_invalid_text(self.state.question, self.state.result), self.query_one(FieldPanel)
         for field in self.query(f"#field-{span[0]}").results(Input) if span else ():
             room = max(1, field.content_region.width)
@@ -803,7 +817,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             panel.carets.set_text(Text(" " * (start + left)).append(marks, "bold red"))
 
     def _key_line(self, width: int) -> Text:
-        """Return a line with the keys that work with the current focus."""
+        """Return a line of the keys that are active with the current focus."""
         state, focused = self.state, getattr(self.focused, "id", None)
         if isinstance(self.focused, Input):
             keys: tuple[widgets.Key, ...] = widgets.FIELD_KEYS
@@ -846,17 +860,17 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.query_one("#compare", Panel).set_renderer(self._comparison_text)
 
     def _question_lines(self, width: int) -> int:
-        """Return the number of lines of the fields and of the carets below them."""
+        """Return the height of the fields and their carets, in lines."""
         return count_rows(self.query(widgets.Field), width) + self.query_one(FieldPanel).carets.display
 
     def _required_heights(self, width: int, lines: int, card_lines: int) -> RequiredHeights:
-        """Return the number of lines that each panel needs at a width."""
+        """Return the number of lines that each panel requires at a width."""
         state, content = self.state, lines - BORDER_LINES
         half, inner = width // 2 - 3, width - 2
         all_layouts = stage_layouts(state.answer) if state.answer else ()
         shape = (width, state.current_step, *(len(layout.cells) for layout in all_layouts))
         drawn_map = beside = Text(end="")
-        is_beside = width >= MIN_BESIDE_WIDTH and shape != self._stacked  # keep the arrangement while sizes change
+        is_beside = width >= MIN_BESIDE_WIDTH and shape != self._stacked  # keep the layout while only sizes change
         if is_beside:
             drawn_map = explore_text.map_text(state, half, content)
             is_beside = not is_truncated(drawn_map, half)
@@ -904,7 +918,6 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self._compare_timer = self.set_timer(COMPARE_SECONDS, self._compare)
 
     def _draw_titles(self) -> None:
-        """Set the titles of the panels."""
         state = self.state
         dims = "" if self.is_typing else widgets.DIM_KEYS
         self.query_one("#map", Panel).set_title(explore_text.map_title(state), dims)
@@ -913,7 +926,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.query_one("#compare", Panel).set_title("Compare")
 
     def _elements_text(self, width: int, height: int) -> Text:
-        """Draw the elements at every stage if the panel has the focus.
+        """Draw the elements at every stage if their panel has the focus.
 
         Otherwise, draw the elements before and after the current stage.
         """
@@ -925,25 +938,25 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         return explore_text.tapes_text(state, width, height)
 
     def _compare_lines(self, width: int) -> int:
-        """Return the number of lines of the comparison, with its border."""
+        """Return the height of the comparison panel, in lines."""
         if self._comparison is None:
             return COMPARE_LINES
         count = len(explore_text.comparison_lines(self._comparison[1], width))
         return min(COMPARE_LINES, count + BORDER_LINES)
 
     def _can_compare_dialects(self) -> bool:
-        """Return whether the frameworks can be compared, and no answer is hidden."""
+        """Return whether several dialects have the op, and no answer is hidden."""
         return self.state.is_offered("compare") and len(supporting_dialects(OPS[self.state.question.op])) > 1
 
     def _compare(self) -> None:
-        """Compare the frameworks, and draw the comparison."""
+        """Compare the dialects, and draw the comparison."""
         question = self.state.question
         if self._can_compare_dialects():
             self._comparison = question, dialect_rows(question)
             self.schedule_draw()
 
     def _comparison_text(self, width: int, height: int) -> Text:
-        """Draw the last comparison: one line for each distinct answer of the frameworks."""
+        """Draw the last comparison, with one line per distinct answer."""
         rows = self._comparison[1] if self._comparison else ()
         return stack_texts(explore_text.comparison_lines(rows, width)[:height])
 

@@ -1,7 +1,8 @@
-"""Render the titles, the answer, the problem and the panels of the main screen.
+"""Text for the panels of the main screen.
 
-A blank is a dim that the user must predict. An entry is the text that the user has typed into a blank. The map has one
-column of dims per stage of the answer.
+The panels show titles, the answer or the problem, the map, the step and the elements. A blank is a dim that the user
+must predict. An entry is the text that the user has typed into a blank. The map has one column of dims per stage of the
+answer.
 """
 
 from __future__ import annotations
@@ -59,9 +60,10 @@ MAX_DIVISORS = 16
 
 
 def title_text(question: Question, result: QuestionResult, width: int, placeholder: str = "", score: str = "") -> Text:
-    """Format the title: the operator, the element count, the score and the answer.
+    """Format the title of the screen.
 
-    In a narrow terminal, the title is only the answer. A non-empty `placeholder` replaces the answer.
+    The title contains the operator, the element count, the score and the answer; in a narrow terminal, only the answer.
+    A non-empty `placeholder` replaces the answer.
     """
     answer = result.answer
     if answer is None:
@@ -91,9 +93,9 @@ def _answer_text(answer: Trace | Chain) -> str:
 
 
 def question_title(question: Question, result: QuestionResult, *, is_learning: bool) -> str:
-    """Format the title of the question.
+    """Format the title of the question panel.
 
-    It contains the operator, its version and settings, and the mode.
+    The title contains the operator with its version and settings, and the mode.
 
     >>> from shapecalc.tui.question import question_from_words, resolve_question
     >>> question = question_from_words(["reshape", "2,3,4", "0,-1"])
@@ -109,9 +111,9 @@ def question_title(question: Question, result: QuestionResult, *, is_learning: b
 
 
 def reason_text(state: ExploreState, width: int, fix_key: str = "f") -> Text:
-    """Format the problem of the question, and below it a fix or a hint.
+    """Format the problem of the question, followed by its fix or a hint.
 
-    A fix is shown with its key.
+    `fix_key` is the key that applies the fix.
     """
     problem = state.result.problem
     hides = state.must_predict_validity and state.result.answer is not None
@@ -131,7 +133,7 @@ def reason_text(state: ExploreState, width: int, fix_key: str = "f") -> Text:
 def divisors_text(state: ExploreState) -> str:
     """List the divisors of the element count.
 
-    The text is empty unless the request is refused because of the count.
+    The text is empty unless the element count causes the refusal.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> divisors_text(ExploreState(question_from_words(["reshape", "2,3,4", "5,-1"])))
@@ -148,17 +150,16 @@ def divisors_text(state: ExploreState) -> str:
 
 
 def problem_text(problem: Problem) -> Text:
-    """Format a problem: its message, and its hint on the next line."""
+    """Format the message of a problem, with its hint on the next line."""
     text = Text(escape_unprintable(problem.message), "red")
     return text.append(f"\n{escape_unprintable(problem.hint)}" if problem.hint else "", "default")
 
 
 def answer_texts(state: ExploreState, width: int, accent: str = "bold", card: Sequence[Text] = ()) -> list[Text]:
-    """Return the lines of the answer.
+    """Return the lines of the answer panel.
 
-    They are the shapes, and the current sentence, question or conditions.
-
-    Only the output has the style `accent`. A `card` contains the sentence of the step.
+    The first line contains the shapes, with the output in the style `accent`. The lines of `card`, if any, follow it.
+    The remaining lines are the current question, sentence or conditions.
     """
     answer, problem = state.answer, state.result.problem
     if state.result.answer is None or answer is None:
@@ -188,9 +189,9 @@ def _wrap_sentences(sentences: Sequence[str], width: int) -> list[Text]:
 
 
 def _output_text(state: ExploreState, width: int, accent: str) -> tuple[str, str]:
-    """Return the text of the output, and its style.
+    """Return the text of the output and its style.
 
-    A hidden dim is an underscore. If the request is refused, the text is the rule that refuses it.
+    A hidden dim is an underscore. For a refused request, the text is the name of the violated rule.
     """
     answer = state.answer
     if state.must_predict_validity or answer is None:
@@ -207,7 +208,7 @@ def _output_text(state: ExploreState, width: int, accent: str) -> tuple[str, str
 def _answer_sentences(state: ExploreState) -> list[str]:
     """Return the sentence of the current step.
 
-    After the last step, return the conditions of the answer.
+    After the last step, the sentences are the conditions of the answer.
     """
     answer = state.answer
     if answer is None:
@@ -235,7 +236,7 @@ def reason_lines(state: ExploreState, width: int) -> list[Text]:
 
 
 def _format_spaced_answer(answer: Trace | Chain, accent: str) -> Text:
-    """Format the answer line above the reasons.
+    """Format the answer with spaces around the commas of the output.
 
     The commas of the output have spaces around them.
     """
@@ -245,7 +246,7 @@ def _format_spaced_answer(answer: Trace | Chain, accent: str) -> Text:
 
 
 def condition_sentences(answer: Trace | Chain) -> list[str]:
-    """Return sentences on caveats, conditions, assumptions and new names."""
+    """Return the caveats, conditions, assumptions and new names as sentences."""
     sentences = [f"{escape_unprintable(note)}." for note in answer.notes]
     sentences += [f"{limit}." for limit in answer.caveats[: len({*answer.omitted_switches})]]
     if answer.conditions:
@@ -259,7 +260,10 @@ def condition_sentences(answer: Trace | Chain) -> list[str]:
 
 
 def wrap_lines(text: str, width: int, max_lines: int) -> list[str]:
-    """Wrap a string to at most `max_lines` lines; an ellipsis marks truncation."""
+    """Wrap a string to at most `max_lines` lines.
+
+    An ellipsis marks truncated text.
+    """
     lines = wrap(text, width)
     return (
         lines
@@ -269,9 +273,9 @@ def wrap_lines(text: str, width: int, max_lines: int) -> list[str]:
 
 
 def map_text(state: ExploreState, width: int, height: int) -> Text:
-    """Draw the map in at most `height` lines.
+    """Draw the map, with the wires of all steps up to the current one.
 
-    It contains the dims after each stage, and the wires of the steps so far.
+    The map has at most `height` lines.
     """
     if state.visible_answer is None:
         return Text(end="")
@@ -289,7 +293,7 @@ def map_text(state: ExploreState, width: int, height: int) -> Text:
 
 
 def map_title(state: ExploreState) -> str:
-    """Return the title of the map, with the current stage of a chain."""
+    """Return the title of the map, which contains the current stage of a chain."""
     if state.must_predict_validity or state.answer is None or len(all_layouts := stage_layouts(state.answer)) < 2:
         return "Map"
     number = layout_index(all_layouts, None if state.is_complete else state.current_step) + 1
@@ -327,7 +331,7 @@ def _step_to_draw(state: ExploreState) -> int:
 
 
 def step_text(state: ExploreState, width: int, height: int) -> Text:
-    """Draw the current step, with feedback on the prediction."""
+    """Draw the current step, with feedback on the user's prediction."""
     if state.answer is None or state.visible_answer is None:
         return Text(end="")
     drawing = _draw_step(state, width, height)
@@ -340,10 +344,10 @@ def step_text(state: ExploreState, width: int, height: int) -> Text:
 def elements_text(
     state: ExploreState, read_element: Callable[[tuple[int, ...]], object] | None, width: int, height: int
 ) -> Text:
-    """Draw the elements at every stage, with one element selected.
+    """Draw the elements at every stage, with the selected element marked.
 
-    If a mistake is shown, its elements are drawn beside those of the answer. `read_element` returns the value of the
-    input element at an index; without it, elements are drawn as numbers.
+    If a mistake is displayed, its elements are drawn beside the elements of the answer. `read_element` returns the
+    value of the input element at an index; if it is None, elements are drawn as numbers.
     """
     if state.answer is None:
         return Text(end="")
@@ -372,9 +376,9 @@ def elements_text(
 
 
 def element_notes(state: ExploreState, width: int) -> list[Text]:
-    """Return the notes on the selected element, below a blank line.
+    """Return notes on the selected element, after a blank line.
 
-    They are its NumPy equation, and the command that follows it.
+    The notes are the NumPy equation of the element, and the command that follows it.
     """
     assert state.answer is not None
     path = build_tensor_path(state.answer)
@@ -386,7 +390,7 @@ def element_notes(state: ExploreState, width: int) -> list[Text]:
 def reopening_command(state: ExploreState) -> str:
     """Return the command line that opens the app in the current state.
 
-    The state consists of the question, the step and the selected element.
+    The state is the question, the step and the selected element.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> state = ExploreState(question_from_words(["reshape", "2,3,4", "6,4"]))
@@ -409,9 +413,9 @@ def _draw_step(state: ExploreState, width: int, height: int) -> Text:
 
 
 def format_blanks(state: ExploreState) -> dict[Blank, str]:
-    """Return the text of each blank: its entry, with a cross if it is wrong.
+    """Return the text of each blank.
 
-    A blank into which the user cannot type yet is an underscore.
+    The text is the entry, with a cross if it is wrong. A blank that does not accept input yet is an underscore.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> question = question_from_words(["shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1"])
@@ -444,9 +448,10 @@ def hidden_answer_text(state: ExploreState) -> str:
 
 
 def feedback_text(state: ExploreState, width: int, height: int) -> Text:
-    """Format the feedback on the last prediction: the error, the mistake, and a hint.
+    """Format feedback on the last prediction.
 
-    If a hint that is a table exceeds `height`, only its first line is included.
+    The feedback consists of the error, the common mistake and a hint. If a hint is a table that does not fit `height`,
+    only its first line is included.
     """
     predictions, blank, lines = state.predictions, state.current_blank, list[Text]()
     if state.must_predict_validity or not state.is_learning:
@@ -470,9 +475,9 @@ def feedback_text(state: ExploreState, width: int, height: int) -> Text:
 
 
 def comparison_text(state: ExploreState, width: int, height: int) -> Text:
-    """Draw the right answer beside the answer that results from the user's mistake.
+    """Draw the right answer beside the result of the user's mistake.
 
-    The text is empty if the right answer is hidden, or if the prediction matches no common mistake.
+    The text is empty if the right answer is hidden, or if no common mistake matches the prediction.
     """
     mistake = None if state.is_answer_hidden or None in state.predictions.predicted_output else state.mistake
     if mistake is None or state.answer is None:
@@ -484,7 +489,7 @@ def comparison_text(state: ExploreState, width: int, height: int) -> Text:
 
 
 def _blank_question(state: ExploreState) -> str:
-    """Format the question about the current blank, with the number of the question."""
+    """Format the question about the current blank, with its number."""
     assert state.current_blank is not None
     steps = sorted({cell.step_index for cell in state.predictions.blanks_to_predict.values()})
     number = steps.index(state.predictions.cells[state.current_blank].step_index) + 1
@@ -494,7 +499,7 @@ def _blank_question(state: ExploreState) -> str:
 def _entry_error(state: ExploreState, blank: Blank) -> str:
     """Format the error message for the entry in a blank.
 
-    If exactly one input axis has the size in the entry, the message names this axis.
+    If exactly one input axis has the size that was entered, the message names the axis.
     """
     predictions, entry = state.predictions, escape_unprintable(state.predictions.texts[blank])
     axis = predictions.find_confused_axis(blank)
@@ -504,7 +509,7 @@ def _entry_error(state: ExploreState, blank: Blank) -> str:
 
 
 def _wrap_hint(text: str, width: int) -> list[str]:
-    """Wrap a hint to lines; a table has several lines already and is not wrapped."""
+    """Wrap a hint to lines; the lines of a table are not wrapped."""
     lines = [escape_unprintable(line) for line in text.split("\n")]
     return [*wrap(lines[0], width), *lines[1:]]
 
@@ -512,8 +517,7 @@ def _wrap_hint(text: str, width: int) -> list[str]:
 def tapes_text(state: ExploreState, width: int, height: int = 0) -> Text:
     """Draw the coloured elements before and after the current stage.
 
-    Return an empty text if there are too many elements. If `height` suffices, also draw the elements at every stage
-    below these.
+    The text is empty if there are too many elements. If `height` suffices, the elements at every stage are drawn below.
     """
     answer = state.answer
     path = None if answer is None else tape_path(answer)
@@ -533,7 +537,7 @@ def tapes_text(state: ExploreState, width: int, height: int = 0) -> Text:
 
 
 def comparison_lines(rows: Sequence[DialectRow], width: int) -> list[Text]:
-    """Return a line for each distinct answer of the frameworks, commonest first."""
+    """Return a line for each distinct answer, the most common answer first."""
     by_dialect: dict[str, set[str]] = {}
     for row in rows:
         by_dialect.setdefault(row.question.dialect, set()).add(row.answer_text)
@@ -551,7 +555,7 @@ def comparison_lines(rows: Sequence[DialectRow], width: int) -> list[Text]:
 
 
 def _list_names(names: Sequence[str], width: int) -> str:
-    """List as many names as fit a width, and the number of the others.
+    """List as many names as fit a width, and count the others.
 
     >>> _list_names(["onnx", "torch", "numpy"], 16)
     'onnx and 2 more'

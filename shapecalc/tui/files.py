@@ -37,7 +37,7 @@ FILM_KIND = "film"
 
 
 class Entry(Record):
-    """A folder, a file, or an array in a file."""
+    """A folder, a file, or an array in an archive file."""
 
     name: str
     path: str
@@ -46,7 +46,7 @@ class Entry(Record):
 
 
 def list_entries(path: str) -> list[Entry]:
-    """List a folder, with its subfolders first, or the arrays in an archive file.
+    """List the entries of a folder, folders first, or the arrays in an archive.
 
     Raises `OSError` if the path cannot be read.
     """
@@ -69,7 +69,7 @@ def _is_folder(path: str | Path) -> bool:
 
 
 def describe_entry(entry: Entry) -> str:
-    """Describe an entry: type and shape of an array, or number of arrays of a file.
+    """Describe the type and shape of an array, or the contents of a file.
 
     >>> describe_entry(Entry("gone.npy", "gone.npy", False))
     'no such file or directory'
@@ -94,7 +94,7 @@ class FilesDialog(Dialog[str | None]):
         self.entries: list[Entry] = []
 
     def compose_contents(self) -> ComposeResult:
-        """Compose the folder name, the list and the description, from top to bottom."""
+        """Compose the folder name, the list and the description."""
         yield Static("", id="folder", markup=False)
         yield ChoiceList(id="entries")
         yield Static("", id="about", markup=False)
@@ -106,7 +106,7 @@ class FilesDialog(Dialog[str | None]):
         self.query_one(ChoiceList).focus()
 
     def list_path(self, path: str) -> None:
-        """Display the entries of a folder or archive, or the error if it is unreadable."""
+        """List the entries of a folder or archive, or show an error."""
         try:
             entries = list_entries(path)
         except OSError as error:
@@ -126,7 +126,10 @@ class FilesDialog(Dialog[str | None]):
 
     @on(OptionList.OptionSelected)
     def open_entry(self, event: OptionList.OptionSelected) -> None:
-        """List a folder or archive; for an array, close the dialog and return its path."""
+        """List the selected folder or archive, or return the path of an array.
+
+        When an array is returned, the dialog is closed.
+        """
         entry = self.entries[event.option_index]
         if entry.is_container:
             self.list_path(entry.path)
@@ -139,10 +142,10 @@ class FilesDialog(Dialog[str | None]):
 
 
 def save_answer(app: App[Any], kind: str, answer: Trace | Chain, step: int | None) -> None:
-    """Save the film of an answer or the picture of a step.
+    """Save a film of an answer or a picture of a step.
 
-    `kind` is `film` or `picture`. In a terminal, a dialog asks for the file name; a browser downloads an SVG file.
-    `step` is counted from 1; None selects the picture of the whole answer.
+    `kind` is `film` or `picture`. In a terminal, a dialog requests the file name; in a browser, an SVG file is
+    downloaded. `step` is counted from 1; None selects the picture of the whole answer.
     """
 
     def make_contents(name: str) -> bytes:
@@ -161,13 +164,16 @@ class SaveDialog(Dialog[None]):
     BINDINGS = [Binding("escape", "dismiss", "close")]
 
     def __init__(self, kind: str, make_contents: Callable[[str], bytes]) -> None:
-        """Create the dialog; `make_contents` renders the contents for a file name."""
+        """Create the dialog.
+
+        `make_contents` renders the contents of a file with the given name.
+        """
         super().__init__()
         self.kind, self.make_contents = kind, make_contents
         self._is_writing = False
 
     def compose_contents(self) -> ComposeResult:
-        """Compose the list of file extensions above the field for the file name."""
+        """Compose the list of file extensions above the field."""
         endings = FORMATS if self.kind == FILM_KIND else PICTURE_SUFFIXES
         yield Static(f"Save the {self.kind} as a file that ends in {', '.join(endings)}")
         yield TextField(f"shapecalc-{self.kind}.svg", id="name")
@@ -179,7 +185,7 @@ class SaveDialog(Dialog[None]):
 
     @on(Input.Submitted)
     async def write_file(self, event: Input.Submitted) -> None:
-        """Write the file and close the dialog, or display the error."""
+        """Write the file and close the dialog, or show the error."""
         if self._is_writing:
             return
         name, status = event.value.strip(), self.query_one("#words", Static)
@@ -198,19 +204,18 @@ class SaveDialog(Dialog[None]):
 
 
 def save_screenshot(screen: Screen[Any], *, as_text: bool) -> None:
-    """Save a screenshot without notifications as an SVG picture or as text.
+    """Save a screenshot without notifications, as SVG or as text.
 
-    A browser downloads the file. The app removes notifications in a callback, so the screenshot is taken in a later
-    one.
+    In a browser, the file is downloaded. The screenshot is delayed until the app has removed the notifications.
     """
     screen.app.clear_notifications()
     screen.app.call_later(screen.call_after_refresh, partial(_write_screenshot, screen, as_text=as_text))
 
 
 def _write_screenshot(screen: Screen[Any], *, as_text: bool) -> None:
-    """Write a screenshot to a file whose name has a timestamp, and notify the user.
+    """Write a screenshot to a file with a timestamp, and notify the user.
 
-    A screenshot as text is also copied to the clipboard.
+    A screenshot in text format is also copied to the clipboard.
     """
     if as_text:
         content = "".join(f"{strip.text.rstrip()}\n" for strip in screen._compositor.render_strips())

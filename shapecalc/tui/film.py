@@ -1,7 +1,7 @@
 """The film screen, which animates an answer.
 
 A film consists of frames; each frame draws one step of the answer. In learning mode, the film pauses before a frame
-that determines a dim, and asks the user for this dim. A sprite is a text at a position of a frame.
+that determines a dim, and asks for the dim. A sprite is a text at a position of a frame.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Player:
     def __init__(self, film: Film, hidden_steps: Collection[int] = ()) -> None:
         """Start at the beginning of a film.
 
-        If `hidden_steps` is not empty, the film asks for the dims of these steps, and of no other steps.
+        If `hidden_steps` is not empty, the film asks only for the dims of these steps.
         """
         self.film, self.frame_starts = film, film.frame_starts
         self.time, self.speed, self.is_playing = 0.0, 1.0, False
@@ -105,7 +105,7 @@ class Player:
         return self._question_before(next_frame) if is_reached else None
 
     def _question_before(self, frame: int) -> FilmQuestion | None:
-        """Return the question to ask before a frame, or None if there is none."""
+        """Return the question that precedes a frame, or None."""
         film_frame = self.film.frames[frame]
         return (
             film_frame.prompt
@@ -114,43 +114,52 @@ class Player:
         )
 
     def _limit_to_question(self, seconds: float) -> float:
-        """Return `seconds`, or the time of the next question if that is earlier."""
+        """Limit a time in seconds to the time of the next question."""
         for frame in range(self.frame + 1, len(self.film.frames)):
             if self.frame_starts[frame] <= seconds and self._question_before(frame):
                 return self.frame_starts[frame] - FRAME_EPSILON
         return seconds
 
     def advance(self, seconds: float) -> None:
-        """Advance by `seconds` times the speed, at most to the next question."""
+        """Advance the film by `seconds` times the speed.
+
+        The film stops at the next question.
+        """
         if not self.is_playing:
             return
         self.time = self._limit_to_question(min(self.time + seconds * self.speed, self.film.seconds))
         self.is_playing = not self.is_at_end and self.question is None
 
     def toggle_playback(self) -> None:
-        """Play or pause; at the end, play from the beginning."""
+        """Play or pause the film.
+
+        At the end, the film is played from the beginning.
+        """
         self.time = 0.0 if self.is_at_end else self.time
         self.is_playing = not self.is_playing and self.question is None
 
     def seek(self, seconds: float) -> None:
-        """Go to a time in seconds, at most to the next question."""
+        """Go to a time in seconds, or to a question before it."""
         self.time = self._limit_to_question(max(0.0, min(seconds, self.film.seconds)))
 
     def show_frame(self, frame: int) -> None:
-        """Go to the end of a frame, at most to the next question, and pause."""
+        """Pause at the end of a frame, or at a question before it."""
         frame = max(0, min(frame, len(self.film.frames) - 1))
         self.is_playing = False
         self.seek(self.frame_starts[frame + 1] - FRAME_EPSILON)
 
     def step_frames(self, count: int) -> None:
-        """Step `count` frames forward or back; passing a question reveals its answer."""
+        """Move `count` frames forward or back.
+
+        Passing a question reveals its answer.
+        """
         if count > 0 and self.question is not None:
             self.skip_question()
         self.show_frame(self.frame + count * (count < 0 or not self.is_before_frame_end))
 
     @property
     def is_before_frame_end(self) -> bool:
-        """Whether the time is before the end of the current frame."""
+        """Whether the end of the current frame is still ahead."""
         return self.time < self.frame_starts[self.frame + 1] - 2 * FRAME_EPSILON
 
     def copy_state(self, other: Player) -> None:
@@ -167,7 +176,7 @@ class Player:
         )
 
     def show_step(self, step_index: int) -> None:
-        """Go to the first frame of a step; if the step has no frame, go to the beginning."""
+        """Go to the first frame of a step, or to the beginning if there is none."""
         frames = [number for number, frame in enumerate(self.film.frames) if frame.step_index == step_index]
         self.time = 0.0
         self.seek(self.frame_starts[frames[0]] if frames else 0.0)
@@ -178,7 +187,10 @@ class Player:
         self.speed = SPEEDS[max(0, min(level, len(SPEEDS) - 1))]
 
     def submit_answer(self, text: str) -> bool:
-        """Return whether `text` answers the question; if it does, continue the film."""
+        """Check an answer to the current question, and continue if it is right.
+
+        Returns whether the answer is right.
+        """
         question = self.question
         if question is None:
             return False
@@ -199,7 +211,7 @@ class Player:
 
 
 class Scrubber(widgets.ClickableText):
-    """The progress bar of a film; a click seeks to the clicked position."""
+    """The progress bar of a film, which seeks to the position of a click."""
 
     track_width = 0
 
@@ -215,7 +227,7 @@ class Scrubber(widgets.ClickableText):
         )
 
     def on_click(self, event: events.Click) -> None:
-        """Post a message with the clicked position, as a fraction of the duration."""
+        """Post the clicked position as a fraction of the duration."""
         self.post_message(widgets.MetadataClicked("part", max(0.0, min(1.0, (event.x - 3) / self.track_width))))
 
 
@@ -245,9 +257,9 @@ class FilmScreen(widgets.Dialog[None]):
     def __init__(
         self, answer: Trace | Chain, step_index: int | None, hidden_steps: Collection[int], score: Score
     ) -> None:
-        """Create the screen; the film starts at a step or, by default, at the beginning.
+        """Create the screen; the film starts at a step, or at the beginning.
 
-        If `hidden_steps` is not empty, the film asks for the dims of these steps, and of no other steps.
+        If `hidden_steps` is not empty, the film asks only for the dims of these steps.
         """
         super().__init__()
         self.score = score
@@ -258,7 +270,7 @@ class FilmScreen(widgets.Dialog[None]):
         self._last_tick = 0.0
 
     def compose(self) -> ComposeResult:
-        """Compose the film, the progress bar, a field for answers, and the keys."""
+        """Compose the film, the progress bar, the field for answers, and the keys."""
         yield widgets.SizeNotice(id="enlarge")
         with Vertical(id="all"):
             yield FilmPane("film")
@@ -280,7 +292,7 @@ class FilmScreen(widgets.Dialog[None]):
         self.call_after_refresh(self.make_film)
 
     def make_film(self) -> None:
-        """Build the film for the size of the pane."""
+        """Create the film for the current size of the pane."""
         pane, old = self.query_one(FilmPane), self.player
         if not pane.size.width:
             return
@@ -294,7 +306,7 @@ class FilmScreen(widgets.Dialog[None]):
         self.redraw_all()
 
     def _change_player(self, change: Callable[[Player], object]) -> None:
-        """Call `change` with the player if it exists, and redraw."""
+        """Apply a change to the player if it exists, and redraw."""
         if self.player is not None:
             change(self.player)
             self.redraw_all()
@@ -304,13 +316,16 @@ class FilmScreen(widgets.Dialog[None]):
         self._change_player(Player.toggle_playback)
 
     def action_step(self, count: int) -> None:
-        """Step frames forward or back; stepping past a question reveals its answer."""
+        """Move `count` frames forward or back.
+
+        Passing a question reveals its answer.
+        """
         if count > 0 and self.player is not None:
             self._score_answer(self.player.question, is_right=False)
         self._change_player(lambda player: player.step_frames(count))
 
     def action_show(self, frame: int) -> None:
-        """Go to the end of a frame; an index past the end selects the last frame."""
+        """Go to the end of a frame; a large index selects the last frame."""
         self._change_player(lambda player: player.show_frame(frame))
 
     def action_change_speed(self, levels: int) -> None:
@@ -318,12 +333,15 @@ class FilmScreen(widgets.Dialog[None]):
         self._change_player(lambda player: player.change_speed(levels))
 
     def action_ask(self) -> None:
-        """Turn the questions of the film on or off."""
+        """Toggle the questions of the film."""
         self._change_player(lambda player: setattr(player, "is_asking", not player.is_asking))
 
     @on(Input.Submitted)
     def check_prediction(self, event: Input.Submitted) -> None:
-        """Continue after a right prediction; after an empty prediction, reveal the dim."""
+        """Continue the film after a right prediction.
+
+        An empty prediction reveals the dim.
+        """
         if self.player is None or (question := self.player.question) is None:
             return
         right = bool(event.value.strip()) and self.player.submit_answer(event.value)
@@ -348,7 +366,7 @@ class FilmScreen(widgets.Dialog[None]):
             self._change_player(lambda player: player.seek(float(str(event.value)) * player.film.seconds))
 
     def tick(self) -> None:
-        """Advance the film by the time since the last tick, and draw it."""
+        """Advance the film by the elapsed time, and draw it."""
         now, player = monotonic(), self.player
         if player is None:
             return
@@ -361,7 +379,7 @@ class FilmScreen(widgets.Dialog[None]):
             self.redraw_all()
 
     def redraw_all(self) -> None:
-        """Redraw the screen; resume the timer if the film plays, otherwise pause it."""
+        """Redraw the screen, and pause or resume the timer."""
         player = self.player
         if player is None or self._clock is None or not self.is_attached:
             return
@@ -373,7 +391,7 @@ class FilmScreen(widgets.Dialog[None]):
         self.query_one("#keys", widgets.ClickableText).set_text(_key_line(player, self.app.size.width))
 
     def _show_question(self) -> None:
-        """Show the question with a field for the answer, or else the progress bar."""
+        """Show the current question with its field, or the progress bar."""
         question = self.player.question if self.player else None
         row, field = self.query_one("#question"), self.query_one(widgets.AnswerField)
         asking = question is not None
@@ -386,7 +404,7 @@ class FilmScreen(widgets.Dialog[None]):
 
 
 def _key_line(player: Player, width: int) -> Text:
-    """Format the keys of the film screen; keys that do not fit the width are omitted."""
+    """Format the keys of the film screen that fit a width."""
     shown = KEYS if player.question is None else QUESTION_KEYS
     if player.is_asking:
         shown = tuple([replace(key, label=f"{key.label}: on") if key.action == "ask" else key for key in shown])

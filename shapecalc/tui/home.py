@@ -1,6 +1,6 @@
 """The start screen.
 
-It has one input for anything that shapecalc reads, and lists of lessons, exercises and recent questions.
+The screen has an input for everything that shapecalc accepts, and lists of lessons, exercises and recent questions.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ FIELD_ACTIONS = ("open_selected", "leave")
 
 
 class EntryOpener(Protocol):
-    """The part of the main screen that opens an entry of the start screen."""
+    """The methods of the main screen that open entries of the start screen."""
 
     progress: Progress
 
@@ -87,7 +87,7 @@ class EntryOpener(Protocol):
         """Close the start screen, and open a question at its first step."""
 
     async def open_command(self, command: AppCommand) -> None:
-        """Close the start screen, and open the text that the user typed."""
+        """Close the start screen, and run the command that the user typed."""
 
     def action_course(self) -> None:
         """Open the introductory path."""
@@ -100,7 +100,7 @@ class EntryOpener(Protocol):
 
 
 class HomeEntry(Record):
-    """An entry of a list, with its title, its details and its action."""
+    """An entry of a list, with a title, details and an action."""
 
     title: str
     detail: str
@@ -110,7 +110,7 @@ class HomeEntry(Record):
 
 
 class HomeInput(TextArea):
-    """An input that grows with the pasted lines; Enter opens the text."""
+    """A multi-line input whose Enter key opens the text."""
 
     def __init__(self) -> None:
         """Create an empty input."""
@@ -121,7 +121,10 @@ class HomeInput(TextArea):
         self.cursor_blink = False
 
     async def _on_key(self, event: events.Key) -> None:
-        """Leave Enter, Esc and, at the first or last line, the arrow keys to the screen."""
+        """Handle a key, except keys that the screen handles.
+
+        The screen handles Enter and Esc, and the arrow keys at the first and the last line.
+        """
         row, last = self.cursor_location[0], self.document.line_count - 1
         if event.key in ("enter", "escape") or (event.key, row) in (("up", 0), ("down", last)):
             event.prevent_default()
@@ -129,15 +132,15 @@ class HomeInput(TextArea):
         await super()._on_key(event)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable the up key on the first line and the down key on the last.
+        """Disable the up key in the first line and the down key in the last line.
 
-        There these keys select an entry of the lists.
+        In these lines, the keys select entries of the lists.
         """
         row, last = self.cursor_location[0], self.document.line_count - 1
         return (action, row) not in (("cursor_up", 0), ("cursor_down", last)) or bool(parameters and parameters[0])
 
     async def _on_paste(self, event: events.Paste) -> None:
-        """Insert the pasted lines, with control characters escaped."""
+        """Insert pasted text, and escape its control characters."""
         event.prevent_default().stop()
         lines = [escape_unprintable(line.expandtabs(4)) for line in event.text.splitlines()]
         self.replace("\n".join(lines).strip("\n"), *self.selection)
@@ -158,7 +161,7 @@ class HomeScreen(ScreenWithHelp[None]):
     ]
 
     def __init__(self, explore: EntryOpener, questions: Sequence[str]) -> None:
-        """Create the screen over the main screen.
+        """Create the screen on top of the main screen.
 
         `questions` are the command lines of recent questions.
         """
@@ -170,7 +173,7 @@ class HomeScreen(ScreenWithHelp[None]):
         """The index of the selected entry."""
 
     def compose(self) -> ComposeResult:
-        """Compose the input, its reading, the lists and the examples."""
+        """Compose the input, its interpretation, the lists and the examples."""
         yield SizeNotice(id="enlarge")
         with Container(id="ask"):
             yield HomeInput()
@@ -192,11 +195,11 @@ class HomeScreen(ScreenWithHelp[None]):
         self.draw()
 
     def on_screen_resume(self) -> None:
-        """Redraw, because a lesson changes the next entry of the course."""
+        """Redraw the screen, because a lesson changes the next entry of the course."""
         self.draw()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Redraw for the new size, or show that the terminal is too small."""
+        """Redraw for the new size, or report that the terminal is too small."""
         self.set_class(SizeNotice.is_needed(event.size), "-small")
         self.draw()
 
@@ -258,7 +261,7 @@ class HomeScreen(ScreenWithHelp[None]):
         return self.query_one(HomeInput).text.strip()
 
     def on_key(self, event: events.Key) -> None:
-        """Begin typing with a digit, `-` or `[`."""
+        """Focus the input when the user types the first character of a shape."""
         if not self.is_typing and event.character and event.character in "0123456789-[(":
             self.action_edit()
             self.query_one(HomeInput).insert(event.character)
@@ -266,7 +269,7 @@ class HomeScreen(ScreenWithHelp[None]):
 
     @on(TextArea.Changed)
     def read_typed_text(self) -> None:
-        """Read the text, and show its command."""
+        """Interpret the typed text, and show the interpretation."""
         self.command, self.problem = None, None
         try:
             self.command = parse_command_text(self.typed_text) if self.typed_text else None
@@ -275,7 +278,7 @@ class HomeScreen(ScreenWithHelp[None]):
         self.draw()
 
     async def action_open_selected(self) -> None:
-        """Open the text of the input, or the selected entry if nothing is typed."""
+        """Open the typed text, or the selected entry if the input is empty."""
         if self.problem is not None:
             self.draw(is_refused=True)
         elif self.command is not None:
@@ -284,14 +287,14 @@ class HomeScreen(ScreenWithHelp[None]):
             await self.action_open(self.index)
 
     async def action_open(self, index: int) -> None:
-        """Open the entry with an index."""
+        """Open the entry at an index."""
         entries = [*self.start_entries(), *self.recent_entries()]
         opened = entries[index].open() if index < len(entries) else None
         if opened is not None:
             await opened
 
     def action_select(self, offset: int) -> None:
-        """Select another entry of the lists."""
+        """Move the selection by `offset` entries."""
         count = len(self.start_entries()) + len(self._visible_recent_entries())
         self.index = (self.index + offset) % count
         self.draw()
@@ -301,7 +304,7 @@ class HomeScreen(ScreenWithHelp[None]):
         self.set_focus(self.query_one(HomeInput))
 
     def action_leave(self) -> None:
-        """Leave the input, or clear it if it has no focus."""
+        """Leave the input; if it does not have the focus, clear it."""
         if self.is_typing:
             self.set_focus(None)
             self.call_after_refresh(self.draw)
@@ -309,23 +312,23 @@ class HomeScreen(ScreenWithHelp[None]):
             self.query_one(HomeInput).text = ""
 
     async def action_fill(self, index: int) -> None:
-        """Write an example into the input."""
+        """Insert the example at an index into the input."""
         self.query_one(HomeInput).text = EXAMPLES[index][1]
         self.action_edit()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable the keys that the input takes as text."""
+        """Disable the keys that the input receives as text."""
         return not (self.is_typing and action in ("edit", "app.quit_outside"))
 
     @on(MetadataClicked)
     async def handle_click(self, event: MetadataClicked) -> None:
-        """Open an entry, fill in an example, or run the action of a key."""
+        """Open an entry, insert an example, or run the action of a key."""
         await self.run_action(str(event.value))
 
     def draw(self, *, is_refused: bool = False) -> None:
         """Draw the screen.
 
-        If `is_refused`, the reason why the text is not read is red.
+        If `is_refused`, the reason for the refusal of the text is red.
         """
         if not self.is_attached or self.has_class("-small"):
             return
@@ -363,9 +366,9 @@ class HomeScreen(ScreenWithHelp[None]):
         self.query_one("#keys", ClickableText).set_text(self._key_line(width - 2))
 
     def _draw_preview(self, lines: int, entries: Sequence[HomeEntry]) -> None:
-        """Draw the picture of the typed text or of the selected entry.
+        """Draw a picture of the typed text or of the selected entry.
 
-        Nothing is drawn if `lines` lines do not suffice.
+        Nothing is drawn if `lines` is too small.
         """
         panel, question = self.query_one("#preview", Panel), self.command.question if self.command else None
         if not self.typed_text:
@@ -394,9 +397,9 @@ class HomeScreen(ScreenWithHelp[None]):
         return format_key_line(frozenset(key.action for key in keys), width, keys)
 
     def _list_text(self, entries: Sequence[HomeEntry], first: int, width: int, height: int) -> Text:
-        """Draw a list with the selected entry marked.
+        """Draw a list, and mark the selected entry.
 
-        The first entry has the index `first`.
+        `first` is the index of the first entry of the list.
         """
         titles = max((len(entry.title) for entry in entries), default=0)
         lines = list[Text]()
@@ -414,7 +417,7 @@ class HomeScreen(ScreenWithHelp[None]):
         return stack_texts(lines)
 
     def _command_text(self, width: int, *, is_refused: bool) -> Text:
-        """Describe how the text is read, with its answer or the reason for a refusal."""
+        """Describe the interpretation of the typed text, or the reason for its refusal."""
         if not self.typed_text:
             return stack_texts(wrap_line(Text(PURPOSE, "dim"), width))
         if self.command is None:
@@ -431,7 +434,7 @@ class HomeScreen(ScreenWithHelp[None]):
         return stack_texts([*lines, *self._answer_lines(self.command, width)])
 
     def _answer_lines(self, command: AppCommand, width: int) -> list[Text]:
-        """Return the answer to a question, or a description of a message or code."""
+        """Return the answer to a question, or describe an error message or code."""
         if command.kind == MESSAGE:
             said = diagnose(command.content).format_lines()[:SAID_LINES]
             return [Text(clip_text(escape_unprintable(line), width, UNICODE)) for line in said]
@@ -452,7 +455,7 @@ class HomeScreen(ScreenWithHelp[None]):
 def _picture_text(question: Question, width: int, height: int) -> Text:
     """Draw the map of a question and, if they fit, its elements.
 
-    The elements are drawn before and after the last stage.
+    The elements are those before and after the last stage.
     """
     state = ExploreState(question)
     drawing = explore_text.map_text(state, width, min(height, MAX_MAP_LINES))
@@ -464,9 +467,9 @@ def _picture_text(question: Question, width: int, height: int) -> Text:
 
 
 def _examples_text(width: int, height: int) -> Text:
-    """Draw an example of each kind of text that the input reads.
+    """Draw an example of each kind of input text.
 
-    A click writes the example into the input.
+    A click inserts the example into the input.
     """
     kinds = max(len(kind) for kind, _ in EXAMPLES)
     lines = list[Text]()

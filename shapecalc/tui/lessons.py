@@ -74,7 +74,7 @@ DRILL_PREFIX = "exercises: "
 
 
 class TaskPane(Vertical):
-    """A pane with a text, a task, a field for the prediction, and drawings.
+    """A pane with a text, a task, a field for the prediction, and pictures.
 
     The task stays visible when the text scrolls.
     """
@@ -92,7 +92,7 @@ class TaskPane(Vertical):
         self._last_prediction: Prediction = None
 
     def compose(self) -> ComposeResult:
-        """Compose the text, the task, the field, the feedback and the drawings."""
+        """Compose the text, the task, the field, the feedback and the pictures."""
         with VerticalScroll(id="lesson", can_focus=False):
             yield Static("", id="text", markup=False)
             yield Static("", id="notes", markup=False)
@@ -108,7 +108,10 @@ class TaskPane(Vertical):
         return self.query_one(AnswerField)
 
     def show_task(self, text: Text, task: Task | None, notes: str = "") -> None:
-        """Display a text and a new task; without a task, ask for exercise topics."""
+        """Show a text and a new task.
+
+        Without a task, the field is for the topics of exercises.
+        """
         self.current_task, self.is_revealed, self.is_scored, self._hint_count, self._last_prediction = (
             task,
             False,
@@ -128,16 +131,19 @@ class TaskPane(Vertical):
         self.query_one("#lesson").scroll_home(animate=False)
         self.call_after_refresh(
             self.draw_pictures
-        )  # drawn after the layout, because the height of the drawing depends on the texts
+        )  # drawn after the layout, because the height of the picture depends on the texts
 
     def show_notes(self, notes: str) -> None:
-        """Display the speaker notes, or hide their widget if the notes are empty."""
+        """Show the speaker notes, or hide their widget if there are none."""
         widget = self.query_one("#notes", Static)
         widget.update(Text(f"Notes: {' '.join(notes.split())}\n", "italic"))
         widget.display = bool(notes)
 
     def show_feedback(self, text: str, *, is_right: bool | None = None) -> None:
-        """Show feedback on the prediction; `is_right` selects a check mark or a cross."""
+        """Show feedback on the prediction.
+
+        `is_right` selects a check mark or a cross; None selects neither.
+        """
         mark, style = {True: ("✓ ", "bold green"), False: ("✗ ", "bold red"), None: ("", "")}[is_right]
         self.query_one("#judgement", Static).update(Text.assemble((mark, style), text))
         if is_right is False:
@@ -162,7 +168,10 @@ class TaskPane(Vertical):
         self._hint_count += 1
 
     def check_new_prediction(self, typed: str) -> bool:
-        """Return whether a prediction is new; show a hint if it is empty or repeated."""
+        """Return whether a prediction is new, or show a hint.
+
+        A hint is shown if the prediction is empty or repeated.
+        """
         if typed.strip() in ("", self.last_judged_prediction):
             self.show_hint()
             return False
@@ -170,16 +179,16 @@ class TaskPane(Vertical):
         return True
 
     def reveal_answer(self) -> None:
-        """Show the answer to the task in the drawings."""
+        """Show the answer to the task in the pictures."""
         if self.current_task is not None:
             self.is_revealed = True
             self.add_class("-revealed")
             self.draw_pictures()
 
     def draw_pictures(self) -> None:
-        """Draw the task or, after the answer is revealed, the answer.
+        """Draw the task, or the answer once it is revealed.
 
-        The answer is preceded by a drawing of the followed element, and by a comparison with the user's mistake.
+        The answer is preceded by a picture of the followed element, and by a comparison with the user's mistake.
         """
         if self.current_task is None:
             return
@@ -201,7 +210,7 @@ class TaskPane(Vertical):
         self.query_one("#pictures").scroll_home(animate=False)
 
     def on_resize(self) -> None:
-        """Redraw for the new size, and hide the text in a short terminal."""
+        """Redraw for the new size; a short terminal has no room for the text."""
         self.set_class(self.app.size.height < MIN_TEXT_HEIGHT, "-short")
         self.draw_pictures()
 
@@ -226,8 +235,11 @@ class TaskScreen(Dialog[Question | None]):
         return self.query_one(TaskPane)
 
     def active_actions(self) -> frozenset[str]:
-        """Return the actions in the line of keys, with only one of the two scroll keys."""
-        idle = {"submit" if self.is_answered else "submit()"}  # Enter has two labels; the spelling selects one
+        """Return the actions to list in the line of keys.
+
+        Only one of the two scroll actions is included.
+        """
+        idle = {"submit" if self.is_answered else "submit()"}  # each spelling of the action has its own label
         return frozenset(key.action for key in self.KEYS) - {"scroll(1)"} - idle
 
     def score_answer(self, *, is_right: bool) -> None:
@@ -238,7 +250,7 @@ class TaskScreen(Dialog[Question | None]):
             self.missed_tasks += [] if is_right else [self.pane.current_task]
 
     def show_keys(self) -> None:
-        """Update the line of active keys, and the score in the border."""
+        """Update the line of keys, and the score in the border."""
         self.query_one(".dialog").border_title = str(self.progress.session_score)
         line = format_key_line(self.active_actions(), max(MIN_PICTURE_WIDTH, self.size.width - 4), self.KEYS)
         self.query_one("#keys", ClickableText).set_text(line)
@@ -266,7 +278,7 @@ class TaskScreen(Dialog[Question | None]):
         )
 
     def action_scroll(self, direction: int) -> None:
-        """Scroll the drawings if the answer is revealed, otherwise the text."""
+        """Scroll the pictures if the answer is revealed, otherwise the text."""
         shown = "#pictures" if self.pane.is_revealed else "#lesson"
         self.query_one(shown).scroll_relative(y=2 * direction, animate=False)
 
@@ -278,7 +290,7 @@ class DrillScreen(TaskScreen):
     BINDINGS = make_bindings(KEYS)
 
     def __init__(self, topic: str = ALL, progress: Progress | None = None) -> None:
-        """Create the screen with the first exercise; `topic` may name several topics."""
+        """Create the screen with the first exercise on one or several topics."""
         super().__init__(progress)
         self.topic = topic
         self.drill = Drill(topic, random_seed(), self.progress.tally.boxes)
@@ -306,21 +318,21 @@ class DrillScreen(TaskScreen):
 
     @on(Input.Submitted)
     def handle_submitted_prediction(self, event: Input.Submitted) -> None:
-        """Judge the prediction; if it is already judged, go to the next exercise."""
+        """Judge the prediction, or go to the next exercise after a judgement."""
         if self.is_answered:
             self.action_next()
         elif self.pane.check_new_prediction(event.value):
             self._judge(event.value)
 
     def action_answer(self) -> None:
-        """Reveal the answer, which counts as a wrong answer."""
+        """Reveal the answer; the exercise counts as wrong."""
         if not self.is_answered:
             self._judge("")
 
     def _judge(self, typed: str) -> None:
-        """Judge and score a prediction; an empty prediction counts as wrong.
+        """Judge and score a prediction.
 
-        If the prediction cannot be parsed, only show the error.
+        An empty prediction is wrong. A prediction that cannot be parsed is not scored.
         """
         if typed and (problem := judging.invalid_reason(self.exercise.task, typed)):
             self.pane.show_feedback(problem, is_right=False)
@@ -348,8 +360,8 @@ class DrillScreen(TaskScreen):
 class LessonsScreen(TaskScreen):
     """The list of lessons and exercises, and the selected lesson.
 
-    The field always has the focus, and the list is moved by keys that the field does not handle. If the focus changed,
-    keys that are pressed in quick succession could reach the wrong widget.
+    The field always has the focus; keys that it does not handle move the selection. If the focus changed, a key that is
+    pressed soon after another could reach the wrong widget.
     """
 
     KEYS = (
@@ -376,7 +388,7 @@ class LessonsScreen(TaskScreen):
 
     @property
     def lesson(self) -> Lesson | None:
-        """The selected lesson, or None if exercises or the end of the path are selected."""
+        """The selected lesson, or None if the selected entry is not a lesson."""
         return self.course.lessons[self.index] if self.index < len(self.course.lessons) else None
 
     def compose_contents(self) -> ComposeResult:
@@ -387,7 +399,10 @@ class LessonsScreen(TaskScreen):
         yield ClickableText("keys")
 
     def on_mount(self) -> None:
-        """Select the initial lesson; hide the list for a path or in a narrow terminal."""
+        """Select the initial lesson, and show or hide the list.
+
+        The list is hidden for a learning path and in a narrow terminal.
+        """
         done = self.progress.done
         indexed = [*enumerate(self.course.lessons)]
         opened = [index for index, lesson in indexed if lesson.id == self.opening_lesson]
@@ -428,7 +443,7 @@ class LessonsScreen(TaskScreen):
         self.show_keys()
 
     def _show_entry(self) -> None:
-        """Display the selected lesson, topic of exercises, or end of the path."""
+        """Show the selected lesson, topic or end of a path."""
         lesson, self.is_answered = self.lesson, False
         if lesson is None and self.course.is_path:
             self.progress.mark_done(PATH_DONE_ID)
@@ -446,7 +461,7 @@ class LessonsScreen(TaskScreen):
         self.show_keys()
 
     def _end_text(self) -> Text:
-        """Format the text at the end of the learning path."""
+        """Format the text that ends the learning path."""
         count = len(self.course.lessons)
         right = count - sum(lesson.task in self.missed_tasks for lesson in self.course.lessons)
         return Text.assemble(
@@ -458,8 +473,8 @@ class LessonsScreen(TaskScreen):
     def _topic(self) -> str:
         """The selected topic of exercises.
 
-        At the end of the learning path, this is the topic of the first missed task, or else the first topic that the
-        user has not practised; puzzles come last.
+        At the end of a path, this is the topic of the first missed task, or else the first topic without exercises so
+        far; puzzles come last.
         """
         if not self.course.is_path:
             return TOPICS[self.index - len(self.course.lessons)]
@@ -473,18 +488,21 @@ class LessonsScreen(TaskScreen):
 
     @on(Input.Changed)
     def hide_list(self, event: Input.Changed) -> None:
-        """Hide the list as soon as the user types an answer."""
+        """Hide the list when the user types an answer."""
         if event.value and self.lesson and self._is_list_visible:
             self._set_list_visible(False)
 
     @on(OptionList.OptionSelected)
     def open_clicked_entry(self, event: OptionList.OptionSelected) -> None:
-        """Open the lesson or the exercises that the user clicked."""
+        """Open the lesson or the topic that the user clicked."""
         self.action_go(event.option_index - self.index)
         self._open_entry()
 
     def _open_entry(self) -> None:
-        """Open the selected lesson, or exercises on the typed or selected topics."""
+        """Open the selected lesson, or exercises on the selected topic.
+
+        Topics that the user typed replace the selected topic.
+        """
         if self.lesson is not None:
             self._set_list_visible(False)
             return
@@ -498,15 +516,16 @@ class LessonsScreen(TaskScreen):
             self.app.push_screen(screen, self._close_with_question)
 
     def _close_with_question(self, question: Question | None) -> None:
-        """Close the lessons and return `question`; do nothing if `question` is None."""
+        """Close the lessons and return the question, unless it is None."""
         if question is not None:
             self.dismiss(question)
 
     @on(Input.Submitted)
     def handle_submitted_prediction(self, event: Input.Submitted) -> None:
-        """Judge the prediction, and show the answer if the prediction is right.
+        """Judge the prediction, and reveal the answer if the prediction is right.
 
-        If the list is visible, open the selected entry instead. If the lesson is answered, go to the next entry.
+        If the list is visible, the selected entry is opened instead. If the lesson is answered, the next entry is
+        selected.
         """
         if self.lesson is None or self._is_list_visible:
             self._open_entry()
@@ -529,7 +548,10 @@ class LessonsScreen(TaskScreen):
         self.show_keys()
 
     def action_answer(self) -> None:
-        """Show the answer and the point of the lesson; the lesson counts as missed."""
+        """Reveal the answer and the point of the lesson.
+
+        The lesson then counts as missed.
+        """
         if self.lesson is not None:
             self.score_answer(is_right=False)
             self.is_answered = True
@@ -546,18 +568,18 @@ class LessonsScreen(TaskScreen):
             self._show_entry()
 
     def action_edge(self, direction: int) -> None:
-        """Select the first or the last entry of the list."""
+        """Select the first or the last entry."""
         self.action_go(-self.index if direction < 0 else self._entry_count - 1 - self.index)
 
     def action_scroll(self, direction: int) -> None:
-        """Move the selection by one entry if the list is visible, otherwise scroll."""
+        """Scroll the page, or move the selection if the list is visible."""
         if self._is_list_visible:
             self.action_go(direction)
         else:
             super().action_scroll(direction)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable the keys Home and End while the list is hidden."""
+        """Disable the Home and End keys while the list is hidden."""
         return action != "edge" or self._is_list_visible
 
     def action_notes(self) -> None:
@@ -566,9 +588,9 @@ class LessonsScreen(TaskScreen):
         self.pane.show_notes(self.lesson.notes if self.lesson and self.are_notes_shown else "")
 
     def action_back(self) -> None:
-        """Go back to the list, or from the list to the main screen.
+        """Return to the list, or from the list to the main screen.
 
-        A learning path has no list: the screen is closed, and the path continues at the same lesson.
+        A learning path has no list: its screen is closed, and reopens at the same lesson.
         """
         if self._is_list_visible or self.course.is_path:
             self.dismiss(None)
@@ -576,7 +598,7 @@ class LessonsScreen(TaskScreen):
         self._set_list_visible(True)
 
     def _fill_list(self) -> None:
-        """Fill the list with the lessons and exercise topics; mark completed lessons."""
+        """Fill the list with lessons and topics, and mark completed lessons."""
         widget = self.query_one("#list", ChoiceList)
         titles = [f"{'✓' if lesson.id in self.progress.done else ' '} {lesson.title}" for lesson in self.course.lessons]
         titles += [f"  {DRILL_PREFIX}{topic}" for topic in TOPICS]

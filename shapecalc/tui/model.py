@@ -1,7 +1,7 @@
-"""The screen of an ONNX model: a list of nodes, and the selected node.
+"""The screen of an ONNX model: its nodes and the selected node.
 
-Each node has a verdict on whether it works at another batch size; a failing node is one that does not. A fix is a
-change of a failing node, such as another reshape target.
+The verdict on a node states whether the node works at another batch size; a failing node does not. A fix is a change of
+a failing node, such as another reshape target.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FILTER_PROMPT, WRITE_PROMPT = "names that contain ", "write the fixed model to "
 
 
 class NodeListState:
-    """The state of the node list: the filter, the selection and the displayed fix."""
+    """The state of the node list: filter, selection and displayed fix."""
 
     def __init__(self, report: report.Report, index: int = 0) -> None:
         """Select the node at an index of the report."""
@@ -60,25 +60,28 @@ class NodeListState:
 
     @property
     def selected_node(self) -> report.JudgedNode | None:
-        """The selected node, or None if no node is visible."""
+        """The selected node, or None if the list is empty."""
         return self.visible_nodes[self.index] if self.visible_nodes else None
 
     @property
     def shown_fix(self) -> NodeFix | None:
-        """The displayed fix, or None if the node is shown without a fix."""
+        """The displayed fix, or None if the node is displayed unchanged."""
         return self.selected_node.fixes[self.fix_number - 1] if self.selected_node and self.fix_number else None
 
     def move_selection(self, offset: int) -> None:
-        """Move the selection by `offset` nodes, at most to the end of the list."""
+        """Move the selection by `offset` nodes, within the bounds of the list."""
         self._select(max(0, min(self.index + offset, len(self.visible_nodes) - 1)))
 
     def select_next_failing(self) -> None:
-        """Select the next failing node; after the last one, select the first."""
+        """Select the next failing node, or the first one after the last."""
         failing = [index for index, judged in enumerate(self.visible_nodes) if report.is_failing(judged)]
         self._select(next((index for index in failing if index > self.index), failing[0] if failing else self.index))
 
     def show_next_fix(self) -> None:
-        """Display the next fix of the selected node; after the last fix, the node itself."""
+        """Display the next fix of the selected node.
+
+        After the last fix, the node is displayed unchanged.
+        """
         self.fix_number = (self.fix_number + 1) % (len(self.selected_node.fixes) + 1) if self.selected_node else 0
 
     def toggle_failing_only(self) -> None:
@@ -88,7 +91,7 @@ class NodeListState:
     def filter_nodes(self, filter_text: str, *, failing_only: bool) -> None:
         """Show only the nodes whose names contain `filter_text`.
 
-        If `failing_only`, only failing nodes are shown. The selected node stays selected if it is visible.
+        If `failing_only`, other nodes are hidden too. The selected node stays selected if it is visible.
         """
         selected, self.filter_text, self.failing_only = self.selected_node, filter_text, failing_only
         self.visible_nodes = tuple(
@@ -100,7 +103,7 @@ class NodeListState:
         self._select(next((index for index, judged in enumerate(self.visible_nodes) if judged is selected), 0))
 
     def resolve_selected_node(self) -> Trace | None:
-        """Resolve the op of the selected node, with the displayed fix applied.
+        """Resolve the op of the selected node with the displayed fix.
 
         Returns None if the node cannot be resolved.
         """
@@ -115,9 +118,9 @@ class NodeListState:
             return None
 
     def _select(self, index: int) -> None:
-        """Select a node.
+        """Select the node at an index.
 
-        It is displayed without a fix if it lacks the displayed fix.
+        The displayed fix is reset if the node does not have it.
         """
         if index != self.index or (
             self.fix_number and not (self.selected_node and self.fix_number <= len(self.selected_node.fixes))
@@ -156,7 +159,7 @@ class ModelScreen(ScreenWithHelp[None]):
         self.field_purpose = ""
 
     def compose(self) -> ComposeResult:
-        """Compose the list and the node side by side, above a text field and the keys."""
+        """Compose the list beside the node, above a text field and the keys."""
         yield SizeNotice(id="enlarge")
         with Vertical(id="all"):
             with Horizontal(id="model"):
@@ -178,7 +181,7 @@ class ModelScreen(ScreenWithHelp[None]):
         self.action_close_field()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Show a notice if the terminal is too small."""
+        """Report if the terminal is too small."""
         self.set_class(SizeNotice.is_needed(event.size), "-small")
 
     def redraw(self) -> None:
@@ -196,9 +199,9 @@ class ModelScreen(ScreenWithHelp[None]):
         self.action_change("move_selection", pages * max(1, self.query_one("#nodes", Pane).size.height - 2))
 
     def action_type(self, purpose: str) -> None:
-        """Open the text field to enter a filter or a file name.
+        """Open the text field for a filter or a file name.
 
-        The field gets the focus before the next key is handled.
+        The field has the focus before the next key is handled.
         """
         self.field_purpose = purpose
         field = self.query_one(TextField)
@@ -220,21 +223,21 @@ class ModelScreen(ScreenWithHelp[None]):
 
     @on(Input.Changed)
     def apply_filter(self, event: Input.Changed) -> None:
-        """Apply the filter while the user types."""
+        """Apply the filter after each typed character."""
         if self.field_purpose == "filter":
             self.nodes.filter_nodes(event.value, failing_only=self.nodes.failing_only)
             self.redraw()
 
     @on(Input.Submitted)
     def submit_field(self, event: Input.Submitted) -> None:
-        """Start writing the fixed model if a path was typed, and close the field."""
+        """Close the field, and write the fixed model if a path was typed."""
         if self.field_purpose == "write" and event.value.strip():
             self.notify(escape_unprintable(event.value.strip()), title="writing, and proving", markup=False)
             self.run_worker(partial(self.write_model, event.value.strip()), thread=True, exclusive=True)
         self.action_close_field()
 
     def write_model(self, path: str) -> None:
-        """Write the fixed model, and show a notification about the result."""
+        """Write the fixed model, and notify the user of the result."""
         try:
             text, title, severity = "\n".join(_limit_lines(self.write_fixed(path))), "fixed", "information"
         except ShapeError as error:
@@ -244,7 +247,7 @@ class ModelScreen(ScreenWithHelp[None]):
 
 
 def node_list_text(nodes: NodeListState, width: int, height: int) -> Text:
-    """Render a title, and the part of the list around the selected node."""
+    """Render the list around the selected node, with a title."""
     failing_count = sum(map(report.is_failing, nodes.report.nodes))
     name = escape_unprintable(nodes.report.model.replace("\\", "/").rpartition("/")[2])
     lines = [Text(_fit_width(f"{name}  {failing_count} of {len(nodes.report.nodes)} fail", width), "bold")]
@@ -254,7 +257,7 @@ def node_list_text(nodes: NodeListState, width: int, height: int) -> Text:
 
 
 def _node_row(judged: report.JudgedNode, width: int, *, selected: bool) -> Text:
-    """Render a node as one line with its name and its output shape."""
+    """Render a node as a line with its name and its output shape."""
     shape = escape_unprintable(report.format_shape(judged.output))
     name_width = max(8, width - 3 - min(len(shape), width // 2) - 2)
     is_failing = report.is_failing(judged)
@@ -268,9 +271,9 @@ def _fit_width(text: str, width: int) -> str:
 
 
 def node_text(nodes: NodeListState, width: int, height: int) -> Text:
-    """Render the selected node: its verdict, its flow diagram and its fixes.
+    """Render the verdict, the flow diagram and the fixes of the selected node.
 
-    The flow diagram shows the node after the displayed fix.
+    The displayed fix is applied in the flow diagram.
     """
     judged = nodes.selected_node
     if judged is None:
@@ -291,7 +294,7 @@ def node_text(nodes: NodeListState, width: int, height: int) -> Text:
 
 
 def _node_picture(nodes: NodeListState, width: int, height: int) -> Text:
-    """Render the flow diagram of the selected node, or the reason why there is none."""
+    """Render the flow diagram of the selected node, or the reason for its absence."""
     trace = nodes.resolve_selected_node()
     if trace is None:
         why = "the model computes the target then" if nodes.shown_fix else "a shape is not known"
@@ -300,7 +303,7 @@ def _node_picture(nodes: NodeListState, width: int, height: int) -> Text:
 
 
 def _fix_lines(nodes: NodeListState, judged: report.JudgedNode, width: int) -> list[Text]:
-    """Render a line for each fix; the displayed fix is bold and marked."""
+    """Render a line for each fix, and mark the displayed fix."""
     lines, signs = [], {1: "f", nodes.fix_number: SELECTED_SIGN}
     for number, fix in enumerate(judged.fixes, 1):
         line = "  ".join(filter(None, (signs.get(number, " "), report.format_fix(fix), fix.effect)))
@@ -309,11 +312,11 @@ def _fix_lines(nodes: NodeListState, judged: report.JudgedNode, width: int) -> l
 
 
 def _truncate_start(text: str, width: int) -> str:
-    """Truncate a long name at its start, since names of nodes share prefixes."""
+    """Truncate a long name at its start, because node names share prefixes."""
     return text if len(text) <= width else f"…{text[len(text) - width + 1 :]}"
 
 
 def _limit_lines(lines: list[str]) -> list[str]:
-    """Return at most `MAX_NOTICE_LINES` lines; a line with a count replaces the rest."""
+    """Limit the number of lines, and count the omitted lines in one line."""
     excess = len(lines) - MAX_NOTICE_LINES
     return lines if excess <= 0 else [*lines[: MAX_NOTICE_LINES - 2], f"and {excess + 1} more", lines[-1]]

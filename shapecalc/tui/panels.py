@@ -1,8 +1,6 @@
-"""The panels of the app.
+"""The panels of the app, their heights, and the layout of their fields.
 
-The module defines their titles and heights, and the layout of fields in rows.
-
-The plan of the heights is independent of widgets and of the contents of the panels, so that every screen can use it.
+The heights are computed independently of widgets and of the contents of the panels, so that every screen can use them.
 """
 
 from __future__ import annotations
@@ -39,9 +37,9 @@ MIN_FIELD_WIDTH, FIELD_GAP = 8, 2
 
 
 class RequiredHeights(Record):
-    """The number of lines that each panel needs, with its border.
+    """The height that each panel requires, in lines with its border.
 
-    The number is 0 for a hidden panel.
+    A hidden panel has the height 0.
     """
 
     map: int
@@ -57,7 +55,7 @@ class RequiredHeights(Record):
 
 
 class PanelHeights(Record):
-    """The number of lines that each panel gets, or 0 for a hidden panel."""
+    """The height of each panel in lines, or 0 for a hidden panel."""
 
     map: int
     step: int
@@ -69,10 +67,10 @@ class PanelHeights(Record):
 
 
 def allocate_panel_heights(lines: int, needs: RequiredHeights) -> PanelHeights:
-    """Distribute `lines` lines among the panels.
+    """Distribute the lines of a screen among its panels.
 
-    If there are too few lines, the panels are reduced in this order: the comparison, the command line, the elements,
-    the card, the step, and lines of the map.
+    If `lines` is too small, these panels are reduced in order: the comparison, the command line, the elements, the
+    card, the step and the map.
 
     >>> needs = RequiredHeights(6, 8, card=2, elements=5, compare=4)
     >>> names = ("map", "step", "card", "elements", "command", "compare")
@@ -119,14 +117,17 @@ class Panel(widgets.Pane):
         self._shown_title = ""
 
     def set_title(self, title: str, keys: str = "") -> None:
-        """Set the title; a focused panel shows its keys instead of details."""
+        """Set the title; if the panel has the focus, it contains the keys."""
         shown = f"{ENTERED_SYMBOL} {title.partition(' · ')[0]} · {keys}" if self.has_focus and keys else title
         if shown != self._shown_title:
             self._shown_title = shown
             self.border_title = Content(shown)
 
     def set_drawing(self, drawing: Text, fallback: widgets.TextRenderer) -> None:
-        """Set the drawing of the panel; `fallback` renders another one if it does not fit."""
+        """Set the drawing of the panel.
+
+        `fallback` renders another drawing for the current size if this one does not fit.
+        """
 
         def render(width: int, height: int) -> Text:
             lines = drawing.plain.split("\n")
@@ -136,12 +137,12 @@ class Panel(widgets.Pane):
         self.set_renderer(render)
 
     def set_height(self, lines: int) -> None:
-        """Set the height in lines, with the border; 0 hides the panel."""
+        """Set the height in lines including the border, or hide the panel for 0."""
         set_widget_height(self, lines)
 
 
 def set_widget_height(widget: Widget, lines: int) -> None:
-    """Set the height of a widget in lines; 0 hides the widget."""
+    """Set the height of a widget in lines, or hide the widget for 0."""
     if widget.display != bool(lines):
         widget.display = bool(lines)
     if lines and (widget.styles.height is None or widget.styles.height.value != lines):
@@ -149,16 +150,16 @@ def set_widget_height(widget: Widget, lines: int) -> None:
 
 
 class WrappingLayout(Layout):
-    """A layout of labelled fields in as few rows as possible.
+    """A layout that wraps labelled fields into as few rows as possible.
 
-    The children are pairs of a label and a field, followed by the carets. The carets are placed below the row of the
-    invalid field.
+    The children are pairs of a label and a field, followed by the carets, which are placed below the row of the invalid
+    field.
     """
 
     name = "wrapping"
 
     def arrange(self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True) -> ArrangeResult:
-        """Return the region of each child."""
+        """Return the placement of each child."""
         carets = [child for child in children if isinstance(child, Carets)]
         pairs = zip(*[iter(child for child in children if not isinstance(child, Carets))] * 2, strict=False)
         rows = arrange_rows([(label, field, label_width(field)) for label, field in pairs], size.width)
@@ -184,7 +185,7 @@ LabelledField = tuple[Widget, Widget, int]
 
 
 def arrange_rows(fields: Sequence[LabelledField], width: int) -> list[list[LabelledField]]:
-    """Return labelled fields in as few rows of a width as possible, in order."""
+    """Group labelled fields into as few rows of a width as possible."""
     rows, x = list[list[LabelledField]]([[]]), 0
     for label, field, name_width in fields:
         cells = name_width + required_width(field)
@@ -197,17 +198,17 @@ def arrange_rows(fields: Sequence[LabelledField], width: int) -> list[list[Label
 
 
 def count_rows(fields: Iterable[Widget], width: int) -> int:
-    """Return the number of rows that fields need at a width."""
+    """Return the number of rows that fields require at a width."""
     return len(arrange_rows([(field, field, label_width(field)) for field in fields], width))
 
 
 def label_width(field: Widget) -> int:
-    """Return the width of the label of a field, with the space after it."""
+    """Return the width of the label of a field, including a space."""
     return len(getattr(field, "field_name", "")) + 1
 
 
 def is_truncated(text: Text, width: int) -> bool:
-    """Return whether a drawing is truncated at a width, or omits stages or axes."""
+    """Return whether a drawing is truncated at a width or omits stages or axes."""
     return any(
         (len(line) >= width and line.endswith(UNICODE.ellipsis)) or line.startswith((UNICODE.ellipsis, NO_ROOM))
         for line in text.plain.split("\n")
@@ -219,7 +220,7 @@ def _make_placement(widget: Widget, region: Region) -> WidgetPlacement:
 
 
 def required_width(field: Widget) -> int:
-    """Return the width of a field that shows its whole text and the cursor."""
+    """Return the width that a field requires for its text and the cursor."""
     text = getattr(field, "value", "")
     return max(MIN_FIELD_WIDTH, FIELD_STEP * -(-(len(text) + 2) // FIELD_STEP))
 
@@ -234,7 +235,10 @@ class Carets(widgets.ClickableText):
         self.display = False
 
     def move_to_field(self, field_name: str) -> bool:
-        """Show or hide the carets below the row of a field, and return whether they moved."""
+        """Move the carets below the row of a field; an empty name hides them.
+
+        Returns whether the carets moved.
+        """
         if field_name == self.field_name and self.display == bool(field_name):
             return False
         self.field_name, self.display = field_name, bool(field_name)
@@ -242,16 +246,16 @@ class Carets(widgets.ClickableText):
 
 
 class FieldPanel(Container):
-    """The panel of the question, with labelled fields in wrapping rows."""
+    """The panel of the question, with labelled fields in rows."""
 
     def __init__(self, fields: Sequence[widgets.Field]) -> None:
-        """Create the panel with fields."""
+        """Create the panel with the given fields."""
         super().__init__(*widgets.label_fields(fields), Carets(), id="question")
         self._wrapping_layout = WrappingLayout()
 
     @property
     def layout(self) -> Layout:
-        """The wrapping layout, which style sheets cannot select."""
+        """The wrapping layout, which cannot be selected in a style sheet."""
         return self._wrapping_layout
 
     def rearrange(self) -> None:

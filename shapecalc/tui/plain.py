@@ -1,8 +1,8 @@
-"""The app as plain lines: a step per Enter, for screen readers and pipes.
+"""The app in plain lines of text, for screen readers and pipes.
 
-Every line is a whole sentence without drawings. The input is read line by line. An empty line is the next step, and the
-letters of `BACK`, `LEARN`, `FIX` and `QUIT` are commands. Anything else is another question or, while a dim must be
-predicted, an answer. At the end of the input, all remaining steps are printed.
+Each line is a complete sentence, without drawings. The input is read line by line. An empty line requests the next
+step, and the letters of `BACK`, `LEARN`, `FIX` and `QUIT` are commands. Any other line is a new question, or a
+prediction while a dim must be predicted. At the end of the input, the remaining steps are printed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RIGHT, WRONG = "Right.", "Not right."
 
 
 class PlainSession:
-    """A session in plain text that answers a question step by step.
+    """A session that answers a question step by step in plain text.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> session = PlainSession(question_from_words(["reshape", "2,3,4", "0,-1"]), 0)
@@ -41,17 +41,14 @@ class PlainSession:
     """
 
     def __init__(self, question: Question | None, step: int | None) -> None:
-        """Start with a question at a step; None means after the last step."""
+        """Start with a question at a step, or after the last step for None."""
         self._score = Score()
         self.state: ExploreState | None = None
         if question is not None:
             self._replace_question(question, step)
 
     def _replace_question(self, question: Question, step: int | None) -> None:
-        """Replace the question, and go to a step.
-
-        The request may be refused at a later step.
-        """
+        """Replace the question, and go to a step, even of a refused request."""
         self.state = ExploreState(question, step, score=self._score)
         if step is not None:
             self.state.go_to_step(step)
@@ -67,7 +64,7 @@ class PlainSession:
         return self.state.result if self.state else None
 
     def opening_lines(self) -> list[str]:
-        """Return the lines of a new question: the question and its first step."""
+        """Return the lines of a new question and its first step."""
         state = self.state
         if state is None:
             return [WELCOME_TEXT]
@@ -79,7 +76,7 @@ class PlainSession:
         return [f"{escape_unprintable(line)}. {steps}. {KEYS_TEXT}", *self.position_lines()]
 
     def reply(self, line: str) -> list[str]:
-        """Return the lines that answer a line of the user."""
+        """Return the lines that reply to a line of the user."""
         typed, state = line.strip(), self.state
         if state is not None and state.result.answer is not None:
             if typed == LEARN:
@@ -98,7 +95,7 @@ class PlainSession:
         return self._open_question(typed) if typed not in ("", HELP) else [KEYS_TEXT]
 
     def _open_question(self, text: str) -> list[str]:
-        """Open another question, or return the reason why the text cannot be read."""
+        """Open another question; return its lines, or the error message."""
         try:
             question = parse_command_text(text).question
         except ShapeError as error:
@@ -112,16 +109,16 @@ class PlainSession:
         return self.opening_lines()
 
     def _go_to_next_step(self, state: ExploreState) -> list[str]:
-        """Go to the next step, or print the answer again after the last one."""
+        """Go to the next step, or repeat the answer after the last step."""
         if self.is_done:
             return self.answer_lines()
         state.advance(1)
         return self.position_lines()
 
     def _judge_answer(self, state: ExploreState, typed: str) -> list[str]:
-        """Judge an answer.
+        """Judge a prediction, and return the lines of the feedback.
 
-        An empty answer reveals the right one, and `?` requests a hint.
+        An empty prediction reveals the answer, and `?` requests a hint.
         """
         if state.must_predict_validity:
             expected = state.answer is not None and state.answer.problem is None
@@ -150,7 +147,10 @@ class PlainSession:
         return [*([WRONG] if typed != HELP else []), _format_sentence(hint.rule if is_first else hint.arithmetic)]
 
     def position_lines(self) -> list[str]:
-        """Return the line of the current step, the question about it, or the answer."""
+        """Return the lines at the current position.
+
+        They contain a step, a question about a step, or the answer.
+        """
         state = self.state
         if state is None or state.answer is None:
             return []
@@ -166,7 +166,7 @@ class PlainSession:
         )
 
     def _step_line(self, state: ExploreState) -> str:
-        """Return the sentence of the current step, with its number, its stage and its dim."""
+        """Return the sentence of the current step, with its number, stage and dim."""
         assert state.answer is not None
         step, layouts = state.answer.steps[state.current_step], stage_layouts(state.answer)
         name = layouts[layout_index(layouts, state.current_step)].name
@@ -174,7 +174,7 @@ class PlainSession:
         return f"Step {state.current_step + 1} of {state.end_step}, {name}{dim}: {_format_sentence(step.why)}"
 
     def answer_lines(self) -> list[str]:
-        """Return the line of the answer, with its conditions, or of the refusal."""
+        """Return the lines of the answer with its conditions, or of the refusal."""
         state = self.state
         if state is None or state.result.answer is None or state.result.answer.problem is not None:
             return self._problem_lines()
@@ -183,7 +183,7 @@ class PlainSession:
         return [escape_unprintable(shapes), *explore_text.condition_sentences(answer)]
 
     def _problem_lines(self) -> list[str]:
-        """Return the lines of a refusal: its reason and its fix or hint."""
+        """Return the reason for a refusal, and its fix or hint."""
         problem = self.state.result.problem if self.state else None
         if problem is None or self.state is None:
             return []
@@ -195,7 +195,7 @@ class PlainSession:
         return [*filter(None, lines)]
 
     def remaining_lines(self) -> Iterator[str]:
-        """Yield the lines of all further steps, without questions."""
+        """Yield the lines of all remaining steps, without questions."""
         while self.state is not None and self.state.result.answer is not None and not self.is_done:
             self.state.is_learning = False
             self.state.advance(1)
@@ -204,15 +204,15 @@ class PlainSession:
 
 
 def _format_sentence(text: str) -> str:
-    """Return a text as one line that ends like a sentence."""
+    """Return a text as a single line that ends with a punctuation mark."""
     line = " ".join(escape_unprintable(text).split())
     return line if line.endswith((".", "?", "!")) else f"{line}."
 
 
 def run_plain(session: PlainSession, lines: Iterable[str], write: Callable[[str], None]) -> QuestionResult | None:
-    """Answer the lines of the user, and return the last result.
+    """Reply to each line of the user, and return the last result.
 
-    After the last line, the remaining steps are printed.
+    At the end of the input, the remaining steps are printed.
     """
     for text in session.opening_lines():
         write(text)

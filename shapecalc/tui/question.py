@@ -1,7 +1,7 @@
-"""The question on the main screen and its answer, independent of widgets.
+"""The question of the main screen and its answer, independent of widgets.
 
-A question is an op, or the pseudo-op `chain` for several ops, with the texts of its fields. A field holds the text of
-one argument. A setting is an option without a field, such as the dialect.
+A question is an op, or the pseudo-op `chain` for several ops, with a text for each of its fields. A field contains one
+argument. A setting is an option without a field, such as the dialect.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _are_files_enabled = True
 
 
 class Question(Record):
-    """A question: an op or `chain`, the texts of its fields, and its settings."""
+    """An op or a chain, with the texts of its fields and its settings."""
 
     op: str
     texts: Mapping[str, str]
@@ -87,7 +87,7 @@ class Question(Record):
 
     @property
     def dialect_rules(self) -> Dialect:
-        """The `Dialect` that applies to the question.
+        """The `Dialect` of the question.
 
         Raises `ShapeError` (usage) if the settings name an unknown dialect.
         """
@@ -95,17 +95,17 @@ class Question(Record):
 
     @property
     def dialect(self) -> str:
-        """The name of the dialect that applies to the question."""
+        """The name of the question's dialect."""
         return self.dialect_rules.name
 
     @property
     def switch(self) -> str | None:
-        """The name of the op's switch in the dialect, or None if there is no switch."""
+        """The name of the op's boolean option in the dialect, or None."""
         return None if self.is_chain else requests.switch_name(OPS[self.op], self.dialect_rules)
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields: `input`, and the op's parameters in the dialect.
+        """The field names: `input`, and the op's parameters in the dialect.
 
         >>> Question("flatten", {}, {"dialect": "torch"}).fields, Question("chain", {}).fields
         (('input', 'start_dim', 'end_dim'), ('input', 'stages'))
@@ -129,14 +129,14 @@ class Question(Record):
         return {name: text for name in self.fields if (text := self.texts.get(name, "")).strip()}
 
     def with_text(self, name: str, text: str) -> Question:
-        """Return the question with the text of one field replaced."""
+        """Return a copy of the question with the text of one field replaced."""
         return replace(self, texts={**self.texts, name: text})
 
     def with_op(self, op: str) -> Question:
-        """Return the question with another op.
+        """Return a copy of the question with another op.
 
-        The texts of all fields are copied, even of fields that the new op lacks. A target shape or a permutation is
-        also copied to the field with the same meaning. The dialect stays the same if it has the op.
+        The texts of all fields are kept, even those of fields that the new op does not have. A target shape or a
+        permutation is also copied to the corresponding field of the new op. The dialect is kept if it has the op.
 
         >>> question_from_words(["shuffle", "2,3", "--to", "6"]).with_op("reshape").texts["target"]
         '6'
@@ -153,10 +153,10 @@ class Question(Record):
         return changed.with_setting("dialect", dialect if has_op else None)
 
     def with_setting(self, name: str, value: object) -> Question:
-        """Return the question with one setting changed; the value None removes it.
+        """Return a copy of the question with one setting changed.
 
-        A new dialect removes the settings that this dialect does not support. The default dialect of the op is not
-        stored.
+        The value None removes the setting. A change of the dialect removes the settings that the new dialect does not
+        support. The default dialect of the op is not stored.
         """
         if name == "dialect" and value == requests.default_dialect(self.op):
             value = None
@@ -167,7 +167,7 @@ class Question(Record):
 
 
 class QuestionResult(Record):
-    """The result of a question: an answer, a problem, or both for a refused request."""
+    """The answer to a question, its problem, or both for a refused request."""
 
     __slots__ = ("__dict__",)
 
@@ -180,7 +180,7 @@ class QuestionResult(Record):
 
     @cached_property
     def first_fix(self) -> tuple[int, Fix | None]:
-        """`(stage index, fix)` for the first fix, or `(0, None)` if there is no fix."""
+        """The first fix, as `(stage index, fix)`, or `(0, None)` without a fix."""
         traces = [*enumerate(self.answer.traces)] if self.answer is not None else []
         if self.problem is not None:
             traces = traces[-1:]
@@ -238,16 +238,16 @@ def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = E
 
 
 def _chain_question(words: Sequence[str], defaults: Mapping[str, object]) -> Question:
-    """Parse the words `'INPUT | OP ... | OP ...' [--where SIZES]` into a question."""
+    """Parse `'INPUT | OP ... | OP ...' [--where SIZES]` into a question."""
     text, settings = commands.parse_chain_words(words) if words else ("", {})
     shape, _, stages = _add_defaults(text, defaults).partition("|")
     return Question(CHAIN, {"input": shape.strip(), "stages": stages.strip()}, settings)
 
 
 def _add_defaults(text: str, defaults: Mapping[str, object]) -> str:
-    """Add default options to the stages of a chain in command-line syntax.
+    """Add default options to the stages of a chain.
 
-    An invalid chain is returned unchanged.
+    `text` is the chain in command-line syntax; an invalid chain is returned unchanged.
     """
     try:
         shape, stages = commands.parse_chain(text) if defaults else (text, [])
@@ -262,7 +262,7 @@ def _add_defaults(text: str, defaults: Mapping[str, object]) -> str:
 
 
 def question_command(question: Question, answer: Trace | Chain | None) -> str:
-    """Return the command line of a question in normal form.
+    """Return the normalized command line of a question.
 
     The texts are copied verbatim if there is no answer, if the input is a file, if the question has the setting
     `where`, or if the question is a refused chain.
@@ -312,7 +312,9 @@ def open_source(text: str) -> Source | None:
 
 
 def resolve_question(question: Question, focused_field: str | None = None) -> QuestionResult:
-    """Resolve a question; `focused_field` is the field that the user is editing.
+    """Resolve a question.
+
+    `focused_field` is the field that the user is editing; its text may be incomplete.
 
     >>> resolve_question(Question("reshape", {"input": "2,3,4", "target": "0,-"}), "target").is_incomplete
     True
@@ -337,7 +339,7 @@ def resolve_question(question: Question, focused_field: str | None = None) -> Qu
 
 
 def _make_requests(question: Question, source: Source | None) -> tuple[Request, ...]:
-    """Build the request for each op of a question.
+    """Build the requests of a question, one per op.
 
     Raises `ShapeError` (usage) if the question is invalid.
     """
@@ -356,9 +358,9 @@ def _make_requests(question: Question, source: Source | None) -> tuple[Request, 
 
 
 def _dtype_option(source: Source | None, question: Question) -> dict[str, object]:
-    """Return the option `dtype` with the element type of an array file.
+    """Return the option `dtype` for an array file, or an empty mapping.
 
-    The mapping is empty for a chain, and if the dialect lacks the type.
+    The mapping is empty for a chain, and if the dialect does not have the element type.
     """
     dtype = (
         parse_element_type(source.dtype, question.dialect_rules)
@@ -369,9 +371,9 @@ def _dtype_option(source: Source | None, question: Question) -> dict[str, object
 
 
 def replace_file_with_shape(question: Question) -> Question:
-    """Replace the file name in a question with the file's shape and element type.
+    """Replace the input file of a question with its shape and element type.
 
-    Answers to the returned question do not open the file. Raises `ShapeError` (file) if the file cannot be used.
+    Resolving the returned question does not open the file. Raises `ShapeError` (file) if the file cannot be used.
     """
     source = open_source(question.texts.get("input", ""))
     if source is None:
@@ -381,9 +383,9 @@ def replace_file_with_shape(question: Question) -> Question:
 
 
 def _can_be_completed(question: Question, focused_field: str, source: Source | None) -> bool:
-    """Return whether appending text to a field can make the question valid.
+    """Return whether more text in the focused field can make the question valid.
 
-    An input that may be the beginning of a file name can also become valid.
+    The beginning of a file name counts as such a text.
     """
     text = question.texts.get(focused_field, "")
     if focused_field == "input" and {*text} & {".", "/"} and any(map(str.isalpha, text)):
@@ -401,7 +403,7 @@ def _can_be_completed(question: Question, focused_field: str, source: Source | N
 
 
 def _matching_completions(question: Question, focused_field: str, text: str) -> list[str]:
-    """Return the completions of the text in a field to op names or allowed values."""
+    """Return the completions of a field's text, such as names of ops."""
     if question.is_chain:
         word = text.rpartition("|")[2].lstrip()
         ops = [op for op in OPS if focused_field == "stages" and op.startswith(word)]
@@ -415,9 +417,9 @@ def _matching_completions(question: Question, focused_field: str, text: str) -> 
 
 
 def find_invalid_text(question: Question, result: QuestionResult) -> tuple[str, int, int] | None:
-    """Return the field that causes a problem, and start and end of the invalid text.
+    """Return the field with the invalid text, and the span of the text.
 
-    Returns None if no field causes the problem.
+    Returns `(field, start, end)`, or None if no field causes the problem.
     """
     if (problem := result.problem) is None:
         return None
@@ -434,9 +436,9 @@ def find_invalid_text(question: Question, result: QuestionResult) -> tuple[str, 
 
 
 def _invalid_stage_span(stages: str, answer: Trace | Chain | None, problem: Problem) -> tuple[str, int, int] | None:
-    """Return `stages`, and the start and end of the invalid text in this field.
+    """Return the span of the invalid text in the field `stages`.
 
-    Returns None if no stage causes the problem.
+    Returns `(field, start, end)`, or None if no stage causes the problem.
     """
     try:
         number = commands.find_invalid_stage(stages) if answer is None else len(answer.traces) - 1
@@ -449,7 +451,7 @@ def _invalid_stage_span(stages: str, answer: Trace | Chain | None, problem: Prob
 
 
 def make_element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object] | None:
-    """Return a function that reads the element at an index of an array file.
+    """Return a function that reads elements of an array file by their index.
 
     The function returns `?` for an unreadable element. Returns None if `source` is None.
     """
@@ -467,9 +469,9 @@ def make_element_reader(source: Source | None) -> Callable[[tuple[int, ...]], ob
 
 
 def parse_followed_index(question: Question | None, text: str) -> tuple[int, ...]:
-    """Parse the index of an input element to follow through the stages.
+    """Parse the index of the input element to follow through the stages.
 
-    Raises `ShapeError` (usage) if the question has no such element.
+    Raises `ShapeError` (usage) if the input has no element at this index.
 
     >>> parse_followed_index(question_from_words(["reshape", "2,3,4", "6,4"]), "0,1,1")
     (0, 1, 1)
@@ -479,7 +481,7 @@ def parse_followed_index(question: Question | None, text: str) -> tuple[int, ...
     answer = resolve_question(question).answer
     if answer is None or answer.output is None:
         raise usage_error("--at follows an element of a request that is answered", "leave --at out")
-    from shapecalc.render.grid import build_tensor_path  # imports Rich, which the refusal of a terminal does not need
+    from shapecalc.render.grid import build_tensor_path  # imports Rich, which an error does not need
 
     index, shape = parse_axes(text, "at"), build_tensor_path(answer).tensors[0].shape
     if len(index) != len(shape) or not all(0 <= place < size for place, size in zip(index, shape, strict=True)):
@@ -490,10 +492,10 @@ def parse_followed_index(question: Question | None, text: str) -> tuple[int, ...
 
 
 def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[str]]:
-    """Convert pasted code to a chain, and return it with notes on the interpretation.
+    """Convert pasted code to a chain, with notes on its interpretation.
 
-    The chain has the question's input, or the shape after a call that is not in the chain. Raises `ShapeError` (usage)
-    if the input or the code is invalid, and `ShapeError` (file) if the input file cannot be used.
+    The input of the chain is the question's input, or the output of a call that cannot be part of a chain. Raises
+    `ShapeError` (usage) if the input or the code is invalid, and (file) if the input file cannot be used.
 
     >>> chain, notes = chain_from_code("x.view(N, -1).t()", Question("reshape", {"input": "N,3,4"}))
     >>> chain.texts["stages"]
@@ -517,7 +519,7 @@ def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[s
 
 
 class DialectRow(Record):
-    """A row of the table: a dialect, a value of its switch, and the result."""
+    """A row of the comparison: a dialect, the value of its switch, and a result."""
 
     question: Question
     setting: str
@@ -525,17 +527,17 @@ class DialectRow(Record):
 
     @property
     def options(self) -> Mapping[str, object]:
-        """The options of the answer with defaults, or no options without an answer."""
+        """The options of the answer with defaults, or none without an answer."""
         return self.result.answer.options if isinstance(self.result.answer, Trace) else {}
 
     @property
     def cell_texts(self) -> tuple[str, str, str]:
-        """The texts of the columns: dialect, setting and answer."""
+        """The texts of the columns dialect, setting and answer."""
         return self.question.dialect, self.setting, escape_unprintable(self.answer_text)
 
     @property
     def answer_text(self) -> str:
-        """The output shape with its conditions, or the rule that the request violates."""
+        """The output shape with its conditions, or the violated rule."""
         if self.result.answer is not None:
             return verdict_text(self.result.answer)
         return f"refused: {self.result.problem.rule}" if self.result.problem else "refused"

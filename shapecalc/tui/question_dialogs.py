@@ -1,4 +1,4 @@
-"""The dialogs that change the question: settings, and comparison of dialects.
+"""Dialogs for the settings of a question and for the comparison of dialects.
 
 A switch is a boolean option of a dialect, such as `allowzero`.
 """
@@ -40,9 +40,9 @@ class SettingsDialog(Dialog[Question | None]):
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("f2", "accept", "take")]
 
     def __init__(self, question: Question, setting: str = "", hidden_text: str = "") -> None:
-        """Create the dialog for a question, with the focus on the field of `setting`.
+        """Create the dialog, with the focus on the field of `setting`.
 
-        A non-empty `hidden_text` is displayed instead of the answer.
+        If `hidden_text` is not empty, it is displayed instead of the answer.
         """
         super().__init__()
         self.question = question
@@ -50,7 +50,7 @@ class SettingsDialog(Dialog[Question | None]):
         self.hidden_text = hidden_text
 
     def compose_contents(self) -> ComposeResult:
-        """Compose the lists side by side, with the settings and the answer below."""
+        """Compose the lists above the settings and the answer."""
         with Horizontal(id="lists"):
             yield ChoiceList(*(Option(name, id=name) for name in QUESTION_OPS), id="op")
             yield ChoiceList(id="dialect")
@@ -61,7 +61,7 @@ class SettingsDialog(Dialog[Question | None]):
         yield KeyHelp("tab goes on, enter takes it, escape changes nothing")
 
     def on_mount(self) -> None:
-        """Select the list entries that match the current question."""
+        """Select the op, the dialect and the switch of the question."""
         ops = self.query_one("#op", ChoiceList)
         with self.prevent(OptionList.OptionHighlighted):
             ops.highlighted = QUESTION_OPS.index(self.question.op)
@@ -71,10 +71,10 @@ class SettingsDialog(Dialog[Question | None]):
 
     @on(OptionList.OptionHighlighted)
     def apply_choice(self, event: OptionList.OptionHighlighted) -> None:
-        """Change the operator, dialect or switch to the highlighted entry."""
+        """Apply the highlighted op, dialect or switch to the question."""
         choices, chosen, switch = event.option_list, str(event.option_id), self.question.switch
         if choices.highlighted != event.option_index:
-            return  # the message is outdated, because a held key has moved the highlight
+            return  # a held key has already moved the highlight
         if choices.id == "op" and chosen != self.question.op:
             self.question = self.question.with_op(chosen)
             self._list_dialects()
@@ -87,7 +87,7 @@ class SettingsDialog(Dialog[Question | None]):
 
     @on(Input.Changed)
     def apply_setting(self, event: Input.Changed) -> None:
-        """Change a setting of the question to the typed value."""
+        """Apply the typed value of a setting to the question."""
         name = str(event.input.id).removeprefix("field-")
         self.question = self.question.with_setting(name, event.value.strip() or None)
         self._show_preview()
@@ -95,7 +95,7 @@ class SettingsDialog(Dialog[Question | None]):
     @on(OptionList.OptionSelected)
     @on(Input.Submitted)
     def action_accept(self) -> None:
-        """Close the dialog and return the changed question."""
+        """Close the dialog, and return the changed question."""
         self.dismiss(self.question)
 
     def _list_dialects(self) -> None:
@@ -128,9 +128,9 @@ class SettingsDialog(Dialog[Question | None]):
 
 
 def dialect_rows(question: Question) -> list[DialectRow]:
-    """Return a row for each dialect that has the op, and each value of its switch.
+    """Return a row for each dialect that has the op and each switch value.
 
-    In the question of a row, the default value of the switch is omitted.
+    The question of a row omits the default value of the switch.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> for row in dialect_rows(question_from_words(["reshape", "0,3", "0,-1"]))[:2]:
@@ -154,18 +154,16 @@ def dialect_rows(question: Question) -> list[DialectRow]:
 
 
 def matching_row_index(rows: list[DialectRow], current: DialectRow) -> int:
-    """Return the index of the row that matches `current` best.
+    """Return the index of the row that is most similar to `current`.
 
-    Rows are compared by dialect and options.
-
-    If no row has the same options, return the first row of the dialect.
+    This is the row with the same dialect and options, or else the first row with the same dialect.
     """
     candidates = [index for index, row in enumerate(rows) if row.question.dialect == current.question.dialect]
     return next((index for index in candidates if rows[index].options == current.options), candidates[0])
 
 
 class AnswerTable(DataTable[Text], SearchableList):
-    """A table of answers that can be searched with the slash key."""
+    """A table of answers that is searched with the slash key."""
 
     def entries(self) -> list[str]:
         """Return the text of each row."""
@@ -182,19 +180,19 @@ class CompareDialog(Dialog[Question | None]):
     BINDINGS = [Binding("escape", "dismiss", "close")]
 
     def __init__(self, question: Question) -> None:
-        """Create the dialog, and resolve the question in every dialect."""
+        """Create the dialog, and resolve the question in each dialect."""
         super().__init__()
         self.question = question
         self.rows = dialect_rows(question)
 
     def compose_contents(self) -> ComposeResult:
-        """Compose the table below a line of key hints."""
+        """Compose the table below a line of keys."""
         yield KeyHelp("enter opens a row, at the step where the two differ; escape closes")
         yield AnswerTable(cursor_type="row", zebra_stripes=True)
         yield Static("", id="row", markup=False)
 
     def on_mount(self) -> None:
-        """Fill the table, and mark the answers that differ from the current answer."""
+        """Fill the table, and mark the answers that differ from the current one."""
         table: DataTable[Text] = self.query_one(DataTable)
         table.add_columns("", *COLUMN_HEADINGS)
         current = DialectRow(self.question, "", resolve_question(self.question))
@@ -207,12 +205,12 @@ class CompareDialog(Dialog[Question | None]):
         table.focus()
 
     def on_resize(self) -> None:
-        """Fit the columns to the new size, after the layout."""
+        """Adjust the columns after the new layout."""
         for table in self.query(DataTable):
             self.call_after_refresh(self._fit_columns, table)
 
     def _fit_columns(self, table: DataTable[Text]) -> None:
-        """Choose the widths of the columns, and truncate texts that do not fit."""
+        """Set the widths of the columns, and truncate texts that do not fit."""
         _, _, setting, answer = (column.key for column in table.ordered_columns)
         longest = [
             max(map(len, column))
@@ -230,11 +228,11 @@ class CompareDialog(Dialog[Question | None]):
 
     @on(DataTable.RowHighlighted)
     def show_row(self, event: DataTable.RowHighlighted) -> None:
-        """Display the row under the cursor without truncation."""
+        """Show the texts of the highlighted row without truncation."""
         dialect, setting, answer = self.rows[event.cursor_row].cell_texts
         self.query_one("#row", Static).update(f"{', '.join(filter(None, (dialect, setting)))}: {answer}")
 
     @on(DataTable.RowSelected)
     def accept_row(self, event: DataTable.RowSelected) -> None:
-        """Close the dialog and return the question of the selected row."""
+        """Close the dialog, and return the question of the selected row."""
         self.dismiss(self.rows[event.cursor_row].question)

@@ -30,8 +30,8 @@ MAX_COURSE_BYTES = 100_000
 def app_command(question: Question, course: Course | None = None) -> list[str]:
     """Return the command line of a process that opens the app at a question.
 
-    A file name in the question is replaced with the shape of the file. With a course, the app opens the lessons of the
-    course, without speaker notes.
+    A file name in the question is replaced with the shape of the file. If `course` is not None, the app opens its
+    lessons, without speaker notes.
 
     Raises `ShapeError` (file) if the file cannot be used, or if the course is too long for a command-line argument.
     """
@@ -45,8 +45,8 @@ def app_command(question: Question, course: Course | None = None) -> list[str]:
 def limit_process_resources() -> None:
     """Limit the memory and CPU time of this process, and forbid writing files.
 
-    Numeric libraries are limited to one thread, since they reserve memory for each thread. Without the module
-    `resource`, the number of threads is the only limit.
+    Numeric libraries are limited to one thread, because each thread reserves memory. If the module `resource` does not
+    exist, only the number of threads is limited.
     """
     os.environ["OMP_NUM_THREADS"] = "1"
     try:
@@ -60,9 +60,9 @@ def limit_process_resources() -> None:
 
 
 def _renew_cpu_limit() -> None:
-    """Raise the CPU time limit of this process by `CPU_SECONDS` once per period.
+    """Extend the CPU time limit of this process periodically.
 
-    The system kills a process that reaches the limit before it is raised.
+    The system kills a process that uses more than `CPU_SECONDS` of CPU time within a period.
     """
     from resource import RLIMIT_CPU, getrlimit, setrlimit
 
@@ -73,7 +73,10 @@ def _renew_cpu_limit() -> None:
 
 
 def main() -> None:
-    """Run the app for a visitor; the arguments contain the question and the course."""
+    """Run the app for a visitor.
+
+    The command-line arguments contain the question and the course.
+    """
     limit_process_resources()
     disable_file_access()
     question, course = sys.argv[1:]

@@ -1,4 +1,4 @@
-"""The app of a visitor of the web server, with a link to the current question."""
+"""The app for a visitor of the web server, with links to questions."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Servers accept addresses of about 8000 bytes.
 
 
 def parse_link(line: str, step: str) -> tuple[Question, int | None]:
-    """Parse a link into a question and a step index.
+    """Parse the query of a link into a question and a step index.
 
-    The step index is None if the link has no valid step number. Raises `ShapeError` (usage) if the question cannot be
-    parsed, and `ShapeError` (file) if the question names a file.
+    The step index is None if the step number is invalid. Raises `ShapeError` (usage) if the question is invalid, and
+    (file) if it names a file.
 
     >>> question, step = parse_link("shapecalc reshape 2,3,4 0,-1", "2")
     >>> question.texts["target"], step
@@ -48,7 +48,9 @@ def parse_link(line: str, step: str) -> tuple[Question, int | None]:
 
 
 def build_link(line: str, step: int) -> dict[str, str]:
-    """Return the query parameters of a link, or an empty dict if `line` is too long.
+    """Return the query parameters of a link, or an empty dict.
+
+    The dict is empty if `line` is too long for a link.
 
     >>> build_link("shapecalc reshape 2,3,4 0,-1", 1)
     {'ask': 'reshape 2,3,4 0,-1', 'step': '2'}
@@ -57,7 +59,9 @@ def build_link(line: str, step: int) -> dict[str, str]:
 
 
 def parse_opening_question(fields: list[Any], link: list[str] | None = None) -> tuple[Question, int | None, str]:
-    """Return the initial question and step, and the error message of an invalid link.
+    """Return the initial question, its step, and an error message.
+
+    The error message is empty unless the link is invalid.
 
     >>> question, step, complaint = parse_opening_question(["reshape", {"input": "2,3"}], ["x.npy -1", "1"])
     >>> question.texts["input"], step, complaint
@@ -70,7 +74,7 @@ def parse_opening_question(fields: list[Any], link: list[str] | None = None) -> 
 
 
 class ServedApp(ShapecalcApp):
-    """The app of one visitor; the address of the page links to the current question.
+    """The app of one visitor, which updates the link in the browser's address.
 
     The visitor's progress is lost when the app exits.
     """
@@ -78,9 +82,9 @@ class ServedApp(ShapecalcApp):
     def __init__(
         self, question: Question, step: int | None = 0, link_error: str = "", course: Course | None = None
     ) -> None:
-        """Open a question at a step, and show the error message for an invalid link.
+        """Open a question at a step.
 
-        With a `course`, open the lessons of the course.
+        `link_error` is the error message for an invalid link. If `course` is not None, the app opens its lessons.
         """
         super().__init__(
             question, step, lesson=course is not None, progress=VisitorProgress(), user_file=UserFile(NO_FILE)
@@ -97,7 +101,7 @@ class ServedApp(ShapecalcApp):
 
     @on(ExploreScreen.QuestionShown)
     def send_link(self, event: ExploreScreen.QuestionShown) -> None:
-        """Send the page a link to the current question, if the link has changed.
+        """Send a link to the current question to the page, if it has changed.
 
         The link never contains a file name.
         """
@@ -108,36 +112,36 @@ class ServedApp(ShapecalcApp):
 
 
 class PipeDriver(WebDriver):
-    """A Textual driver for browsers that ends the process when the server terminates.
+    """A Textual driver for browsers, connected to the server by pipes.
 
-    The driver ignores resize messages, because the server sets the size of the page.
+    The process ends with the server. Resize messages are ignored, because the server sets the size of the page.
     """
 
     def start_application_mode(self) -> None:
         """Start the driver, and report that the app has the focus.
 
-        Without the report, Textual hides the cursor, as for a window in the background.
+        Without this report, Textual hides the cursor, as in a background window.
         """
         super().start_application_mode()
         self._app.call_later(self._app.post_message, events.AppFocus())
 
     def run_input_thread(self) -> None:
-        """Read messages until the input pipe is closed, then exit the process.
+        """Process messages until the input pipe is closed, then exit the process.
 
-        The system closes the pipe even if the server is killed. The process exits at once, because the app may hang or
-        be busy.
+        The system closes the pipe even if the server is killed. The process exits immediately, because the app may be
+        busy or blocked.
         """
         super().run_input_thread()
         if not self.exit_event.is_set():
             os._exit(0)
 
     def process_message(self, message: Message) -> None:
-        """Process a message, unless it is a resize message."""
+        """Process a message, but ignore resize messages."""
         if not isinstance(message, events.Resize):
             super().process_message(message)
 
     def deliver_binary(self, binary: BinaryIO | TextIO, **options: Any) -> None:
-        """Send a file to the server, which passes it to the browser as a download."""
+        """Send a file to the server, which offers it to the browser as a download."""
         picture = binary.read()
         data = picture.encode() if isinstance(picture, str) else picture
         self._write(b"P%s%s" % (len(data).to_bytes(4, "big"), data))

@@ -1,6 +1,6 @@
-"""The screen of code.
+"""The screen of source code.
 
-It shows the source with the shapes of each line, and the picture of the selected line.
+The screen shows the code with the shapes of each line, and a picture of the selected line.
 """
 
 from __future__ import annotations
@@ -69,17 +69,17 @@ SOURCE_KEYS = (
 
 
 class SourceOpener(Protocol):
-    """The part of the main screen that opens the chain of a line of code."""
+    """The methods of the main screen that the screen of source code calls."""
 
     async def open_line_question(self, question: Question, state: SourceState) -> None:
-        """Close the screen of the code, and open the chain of a line."""
+        """Close the screen of source code, and open the chain of a line."""
 
     def close_source(self) -> None:
-        """Close the screen of the code without a question."""
+        """Close the screen of source code."""
 
 
 def read_source(command: AppCommand) -> SourceState:
-    """Return the code that a command line names, with the shapes of its inputs.
+    """Return the state of the screen for the code that a command names.
 
     Raises `ShapeError` (file) if the file cannot be read, and (usage) if an input is malformed.
     """
@@ -95,7 +95,10 @@ def read_source(command: AppCommand) -> SourceState:
 
 
 def _read_file(name: str) -> str:
-    """Read a source file, or raise `ShapeError` (file) if it cannot be read."""
+    """Read a source file.
+
+    Raises `ShapeError` (file) if the file cannot be read.
+    """
     if not can_open_files():
         raise ShapeError(Problem(FILE, FILES_DISABLED_MESSAGE, "paste the code itself"))
     try:
@@ -106,7 +109,7 @@ def _read_file(name: str) -> str:
 
 
 class SourceState:
-    r"""Code with the shapes of its inputs and lines, and the selected line.
+    r"""Source code with the shapes of its inputs and lines, and a selected line.
 
     >>> state = SourceState("y = x.view(2, -1)\ny.t()", "", "", {"x": "2,3,4"})
     >>> [(line.line, line.format_values()) for line in state.lines], state.output
@@ -116,9 +119,9 @@ class SourceState:
     """
 
     def __init__(self, text: str, title: str, entry: str, inputs: Mapping[str, str]) -> None:
-        """Interpret the code.
+        """Interpret the code, and select its first line.
 
-        An input that the code needs and that has no shape gets an empty one.
+        An input that has no shape in `inputs` is added with an empty shape.
         """
         self.text, self.title, self.entry = text, title, entry
         self.inputs = dict(inputs)
@@ -134,13 +137,13 @@ class SourceState:
         self.interpret()
 
     def set_input(self, name: str, text: str) -> None:
-        """Replace the shape of an input, and interpret the code again."""
+        """Set the shape of an input, and interpret the code again."""
         if self.inputs.get(name) != text:
             self.inputs[name] = text
             self.interpret()
 
     def interpret(self) -> None:
-        """Compute the shapes of all lines, or the problem of the first line that has none."""
+        """Compute the shapes of all lines, or find the first problem."""
         self._records, self.problem, self.output, self.input_shape = [], None, "", ""
         try:
             shapes = {name: parse_shape(text) for name, text in self.inputs.items() if text.strip()}
@@ -160,23 +163,23 @@ class SourceState:
 
     @property
     def line(self) -> CodeLine | None:
-        """The selected line, or None for code without lines that have shapes."""
+        """The selected line, or None if no line has a shape."""
         return self.lines[self.index] if self.lines else None
 
     @property
     def failing_line(self) -> int | None:
-        """The number of the first line that has no shape because of the problem."""
+        """The number of the line that causes the problem, or None."""
         if self.problem is not None and self.problem.span is not None and self.problem.argument == "line":
             return self.text.count("\n", 0, self.problem.span[0]) + 1
         failed = (record for record in self._records if any(isinstance(v, ShapeError) for v in record.names.values()))
         return next((record.line for record in failed), None)
 
     def move_selection(self, offset: int) -> None:
-        """Select another line."""
+        """Move the selection by `offset` lines."""
         self.index = max(0, min(self.index + offset, len(self.lines) - 1))
 
     def selected_line_question(self) -> Question | None:
-        """Return the chain from the input to the selected line's tensor, or None."""
+        """Return the chain from the input to the selected line, or None."""
         line = self.line
         if line is None:
             return None
@@ -214,12 +217,12 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
     ]
 
     def __init__(self, explore: SourceOpener, state: SourceState) -> None:
-        """Create the screen of code over the main screen."""
+        """Create the screen on top of the main screen."""
         super().__init__()
         self.explore, self.state = explore, state
 
     def compose(self) -> ComposeResult:
-        """Compose the inputs, the source, the picture of the line and the answer."""
+        """Compose the inputs, the code, the picture of the line and the answer."""
         yield widgets.SizeNotice(id="enlarge")
         yield FieldPanel(self._make_fields())
         yield widgets.ClickableText("reason")
@@ -255,7 +258,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
     async def change_input(self, event: Input.Changed) -> None:
         """Interpret the code with the typed shape.
 
-        A field is added for an input that is still missing.
+        If the code then requires another input, a field for it is added.
         """
         count = len(self.state.inputs)
         if isinstance(event.input, widgets.Field):
@@ -270,7 +273,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
 
     @on(Input.Submitted)
     def leave_after_last_field(self, event: Input.Submitted) -> None:
-        """Focus the next field, or leave the fields after the last one."""
+        """Focus the next field; after the last field, focus no field."""
         fields = [*self.query(widgets.Field)]
         following = fields[fields.index(event.input) + 1 :] if event.input in fields else []
         self.set_focus(following[0] if following else None)
@@ -278,7 +281,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
 
     @on(widgets.MetadataClicked)
     async def handle_click(self, event: widgets.MetadataClicked) -> None:
-        """Select the clicked line, or run the action of a clicked key."""
+        """Select a clicked line, or run the action of a clicked key."""
         if event.kind == "step":
             self.state.index = int(str(event.value))
             self.draw()
@@ -286,7 +289,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
             await self.run_action(str(event.value))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Redraw for the new size, or show that the terminal is too small."""
+        """Redraw for the new size, or report that the terminal is too small."""
         self.set_class(widgets.SizeNotice.is_needed(event.size), "-small")
         self.draw()
 
@@ -295,20 +298,20 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         self.draw()
 
     def on_mouse_scroll_down(self) -> None:
-        """Select the line below."""
+        """Select the next line."""
         self.action_move(1)
 
     def on_mouse_scroll_up(self) -> None:
-        """Select the line above."""
+        """Select the previous line."""
         self.action_move(-1)
 
     def action_move(self, offset: int) -> None:
-        """Select another line."""
+        """Move the selection by `offset` lines."""
         self.state.move_selection(offset)
         self.draw()
 
     def action_page(self, direction: int) -> None:
-        """Select a line one page away."""
+        """Move the selection by one page."""
         self.action_move(direction * max(1, self.query_one("#source").size.height - 2))
 
     async def action_open_line(self) -> None:
@@ -324,7 +327,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
             return
 
     def action_leave(self) -> None:
-        """Leave the field, or close the screen if no field has the focus."""
+        """Leave the field; if no field has the focus, close the screen."""
         if self.is_typing:
             self.set_focus(None)
             self.call_after_refresh(self.draw)
@@ -366,7 +369,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         self.query_one("#keys", widgets.ClickableText).set_text(widgets.format_key_line(active, width - 2, keys))
 
     def _reason_text(self, width: int) -> Text:
-        """Return the problem of the code, and its hint."""
+        """Return the problem of the code and its hint."""
         problem = self.state.problem
         if problem is None:
             return Text(end="")
@@ -382,7 +385,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         return f"Line {line.line} · {clip_text(line.format_values(), 40, UNICODE)}" if line else "Line"
 
     def _source_text(self, width: int, height: int) -> Text:
-        """Draw the source around the selected line, with shapes on the right."""
+        """Draw the code around the selected line, with shapes at the right."""
         state, shown = self.state, dict[int, tuple[int, CodeLine | None]]()
         for index, each in enumerate(state.lines):
             if each.line not in shown or index == state.index:
@@ -413,7 +416,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         return stack_texts(texts) if texts else Text(end="")
 
     def _picture_text(self, width: int, height: int) -> Text:
-        """Draw the last stage of the chain to the selected line, and its sentence."""
+        """Draw the last stage of the selected line's chain, with its sentence."""
         question = self.state.selected_line_question()
         if question is None:
             return Text("this line has no tensor that is followed", "dim", end="")
@@ -428,7 +431,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         return drawing
 
     def _answer_text(self, width: int) -> Text:
-        """Return the answer line: the input and the output of the code."""
+        """Return the line with the input and the output of the code."""
         if self.state.problem is not None or not self.state.output:
             return Text("no answer yet", "dim", end="")
         accent = f"bold {self.app.theme_variables.get('accent', '')}".rstrip()

@@ -1,8 +1,8 @@
 """The state of the main screen, independent of widgets.
 
-The state comprises the question, the current step and the predictions. The flow diagram has one column of dims per
-stage: column 0 is the input shape, and column n the shape after stage n. A blank is a dim that the user must predict. A
-refusal is an answer without an output, because the request is not valid.
+The state consists of the question, the current step and the predictions. The flow diagram has one column of dims per
+stage: column 0 is the input shape, and column n is the output shape of stage n. A blank is a dim that the user must
+predict. A refusal is an answer without an output, because the request is not valid.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _cached_mistake, _same_shape_mistake = (
 class Predictions:
     """The user's predictions for one answer.
 
-    The user first predicts whether the request is valid, then the dims of the flow diagram that are blanks.
+    The user first predicts whether the request is valid, then the blanks of the flow diagram.
 
     >>> import shapecalc as sc
     >>> mine = Predictions(sc.reshape((2, 2, 3, 2), (-1, 0, 0)), Score())
@@ -58,7 +58,10 @@ class Predictions:
     """
 
     def __init__(self, answer: Trace | Chain | None, score: Score) -> None:
-        """Start without predictions; `score` counts the first attempt at each blank."""
+        """Start without predictions.
+
+        `score` counts the first attempt at each blank.
+        """
         self.is_valid: bool | None = None
         """The predicted validity of the request; None before the prediction."""
         self.texts: dict[Blank, str] = {}
@@ -81,7 +84,7 @@ class Predictions:
 
     @cached_property
     def blanks_to_predict(self) -> Mapping[Blank, Cell]:
-        """The cell of each dim that the user must predict, keyed by position."""
+        """The cells of the dims that the user must predict, keyed by position."""
         candidates = ((blank, cell, self._layouts[blank[0] - 1].stage) for blank, cell in self.cells.items())
         return {
             blank: cell
@@ -91,18 +94,18 @@ class Predictions:
 
     @property
     def output_blanks(self) -> tuple[Blank, ...]:
-        """The positions of the output dims that a step determines."""
+        """The positions of the output dims that are determined by a step."""
         return tuple(filter(self.is_in_output, self.cells))
 
     def is_in_output(self, blank: Blank) -> bool:
-        """Return whether a blank is in the last column, which is the output."""
+        """Return whether a blank is in the column of the output."""
         return blank[0] == len(self._layouts)
 
     def blanks(self, step_count: int) -> tuple[Blank, ...]:
-        """Return the positions of the dims that are hidden after a number of steps.
+        """Return the positions of the dims that are hidden after some steps.
 
-        A dim to predict is hidden until its step, or until the user predicts it correctly. A dim that is only copied
-        need not be predicted; it is hidden as long as the dim that it copies.
+        A dim to predict is hidden until its step is complete or the user predicts it correctly. A dim that a stage only
+        copies is hidden as long as the original; the user need not predict it.
         """
         hidden = dict[Blank, None]()
         for blank, cell in self.cells.items():
@@ -113,7 +116,7 @@ class Predictions:
         return tuple(hidden)
 
     def _copies_hidden_dim(self, blank: Blank, hidden: Collection[Blank]) -> bool:
-        """Return whether a dim copies a hidden dim at its index of the previous column."""
+        """Return whether a dim is a copy of a hidden dim of the previous column."""
         (column, index), dim = blank, self.cells[blank].dim or 0
         return (column - 1, index) in hidden and not is_size_requested(self._layouts[column - 1].stage, index, dim)
 
@@ -122,7 +125,10 @@ class Predictions:
         return tuple(blank for blank, cell in self.blanks_to_predict.items() if cell.step_index == step)
 
     def type_char(self, blank: Blank, char: str) -> None:
-        """Append a character to the text in a blank; a backspace deletes a character."""
+        """Append a character to the entry in a blank, or delete the last one.
+
+        A backspace deletes the last character.
+        """
         text = self.texts.get(blank, "")
         self.texts[blank] = text[:-1] if char == "\b" else (text + char)[:MAX_BLANK_LENGTH]
         self._submitted.pop(blank, None)
@@ -130,27 +136,27 @@ class Predictions:
             self.score_attempt(blank, is_right=self.is_right(blank))
 
     def score_attempt(self, blank: Blank, *, is_right: bool) -> None:
-        """Score the first attempt at a blank; ignore later attempts."""
+        """Score the first attempt at a blank; later attempts do not count."""
         if blank not in self.scored_blanks:
             self.scored_blanks.add(blank)
             self._score.record_answer(right=is_right)
 
     def submit(self, blank: Blank) -> None:
-        """Submit the text in a blank, which makes one more hint on the blank visible."""
+        """Submit the entry in a blank, which reveals one more hint."""
         self._submitted[blank] = self.texts.get(blank, "")
         if self.is_wrong(blank):
             self.score_attempt(blank, is_right=False)
         self.requested_hints[blank] = min(3, self.hint_count(blank) + 1)
 
     def hint_count(self, blank: Blank) -> int:
-        """Return the number of visible hints on a blank.
+        """Return the number of visible hints for a blank.
 
-        A wrong answer reveals the first hint automatically.
+        A wrong entry reveals the first hint automatically.
         """
         return max(self.is_wrong(blank), self.requested_hints.get(blank, 0))
 
     def typed_dim(self, blank: Blank) -> Dim | None:
-        """Return the dim typed into a blank, or None if the text is not a dim."""
+        """Return the dim that is typed into a blank, or None if it is invalid."""
         try:
             (dim,) = parse_dims(self.texts.get(blank, ""))
         except (ShapeError, ValueError):
@@ -158,14 +164,14 @@ class Predictions:
         return dim
 
     def is_right(self, blank: Blank) -> bool:
-        """Return whether the text in a blank is the right dim."""
+        """Return whether the entry in a blank is correct."""
         return bool(self.texts.get(blank)) and str(self.typed_dim(blank)) == str(self.cells[blank].dim)
 
     def is_wrong(self, blank: Blank) -> bool:
-        """Return whether the text in a blank is wrong.
+        """Return whether the entry in a blank is wrong.
 
-        A prefix of the right dim, and a text that is not a number, is wrong only after the user submits it. If the
-        right dim is symbolic, every text is treated as a prefix, because a symbolic dim has several spellings.
+        A prefix of the correct dim and an entry that is not a number are wrong only after submission. If the correct
+        dim is symbolic, every entry is treated as a prefix, because a symbolic dim can be spelled in several ways.
         """
         text, right = self.texts.get(blank, "").strip(), self.cells[blank].dim
         if not text or self.is_right(blank):
@@ -178,14 +184,14 @@ class Predictions:
     def find_confused_axis(self, blank: Blank) -> int | None:
         """Return the axis that the user may have confused with the blank.
 
-        This is the only axis of the previous column whose size equals the dim in the blank. Returns None if no axis or
-        several axes have this size.
+        This is the only axis of the previous column with the size that is entered in the blank. Returns None if there
+        is no such axis, or if there are several.
         """
         dim, before = self.typed_dim(blank), self._layouts[blank[0] - 1].stage.before
         return before.index(dim) if dim is not None and before.count(dim) == 1 else None
 
     def hint(self, blank: Blank) -> Hint:
-        """Return the question about a blank, with hints of increasing detail."""
+        """Return the question about a blank, with its hints."""
         name = "input" if blank[0] == 1 else self._layouts[blank[0] - 2].stage.label
         return make_hint(
             self._layouts[blank[0] - 1].stage, self.steps[self.cells[blank].step_index], blank[1], name=name
@@ -193,7 +199,7 @@ class Predictions:
 
     @property
     def predicted_output(self) -> list[Dim | None]:
-        """The output shape as predicted, or None for each dim without a valid prediction."""
+        """The predicted output shape, with None for each missing prediction."""
         return [
             self.typed_dim(blank) if blank in self.blanks_to_predict else self.cells[blank].dim
             for blank in self.output_blanks
@@ -207,13 +213,16 @@ class History:
     """
 
     def __init__(self) -> None:
-        """Start with empty stacks."""
+        """Create empty stacks."""
         self.past: list[Question] = []
         self.future: list[Question] = []
         self._change: tuple[str, bool] | None = None
 
     def record_change(self, before: Question, after: Question, field: str | None) -> None:
-        """Record a change of the question; `field` is the edited field, if there is one."""
+        """Record a change of the question.
+
+        `field` is the edited field, if any.
+        """
         if before == after:
             self._change = None
             return
@@ -225,9 +234,9 @@ class History:
         self._change = change
 
     def undo_or_redo(self, current: Question, *, back: bool) -> Question:
-        """Pop the previous question if `back`, otherwise the last undone question.
+        """Pop the previous question, or the last undone question.
 
-        Questions that cannot be parsed are skipped.
+        `back` selects the previous question. Questions that cannot be parsed are skipped.
         """
         self._change = None
         source, target = (self.past, self.future) if back else (self.future, self.past)
@@ -240,7 +249,7 @@ class History:
 
 @lru_cache(maxsize=1)
 def has_elements(answer: Trace | Chain | None) -> bool:
-    """Return whether the elements can be drawn as a grid at every stage of an answer."""
+    """Return whether the elements of an answer can be drawn at every stage."""
     try:
         return answer is not None and prod(build_tensor_path(answer).tensors[0].shape) > 0
     except ShapeError:
@@ -248,7 +257,7 @@ def has_elements(answer: Trace | Chain | None) -> bool:
 
 
 class ExploreState:
-    """The state of the main screen: a question, its answer and the predictions.
+    """The state of the main screen: a question, its answer, and predictions.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> state = ExploreState(question_from_words(["shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1"]))
@@ -260,7 +269,7 @@ class ExploreState:
     def __init__(
         self, question: Question, step: int | None = None, *, is_learning: bool = False, score: Score | None = None
     ) -> None:
-        """Resolve the question, and go to a step or, by default, after the last step.
+        """Resolve the question, and go to a step, or after the last step for None.
 
         In learning mode, `score` counts the first attempt at each prediction.
         """
@@ -296,14 +305,14 @@ class ExploreState:
 
     @property
     def end_step(self) -> int:
-        """The index after the last step, at which the output or the refusal is shown."""
+        """The index after the last step, which shows the output or the refusal."""
         return len(self.predictions.steps)
 
     @property
     def current_step(self) -> int:
         """The index of the current step.
 
-        For a refusal, this is `end_step` until the user goes to an earlier step.
+        For a refused request, this is `end_step` until the user goes to an earlier step.
         """
         if self.must_predict_validity:
             return 0
@@ -315,7 +324,7 @@ class ExploreState:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all steps and the output of a valid request are visible."""
+        """Whether the output of a valid request is visible."""
         return (
             self.current_step >= self.end_step
             and not self.must_predict_validity
@@ -325,7 +334,7 @@ class ExploreState:
     def change_question(self, question: Question, focused_field: str | None = None) -> None:
         """Replace the question, and record the change in the history.
 
-        The index of the current step stays the same if the new answer has as many steps; a refusal is always displayed.
+        The current step is kept if the new answer has the same number of steps. A refusal is displayed at once.
         """
         self.history.record_change(self.question, question, focused_field)
         self._replace_question(question, focused_field)
@@ -343,11 +352,14 @@ class ExploreState:
         self._reset_predictions()
 
     def undo_or_redo(self, *, back: bool) -> None:
-        """Undo the last change of the question if `back`, otherwise redo a change."""
+        """Undo or redo a change of the question.
+
+        `back` selects undo.
+        """
         self._replace_question(self.history.undo_or_redo(self.question, back=back))
 
     def go_to_step(self, step: int) -> None:
-        """Go to a step; going back makes the dims of the step visible."""
+        """Go to a step; going back reveals the dims of the step."""
         self.is_revealed, self._is_before_refusal = step < self.current_step, step < self.end_step
         if step < self.end_step:
             self.requested_step = max(0, step)
@@ -356,10 +368,9 @@ class ExploreState:
         self.highlighted, self._last_typed = None, None
 
     def advance(self, direction: int) -> None:
-        """Go back one step, or go forward.
+        """Go to the previous step, or to the next step with a dim to predict.
 
-        Going forward first reveals the hidden dims of the current step, then goes to the next step with a dim to
-        predict.
+        Before the next step, the hidden dims of the current step are revealed.
         """
         if direction > 0 and self.must_predict_validity:
             self.predict_validity(None)
@@ -371,9 +382,9 @@ class ExploreState:
             self.go_to_step(self._next_question_step(self.current_step + 1) if direction > 0 else self.current_step - 1)
 
     def _next_question_step(self, first: int) -> int:
-        """Return the index of the next step with a dim to predict, from `first` on.
+        """Return the next step, from `first` on, with a dim to predict.
 
-        Returns `first` if no such step exists.
+        Returns `first` if there is no such step.
         """
         question_steps = (
             self.predictions.cells[blank].step_index
@@ -383,28 +394,31 @@ class ExploreState:
         return min((step for step in question_steps if step >= first), default=first)
 
     def toggle_learning(self) -> None:
-        """Toggle learning mode; turning it on goes to the first step."""
+        """Toggle learning mode, which starts at the first step."""
         self.is_learning = not self.is_learning
         if self.is_learning:
             self._reset_predictions(self.predictions.scored_blanks)
             self.go_to_step(0)
 
     def _reset_predictions(self, scored_blanks: Collection[Blank] = ()) -> None:
-        """Discard all predictions; `scored_blanks` are not scored a second time."""
+        """Discard all predictions.
+
+        New attempts at `scored_blanks` are not scored.
+        """
         self.is_revealed, self.predictions = False, Predictions(self.answer, self.score)
         self.predictions.scored_blanks |= {*scored_blanks}
         self._last_typed = None
 
     @property
     def must_predict_validity(self) -> bool:
-        """Whether the user must predict the validity of the request before the dims."""
+        """Whether the user must first predict the validity of the request."""
         is_readable = self.result.answer is not None and bool(self.answer and self.answer.traces)
         return self.is_learning and is_readable and self.predictions.is_valid is None
 
     def predict_validity(self, is_valid: bool | None) -> None:
-        """Record the predicted validity of the request, and go to the first blank.
+        """Record the predicted validity, and go to the first blank.
 
-        If `is_valid` is None, the validity is revealed, and the prediction counts as wrong.
+        If `is_valid` is None, the validity is revealed, and the attempt counts as wrong.
         """
         resolves = self.answer is not None and self.answer.problem is None
         self.predictions.score_attempt(VALIDITY_BLANK, is_right=is_valid is resolves)
@@ -414,15 +428,12 @@ class ExploreState:
 
     @property
     def visible_answer(self) -> Trace | Chain | None:
-        """The answer to draw.
-
-        It has no steps until the user has predicted the validity.
-        """
+        """The answer to draw, without steps while the validity is hidden."""
         return unresolved_trace(self.answer) if self.must_predict_validity and self.answer is not None else self.answer
 
     @property
     def shown_step_count(self) -> int:
-        """The number of steps whose dims the flow diagram shows."""
+        """The number of completed steps in the flow diagram."""
         return self.current_step + self.is_revealed
 
     @property
@@ -439,15 +450,15 @@ class ExploreState:
 
     @property
     def open_blanks(self) -> tuple[Blank, ...]:
-        """The blanks that accept input: those of the first column that has any."""
+        """The blanks of the first column with blanks, which accept input."""
         questions = [blank for blank in self.blanks if blank in self.predictions.blanks_to_predict]
         return tuple(blank for blank in questions if blank[0] == questions[0][0])
 
     @property
     def current_blank(self) -> Blank | None:
-        """The blank that receives typed characters.
+        """The blank that receives typed characters, or None.
 
-        This is the blank into which the user typed last, the highlighted blank, or the first blank of the current step.
+        This is the last edited blank, the highlighted blank, or the first blank of the current step.
         """
         if not self.is_learning or self.is_complete or self.must_predict_validity:
             return None
@@ -480,16 +491,16 @@ class ExploreState:
 
     @property
     def same_shape_mistake(self) -> Mistake | None:
-        """A common mistake that results in the right shape but other elements, or None."""
+        """A common mistake that gives the right shape but wrong elements, or None."""
         return None if self.answer is None else _same_shape_mistake(self.answer)
 
     @property
     def is_awaiting_input(self) -> bool:
-        """Whether there is a current blank without a correct prediction."""
+        """Whether the current blank has no correct entry yet."""
         return self.current_blank is not None and not self.predictions.is_right(self.current_blank)
 
     def is_accepted_char(self, char: str) -> bool:
-        """Return whether a character is accepted as part of the current prediction."""
+        """Return whether a character can be part of the current prediction."""
         if self.must_predict_validity:
             return char.lower() in YES_NO_KEYS
         return self.current_blank is not None and char.isprintable()
@@ -497,7 +508,7 @@ class ExploreState:
     def type_char(self, char: str) -> None:
         """Type a character into the current blank.
 
-        While the user must predict the validity, `y` means valid and `n` means refused.
+        While the validity must be predicted, `y` means valid and `n` means refused.
         """
         if self.must_predict_validity:
             if char.lower() in YES_NO_KEYS:
@@ -508,7 +519,7 @@ class ExploreState:
             self.predictions.type_char(self.current_blank, char)
 
     def submit(self) -> None:
-        """Continue if the prediction is right, otherwise show one more hint."""
+        """Continue if the prediction is correct, otherwise show another hint."""
         if self.current_blank is not None and self.is_awaiting_input:
             self.predictions.submit(self.current_blank)
         elif self._current_questions:
@@ -517,11 +528,11 @@ class ExploreState:
             self.advance(1)
 
     def toggle_highlight(self, dim: Blank | None) -> None:
-        """Highlight a dim of the flow diagram, or remove the highlight from it."""
+        """Highlight a dim of the flow diagram, or remove its highlight."""
         self.highlighted, self._last_typed = None if dim == self.highlighted else dim, None
 
     def highlight_neighbor(self, key: str) -> None:
-        """Move the highlight to the next dim in the direction of an arrow key."""
+        """Move the highlight to the adjacent dim in the direction of an arrow key."""
         if self.answer is None:
             return
         counts = [len(self.answer.input), *(len(layout.cells) for layout in stage_layouts(self.answer))]
@@ -540,7 +551,7 @@ class ExploreState:
     def move_cursor(self, key: str) -> None:
         """Move the cursor of the element grid in the direction of an arrow key.
 
-        At the end of an axis, the cursor wraps around and moves along the preceding axis.
+        At the end of an axis, the cursor wraps around, and moves along the preceding axis.
         """
         shape = build_tensor_path(self.answer).tensors[0].shape if self.answer else ()
         axis_offset, direction = ARROW_MOVES[key]
@@ -556,9 +567,9 @@ class ExploreState:
 
     @property
     def fix(self) -> Fix | None:
-        """The suggested fix for the request, or None if there is no fix.
+        """The suggested fix of the request, or None.
 
-        A valid request also has a fix if it is valid for one batch size only.
+        A valid request has a fix if it is valid for a single batch size only.
         """
         return self.result.first_fix[1]
 
@@ -580,7 +591,7 @@ class ExploreState:
         return action not in ACTION_CONDITIONS or ACTION_CONDITIONS[action](self)
 
     def is_offered(self, action: str) -> bool:
-        """Return whether an action is available and reveals no hidden answer."""
+        """Return whether an action is available and keeps hidden answers hidden."""
         is_revealing = action in REVEALING_ACTIONS or (action == "film" and self.must_predict_validity)
         return self.is_available(action) and not (is_revealing and self.is_answer_hidden)
 
@@ -610,7 +621,7 @@ REVEALING_ACTIONS = ("elements", "tint", "compare", "equiv", "simplify", "code",
 
 
 def first_differing_step(before: Trace | Chain, after: Trace | Chain) -> int:
-    """Return the index of the first step that differs between two answers.
+    """Return the index of the first step that differs in two answers.
 
     >>> import shapecalc as sc
     >>> copied, literal = (sc.reshape((0, 3), (0, -1), dialect="openvino", special_zero=on) for on in (True, False))

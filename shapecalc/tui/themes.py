@@ -72,7 +72,9 @@ def initial_theme(stored_name: str, *, has_colour: bool) -> str:
 
 
 def next_theme(name: str) -> str:
-    """Return the name of the next theme; an unknown name gives the default theme.
+    """Return the name of the next theme, or of the default theme.
+
+    The default theme follows an unknown theme.
 
     >>> next_theme("shapecalc"), next_theme("without colour"), next_theme("nope")
     ('dark', 'shapecalc', 'shapecalc')
@@ -81,7 +83,7 @@ def next_theme(name: str) -> str:
 
 
 def line_filters(name: str, *, has_colour: bool) -> Sequence[LineFilter]:
-    """Return the line filters that make all text legible in a theme."""
+    """Return the line filters that make text legible in a theme."""
     return (LEGIBILITY_FILTER,) if has_colour and name != COLOURLESS_THEME else (COLOURLESS_FILTER, LEGIBILITY_FILTER)
 
 
@@ -101,7 +103,7 @@ class _StyleFilter(LineFilter):
 def _colourless_style(style: Style) -> Style:
     """Convert the colours of a style to greys.
 
-    Coloured text becomes white on a dark background and black on a light background. Grey text keeps its shade.
+    Coloured text becomes white on a dark background, and black on a light background. The shades of grey text are kept.
     """
     grey = monochrome_style(style)
     parts = (0,) if style.color is None or style.color.is_default else style.color.get_truecolor()
@@ -117,7 +119,7 @@ def _contrasting_colour(background: ColorTriplet) -> ColorTriplet:
 
 @lru_cache(4096)
 def _min_contrast(text: str) -> float:
-    """Return the minimum contrast ratio of a string, or 0 for edges of areas."""
+    """Return the required contrast ratio of a text; 0 for borders."""
     return (
         0 if EDGE_CHARACTERS.issuperset(text) else LINE_CONTRAST if LINE_CHARACTERS.issuperset(text) else TEXT_CONTRAST
     )
@@ -125,7 +127,7 @@ def _min_contrast(text: str) -> float:
 
 @lru_cache(4096)
 def _legible_style(style: Style, min_contrast: float) -> Style:
-    """Blend the text colour with white or black until the text is legible."""
+    """Blend the text colour with white or black until it is legible."""
     if style.color is None or style.bgcolor is None or style.color.is_default or style.bgcolor.is_default:
         return style
     colour, background = style.color.get_truecolor(), style.bgcolor.get_truecolor()

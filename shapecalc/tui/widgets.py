@@ -1,4 +1,4 @@
-"""Base classes of the screens, and widgets for keys, texts, lists and fields."""
+"""Base classes of screens, and widgets for keys, text, lists and fields."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TextRenderer = Callable[[int, int], Text]
 
 
 class Key(Record):
-    """A keyboard key of a screen, with its label, its action and its help."""
+    """A key of a screen, with its label, action and help."""
 
     name: str
     """The name of the key in Textual."""
@@ -166,7 +166,7 @@ Whether the terminal accepts the text depends on its settings.
 
 @dataclass
 class MetadataClicked(Message):
-    """A message posted after a click on text whose style has metadata, such as a dim."""
+    """Posted after a click on text that has metadata, such as a dim."""
 
     kind: str
     """The kind of the metadata, such as `dim` or `key`."""
@@ -174,24 +174,30 @@ class MetadataClicked(Message):
 
 
 class ClickableText(Widget):
-    """A text widget that posts a message when the user clicks part of the text.
+    """A text widget that posts a message after a click on its text.
 
-    The lines are neither wrapped nor selectable. In Textual's own widgets, wrapping and styling for the selection take
-    as long as all other work after a key press.
+    Lines are not wrapped, and cannot be selected. In Textual's own text widgets, wrapping and selection take as long as
+    all other work after a key press.
     """
 
     METADATA_KINDS = ("dim", "step", "key", "cell")
     ALLOW_SELECT = False
 
     def __init__(self, widget_id: str, action: str = "") -> None:
-        """Create an empty widget; a click on text without metadata runs `action`."""
+        """Create an empty widget.
+
+        A click on text without metadata runs `action`.
+        """
         super().__init__(id=widget_id)
         self.text = Text()
         self.action = action
         self._lines: list[list[Segment]] = []
 
     def set_text(self, text: Text) -> None:
-        """Replace the text; update the layout only if the number of lines changes."""
+        """Replace the text.
+
+        The layout is updated only if the number of lines changes.
+        """
         if text == self.text and text.style == self.text.style:
             return
         before, self.text = len(self._lines), text
@@ -203,7 +209,7 @@ class ClickableText(Widget):
         return len(self._lines)
 
     def render_line(self, y: int) -> Strip:
-        """Render a line, truncated with an ellipsis at the width of the widget."""
+        """Render a line, truncated with an ellipsis to the width of the widget."""
         width, base = self.size.width, self.visual_style.rich_style
         line = Strip(Segment.apply_style(self._lines[y] if y < len(self._lines) else (), base))
         if line.cell_length > width:
@@ -211,7 +217,7 @@ class ClickableText(Widget):
         return line.adjust_cell_length(width, base)
 
     def on_click(self, event: events.Click) -> None:
-        """Post the metadata of the clicked text, or the action of the widget."""
+        """Post the metadata of the clicked text, or run the action of the widget."""
         for kind in self.METADATA_KINDS:
             if kind in event.style.meta:
                 self.post_message(MetadataClicked(kind, event.style.meta[kind]))
@@ -225,7 +231,7 @@ class FocusableText(ClickableText, can_focus=True):
 
 
 class Pane(FocusableText):
-    """A text widget whose text is rendered again for each new size."""
+    """A text widget that renders its text again for each new size."""
 
     renderer: TextRenderer | None = None
 
@@ -245,12 +251,12 @@ class Pane(FocusableText):
 
 
 class SizeNotice(Widget):
-    """A message that the terminal is too small."""
+    """The message that the terminal is too small."""
 
     MIN_SIZE = Size(60, 18)
 
     def render(self) -> str:
-        """Return a message with the required and the current size."""
+        """Return a message with the required and the current terminal size."""
         width, height = self.app.size
         return f"enlarge the terminal to {self.MIN_SIZE.width}x{self.MIN_SIZE.height}; it is {width}x{height}"
 
@@ -261,27 +267,30 @@ class SizeNotice(Widget):
 
 
 class ScreenWithHelp(Screen[ScreenResultType]):
-    """A screen whose help opens with F1 or, outside of input fields, with `?`."""
+    """A base class of screens with help.
+
+    F1 opens the help, and so does `?` outside of input fields.
+    """
 
     KEYS: tuple[Key, ...] = ()
     """The keys that the help lists."""
     BINDINGS = [Binding("question_mark", "app.help", show=False)]
 
     def help(self) -> tuple[str, list[tuple[str, str]]]:
-        """Return the description of the screen, and its keys with their effects."""
+        """Return the description of the screen and the help for its keys."""
         about = cleandoc(type(self).__doc__ or "").partition("\n\n")[0].replace("\n", " ")
         words = (f"{words.sentence}." for words in self.query(KeyHelp))
         return " ".join([about, *words]), [*((key.display, key.help) for key in self.KEYS), *COMMON_KEYS]
 
 
 class Dialog(ModalScreen[ScreenResultType], ScreenWithHelp[ScreenResultType]):
-    """A modal box over another screen."""
+    """A modal box on top of another screen."""
 
     CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("q", "leave", show=False)]
 
     def action_leave(self) -> None:
-        """Close the dialog, as the escape key does."""
+        """Close the dialog, as Esc does."""
         self.app.simulate_key("escape")
 
     def compose(self) -> ComposeResult:
@@ -301,7 +310,7 @@ class Dialog(ModalScreen[ScreenResultType], ScreenWithHelp[ScreenResultType]):
 
 
 class SearchableList(Widget):
-    """A list that selects the first match of a text typed after a slash."""
+    """A list that selects the first entry that matches a text after a slash."""
 
     search_text: str | None = None
     """The text typed after the slash, or None if no search is active."""
@@ -315,7 +324,7 @@ class SearchableList(Widget):
         raise TypeError(f"{type(self).__name__} has no entries")
 
     def on_key(self, event: events.Key) -> None:
-        """Edit the search text, and select the first match; other keys end the search."""
+        """Edit the search text and select the first match, or end the search."""
         before, self.search_text = self.search_text, None
         if before is None:
             self.search_text = "" if event.key == "slash" else None
@@ -331,13 +340,13 @@ class SearchableList(Widget):
 
 
 class ChoiceList(OptionList, SearchableList):
-    """A list of options that accepts keys before its first layout.
+    """A list of options that handles keys before its first layout.
 
-    In Textual's `OptionList`, a page key raises `KeyError` before the first layout, or if the list has no width.
+    In Textual's `OptionList`, a page key before the first layout, or in a list without a width, raises `KeyError`.
     """
 
     def __init__(self, *options: Option, id: str) -> None:
-        """Create a list of options, whose texts are not parsed as markup."""
+        """Create a list of options whose texts contain no markup."""
         super().__init__(*options, id=id, markup=False)
 
     def entries(self) -> list[str]:
@@ -358,10 +367,10 @@ class ChoiceList(OptionList, SearchableList):
 
 
 class KeyHelp(Static):
-    """A sentence on the keys of a dialog, with clickable key names."""
+    """A sentence about the keys of a dialog, in which key names are clickable."""
 
     def __init__(self, sentence: str, *, id: str | None = None) -> None:
-        """Create the widget, which has a margin if it has no id."""
+        """Create the widget; without an id, it has a margin."""
         super().__init__(make_keys_clickable(sentence), id=id, classes=None if id else "words", markup=False)
         self.sentence = sentence
 
@@ -381,23 +390,23 @@ class TextField(Input):
     def __init__(self, value: str = "", **options: Any) -> None:
         """Create a field that does not select its text when it gets the focus.
 
-        With a selection, the first key press would replace the text.
+        If the text were selected, the first key press would replace it.
         """
         super().__init__(value, compact=True, select_on_focus=False, **options)
         self.cursor_blink = False
 
     def validate(self, value: str) -> None:
-        """Skip Textual's validation, since resolving the question validates the text."""
+        """Skip Textual's validation, because resolving the question validates the text."""
 
     @dataclass
     class ErrorPasted(Message):
-        """A message posted when the user pastes a runtime's error message."""
+        """Posted after the user pastes the error message of a runtime."""
 
         diagnosis: Diagnosis
 
     @dataclass
     class CodePasted(Message):
-        """A message posted when the user pastes a line of code."""
+        """Posted after the user pastes a line of code."""
 
         text: str
 
@@ -406,7 +415,7 @@ class TextField(Input):
         return escape_unprintable(value)
 
     def on_paste(self, event: events.Paste) -> None:
-        """Post a message for a pasted error or line of code; insert other text."""
+        """Post a message for a pasted error or line of code, or insert the text."""
         if self.screen.is_modal:
             return
         report = diagnose(event.text) if " " in event.text.strip() else None
@@ -420,35 +429,35 @@ class TextField(Input):
     def on_focus(self) -> None:
         """Scroll to the cursor.
 
-        Textual does not scroll to the cursor of a value that is set before the first layout.
+        Textual does not do this for a value that is set before the first layout.
         """
         position, self.cursor_position = self.cursor_position, 0
         self.cursor_position = position
 
 
 class AnswerField(TextField):
-    """A field that handles all its keys in the order in which they are pressed.
+    """A field that handles keys in the order in which they are pressed.
 
-    In Textual's `Input`, an edit or submit action can run after characters that are typed later.
+    In Textual's `Input`, the action of an editing key can run after later characters are inserted.
     """
 
     async def on_key(self, event: events.Key) -> None:
-        """Run the action of an edit or submit key at once."""
+        """Run the action of an editing key or of Enter immediately."""
         if action := EDIT_ACTIONS.get(event.key):
             event.prevent_default().stop()
             await self.run_action(action)
 
 
-for _sequence in ("\x1bb", "\x1bf"):  # Esc or Alt and a letter, which Textual reads as ctrl+left and ctrl+right
+for _sequence in ("\x1bb", "\x1bf"):  # Textual parses Esc or Alt and these letters as ctrl+left and ctrl+right
     cast(dict[str, object], ANSI_SEQUENCES_KEYS).pop(_sequence, None)
 
 
 class Field(TextField):
-    """An input field for an argument or setting of the question."""
+    """An input field for an argument or a setting of the question."""
 
     @dataclass
     class LetterPressed(Message):
-        """A message posted after Alt, or Esc and shortly after it, and a letter."""
+        """Posted after Alt and a letter, or after Esc and a letter in quick succession."""
 
         letter: str
 
@@ -478,10 +487,10 @@ class FieldRow(Horizontal):
 def format_key_line(
     active_actions: frozenset[str], width: int, keys: tuple[Key, ...] = KEYS, focused: tuple[Key, ...] = ()
 ) -> Text:
-    """Format a line of keys of the focused widget and of the available actions.
+    """Format the keys of the focused widget and of the available actions.
 
-    Keys that do not fit the width are omitted, those of `KEPT_ACTIONS` last. The style of each key has its action as
-    the metadata `key`.
+    If the keys do not fit the width, those of `KEPT_ACTIONS` are omitted last. The style of each key contains its
+    action as the metadata `key`.
 
     >>> format_key_line(frozenset({"step(1)", "step(-1)", "help"}), 24).plain
     '→ step  ← back'
@@ -509,9 +518,9 @@ def key_binding_id(key: Key) -> str:
 def parse_settings(values: Mapping[str, object], source: str) -> dict[str, Any]:
     """Parse the theme and the keys of a configuration file.
 
-    Returns the arguments `theme` and `keys` of the app. The table `keys` maps labels to keys, as in fix = "x".
-    Raises `ShapeError` (usage), with the name of the source, for an unknown theme, label or key, and for a key with
-    two labels.
+    Returns the arguments `theme` and `keys` of the app. The table `keys` maps labels to keys, as in fix = "x". Raises
+    `ShapeError` (usage), with the name of the source, for an unknown theme, label or key, and for a key with two
+    labels.
 
     >>> parse_settings({"theme": "light", "keys": {"fix": "ctrl+k"}}, "config.toml")["keys"][4].display
     '^K'
@@ -553,9 +562,9 @@ def _key_width(key: Key) -> int:
 
 
 def make_bindings(keys: tuple[Key, ...]) -> list[BindingType]:
-    """Return Textual bindings for keys.
+    """Return the Textual bindings of keys.
 
-    Enter has no binding, because fields handle it. The page keys have priority over the page keys of lists.
+    Enter is not bound, because fields handle it. The page keys take priority over the page keys of lists.
     """
     return [
         Binding(key.name, key.action, key.label, show=False, tooltip=key.help, priority=key.name.startswith("page"))
@@ -565,7 +574,9 @@ def make_bindings(keys: tuple[Key, ...]) -> list[BindingType]:
 
 
 def make_keys_clickable(sentence: str) -> Text:
-    """Make each key name in a sentence clickable; its metadata `press` is the key.
+    """Make each key name in a sentence clickable.
+
+    The metadata `press` of a key name is the key.
 
     >>> [span.style.meta for span in make_keys_clickable("F7 copies, escape closes").spans]
     [{'press': 'f7'}, {'press': 'escape'}]
@@ -577,7 +588,7 @@ def make_keys_clickable(sentence: str) -> Text:
 
 
 def label_fields(fields: Sequence[Field]) -> list[Widget]:
-    """Return each field after its label."""
+    """Return the fields, each after its label."""
     labels = [Label(f"{field.field_name.replace('_', '-')} ", markup=False) for field in fields]
     return [widget for pair in zip(labels, fields, strict=True) for widget in pair]
 

@@ -103,8 +103,8 @@ def parse_expectation(
     """Parse the expected answer of a case.
 
     The answer is a shape, a refusal or a chain. `options` are the default options for the stages of a `same as` chain.
-    If `is_argument`, the text is a whole argument, in which blanks may separate names. Raises `ShapeError` (usage) if
-    the expectation is invalid.
+    With `is_argument`, the text is a command-line argument, in which blanks may separate names. Raises `ShapeError`
+    (usage) if the expectation is invalid.
 
     >>> print(parse_expectation("[2, 6]  when N == 3"))
     2,6 when N == 3
@@ -347,7 +347,7 @@ def _parse_plain_case(text: str, defaults: Mapping[str, object]) -> Case:
 def _parse_code_question(words: Sequence[str], defaults: Mapping[str, object]) -> tuple[object, StageRequests]:
     """Parse a line of code and the shapes of its tensors.
 
-    Return the input and the stages of its first result.
+    Returns the input and the stages of the first result of the code.
 
     Raises `ShapeError` (usage) if the code is not supported.
 
@@ -418,7 +418,7 @@ def _parse_op_and_input(fields: Mapping[str, Any]) -> tuple[str, Any, tuple[str,
 def case_keys() -> dict[str, None]:
     """Return the valid keys of a JSON case.
 
-    All ops and dialects are imported for this.
+    The call imports all ops and dialects.
     """
     names = [param.name for op in OPS.values() for param in all_params(op)]
     return dict.fromkeys(["op", "input", *names, *common_option_names(), "expect", "id", "source"])

@@ -23,7 +23,7 @@ Check: TypeAlias = Callable[[Shape, CheckedArguments], Iterator[Conditions]]
 
 
 class CheckedLayer(Record):
-    """A shape-preserving layer or function with the check of its input."""
+    """A shape-preserving layer or function, with a check of its input."""
 
     parameters: tuple[str, ...]
     """The names of the parameters in PyTorch, followed by `=` and the default if a check uses it."""
@@ -52,10 +52,7 @@ DEFAULTS: Mapping[str, object] = {"": None, "True": True, "False": False, "1": 1
 
 
 def _require_rank(shape: Shape, *ranks: int) -> None:
-    """Check that a shape has one of the ranks `ranks`.
-
-    Raises `ShapeError` (layer-mismatch) otherwise.
-    """
+    """Raise `ShapeError` (layer-mismatch) unless a shape has one of the ranks."""
     if len(shape) not in ranks:
         message = f"it takes {' or '.join(map(str, ranks))} dims, and the input {shape_text(shape)} has {len(shape)}"
         raise rule_error(LAYER_MISMATCH, message)
@@ -67,9 +64,9 @@ def _require_min_rank(shape: Shape, min_rank: int) -> None:
 
 
 def _require_size(shape: Shape, axis: int, size: object) -> Conditions:
-    """Return the conditions under which a dim has a size.
+    """Return the conditions under which the dim of an axis is `size`.
 
-    Raises `ShapeError` (layer-mismatch) if the sizes cannot be equal.
+    Raises `ShapeError` (layer-mismatch) if the dim is never `size`.
     """
     if not isinstance(size, Dim) or isinstance(size, bool):
         return ()
@@ -94,10 +91,7 @@ def _require_channels(shape: Shape, name: str, arguments: CheckedArguments) -> C
 
 
 def _require_several_values(count: Dim) -> None:
-    """Check that a statistic is computed from more than one value.
-
-    Raises `ShapeError` (too-few-values) otherwise.
-    """
+    """Raise `ShapeError` (too-few-values) for a statistic of at most one value."""
     if count == 1:
         raise rule_error(TOO_FEW_VALUES, "each mean would be that of one value")
 

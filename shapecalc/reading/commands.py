@@ -72,7 +72,7 @@ StageRequests = tuple[tuple[str, Mapping[str, object]], ...]
 class ParsedStage(Record):
     """A parsed stage with unconverted options.
 
-    It contains the input if the stage was parsed with one.
+    The stage has an input if it was parsed from a command line with an input.
     """
 
     op: str
@@ -166,9 +166,9 @@ def resolve_aliases(
 ) -> list[str]:
     """Replace a framework's op name by shapecalc's, and add `--dialect`.
 
-    `dialect` is the dialect of an alias with several meanings, if its words name none. A composite op with several
-    stages becomes a chain. With `translates`, the names in the signatures of all ops are replaced, too. Raises
-    `ShapeError` if a composite op refuses its input, or if the input of a composite op is a file.
+    `dialect` is the default dialect for an alias with several meanings. A composite op with several stages becomes a
+    chain. With `translates`, the names in the signatures of all ops are replaced, too. Raises `ShapeError` if a
+    composite op refuses its input, or if the input of a composite op is a file.
 
     >>> resolve_aliases(["permute", "2,3,4", "2,0,1"]), resolve_aliases(["permute", "2,3", "1,0", "-d", "numpy"])[-1]
     (['transpose', '2,3,4', '2,0,1', '--dialect', 'torch'], 'numpy')
@@ -317,7 +317,7 @@ EINOPS_REDUCTIONS = ("any", "all", "max", "mean", "min", "prod", "sum")
 def _expand_reduce(shape: Shape, pattern: str, lengths: str = "") -> list[list[str]]:
     """Return the stages that are equivalent to `einops.reduce`.
 
-    These are a split, a sum and a merge.
+    The stages are a split, a sum and a merge.
     """
     left, _, right = pattern.partition("->")
     dims = parse_axis_pattern(f"{left}->{left}" if "->" in pattern else pattern).left
@@ -364,10 +364,9 @@ parameters (optional parameters end in `?`), and the function that returns the s
 
 
 def expand_composites(text: str, dialect: object = None) -> str:
-    """Replace composite ops in a chain by their stages.
+    """Replace composite ops in a chain, such as `rot90`, by their stages.
 
-    An example of a composite op is `rot90`. Raises `ShapeError` if a stage before a composite op is refused, or if a
-    composite op refuses its input.
+    Raises `ShapeError` if a stage before a composite op is refused, or if a composite op refuses its input.
 
     >>> expand_composites("2,3,4 | transpose 2,0,1 | narrow 0 1 2")
     '2,3,4 | transpose 2,0,1 | slice 1:3 --dialect torch'
@@ -410,7 +409,7 @@ def unsupported_op_error(name: str) -> ShapeError | None:
 
 
 def find_op(name: str) -> Op:
-    """Return the op with a name.
+    """Return the op with the name `name`.
 
     Raises `ShapeError` (usage) for an unknown op.
     """

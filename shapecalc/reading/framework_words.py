@@ -1,8 +1,8 @@
 """Translate command lines that begin with a framework's function name.
 
-An example is `pixel_shuffle 1,8,4,4 2`. The signatures of the ops contain the function names, and the names and
-defaults of their arguments. The request is resolved under the rules of the framework, unless the line has the option
-`--dialect`.
+An example of such a line is `pixel_shuffle 1,8,4,4 2`. The signatures of the ops contain the function names, and the
+names and defaults of their arguments. The request is resolved under the rules of the framework, unless the line has the
+option `--dialect`.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def translate_framework_call(words: Sequence[str], dialect: str, *, with_input: 
 
 
 def _check_input_rank(word: str, text: str) -> None:
-    """Check that a function supports the rank of an input.
+    """Raise `ShapeError` (usage) if a function does not support the rank of an input.
 
-    The input is given as text. Raises `ShapeError` (usage) for an unsupported rank.
+    `word` is the name of the function, and `text` is the shape of the input.
     """
     low, high = WORD_RANKS.get(word, (0, None))
     if high is None or text == "-" or is_file_argument(text):
@@ -146,7 +146,7 @@ def _pop_named_arguments(op: Op, signature: Signature, options: list[str]) -> di
 def _argument_words(op: Op, arguments: dict[str, str]) -> list[str]:
     """Format arguments as words.
 
-    They are positional until a positional parameter is missing.
+    Arguments are positional up to the first omitted positional parameter; the other arguments are named.
     """
     positional = [*takewhile(arguments.__contains__, op.positional_only_names)]
     words = [

@@ -335,10 +335,9 @@ def assign_positional(
 
 
 def check_required(arguments: Mapping[str, Any], required: Mapping[str, str]) -> None:
-    """Check that all required arguments are present.
+    """Raise `MissingArgumentError` (usage) for the first missing required argument.
 
-    `required` maps the names of arguments to the metavars in the message. Raises `MissingArgumentError` (usage) for a
-    missing argument.
+    `required` maps the names of arguments to the metavars in the message.
     """
     for name, metavar in required.items():
         if name not in arguments:
@@ -377,9 +376,9 @@ _option_lookups: dict[str, tuple[Op, OptionLookup]] = {}
 
 
 def switch_options(op: Op | None = None) -> list[Option]:
-    """Return the options for the switches of the dialects.
+    """Return the options for the switches of the dialects, such as `--allowzero`.
 
-    An example is `--allowzero`. If `op` is given, returns only the switches that change this op.
+    If `op` is given, returns only the switches that change this op.
     """
     all_switches = zero_meaning_by_switch()
     names = all_switches if op is None else {switch_name(op, row) for row in supporting_dialects(op)}

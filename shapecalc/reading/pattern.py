@@ -191,7 +191,7 @@ def _check_single_ellipsis(ellipses: list[Token] | list[int], argument: str) -> 
 class MatchedSizes(dict[str, Dim]):
     """The sizes of the names in a matching pattern.
 
-    It is true even if the pattern has no names.
+    A match is true even if the pattern has no names.
     """
 
     def __bool__(self) -> bool:

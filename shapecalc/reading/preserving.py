@@ -22,7 +22,7 @@ from shapecalc.core.record import Record
 
 
 class PreservingFunction(Record):
-    """A shape-preserving function."""
+    """A shape-preserving function, with its effect on elements and strides."""
 
     keeps_elements: bool
     """Whether the result has the same elements as the input."""

@@ -1,6 +1,6 @@
 """Translate command lines that begin with a function name into code.
 
-An example is `max_pool2d 1,3,32,32 2`.
+An example of such a line is `max_pool2d 1,3,32,32 2`.
 """
 
 from __future__ import annotations

@@ -45,9 +45,9 @@ def interpret_code(
 ) -> CodeChain:
     """Return the chain that code applies to the first of its input tensors.
 
-    `inputs` maps the names of tensors to shapes; an empty name denotes the first tensor in the code. Without inputs,
-    those are used that the code declares. `sizes` maps names to the sizes that replace them. `strides` maps the names
-    of tensors that are not row-major to their strides. The interpreted statements are appended to `records`, also if
+    `inputs` maps the names of tensors to shapes; an empty name denotes the first tensor in the code. By default, the
+    inputs are those that the code declares. `sizes` maps names to the sizes that replace them. `strides` maps the names
+    of tensors that are not row-major to their strides. The interpreted statements are appended to `records`, even if
     the code is refused. `entry` is the name of the function, class or method to interpret, such as `Net.forward`; by
     default it is the last one. `path` is the file of the code: names that it imports from its own package are read in
     their files. Calls whose results are not known are appended to `unknown_calls`. Raises `ShapeError` (usage) with a
@@ -80,7 +80,7 @@ def interpret_code(
 
 
 def _require_named_inputs(tree: ast.Module, inputs: Mapping[str, Shape]) -> None:
-    """Raise `ShapeError` (usage) for an input whose name is nowhere in the code."""
+    """Raise `ShapeError` (usage) for an input whose name is not in the code."""
     found = {getattr(node, field, None) for node in ast.walk(tree) for field in ("id", "arg", "attr")}
     unknown = [name for name in inputs if name.isidentifier() and name not in found]
     if unknown:
@@ -99,7 +99,7 @@ def _interpret(
 ) -> CodeChain:
     """Interpret code, and append its unknown calls to `calls`.
 
-    They are also appended if the code is refused.
+    The calls are appended even if the code is refused.
     """
     try:
         chain = interpreter.interpret(tree, inputs, strides, entry, path)
@@ -117,7 +117,7 @@ def find_declared_inputs(text: str, tree: ast.Module, entry: str) -> dict[str, S
 
 
 def name_unnamed_input(shapes: Mapping[str, Shape], name: str) -> dict[str, Shape]:
-    """Return shapes by the names of their tensors; `name` replaces the empty name."""
+    """Replace the empty name among the names of tensors by `name`."""
     return {input_name or name: dims for input_name, dims in shapes.items()}
 
 

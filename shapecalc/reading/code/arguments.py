@@ -129,5 +129,5 @@ class Call(Record):
         return axis % rank
 
     def refusal(self, message: str, rule: Rule = LAYER_MISMATCH) -> CheckRefused:
-        """Return the refusal of the call, by default because sizes do not match."""
+        """Return the exception that refuses the call, by default for mismatched sizes."""
         return CheckRefused(self.error(f"{self.name}: {message}"), rule)

@@ -166,9 +166,9 @@ def square_root(value: CodeValue) -> int | float:
 
 
 def get_item(value: CodeValue, key: CodeValue, error: ErrorFactory) -> CodeValue:
-    """Return an item or slice of a value.
+    """Return an item or a slice of a tuple, a dict or a split tensor.
 
-    The value is a tuple, a dict or a split tensor. Raises `ShapeError` (usage) if there is no such item.
+    Raises `ShapeError` (usage) if there is no such item.
     """
     if isinstance(value, LayerInstance) and value.name == "Sequential":
         part = get_item(value.positional, key, error)
@@ -240,7 +240,7 @@ def index_tensor(tensor: TracedTensor, key: CodeValue, error: ErrorFactory) -> T
 
 
 def _expand_index(items: tuple[CodeValue, ...], rank: int, error: ErrorFactory) -> list[CodeValue]:
-    """Replace `...` in an index, and the omitted axes, by full slices."""
+    """Replace `...` and omitted axes in an index by full slices."""
     for item in items:
         is_integer = isinstance(item, int) and not isinstance(item, bool)
         if not (item is None or item is Ellipsis or isinstance(item, slice) or is_integer):

@@ -68,7 +68,8 @@ class AssignmentEvaluator(FunctionEvaluator):
     def update_in_place(self, node: ast.AugAssign, value: CodeValue) -> CodeValue:
         """Return the value of a target after an augmented assignment.
 
-        PyTorch and NumPy update a tensor in place: its strides stay, and all variables that refer to it change.
+        PyTorch and NumPy update a tensor in place: the tensor keeps its strides, and all variables that refer to it
+        change.
         """
         before = self.evaluate(node.target)
         if isinstance(before, CodeList) and isinstance(value, CodeList):
@@ -83,7 +84,7 @@ class AssignmentEvaluator(FunctionEvaluator):
         return replace(value, strides=before.strides, untraced_change=change)
 
     def require_shape(self, node: ast.AugAssign, value: TracedTensor, shape: Shape) -> TracedTensor:
-        """Require that a tensor has a shape, and return it with the conditions.
+        """Add the conditions under which a tensor has a shape to the tensor.
 
         Raises `CheckRefused` if the shapes cannot be equal.
         """
@@ -144,7 +145,7 @@ class AssignmentEvaluator(FunctionEvaluator):
     def check_item_shape(self, target: ast.Subscript, value: CodeValue) -> None:
         """Check that a value broadcasts to the target of an item assignment.
 
-        Parts and values with unknown sizes are not compared. Raises `CheckRefused` or `StageRefused` if it does not
+        A target or a value with unknown sizes is not compared. Raises `CheckRefused` or `StageRefused` if it does not
         broadcast. Source: "broadcast" of numpy.ndarray.__setitem__ and of torch.Tensor.__setitem__, which drop leading
         dims of 1.
         """

@@ -105,7 +105,7 @@ class CallEvaluator(LayerEvaluator):
         try:
             callee, base = self.find_callee(function, path)
         except ShapeError as error:
-            if error in self.unknown_calls and self.find_binding(path) is error:  # a layer that was not created
+            if error in self.unknown_calls and self.find_binding(path) is error:  # the code does not define the layer
                 hint = self.input_hint(node, "B,T,C")
                 raise self.record_unknown_call(node, ShapeError(replace(error.problem, hint=hint))) from None
             raise
@@ -148,7 +148,7 @@ class CallEvaluator(LayerEvaluator):
     def find_callee(self, function: ast.expr, path: str) -> tuple[CodeValue, CodeValue]:
         """Return the callee of a call, and the value before its last dot.
 
-        Each of them is `MISSING` if unknown.
+        An unknown callee or value is `MISSING`.
         """
         if path:
             value = self.find_value(path)
@@ -383,7 +383,7 @@ class CallEvaluator(LayerEvaluator):
         return MISSING  # type: ignore[no-any-return]
 
     def call_map(self, node: ast.Call) -> CodeValue:
-        """Return the results of `map`: those of calls with the items of lists."""
+        """Call the function of `map` with the items of lists, and return the results."""
         function, *operands = node.args
         lists = [self.evaluate_iterable(operand) for operand in operands]
         outer, self.frame = self.frame, CallFrame(self.frame.function, self.frame, self.frame.depth)
@@ -450,7 +450,7 @@ class CallEvaluator(LayerEvaluator):
     def evaluate_type_test(self, node: ast.Call, name: str) -> CodeValue:
         """Evaluate an `isinstance` or `callable` call.
 
-        Return nan if the result is unknown.
+        Returns nan if the result is unknown.
         """
         value = self.evaluate(node.args[0])
         if name == "callable":
@@ -563,7 +563,7 @@ class CallEvaluator(LayerEvaluator):
         if not is_known_function(name):
             raise self.unknown_function_error(node)
         if name in TARGET_FUNCTIONS and len(rest) == 1:
-            self.check_target(rest[0])
+            self.check_reshape_target(rest[0])
         return self.call_library_function(node, name, values, keywords, operands, is_method=is_method)
 
     def call_library_function(
@@ -602,11 +602,11 @@ class CallEvaluator(LayerEvaluator):
         value = self.evaluate_binding(node)
         return value if isinstance(value, TracedTensor) else None
 
-    def check_target(self, node: ast.expr) -> None:
-        """Check that a reshape target that is a single name is a size.
+    def check_reshape_target(self, node: ast.expr) -> None:
+        """Raise `ShapeError` (usage) if a reshape target is a name but not a size.
 
         A name is a size if it occurs in the shape of an input, if the user or the code assigns a number to it, or if it
-        is a single letter. Raises `ShapeError` (usage) for any other name.
+        is a single letter.
         """
         name = dotted_name(node)
         if not name or len(name) == 1 or not isinstance(self.evaluate(node), Monomial) or self.is_assigned(name):

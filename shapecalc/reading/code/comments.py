@@ -95,7 +95,7 @@ def shapes_in_comments(text: str) -> Iterator[DeclaredShape]:
 
 
 def _parse_comment(line: int, comment: str) -> Iterator[DeclaredShape]:
-    """Yield the shapes in a comment, in either of the forms that are read."""
+    """Yield the shapes in a comment of the user or of `annotate`."""
     match = re.match(SHAPE_COMMENT, comment)
     parts = [re.fullmatch(ANNOTATION_PART, part) for part in comment.rpartition("# ")[2].rstrip().split("; ")]
     with suppress(ShapeError):  # the comment is prose and not a shape
@@ -151,7 +151,7 @@ def parse_annotation(node: ast.expr | None) -> DeclaredShape | None:
 def declared_inputs(text: str, entry: EntryPoint) -> dict[str, Shape]:
     """Return the declared shapes of the inputs of a function.
 
-    They are in the comment above the function or its class, or in annotations.
+    The shapes are declared in the comment above the function or its class, or in annotations.
 
     Raises `ShapeError` (usage) for an invalid shape in the comment.
     """
@@ -210,9 +210,9 @@ def check_shapes(
 
     Shapes are declared in comments and annotations.
 
-    The names in the shapes of the inputs stand for themselves in the function that is interpreted. Any other name is
-    bound where the code binds it, or by the first declaration. A line that is executed with different shapes is not
-    compared, and neither is a dim that is one of `result_names`, whose size is known by its definition only.
+    In the interpreted function, the names in the shapes of the inputs are symbolic sizes. Any other name is bound by
+    the code or by the first declaration. Lines that are executed with different shapes are not compared. Dims in
+    `result_names` are not compared either, because only their definitions are known.
     """
     declared = dict[int, list[DeclaredShape]]()
     annotated = shapes_in_annotations(tree) if re.search(ARRAY_ANNOTATION, text) else ()
@@ -264,9 +264,9 @@ class NameScope:
         return self.compare_shapes(declared, shapes) if shapes and all(other == shapes for other in others) else None
 
     def compare_shapes(self, declared: DeclaredShape, shapes: Iterable[Shape]) -> ShapeCheck | None:
-        """Compare a declared shape with shapes, one of which must be equal.
+        """Compare a declared shape with the shapes of a line, one of which must match.
 
-        The result is None if equality cannot be decided.
+        Returns None if equality cannot be decided.
         """
         problems = list[Problem]()
         for shape in dict.fromkeys(shapes):
@@ -284,7 +284,8 @@ class NameScope:
 def _statement_shapes(record: StatementRecord, name: str) -> list[Shape]:
     """Return the shapes of the tensors that a statement binds or returns.
 
-    If `name` is one of these tensors, only its shape is returned. The result is empty if a shape is unknown.
+    If `name` is the name of one of these tensors, only the shape of this tensor is returned. The result is empty if a
+    shape is unknown.
     """
     shapes, _ = shapes_and_sizes(record)
     if not shapes:

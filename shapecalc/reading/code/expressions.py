@@ -77,11 +77,9 @@ class ExpressionEvaluator(InterpreterState):
         return self.name_untraced_change(node, self.evaluate_node(node))
 
     def name_untraced_change(self, node: ast.expr | ast.stmt, value: CodeValue) -> CodeValue:
-        """Return a value in which an unnamed change is described by its source text.
+        """Describe an untraced change of a value by the source text of `node`.
 
-        A change is untraced if no stage represents it.
-
-        The text is that of `node`, if the change occurs there.
+        A change is untraced if no stage represents it. A change that already has a description is left alone.
         """
         if isinstance(value, TracedTensor) and value.untraced_change == UNNAMED_CHANGE:
             return replace(value, untraced_change=self.source_text(node))
@@ -140,10 +138,7 @@ class ExpressionEvaluator(InterpreterState):
         raise self.error(node, "this is not supported here")
 
     def evaluate_logic(self, node: ast.Compare | ast.BoolOp | ast.IfExp) -> CodeValue:
-        """Evaluate a comparison or logical expression, or return nan if unknown.
-
-        Returns nan if it is unknown.
-        """
+        """Evaluate a comparison or logical expression, or return nan if unknown."""
         if isinstance(node, ast.Compare):
             values = [self.evaluate(operand) for operand in (node.left, *node.comparators)]
             results = [
@@ -303,7 +298,7 @@ class ExpressionEvaluator(InterpreterState):
     def evaluate_name(self, node: ast.expr) -> CodeValue:
         """Evaluate a name or an attribute.
 
-        It is a variable, an attribute of a tensor, or a size.
+        The name denotes a variable, an attribute of a tensor, or a size.
         """
         name = dotted_name(node)
         value = self.find_value(name) if name else MISSING

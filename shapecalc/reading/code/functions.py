@@ -1,4 +1,4 @@
-"""Evaluate calls of functions and classes that the code defines."""
+"""Evaluate calls to functions and classes that the code defines."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SELF_METHODS = {"eval", "train", "to", "cuda", "cpu", "half", "float", "requires
 
 
 class FunctionEvaluator(CallEvaluator):
-    """An evaluator of calls of functions and classes that the code defines."""
+    """An evaluator of calls to functions and classes that the code defines."""
 
     def call_user_code(
         self, node: ast.Call, callee: CodeValue, positional: Sequence[Binding], keywords: Mapping[str, Binding]
@@ -95,7 +95,7 @@ class FunctionEvaluator(CallEvaluator):
     def run_imported_function(
         self, frame: CallFrame, node: ast.FunctionDef | ast.Lambda, error: ErrorFactory
     ) -> CodeValue:
-        """Interpret the body of a function of another file; its lines are not recorded."""
+        """Interpret the body of an imported function without recording its lines."""
         was_quiet, self.is_quiet = self.is_quiet, True
         assert frame.module.path is not None
         place = f"in {escape_unprintable(frame.module.path.name)}"
@@ -144,7 +144,7 @@ class FunctionEvaluator(CallEvaluator):
         return self.function_nodes[node]
 
     def frame_result(self, frame: CallFrame) -> CodeValue:
-        """Return the result of a function from its frame.
+        """Return the result of the function that ran in a frame.
 
         Raises the error of an unknown result.
         """
@@ -256,7 +256,7 @@ class FunctionEvaluator(CallEvaluator):
     ) -> None:
         """Create the library layer that an object derives from.
 
-        For example, its class may derive from `nn.Sequential`.
+        For example, the class of the object may derive from `nn.Sequential`.
         """
         base = self.library_base_name(cls)
         if base in ("", *MODULE_CLASSES):
@@ -288,9 +288,9 @@ class FunctionEvaluator(CallEvaluator):
         keywords: Mapping[str, Binding],
         error: ErrorFactory,
     ) -> CodeValue:
-        """Call an object of the code.
+        """Call an instance of a class that the code defines.
 
-        The call runs its `forward`, or the layer that it derives from.
+        The call runs `forward`, or applies the layer that the class derives from.
         """
         for name in ENTRY_METHODS:
             method = self.find_member(instance, name)
@@ -386,7 +386,7 @@ class FunctionEvaluator(CallEvaluator):
     def run_entry(self, frame: CallFrame, function: FunctionValue, inputs: Mapping[str, CodeValue]) -> Binding:
         """Interpret the entry function with the inputs, and return its result or error.
 
-        A parameter without a value stays unbound, and its name is a size.
+        A parameter without a value stays unbound. Its name then denotes a size.
         """
         frame.state |= {"node": function.node, "function": function}
         assert isinstance(function.node, ast.FunctionDef)

@@ -29,7 +29,7 @@ from shapecalc.reading.code.values import (
 class IndexArray(Record):
     """An integer array in an index.
 
-    A mask is converted to one index array per axis of the mask.
+    A mask becomes one index array per axis of the mask.
     """
 
     tensor: TracedTensor
@@ -77,7 +77,7 @@ def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: E
 
 
 def _fill_ellipsis(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorFactory) -> list[IndexItem]:
-    """Replace `...` in an index, and the omitted axes, by full slices."""
+    """Replace `...` and omitted axes in an index by full slices."""
     count = sum(_count_consumed_axes(item, tensor, error) for item in items)
     gaps = [position for position, item in enumerate(items) if item is Ellipsis]
     if count > tensor.rank or len(gaps) > 1:

@@ -45,9 +45,9 @@ LAYER_PARAMETERS: Mapping[str, tuple[str, ...]] = {
 
 
 def layer_attribute(layer: LayerInstance, name: str, new_tensor: Callable[[Shape], TracedTensor]) -> CodeValue:
-    """Return an attribute of a layer: a parameter or an argument.
+    """Return a parameter of a layer, or an argument of its constructor.
 
-    Returns None if it is unknown.
+    Returns None if the attribute is unknown.
     """
     parameters = LAYER_PARAMETERS.get(layer.name)
     if parameters is None:
@@ -70,7 +70,7 @@ def layer_attribute(layer: LayerInstance, name: str, new_tensor: Callable[[Shape
 def _parameter_shape(layer_name: str, name: str, arguments: Mapping[str, CodeValue]) -> Shape | None:
     """Return the shape of a weight, bias or running statistic of a layer.
 
-    Returns None if it is unknown.
+    Returns None if the shape is unknown.
     """
     get = arguments.get
     if layer_name == "Linear":
@@ -98,7 +98,7 @@ def _parameter_shape(layer_name: str, name: str, arguments: Mapping[str, CodeVal
 
 
 def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
-    """Apply a layer with arguments that differ from the options of its op."""
+    """Apply a layer by converting its arguments to the options of its op."""
     layer = LAYERS[call.name]
     if layer.op in (POOL, CONV) and tensor.conventions.torch_checks and (count := parse_spatial_rank(call.name)):
         if call.name.lower().startswith("adaptive"):
@@ -130,16 +130,16 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 
 def _bind_bias(call: Call) -> CodeValue:
-    """Return the second argument of a function with a weight, or its bias by name."""
+    """Return the bias of a function with a weight, by position or by keyword."""
     return call.keywords.get("bias", call.positional[1] if len(call.positional) > 1 else None)
 
 
 def _add_bias_conditions(result: TracedTensor, weight_rank: int, bias: TracedTensor, call: Call) -> TracedTensor:
-    """Return the result with the conditions that its bias requires.
+    """Add the conditions that a bias requires to the result of a layer.
 
     Raises `CheckRefused` if the bias does not fit.
 
-    The bias of a convolution has one value for each output channel; that of `linear` is broadcast to the result.
+    The bias of a convolution has one value for each output channel; the bias of `linear` is broadcast to the result.
     """
     count = parse_spatial_rank(call.name)
     if weight_rank < 2:  # PyTorch adds a bias with addmm, which takes a matrix
@@ -228,7 +228,7 @@ def _pad_pairs(widths: CodeValue, rank: int) -> CodeValue:
 def _has_unmapped_arguments(
     tensor: TracedTensor, arguments: Mapping[str, CodeValue], options: Mapping[str, object]
 ) -> bool:
-    """Return whether op options lack arguments that affect the layer's elements.
+    """Return whether `options` lack arguments that affect the output elements.
 
     Examples are a bias, the weight of a `nn.Linear`, and the mode of an `interpolate`.
     """

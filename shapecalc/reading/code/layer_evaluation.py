@@ -47,7 +47,7 @@ DEVICE = re.compile(r"(?i)device|cuda|cpu|mps|^-?\d+$")
 
 
 def is_not_float32(name: str) -> bool:
-    """Return whether a dtype is known not to be float32, by its name."""
+    """Return whether the name of a dtype denotes a type other than float32."""
     return CAST_TYPES.fullmatch(name) is not None and name not in ("float", "float32")
 
 
@@ -69,7 +69,7 @@ def is_known_layer(name: str) -> bool:
 
 
 def reshape_numpy_input(name: str, tensor: TracedTensor, *, has_axis: bool) -> TracedTensor:
-    """Reshape the input of a NumPy function as the function does.
+    """Reshape the input of a NumPy function that changes the rank.
 
     Without an axis, `cumsum` and `cumprod` flatten their input. `tril` and `triu` expand a vector to a matrix. Source:
     numpy.cumsum, numpy.tril.
@@ -82,7 +82,7 @@ def reshape_numpy_input(name: str, tensor: TracedTensor, *, has_axis: bool) -> T
 
 
 def is_shape_preserving(layer_name: str) -> bool:
-    """Return whether a layer preserves the shape, by its table row or its name."""
+    """Return whether a layer preserves the shape, according to tables or its name."""
     return layer_name in (*CHECKED_LAYERS, "Activation") or (
         is_preserving_layer(layer_name) and layer_name not in FUNCTIONS_OF_LAYERS
     )
@@ -98,7 +98,7 @@ class LayerEvaluator(ExpressionEvaluator):
         keywords: Mapping[str, Binding],
         error: ErrorFactory,
     ) -> CodeValue:
-        """Call an object of the code."""
+        """Call an instance of a class that the code defines."""
         raise NotImplementedError
 
     def apply_layer(
@@ -123,7 +123,7 @@ class LayerEvaluator(ExpressionEvaluator):
             own = Call(layer.name, layer.positional, layer.keywords, error)
             return RESULT_LAYERS[layer.name].apply(values[0], own, Call(layer.name, tuple(values[1:]), keywords, error))
         order = layer.positional[0] if layer.positional else None
-        if layer.name == "Permute" and isinstance(order, tuple) and 0 in order:  # torchvision's; Keras excludes axis 0
+        if layer.name == "Permute" and isinstance(order, tuple) and 0 in order:  # Keras counts from 1
             return call_function("permute", [*values, *layer.positional], {**layer.keywords}, error)
         name = FUNCTIONS_OF_LAYERS.get(layer.name, layer.name)
         if not is_known_function(name):
@@ -159,7 +159,7 @@ class LayerEvaluator(ExpressionEvaluator):
     ) -> TracedTensor:
         """Apply a shape-preserving function to a tensor.
 
-        `arguments` are the other arguments.
+        `arguments` are the arguments other than the tensor.
         """
         function, keywords = PRESERVING_FUNCTIONS[name], {word.arg: word.value for word in node.keywords}
         if tensor.conventions.numpy_arguments:
@@ -174,7 +174,7 @@ class LayerEvaluator(ExpressionEvaluator):
         if types:
             function = CAST if all(map(is_not_float32, types)) else SAME_STRIDES
         if name == "dropout" and "training" not in keywords and len(arguments) < 2:
-            function = ELEMENTWISE  # F.dropout returns a new tensor by default, also in evaluation mode
+            function = ELEMENTWISE  # F.dropout returns a new tensor by default, even in evaluation mode
         is_in_place = getattr(keywords.get("inplace"), "value", False) is True
         if is_in_place or (name.endswith("_") and not function.keeps_elements):
             self.in_place_change, function = self.in_place_change or self.source_text(node), SAME_STRIDES
@@ -230,10 +230,7 @@ class LayerEvaluator(ExpressionEvaluator):
     def apply_broadcasting_method(
         self, node: ast.Call, name: str, tensor: TracedTensor, arguments: Sequence[ast.expr]
     ) -> TracedTensor:
-        """Apply an elementwise method with tensor arguments.
-
-        An example is `masked_fill`.
-        """
+        """Apply an elementwise method with tensor arguments, such as `masked_fill`."""
         nodes = [*arguments, *[word.value for word in node.keywords]]
         others = [value for value in map(self.evaluate_binding, nodes) if isinstance(value, TracedTensor)]
         kept = self.apply_preserving_function(node, name, tensor, arguments)

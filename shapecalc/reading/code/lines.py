@@ -101,9 +101,9 @@ def collect_code_lines(records: Iterable[StatementRecord]) -> list[CodeLine]:
 
 
 def _add_parameter_counts(lines: Sequence[CodeLine]) -> list[CodeLine]:
-    """Add the parameter count of the layers that a line applies to each line.
+    """Add to each line the number of parameters of the layers that it applies.
 
-    The count is added only if it is known for all layers.
+    A count is added only if it is known for all layers of the line.
     """
     result = list[CodeLine]()
     for index, line in enumerate(lines):
@@ -118,7 +118,7 @@ def _add_parameter_counts(lines: Sequence[CodeLine]) -> list[CodeLine]:
 def result_names(records: Sequence[StatementRecord], count: int) -> list[str | None]:
     """Return the names of the `count` results of code.
 
-    They are the names that the last statement binds or returns, with None for any other expression.
+    The names are those that the last statement binds or returns. A result that is not a name has the name None.
     """
     last = next((record for record in reversed(records) if record.depth == 0), None)
     names: list[str | None] = [None] * count
@@ -134,11 +134,11 @@ def result_names(records: Sequence[StatementRecord], count: int) -> list[str | N
 def _returned_names(text: str) -> list[str | None]:
     """Return the names in a `return` or expression statement.
 
-    The name of any other expression is None.
+    An expression that is not a name has the name None.
     """
     try:
         value = getattr(ast.parse(text).body[0], "value", None)
-    except (SyntaxError, ValueError, IndexError):  # the text of a layer is not code
+    except (SyntaxError, ValueError, IndexError):  # the text of a layer is not Python code
         return []
     parts = value.elts if isinstance(value, ast.Tuple | ast.List) else [value] if isinstance(value, ast.AST) else []
     return [dotted_name(part) or None for part in parts]
@@ -190,9 +190,9 @@ def _iter_labelled_tensors(
 ) -> Iterator[tuple[str, TracedTensor | ShapeError]]:
     """Yield the tensors in a value with labels such as `q[0]`.
 
-    The errors of its items are also yielded.
+    The errors of unknown items are also yielded.
 
-    These are the items of a list or a tuple, or the chunks of a split tensor. `written` names the items.
+    The value is a tensor, a list or tuple of tensors, or a split tensor. `written` contains the names of its items.
     """
     if isinstance(value, TensorChunks):
         items: dict[object, Binding] = {index: value.chunk(index) for index in range(value.count or 0)}
@@ -228,7 +228,7 @@ def format_lines(lines: Iterable[CodeLine], function: str, width: int) -> Iterat
     """Yield the rows of a listing of lines.
 
     The first row is the name of the function. Each other row contains the number, source and shapes of a line. The
-    source text is truncated to `width` columns, except where the shapes need more.
+    source text is truncated to make the row fit in `width` columns, unless the shapes alone are wider.
     """
     rows = [
         (str(line.line), "  " * line.depth + line.text, line.format_values(), _format_remarks(line)) for line in lines

@@ -34,7 +34,7 @@ def _pad_rank(tensor: TracedTensor, least: int, name: str) -> TracedTensor:
 
 
 def _parse_pack_pattern(pattern: CodeValue, call: Call) -> tuple[int, int]:
-    """Return the numbers of axes around the `*` in a pattern of einops' `pack`."""
+    """Return the number of axes before and after the `*` in an einops `pack` pattern."""
     names = pattern.split() if isinstance(pattern, str) else []
     if names.count("*") != 1:
         raise call.error(f"{call.name} of einops takes a pattern with one *")

@@ -60,10 +60,7 @@ def has_bool_operator_result(left: CodeValue, op: ast.operator | ast.cmpop, righ
 
 
 def compare_values(left: CodeValue, sign: ast.cmpop, right: CodeValue) -> bool | float:
-    """Compare values other than tensors, or return nan if unknown.
-
-    Returns nan if it is unknown.
-    """
+    """Compare values other than tensors, or return nan if unknown."""
     if isinstance(sign, ast.In | ast.NotIn):
         return _evaluate_membership(right, left, is_negated=isinstance(sign, ast.NotIn))
     if _is_constant(left) and _is_constant(right):
@@ -149,7 +146,7 @@ def _join_callables(left: CodeValue, right: CodeValue, error: ShapeError) -> Cod
     """Merge two functions or layers into a callable value, or return None."""
     for one, other in ((left, right), (right, left)):
         if isinstance(one, LayerInstance) and one.name == "Activation" and isinstance(other, Monomial):
-            return one  # either the name of an activation, or the activation itself
+            return one  # one is the name of an activation, the other the activation
     if isinstance(left, CALLABLES) and isinstance(right, CALLABLES):
         values = [value for side in (left, right) for value in getattr(side, "values", (side,))]
         return AlternativeValue(values, error)

@@ -93,9 +93,9 @@ TORCH_RANKS: Mapping[str, int] = {"mm": 2, "bmm": 3, "dot": 1}
 
 
 def _check_ranks(tensors: Sequence[TracedTensor], rank: int, call: Call) -> None:
-    """Check that all tensors have a rank and, if it is 3, equal batch sizes.
+    """Raise `CheckRefused` unless all tensors have the rank `rank`.
 
-    Raises `CheckRefused` otherwise.
+    Tensors of rank 3 must also have equal batch sizes.
     """
     message = ""
     for tensor in tensors:
@@ -138,7 +138,8 @@ def apply_multi_operand(op: Op, values: Sequence[CodeValue], error: ErrorFactory
     """Apply an op to several tensors as a new stage of the main tensor.
 
     The main tensor is the first tensor that derives from the first input of the code, or else the first tensor. The
-    other tensors become operands of the stage. An elementwise op is a broadcast, so that it changes elements.
+    other tensors become operands of the stage. Elementwise ops are represented by a broadcast, and mark the elements as
+    changed.
     """
     tensors = [part for part in values if isinstance(part, TracedTensor)]
     if len(tensors) < len(values) or not tensors:

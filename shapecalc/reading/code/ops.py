@@ -241,7 +241,7 @@ def _apply_panel_heights(tensor: TracedTensor, plan: RearrangePlan, lengths: Map
 
 
 def _chunk(tensor: TracedTensor, call: Call) -> TensorChunks:
-    """Split a tensor by a number of parts, by split indices, or by part sizes.
+    """Split a tensor by the number of parts, at split indices, or by part sizes.
 
     A list contains split indices, except in `split` of TensorFlow and Paddle, where it contains part sizes.
     """
@@ -299,10 +299,7 @@ def _unbind(tensor: TracedTensor, call: Call) -> TensorChunks:
 
 
 def _apply_composite(tensor: TracedTensor, call: Call) -> TracedTensor:
-    """Apply a function that expands to several stages.
-
-    An example is `rot90`.
-    """
+    """Apply a function that expands to several stages, such as `rot90`."""
     parameters = [parameter.rstrip("?") for parameter in COMPOSITE_OPS[call.name][2]]
     arguments = [
         value if value is None or isinstance(value, tuple) else (value,) for value in call.bind_arguments(*parameters)
@@ -317,7 +314,7 @@ def _apply_composite(tensor: TracedTensor, call: Call) -> TracedTensor:
 def _reduce_by_pattern(tensor: TracedTensor, call: Call) -> CodeValue:
     """Apply einops' `reduce`.
 
-    It is a rearrangement with the reduced axes last, which are then dropped.
+    A rearrangement moves the reduced axes to the end. The result is a new tensor without these axes.
     """
     if not call.positional or not isinstance(call.positional[0], str):
         return _apply_call(tensor, call)
@@ -364,7 +361,7 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
     is_scalar = tensor.rank == 0 and conventions.torch_checks
     reduced = [] if is_scalar and {*requested} <= {0, -1} else [call.to_axis(tensor, axis) for axis in requested]
     order = arguments[0] if power else None
-    has_no_identity = isinstance(order, int | float) and order < 0  # a negative norm of nothing has no value
+    has_no_identity = isinstance(order, int | float) and order < 0  # the norm of an empty axis is undefined
     if call.name in ("argmax", "argmin") or (conventions.torch_checks and has_no_identity):
         require_elements(tensor, reduced, call)
     dims = [

@@ -45,14 +45,14 @@ def _make_convolution_row(rank: int, names: str) -> CountedLayer:
 def _make_normalization_row(names: str, *, is_affine: bool = True, has_bias: bool = True) -> CountedLayer:
     """Return the table row of a normalization layer.
 
-    If `is_affine`, it has a weight and a bias by default.
+    If `is_affine`, the layer has a weight and a bias by default.
     """
     size_name = next(name for name in names.split() if name != "num_groups")
 
     def normalization_parameter_count(arguments: ConstructorArguments) -> int:
         """Return the number of parameters in the weight and the bias.
 
-        Each has one number per channel or element.
+        The weight and the bias each have one number per channel or element.
         """
         affine = arguments.get("affine", arguments.get("elementwise_affine", is_affine))
         size = arguments[size_name]

@@ -186,7 +186,7 @@ class InterpreterState:
         return self.record_unknown_call(node, self.error(node, f"{truncate(callee)} is not known here", hint))
 
     def record_unknown_call(self, node: ast.Call, error: ShapeError) -> ShapeError:
-        """Return the error of a call, and record that the user can give its shape."""
+        """Record a call whose shape the user can provide, and return its error."""
         was_quiet, self.is_quiet = self.is_quiet, True
         try:
             value = self.evaluate(node.args[0]) if node.args else None
@@ -203,7 +203,7 @@ class InterpreterState:
 
         `final` is the error of the result.
 
-        A call that is unknown on several lines is one, unless the proposals for its shape differ.
+        A call that occurs on several lines is listed once, unless the proposals for its shape differ.
         """
         values = [value for record in self.records for value in record.names.values()]
         needed = [value for value in (*values, final) if isinstance(value, ShapeError)]

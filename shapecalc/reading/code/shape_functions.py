@@ -1,6 +1,6 @@
 """Result shapes of functions that have no op.
 
-The result is the first tensor of a new chain. Sources: the documents of PyTorch 2.13 and NumPy 2.3;
+The result is the first tensor of a new chain. Sources: the documentation of PyTorch 2.13 and NumPy 2.3;
 `tests/engines/test_checks.py` compares each row with PyTorch on random inputs.
 """
 
@@ -69,9 +69,9 @@ def _gather(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Code
 
 
 def _require_index_within(index: TracedTensor, tensor: TracedTensor, axis: int | None, call: Call) -> None:
-    """Check the shape of the indices of a gather or scatter.
+    """Raise `CheckRefused` if indices have the wrong shape for a gather or scatter.
 
-    The indices must have the rank of the tensor, and may be longer only along `axis`. Raises `CheckRefused` otherwise.
+    The indices must have the rank of the tensor, and may be longer only along `axis`.
     """
     pairs = zip(tensor.shape, index.shape, strict=False)
     too_long = [
@@ -134,7 +134,7 @@ def _index_select(tensor: TracedTensor, arguments: BoundArguments, call: Call) -
 
 
 def _same_shape(tensor: TracedTensor, _: BoundArguments, __: Call) -> CodeValue:
-    """Return a new tensor with the shape of the tensor."""
+    """Return a new tensor with the shape of `tensor`."""
     return derived_tensor(tensor.shape, tensor)
 
 
@@ -148,7 +148,7 @@ def _flatten_without_axis(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 
 def _values_and_indices(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return values and indices with the shape of the tensor.
+    """Return values and indices with the shape of `tensor`.
 
     NumPy returns only the values.
     """
@@ -169,7 +169,7 @@ def _indices_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: C
 
 
 def _clone_tensor(tensor: TracedTensor) -> TracedTensor:
-    """Return a tensor with the shape of another one, as PyTorch stores a clone."""
+    """Return a new tensor with the shape and the strides of a PyTorch clone."""
     strides = tensor.strides and compute_clone_strides(tensor.shape, tensor.strides)
     return replace(derived_tensor(tensor.shape, tensor), strides=strides)
 
@@ -201,7 +201,7 @@ def _reduction(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
 def _reduction_values_and_indices(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return the values and indices of a reduction along an axis.
 
-    Without an axis, the result is a scalar if this is supported.
+    Without an axis, the result is a scalar if the function supports this.
     """
     result = derived_tensor(_reduced_shape(tensor, arguments, call), tensor)
     is_scalar = call.name in ("median", "nanmedian") and arguments.get("dim") is None
@@ -583,9 +583,9 @@ NEW_METHODS = {"new_zeros", "new_ones", "new_empty", "new_full"}
 
 
 def qualified_name(path: str) -> str:
-    """Return the function name of a dotted path, with the prefix that it needs.
+    """Return the function name in a dotted path, with a module prefix if required.
 
-    `F.unfold` and `fft.fft`, for example, need a prefix, because the name alone has another meaning.
+    Names such as `F.unfold` and `fft.fft` require a prefix, because the name alone has another meaning.
 
     >>> qualified_name("nn.functional.unfold"), qualified_name("torch.fft.rfft"), qualified_name("x.unfold")
     ('F.unfold', 'fft.rfft', 'x.unfold')
@@ -596,7 +596,7 @@ def qualified_name(path: str) -> str:
 
 
 def call_shape_function(name: str, tensor: TracedTensor, call: Call) -> CodeValue:
-    """Call a function without an op by name."""
+    """Call a function that has no op, by name."""
     if name in ELEMENTWISE_FUNCTIONS:
         return _elementwise(tensor, call)
     if name in IN_PLACE_METHODS:

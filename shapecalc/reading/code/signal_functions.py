@@ -16,7 +16,7 @@ from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tenso
 def unfold_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply `Tensor.unfold`.
 
-    The windows along an axis are on a new last axis.
+    The elements of each window are on a new last axis.
     """
     axis, size = call.to_axis(tensor, arguments["dimension"]), call.to_integer(arguments["size"])
     step, dim = call.to_integer(arguments["step"]), tensor.shape[axis]

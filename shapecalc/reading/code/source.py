@@ -57,8 +57,8 @@ def split_entry(line: str) -> tuple[str, str]:
 def split_inputs(text: str) -> list[tuple[str, str]]:
     """Split the value of `--input` into the names and the shapes of tensors.
 
-    The name of the first tensor is empty if there is none. Raises `ShapeError` (usage) for names of dims that are
-    separated by blanks and follow the name of a tensor.
+    The name of the first tensor is empty if the text does not contain it. Raises `ShapeError` (usage) for names of dims
+    that are separated by blanks and follow the name of a tensor.
 
     >>> split_inputs("x=2, 3 self.f(x, 1)=3,4"), split_inputs("b c h w")
     ([('x', '2, 3'), ('self.f(x, 1)', '3,4')], [('', 'b c h w')])
@@ -151,8 +151,8 @@ def refuse_deep_code() -> Iterator[None]:
 def normalize_tensor_name(name: str) -> str:
     """Normalize the spelling of a tensor name.
 
-    A call that returns a tensor is also a name. The result is formatted by `ast.unparse`. Raises `ShapeError` (usage)
-    for any other expression.
+    A call that returns a tensor is also accepted as a name. The result is formatted by `ast.unparse`. Raises
+    `ShapeError` (usage) for any other expression.
     """
     line, part, index = re.fullmatch(INPUT_NAME, name).groups()  # type: ignore[union-attr]  # it matches any name
     match parse_code(part).body:
@@ -175,7 +175,7 @@ def detect_dialect(tree: ast.AST) -> str:
         if isinstance(node, ast.Name) and node.id in MODULE_DIALECTS:
             return MODULE_DIALECTS[node.id]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            # PyTorch's `transpose` has two axes, NumPy's all axes.
+            # PyTorch's `transpose` takes two axes, NumPy's takes all axes
             takes_all_axes = node.func.attr == "transpose" and len([*node.args, *node.keywords]) != 2
             markers |= {"all axes" if takes_all_axes else node.func.attr, *[keyword.arg for keyword in node.keywords]}
     is_numpy = markers & {"all axes", "astype", "ravel", "order"} or (
@@ -205,7 +205,7 @@ class EntryPoint(Record):
     def only_parameter(self) -> str:
         """The only parameter without a default, except for `self`.
 
-        The name is empty if there are several such parameters, or none.
+        The name is empty unless there is exactly one such parameter.
         """
         arguments = self.node.args
         required = arguments.args[: len(arguments.args) - len(arguments.defaults)]
@@ -277,10 +277,7 @@ def _iter_bases(node: ast.ClassDef, defined: Mapping[str, ast.stmt]) -> Iterator
 
 
 def _find_entry(statements: Sequence[ast.stmt], name: str) -> EntryPoint:
-    """Return the entry point with a name.
-
-    Examples of names are `scale`, `Net` and `Net.forward`.
-    """
+    """Return the entry point with a name such as `scale`, `Net` or `Net.forward`."""
     defined = {node.name: node for node in statements if isinstance(node, DEFINITIONS)}
     outer, _, inner = name.partition(".")
     node = defined.get(outer)
@@ -335,7 +332,7 @@ def bound_names(statement: ast.stmt) -> list[str]:
 
 
 def is_preserving_layer(layer_name: str) -> bool:
-    """Return whether the name of a layer implies that it preserves the shape.
+    """Return whether the name of a layer implies that the layer preserves the shape.
 
     An example is `self.attn_drop`.
     """

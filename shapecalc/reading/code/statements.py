@@ -146,11 +146,11 @@ class CodeInterpreter(AssignmentEvaluator):
         return value
 
     def load_module(self, path: Path) -> CallFrame | None:
-        """Return the frame of an interpreted module of the package, or None.
+        """Interpret a module of the package, and return its frame.
 
-        The result is None if the module is not read.
+        Returns None if the module is not read.
 
-        The text is appended to that of the code, so that positions in it are unique.
+        The text of the module is appended to the text of the code, so that positions in both are unique.
         """
         if path in self.modules:
             return self.modules[path]
@@ -203,7 +203,7 @@ class CodeInterpreter(AssignmentEvaluator):
 
         The assignments of `__init__` and of the entry point are kept.
 
-        The `forward` of a class is the entry point of a new object; any other method may be called later.
+        A `forward` is called on a new object, but any other method may be called later.
         """
         assert entry.class_node is not None
         if select_entry_method(entry.class_node) is entry.node:

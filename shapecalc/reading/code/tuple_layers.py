@@ -1,7 +1,7 @@
 """Result shapes of PyTorch layers that have no op.
 
-These are attention, recurrent layers, embeddings, and resized images. Sources: the documents of `torch.nn` of PyTorch
-2.13; drawn in `tests/engines/test_checks.py`.
+The layers are attention, recurrent layers, embeddings and resized images. Source: the documentation of `torch.nn` in
+PyTorch 2.13. `tests/engines/test_checks.py` compares the shapes with PyTorch on random inputs.
 """
 
 from __future__ import annotations

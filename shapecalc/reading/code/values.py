@@ -63,7 +63,7 @@ class StageRefused(Exception):
 class CheckRefused(StageRefused):
     """The exception raised if a call that adds no stage rejects its input.
 
-    A shape-preserving layer is an example.
+    For example, a shape-preserving layer adds no stage.
     """
 
     def __init__(self, error: ShapeError, rule: Rule) -> None:
@@ -75,19 +75,19 @@ class CheckRefused(StageRefused):
 
 
 def index_count_error(count: int, rank: int, error: ErrorFactory) -> CheckRefused:
-    """Build the refusal of an index of more items than dims, or of several `...`."""
+    """Return the error for an index with too many items, or with several `...`."""
     message = f"{count} indices for {rank_text(rank)}" if count > rank else "two ... in one index"
     return CheckRefused(error(message), AXIS_OUT_OF_RANGE)
 
 
 class ProgramSizes:
-    """The named sizes that all chains of the interpreted code share.
+    """The named sizes of a program, which all chains of its tensors share.
 
-    Equal definitions have one name.
+    Sizes with equal definitions share a name.
     """
 
     def __init__(self) -> None:
-        """Create a program with an empty namespace."""
+        """Create an empty namespace of sizes."""
         self.names: dict[str, SizeExpression | None] = {}
         """The definition of each named result, or None for any other name."""
         self.conditions: dict[Condition, None] = {}
@@ -151,7 +151,7 @@ class ProgramSizes:
             self.conditions.update(dict.fromkeys(require_divisible(left, right)))
 
     def resolve(self, request: Request) -> Trace:
-        """Resolve a request with result names that are new in the program."""
+        """Resolve a request, with new names for its named results."""
         if not request.is_symbolic:
             return resolve(request)
         trace = resolve(replace(request, names_in_use=self.names))
@@ -233,7 +233,7 @@ class TracedTensor(Record):
     def start_chain(self) -> TracedTensor:
         """Return the tensor as the input of a new chain.
 
-        Its chain has the maximum number of stages.
+        This is necessary if the chain of the tensor has the maximum number of stages.
         """
         return replace(derived_tensor(self.shape, self), strides=self.strides, is_bool=self.is_bool)
 
@@ -324,10 +324,7 @@ class TensorChunks(Record):
 
 
 class LayerInstance(Record):
-    """A layer with its constructor arguments.
-
-    An example is `nn.Conv2d(3, 64, 7)`.
-    """
+    """A layer with its constructor arguments, such as `nn.Conv2d(3, 64, 7)`."""
 
     name: str
     positional: tuple[CodeValue, ...]
@@ -483,7 +480,7 @@ class FunctionValue:
         return "staticmethod" in self.decorators
 
     def bound_owner(self, owner: ObjectValue | None, cls: ClassValue) -> ObjectValue | ClassValue | None:
-        """Return the first argument of calls through an object or class, or None."""
+        """Return the object or class that is the first argument of a call, or None."""
         return cls if "classmethod" in self.decorators else owner
 
 
@@ -534,10 +531,7 @@ class ObjectValue:
 
 
 class LibraryName(Record):
-    """A library function or class as a value.
-
-    An example is `nn.ReLU` in `act_layer=nn.ReLU`.
-    """
+    """A library function or class as a value, such as `nn.ReLU`."""
 
     path: str
 

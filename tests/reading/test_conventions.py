@@ -7,8 +7,11 @@ import ast
 import pytest
 
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.calls import parse_signatures
 from shapecalc.core.record import fields
 from shapecalc.reading.code.conventions import CODE_CONVENTIONS
+from shapecalc.reading.code.source import MODULE_DIALECTS
 from tests.core.test_semantics import is_decided
 from tests.structure import PACKAGE, SOURCES
 
@@ -26,6 +29,13 @@ def dialect_comparisons(text):
 @pytest.mark.parametrize("name", DIALECTS)
 def test_every_dialect_has_conventions(name):
     assert is_decided(CODE_CONVENTIONS, DIALECTS[name]), f"add {name} to a row of CODE_CONVENTIONS"
+
+
+def test_every_framework_with_a_call_has_modules():
+    frameworks = {name for op in OPS for call in parse_signatures(op) for name in call.frameworks.split()}
+    missing = frameworks - {*MODULE_DIALECTS.values()} - {"einops"}
+    assert not missing, f"add the modules of {', '.join(missing)} to MODULE_DIALECTS"
+    assert {*MODULE_DIALECTS.values()} <= DIALECTS.keys()
 
 
 def test_every_convention_differs_between_dialects():

@@ -21,6 +21,7 @@ from shapecalc.reading.code.comments import declared_inputs
 from shapecalc.reading.code.results import CodeChain, StatementRecord, UnknownCall, UnnamedInputIdentified
 from shapecalc.reading.code.source import (
     detect_dialect,
+    find_unknown_library,
     has_tensor_operation,
     normalize_pasted_code,
     parse_code,
@@ -63,9 +64,11 @@ def interpret_code(
     with refuse_deep_code():
         declared = {} if inputs else find_declared_inputs(text, tree, entry)
         dialect_name = lookup_dialect(dialect).name if dialect else detect_dialect(tree)
+        notes = [f"the code declares {name}={shape_text(dims)}" for name, dims in declared.items()]
+        if not dialect and (library := find_unknown_library(tree)):
+            notes.append(f"read as {dialect_name}: {truncate(library)} is not a known library")
         interpreter = CodeInterpreter(text, dialect_name, sizes, records)
-        for name, dims in declared.items():
-            interpreter.notes[f"the code declares {name}={shape_text(dims)}"] = None
+        interpreter.notes |= dict.fromkeys(notes)
         calls = [] if unknown_calls is None else unknown_calls
         try:
             chain = _interpret(interpreter, tree, inputs or declared, strides, entry, path, calls)
@@ -73,6 +76,7 @@ def interpret_code(
             name = claimed.args[0]
             records.clear()
             interpreter = CodeInterpreter(text, dialect_name, sizes, records)
+            interpreter.notes |= dict.fromkeys(notes)
             named = name_unnamed_input(inputs, name), name_unnamed_input(strides, name)
             chain = _interpret(interpreter, tree, *named, entry, path, calls)
     _require_named_inputs(tree, inputs)

@@ -22,7 +22,7 @@ from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.ops import REDUCTION_FUNCTIONS, SHAPE_CHANGING_FUNCTIONS
 from shapecalc.reading.code.shape_functions import IN_PLACE_METHODS, SHAPE_FUNCTIONS, qualified_name
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS
-from shapecalc.reading.code.source import MODULE_NAMES, dotted_name, is_preserving_layer
+from shapecalc.reading.code.source import dotted_name, is_preserving_layer
 from shapecalc.reading.code.values import (
     AlternativeValue,
     Binding,
@@ -529,7 +529,8 @@ class CallEvaluator(LayerEvaluator):
         if is_unknown or isinstance(base_value, ObjectValue | SuperValue | ClassValue):
             raise self.unknown_function_error(node)
         is_method = (
-            isinstance(function, ast.Attribute) and base_name.partition(".")[0] not in MODULE_NAMES - self.inputs.keys()
+            isinstance(function, ast.Attribute)
+            and base_name.partition(".")[0] not in self.module_names - self.inputs.keys()
         )
         is_method = is_method and not is_class and (name not in CREATION_FUNCTIONS or self.is_assigned(base_name))
         operands = [function.value, *node.args] if is_method else node.args  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -17,7 +17,7 @@ from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable, shape_text, truncate
 from shapecalc.reading.code.memory import MISSING, Journal
 from shapecalc.reading.code.results import StatementRecord, UnknownCall, UnnamedInputIdentified
-from shapecalc.reading.code.source import EntryPoint, dotted_name, normalize_tensor_name
+from shapecalc.reading.code.source import MODULE_NAMES, EntryPoint, dotted_name, normalize_tensor_name
 from shapecalc.reading.code.values import (
     Binding,
     CallFrame,
@@ -69,6 +69,8 @@ class InterpreterState:
         """The names that the code has looked up as sizes."""
         self.given_names: set[str] = set()
         """The names of sizes in the shapes of the inputs."""
+        self.module_names: Set[str] = MODULE_NAMES
+        """The names of modules in the code."""
         self.modules: dict[Path, CallFrame] = {}
         """The frames of the files that are read, because the code imports them."""
         self.function_nodes: dict[ast.FunctionDef, list[ast.AST]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,18 +15,19 @@ from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, reject_unbracketed_names, split_outside_brackets, truncate
 from shapecalc.reading.code.calls import is_known_function
+from shapecalc.reading.code.modules import imported_names
 
 MODULE_DIALECTS = {
     **dict.fromkeys(("torch", "F", "nn", "functional"), "torch"),
-    **dict.fromkeys(("np", "numpy"), "numpy"),
+    **dict.fromkeys(("np", "numpy", "cp", "cupy"), "numpy"),
     **dict.fromkeys(("jnp", "jax", "lax"), "jax"),
     **dict.fromkeys(("tf", "tensorflow", "keras", "K"), "tensorflow"),
-    "paddle": "paddle",
+    **{name: name for name in ("paddle", "openvino", "mxnet")},
 }
-"""The dialect of each module, by the module's usual import name."""
+"""The dialect of each module, by its name and its usual import names; CuPy has the functions of NumPy."""
 TORCH_ONLY_METHODS = {"view", "permute", "unsqueeze", "contiguous"}
 """Methods of PyTorch tensors that NumPy arrays lack or define differently."""
-MODULE_NAMES = {*MODULE_DIALECTS, "einops", "math", "ops", "layers"}
+MODULE_NAMES = frozenset({*MODULE_DIALECTS, "einops", "math", "ops", "layers"})
 PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|In \[\d+\]:) ?")
 INPUT_NAME = r"(?s)(\d+:)?(.*?)(\[\d+\])?"
 """The name of an input: the line of a call, the call or another name, and the number of its part."""
@@ -165,15 +167,54 @@ def normalize_tensor_name(name: str) -> str:
     )
 
 
+def imported_modules(tree: ast.AST) -> dict[str, str]:
+    """Return the full names of the modules that `import` binds, by the names in the code."""
+    aliases = [alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    return {alias.asname or alias.name.partition(".")[0]: alias.name for alias in aliases}
+
+
+def _library_names(tree: ast.AST) -> dict[str, str]:
+    """Return the library of each name that code imports."""
+    libraries = {name: module.partition(".")[0] for name, module in imported_modules(tree).items()}
+    for name, imported in imported_names(tree).items():
+        if not imported.level:
+            libraries[name] = imported.module.partition(".")[0]
+    return libraries
+
+
+def _detect_module_dialect(tree: ast.AST) -> str | None:
+    """Return the dialect of the first module that code uses, or None."""
+    libraries = _library_names(tree)
+    used = (node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    bases = {node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    modules = {base.id for base in bases if isinstance(base, ast.Name)}
+    names = (name for name in used if name in modules or name not in libraries)
+    return next(filter(None, (MODULE_DIALECTS.get(libraries.get(name, name)) for name in names)), None)
+
+
+def find_unknown_library(tree: ast.AST) -> str | None:
+    """Return the first imported library without a dialect whose functions code calls.
+
+    Returns None if the code uses a module with a dialect.
+    """
+    if _detect_module_dialect(tree) is not None:
+        return None
+    libraries = _library_names(tree)
+    paths = [dotted_name(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    roots = [path.partition(".")[0] for path in paths if is_known_function(path.rpartition(".")[2])]
+    called = (libraries[root] for root in roots if root in libraries)
+    return next((library for library in called if library not in MODULE_NAMES | sys.stdlib_module_names), None)
+
+
 def detect_dialect(tree: ast.AST) -> str:
     """Guess the dialect of code from module names and methods.
 
     The default is PyTorch.
     """
+    if dialect := _detect_module_dialect(tree):
+        return dialect
     markers = set[str | None]()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id in MODULE_DIALECTS:
-            return MODULE_DIALECTS[node.id]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             # PyTorch's `transpose` takes two axes, NumPy's takes all axes
             takes_all_axes = node.func.attr == "transpose" and len([*node.args, *node.keywords]) != 2

@@ -26,11 +26,13 @@ from shapecalc.reading.code.results import CodeChain, StatementRecord, UnnamedIn
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS
 from shapecalc.reading.code.source import (
     IGNORED_STATEMENTS,
+    MODULE_NAMES,
     PASTE_HINT,
     EntryPoint,
     bound_names,
     dotted_name,
     find_first_variable,
+    imported_modules,
     is_print_or_constant,
     names_in_statement,
     select_entry,
@@ -107,6 +109,7 @@ class CodeInterpreter(AssignmentEvaluator):
         self.bind_inputs(inputs, strides)
         self.given_names = {*dim_names([dim for dims in inputs.values() for dim in dims])}
         self.frame.imports = imported_names(tree)
+        self.module_names = MODULE_NAMES | imported_modules(tree).keys()
         entry, statements = select_entry(tree.body, entry_name)
         self.tree, self.entry = tree, entry
         if entry is not None and self.has_unnamed_input and (name := entry.only_parameter):

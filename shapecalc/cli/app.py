@@ -264,7 +264,7 @@ def _peek_stdin_file() -> str:
         return ""
     try:
         return os.pread(stdin_stream().fileno(), MAX_STDIN_BYTES, 0).decode("utf-8", "replace")
-    except (AttributeError, OSError, ValueError):  # not a file, or a platform without `pread`
+    except (AttributeError, OSError, ValueError):  # stdin is not a file, or the platform has no `pread`
         return ""
 
 

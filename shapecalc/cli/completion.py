@@ -30,7 +30,7 @@ def run_completion_command(shell: str, output_options: OutputOptions) -> int:
         lookup(shell, dict.fromkeys(SHELLS, ""), "shell")
     except ShapeError as error:
         return print_error(error, "completion", {"shell": shell}, output_options)
-    os.environ[COMPLETION_VARIABLE] = f"source_{shell}"  # this is how a shell requests the script
+    os.environ[COMPLETION_VARIABLE] = f"source_{shell}"  # a shell requests the script through this variable
     return run_completion(())
 
 

@@ -110,7 +110,7 @@ def _worksheet_format(file: str | None) -> str:
 
     if not Path(file or "").suffix:
         return "text"
-    from shapecalc.render.files import match_extension  # imports the drawing code, which the text format does not need
+    from shapecalc.render.files import match_extension  # deferred: the text format does not need the drawing code
 
     return FORMAT_OF_SUFFIX[match_extension(str(file), FORMAT_OF_SUFFIX, "worksheet")]
 

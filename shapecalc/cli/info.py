@@ -479,7 +479,7 @@ def read_page_source(topic: str) -> str:
 
     Raises `ShapeError` (file) if the page is not installed.
     """
-    from importlib.resources import files  # costs 4 ms of the 40 ms of `shapecalc -h`, which reads no page
+    from importlib.resources import files  # deferred: it costs 4 ms of the 40 ms of `shapecalc -h`, which reads no page
 
     package = files("shapecalc")
     for folder in (package / "man", package / ".." / "man"):

@@ -280,7 +280,7 @@ def _run_model(arguments: CallArguments, folder: Path) -> ToolResult:
 
 def _format_result(answer: Trace | Chain) -> ToolResult:
     """Format an answer or a refusal, with its steps, as a tool result."""
-    from shapecalc.render.report import steps_text  # this imports Rich, which the help does not need
+    from shapecalc.render.report import steps_text  # deferred: it imports Rich, which the help does not need
 
     summary = f"refused: {answer.problem}" if answer.output is None else shape_text(answer.output)
     return ToolResult(f"{escape_unprintable(summary)}\n{steps_text(answer)}", answer.as_json())
@@ -502,7 +502,7 @@ def parse_message(line: bytes) -> SessionMessage | JSONRPCError:
         message = types.jsonrpc_message_adapter.validate_json(data, by_name=False)
         if not (isinstance(message, types.JSONRPCNotification) and "id" in request):
             return SessionMessage(message)
-    except (ValueError, RecursionError):  # reported by the error response below
+    except (ValueError, RecursionError):  # an invalid line gets the error response below
         pass
     valid_id = id if isinstance(id, str | int) and not isinstance(id, bool) else None
     return types.JSONRPCError(jsonrpc="2.0", id=valid_id, error=types.ErrorData(code=code, message=reason))

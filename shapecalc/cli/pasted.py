@@ -84,7 +84,7 @@ def _diagnose_with_source(log: str, model: str | None, source: str) -> Diagnosis
     Raises `ShapeError` (file) if the file cannot be read.
     """
     from shapecalc.diagnosis.report import diagnose
-    from shapecalc.diagnosis.source import locate_in_source, replace_fixes_with_code  # imports `ast`, which is slow
+    from shapecalc.diagnosis.source import locate_in_source, replace_fixes_with_code  # deferred: it imports `ast`
 
     code = read_text_file(source)
     report = diagnose(log, model, lambda message: locate_in_source(message, log, code, source))
@@ -131,7 +131,7 @@ def parse_named_sizes(text: str) -> dict[str, int | Shape]:
     >>> parse_named_sizes("self.heads=8,shape=2,-1,B=4"), parse_named_sizes("shape=float32[2,3]")
     ({'self.heads': 8, 'shape': (2, -1), 'B': 4}, {'shape': (2, 3)})
     """
-    from shapecalc.reading.code.source import split_name  # imports `ast`, which is slow
+    from shapecalc.reading.code.source import split_name  # deferred: it imports `ast`, which is slow
 
     pieces = list[str]()
     for piece in split_outside_brackets(text, ","):
@@ -305,7 +305,7 @@ def interpret_pasted_code(
     calls: list[UnknownCall],
 ) -> CodeChain:
     """Interpret pasted code; append the interpreted statements to `records`."""
-    from shapecalc.reading.code import interpret_code  # imports `ast`, which is slow
+    from shapecalc.reading.code import interpret_code  # deferred: it imports `ast`, which is slow
     from shapecalc.reading.code.source import normalize_pasted_code
 
     code_text = normalize_pasted_code(text)
@@ -333,8 +333,8 @@ def _is_expected(problem: Problem, output_options: OutputOptions) -> bool:
 def _check_element_options(code: CodeChain, output_options: OutputOptions) -> None:
     """Raise `ShapeError` (usage) if an option needs elements that are unknown.
 
-    Code that computes new elements has a chain without their values. The positions of elements are still correct, so
-    `--follow` only prints a note.
+    If the code computes new elements, its chain does not contain their values. The positions of elements are still
+    correct, so `--follow` only prints a note.
     """
     if output_options.code is not None:
         code.require_equal_elements("--as")

@@ -52,7 +52,7 @@ from shapecalc.reasoning.answers import answer_chain, answer_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from prompt_toolkit.completion import Completer  # this module takes as long to import as Typer
+    from prompt_toolkit.completion import Completer  # deferred: prompt_toolkit takes as long to import as Typer
     from prompt_toolkit.document import Document
 
     from shapecalc.cli.terminal import AnyTerminalApp

@@ -218,7 +218,7 @@ def _iter_slice_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _iter_rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
-    """Yield the result of resolving the request of a message."""
+    """Yield the rule that refuses the request of a message, or its output."""
     has_literal_first = message.line is not None and message.line.arguments[0].isdigit()
     if trace is None or message.op == CONCAT.name:
         return

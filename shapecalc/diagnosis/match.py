@@ -26,7 +26,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
-from pkgutil import get_data  # `importlib.resources` costs 12 ms
+from pkgutil import get_data  # `importlib.resources` would cost 12 ms
 from typing import Any
 
 from shapecalc.core.record import Record
@@ -36,7 +36,7 @@ PrintedSizes = tuple[int | str, ...]
 
 PLACEHOLDER_KINDS: Mapping[str, str] = {
     **dict.fromkeys(("input", "target", "perm", "axes", "strides", "operand", "list", "aligned", "other"), "list"),
-    "shapes": "lists",  # one shape per operand
+    "shapes": "lists",  # a list with the shape of each operand
     **dict.fromkeys(("elements", "target_elements", "axis", "rank", "last", "n", "dim", "groups", "features"), "count"),
     "known": "count",  # the product of the known dims of the target
     "there": "count",  # the actual size
@@ -401,7 +401,7 @@ def clean_lines(text: str) -> list[str]:
 def _unescape(text: str) -> str:
     """Decode HTML and JSON escapes, and drop terminal escapes."""
     if "&" in text:
-        from html import unescape  # costs 2 ms, and few texts have escapes
+        from html import unescape  # deferred: it costs 2 ms, and few texts contain escapes
 
         text = unescape(unescape(text))
     if "<" in text:

@@ -106,7 +106,7 @@ def _iter_batch_fixes(message: ParsedMessage, count: int, target: NumericSizes) 
         if len(target) == 2
         else len(target) == 3 and first in (*COLOUR_CHANNELS, target[1])
     )
-    if times == COLOUR_CHANNELS[0] and 1 in sample:  # a colour image for a grey-scale target
+    if times == COLOUR_CHANNELS[0] and 1 in sample:  # probably a colour image, where a grey-scale one is expected
         return
     is_named = message.line is not None and not INTEGER.fullmatch(message.line.arguments[0])
     is_batch = not is_named and first <= MAX_BATCH

@@ -185,13 +185,12 @@ def merge_last_axis(shape: IntTuple, strides: IntTuple, itemsize: int) -> tuple[
 
 
 def choose_copy_method(shape: IntTuple, strides: IntTuple, itemsize: int) -> str:
-    """Return the fastest method for a layout.
+    """Return the fastest method for copying an array with a given layout.
 
-    The fast axis is the axis with the smallest stride in the source. A cache line is read again at the next index of
-    the fast axis, after all axes to the right of the fast axis were traversed. The line is still in the cache if few
-    enough other lines are read in between. If the source fits in L2, copying in the order of the target is also the
-    fastest if a line can be fetched before it is needed: elements are wide, a step of the inner loop stays within a
-    line, or few lines are read before an axis returns to the same line.
+    A copy in C order is the fastest if each cache line of the source is read from memory once. A line is read again at
+    the next index of the axis with the smallest source stride, after all axes to its right were traversed, and must
+    still be in the cache then. If the source fits in L2, a copy in C order is also the fastest if lines can be
+    prefetched: elements are wide, a step of the inner loop stays within a line, or few lines are read in between.
 
     >>> choose_copy_method((9000, 3), (1, 9000), 1), choose_copy_method((4096, 4096), (1, 4096), 1)
     ('by position', 'tiles')

@@ -209,7 +209,7 @@ class NumpyBackend(Backend):
         shape, strides, offset = view.shape, view.strides, view.offset
 
         def view_array(array: Any) -> Any:
-            if array.flags.forc:  # 0.3 us instead of the 2.6 us of `as_strided`
+            if array.flags.forc:  # takes 0.3 us, `as_strided` 2.6 us
                 return np.ndarray(shape, array.dtype, array, offset, strides)
             return self.view(array, view)
 

@@ -260,7 +260,7 @@ class InputGuess:
                 sizes = {name: probe.get(name, size) for name, size in base.items()}
                 lanes.append(naming.build_lane(batch, sizes, totals, perturbed=sizes != base))
             elif any(fitting[name] == base[name] for name in base) and move is PERTURBATIONS[-1]:
-                # if a size has no other value that satisfies the conditions, they are violated
+                # no other size satisfies the conditions, so this assignment violates them
                 lanes.append(naming.build_lane(batch, sizes, totals))
             else:
                 lanes.append(naming.build_lane(batch, fitting, totals, perturbed=fitting != base))

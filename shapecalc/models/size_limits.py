@@ -184,7 +184,10 @@ def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -
 
 
 def _iter_search_probes(prober: _Prober, others: Sequence[str]) -> Iterator[Sizes]:
-    """Yield probes to find one at which the model runs: equal and single sizes."""
+    """Yield probes to find one at which the model runs.
+
+    Either all dims have the same size, or one dim has a new size.
+    """
     yield {}
     for size in (*range(1, MAX_SINGLE_SIZE + 1), *COMMON_SIZES):
         yield dict.fromkeys(others, size)

@@ -160,7 +160,7 @@ class _MapBuilder:
         if view.fixed:
             raise MoveError("what is mixed is not picked from")
         self.source_shape, self.padded_shape = source_shape, padded_shape
-        self.axes: Any = view.axes  # all sizes and strides are numbers
+        self.axes: Any = view.axes  # `Any`: here, all sizes and strides are integers
         self.strides: IntTuple = contiguous_strides(padded_shape)  # type: ignore[assignment]  # all of them are numbers
         self.offsets: dict[int | None, int] = {None: sum(view.offset)}  # type: ignore[arg-type]
         self.rolls = [0] * len(source_shape)

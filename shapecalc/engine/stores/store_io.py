@@ -475,7 +475,7 @@ class ZarrChunks(Record):
                     yield self.chunk_path(index), data
 
         pending = iter_files()
-        while write_files(islice(pending, 64), self.folder):  # limits the number of open files
+        while write_files(islice(pending, 64), self.folder):  # in batches, to limit the number of open files
             pass
         return written
 

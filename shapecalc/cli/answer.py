@@ -86,14 +86,14 @@ def _run_request(op: str, shape: str, options: Mapping[str, object], output_opti
         answer = answer_request(make_request(op, parsed.shape, parsed.options))
         code = print_answer(answer, output_options, parsed.source, opset, [op_options], operand_sources)
         if OPS.loaded[op].describe_reading is not None:
-            report_readings(answer, output_options)
+            report_interpretations(answer, output_options)
         report_other_answers(answer, output_options, [op_options])
         return code
     except ShapeError as error:
         return print_error(add_as_option_hint(error), op, {"input": shape, **options}, output_options)
 
 
-def report_readings(answer: Trace | Chain, output_options: OutputOptions) -> None:
+def report_interpretations(answer: Trace | Chain, output_options: OutputOptions) -> None:
     """Print how an answer interprets ambiguous arguments, such as an omitted stride."""
     is_silent = output_options.expect is not None or output_options.code is not None or answer.output is None
     for trace in () if is_silent else answer.traces:

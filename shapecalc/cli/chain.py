@@ -8,8 +8,8 @@ from shapecalc.cli.answer import (
     pop_code_opset,
     print_answer,
     print_error,
+    report_interpretations,
     report_other_answers,
-    report_readings,
     run_for_each_line,
 )
 from shapecalc.cli.options import OUTPUT_OPTIONS, Argument, Command
@@ -54,7 +54,7 @@ def run_chain(stages: str, output_options: OutputOptions, **options: object) -> 
             answer, source = resolve_stages(strip_leading_space(shape), parsed_stages, stage_options, defaults)
             own_options = [options, *(own for _, own in parsed_stages)]
             code = print_answer(answer, line_options, source, opset, own_options)
-            report_readings(answer, line_options)
+            report_interpretations(answer, line_options)
             report_other_answers(answer, line_options, [defaults, *own_options])
             return code
         except ShapeError as error:

@@ -189,7 +189,7 @@ def write_output_or_plan(
     with convert_file_errors():
         if output_options.plan:
             _print_plan(answer, source, output_options)
-        elif _uses_store(source, output_options) and output_options.out is not None:
+        elif _has_store_or_plan(source, output_options) and output_options.out is not None:
             _write_store(answer, source, output_options)
         elif output_options.out is not None:
             from shapecalc.engine.execute import run_on_file
@@ -206,7 +206,7 @@ def write_output_or_plan(
     return output_options.plan
 
 
-def _uses_store(source: Source, output_options: OutputOptions) -> bool:
+def _has_store_or_plan(source: Source, output_options: OutputOptions) -> bool:
     """Return whether the input or the output is a store, or a plan is requested."""
     return (
         source.is_store
@@ -226,7 +226,7 @@ def _check_store_options(source: Source | None, output_options: OutputOptions) -
         raise usage_error(f"--{names[0]} is about data, and the input is a shape only", "give a file: x.zarr")
     if output_options.out is None and not output_options.plan:
         raise usage_error(f"--{names[0]} is about an output", "name it: -o OUT.zarr")
-    if not _uses_store(source, output_options):
+    if not _has_store_or_plan(source, output_options):
         raise usage_error(f"--{names[0]} is about stores, and neither the input nor the output is one", "-o OUT.zarr")
     if output_options.verify not in (None, "sample", "all"):
         raise usage_error(

@@ -949,7 +949,7 @@ def _find_message_node(report: reports.Report, message: ParsedMessage) -> tuple[
     Return a note for the user, which may be empty, and the node or None.
     """
     if message.node is None:
-        matches = [node for node in report.nodes if _matches_message(node, message)]
+        matches = [node for node in report.nodes if _is_node_of_message(node, message)]
         if len(matches) != 1:
             return "the message names no node", None
         return f"the message names no node, and {reports.node_name(matches[0].node)} alone has its shapes", matches[0]
@@ -960,7 +960,7 @@ def _find_message_node(report: reports.Report, message: ParsedMessage) -> tuple[
         return error.problem.message, next((node for node in report.nodes if node.node.path == path), None)
 
 
-def _matches_message(node_report: reports.JudgedNode, message: ParsedMessage) -> bool:
+def _is_node_of_message(node_report: reports.JudgedNode, message: ParsedMessage) -> bool:
     """Return whether a node has the same op and the same shapes as an error message.
 
     Before the comparison, each 0 in the target of the node is replaced by the input dim that the 0 copies.

@@ -75,7 +75,7 @@ def run_doctor(
         if source is None and is_log and (path := report.find_source_path(Path.cwd())):
             words = ["shapecalc", "doctor", *([file] if file else []), "--code", path]
             print_stderr(f"shapecalc: next: {' '.join(map(quote, words))} reads the failing line")
-    return ExitCode.OK if report.is_understood or has_node else ExitCode.FAILED
+    return ExitCode.OK if report.has_shape_error or has_node else ExitCode.FAILED
 
 
 def _diagnose_with_source(log: str, model: str | None, source: str) -> Diagnosis:

@@ -307,7 +307,7 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
     """Return the general remedies for the op and the cause of a message."""
     if operation_noun(message.op):
         return [*_operand_remedies(message)]
-    own = [*_special_remedies(message)]
+    own = [*_op_specific_remedies(message)]
     if own:
         return own
     if message.op is None or message.cause not in ("count-mismatch", "indivisible"):
@@ -360,7 +360,7 @@ def _has_empty_side(shape: PrintedSizes) -> bool:
     return len(sides) == 2 and min(sides) <= 4 and max(sides) > 16 * min(sides)
 
 
-def _special_remedies(message: ParsedMessage) -> Iterator[str]:
+def _op_specific_remedies(message: ParsedMessage) -> Iterator[str]:
     """Yield remedies for einops patterns, interpolations and slice assignments."""
     if message.cause == "rank-mismatch" and message.operands and message.framework == "torch":
         yield _resize_remedy(message.input or (), message.operands[0])

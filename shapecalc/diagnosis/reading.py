@@ -134,12 +134,12 @@ def parse_messages(text: str) -> list[ParsedMessage]:
         result += _parse_excerpts(sentences.find_excerpts(text, sentences.TEMPLATES, sentences.RELATED_WORDS))
     if len(text) <= sentences.SHORT_TEXT and "\n" in text:
         result = max(
-            result, _parse_excerpts([(text, sentences.TEMPLATES)], sentences.unwrap_lines), key=_count_information
+            result, _parse_excerpts([(text, sentences.TEMPLATES)], sentences.unwrap_lines), key=_information_score
         )
         result = result or _parse_excerpts([(text, sentences.TEMPLATES)], "".join)
     about_shapes = [message for message in result if message.about is None]
     by_relevance = sorted(
-        result, key=lambda other: (str(other.about).startswith(NODE_SUBJECT), -_count_information([other]))
+        result, key=lambda other: (str(other.about).startswith(NODE_SUBJECT), -_information_score([other]))
     )
     return about_shapes or by_relevance[:1]
 
@@ -153,7 +153,7 @@ def has_known_message(text: str) -> bool:
     return bool(parse_messages(text))
 
 
-def _count_information(messages: list[ParsedMessage]) -> int:
+def _information_score(messages: list[ParsedMessage]) -> int:
     """Return the amount of information in messages: one point per cause or number.
 
     A shape has two points.

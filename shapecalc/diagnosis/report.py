@@ -46,7 +46,7 @@ class Diagnosis(Record):
     lists: tuple[PrintedSizes, ...]
 
     @property
-    def is_understood(self) -> bool:
+    def has_shape_error(self) -> bool:
         """Whether a shape error was parsed."""
         return any(read.about in (None, DECLARED_INPUT) for read, _ in self.entries)
 

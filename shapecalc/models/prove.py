@@ -140,7 +140,7 @@ class ModelComparison:
         home = self._run_session(self.original_session, range(self.declared_batch), ProofImpossible)
         fixed = self._run_fixed_model(self.declared_batch, BIT_FOR_BIT)
         self.home_shapes = [output.shape for output in fixed]
-        home = self._restore_axes(home)
+        home = self._insert_batch_axes(home)
         for name, old, new in zip(self.output_names, home, fixed, strict=True):
             if old.shape != new.shape or old.dtype != new.dtype or old.tobytes() != new.tobytes():
                 self._fail_comparison(
@@ -152,11 +152,11 @@ class ModelComparison:
             for sample in range(len(alone), batch):
                 copies = [sample] * self.declared_batch
                 outputs = self._run_session(self.original_session, copies, ProofImpossible)
-                alone.append((self._restore_axes(outputs), 0))
+                alone.append((self._insert_batch_axes(outputs), 0))
             self._compare_samples(batch, alone[:batch])
             self.checks.append(ProofCheck(batch, SAMPLE_BY_SAMPLE, ok=True))
 
-    def _restore_axes(self, outputs: list[np.ndarray]) -> list[np.ndarray]:
+    def _insert_batch_axes(self, outputs: list[np.ndarray]) -> list[np.ndarray]:
         """Insert the batch axes of size 1 that the original model drops but a fix keeps."""
         if not self.task["gains_axis"]:
             return outputs

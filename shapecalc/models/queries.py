@@ -201,7 +201,7 @@ class CoreOpCache:
         (output,), (problem,), (conditions,) = answers.outputs, answers.problems, answers.conditions
         if output is None and problem is None:
             return None
-        return (output, conditions) if _equals_walk_output(visit, output, conditions, lanes) else None
+        return (output, conditions) if _is_walk_output(visit, output, conditions, lanes) else None
 
 
 def _run_in_all_lanes(
@@ -237,7 +237,7 @@ def _run_in_lane(op_setting: VersionedOp, shape: Any, arguments: CoreArguments |
     return trace.output, trace.problem, trace.conditions
 
 
-def _equals_walk_output(visit: NodeVisit, output: Any, conditions: Conditions, lanes: Sequence[Lane]) -> bool:
+def _is_walk_output(visit: NodeVisit, output: Any, conditions: Conditions, lanes: Sequence[Lane]) -> bool:
     """Return whether a symbolic output has the computed sizes of a node's output.
 
     `output` is None if the op fails. Size assignments with a batch size of 0 are ignored.

@@ -152,7 +152,7 @@ def find_index_fix(
         return None
     column = array[..., mark.axis] if is_nd else array
     axis = next((axis for axis, size in enumerate(column.shape) if size == declared_batch), None)
-    if axis is None or any(_differs_between_lanes(value, array) for value in values):
+    if axis is None or any(_has_differing_lanes(value, array) for value in values):
         return None
     along = np.moveaxis(column, axis, 0)
     numbers = np.arange(declared_batch).reshape(-1, *[1] * (along.ndim - 1)) * step
@@ -169,6 +169,6 @@ def find_index_fix(
     return fix, tuple(output), BatchAxis(axis if is_nd else first + axis, 1)
 
 
-def _differs_between_lanes(value: Any, array: Any) -> bool:
+def _has_differing_lanes(value: Any, array: Any) -> bool:
     """Return whether the indices differ between two size assignments."""
     return value is not None and not np.array_equal(value, array)

@@ -125,7 +125,7 @@ class _Prober:
         for lane, key in enumerate([*new][:room]):
             self.outcomes[key] = lane not in tracker.failed
 
-    def runs_at(self, probe: Sizes) -> bool:
+    def can_run_at(self, probe: Sizes) -> bool:
         """Return whether the model runs at a probe, which must have been walked."""
         return self.outcomes.get(self._key({**self.reference, **probe}), False)
 
@@ -157,7 +157,7 @@ def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -
             return SizeLimits()
     prober.run([{}])
     is_equal = len({prober.reference[name] for name in others}) < 2
-    if not (is_equal and prober.runs_at({})):
+    if not (is_equal and prober.can_run_at({})):
         prober.run(_iter_search_probes(prober, others))
     reference = _find_running_probe(prober)
     if reference is None or len(prober.outcomes) + PROBES_PER_DIM * len(prober.dims) > prober.max_probes:

@@ -48,7 +48,7 @@ def test_other_numbers_are_no_disagreement(text):
 
 def test_fallback_is_not_understood_but_reported():
     report = diagnose(SHAPES)
-    assert not report.is_understood
+    assert not report.has_shape_error
     assert report.as_json()[0]["cause"] == "unknown-message"
     assert (
         "  why   729 = 27*27, 256 = 16*16: would be patches of another picture or patch size" in report.format_lines()

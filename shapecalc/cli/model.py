@@ -67,6 +67,12 @@ FIX_OPTIONS = (
     Option("out", "The file that --fix writes.", metavar="FILE", short="-o"),
     OUTPUT_OPTIONS["force"],
     Option("static", "Write the model with these sizes for its free dims to the file of -o.", metavar="NAME=SIZE,..."),
+    Option(
+        "rename",
+        "Write the model with this name for an axis of an input, or of every input, to the file of -o; may be repeated.",
+        OptionKind.TEXTS,
+        "[INPUT:]AXIS=NAME",
+    ),
     Option("fix_as", "Fix a node with this target; may be repeated.", OptionKind.TEXTS, "NODE=TARGET"),
     Option("no_prove", "Do not verify the fixed model by running it.", OptionKind.FLAG),
 )
@@ -86,7 +92,10 @@ def run_model(file: str, output_options: OutputOptions, **arguments: Any) -> int
         if arguments["static"]:
             return _run_static(file, output_options, arguments["static"], prove=not arguments["no_prove"])
         if arguments["fix"]:
-            return _run_fix(file, options, output_options, targets, prove=not arguments["no_prove"])
+            renames = arguments["rename"] or ()
+            return _run_fix(file, options, output_options, targets, renames, prove=not arguments["no_prove"])
+        if arguments["rename"]:
+            return _run_rename(file, output_options, arguments["rename"])
         return _print_report(file, options, output_options, arguments)
     except ShapeError as error:
         return print_error(error, "model", {"model": file}, output_options)
@@ -101,16 +110,18 @@ def _check_option_conflicts(arguments: Mapping[str, Any], output_options: Output
     showing = {
         f"--{name}": arguments[name]
         for name in ("op", "all", "offenders", "node", "lint", "github", "dialect", "diff", "trt", "static")
-    }
-    writing = [name for name in ("fix", "static") if arguments[name]]
+    } | {"--rename": bool(arguments["rename"])}
+    writing = [name for name in ("fix", "static", "rename") if arguments[name]]
     for name in writing:
         if not output_options.out:
             raise usage_error(f"--{name} needs a file to write", f"write --{name} -o fixed.onnx")
     for name in [name for name, is_set in fixing.items() if is_set and not arguments["fix"]]:
-        if not writing or name == "--fix-as":
+        if not writing or name == "--fix-as" or (name == "--no-prove" and writing == ["rename"]):
             raise usage_error(f"{name} needs --fix")
     alone = {name: (name,) for name in ("--dialect", "--diff", "--trt", "--static")}
-    for chosen, others in {"--fix": (), **alone, "--all": ("--all", "--op")}.items():
+    if not arguments["fix"]:
+        alone["--rename"] = ("--rename",)
+    for chosen, others in {"--fix": ("--rename",), **alone, "--all": ("--all", "--op")}.items():
         for name in [
             name for name, is_set in showing.items() if is_set and arguments[chosen[2:]] and name not in others
         ]:
@@ -248,17 +259,20 @@ def _run_fix(
     sizes: BatchOptions,
     output_options: OutputOptions,
     targets: Mapping[str, tuple[int, ...]],
+    renames: Sequence[str],
     *,
     prove: bool,
 ) -> int:
     """Write the fixed model, print the changes and return the exit code.
 
-    `targets` contains the targets of `--fix-as`, by node name. With `prove`, the fixed model is executed to verify that
+    `targets` contains the targets of `--fix-as`, by node name, and `renames` the values of `--rename`. With `prove`, the fixed model is executed to verify that
     it is equivalent to the original model.
     """
     from shapecalc.cli.model_report import fix_report_lines, report_json, write_fixed_model
 
-    report = write_fixed_model(file, sizes, str(output_options.out), targets, force=output_options.force, prove=prove)
+    report = write_fixed_model(
+        file, sizes, str(output_options.out), targets, renames, force=output_options.force, prove=prove
+    )
     fixed = report.fix_result
     assert fixed is not None
     if print_json_if_requested(output_options, lambda: report_json(report, report.nodes)):
@@ -276,6 +290,16 @@ def _run_static(file: str, output_options: OutputOptions, text: str, *, prove: b
     if print_json_if_requested(output_options, lambda: header | {"sizes": {**result.sizes}}):
         _print_lines([static_line(result)])
     return ExitCode.OK if result.proved or (not prove and result.proved is None) else ExitCode.FAILED
+
+
+def _run_rename(file: str, output_options: OutputOptions, renames: Sequence[str]) -> int:
+    """Write a model with renamed dims, print the result and return the exit code."""
+    from shapecalc.cli.model_report import rename_line, write_renamed_model
+
+    result = write_renamed_model(file, renames, str(output_options.out), force=output_options.force)
+    if print_json_if_requested(output_options, lambda: {"model": file, **fields(result)}):
+        _print_lines([rename_line(result)])
+    return ExitCode.OK
 
 
 def _print_lines(lines: Sequence[str]) -> None:

@@ -43,6 +43,7 @@ from shapecalc.render.code import find_generator
 
 if TYPE_CHECKING:
     from shapecalc.diagnosis.reading import ParsedMessage  # slow to import: it contains a table of messages
+    from shapecalc.models.rename import RenamedModel
     from shapecalc.models.static import StaticModel
 
 T = TypeVar("T")
@@ -266,13 +267,15 @@ def write_fixed_model(
     sizes: BatchOptions,
     output_path: str,
     targets: Mapping[str, tuple[int, ...]],
+    rename_texts: Sequence[str],
     *,
     force: bool,
     prove: bool,
 ) -> reports.Report:
     """Write the fixed model and return the report of the changes.
 
-    `targets` contains targets from the user, by node name; other failing nodes get their best fix. With `prove`, the
+    `targets` contains targets from the user, by node name; other failing nodes get their best fix. `rename_texts` are
+    the values of `--rename`. With `prove`, the
     fixed model is executed to verify that it is equivalent to the original model. Raises `ShapeError` (file) if a file
     cannot be used, and (usage) if a node in `targets` is unknown or does not fail.
     """
@@ -285,10 +288,38 @@ def write_fixed_model(
             name = escape_unprintable(reports.node_name(node_report.node))
             raise usage_error(f"{name} does not offend, so it stays as it is", argument="fix_as")
         chosen[node_report.node.path] = NodeFix(target, None, "")
+    from shapecalc.models.rename import parse_renames, rename_dims
     from shapecalc.models.write import write_fixed_model
 
+    renames = parse_renames(rename_texts)
     with _report_file_errors(output_path):
-        return write_fixed_model(model, report, Path(output_path), chosen, force=force, prove=prove)
+        return write_fixed_model(
+            model,
+            report,
+            Path(output_path),
+            chosen,
+            (lambda proto: rename_dims(proto, renames, model.walk.model)) if renames else None,
+            force=force,
+            prove=prove,
+        )
+
+
+def write_renamed_model(file: str, rename_texts: Sequence[str], output_path: str, *, force: bool) -> RenamedModel:
+    """Write a model with the names of `--rename`, and return the result.
+
+    Raises `ShapeError` (usage) for invalid names, and `ShapeError` (file) if a file cannot be used.
+    """
+    from shapecalc.models import rename
+
+    renames = rename.parse_renames(rename_texts)
+    with _report_file_errors(output_path):
+        return rename.write_renamed_model(read_model(file), renames, Path(output_path), force=force)
+
+
+def rename_line(result: RenamedModel) -> str:
+    """Format the result of `--rename`: the renamed dims, and the file that was written."""
+    dims = ", ".join(f"{dim} from {old} to {new}" for dim, (old, new) in result.renamed.items())
+    return escape_line(f"renamed {dims}. Wrote {result.path}")
 
 
 @contextmanager

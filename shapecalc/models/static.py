@@ -48,7 +48,7 @@ def write_static_model(
             )
     check_output_path(model, output_path)
     proto = deepcopy(model.proto)
-    for value in _iter_value_infos(proto.graph):
+    for value in iter_value_infos(proto.graph):
         _set_dim_sizes(value, sizes)
     proof = Proof(None, "nobody asked for it")
     task = {
@@ -93,13 +93,13 @@ def _static_shape(value: ValueInfo, sizes: Mapping[str, int]) -> list[int]:
     return shape
 
 
-def _iter_value_infos(graph: Any) -> Iterator[Any]:
+def iter_value_infos(graph: Any) -> Iterator[Any]:
     """Yield each ValueInfoProto of a graph and of its subgraphs."""
     yield from (*graph.input, *graph.output, *graph.value_info)
     for node in graph.node:
         for attribute in node.attribute:
             for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-                yield from _iter_value_infos(inner)
+                yield from iter_value_infos(inner)
 
 
 def _set_dim_sizes(value: Any, sizes: Mapping[str, int]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from shapecalc.models.file import (
     iter_nodes,
     restore_payloads,
 )
-from shapecalc.models.free_dims import BatchOptions
+from shapecalc.models.free_dims import BatchOptions, transpose_lane_shapes
 from shapecalc.models.judge import JudgedModel
 from shapecalc.models.operators import LISTED_OPERATORS, RANDOM_OPERATORS
 from shapecalc.models.propagate import BatchTracker, NonCoreFailure
@@ -310,13 +310,15 @@ def write_fixed_model(
     report: Report,
     output_path: Path,
     chosen_fixes: Mapping[str, NodeFix],
+    edit: Callable[[Any], object] | None = None,
     *,
     force: bool = False,
     prove: bool = True,
 ) -> Report:
     """Fix a model, write it to a file, and return the report with the fix result.
 
-    `chosen_fixes` maps node paths to fixes that are used instead of the best fixes. If `force`, an existing file is
+    `chosen_fixes` maps node paths to fixes that are used instead of the best fixes. `edit` is called with the fixed
+    ModelProto before it is written, and may change the names of its dims. If `force`, an existing file is
     overwritten. If `prove`, the fixed model is compared with the original model; no file is written if the proof fails.
 
     Raises `ShapeError` (usage) if the model was checked at other sizes than the file declares. Raises `ShapeError`
@@ -329,7 +331,11 @@ def write_fixed_model(
     check_output_path(walk.model, output_path)
     model = fix_model(walk, judged_model.tracker, chosen_fixes)
     proof = Proof(None, "nobody asked for it")
-    content = serialize_model(walk.model, model.proto) if model.is_changed else [walk.model.path.read_bytes()]
+    if is_changed := model.is_changed or edit is not None:
+        add_value_info(model.walk)
+    if edit is not None:
+        edit(model.proto)
+    content = serialize_model(walk.model, model.proto) if is_changed else [walk.model.path.read_bytes()]
     with atomic_file(output_path, force=force, should_commit=lambda: proof.proved is not False) as file:
         for piece in content:
             file.write(piece)
@@ -656,6 +662,40 @@ def update_declarations(proto: Any, walk: WalkState) -> list[str]:
     for function in proto.functions:
         del function.value_info[:]
     return changed
+
+
+def add_value_info(walk: WalkState) -> None:
+    """Declare the shapes of tensors in the ModelProto of a walk, where they are known and not declared.
+
+    A dim is declared with its size if it has this size in every lane, or with the name of the only free dim that is
+    equal in every lane. Other dims are declared as unknown.
+    """
+    graph = walk.model.proto.graph
+    declared_names = {value.name for value in (*graph.input, *graph.output, *graph.value_info)}
+    lanes = [index for index, lane in enumerate(walk.lanes) if lane.batch]
+    in_file: dict[int | str | None, set[str]] = {}
+    for declared_input, taken in zip(walk.model.inputs, walk.inputs, strict=True):
+        for declared_dim, taken_dim in zip(declared_input.dims or (), taken or (), strict=False):
+            in_file.setdefault(taken_dim, set()).add(str(declared_dim))
+    sizes_of = {name: tuple([walk.lanes[lane].sizes[name] for lane in lanes]) for name in walk.lanes[lanes[0]].sizes}
+    repeats = Counter(sizes_of.values())
+    names: dict[tuple[int | None, ...], str] = {
+        sizes: name for name, sizes in sizes_of.items() if repeats[sizes] == 1 and in_file.get(name) == {name}
+    }
+    for node in walk.model.graph.nodes:
+        for tensor in node.outputs:
+            dims = transpose_lane_shapes([walk.shapes_of(tensor)[lane] for lane in lanes])
+            name, dtype = walk.model.names[tensor], walk.dtypes[tensor]
+            if name and name not in declared_names and dims is not None and dtype:
+                value = graph.value_info.add(name=name)
+                value.type.tensor_type.elem_type = dtype
+                value.type.tensor_type.shape.SetInParent()
+                for sizes in dims:
+                    dim = value.type.tensor_type.shape.dim.add()
+                    if sizes in names:
+                        dim.dim_param = names[sizes]
+                    elif len({*sizes}) == 1 and sizes[0] is not None:
+                        dim.dim_value = sizes[0]
 
 
 def _update_input_dims(proto: Any, walk: WalkState) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`model --diff`, `--trt` and `--static`."""
+"""`model --diff`, `--trt`, `--static` and `--rename`."""
 
 from __future__ import annotations
 
@@ -90,3 +90,56 @@ def test_static_refuses_sizes_and_options_that_do_not_fit(words, save, shapecalc
 def test_static_model_that_does_not_run_is_not_proved(save, shapecalc, tmp_path):
     out = tmp_path / "static.onnx"
     assert shapecalc("model", save(RESHAPED), "--static", "N=2,H=7,W=7", "-o", str(out)).code == 1
+
+
+NAMED = "x = (N,3); y = (M,3); z = (N,H); a = Relu x; b = Relu y; c = Relu z"
+
+
+def test_rename_changes_every_dim_of_the_name(save, shapecalc, tmp_path):
+    path, out = save(NAMED), str(tmp_path / "named.onnx")
+    result = shapecalc("model", path, "--rename", "x:0=batch,y:0=N", "--rename", "z:-1=height", "-o", out)
+    assert (result.code, result.err) == (0, "")
+    assert result.out == f"renamed x:0 from N to batch, y:0 from M to N, z:-1 from H to height. Wrote {out}\n"
+    written = onnx.load(out).graph
+    assert [dims_of(value) for value in written.input] == [("batch", 3), ("N", 3), ("batch", "height")]
+    assert [dims_of(value) for value in written.output] == [("batch", "height")]
+    result = shapecalc("model", path, "--rename", "x:0=b", "-o", out, "--force", "--json")
+    assert json.loads(result.out)["renamed"] == {"x:0": ["N", "b"]}
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        ("0=batch", "x:0 (N) and y:0 (M) may have different sizes, and cannot both be batch"),
+        ("x:0=M", "x:0 (N) and another dim (M) may have different sizes, and cannot both be M"),
+        ("x:0=a,z:0=b", "N gets two names, a and b"),
+        ("x:1=batch", "x:1 is 3, a fixed size"),
+        ("x:2=batch", "input x does not have an axis 2"),
+        ("5=batch", "no input has an axis 5"),
+        ("k:0=batch", "no input is called k (the inputs are x, y, z)"),
+        ("x=batch", "'x=batch' is not INPUT:AXIS=NAME"),
+        ("x:0=3", "'x:0=3' is not INPUT:AXIS=NAME"),
+        ("x:0=b --lint", "--rename cannot be combined with --lint"),
+        ("x:0=b --no-prove", "--no-prove needs --fix"),
+    ],
+)
+def test_rename_refuses_names_that_do_not_fit(words, message, save, shapecalc, tmp_path):
+    out = tmp_path / "named.onnx"
+    result = shapecalc("model", save(NAMED), "--rename", *words.split(), "-o", str(out))
+    assert (result.code, message in result.err) == (2, True), result.err
+    assert not out.exists()
+    assert shapecalc("model", save(NAMED), "--rename", "x:0=b").code == 2
+
+
+def test_rename_joins_dims_that_the_model_needs_equal(save, shapecalc, tmp_path):
+    path, out = save("x = (N,3); y = (M,3); z = Concat x y axis=1"), str(tmp_path / "named.onnx")
+    assert shapecalc("model", path, "--rename", "0=batch", "-o", out).code == 0
+    assert [dims_of(value) for value in onnx.load(out).graph.input] == [("batch", 3)] * 2
+
+
+def test_fix_with_rename_names_the_freed_batch(save, shapecalc, tmp_path):
+    path, out = save("x = (1,6,4); y = Reshape x [1,24]"), str(tmp_path / "fixed.onnx")
+    result = shapecalc("model", path, "--fix", "--rename", "0=batch", "-o", out)
+    assert result.code == 0, result.err
+    written = onnx.load(out).graph
+    assert [dims_of(value) for value in (*written.input, *written.output)] == [("batch", 6, 4), ("batch", 24)]

@@ -69,7 +69,7 @@ FIX_OPTIONS = (
     Option("static", "Write the model with these sizes for its free dims to the file of -o.", metavar="NAME=SIZE,..."),
     Option(
         "rename",
-        "Write the model with this name for an axis of an input, or of every input, to the file of -o; may be repeated.",
+        "Write the model with this name for an axis of an input, or of every input; may be repeated.",
         OptionKind.TEXTS,
         "[INPUT:]AXIS=NAME",
     ),
@@ -265,8 +265,8 @@ def _run_fix(
 ) -> int:
     """Write the fixed model, print the changes and return the exit code.
 
-    `targets` contains the targets of `--fix-as`, by node name, and `renames` the values of `--rename`. With `prove`, the fixed model is executed to verify that
-    it is equivalent to the original model.
+    `targets` contains the targets of `--fix-as`, by node name, and `renames` the values of `--rename`. With `prove`,
+    the fixed model is executed to verify that it is equivalent to the original model.
     """
     from shapecalc.cli.model_report import fix_report_lines, report_json, write_fixed_model
 

@@ -7,6 +7,7 @@ of a node is its shape, permutation or axes argument. A fix replaces the target,
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,7 +32,7 @@ from shapecalc.core.text import (
 from shapecalc.core.values import parse_sizes
 from shapecalc.models import report as reports
 from shapecalc.models.compare import ModelDifference
-from shapecalc.models.file import Node, read_model
+from shapecalc.models.file import Node, SourceLine, read_model
 from shapecalc.models.free_dims import NO_BATCH, BatchOptions, DimSum, SymbolicShape
 from shapecalc.models.judge import judge_model, report_model
 from shapecalc.models.operators import LISTED_OPERATORS
@@ -65,6 +66,8 @@ TARGET_SOURCE_TEXTS = {
 """Description of each source of a target; the placeholder is a tensor name."""
 REASON_COLUMN = "why"
 """The table column with the reasons of `EXPLAINED_VERDICTS`; omitted if no node has such a verdict."""
+SOURCE_COLUMN = "code"
+"""The table column with the Python file and line of each node; omitted if no failing node has them."""
 EXPLAINED_VERDICTS = (
     BatchVerdict.FAILS,
     BatchVerdict.SOMETIMES,
@@ -384,6 +387,9 @@ def table_lines(report: reports.Report, nodes: Sequence[reports.JudgedNode], *, 
     if any(node.verdict in EXPLAINED_VERDICTS for node in nodes):
         columns = (*COLUMNS, REASON_COLUMN)
         rows = [(*cells, _reason_cell(node)) for cells, node in zip(rows, nodes, strict=True)]
+    if any(reports.is_failing(node) and node.node.source for node in nodes):
+        columns = (*columns, SOURCE_COLUMN)
+        rows = [(*cells, _source_cell(node)) for cells, node in zip(rows, nodes, strict=True)]
     return [
         escape_line(line)
         for line in [
@@ -399,6 +405,11 @@ def table_lines(report: reports.Report, nodes: Sequence[reports.JudgedNode], *, 
 def _reason_cell(node_report: reports.JudgedNode) -> str:
     is_explained = node_report.verdict in EXPLAINED_VERDICTS
     return truncate(escape_unprintable(node_report.why), MAX_CELL_LENGTH) if is_explained else ""
+
+
+def _source_cell(node_report: reports.JudgedNode) -> str:
+    source = node_report.node.source
+    return truncate(escape_unprintable(source.short), MAX_CELL_LENGTH) if source else ""
 
 
 def all_node_lines(report: reports.Report, nodes: Sequence[reports.NodeSummary]) -> list[str]:
@@ -615,7 +626,7 @@ def node_lines(report: reports.Report, node_report: reports.JudgedNode) -> list[
     rows = [*_shape_rows(node_report), *_batch_rows(report, node_report), *_fix_rows(node_report)]
     input_shape = truncate(reports.format_shape(node_report.input), MAX_TEXT_LENGTH)
     lines = [f"{head}   in  {inputs[0] if inputs else ''}   ({input_shape})"]
-    lines += [*_align_rows(rows), *_align_rows(_command_rows(report, node_report))]
+    lines += [*_align_rows([*rows, *_source_rows(node)]), *_align_rows(_command_rows(report, node_report))]
     return [escape_line(line) for line in lines]
 
 
@@ -658,6 +669,13 @@ def _batch_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iter
         yield "", f"assumes that #{node_report.blocked_by} is fixed", ""
     if node_report.empty == "refused":
         yield "", f"{report.batch} = 0 is refused", ""
+
+
+def _source_rows(node: Node) -> Iterator[Cells]:
+    """Yield a row for the line of Python code that a node was exported from, if it is known."""
+    if node.source is not None:
+        path, line, function, code = node.source
+        yield "code", f"{path}:{line} in {function}", code
 
 
 def _fix_rows(node_report: reports.JudgedNode) -> Iterator[Cells]:
@@ -745,19 +763,29 @@ def failure_lines(
     verdict counts as failing, and so does a node that mixes the samples of a model with a free batch. With `github`,
     the lines are GitHub Actions annotations.
     """
-    lines = [
-        f"{reports.node_name(node_report.node)}: {_failure_text(node_report, report)}"
-        for node_report in reports.list_failing_nodes(nodes, strict=strict)
-    ]
-    lines += reports.format_failures(
-        report, [stop for stop in stops if reports.counts_as_failure(stop, report, strict=strict)]
-    )
+    failing = reports.list_failing_nodes(nodes, strict=strict)
+    failing_stops = [stop for stop in stops if reports.counts_as_failure(stop, report, strict=strict)]
+    sources = [node.source for node in (*[judged.node for judged in failing], *[stop.node for stop in failing_stops])]
+    lines = [f"{reports.located_name(node.node)}: {_failure_text(node, report)}" for node in failing]
+    lines += reports.format_failures(report, failing_stops)
     lines += [f"stays   {_fixed_batch_input_text(input, report)}" for input in report.stays if strict]
     if offences := reports.failing_size_conditions(report, strict=strict):
         lines.append(f"runs only where {'; '.join(condition.text.replace('==', '=') for condition in offences)}")
     if github:
-        return [github_annotation(report.model, line) for line in lines]
+        places = [_annotation_place(source, report.model) for source in (*sources, *[None] * len(lines))]
+        return [github_annotation(file, line, number) for (file, number), line in zip(places, lines, strict=False)]
     return [escape_line(f"{report.model}: {line}") for line in lines]
+
+
+def _annotation_place(source: SourceLine | None, model_path: str) -> tuple[str, int | None]:
+    """Return the file and line of a GitHub Actions annotation.
+
+    The file is relative to the working directory, and is the model if the line of code is in no file below it.
+    """
+    path = Path(os.path.relpath(source.path)) if source else None
+    if source is None or path is None or os.pardir in path.parts or not path.is_file():
+        return model_path, None
+    return str(path), source.line
 
 
 def _failure_text(node_report: reports.JudgedNode, report: reports.Report) -> str:
@@ -863,7 +891,11 @@ def report_json(
         "tried": None if report.limits.tried is None else {**report.limits.tried},
         "nodes": [node_json(node_report) for node_report in nodes],
         "stops": [
-            {**_json_fields(stop.node, "path", "op"), **_json_fields(stop, "why", "cause", "silent")}
+            {
+                **_json_fields(stop.node, "path", "op"),
+                **_json_fields(stop, "why", "cause", "silent"),
+                **_source_json(stop.node),
+            }
             for stop in report.stops
         ],
         "stays": _dims_to_json(report.stays),
@@ -904,7 +936,13 @@ def node_json(node_report: reports.JudgedNode) -> JsonObject:
         "batch_axis": {"in": _dims_to_json(node_report.batch_in), "out": _dims_to_json(node_report.batch_out)},
         "why": node_report.why,
         "fixes": [_fix_json(fix) for fix in node_report.fixes],
+        **_source_json(node_report.node),
     }
+
+
+def _source_json(node: Node) -> JsonObject:
+    """Return the field `source` of the JSON object of a node; empty if the line of code is not known."""
+    return {"source": node.source._asdict()} if node.source else {}
 
 
 def verdict_counts(report: reports.Report) -> dict[str, int]:

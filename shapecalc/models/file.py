@@ -23,7 +23,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import groupby
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,11 @@ from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.engine.headers import open_descriptor
 
+STACK_TRACE_KEY = "pkg.torch.onnx.stack_trace"
+"""The metadata key of a node's Python stack trace, innermost frame last."""
+STACK_FRAME = re.compile(r'^ *File "([^"\n]+)", line (\d{1,9}), in (.+)(?:\n(?! *File ")(.*))?$', re.MULTILINE)
+PATH_SEPARATOR = re.compile(r"[/\\]")
+PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 FLOAT, INT32, INT64, BOOL = 1, 6, 7, 9
 """ONNX element type numbers. Source: TensorProto.DataType in onnx.proto."""
 DTYPE_NAMES = {FLOAT: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", INT32: "int32", INT64: "int64"}
@@ -133,6 +138,20 @@ class NodeGraph(Record):
     initializers: tuple[Initializer, ...]
 
 
+class SourceLine(NamedTuple):
+    """The line of Python code that a node was exported from."""
+
+    path: str
+    line: int
+    function: str
+    code: str
+
+    @property
+    def short(self) -> str:
+        """The name of the file and the number of the line, such as `net.py:12`."""
+        return f"{PATH_SEPARATOR.split(self.path)[-1]}:{self.line}"
+
+
 @dataclass(slots=True, eq=False)
 class Node:
     """A node of a graph, with numbered tensors."""
@@ -161,6 +180,20 @@ class Node:
     def name(self) -> str:
         """The name of the node in the file, which is often empty."""
         return str(self.proto.name)
+
+    @property
+    def source(self) -> SourceLine | None:
+        """The innermost line of code outside of installed packages; None if the exporter did not record it.
+
+        Source: the metadata `pkg.torch.onnx.stack_trace`, which PyTorch's default exporter writes.
+        """
+        traces = [entry.value for entry in self.proto.metadata_props if entry.key == STACK_TRACE_KEY]
+        frames = [
+            SourceLine(path, int(line), function, code.strip())
+            for path, line, function, code in STACK_FRAME.findall("".join(traces[:1]))
+        ]
+        own = [frame for frame in frames if PACKAGE_FOLDERS.isdisjoint(PATH_SEPARATOR.split(frame.path))]
+        return next(reversed(own or frames), None)
 
     @property
     def is_function_call(self) -> bool:

@@ -96,7 +96,7 @@ def test_model_request_from_options(words, options, shapecalc, requests):
 
 def test_model_fixes_from_options(shapecalc, requests):
     shapecalc("model", "proved.onnx", "--fix", "-o", "f.onnx", "--fix-as", "/Reshape=0,-1")
-    assert requests == [((BatchOptions(), "f.onnx", {"/Reshape": (0, -1)}), {"force": False, "prove": True})]
+    assert requests == [((BatchOptions(), "f.onnx", {"/Reshape": (0, -1)}, ()), {"force": False, "prove": True})]
 
 
 def test_model_row_of_ten_thousand_dims_is_narrow(shapecalc):

@@ -143,3 +143,37 @@ def test_fix_with_rename_names_the_freed_batch(save, shapecalc, tmp_path):
     assert result.code == 0, result.err
     written = onnx.load(out).graph
     assert [dims_of(value) for value in (*written.input, *written.output)] == [("batch", 6, 4), ("batch", 24)]
+
+
+TRACE = """File "{}", line 7, in forward
+    y = y.reshape(1, 6)
+  File "/venv/lib/python3.11/site-packages/torch/functional.py", line 9, in f
+    return x"""
+
+
+def save_traced(path, code_path):
+    """Write a model whose Reshape was exported from line 7 of a file, and return its path."""
+    proto = with_shapes(model("x = (1,2,3); y = Reshape x [1,6]"))
+    entry = next(node for node in proto.graph.node if node.op_type == "Reshape").metadata_props.add()
+    entry.key, entry.value = "pkg.torch.onnx.stack_trace", TRACE.format(code_path)
+    onnx.save(proto, path)
+    return str(path)
+
+
+def test_failing_node_names_the_line_of_code(shapecalc, tmp_path, monkeypatch):
+    code = tmp_path / "net.py"
+    code.write_text("pass\n")
+    path = save_traced(tmp_path / "traced.onnx", code)
+    name = json.loads(shapecalc("model", path, "--json").out)["nodes"][0]["path"]
+    assert json.loads(shapecalc("model", path, "--json").out)["nodes"][0]["source"] == {
+        "path": str(code), "line": 7, "function": "forward", "code": "y = y.reshape(1, 6)"
+    }  # fmt: skip
+    header, row = shapecalc("model", path).out.splitlines()[1:3]
+    assert (header.split()[-1], row.split()[-1]) == ("code", "net.py:7")
+    assert f"code    {code}:7 in forward  y = y.reshape(1, 6)" in shapecalc("model", path, "--node", f"#{name}").out
+    assert " (net.py:7): only N = 1" in shapecalc("model", path, "--lint").out
+    monkeypatch.chdir(tmp_path)
+    assert shapecalc("model", path, "--github").out.startswith("::error file=net.py,line=7::")
+    monkeypatch.chdir("/")
+    code.unlink()
+    assert shapecalc("model", path, "--github").out.startswith(f"::error file={path}::")

@@ -17,7 +17,9 @@ N = named_dim("N")
 
 def node(path, op, name="", attributes=()):
     """Return a listed or failing node."""
-    return Node(path, op, "", 11, (1, 2), (3,), FrozenDict(attributes), (), SimpleNamespace(name=name))
+    return Node(
+        path, op, "", 11, (1, 2), (3,), FrozenDict(attributes), (), SimpleNamespace(name=name, metadata_props=())
+    )
 
 
 NOTHING = dict.fromkeys(("conditions", "fixes", "outputs", "marks"), ())

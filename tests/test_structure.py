@@ -16,8 +16,8 @@ def test_explained_question_stays_within_file_and_call_bounds():
     )
     assert {"__main__.py", "core/resolve.py"} < {*bare_files} < {*files}
     assert 0 < bare_calls < calls
-    assert len(files) <= 30
-    assert calls <= 242
+    assert len(files) <= 26
+    assert calls <= 220
 
 
 def test_op_names_are_written_in_ops_and_dialects():

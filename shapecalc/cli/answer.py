@@ -24,12 +24,12 @@ from shapecalc.core.requests import (
     parse_opset_option,
     select_operator,
 )
+from shapecalc.core.resolve import resolve
 from shapecalc.core.results import format_results
 from shapecalc.core.text import escape_unprintable, format_count, join_words, shape_text, split_outside_brackets
 from shapecalc.reading.commands import argument_texts, command_pieces, parse_stage
 from shapecalc.reading.options import strip_leading_space
-from shapecalc.reasoning.answers import answer_request as answer_request
-from shapecalc.reasoning.answers import batch_hint, describe_other_rules
+from shapecalc.reasoning.answers import add_hint, batch_hint, describe_other_rules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +83,9 @@ def _run_request(op: str, shape: str, options: Mapping[str, object], output_opti
         opset = pop_code_opset(op_options, [(op, {})], output_options)
         operand_sources = output.open_operand_files(op_options)
         parsed = output.read_input(strip_leading_space(shape), op_options, op)
-        answer = answer_request(make_request(op, parsed.shape, parsed.options))
+        answer = resolve(make_request(op, parsed.shape, parsed.options))
+        if answer.problem is not None:
+            answer = add_hint(answer, answer.problem)
         code = print_answer(answer, output_options, parsed.source, opset, [op_options], operand_sources)
         if OPS.loaded[op].describe_reading is not None:
             report_interpretations(answer, output_options)
@@ -286,7 +288,7 @@ def _print_text(
                 command_pieces(trace.op, argument_texts(trace.request)),
             )
         return
-    if output_options.has_data_options:
+    if paths or output_options.values:
         from shapecalc.cli.data import print_elements
 
         print_elements(answer, source, paths, values=output_options.values, operand_sources=operand_sources)
@@ -346,10 +348,11 @@ def _print_explanation(answer: Trace | Chain, output_options: OutputOptions, sou
     from shapecalc.render.canvas import glyphs_for_encoding
     from shapecalc.render.report import draw_report
 
-    plan = data_movement_lines(answer, source, output_options)
+    draws_all = output_options.explains_all
+    plan = data_movement_lines(answer, source, every_stage=draws_all)
     strokes = glyphs_for_encoding(getattr(sys.stderr, "encoding", None))
     below = len(plan) + (PROBLEM_REPORT_LINES if answer.output is None else 1)
-    more = "" if output_options.explains_all else "--explain=all"
+    more = "" if draws_all else "--explain=all"
     width = output.terminal_width()
     report = draw_report(
         answer, width=width or 80, glyphs=strokes, lines_below=below, more_command=more, wraps_steps=width is not None
@@ -375,7 +378,7 @@ def _print_caveats(answer: Trace | Chain, output_options: OutputOptions, code: G
             print_stderr(f"shapecalc: {output_options.line_prefix}other answers are possible when {alternative.phrase}")
         for name, definition in format_results(answer.results).items() if answer.results else ():
             print_stderr(f"shapecalc: {output_options.line_prefix}{name} is {definition}")
-        if lasting := batch_hint(answer):
+        if answer.conditions and (lasting := batch_hint(answer)):
             print_stderr(f"shapecalc: {output_options.line_prefix}{lasting}")
 
 
@@ -449,7 +452,7 @@ def _can_generate_code(op: str, dialect: str) -> bool:
 
     stage = parse_stage(shlex.split(OPS[op].examples[0]), with_input=True)
     try:
-        example = answer_request(make_request(op, stage.input or "", stage.options))
+        example = resolve(make_request(op, stage.input or "", stage.options))
         return dialect in TARGETS and bool(generate_code(example, dialect))
     except ShapeError:
         return False

@@ -132,10 +132,11 @@ def print_elements(
             print_stderr(f"{title} {shape_text(sample.shape)}\n{format_values(sample.elements, sample.gaps)}")
 
 
-def data_movement_lines(answer: Trace | Chain, source: Source | None, output_options: OutputOptions) -> list[str]:
+def data_movement_lines(answer: Trace | Chain, source: Source | None, *, every_stage: bool) -> list[str]:
     """Return lines that report whether the execution copies data, how much and why.
 
-    Amounts and strides are in bytes if the input is a file, otherwise in elements.
+    Amounts and strides are in bytes if the input is a file, otherwise in elements. With `every_stage`, there is a line
+    with the strides after each stage.
     """
     from shapecalc.engine.plan import plan_moves
 
@@ -155,26 +156,23 @@ def data_movement_lines(answer: Trace | Chain, source: Source | None, output_opt
         lines = [f"engine: {plan.bytes_moved} {unit} are copied: {why}"]
     else:
         lines = ["engine: no data is copied: the output is a view of the input"]
-    for stage in plan.stages if output_options.explains_all else ():
+    for stage in plan.stages if every_stage else ():
         lines.append(f"engine: {shape_text(stage.shape)} with strides {shape_text(stage.strides)}")
     if source is not None:
         lines.append("engine: backend numpy")
     return lines
 
 
-def _input_strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...]:
+def _input_strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...] | None:
     """Return the strides of the input, in bytes for a file and otherwise in elements.
 
-    The array in the file or the option `--strides` determines the strides. By default, the data is contiguous.
+    The array in the file or the option `--strides` determines the strides. Returns None for contiguous data.
     """
-    from shapecalc.engine.plan import byte_strides
-
     if source is not None and not source.is_store:
         with convert_file_errors():
             return tuple(source.array.strides)
     requested: tuple[int, ...] | None = answer.traces[0].request.arguments.get("strides")
-    shape: Any = answer.input
-    return byte_strides(shape, source.numpy_dtype.itemsize if source else 1) if requested is None else requested
+    return requested
 
 
 def write_output_or_plan(

@@ -516,7 +516,7 @@ class Trace(Answer):
             self._options, self._results = freeze(self.options), freeze(self.results)
 
     def __hash__(self) -> int:
-        return hash((Trace, self.request, self.output))
+        return hash((Trace, self.input, self.output))  # hashing all arguments takes longer than a rare collision
 
     @property
     def input(self) -> Shape:

@@ -18,7 +18,7 @@ of old axes.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from math import gcd, prod
@@ -291,26 +291,28 @@ def group_axes(
 
 def split_mixed_groups(
     groups: Iterable[AxisChange], dependencies: Sequence[tuple[int, ...]], mixed: Collection[int]
-) -> Iterator[AxisChange]:
+) -> list[AxisChange]:
     """Split each mixed group by the axes that its dims depend on.
 
-    Groups that do not mix are yielded unchanged.
+    Groups that do not mix are returned unchanged.
 
     >>> wires = [(0, 1), (0, 1), (1,)]
     >>> groups = split_mixed_groups(group_axes(2, wires, [0, 1]), wires, [0, 1])
     >>> [(group.sources, group.outputs, group.verb) for group in groups]
     [((0, 1), (0, 1), 'mix into'), ((1,), (2,), 'become')]
     """
+    result = list[AxisChange]()
     for link in groups:
         if not link.is_mixed:
-            yield link
+            result.append(link)
             continue
         outs_by_axes: dict[tuple[tuple[int, ...], bool], list[int]] = {}
         for out in link.outputs:
             outs_by_axes.setdefault((dependencies[out], out in mixed), []).append(out)
-        yield from [
+        result += [
             AxisChange(axes, tuple(outs), mixes, is_partial=not mixes) for (axes, mixes), outs in outs_by_axes.items()
         ]
+    return result
 
 
 def describe_reshape(before: Shape, after: Shape) -> str:

@@ -257,11 +257,12 @@ def require_concrete_moves(moves: tuple[Move, ...], input_shape: Shape, output: 
 
 @lru_cache(maxsize=256)
 def plan_moves(
-    moves: tuple[Move, ...], shape: IntTuple, strides: IntTuple, itemsize: int, *, contiguous: bool = False
+    moves: tuple[Move, ...], shape: IntTuple, strides: IntTuple | None, itemsize: int, *, contiguous: bool = False
 ) -> Plan:
     """Return the plan for `moves` on an array of the given shape and strides.
 
-    `strides` and `itemsize` are in bytes. With `contiguous`, the result is C-contiguous.
+    `strides` and `itemsize` are in bytes; without strides, the array is C-contiguous. With `contiguous`, the result is
+    C-contiguous.
 
     >>> from shapecalc.core.moves import Permute, Reshape
     >>> plan_moves((Permute((1, 0)), Reshape((6,))), (2, 3), (12, 4), 4).verdict
@@ -271,6 +272,7 @@ def plan_moves(
     """
     moves = tuple([move for move in moves if not isinstance(move, ShapeVector)])
     shapes = tuple(accumulate(moves, _compute_shape_after, initial=shape))
+    strides = byte_strides(shape, itemsize) if strides is None else strides
     copies, stages, view = list[BufferCopy](), list[StridedView](), view_from_strides(shape, strides)
     for part in minimize_copies(moves, shapes, view, itemsize):
         stages += [_make_strided_view(shapes[done], partial, itemsize) for done, partial in part.views]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from shapecalc.core.answers import EMPTY_DICT, Chain, Request, Trace
 from shapecalc.core.conditions import Unsatisfiable, simplify_conditions
-from shapecalc.core.problem import ShapeError
+from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.requests import apply_chain_options, make_request
 from shapecalc.core.resolve import contradiction_error, make_chain_requests, resolve, resolve_chain
@@ -40,11 +40,14 @@ def answer_request(request: Request) -> Trace:
     'not named yet: 2'
     """
     trace = resolve(request)
-    if trace.problem is None:
-        return trace
+    return trace if trace.problem is None else add_hint(trace, trace.problem)
+
+
+def add_hint(trace: Trace, problem: Problem) -> Trace:
+    """Add a hint to the problem of a refused request."""
     from shapecalc.reasoning.fixing import build_hint
 
-    return trace.with_problem(replace(trace.problem, hint=build_hint(trace)))
+    return trace.with_problem(replace(problem, hint=build_hint(trace)))
 
 
 def answer_chain(shape: str | Iterable[object], stages: Sequence[StageRequest], sizes: Mapping[str, int]) -> Chain:

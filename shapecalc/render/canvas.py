@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -289,6 +289,11 @@ def wrap_line(line: Text, width: int) -> list[Text]:
     return [*result, line]
 
 
+def wrap_lines(lines: Iterable[Text], width: int) -> list[Text]:
+    """Wrap each line at spaces to `width` characters."""
+    return [part for line in lines for part in wrap_line(line, width)]
+
+
 def rows_around(focus: int, row_count: int, limit: int) -> range:
     """Return a range of at most `limit` rows that contains row `focus`.
 
@@ -323,7 +328,7 @@ def pack_notes(notes: list[Text], width: int) -> list[Text]:
             lines[-1] = Text.assemble(lines[-1], " " * NOTE_GAP, note)
         else:
             lines.append(note)
-    return [part for line in lines for part in wrap_line(line, width)]
+    return wrap_lines(lines, width)
 
 
 def stack_texts(texts: list[Text]) -> Text:

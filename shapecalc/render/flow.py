@@ -34,7 +34,7 @@ from shapecalc.render.stage_layout import (
     StageLayout,
     cell_mark_text,
     hide_dims,
-    input_cells,
+    lay_out_answer,
     layout_index,
     mark_colour,
     mark_text,
@@ -147,7 +147,9 @@ def draw_token(canvas: Canvas, cell: Cell, token: str, step_index: int, position
         canvas.write_text(right - 1, y, canvas.glyphs.pointer, "bold")
 
 
-def make_column(cells: tuple[Cell, ...], glyphs: GlyphSet, layout: StageLayout | None = None) -> Column:
+def make_column(
+    cells: tuple[Cell, ...], glyphs: GlyphSet, layout: StageLayout | None = None, *, min_width: int = 0
+) -> Column:
     """Return the column of the output dims of a stage, or of the input dims.
 
     The op `shape` outputs a vector of sizes; its column has indices instead of marks.
@@ -158,7 +160,7 @@ def make_column(cells: tuple[Cell, ...], glyphs: GlyphSet, layout: StageLayout |
     if layout is not None and layout.stage.kind is StageKind.SHAPE:
         return Column(cells, tuple(f"[{index}]" for index in range(len(cells))), dims, is_scalar=finished and not cells)
     marks = tuple("" if cell.placeholder else cell_mark_text(cell, glyphs) for cell in cells)
-    return Column(cells, marks, dims, is_scalar=finished and not cells)
+    return Column(cells, marks, dims, finished and not cells, min_width)
 
 
 def _make_gap(
@@ -248,20 +250,20 @@ def draw_flow(
     b   3 -/\---------- a 2 -+-- -1 -- ac 8
     c   4 ------------- c 4 -'
     """
-    hidden = partial(column_placeholders, placeholders)
-    all_layouts = tuple([hide_dims(layout, hidden(column)) for column, layout in enumerate(stage_layouts(answer), 1)])
+    hidden, (cells, all_layouts) = partial(column_placeholders, placeholders), lay_out_answer(answer)
+    all_layouts = tuple([hide_dims(layout, hidden(column)) for column, layout in enumerate(all_layouts, 1)])
     if hides_refusal:
         all_layouts = tuple(replace(layout, problem=None, refused_dim=None) for layout in all_layouts)
     if is_map:
         all_layouts = tuple([replace(layout, title=layout.name) for layout in all_layouts])
     current, room = layout_index(all_layouts, step_index), 16 if height is None else height - 1
-    flow_layout = _lay_out_columns(answer, all_layouts, current, (width, room), height, glyphs, is_map=is_map)
+    flow_layout = _lay_out_columns(cells, all_layouts, current, (width, room), height, glyphs, is_map=is_map)
     shown_step = step_index if is_map and not placeholders else None
     make_notes = partial(_flow_notes, all_layouts, with_explanations=not placeholders, is_map=is_map)
     notes = make_notes(flow_layout, glyphs, shown_step)
     room -= 0 if height is None else len(pack_notes(notes, width))
     if flow_layout.height > room and any(gap.wiring.named_wires for gap in flow_layout.gaps):
-        flow_layout = _lay_out_columns(answer, all_layouts, current, (width, room - 1), height, glyphs, is_map=is_map)
+        flow_layout = _lay_out_columns(cells, all_layouts, current, (width, room - 1), height, glyphs, is_map=is_map)
         notes = make_notes(flow_layout, glyphs, shown_step)
     lines = flow_layout.height
     rows = range(lines)
@@ -281,7 +283,7 @@ def draw_flow(
 
 
 def _lay_out_columns(
-    answer: Trace | Chain,
+    cells: tuple[Cell, ...],
     all_layouts: tuple[StageLayout, ...],
     index: int,
     size: tuple[int, int],
@@ -292,10 +294,10 @@ def _lay_out_columns(
 ) -> FlowLayout:
     """Return the layout of the flow diagram with the largest spacing that fits.
 
-    `size` is the available width in cells and height in lines. If not all stages fit, the stages around the stage at
-    `index` are visible.
+    `cells` are the input dims. `size` is the available width in cells and height in lines. If not all stages fit, the
+    stages around the stage at `index` are visible.
     """
-    input_column = replace(make_column(input_cells(answer), glyphs), min_width=len("input") if all_layouts else 0)
+    input_column = make_column(cells, glyphs, min_width=len("input") if all_layouts else 0)
     columns = (input_column, *(make_column(layout.cells, glyphs, layout) for layout in all_layouts))
     if is_map and all_layouts:
         columns = (*columns[:-1], replace(columns[-1], min_width=len(OUTPUT_HEADING)))

@@ -27,7 +27,7 @@ from shapecalc.core.text import format_count, join_with_and
 from shapecalc.core.values import ELLIPSIS, parse_subscripts
 from shapecalc.render.canvas import GlyphSet, clip_line, clip_text, pack_notes, stack_texts, wrap_line
 from shapecalc.render.hints import arithmetic_with_placeholder
-from shapecalc.render.stage_layout import HUES, StageLayout, stage_operands
+from shapecalc.render.stage_layout import HUES, StageLayout, is_window_step, stage_operands
 
 RulerRow = tuple[str, Callable[[int], str]]
 """The label of a row, and a function that returns the row's string at an index."""
@@ -361,11 +361,6 @@ def _operand_bars(
         *offset_bars,
         Text().join(parts) if is_output_known and not any(cell.placeholder for cell in layout.cells) else Text(),
     ]
-
-
-def is_window_step(layout: StageLayout, step: Step | None) -> bool:
-    """Return whether a step computes the dim of a windowed or padded axis."""
-    return step is not None and layout.stage.kind in (StageKind.WINDOW, StageKind.LENGTHEN) and "dim" in step.facts
 
 
 def _window_parameters(step: Step) -> dict[str, Any]:

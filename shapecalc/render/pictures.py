@@ -31,10 +31,10 @@ from shapecalc.render.canvas import (
     make_style,
     rows_around,
     stack_texts,
-    wrap_line,
+    wrap_lines,
 )
 from shapecalc.render.flow import NO_PLACEHOLDERS, Placeholders, column_placeholders, draw_flow, draw_token
-from shapecalc.render.operands import draw_operand_table, draw_windows, is_first_with_parameters, is_window_step
+from shapecalc.render.operands import draw_operand_table, draw_windows, is_first_with_parameters
 from shapecalc.render.rulers import SPACIOUS_HEIGHT, can_draw_rulers, draw_rulers, is_regrouping_step
 from shapecalc.render.stage_layout import (
     COMBINING_KINDS,
@@ -43,6 +43,7 @@ from shapecalc.render.stage_layout import (
     StageLayout,
     cell_mark_text,
     hide_dims,
+    is_window_step,
     layout_index,
     mark_colour,
     mark_text,
@@ -215,14 +216,14 @@ def draw_element_counts(
         lines = _bar_lines(stage_budget, have, known, (width, height), glyphs)
     lines = lines or _factor_lines(stage_budget, layout, width)
     for step in layout.stage.steps:
-        if step.rule in INFER_RULES or is_regrouping_step(step):
+        if step.rule in (*INFER_RULES, rules.REGROUPED):
             lines += [
                 Text(f"holds when {condition.phrase}; otherwise refused", "bold") for condition in step.conditions
             ]
     summary = _regrouping_summary(layout)
     if summary and len(lines) < height:
         lines.append(Text(summary, "dim"))
-    return stack_texts([part for line in lines for part in wrap_line(line, width)])
+    return stack_texts(wrap_lines(lines, width))
 
 
 def _draw_unresolved_budget(layout: StageLayout, width: int, height: int, glyphs: GlyphSet) -> Text:

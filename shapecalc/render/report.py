@@ -12,10 +12,10 @@ from shapecalc.core.answers import Chain, Step, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import operator_of
-from shapecalc.core.problem import USAGE, Problem
+from shapecalc.core.problem import USAGE, Problem, ShapeError
+from shapecalc.core.requests import select_rules
 from shapecalc.core.text import escape_unprintable, format_count, shape_text, wrap_offsets
 from shapecalc.reasoning.answers import batch_hint
-from shapecalc.reasoning.compare import Comparison, ComparisonRow
 from shapecalc.render.canvas import UNICODE, GlyphSet, stack_texts
 from shapecalc.render.flow import draw_flow
 from shapecalc.render.hints import display_name, verdict_text
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from shapecalc.core.dialects.base import Dialect
+    from shapecalc.reasoning.compare import Comparison, ComparisonRow
 
 MIN_FLOW_HEIGHT = 6
 """The minimum height, in lines, to which the flow diagram is reduced to fit.
@@ -51,8 +52,8 @@ def steps_text(answer: Trace | Chain, width: int | None = None) -> Text:
     reshape         all       2,12  24 elements in and out: axis 0 stays; axes 1,2 merge into axis 1  [regroup]
     source: ONNX operator documents; each rule: shapecalc why RULE
     """
-    text = Text()
-    for trace in answer.traces:
+    text, traces = Text(), answer.traces
+    for trace in traces:
         text.append(f"{operator_text(trace)}\n", "bold")
         labelled_steps = [("input", step) for step in trace.input_steps]
         labelled_steps += [(stage.label, step) for stage in trace.stages for step in stage.steps]
@@ -70,7 +71,7 @@ def steps_text(answer: Trace | Chain, width: int | None = None) -> Text:
     if answer.assumes:
         verb = "is" if len(answer.assumes) == 1 else "are"
         text.append(f"assumes that {' and '.join(map(display_name, answer.assumes))} {verb} not 0\n", "dim")
-    for dialect in dict.fromkeys(trace.dialect for trace in answer.traces):
+    for dialect in dict.fromkeys(trace.dialect for trace in traces):
         source = Text(f"source: {DIALECTS[dialect].source}; each rule: shapecalc why RULE", "dim")
         text.append_text(_wrap_text(source, width)).append("\n")
     text.rstrip()
@@ -92,12 +93,24 @@ def _wrap_text(line: Text, width: int | None, indent: int = 4) -> Text:
 
 
 def operator_text(trace: Trace) -> str:
-    """Format the dialect, the operator, its version and the effective settings."""
-    operator_row = operator_of(OPS[trace.op], DIALECTS[trace.dialect])
-    name = f"{trace.dialect} {operator_row.name if operator_row else trace.op}"
+    """Format the dialect, the operator, its version and the effective settings.
+
+    >>> import shapecalc as sc
+    >>> operator_text(sc.pool((1, 3, 8, 8), 2, kind="average"))
+    'onnx AveragePool 22'
+    """
+    dialect, operator = trace.dialect, _operator_name(trace)
     version = "" if trace.version is None else f" {trace.version}"
     settings = [f"{option} {setting_text(value)}" for option, value in trace.options.items()]
-    return ", ".join([f"{name}{version}", *settings])
+    return ", ".join([f"{dialect} {operator}{version}", *settings])
+
+
+def _operator_name(trace: Trace) -> str:
+    try:
+        return select_rules(trace.request).operator.name
+    except ShapeError:  # the version lacks the op, or the request omits a required switch
+        operator = operator_of(OPS[trace.op], DIALECTS[trace.dialect])
+        return operator.name if operator else trace.op
 
 
 def setting_text(value: object) -> str:

@@ -25,7 +25,7 @@ from shapecalc.core.moves import Combine
 from shapecalc.core.ops.operands import Operand, number_operands
 from shapecalc.core.origins import Origin, Origins
 from shapecalc.core.problem import Problem, ShapeError
-from shapecalc.core.record import Record, replace
+from shapecalc.core.record import Record, lazy, replace
 from shapecalc.core.text import join_with_and, shape_text
 from shapecalc.render.canvas import UNICODE, GlyphSet, clip_text
 from shapecalc.render.hints import stage_name, stage_title
@@ -146,15 +146,20 @@ class StageLayout(Record):
         """Whether the stage is neither resolved nor refused."""
         return self.problem is None and not self.stage.is_finished
 
-    @property
+    @lazy
     def size_only_dims(self) -> frozenset[int]:
-        """The output dims that copy the size of an axis without its elements."""
+        """Find the output dims that copy the size of an axis without its elements."""
         if not (self.is_regrouping and self.stage.is_finished):
             return frozenset()
         cells = enumerate(self.cells)
         copied = [out for out, cell in cells if cell.token == "0" and cell.dim not in (0, 1) and cell.mark]
         own = {group.outputs for group in self.links if group.sources == group.outputs}
         return frozenset([out for out in copied if (out,) not in own])
+
+
+def is_window_step(layout: StageLayout, step: Step | None) -> bool:
+    """Return whether a step computes the dim of a windowed or padded axis."""
+    return step is not None and layout.stage.kind in (StageKind.WINDOW, StageKind.LENGTHEN) and "dim" in step.facts
 
 
 def mark_text(mark: DimMark | None, glyphs: GlyphSet) -> str:
@@ -376,11 +381,11 @@ def stage_layouts(answer: Trace | Chain) -> tuple[StageLayout, ...]:
     >>> [(layout.title, [str(cell.dim) for cell in layout.cells]) for layout in layouts]
     [('reshape 0,-1', ['2', '12'])]
     """
-    return _build_layouts(answer)[1]
+    return lay_out_answer(answer)[1]
 
 
 @lru_cache(maxsize=1)
-def _build_layouts(answer: Trace | Chain) -> tuple[tuple[Cell, ...], tuple[StageLayout, ...]]:
+def lay_out_answer(answer: Trace | Chain) -> tuple[tuple[Cell, ...], tuple[StageLayout, ...]]:
     """Return the cells of the input and the layouts of all stages."""
     finished = [stage for stage in answer.stages if stage.after is not None]
     of_input = [
@@ -415,7 +420,7 @@ def _empty_stage(request: Request) -> Stage:
 
 def input_cells(answer: Trace | Chain) -> tuple[Cell, ...]:
     """Return the cells of the input shape."""
-    return _build_layouts(answer)[0]
+    return lay_out_answer(answer)[0]
 
 
 def layout_index(all_layouts: Sequence[StageLayout], step_index: int | None) -> int:

@@ -225,7 +225,7 @@ def _assign_tracks(trunks: Sequence[Trunk]) -> tuple[Trunk, ...] | None:
     except CycleError:
         return None
     track_of = {id(trunk): tracks[place] for place, trunk in enumerate(upright)}
-    return tuple([replace(trunk, track=track_of.get(id(trunk), 0)) for trunk in trunks])
+    return tuple([replace(trunk, track=track_of[id(trunk)]) if id(trunk) in track_of else trunk for trunk in trunks])
 
 
 def _crossing_count(left: Trunk, right: Trunk) -> float:

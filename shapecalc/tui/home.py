@@ -22,7 +22,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, format_count, shape_text
 from shapecalc.diagnosis.report import diagnose
-from shapecalc.render.canvas import UNICODE, clip_text, stack_texts, wrap_line
+from shapecalc.render.canvas import UNICODE, clip_text, stack_texts, wrap_line, wrap_lines
 from shapecalc.render.hints import verdict_text
 from shapecalc.render.step import ARROW
 from shapecalc.teaching.lessons import PATH_DONE_ID, load_lessons, load_path_lessons
@@ -380,7 +380,7 @@ class HomeScreen(ScreenWithHelp[None]):
         elif self.command is not None and self.command.kind == MESSAGE:
             panel.set_title("The message")
             said = diagnose(self.command.content).format_lines()
-            drawing = stack_texts([part for line in said for part in wrap_line(Text(escape_unprintable(line)), width)])
+            drawing = stack_texts(wrap_lines([Text(escape_unprintable(line)) for line in said], width))
         else:
             drawing = Text(end="")
         height = drawing.plain.count("\n") + 1 + BORDER_LINES if drawing else 0

@@ -30,7 +30,7 @@ from shapecalc.reading.code.source import normalize_pasted_code, split_entry, sp
 from shapecalc.reading.code.values import tensors_in
 from shapecalc.reading.commands import chain_text
 from shapecalc.reasoning.answers import answer_chain
-from shapecalc.render.canvas import UNICODE, clip_text, stack_texts, wrap_line
+from shapecalc.render.canvas import UNICODE, clip_text, stack_texts, wrap_line, wrap_lines
 from shapecalc.render.step import ARROW
 from shapecalc.tui import explore_text, widgets
 from shapecalc.tui.app_commands import AppCommand
@@ -424,7 +424,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         sentences = [
             Text(escape_unprintable(step.why), "dim") for step in (state.answer.steps[-1:] if state.answer else ())
         ]
-        lines = [part for sentence in sentences for part in wrap_line(sentence, width)]
+        lines = wrap_lines(sentences, width)
         drawing = explore_text.map_text(state, width, height)
         if drawing.plain.count("\n") + 2 + len(lines) <= height:
             return stack_texts([drawing, Text(end=""), *lines])

@@ -137,14 +137,14 @@ class Op(Record):
         """
         return frozenset([param.name for param in self.params])
 
-    @property
+    @lazy
     def positional_only_names(self) -> tuple[str, ...]:
-        """The names of the positional-only parameters, in order."""
+        """Collect the names of the positional-only parameters, in order."""
         return tuple(param.name for param in self.params if param.positional)
 
-    @property
+    @lazy
     def positional_param_names(self) -> tuple[str, ...]:
-        """The names of the parameters that can be passed by position, in order."""
+        """Collect the names of the parameters that can be passed by position, in order."""
         return (*self.positional_only_names, *(param.name for param in self.params if param.positional_or_named))
 
 

@@ -385,9 +385,8 @@ def roll(input: DimsLike, shift: AxesLike, axis: AxesLike | None = None, **optio
 def rearrange(input: DimsLike, pattern: str, lengths: str | None = None, **options: Any) -> Trace:
     """Split, permute, repeat and merge axes by an einops pattern.
 
-    The lengths of named axes are a text such as "p=7,q=7", or keyword arguments such as `p=7`. Options: `dialect`,
-    `opset`, `dtype`, `where`.
-    Source: einops.rearrange, einops.repeat. Raises `ShapeError`.
+    The lengths of named axes are a string such as "p=7,q=7", or keyword arguments such as `p=7`. Options: `dialect`,
+    `opset`, `dtype`, `where`. Source: einops.rearrange, einops.repeat. Raises `ShapeError`.
 
     >>> print(rearrange(("B", "C", "H"), "b c (h p) -> b h (p c)", p=7))
     B,H/7,7*C when H % 7 == 0
@@ -625,8 +624,8 @@ def chain(
 ) -> Chain:
     """Apply several ops in sequence.
 
-    A stage is a command without its input, or a tuple of an op's name and its options. The complete chain
-    may be one text, as on the command line. `where` maps names to sizes. Raises `ShapeError`.
+    A stage is a command without its input, or a tuple of an op's name and its options. The complete chain may be one
+    string, as on the command line. `where` maps names to sizes. Raises `ShapeError`.
 
     >>> chain((2, 3, 4), "transpose 1,0,2", ("reshape", {"target": (2, -1, 3)})).output
     (2, 4, 3)
@@ -647,7 +646,7 @@ def chain(
 def permute(input: DimsLike, *dims: AxesLike, **options: Unpack[VersionOptions]) -> Trace:
     """Permute axes as PyTorch does.
 
-    The axes are one list, or one argument each. Options: `dialect`, by default torch, `opset`, `dtype`, `where`.
+    The axes are one list, or separate arguments. Options: `dialect`, by default torch, `opset`, `dtype`, `where`.
     Raises `ShapeError`.
 
     >>> permute((2, 3, 4), 2, 0, 1).output, permute((2, 3, 4), (2, 0, 1)).output
@@ -706,8 +705,8 @@ def check_code(
 
     Shapes are declared in comments and annotations.
 
-    Without inputs, every function with declared inputs is checked. The result has one object a function, as `functions`
-    of `shapecalc code --check --json`. Raises `ShapeError` (usage).
+    Without inputs, every function with declared inputs is checked. The result has one object per function, as in
+    `functions` of `shapecalc code --check --json`. Raises `ShapeError` (usage).
 
     >>> [report] = check_code("def f(x):\n    return x.flatten(1)  # B,T*9", x="B,T,8")
     >>> report["checks"][0]["problem"]["message"]
@@ -738,7 +737,7 @@ def doctor(text: str, model: str | None = None) -> list[dict[str, Any]]:
 def model(path: str, *, all_nodes: bool = False) -> Any:
     """Return the report on an ONNX model: its inputs, and verdicts on its nodes.
 
-    It is the report that `shapecalc model` prints. With `all_nodes`, the report describes all nodes. Raises
+    The report is the one that `shapecalc model` prints. With `all_nodes`, the report describes all nodes. Raises
     `ShapeError` (file or usage) if the model cannot be used.
     """
     from shapecalc.models.judge import report_model
@@ -885,7 +884,7 @@ def _resolve_chain_text(chain: str, where: Mapping[str, int] | None) -> Chain:
 def _split_operands(input: DimsLike, operands: Sequence[DimsLike]) -> list[DimsLike]:
     """Return the operands of a call.
 
-    The operands are separate arguments, or one list of tuples, lists or texts with several dims.
+    The operands are separate arguments, or one list of shapes.
     """
     if not operands and isinstance(input, (list, tuple)) and input:
         items: list[Any] = [*input]

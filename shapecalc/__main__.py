@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class TextualApp:
-    """The terminal app, as the command line starts it.
+    """The terminal app, with the methods that the command line calls.
 
     The modules of the app are imported on the first call, so that other commands start fast.
     """
@@ -96,7 +96,7 @@ class TextualApp:
     def open_plain(self, question: Question | None, step: int | None, lines: Iterable[str]) -> QuestionResult | None:
         """Answer a question in plain lines, and return the last result.
 
-        Each line of input goes one step further.
+        Each line of input advances the answer by one step.
         """
         from shapecalc.cli.output import print_stdout
         from shapecalc.tui.plain import PlainSession, run_plain

@@ -1,4 +1,4 @@
-"""Assertions on the shapes of arrays: in tests, and at the calls of a function."""
+"""Assertions on the shapes of arrays, in tests and in function calls."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def shapes(*, returns: object = None, **patterns: object) -> Callable[[Callable[
     """Return a decorator that checks the shapes of arguments and results.
 
     `patterns` are the patterns of parameters by name, and `returns` is the pattern of the result. A name has the same
-    size in all of them. An argument that is None is not checked. Raises `AssertionError` for the first mismatch, and
-    `ShapeError` (usage) for an invalid pattern or an unknown parameter.
+    size in all patterns of a call. An argument that is None is not checked. Raises `AssertionError` for the first
+    mismatch, and `ShapeError` (usage) for an invalid pattern or an unknown parameter.
 
     >>> @shapes(x="b c", w="c n", returns="b n")
     ... def project(x, w):

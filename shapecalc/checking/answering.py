@@ -28,7 +28,7 @@ INTEGERS_ONLY = {int}
 
 
 def _sort_equalities(conditions: Iterable[str]) -> frozenset[str]:
-    """Return conditions as text, with the sides of each equality sorted."""
+    """Return a set of conditions as text, with the sides of each equality sorted."""
     return frozenset(
         [condition if "%" in condition else " == ".join(sorted(condition.split(" == "))) for condition in conditions]
     )
@@ -72,7 +72,7 @@ def answer_json_case(fields: Mapping[str, Any], defaults: Mapping[str, object]) 
 def equals_expectation(expect: object, answer: Trace, *, strict: bool = False) -> bool:
     """Return whether the output of an answer equals an expected JSON value.
 
-    If this is false, the answer may still meet an expectation that has another form.
+    An answer may meet an expectation in another form even if this function returns False.
 
     >>> import shapecalc as sc
     >>> [equals_expectation(value, sc.reshape("2,3", "3,2")) for value in ([3, 2], [3.0, 2], "3,2")]

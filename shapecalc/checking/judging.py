@@ -95,7 +95,7 @@ def regular_file_size(stream: BufferedIOBase) -> int:
 class CheckVerdict(StrEnum):
     """The verdict on a case or an array.
 
-    The summary prints the values.
+    The values are printed in the summary.
     """
 
     PASSED = "passed"
@@ -271,10 +271,7 @@ def _is_default_directive(text: str) -> bool:
 
 
 class _BlockChecker:
-    """A checker of the lines of one block.
-
-    The checker collects the output and the counts.
-    """
+    """A checker of the lines of one block, which collects output and counts."""
 
     def __init__(self, file: str, options: CheckOptions, defaults: Mapping[str, object]) -> None:
         self.file, self.options, self.defaults = file, options, defaults
@@ -398,7 +395,7 @@ def check_in_parallel(
     defaults: Mapping[str, object] = {}
     pending: deque[tuple[Block, Callable[[], BlockResult], Callable[[], BlockResult]]] = deque()
     can_fork = hasattr(os, "fork") and sys.platform != "darwin"  # macOS libraries can crash after a fork
-    jobs = min(jobs, 61)  # the limit of `ProcessPoolExecutor` on Windows
+    jobs = min(jobs, 61)  # the maximum of `ProcessPoolExecutor` on Windows
     workers = ProcessPoolExecutor(jobs, get_context("fork" if can_fork else "spawn"), _init_worker)
 
     def submit(block: Block) -> None:

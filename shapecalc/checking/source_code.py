@@ -1,6 +1,6 @@
-"""The check of the shapes that source code declares.
+"""Check the shapes that source code declares.
 
-All functions with declared inputs are checked, too.
+Each function with declared inputs is checked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from shapecalc.reasoning.answers import answer_code
 class FunctionCheck(Record):
     """The comparison of declared and computed shapes in a function.
 
-    It includes the functions that the function calls.
+    The comparison includes the functions that the function calls.
     """
 
     name: str
@@ -43,10 +43,7 @@ class FunctionCheck(Record):
         return self.problem is not None and (self.problem.rule != USAGE or not self.inputs)
 
     def failures(self) -> Iterator[tuple[int, str]]:
-        """Yield the line and the message of each false declaration.
-
-        A refused operation is also yielded.
-        """
+        """Yield the line and the message of each false declaration or refused operation."""
         for check in self.checks:
             if check.problem is not None:
                 yield check.declared.line, f"{check.declared.source}: {check.problem.message}"
@@ -65,7 +62,7 @@ class FunctionCheck(Record):
 
 
 class SourceCheck(Record):
-    """The check of a source file: its checked functions and its other functions.
+    """The result of checking a source file: the checked and the unchecked functions.
 
     Functions without declared inputs are not checked.
     """
@@ -108,9 +105,9 @@ def check_source(
 
     Shapes are declared in comments and annotations.
 
-    With `inputs` or `entry`, only the function that is named or the last one is checked. Otherwise, every function is
-    checked for which a comment `# shapes: x=B,T,C` or annotations declare inputs. Raises `ShapeError` (usage) for a
-    text that is not Python.
+    With `inputs` or `entry`, only the function `entry` is checked, by default the last one. Otherwise, every function
+    is checked whose inputs are declared by annotations or by a comment such as `# shapes: x=B,T,C`. Raises `ShapeError`
+    (usage) for a text that is not Python.
 
     >>> report = check_source("# shapes: x=B,T,8\ndef f(x):\n    return x.flatten(1)  # B,T*9\n")
     >>> [line for function in report.functions for line, _ in function.failures()]

@@ -97,7 +97,7 @@ def _answer_known_chain(
     code: CodeChain,
     options: Mapping[str, object],
 ) -> Chain:
-    """Resolve a chain of code with the names and the conditions of the code."""
+    """Resolve a chain of code, with the names and the conditions in the code."""
     stages = apply_chain_options(own_stages, options)
     requests = make_chain_requests(shape, stages or IDENTITY_STAGES, {})
     answer = resolve_chain(requests, answer_request, code.names)

@@ -72,7 +72,7 @@ class Comparison(Record):
     def agree(self) -> bool:
         """Whether the results in all dialects are equal at the default switch settings.
 
-        All refusals are equal, whatever their reasons.
+        Two refusals are equal even if their reasons differ.
         """
         return len({row.verdict for row in self.rows if row.default}) <= 1
 
@@ -134,7 +134,7 @@ def compare(
 def _check_opset(options: Options) -> None:
     """Raise `ShapeError` (usage) for an opset that is not an integer.
 
-    Dialects without opsets do not read the option.
+    The check is necessary because dialects without opsets ignore the option.
     """
     if options.get("opset") is not None:
         parse_integer(options["opset"], "opset")

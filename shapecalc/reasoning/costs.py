@@ -81,8 +81,8 @@ class Cost(Record):
 def group_into_shuffles(items: Iterable[Entry], move_of: Callable[[Entry], Move | None]) -> list[list[Entry]]:
     """Group consecutive items into runs that one Shuffle can execute.
 
-    `move_of` returns the move of an item. An item whose move is neither a transpose nor a reshape is a run by
-    itself.
+    `move_of` returns the move of an item. An item whose move is neither a transpose nor a reshape forms a run of its
+    own.
 
     >>> rows = group_into_shuffles([Permute((1, 0)), Reshape((6,)), Permute((0,)), Reshape((2, 3))], lambda move: move)
     >>> [len(row) for row in rows]
@@ -192,7 +192,7 @@ def compute_cost(shape: Shape, moves: Iterable[Move], known: Assumptions, itemsi
 
 def _iter_copy_sizes(shape: Shape, moves: Iterable[Move], known: Assumptions) -> Iterator[Dim]:
     """Yield the element count of each copy that the moves require."""
-    strides: Shape | None = None  # None stands for the strides of C order
+    strides: Shape | None = None  # None denotes C order
     for move in moves:
         after = move.output_shape(shape)
         if 0 in (*shape, *after) or isinstance(move, ShapeVector | Combine):

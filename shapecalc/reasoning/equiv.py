@@ -225,13 +225,13 @@ def count_differences(first: Trace | Chain, second: Trace | Chain, counterexampl
 
 
 def differences_text(count: int, counterexample: Counterexample) -> str:
-    """Format the number of output elements that differ, among all."""
+    """Format how many of the output elements differ."""
     total = format_count(int(str(dims.product(counterexample.outputs[0]))), "element", "elements")
     return f"{count} of {total} {'is' if count == 1 else 'are'} elsewhere, and no error was raised"
 
 
 def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield flat output indices, each with its flat input index in both chains.
+    """Yield flat output indices, each with the flat input indices in both chains.
 
     The first index of each block is yielded before an array is created, and then all indices of the blocks that
     differ.
@@ -309,7 +309,8 @@ def parse_chain_pair(first: str, second: str, shape: object = None) -> tuple[Cha
 def read_chain(text: str, shape: object = None) -> ChainRequest:
     """Parse a chain, a line of code, or a command line, with or without its input.
 
-    `shape` is the input of code, and of a chain without one. Raises `ShapeError` (usage) if the text cannot be parsed.
+    `shape` is the input of code, and of a chain that does not contain its input. Raises `ShapeError` (usage) if the
+    text cannot be parsed.
 
     >>> read_chain("shuffle 2,3,4 --first 1,0,2"), read_chain("transpose 1,0", "2,3").input
     (ChainRequest(input='2,3,4', stages=(('shuffle', {'first': '1,0,2'}),)), '2,3')
@@ -346,7 +347,7 @@ def _is_code(text: str) -> bool:
 
 
 def resolve_chain_pair(first: str | Chain, second: str | Chain, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
-    """Resolve two chains, and accept chains that are already resolved.
+    """Resolve two chains, unless they are already resolved.
 
     `sizes` maps symbolic sizes in the strings to their values. Raises `ShapeError` (usage) as `parse_chain_request`
     and `resolve_parsed_chains` do.
@@ -506,8 +507,8 @@ class _ChainPair:
     def prove_equivalence(self, assumptions: Conditions) -> Conditions | None:
         """Return conditions under which the chains are provably equal, or None.
 
-        The conditions include `assumptions`, under which the proof is attempted. Chains with different named
-        results are never proved equal.
+        The conditions include `assumptions`, under which the proof is attempted. No proof is found for chains with
+        different named results.
         """
         if self.results[0] != self.results[1]:
             return None
@@ -515,7 +516,7 @@ class _ChainPair:
             known = Assumptions(self.dims, simplify_conditions((*self.defined[0], *self.defined[1], *assumptions)))
             numbers = {name: size for name, size in known.values.items() if isinstance(size, int)}
             if 0 in sizes_with_results(self.results[0], numbers).values():
-                return None  # a view has no dim of 0
+                return None  # views require nonzero dims
             first, second = (chain.substitute(known.values) for chain in self.chains)
             if first.output != second.output or (first != second and first.view(known) != second.view(known)):
                 return None

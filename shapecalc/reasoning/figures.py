@@ -115,7 +115,7 @@ LARGE_NUMBER = re.compile(r"(?<![\w.])\d{2,9}(?![\w.])")
 
 
 class MismatchContext(Record):
-    """The circumstances in which two sizes disagree."""
+    """The context of two sizes that disagree."""
 
     target: tuple[int, ...] = ()
     """The requested dims, if the first figure is an element count; -1 is a dim to infer."""
@@ -161,7 +161,7 @@ class Explanation(Record):
 
 
 class Candidate(Record):
-    """A candidate explanation of any kind, with the number of its assumptions."""
+    """A candidate explanation, with the number of assumptions that it makes."""
 
     assumptions: int
     arithmetic: str
@@ -287,7 +287,7 @@ def _explain_off_by_one(actual: int, expected: int, context: MismatchContext) ->
 
 def _explain_squares(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two sizes as square grids of patches with equally many extra tokens."""
-    if context.is_features or context.is_length or context.target:  # none of these are numbers of tokens
+    if context.is_features or context.is_length or context.target:  # these sizes are not numbers of tokens
         return
     both_powers = _is_power_of_two(actual) and _is_power_of_two(expected)
     tokens = dict.fromkeys([*TOKEN_COUNTS, *sorted(context.numbers - {actual, expected})])
@@ -339,7 +339,9 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
     if side * side * common != actual or other * other * common != expected or side == other:
         return
     channels, factor = common, 1
-    while _odd_part(channels) > 1 and channels % (factor + 2) ** 2 == 0:  # both sides of the map have this factor
+    while (
+        _odd_part(channels) > 1 and channels % (factor + 2) ** 2 == 0
+    ):  # the channels contain a square, which belongs to the sides of the map
         factor += 2
     channels //= factor * factor
     side, other = side * factor, other * factor
@@ -417,7 +419,7 @@ def _explain_latents(actual: int, expected: int, context: MismatchContext) -> It
 
 
 def _explain_resized_map(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by a map of the same aspect ratio and another size."""
+    """Explain an element count by a feature map with the requested aspect ratio."""
     target = context.target
     for axis in range(len(target) - 1):
         height, width = target[axis : axis + 2]
@@ -540,7 +542,7 @@ def _explain_homogeneous(actual: int, expected: int, context: MismatchContext) -
 
 
 def _explain_rounding(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by a height and width near the requested ones."""
+    """Explain an element count by a height and a width near the requested sizes."""
     target = context.target
     for axis in range(len(target) - 1):
         height, width = target[axis : axis + 2]
@@ -567,9 +569,9 @@ def _explain_rounding(actual: int, _expected: int, context: MismatchContext) -> 
 
 
 def _explain_square_maps(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by other square maps.
+    """Explain an element count by square feature maps of another size.
 
-    The map is near the requested one, or has tokens in addition to a square grid.
+    The size is near the requested one, or the map has extra tokens in addition to a square grid.
     """
     target = context.target
     for axis in range(len(target) - 1):
@@ -785,7 +787,7 @@ def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iter
 
 
 def _explain_shared_factor(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two figures that are multiples of an unusual number."""
+    """Explain two sizes that are multiples of an unusual number."""
     common = gcd(actual, expected)
     cofactors = (actual // common, expected // common) if common else (0, 0)
     if (
@@ -825,7 +827,7 @@ def _explain_difference(actual: int, expected: int, context: MismatchContext) ->
 
 
 def _explain_single_row(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain a table with one row by data without a dim for its rows."""
+    """Explain a single row by a vector that was interpreted as one sample."""
     small, large = sorted((actual, expected))
     if context.is_length and small == 1 and large > 1:
         yield Candidate(

@@ -135,9 +135,10 @@ class Rearrangement(Record):
 
     @property
     def canonical_form(self) -> tuple[Shape, tuple[int, ...]]:
-        """The split shape and the permutation, with neighbours merged, without dims of 1.
+        """The split shape and the permutation in canonical form.
 
-        Two rearrangements are the same function if their canonical forms are equal.
+        In canonical form, dims of 1 are dropped, and factors that stay neighbours are merged. Two rearrangements are
+        the same function if their canonical forms are equal.
         """
         kept = [axis for axis, size in enumerate(self.split) if size != 1]
         return merge_neighbours(
@@ -146,7 +147,7 @@ class Rearrangement(Record):
 
     @property
     def moves(self) -> int:
-        """The number of transposes that move dims other than 1, which is 0 or 1."""
+        """The number of transposes, 0 or 1, that move dims other than 1."""
         moving = [axis for axis in self.perm if self.split[axis] != 1]
         return int(moving != sorted(moving))
 
@@ -228,7 +229,7 @@ class ArrayPair(Record):
 
     @property
     def order(self) -> tuple[Shape, tuple[int, ...]]:
-        """The atom sizes in the first array's order, and the transpose to the second's."""
+        """The sizes of the atoms in input order, and the permutation to output order."""
         ordered = sorted(self.atoms, key=lambda atom: -atom[1])
         return tuple(size for size, _ in ordered), find_permutation(ordered, self.atoms)
 
@@ -314,7 +315,7 @@ def _find_exact_divisor(first: Dim, second: Dim, known: Assumptions) -> Dim | No
 
 
 def _match_unique_symbols(split: PartialSplit, known: Assumptions) -> PartialSplit:
-    """Match two axes by a symbolic size that is unique in both shapes."""
+    """Match two axes that contain a symbolic size which occurs once in each shape."""
     sources, outs = (_axes_by_name(shape) for shape in (split.before, split.after))
     for name in [name for name in sources if name in outs]:
         if len(sources[name]) == len(outs[name]) == 1:
@@ -349,9 +350,9 @@ def _take_factor(split: PartialSplit, input_axis: int, output_axis: int, size: D
 
 
 class ShapePair(Record):
-    """The two shapes of a search, with notes on their interpretation.
+    """The input and output shapes of a search, with notes on their interpretation.
 
-    Unknown dims are inferred.
+    An unknown dim of the output is replaced by its inferred size.
     """
 
     before: Shape
@@ -504,7 +505,7 @@ def _iter_whole_axis_transposes(before: Shape, after: Shape) -> Iterator[Rearran
 
 
 def find_permutation(source: Sequence[object], target: Iterable[object]) -> tuple[int, ...]:
-    """Return the indices in `source` of the items of `target`.
+    """Return the index in `source` of each item of `target`.
 
     >>> find_permutation("abc", "cab")
     (2, 0, 1)

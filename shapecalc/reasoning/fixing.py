@@ -161,9 +161,9 @@ class RefusedRequest(Record):
         return (*self.value[:position], *dims, *self.value[position + 1 :])
 
     def find_aligned_dim(self, index: int) -> Shape:
-        """Return the input dim at a target index, as a tuple that may be empty.
+        """Return the input dim at a target index in a tuple, or an empty tuple.
 
-        The dims of an expand are aligned at the right, all others at the left.
+        The dims of an expand are aligned at the right; the dims of other ops are aligned at the left.
         """
         axis = index + (len(self.shape) - len(self.value) if self.kind is StageKind.EXPAND else 0)
         return self.shape[axis : axis + 1] if axis >= 0 else ()
@@ -382,7 +382,7 @@ def iter_batch_first_targets(before: Shape, after: Shape, target: Shape, value: 
 def _resolve_target(stages: Sequence[Stage], target: Shape) -> Shape:
     """Return the dims of a target that the stages resolved.
 
-    Dims that are not resolved are 1.
+    A dim that was not resolved is 1.
     """
     known = {step.out: step.dim for stage in stages for step in stage.steps if step.out is not None}
     return tuple(known.get(out, 1) for out in range(len(target)))
@@ -475,7 +475,7 @@ def _complete_permutation(refused: RefusedRequest) -> CandidateValues:
 
 
 def _use_nonnegative_axis(refused: RefusedRequest) -> CandidateValues:
-    """Yield the argument with its negative axis converted to a non-negative index.
+    """Yield the argument with its negative axis counted from 0.
 
     An axis that is out of range becomes 0.
     """
@@ -775,7 +775,7 @@ def _find_newer_opset_fix(request: Request) -> FixesWithAnswers:
 
 
 def build_hint(trace: Trace) -> str:
-    """Return a hint for fixing a refused request, which may be empty.
+    """Return a hint for fixing a refused request, or an empty string.
 
     >>> from shapecalc.core.requests import make_request
     >>> build_hint(resolve(make_request("reshape", "2,3,4", {"target": "5,-1"})))
@@ -827,7 +827,7 @@ def _argument_hint(trace: Trace, problem: Problem) -> str:
 
 
 def _target_hint(refused: RefusedRequest) -> str | None:
-    """Describe a fix of the target, or None if another argument may be faulty."""
+    """Describe a fix of the target, or return None if another argument may be faulty."""
     trace, problem = refused.trace, refused.problem
     attempts = find_single_fixes(trace, problem, problem.argument)
     has_zeros = problem.rule is not rules.INDIVISIBLE and next(replace_zeros(refused), None) is not None

@@ -119,9 +119,8 @@ def invert(answer: Trace | Chain) -> Inversion:
 def _first_output_positions(chain: Chain) -> list[int] | None:
     """Return the flat output index of each input element, or None.
 
-    The result is None if an element is missing from the output or an index is unknown.
-
-    It is known for chains of at most `MAX_SEARCHED` elements in which every element is copied from the input.
+    Returns None if an element is missing from the output, if the chain has more than `MAX_SEARCHED` elements, or if it
+    computes elements.
     """
     output = chain.output or ()
     count, input_count = product(output), product(chain.input)
@@ -155,7 +154,8 @@ class _InverseWriter:
 
         Raises `NotInvertible` with the stage and the reason if the chain has no inverse.
 
-        A stage may drop what an earlier one added. So if a stage has no inverse, each element is searched.
+        If a stage has no inverse, each input element is searched in the output, because the stage may drop only
+        elements that an earlier stage added.
         """
         output = chain.output or ()
         if 0 in chain.input and 0 in output:  # there are no elements to drop
@@ -232,7 +232,7 @@ class _InverseWriter:
         return [*flips, *self._reshape_requests(after, before)]
 
     def _undo_take(self, axis: int, positions: Sequence[int], before: Shape, after: Shape) -> list[Request]:
-        """Take the first position of each index."""
+        """Take the first position that contains each input index."""
         size = before[axis]
         taken = [position % size for position in positions] if isinstance(size, int) and size else [*positions]
         if not isinstance(size, int) or {*taken} != {*range(size)}:
@@ -258,7 +258,7 @@ class _InverseWriter:
     def _reshape_requests(self, shape: Shape, target: Shape) -> list[Request]:
         """Return the request of a reshape, or no request if the shapes are equal.
 
-        A size of 0 is written under NumPy's rules.
+        A reshape to a size of 0 uses the rules of NumPy.
         """
         if shape != target and 0 in target:
             return [make_request(RESHAPE.name, shape, {"target": target, "dialect": "numpy"})]
@@ -267,7 +267,7 @@ class _InverseWriter:
     def _move_requests(self, shape: Shape, move: Move) -> list[Request]:
         """Return the requests of a reshape or a transpose.
 
-        Raises `NotInvertible` if they cannot be written.
+        Raises `NotInvertible` if no request executes the move.
         """
         requests = self.builder.build_requests(shape, [move])
         if requests is None:

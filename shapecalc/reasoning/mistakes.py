@@ -23,7 +23,7 @@ MisreadRequest: TypeAlias = tuple[Request, str]
 
 
 class Mistake(Record):
-    """A mistake, and the wrong answer that it leads to."""
+    """A mistake, with the wrong answer that it leads to."""
 
     kind: str
     sentence: str
@@ -165,7 +165,7 @@ def _copy_zeros_from_input(trace: Trace) -> Iterator[MisreadRequest]:
 def _fill_zeros(stage: Stage, shape: Shape, start: int = 0, increment: int = 1) -> Shape:
     """Return the target with its zeros replaced by dims of `shape`.
 
-    A zero at index i copies the dim at index `start + increment * i`. The result is empty if the target has no
+    A zero at index i copies the dim at index `start + increment * i`. Returns an empty shape if the target has no
     zeros, if an index is out of range, or if a copied dim is 0.
     """
     outs = [step.out for step in stage.steps if step.rule == COPIED_ZERO and step.out is not None]

@@ -254,9 +254,9 @@ def keeps_batch(request: Request, answer: Trace) -> bool:
 
 
 def find_size_mismatch(request: Request) -> tuple[int, int] | None:
-    """Return the first two sizes that mismatch, or None if all match.
+    """Return the first pair of mismatched sizes, or None if all sizes match.
 
-    The result is a pair of the actual and the expected size.
+    The pair consists of the actual and the expected size.
 
     >>> from shapecalc.core.requests import make_request
     >>> find_size_mismatch(make_request("broadcast", "1,64,245", {"operands": "64,244"}))
@@ -305,9 +305,9 @@ def find_missing_flatten(request: Request) -> str:
 
 
 def explain_mismatch(request: Request) -> str:
-    """Explain or compare the sizes in which the operands disagree.
+    """Explain the mismatched sizes of the operands, or else compare them.
 
-    Returns an empty string if they do not disagree.
+    Returns an empty string if all sizes match.
 
     >>> from shapecalc.core.requests import make_request
     >>> explain_mismatch(make_request("matmul", "512,2304", {"operands": "256,4"}))

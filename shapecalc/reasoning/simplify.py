@@ -202,7 +202,7 @@ def _sort_by_input(atoms: Atoms) -> Atoms | None:
 def _split_transpose_merge(before: Shape, input_atoms: Atoms, output_atoms: Atoms, after: Shape) -> MoveSequence:
     """Return the general short form of a layout.
 
-    `input_atoms` and `output_atoms` are its atoms in input order and in output order.
+    `input_atoms` and `output_atoms` are the atoms of the layout in input order and in output order.
     """
     split, transposed = (tuple([atom.size for atom in atoms]) for atoms in (input_atoms, output_atoms))
     return (
@@ -598,7 +598,7 @@ class _ChainSimplifier:
 
 
 def _make_subchain(shape: Shape, traces: tuple[Trace, ...], conditions: Conditions) -> Chain:
-    """Return some stages of a chain as a chain with all conditions."""
+    """Return some stages of a chain as a chain, with the conditions of all stages."""
     return Chain(shape, traces, traces[-1].output if traces else shape, None, conditions)
 
 
@@ -622,7 +622,7 @@ def _max_rank(segments: Segments) -> int:
 
 
 def _weigh_segment(segment: ChainSegment, goal: Goal) -> int:
-    """Return the number of Shuffles, or the number of transposes for other goals."""
+    """Return the number of Shuffles or, for other goals, the number of transposes."""
     if goal is Goal.SHUFFLES:
         return count_shuffles(segment.before, segment.moves)
     return sum(isinstance(move, Permute) for move in segment.moves)

@@ -1,4 +1,7 @@
-"""The conventions by which the code of frameworks differs, beside the calls in the signatures of ops."""
+"""Differences between the Python APIs of frameworks, by dialect.
+
+The names and arguments of functions are in the signatures of the ops.
+"""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from shapecalc.reading.code.values import (
     CodeValue,
     ErrorFactory,
     LayerInstance,
+    ObjectValue,
     ProgramSizes,
     TensorChunks,
     TracedTensor,
@@ -175,6 +176,11 @@ def get_item(value: CodeValue, key: CodeValue, error: ErrorFactory) -> CodeValue
         return replace(value, positional=part) if isinstance(part, tuple) else part
     if isinstance(value, CodeDict):
         return _get_dict_item(value, key, error)
+    if isinstance(value, ObjectValue) and value.fields:
+        names = [*value.fields]
+        return get_item(
+            CodeList(value.fields.values()), names.index(key) if isinstance(key, str) and key in names else key, error
+        )
     items: CodeValue | tuple[Binding, ...] = value.bindings if isinstance(value, CodeList) else value
     if isinstance(items, tuple | str):
         try:

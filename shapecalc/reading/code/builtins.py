@@ -267,7 +267,7 @@ def call_list_method(value: CodeList, call: Call) -> tuple[CodeValue, tuple[Bind
 
 
 def get_length(value: CodeValue) -> Dim | None:
-    """Return the length of a list, dict or `Sequential`.
+    """Return the length of a list, tuple, dict or `Sequential`.
 
     Returns None for any other value.
     """
@@ -277,4 +277,4 @@ def get_length(value: CodeValue) -> Dim | None:
         return len(value.items)
     if isinstance(value, LayerInstance) and value.name == "Sequential":
         return len(value.positional)
-    return value.count if isinstance(value, TensorChunks) else len(value) if isinstance(value, str) else None
+    return value.count if isinstance(value, TensorChunks) else len(value) if isinstance(value, str | tuple) else None

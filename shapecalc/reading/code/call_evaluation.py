@@ -12,7 +12,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import truncate
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.arithmetic import get_item
+from shapecalc.reading.code.arithmetic import apply_binary_operator, get_item
 from shapecalc.reading.code.builtins import BUILTINS, MATH_FUNCTIONS, REPEATING_FUNCTIONS, call_list_method, get_length
 from shapecalc.reading.code.calls import SHAPE_PRESERVING_FUNCTIONS, call_function, is_known_function
 from shapecalc.reading.code.expressions import LIBRARY_NAMES
@@ -40,6 +40,7 @@ from shapecalc.reading.code.values import (
     TensorChunks,
     TracedTensor,
     has_bool_items,
+    is_dim,
     nested_shape,
     unwrap_size,
 )
@@ -83,10 +84,13 @@ INSTANCE_TYPES: Mapping[str, tuple[type, ...]] = {
     "list ModuleList": (CodeList,),
     "dict Mapping": (CodeDict,),
     "Tensor ndarray Array": (TracedTensor,),
+    "Iterable Sequence": (tuple, str, CodeList, CodeDict, TracedTensor),
 }
 """The types of values by the names of types in the code."""
 
 
+SCALAR_DIVISIONS = ("div", "divide", "floor_divide")
+"""The functions that return the quotient of two sizes as a tensor without dims."""
 SEQUENTIAL_METHODS = ("append", "extend", "insert", "add_module", "register_module")
 """The methods that add layers to a `Sequential`."""
 
@@ -465,6 +469,8 @@ class CallEvaluator(LayerEvaluator):
         cls = self.find_value(dotted_name(kind))
         if isinstance(cls, ClassValue):
             return isinstance(value, ObjectValue) and cls in value.cls.resolution_order()
+        if isinstance(value, Monomial) and name in ("int", "str"):
+            return True if name == "int" else None  # a name that is not known is a size, or the name of a variant
         for known, types in INSTANCE_TYPES.items():
             if name in known.split():
                 return isinstance(value, types) and not (isinstance(value, bool) and name == "float")
@@ -584,6 +590,9 @@ class CallEvaluator(LayerEvaluator):
             )
             is_bool = any(word.arg == "dtype" and "bool" in self.source_text(word.value) for word in node.keywords)
             return replace(created, is_bool=is_bool)
+        if name in SCALAR_DIVISIONS and values and all(map(is_dim, values)):
+            quotient = apply_binary_operator(values[0], "//", values[1], self.error_factory(node), self.program)
+            return replace(self.new_tensor(()), size=quotient if is_dim(quotient) else None)
         if name in SHAPE_PRESERVING_FUNCTIONS and values and not isinstance(values[0], TracedTensor):
             values = [*values, *filter(None, [self.peek_tensor(operand) for operand in operands[1:]])]
         if name in BROADCASTING_METHODS and values and isinstance(values[0], TracedTensor):

@@ -343,6 +343,8 @@ class ExpressionEvaluator(InterpreterState):
             return self.get_attribute(node, base)
         if isinstance(base, Monomial) and dotted_name(node):
             return self.lookup_size(node, dotted_name(node))
+        if isinstance(base, float) or (attribute == "value" and isinstance(base, str | int)):  # of an enumeration
+            return base
         raise self.error(node, f".{truncate(attribute)} of this is not supported")
 
     def evaluate_operator(
@@ -378,7 +380,13 @@ class ExpressionEvaluator(InterpreterState):
         for one, other in ((left, right), (right, left)):
             if isinstance(one, TracedTensor):
                 if is_number(other):
-                    return one.apply_scalar_op()
+                    scalar = one.apply_scalar_op()
+                    if one.rank or not (is_dim(one.size) and is_dim(other)) or symbol == "/":
+                        return scalar
+                    size = apply_binary_operator(
+                        unwrap_size(left), symbol, unwrap_size(right), self.error_factory(node), self.program
+                    )
+                    return replace(scalar, size=size if is_dim(size) else None)
                 tuple_hint = ", and this is a tuple: take a part of it, as [0] does" if isinstance(other, tuple) else ""
                 raise self.error(node, f"{symbol} is read between tensors and numbers only{tuple_hint}")
         result = apply_binary_operator(left, symbol, right, self.error_factory(node), self.program)
@@ -420,7 +428,18 @@ class ExpressionEvaluator(InterpreterState):
             raise self.missing_shape_error(base_node)
         if isinstance(base, TracedTensor):
             return self.index_tensor(node, base, key)
+        if isinstance(base, CodeDict) and isinstance(key, Monomial | float):
+            return self.select_alternative(node, base)
         return get_item(base, key, self.error_factory(node))
+
+    def select_alternative(self, node: ast.Subscript, table: CodeDict) -> CodeValue:
+        """Return an item of a dict whose key is not known: one of its functions or layers, or their common value."""
+        first, *others = table.items.values() or (MISSING,)
+        for other in others:
+            first = join_values(first, other, self.error(node, "the key is not known", "give it with --where"))
+        if isinstance(first, ShapeError) or first is MISSING:
+            raise self.error(node, "the key is not known", "give it with --where")
+        return first
 
     def index_tensor(self, node: ast.Subscript, base: TracedTensor, key: CodeValue) -> TracedTensor:
         """Index a tensor.

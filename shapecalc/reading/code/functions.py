@@ -28,6 +28,9 @@ from shapecalc.reading.code.values import (
     ObjectValue,
     StageRefused,
     SuperValue,
+    dataclass_fields,
+    is_dataclass,
+    is_enumeration,
 )
 
 MAX_CALL_DEPTH = 30
@@ -207,22 +210,23 @@ class FunctionEvaluator(CallEvaluator):
     def instantiate_class(
         self, node: ast.Call, cls: ClassValue, positional: Sequence[Binding], keywords: Mapping[str, Binding]
     ) -> CodeValue:
-        """Create an object of a class that the code defines."""
+        """Create an object of a class that the code defines.
+
+        A member of an enumeration is represented by its value.
+        """
         instance, error = ObjectValue(cls), self.error_factory(node)
+        if is_enumeration(cls) and len(positional) == 1:
+            if isinstance(positional[0], ShapeError):
+                raise positional[0]
+            return positional[0]
         initializer = self.find_member(instance, "__init__")
         if isinstance(initializer, FunctionValue):
             self.call_function(initializer, positional, keywords, error)
-        elif self.is_dataclass(cls):
+        elif is_dataclass(cls):
             self.initialize_dataclass(instance, positional, keywords, error)
         elif positional or keywords:
             self.initialize_layer(instance, cls, positional, keywords, error)
         return instance
-
-    def is_dataclass(self, cls: ClassValue) -> bool:
-        """Return whether a class is a dataclass or named tuple."""
-        decorators = [dotted_name(getattr(node, "func", node)) for node in cls.node.decorator_list]
-        bases = [dotted_name(base) for base in cls.node.bases]
-        return any(name.rpartition(".")[2] in ("dataclass", "NamedTuple", "define") for name in decorators + bases)
 
     def initialize_dataclass(
         self,
@@ -232,18 +236,12 @@ class FunctionEvaluator(CallEvaluator):
         error: ErrorFactory,
     ) -> None:
         """Set the fields of a dataclass to arguments or defaults."""
-        fields = [
-            statement
-            for cls in instance.cls.resolution_order()[::-1]
-            for statement in cls.node.body
-            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
-        ]
-        names = [statement.target.id for statement in fields if isinstance(statement.target, ast.Name)]
-        given = dict(zip(names, positional, strict=False)) | {**keywords}
-        for name, statement in zip(names, fields, strict=True):
+        fields = dataclass_fields(instance.cls)
+        given = dict(zip(fields, positional, strict=False)) | {**keywords}
+        for name, default in fields.items():
             if name in given:
                 self.journal.write(instance.attributes, name, given[name])
-            elif statement.value is None:
+            elif default is None:
                 self.journal.write(instance.attributes, name, error(f"the field {truncate(name)} is missing"))
 
     def initialize_layer(

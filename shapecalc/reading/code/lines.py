@@ -19,6 +19,7 @@ from shapecalc.reading.code.values import (
     Binding,
     CodeDict,
     CodeList,
+    ObjectValue,
     TensorChunks,
     TracedTensor,
     is_dim,
@@ -196,6 +197,10 @@ def _iter_labelled_tensors(
     """
     if isinstance(value, TensorChunks):
         items: dict[object, Binding] = {index: value.chunk(index) for index in range(value.count or 0)}
+    elif isinstance(value, ObjectValue):
+        for field, item in value.fields.items():
+            yield from _iter_labelled_tensors(f"{name}.{field}".lstrip("."), item)
+        return
     elif isinstance(value, CodeList | CodeDict):
         state = value.state["items"]
         items = {} if isinstance(state, ShapeError) else state if isinstance(state, dict) else dict(enumerate(state))

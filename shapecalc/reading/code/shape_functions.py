@@ -37,6 +37,7 @@ from shapecalc.reading.code.values import (
     TracedTensor,
     add_conditions,
     derived_tensor,
+    is_dim,
 )
 
 
@@ -458,6 +459,24 @@ def _add_product(tensor: TracedTensor, arguments: BoundArguments, call: Call) ->
     return add_conditions(result, [tensor.apply(EXPAND, target=result.shape)])
 
 
+def _as_strided(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Apply `as_strided`; the bounds of the storage are checked for an input, which has a storage of its own."""
+    steps = arguments["stride"]
+    if not isinstance(arguments["size"], tuple) or not isinstance(steps, tuple):
+        raise call.error("as_strided needs the sizes and the strides")
+    result = derived_tensor(tuple(map(call.to_dim, arguments["size"])), tensor)
+    if len(steps) != result.rank:
+        raise call.refusal(f"{len(steps)} strides for {result.rank} sizes")
+    numbers = [*zip(result.shape, steps, strict=True), (call.to_integer(arguments["storage_offset"]) + 1, 1)]
+    pairs = [(size, step) for size, step in numbers if isinstance(size, int) and isinstance(step, int)]
+    is_known = len(pairs) == len(numbers) and 0 not in result.shape
+    last = sum((size - 1) * step for size, step in pairs) if is_known else 0
+    count = product(tensor.shape)
+    if tensor.input_name and not tensor.stages and isinstance(count, int) and last >= count:
+        raise call.refusal(f"element {last} is not among the {count} of {shape_text(tensor.shape)}")
+    return replace(result, strides=steps if all(map(is_dim, steps)) else None)
+
+
 ONE_AXIS = ("fft", "ifft", "rfft", "irfft")
 """The Fourier transforms along one axis."""
 _DIM, _LAST, _KEEP = "dim/axis", "dim/axis=-1", "keepdim/keepdims"
@@ -493,6 +512,7 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
     **dict.fromkeys(("view_as", "reshape_as", "expand_as"), ShapeFunction(("other",), _shape_of_other)),
     **{f"atleast_{rank}d": ShapeFunction((), _insert_missing_axes) for rank in (1, 2, 3)},
     "diagonal": ShapeFunction(("offset=0", "dim1/axis1=0", "dim2/axis2=1"), _diagonal),
+    "as_strided": ShapeFunction(("size", "stride", "storage_offset=0"), _as_strided),
     "diag": ShapeFunction(("diagonal/k=0",), _diag),
     "diag_embed": ShapeFunction(("offset=0", "dim1=-2", "dim2=-1"), _diag_embed),
     **dict.fromkeys(("outer", "ger"), ShapeFunction(("other/vec2/b",), _outer)),

@@ -22,6 +22,15 @@ def _evaluate_shape(value: CodeValue, call: Call) -> CodeValue:
     return value.shape if axis is None else value.shape[call.to_axis(value, axis)]
 
 
+def _evaluate_strides(value: CodeValue, call: Call) -> CodeValue:
+    """Return the strides of a tensor, or the one along the axis of the call; unknown strides are nan."""
+    if not isinstance(value, TracedTensor):
+        raise call.error(f"{call.name} works on the tensor only")
+    (axis,) = call.bind_arguments("dim")
+    strides: tuple[CodeValue, ...] = (nan,) * value.rank if value.strides is None else value.strides
+    return strides if axis is None else strides[call.to_axis(value, axis)]
+
+
 def require_dims(value: CodeValue, call: Call) -> Shape:
     """Return the shape of a tensor, or a shape unchanged."""
     dims = value.shape if isinstance(value, TracedTensor) else value
@@ -45,6 +54,7 @@ def _require_size(value: CodeValue, call: Call) -> CodeValue:
 
 SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
     **dict.fromkeys(("size", "shape", "get_shape"), _evaluate_shape),
+    "stride": _evaluate_strides,
     **dict.fromkeys(("as_list", "int", "tuple", "list", "Size", "TensorShape", "floor"), _require_size),
     "len": lambda value, call: (
         get_item(value.shape, 0, call.error) if isinstance(value, TracedTensor) else len(require_dims(value, call))
@@ -55,7 +65,7 @@ SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
             value.apply_shape_preserving(ELEMENTWISE) if isinstance(value, TracedTensor) else square_root(value)
         ),
     ),
-    **dict.fromkeys(("PRNGKey", "default_rng", "Generator", "device"), lambda *_: nan),
+    **dict.fromkeys(("PRNGKey", "default_rng", "Generator", "device", "finfo", "iinfo"), lambda *_: nan),
     **dict.fromkeys(("dim", "ndimension", "rank"), lambda value, call: len(require_dims(value, call))),
     **dict.fromkeys(("numel", "nelement"), lambda value, call: product(require_dims(value, call))),
     **dict.fromkeys(("item", "is_floating_point", "is_complex", "is_contiguous", "get_device"), lambda *_: nan),

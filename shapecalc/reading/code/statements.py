@@ -52,6 +52,7 @@ from shapecalc.reading.code.values import (
     StageRefused,
     TensorChunks,
     TracedTensor,
+    is_dataclass,
     tensors_in,
 )
 
@@ -192,7 +193,7 @@ class CodeInterpreter(AssignmentEvaluator):
             if isinstance(initializer, FunctionValue):
                 frame = CallFrame(f"{cls.name}.__init__", initializer.frame)
                 self.run_entry(frame, initializer, {})
-            elif self.is_dataclass(cls):
+            elif is_dataclass(cls):
                 self.initialize_dataclass(owner, (), {}, self.error_factory(entry.class_node))
             self.invalidate_assigned_attributes(owner, entry)
         self.is_quiet = False

@@ -1,6 +1,6 @@
 """Result shapes of PyTorch layers that have no op.
 
-The layers are attention, recurrent layers, embeddings and resized images. Source: the documentation of `torch.nn` in
+The layers are attention, recurrent layers, embeddings and losses. Source: the documentation of `torch.nn` in
 PyTorch 2.13. `tests/engines/test_checks.py` compares the shapes with PyTorch on random inputs.
 """
 
@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from shapecalc.core.dims import Dim, Shape, product
+from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.logic import is_explicitly_false, truth_value
+from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.shape_arguments import are_unequal, require_tensor
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
@@ -104,6 +106,19 @@ def _transformer_layer(tensor: TracedTensor, arguments: Mapping[str, Any], call:
     return derived_tensor(tensor.shape, tensor)
 
 
+def _loss(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
+    """Apply a loss: return a scalar, or a loss for each element without a reduction."""
+    if arguments["reduction"] in (None, "mean", "sum", "batchmean"):
+        return derived_tensor((), tensor)
+    if arguments["reduction"] != "none" or not call.positional:
+        raise call.error("the reduction of this loss is not known")
+    target = require_tensor(call.positional[0], call)
+    if call.name in ("CrossEntropyLoss", "NLLLoss"):
+        classes = 1 if tensor.rank > 1 else 0
+        return derived_tensor((*tensor.shape[:classes], *tensor.shape[classes + 1 :]), tensor, target)
+    return apply_multi_operand(BROADCAST, (tensor, target), call.error)
+
+
 _RECURRENT = ("input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional", "proj_size")
 _PLAIN = ("input_size", "hidden_size", "num_layers", "nonlinearity", *_RECURRENT[3:])
 _TRANSFORMER = ("d_model", "nhead", "dim_feedforward", "dropout", "activation", "layer_norm_eps", "batch_first")
@@ -118,6 +133,17 @@ RESULT_LAYERS: Mapping[str, ResultLayer] = {
     ),
     **dict.fromkeys(("LSTM", "GRU"), ResultLayer(_RECURRENT, _recurrent)),
     "RNN": ResultLayer(_PLAIN, _recurrent),
+    **dict.fromkeys(
+        ("CrossEntropyLoss", "NLLLoss"),
+        ResultLayer(("weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing"), _loss),
+    ),
+    "BCEWithLogitsLoss": ResultLayer(("weight", "size_average", "reduce", "reduction", "pos_weight"), _loss),
+    "BCELoss": ResultLayer(("weight", "size_average", "reduce", "reduction"), _loss),
+    "HuberLoss": ResultLayer(("reduction", "delta"), _loss),
+    **dict.fromkeys(
+        ("MSELoss", "L1Loss", "SmoothL1Loss", "KLDivLoss"),
+        ResultLayer(("size_average", "reduce", "reduction", "beta", "log_target"), _loss),
+    ),
     **dict.fromkeys(
         ("TransformerEncoderLayer", "TransformerDecoderLayer"),
         ResultLayer((*_TRANSFORMER, "norm_first", "bias"), _transformer_layer),

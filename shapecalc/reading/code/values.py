@@ -511,6 +511,32 @@ class ClassValue:
         return resolution_order
 
 
+def is_dataclass(cls: ClassValue) -> bool:
+    """Return whether a class is a dataclass or named tuple."""
+    decorators = [getattr(node, "func", node) for node in cls.node.decorator_list]
+    names = [getattr(node, "attr", getattr(node, "id", "")) for node in (*decorators, *cls.node.bases)]
+    return not {"dataclass", "NamedTuple", "define"}.isdisjoint(names)
+
+
+def is_enumeration(cls: ClassValue) -> bool:
+    """Return whether a class derives from `enum.Enum`."""
+    bases = [base for own in cls.resolution_order() for base in own.node.bases]
+    return any(getattr(base, "attr", getattr(base, "id", "")) in ENUMERATIONS for base in bases)
+
+
+ENUMERATIONS = {"Enum", "IntEnum", "StrEnum"}
+
+
+def dataclass_fields(cls: ClassValue) -> dict[str, ast.expr | None]:
+    """Return the default of each field of a dataclass, or None for a field without a default."""
+    return {
+        statement.target.id: statement.value
+        for own in cls.resolution_order()[::-1]
+        for statement in own.node.body
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+    }
+
+
 LAYER_KEY = "(layer)"
 """The attribute of an object that holds the layer of a library that its class derives from."""
 
@@ -528,6 +554,12 @@ class ObjectValue:
         """The library layer that the class derives from, or None."""
         layer = self.attributes.get(LAYER_KEY)
         return layer if isinstance(layer, LayerInstance) else None
+
+    @property
+    def fields(self) -> dict[str, Binding]:
+        """The fields of a dataclass that are set and not None, in order; empty for any other object."""
+        names = dataclass_fields(self.cls) if is_dataclass(self.cls) else ()
+        return {name: self.attributes[name] for name in names if self.attributes.get(name) is not None}
 
 
 class LibraryName(Record):
@@ -574,11 +606,25 @@ def is_dim(value: CodeValue) -> TypeGuard[Dim]:
 
 
 def tensors_in(value: CodeValue) -> Iterator[TracedTensor]:
-    """Yield the tensors in a value and its nested tuples."""
+    """Yield the tensors in a value and its nested containers.
+
+    Raises the error of an unknown item.
+    """
     if isinstance(value, TracedTensor):
         yield value
-    for item in value if isinstance(value, tuple) else ():
+    for item in items_in(value):
+        if isinstance(item, ShapeError):
+            raise item
         yield from tensors_in(item)
+
+
+def items_in(value: CodeValue) -> Iterable[Binding]:
+    """Return the items of a container or the fields of a dataclass; any other value has none."""
+    if isinstance(value, CodeDict):
+        return value.items.values()
+    if isinstance(value, CodeList):
+        return value.bindings
+    return value.fields.values() if isinstance(value, ObjectValue) else value if isinstance(value, tuple) else ()
 
 
 def unwrap_size(value: CodeValue) -> CodeValue:

@@ -211,8 +211,8 @@ def print_answer(
 
     `source` is the input file, and `operand_sources` are the files of the other operands. `opset` is the opset of the
     generated ONNX code. `request_options` are the options of the request, or of each stage of a chain. `outputs` are
-    the shapes of all results of code that has several, and `others` the chains of further results. `unchecked` has the
-    line and the name of each layer of the code whose sizes are not compared. `extra_json` returns further JSON fields.
+    the shapes of all results of code that has several, and `others` the chains of further results. `unchecked` contains
+    the line and the name of each layer whose sizes were not checked. `extra_json` returns further JSON fields.
     Raises `ShapeError` (usage) for an option that does not apply, (file) if a file cannot be used, and (differs) if the
     output file fails its verification.
     """

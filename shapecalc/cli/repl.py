@@ -412,7 +412,7 @@ def _process_lines(
 
 @contextmanager
 def _empty_stdin() -> Iterator[None]:
-    """Make standard input empty for a command, which would otherwise read the lines of the session."""
+    """Make standard input empty, so that no command reads the lines of the session."""
     stdin_replacements.append(BytesIO())
     try:
         yield

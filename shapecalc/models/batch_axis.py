@@ -51,7 +51,7 @@ BatchMark = BatchAxis | LostBatch | None
 class SharedSample(LostBatch):
     """The batch mark of an output that uses one sample for the whole batch.
 
-    The node does not fail with an error.
+    The node runs without an error.
     """
 
     intended: BatchMark = None
@@ -59,9 +59,9 @@ class SharedSample(LostBatch):
 
 
 class MixedSamples(SharedSample):
-    """The batch mark of an output with mixed samples.
+    """The batch mark of an output whose elements each depend on several samples.
 
-    Each element depends on several samples. The node does not fail with an error.
+    The node runs without an error.
     """
 
 
@@ -150,9 +150,9 @@ def infer_mark(axis: int, samples: np.ndarray, batch: int) -> BatchMark:
 
 @dataclass(slots=True)
 class LaneNode:
-    """A node with its shapes and batch marks at one assignment of sizes.
+    """A node with its shapes and batch marks in one size assignment.
 
-    Batch rules take this class as their argument.
+    Axis rules and mark rules take a `LaneNode` as their argument.
     """
 
     op: str

@@ -352,7 +352,7 @@ def _rewrite_tensors(
 
 
 def _splice(data: Buffer, span: tuple[int, int], replacements: list[Replacement]) -> list[Buffer]:
-    """Return the pieces of a byte range after replacements."""
+    """Return a byte range with some parts replaced, as a list of pieces."""
     offset, last = span
     pieces: list[Buffer] = []
     for start, end, buffers in replacements:

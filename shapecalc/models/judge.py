@@ -101,7 +101,7 @@ class _NodeReporter:
         return self._fitter.fit_shape(shapes)
 
     def _target_source(self, node: Node) -> str:
-        """Return the source of a node's target, for `JudgedNode.target_from`."""
+        """Return the origin of a node's target (see `JudgedNode.target_from`)."""
         if not has_target_input(node):
             return "attribute" if node.attributes else "none"
         if len(node.inputs) < 2 or not node.inputs[1]:

@@ -433,8 +433,8 @@ class BatchTracker:
     def _has_constant_size(self, node: Node, tensor: int, marks: Sequence[BatchMark]) -> bool:
         """Return whether a batch-dependent output has the same size at every batch size.
 
-        `marks` are the batch marks of the output. The result is False unless all marks at batch sizes other than the
-        declared one are `LostBatch` and not `SharedSample`.
+        `marks` are the batch marks of the output. The result is False if a mark at a batch size other than the declared
+        one is not a `LostBatch`, or is a `SharedSample`.
         """
         others = [
             lane for lane, size in enumerate(self._batches) if self._tracked_lanes[lane] and size != self.declared_batch

@@ -381,9 +381,9 @@ def _reshape_candidate(
 
 
 def _inference_assumption(node: BatchFailure, target: tuple[int, ...]) -> str:
-    """Describe the assumption behind a batch dim that -1 infers.
+    """Describe the assumption under which a -1 infers the batch dim.
 
-    If the new target contains the product of input dims as a number, these dims must not change.
+    If a number in the new target is the product of input dims, for example, these dims must not change.
     """
     perm = find_folded_transpose(node.input[node.declared_lane], node.outputs[node.declared_lane])
     if perm is not None:

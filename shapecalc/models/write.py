@@ -218,8 +218,8 @@ class ModelEditor:
     def set_resize_sizes(self, graph: Any, node: Any, fix: NodeFix) -> None:
         """Restrict a Resize to some axes.
 
-        The other axes keep the sizes of the data. Before the attribute `axes` exists, inserted nodes read the sizes of
-        the leading axes.
+        The other axes keep the sizes of the data. In opsets without the attribute `axes`, inserted nodes read the sizes
+        of the leading axes.
         """
         assert fix.resize is not None
         axes, sizes = fix.resize
@@ -498,9 +498,9 @@ def _build_proof_task(fixed: FixedModel) -> dict[str, Any]:
 
 
 def _choose_proof_batches(judged: Sequence[int], declared: int) -> list[int]:
-    """Return the batch sizes of a proof, without the declared one.
+    """Return the batch sizes of a proof, except the declared batch size.
 
-    If the user has chosen the checked sizes, the largest of them is used.
+    If the user has chosen the batch sizes to check, the largest of them is the only one.
     """
     others = [size for size in judged if size != declared]
     if not {*BatchOptions().sizes} <= {*judged}:

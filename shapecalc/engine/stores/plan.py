@@ -161,7 +161,7 @@ class _TaskSearch:
         memory.
         """
         for steps in (self.enclosing_region_shape(), tuple([ladder[-1] for ladder in self.extents])):
-            yield self.shrink_task(steps, self.memory, whole_task=1)
+            yield self.shrink_task(steps, self.memory, counts_all_memory=True)
 
     def choose_chunks(self, task: IntTuple, chunk_bytes: int) -> IntTuple:
         """Return the chunk shape for a task.
@@ -172,7 +172,7 @@ class _TaskSearch:
         chunk_bytes = max(
             MIN_CHUNK_BYTES, min(chunk_bytes or prod(self.source_chunks) * self.itemsize, MAX_CHUNK_BYTES)
         )
-        return self.shrink_task(task, chunk_bytes, whole_task=0)
+        return self.shrink_task(task, chunk_bytes, counts_all_memory=False)
 
     def enclosing_region_shape(self) -> IntTuple:
         """Return the shape of an output region with all elements of a source chunk."""
@@ -202,20 +202,20 @@ class _TaskSearch:
             self.costs[task_shape] = inf if many else sum(decoded) / written
         return self.costs[task_shape]
 
-    def shrink_task(self, task_shape: IntTuple, max_bytes: int, *, whole_task: int) -> IntTuple:
+    def shrink_task(self, task_shape: IntTuple, max_bytes: int, *, counts_all_memory: bool) -> IntTuple:
         """Shrink a task shape until a task needs at most `max_bytes`.
 
-        If `whole_task` is 1, all memory of the task is counted; if `whole_task` is 0, only the output region.
+        If `counts_all_memory`, all memory of the task is counted, otherwise only the output region.
         """
-        while self._task_bytes(task_shape, whole_task) > max_bytes:
+        while self._task_bytes(task_shape, counts_all_memory) > max_bytes:
             smaller = [*self._iter_smaller_tasks(task_shape)]
             if not smaller:
                 return task_shape
             task_shape = min(smaller, key=lambda task: (self.cost(task), -prod(task)))
         return task_shape
 
-    def _task_bytes(self, task_shape: IntTuple, whole_task: int) -> int:
-        if not whole_task:
+    def _task_bytes(self, task_shape: IntTuple, counts_all_memory: bool) -> int:
+        if not counts_all_memory:
             return prod(task_shape) * self.itemsize
         chunk = min(
             prod(task_shape) * self.itemsize,

@@ -35,7 +35,7 @@ Copies of this size are single-threaded, because a worker has one core.
 
 
 class FillTarget(Record):
-    """A subregion of an output region that covers one contiguous range of each group."""
+    """A part of an output region, contiguous in each group of sub-axes."""
 
     ranges: Region
     """The ranges of the target on the output axes, relative to the output region."""

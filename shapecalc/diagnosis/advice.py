@@ -252,7 +252,7 @@ def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterato
         *(dim for shape in message.operands or () for dim in shape),
     ):
         return
-    zero_is_size = message.dialect is None and not message.traits.zero_copies
+    zero_is_size = message.dialect is None and not message.zero_copies
     likely = [] if trace.problem is None else [*suggest_fixes(message, trace.input)]
     commands = set[str]()
     for fix in (*likely, *find_fixes(trace)):

@@ -6,7 +6,7 @@ import keyword
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from functools import cache, partial
+from functools import cache
 from itertools import zip_longest
 
 from shapecalc.core.ops import OPS
@@ -31,10 +31,8 @@ from shapecalc.diagnosis.match import (
 class FrameworkTraits(Record):
     """The framework properties that determine how messages are parsed."""
 
-    has_dialect: bool = False
-    """Whether shapecalc has a dialect for the framework, and can therefore check requests in its messages."""
     zero_copies: bool = False
-    """Whether a 0 in a target copies the input dim by default."""
+    """Whether a 0 in a target copies the input dim by default, if the framework has no dialect."""
     forwards_messages: bool = False
     """Whether the framework forwards messages of NumPy or JAX; `markers` identify a forwarded message."""
     markers: tuple[str, ...] = ()
@@ -116,33 +114,33 @@ class CodeCall(Record):
         return all(not INTEGER.fullmatch(text) or int(text) == size for text, size in pairs)
 
 
-COPYING_DIALECT = partial(FrameworkTraits, has_dialect=True, zero_copies=True)
-"""The constructor for a framework with a dialect in which a 0 copies the input dim."""
 FRAMEWORKS: Mapping[str, FrameworkTraits] = {
     "keras": FrameworkTraits(forwards_messages=True, markers=("/keras/", "keras.layers", "keras/src", "keras_core")),
     "dask": FrameworkTraits(forwards_messages=True, markers=("/dask/", "dask.array")),
     "cupy": FrameworkTraits(forwards_messages=True, markers=("/cupy/", "cupy.", "cupyx")),
     "jax": FrameworkTraits(forwards_messages=True, markers=("/jax/", "jax._src", "jaxlib", "jax.numpy")),
-    "mxnet": FrameworkTraits(forwards_messages=True, zero_copies=True, markers=("mxnet",)),
+    "mxnet": FrameworkTraits(forwards_messages=True, markers=("mxnet",)),
     "theano": FrameworkTraits(forwards_messages=True, markers=("apply node that caused the error", "/theano/")),
-    "torch": FrameworkTraits(has_dialect=True, markers=("/torch/", "torch.")),
-    "tensorflow": FrameworkTraits(has_dialect=True, markers=("/tensorflow/", "tensorflow.")),
-    "onnxruntime": COPYING_DIALECT(
+    "torch": FrameworkTraits(markers=("/torch/", "torch.")),
+    "tensorflow": FrameworkTraits(markers=("/tensorflow/", "tensorflow.")),
+    "onnxruntime": FrameworkTraits(
         markers=("/onnxruntime/", "onnxruntime."), shape_source="the model file, and what is fed to it"
     ),
-    "openvino": COPYING_DIALECT(
+    "openvino": FrameworkTraits(
         markers=("/openvino/", "openvino."), shape_source="the constant that is the node's second input"
     ),
-    "numpy": FrameworkTraits(has_dialect=True, markers=("/numpy/", "numpy.")),
-    "onnx": COPYING_DIALECT(shape_source="the model file"),
-    "tensorrt": COPYING_DIALECT(shape_source="the log of trtexec --verbose, or the model file"),
-    "onednn": COPYING_DIALECT(
+    "numpy": FrameworkTraits(markers=("/numpy/", "numpy.")),
+    "onnx": FrameworkTraits(shape_source="the model file"),
+    "tensorrt": FrameworkTraits(shape_source="the log of trtexec --verbose, or the model file"),
+    "onednn": FrameworkTraits(
         shape_source="the lines of ONEDNN_VERBOSE=all before this one, and the shapes of its tensors"
     ),
     "opencv": FrameworkTraits(zero_copies=True, shape_source="the model file"),
-    "tflite": FrameworkTraits(has_dialect=True, shape_source="the model file"),
-    **dict.fromkeys(("coreml", "paddle", "tvm"), FrameworkTraits(zero_copies=True)),
-    **dict.fromkeys(("caffe", "einops", "llama.cpp", "migraphx", "mlx", "mnn", "triton"), FrameworkTraits()),
+    "tflite": FrameworkTraits(shape_source="the model file"),
+    "tvm": FrameworkTraits(zero_copies=True),
+    **dict.fromkeys(
+        ("caffe", "coreml", "paddle", "einops", "llama.cpp", "migraphx", "mlx", "mnn", "triton"), FrameworkTraits()
+    ),
     **dict.fromkeys(("flax", "matplotlib", "mindspore", "pandas", "sklearn", "tinygrad", "xarray"), FrameworkTraits()),
 }
 """The traits of each framework, keyed by framework name.

@@ -13,6 +13,8 @@ from itertools import permutations
 from math import prod
 from typing import Any
 
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import ZeroMeaning
 from shapecalc.core.dims import Shape, named_dim
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.ops.concat import CONCAT
@@ -113,7 +115,15 @@ class ParsedMessage(Record):
     @property
     def dialect(self) -> str | None:
         """The dialect of the framework, or None if it has no dialect."""
-        return self.framework if self.traits.has_dialect else None
+        return self.framework if self.framework in DIALECTS else None
+
+    @property
+    def zero_copies(self) -> bool:
+        """Whether a 0 in a target copies the input dim by default."""
+        if self.dialect is None:
+            return self.traits.zero_copies
+        dialect = DIALECTS[self.dialect]
+        return dialect.reshape_semantics[dialect.default_settings[0]].zero is ZeroMeaning.COPIES
 
     @property
     def shapes(self) -> tuple[Any, ...]:
@@ -431,7 +441,7 @@ def _resolve_zeros(message: ParsedMessage) -> PrintedSizes | None:
 
     In frameworks where a 0 does not copy, the target is returned unchanged.
     """
-    if message.target is None or message.input is None or not message.traits.zero_copies:
+    if message.target is None or message.input is None or not message.zero_copies:
         return message.target
     dims = message.input
     return tuple(dims[axis] if size == 0 and axis < len(dims) else size for axis, size in enumerate(message.target))

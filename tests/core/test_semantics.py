@@ -6,9 +6,10 @@ import pytest
 
 from shapecalc.cli.info import DIALECT_KEYS
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.ops import OPS, supporting_dialects
+from shapecalc.core.dialects.base import ALL_TYPES
+from shapecalc.core.ops import OPS, operators_of, supporting_dialects
 from shapecalc.core.ops.expand import EXPAND_SEMANTICS
-from shapecalc.core.ops.op import DialectTable, operator_of
+from shapecalc.core.ops.op import DialectTable, operator_of, operator_types
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import fields, replace
 from shapecalc.core.requests import make_request
@@ -84,6 +85,16 @@ def test_table_returns_own_row_followed_row_or_default():
     assert DialectTable({"onnx": "row", "onnxruntime": "own"}).for_dialect(onnxruntime) == "own"
     with pytest.raises(ValueError, match="two rows"):
         DialectTable({"onnx torch": "row", "numpy onnx": "other"})
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_operators_of_a_dialect_accept_element_types(name):
+    dialect = DIALECTS[name]
+    versions = {op: operator.versions or (None,) for op, operator in operators_of(dialect).items()}
+    without = {op for op, numbers in versions.items() if not operator_types(OPS[op], dialect, max(numbers))}
+    assert not without, f"{name} has no element types for {', '.join(without)}"
+    unknown = {*dialect.types, *dialect.spellings.values()} - ALL_TYPES
+    assert not unknown, f"unknown element types: {', '.join(unknown)}"
 
 
 def test_dialect_has_at_most_16_fields():

@@ -144,6 +144,8 @@ class Dialect(Record):
     source: str
     reshape_semantics: Mapping[bool | None, ReshapeSemantics]
     """The meaning of 0 and -1 by switch setting; `{None: ...}` without a switch."""
+    types: frozenset[str]
+    """The element types that unversioned operators accept; empty if all operators have versions."""
     operators: Mapping[str, Operator] = EMPTY_DICT
     """The operators by op; newer ops list their own operators in `Op.operators`."""
     follows: Dialect | None = None
@@ -153,8 +155,6 @@ class Dialect(Record):
     """The newest supported opset, or None if operators are not versioned."""
     max_rank: int | None = None
     max_inferred: int | None = None
-    types: frozenset[str] = frozenset()
-    """The element types that unversioned operators accept."""
     missing_types: Mapping[str, frozenset[str]] = EMPTY_DICT
     """The element types that an operator does not accept, by op.
 

@@ -13,6 +13,7 @@ ONNX = Dialect(
     source="ONNX operator documents",
     reshape_semantics={False: base.ZERO_COPIES, True: base.ZERO_LITERAL},
     switch=base.Switch("allowzero", default=False, since=14),
+    types=frozenset(),
     newest_opset=28,
     spellings={
         "float": "float32",

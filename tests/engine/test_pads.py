@@ -42,7 +42,7 @@ def check_pad(random):
     index = tuple([random.randrange(size) for size in expected.shape])
     stage, source = trace_element_back(answer, index)[-1]
     assert (stage, source) == ("fill", None) if expected[index] == 0 else array[source] == expected[index]
-    source = build_tensor_path(answer).source(1, index)
+    source = build_tensor_path(answer).source_index(1, index)
     assert expected[index] == (array[source] if isinstance(source, tuple) else source)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
-from itertools import groupby
+from itertools import combinations, groupby
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +56,7 @@ BASES = {
         ("1,4,6,6", {"weight": "4,2,3,3"}),
         ("1,6,6,3", {"weight": "3,3,3,4"}),
         ("1,6,6,4", {"weight": "3,3,2,4"}),
+        ("1,3,3,3", {"weight": "3,3,3,3"}),
         ("1,4,6,6", {"weight": "4,2,3,3", "transposed": "1", "stride": "2"}),
     ],
     "pool": [("1,6,6,3", {"kernel": "2"}), ("1,2,5,7", {"kernel": "2,3"})],
@@ -68,6 +69,7 @@ BASES = {
         ("2,0", {"padding": "1"}),
     ],
     "upsample": [("1,2,3,4", {})],
+    "space_to_depth": [("1,2,4,6", {"block": "2", "opset": "28"})],
     "linear": [("2,3", {}), ("3", {}), ("4,3", {"weight": "4,3"}), ("2,4", {"weight": "4,3"})],
     "rearrange": [("4,3", {"pattern": "(h w) c -> h w c"})],
 }
@@ -168,6 +170,44 @@ def test_dialect_arguments_change_an_answer_or_are_refused():
         if name[:2] not in ONLY_PRINTED and name not in DEFAULT_IN and all(same):
             ignored.append(name)
     assert ignored == []
+
+
+def answers_by_choice():
+    """Return the answers of each choice of an argument by op, argument and dialect, with those without it."""
+    result = {}
+    for op, name, value, dialect, without, answered in requests():
+        if any(param.name == name and value in param.choices for param in all_params(OPS[op])):
+            others = {key: str(other) for key, other in answered.request.arguments.items() if key != name}
+            rows = result.setdefault((op, name, dialect), {}).setdefault(value, {})
+            rows[answered.input, tuple(others.items())] = without, answered
+    return result
+
+
+def test_every_choice_of_an_argument_is_another_answer():
+    equal = []
+    for key, by_value in answers_by_choice().items():
+        defaults = [
+            value
+            for value, rows in by_value.items()
+            if all(without and is_same(*key[:2], value, without, made) for without, made in rows.values())
+        ]
+        assert len(defaults) < 2, f"{key}: {' and '.join(defaults)} give the answer without the argument"
+        for one, other in combinations(by_value, 2):
+            pairs = [
+                (rows[1], by_value[other][each][1]) for each, rows in by_value[one].items() if each in by_value[other]
+            ]
+            if all((left.steps, left.moves) == (right.steps, right.moves) for left, right in pairs):
+                equal.append((*key, one, other))
+    assert equal == []
+
+
+def test_every_choice_and_type_of_an_argument_is_requested():
+    requested = {(op, name, value) for op, name, value, *_ in requests()}
+    params = [(op.name, param) for op in OPS.values() for param in all_params(op) if not param.required]
+    missing = [(op, param.name, value) for op, param in params for value in param.choices]
+    assert [row for row in missing if row not in requested] == [], "add a request to BASES"
+    assert [(op, param.name) for op, param in params if not values_of(param)] == [], "add values of the type to VALUES"
+    assert [(op, param.name) for op, param in params if (op, param.name) not in {row[:2] for row in requested}] == []
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -130,7 +130,7 @@ class TextualApp:
 def main() -> int:
     """Run the command line of this process and return its exit code."""
     try:
-        output.escape_unencodable()
+        output.escape_unencodable_characters()
         reset_reported_answers()
         return run_command_line(sys.argv[1:], TextualApp())
     except output.EarlyExit as ended:

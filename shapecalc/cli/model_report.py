@@ -320,7 +320,7 @@ def write_renamed_model(file: str, rename_texts: Sequence[str], output_path: str
 
 
 def rename_line(result: RenamedModel) -> str:
-    """Format the result of `--rename`: the renamed dims, and the file that was written."""
+    """Format the result of `--rename`: the renamed dims and the output file."""
     dims = ", ".join(f"{dim} from {old} to {new}" for dim, (old, new) in result.renamed.items())
     return escape_line(f"renamed {dims}. Wrote {result.path}")
 
@@ -672,7 +672,7 @@ def _batch_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iter
 
 
 def _source_rows(node: Node) -> Iterator[Cells]:
-    """Yield a row for the line of Python code that a node was exported from, if it is known."""
+    """Yield a row with the line of Python code of a node, if it is known."""
     if node.source is not None:
         path, line, function, code = node.source
         yield "code", f"{path}:{line} in {function}", code
@@ -813,7 +813,7 @@ def _brief_shape(shape: SymbolicShape | None) -> str:
     return truncate(reports.format_shape(shape), MAX_QUOTED_SHAPE_LENGTH)
 
 
-class LayerRun(Record):
+class GeneratedLayers(Record):
     """Consecutive nodes of a model, and code that builds equivalent layers."""
 
     nodes: tuple[reports.JudgedNode, ...]
@@ -835,18 +835,20 @@ class LayerRun(Record):
         return [escape_line(line) for line in [*lines, *[f"  {note}" for note in self.notes]]]
 
 
-def build_layers(run: Sequence[reports.JudgedNode], report: reports.Report, dialect: str) -> LayerRun:
+def build_layers(run: Sequence[reports.JudgedNode], report: reports.Report, dialect: str) -> GeneratedLayers:
     """Generate code that builds consecutive nodes as layers of a dialect.
 
     A failing node is replaced by the node with its best fix.
     """
     nodes = tuple(run)
     if len(nodes) > MAX_RUN_LENGTH:
-        return LayerRun(nodes[:MAX_RUN_LENGTH], "", (f"{len(nodes)} nodes in a row are more than {MAX_RUN_LENGTH}",))
+        return GeneratedLayers(
+            nodes[:MAX_RUN_LENGTH], "", (f"{len(nodes)} nodes in a row are more than {MAX_RUN_LENGTH}",)
+        )
     requests = [_request_with_fix(node_report, report) for node_report in run]
     known = [request for request in requests if request is not None]
     if len(known) < len(requests):
-        return LayerRun(nodes, "", ("a shape or a target is not known",))
+        return GeneratedLayers(nodes, "", ("a shape or a target is not known",))
     stages = [(request.op, _request_options(request)) for request in known]
     try:
         chain = answer_chain(shape_text(known[0].input), stages, {})
@@ -854,9 +856,9 @@ def build_layers(run: Sequence[reports.JudgedNode], report: reports.Report, dial
             raise ShapeError(chain.problem)
         code = find_generator(dialect)(chain)
     except ShapeError as error:
-        return LayerRun(nodes, "", (error.problem.message,))
+        return GeneratedLayers(nodes, "", (error.problem.message,))
     holds = tuple(f"holds when {condition.phrase}" for condition in chain.conditions)
-    return LayerRun(nodes, code.text, (*holds, *code.warnings))
+    return GeneratedLayers(nodes, code.text, (*holds, *code.warnings))
 
 
 def _request_with_fix(node_report: reports.JudgedNode, report: reports.Report) -> Request | None:
@@ -941,7 +943,7 @@ def node_json(node_report: reports.JudgedNode) -> JsonObject:
 
 
 def _source_json(node: Node) -> JsonObject:
-    """Return the field `source` of the JSON object of a node; empty if the line of code is not known."""
+    """Return the JSON field `source` of a node, or no field if it is unknown."""
     return {"source": node.source._asdict()} if node.source else {}
 
 

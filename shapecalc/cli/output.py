@@ -169,7 +169,7 @@ def _redirect_to_devnull(descriptor: int) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
-def escape_unencodable() -> None:
+def escape_unencodable_characters() -> None:
     """Make stdout and stderr escape the characters that they cannot encode."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:

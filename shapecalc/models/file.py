@@ -183,8 +183,9 @@ class Node:
 
     @property
     def source(self) -> SourceLine | None:
-        """The innermost line of code outside of installed packages; None if the exporter did not record it.
+        """The innermost line of the user's code, or None if it was not recorded.
 
+        The user's code is code outside of installed packages.
         Source: the metadata `pkg.torch.onnx.stack_trace`, which PyTorch's default exporter writes.
         """
         traces = [entry.value for entry in self.proto.metadata_props if entry.key == STACK_TRACE_KEY]

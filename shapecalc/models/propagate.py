@@ -268,7 +268,7 @@ class BatchTracker:
         """
         self.has_failures = True
 
-    def mark_lost(self, node: Node, reason: str) -> None:
+    def mark_outputs_lost(self, node: Node, reason: str) -> None:
         """Record the batch as lost in all outputs of a node."""
         for tensor in node.outputs:
             self._store_marks(tensor, self._lost_mark_per_lane(reason))

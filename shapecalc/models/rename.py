@@ -93,9 +93,9 @@ def write_renamed_model(model: Model, renames: Sequence[DimRename], output_path:
 def rename_dims(proto: Any, renames: Sequence[DimRename], model: Model) -> dict[str, tuple[str, str]]:
     """Rename free dims in a ModelProto, wherever their old names are declared.
 
-    `proto` may be a fixed copy of the ModelProto of `model`.
-    Returns the names as in `RenamedModel.renamed`. Raises `ShapeError` (usage) for an input or an axis that
-    does not exist, for a dim with a fixed size, and if one name would be given to dims of different sizes.
+    `proto` is the ModelProto of `model`, or a fixed copy of it. Returns the names as in `RenamedModel.renamed`.
+    Raises `ShapeError` (usage) for an input or an axis that does not exist, for a dim with a fixed size, and if dims of
+    different sizes would get the same name.
     """
     chosen: dict[str, list[_Dim]] = {}
     for rename in renames:
@@ -123,7 +123,7 @@ def rename_dims(proto: Any, renames: Sequence[DimRename], model: Model) -> dict[
 
 
 def _find_dims(proto: Any, rename: DimRename) -> Iterator[_Dim]:
-    """Yield the dims of a rename.
+    """Yield the dims to which a rename applies.
 
     Raises `ShapeError` (usage) if there are none, or if one has a fixed size.
     """
@@ -147,9 +147,10 @@ def _find_dims(proto: Any, rename: DimRename) -> Iterator[_Dim]:
 
 
 def _check_equal_sizes(name: str, labels: Mapping[str, str], model: Model) -> None:
-    """Raise `ShapeError` (usage) if dims that get one name may have different sizes.
+    """Raise `ShapeError` (usage) if dims with one new name may have different sizes.
 
-    `labels` contains one of the dims for each old name. Dims have equal sizes if the model runs only where they do.
+    `labels` contains the label of one dim for each old name. Dims have equal sizes if the model runs only at equal
+    sizes.
     """
     if len(labels) < 2:
         return

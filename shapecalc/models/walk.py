@@ -102,7 +102,7 @@ class Walker:
         """Record the outputs of a node that violates its ONNX schema as unknown."""
         why = f"{node.op} {node.name or node.path} is not written as ONNX describes it"
         self.walk.set_outputs_unknown(node, why)
-        self.tracker.mark_lost(node, why)
+        self.tracker.mark_outputs_lost(node, why)
         if is_listed and node.outputs:
             self._listed.record_malformed_node(node, why)
             self.walk.set_shape(node.outputs[0], None, 0, why)

@@ -665,10 +665,10 @@ def update_declarations(proto: Any, walk: WalkState) -> list[str]:
 
 
 def add_value_info(walk: WalkState) -> None:
-    """Declare the shapes of tensors in the ModelProto of a walk, where they are known and not declared.
+    """Declare the known but undeclared shapes of tensors in the ModelProto of a walk.
 
-    A dim is declared with its size if it has this size in every lane, or with the name of the only free dim that is
-    equal in every lane. Other dims are declared as unknown.
+    A dim is declared with its size if all size assignments agree on it, or with the name of the only free dim that
+    always has an equal size. Other dims are declared as unknown.
     """
     graph = walk.model.proto.graph
     declared_names = {value.name for value in (*graph.input, *graph.output, *graph.value_info)}

@@ -1,4 +1,4 @@
-"""The canvas for all pictures: character cells, glyphs, styles and text helpers."""
+"""The canvas of all pictures: character cells, glyphs, styles, and text helpers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOTE_GAP = 3
 
 
 class GlyphSet(Record):
-    """The characters for drawing pictures, named by meaning."""
+    """The characters with which pictures are drawn."""
 
     box_lines: str = " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"
     """The 16 box-drawing characters, indexed by the sum of their line directions."""
@@ -84,7 +84,7 @@ ASCII = GlyphSet(
 
 
 def glyphs_for_encoding(encoding: str | None) -> GlyphSet:
-    """Return the glyphs that an output stream with this encoding can show.
+    """Return the glyphs that can be encoded in the encoding of a stream.
 
     >>> glyphs_for_encoding("utf-8") is UNICODE
     True
@@ -99,7 +99,7 @@ def glyphs_for_encoding(encoding: str | None) -> GlyphSet:
 
 
 def clip_text(text: str, width: int, glyphs: GlyphSet) -> str:
-    """Truncate `text` to `width` characters, with an ellipsis at the end.
+    """Truncate a string to `width` characters, with an ellipsis at the end.
 
     >>> clip_text("C*H*W/64", 6, ASCII), clip_text("12", 6, ASCII)
     ('C*H...', '12')
@@ -120,9 +120,9 @@ def make_style(
     background: str = "",
     meta_item: tuple[str, object] | None = None,
 ) -> Style:
-    """Return a style, cached by its arguments.
+    """Return a cached Rich style.
 
-    An empty colour is the default colour of the terminal. `meta_item` is a key and value of the style's metadata.
+    An empty colour is the default colour of the terminal. `meta_item` is a key and a value of the style's metadata.
 
     >>> make_style("#D55E00", bold=True) is make_style("#D55E00", bold=True)
     True
@@ -156,28 +156,32 @@ def _luminance(colour: Colour) -> float:
 
 
 class Canvas:
-    """A grid of styled character cells, addressed by column `x` and row `y`.
+    """A grid of styled character cells; column `x` and row `y` address a cell.
 
-    Lines can be drawn in any order; lines that meet are joined. Text covers lines. A style of None draws nothing.
+    Lines can be drawn in any order; where they meet, they are joined. Text is drawn over lines. A style of None draws
+    nothing.
     """
 
     def __init__(self, glyphs: GlyphSet, row_count: int) -> None:
-        """Create `row_count` empty rows; drawing below the last row has no effect."""
+        """Create empty rows.
+
+        Drawing below the last row has no effect.
+        """
         self.glyphs = glyphs
         self._rows: list[dict[int, CanvasCell]] = [{} for _ in range(row_count)]
 
     def draw_horizontal(self, y: int, left: int, right: int, style: Style | str | None = "") -> None:
         """Draw a horizontal line on row `y`.
 
-        It runs from the left edge of cell `left` to the left edge of cell `right`.
+        The line extends from the left edge of cell `left` to the left edge of cell `right`.
         """
         for x in range(left, right if y < len(self._rows) else left):
             self.draw_segments(x, y, LEFT | RIGHT, style)
 
     def draw_segments(self, x: int, y: int, directions: int, style: Style | str | None = "") -> None:
-        """Draw line segments from the centre of a cell to some of its edges; text stays.
+        """Draw line segments from the centre of a cell to some of its edges.
 
-        `directions` selects the edges; it is a sum of `UP`, `DOWN`, `LEFT` and `RIGHT`.
+        `directions` is a sum of `UP`, `DOWN`, `LEFT` and `RIGHT`. A cell with text is not changed.
         """
         if y < len(self._rows) and style is not None:
             old_directions = self._rows[y].get(x, BLANK)[2]
@@ -189,9 +193,9 @@ class Canvas:
                 )
 
     def draw_to_centre(self, y: int, left: int, middle: int, style: Style | str | None = "") -> None:
-        """Draw a horizontal line on row `y`.
+        """Draw a horizontal line on row `y` that ends in the centre of a cell.
 
-        It runs from the left edge of cell `left` to the centre of cell `middle`.
+        The line extends from the left edge of cell `left` to the centre of cell `middle`.
         """
         self.draw_horizontal(y, left, middle, style)
         self.draw_segments(middle, y, LEFT, style)
@@ -199,15 +203,15 @@ class Canvas:
     def draw_vertical(self, x: int, top: int, bottom: int, style: Style | str | None = "") -> None:
         """Draw a vertical line in column `x`.
 
-        It runs from the centre of row `top` to the centre of row `bottom`.
+        The line extends from the centre of row `top` to the centre of row `bottom`.
         """
         for y in range(top, bottom + 1):
             self.draw_segments(x, y, (UP if y > top else 0) | (DOWN if y < bottom else 0), style)
 
     def draw_ruler(self, y: int, cuts: Sequence[int], style: Style | str | None = "") -> None:
-        """Draw a horizontal line with a tick in each column of `cuts`.
+        """Draw a horizontal line with ticks at the columns in `cuts`.
 
-        The line runs from the first tick to the last.
+        The line extends from the first tick to the last.
         """
         first, *between, last = cuts
         self.draw_horizontal(y, first + 1, last, style)
@@ -217,41 +221,41 @@ class Canvas:
             self.draw_segments(x, y, UP | DOWN, style)
 
     def write_text(self, x: int, y: int, text: str, style: Style | str | None = "") -> None:
-        """Draw text that starts in cell `x` of row `y`, one character per cell."""
+        """Write text from cell `x` of row `y` on, one character per cell."""
         if style is not None:
             self.write_styled(x, y, text, [style] * len(text))
 
     def write_styled(self, x: int, y: int, text: str, styles: Sequence[Style | str]) -> None:
-        """Draw text that starts in cell `x` of row `y`, with one style per character."""
+        """Write text from cell `x` of row `y` on, with one style per character."""
         if y < len(self._rows):
             self._rows[y] |= {
                 at: (char, style, TEXT_FLAG) for at, (char, style) in enumerate(zip(text, styles, strict=True), x)
             }
 
     def dash_lines(self, left: int, right: int) -> None:
-        """Make horizontal lines dotted between two columns; `right` is excluded."""
+        """Dash the horizontal lines in the columns from `left` to `right`.
+
+        Column `right` is not included.
+        """
         for row in self._rows:
             for x, (_, style, ways) in row.items():
                 if left <= x < right and ways == LEFT | RIGHT:
                     row[x] = self.glyphs.copied_size_line, style, TEXT_FLAG
 
     def render(self, width: int, rows: Sequence[int] | None = None) -> Text:
-        """Render the given rows as text, or all rows if `rows` is None.
+        """Render rows as text, by default all rows.
 
-        A row that is wider than `width` is truncated with an ellipsis.
+        A row wider than `width` is truncated with an ellipsis.
         """
         indices = range(len(self._rows)) if rows is None else rows
         return Text("\n", no_wrap=True, overflow="ignore", end="").join([self._render_row(y, width) for y in indices])
 
     def _render_row(self, y: int, width: int) -> Text:
-        """Render one row as text.
-
-        A space without reverse video gets the style of the preceding cell, which reduces the number of runs.
-        """
         row, line, cells = self._rows[y], Text(), list[tuple[Style | str, str]]()
         style: Style | str = ""
         for x in range(max(row, default=-1) + 1):
             char, cell_style, _ = row.get(x, BLANK)
+            # a space gets the style of the preceding cell, which reduces the number of runs
             style = cell_style if char != " " or (isinstance(style, Style) and style.reverse) else style
             cells.append((style, char))
         for style, run in groupby(cells, itemgetter(0)):
@@ -260,7 +264,7 @@ class Canvas:
 
 
 def clip_line(line: Text, width: int, glyphs: GlyphSet) -> Text:
-    """Strip trailing spaces from a line, and truncate it to `width` with an ellipsis."""
+    """Strip trailing spaces from a line, and truncate it to `width` characters."""
     line.rstrip()
     if len(line) > width:
         dots = clip_text(glyphs.ellipsis, width, glyphs)
@@ -270,9 +274,9 @@ def clip_line(line: Text, width: int, glyphs: GlyphSet) -> Text:
 
 
 def wrap_line(line: Text, width: int) -> list[Text]:
-    """Wrap a line at spaces to `width` characters, and keep its styles.
+    """Wrap a styled line to `width` characters.
 
-    A word that is wider is broken.
+    The line is wrapped at spaces; longer words are broken.
 
     >>> [part.plain for part in wrap_line(Text("nothing is left over"), 12)]
     ['nothing is', 'left over']
@@ -295,7 +299,7 @@ def wrap_lines(lines: Iterable[Text], width: int) -> list[Text]:
 
 
 def rows_around(focus: int, row_count: int, limit: int) -> range:
-    """Return a range of at most `limit` rows that contains row `focus`.
+    """Return a range of at most `limit` rows that contains the row `focus`.
 
     >>> rows_around(6, 8, 4), rows_around(0, 3, 9)
     (range(4, 8), range(0, 3))
@@ -306,15 +310,15 @@ def rows_around(focus: int, row_count: int, limit: int) -> range:
 
 
 def fit_pitch(row_count: int, height: int, reserved_lines: int, max_height: int = 20) -> int:
-    """Return the largest row spacing, from 1 to 3 lines, that fits the height.
+    """Return the largest distance between rows that fits a height.
 
-    The rows must fit into `height` and `max_height` lines, together with lines that are reserved for other text.
+    The distance is 1 to 3 lines. `height` includes `reserved_lines` for other text, and `max_height` limits the height.
 
     >>> [fit_pitch(3, height, 2) for height in (7, 14, 30)]
     [1, 2, 3]
     """
     largest = (min(height, max_height) - reserved_lines - 1) // max(1, row_count - 1)
-    return max(1, min(3, largest, height // 7))  # a larger pitch is slower to draw without being clearer
+    return max(1, min(3, largest, height // 7))  # a larger distance is slower to draw, but not clearer
 
 
 def pack_notes(notes: list[Text], width: int) -> list[Text]:
@@ -332,7 +336,7 @@ def pack_notes(notes: list[Text], width: int) -> list[Text]:
 
 
 def stack_texts(texts: list[Text]) -> Text:
-    """Join texts with line breaks; a single text is returned unchanged."""
+    """Join texts with line breaks."""
     if len(texts) == 1 and not texts[0].end:
         return texts[0]
     return Text("\n", no_wrap=True, overflow="ignore", end="").join(texts)

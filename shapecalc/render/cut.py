@@ -1,4 +1,4 @@
-"""A tape that the user cuts into the dims of a shape.
+"""The cuts that divide the elements of a tensor into dims.
 
 A tape shows all elements of a tensor in one row. The cuts divide the tape into pieces of equal length.
 """
@@ -16,7 +16,7 @@ from shapecalc.render.tape import MAX_TAPE_ELEMENTS, tint_style
 
 
 class CutState:
-    """The cuts of a tape: the fixed piece lengths, and the length being changed.
+    """The state of a tape: the fixed piece lengths, and the current one.
 
     >>> state = CutState((2, 3, 4))
     >>> state.length, state.shape
@@ -30,7 +30,7 @@ class CutState:
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        """Cut all elements of a shape, at first into pieces of its last dim."""
+        """Start with pieces of the length of the last dim of a shape."""
         self.shape_before, self.count = shape, prod(shape)
         self.kept: list[int] = []
         """The lengths of the pieces that are kept, each a part of the one before it."""
@@ -38,17 +38,17 @@ class CutState:
 
     @property
     def piece_length(self) -> int:
-        """The length of the pieces that are cut."""
+        """The length of the pieces that are being cut."""
         return self.kept[-1] if self.kept else self.count
 
     @property
     def remainder(self) -> int:
-        """The number of elements that remain after the cuts of a piece."""
+        """The number of elements of a piece that remain after its cuts."""
         return self.piece_length % self.length
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The shape of the cut tape, or None if elements remain."""
+        """The shape that the cuts result in, or None if elements remain."""
         if self.remainder:
             return None
         lengths = (self.count, *self.kept, self.length)
@@ -56,7 +56,7 @@ class CutState:
 
     @property
     def request_text(self) -> str:
-        """The shape as a request, in which the dim that slides is -1."""
+        """The shape as a reshape target, with -1 for the dim being changed."""
         if self.shape is None:
             return ""
         dims = [str(dim) for dim in self.shape]
@@ -64,22 +64,28 @@ class CutState:
         return ",".join(dims)
 
     def move_cuts(self, offset: int) -> None:
-        """Change the length that moves, from 1 to the length of a piece."""
+        """Change the current length by `offset` elements.
+
+        It stays between 1 and the length of a piece.
+        """
         self.length = max(1, min(self.length + offset, self.piece_length))
 
     def keep_cuts(self) -> None:
-        """Keep the cuts if no elements remain, so that the pieces can be cut again."""
+        """Fix the cuts if no elements remain; the new pieces can then be cut."""
         if not self.remainder:
             self.kept.append(self.length)
 
     def undo_cuts(self) -> None:
-        """Remove the cuts that were kept last, and move them again."""
+        """Continue to change the cuts that were fixed last."""
         if self.kept:
             self.length = self.kept.pop()
 
 
 def can_cut(shape: Shape) -> bool:
-    """Return whether a shape has numbers only, and few enough elements for a tape."""
+    """Return whether the elements of a shape are few enough to draw a tape.
+
+    All dims must be numbers.
+    """
     sizes = [dim for dim in shape if isinstance(dim, int) and dim > 0]
     return len(sizes) == len(shape) and 1 < prod(sizes) <= MAX_TAPE_ELEMENTS
 
@@ -87,7 +93,7 @@ def can_cut(shape: Shape) -> bool:
 def draw_cut_tape(state: CutState, width: int) -> list[Text]:
     """Draw a tape with one line per piece.
 
-    The first input index of an element determines its colour. Remaining elements are red.
+    The colour of an element is determined by its index on the first axis of the input. Remaining elements are red.
 
     >>> state = CutState((2, 3))
     >>> state.move_cuts(1)

@@ -1,7 +1,7 @@
-"""Picture files that show an answer, in SVG, PNG or HTML format.
+"""Files with a picture of an answer, in SVG, PNG or HTML format.
 
-resvg renders the PNG from the SVG. The package's own font is passed to resvg as a file, because resvg omits text
-without an error message if its font is missing.
+resvg renders a PNG from an SVG. The font of the package is passed to resvg as a file, because resvg silently omits text
+whose font is missing.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def render_report(
 ) -> str:
     """Render an answer with all its steps, as SVG or as text.
 
-    `encoding` is the encoding of the output stream, which determines whether box-drawing characters are used. At most
-    one picture of a step is included, or several pictures with `everything`.
+    The picture of at most one step is included, or with `everything`, the pictures of several steps. Box-drawing
+    characters are used if `encoding`, the encoding of the output stream, has them.
 
     >>> import shapecalc as sc
     >>> print(render_report(sc.reshape((2, 3), (3, 2)), "text/plain").splitlines()[-2])
@@ -94,9 +94,9 @@ def render_report(
 
 
 def render_svg(text: Text, description: str, theme: str | None = None) -> str:
-    """Render styled text as SVG, with colours that are legible in a theme.
+    """Render styled text as SVG, with legible colours.
 
-    If `theme` is None, the SVG contains both themes and follows the viewer's colour scheme.
+    If `theme` is None, the SVG contains both themes and follows the colour scheme of the viewer.
     """
     lines = list(text.split("\n"))
     if len(lines) > MAX_LINES:
@@ -123,7 +123,7 @@ def _line_elements(
 ) -> Iterator[str]:
     """Yield the SVG elements of a line of text.
 
-    Each new text style is added to `styles`, with the name of its CSS class.
+    New text styles are added to `styles`, which maps them to the names of CSS classes.
     """
     column, y = 0, MARGIN + row * CELL_HEIGHT + 13
     for segment in line.render(Console(file=StringIO(), color_system="truecolor"), end=""):
@@ -138,9 +138,9 @@ def _line_elements(
 
 
 def _vertical_paths(text: str, left: int, top: int) -> Iterator[str]:
-    """Yield an SVG path for each vertical line of box-drawing characters.
+    """Yield an SVG path for each vertical box-drawing character.
 
-    The paths extend to the edges of the row, because the glyphs of fonts leave gaps between rows.
+    The paths fill the height of a row, because the glyphs of fonts leave gaps between rows.
     """
     for column, char in enumerate(text):
         directions = UNICODE.box_lines.find(char) & (UP | DOWN) if char in UNICODE.box_lines else 0
@@ -153,7 +153,7 @@ def _vertical_paths(text: str, left: int, top: int) -> Iterator[str]:
 
 
 def _style_key(style: Style | None) -> tuple[Colour | None, bool, bool]:
-    """Return a style's colour, whether it is bold, and whether it is dimmed."""
+    """Return the colour of a style, and whether it is bold and dimmed."""
     if style is None:
         return None, False, False
     colour = None if style.color is None or style.color.is_default else tuple(style.color.get_truecolor())
@@ -161,7 +161,7 @@ def _style_key(style: Style | None) -> tuple[Colour | None, bool, bool]:
 
 
 def _style_sheet(css_prefix: str, styles: dict[tuple[Colour | None, bool, bool], str], theme: str | None) -> str:
-    """Return the CSS style sheet for one theme, or for both if `theme` is None."""
+    """Return the CSS style sheet for a theme, or for both if `theme` is None."""
     font = f"text.{css_prefix} {{ font: 13px {FONT_STACK}; white-space: pre; }}"
     bold = [f".{kind} {{ font-weight: bold; }}" for (_, is_bold, _), kind in styles.items() if is_bold]
     light, dark = (
@@ -177,7 +177,7 @@ def _style_sheet(css_prefix: str, styles: dict[tuple[Colour | None, bool, bool],
 
 
 def legible_shade(colour: Colour, page: Colour, text_colour: Colour) -> Colour:
-    """Mix the colour of normal text into a colour until it is legible on the page."""
+    """Blend a colour with the text colour until it is legible on the page."""
     shades = (_mix_colours(colour, text_colour, part / 20) for part in range(20))
     return next((shade for shade in shades if contrast_ratio(shade, page) >= MIN_CONTRAST), text_colour)
 
@@ -210,15 +210,14 @@ def render_png(svg: str, zoom: int = 2) -> bytes:
 
 
 def missing_package_error(error: ModuleNotFoundError) -> ShapeError:
-    """Return the error for a missing package of the extra `film`."""
+    """Return the error for a missing package of the optional extra `film`."""
     return ShapeError(Problem(FILE, missing_package_message(str(error.name), "film")))
 
 
 def match_extension(name: str, suffixes: Iterable[str], kind: str) -> str:
-    """Return the supported extension that a file name ends in.
+    """Return the extension of a file name, which must be supported.
 
-    `kind` is the noun for the file in the error message. Raises `ShapeError` (usage) if the name has none of the
-    supported extensions.
+    `kind` is the noun for the file in the error message. Raises `ShapeError` (usage) for any other extension.
 
     >>> match_extension("a/B.SVG", PICTURE_SUFFIXES, "picture")
     '.svg'
@@ -231,12 +230,15 @@ def match_extension(name: str, suffixes: Iterable[str], kind: str) -> str:
 
 
 def check_theme(name: str) -> None:
-    """Raise `ShapeError` (usage) if no theme has the given name."""
+    """Raise `ShapeError` (usage) if no theme has this name."""
     lookup(name, PAGE_COLOURS, "theme")
 
 
 def check_step(answer: Trace | Chain, step: int | None) -> None:
-    """Raise `ShapeError` (usage) if a step, counted from 1, does not exist."""
+    """Raise `ShapeError` (usage) if there is no step with this number.
+
+    Steps are numbered from 1.
+    """
     if step is not None and step > len(answer.steps):
         steps = format_count(len(answer.steps), "step", "steps")
         raise usage_error(f"there is no step {step}", f"the answer has {steps}", argument="step")
@@ -245,12 +247,11 @@ def check_step(answer: Trace | Chain, step: int | None) -> None:
 def render_still(
     answer: Trace | Chain, name: str, step: int | None = None, *, theme: str | None = None, width: int = DEFAULT_WIDTH
 ) -> bytes:
-    """Return the contents of a picture file of one step, or of the whole answer.
+    """Return the contents of a picture file for a step or for the whole answer.
 
-    The extension of `name` selects the format. Steps are counted from 1; for step 0, all output dims are hidden. If
-    `theme` is None, an SVG or HTML picture follows the viewer's colour scheme, and a PNG is `light`. Raises
-    `ShapeError` (usage) for an unknown extension, step or theme, and `ShapeError` (file) if the renderer is not
-    installed.
+    The extension of `name` selects the format. Steps are numbered from 1; in step 0, all output dims are hidden. If
+    `theme` is None, an SVG or HTML picture follows the colour scheme of the viewer, and a PNG has the theme `light`.
+    Raises `ShapeError` (usage) for an unknown extension, step or theme, and (file) if the renderer is not installed.
     """
     ending = match_extension(name, PICTURE_SUFFIXES, "picture")
     check_step(answer, step)
@@ -264,10 +265,10 @@ def render_still(
 
 
 def draw_still(answer: Trace | Chain, step_index: int | None, width: int) -> Text:
-    """Draw a step, with later dims hidden, or the whole answer.
+    """Draw a step without the dims of later steps, or the whole answer.
 
-    If `step_index` is None, the most informative picture of the answer is drawn. For `QUESTION_STEP`, only the request
-    is drawn, with all output dims hidden.
+    If `step_index` is None, the most informative picture of the answer is drawn. If it is `QUESTION_STEP`, the request
+    is drawn with all output dims hidden.
     """
     picture_step = most_informative_step(answer, width) if step_index is None else max(step_index, 0)
     flow_step = step_index if step_index is not None or answer.problem is None else len(answer.steps)
@@ -295,7 +296,7 @@ def draw_still(answer: Trace | Chain, step_index: int | None, width: int) -> Tex
 
 
 def _caption_lines(answer: Trace | Chain, step_index: int | None, width: int) -> list[Text]:
-    """Return the lines of the caption of a step, or of the whole answer."""
+    """Return the caption of a step or of the whole answer."""
     problem = answer.problem
     if step_index == QUESTION_STEP:
         sentence, style = "predict the output shape, or error", "bold"
@@ -310,7 +311,7 @@ def _caption_lines(answer: Trace | Chain, step_index: int | None, width: int) ->
 
 
 def _html_page(svg: str, title: str, theme: str | None) -> str:
-    """Embed an SVG picture in an HTML page."""
+    """Return an HTML page that contains an SVG picture."""
     light, dark = (css_colour(PAGE_COLOURS[page_theme][0]) for page_theme in (theme or "light", theme or "dark"))
     colours = f"background: {light}; }} @media (prefers-color-scheme: dark) {{ body {{ background: {dark}; }}"
     return PAGE_TEMPLATE.format(title=escape(escape_unprintable(title)), colours=colours, svg=svg)

@@ -1,7 +1,7 @@
-"""Films as files (animated SVG, GIF, HTML player) and as terminal text.
+"""Film files (animated SVG, GIF, HTML player), and films as terminal text.
 
-A film animates an answer as a sequence of frames. A sprite is a text at a position of a frame. A track is the motion of
-a sprite over several frames. Each sprite has a text style with a name, such as `bold`.
+A film is an animation of an answer as a sequence of frames. A sprite is a text at a position of a frame. A track is the
+motion of a sprite over several frames. The text style of a sprite has a name, such as `bold`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ SAMPLE_TEXT = "0123456789 │┃║█░ abcdefghijklm"
 
 
 class TextStyle(Record):
-    """A text style of a film: colour, weight and background."""
+    """A text style of films: colour, weight and background."""
 
     terminal_style: str
     colour: str = ""
@@ -81,7 +81,7 @@ All information that a colour conveys is also in the text.
 
 
 def text_style_colour(text_style: TextStyle, theme: str) -> str:
-    """Return the CSS colour of a text style, adjusted to be legible in a theme."""
+    """Return the CSS colour that makes a text style legible in a theme."""
     page, ink, quiet = files.PAGE_COLOURS[theme]
     if text_style.background:
         return text_style.colour
@@ -99,9 +99,9 @@ def _parse_rgb(text: str) -> Colour:
 
 @cache
 def terminal_styles(background: Colour | None) -> Mapping[str, str]:
-    """Return the Rich style of each text style of films, keyed by name.
+    """Return the Rich style of each text style, keyed by name.
 
-    If the background colour of the terminal is known, colours are adjusted to be legible on it.
+    If the background colour of the terminal is given, the colours are adjusted to be legible on it.
     """
     styles = {name: look.terminal_style for name, look in TEXT_STYLES.items()}
     if background is None:
@@ -118,14 +118,14 @@ def terminal_styles(background: Colour | None) -> Mapping[str, str]:
 
 
 def page_background(theme: str) -> str:
-    """Return the CSS colour of the page in a theme."""
+    """Return the CSS colour of the page background in a theme."""
     return files.css_colour(files.PAGE_COLOURS[theme][0])
 
 
 def render_screen(film: Film, sprites: Iterable[Sprite], page: Colour | None = None) -> Text:
-    """Render the sprites of one moment of a film as terminal text.
+    """Render the sprites at a moment of a film as terminal text.
 
-    Each sprite is drawn in the character cells nearest to its position.
+    A sprite is drawn in the cells nearest to its position.
     """
     canvas, styles = Canvas(UNICODE, film.height), terminal_styles(page)
     for sprite in sprites:
@@ -136,8 +136,8 @@ def render_screen(film: Film, sprites: Iterable[Sprite], page: Colour | None = N
 def render_animated_svg(film: Film, theme: str | None) -> bytes | None:
     """Render a film as a looping animated SVG without scripts.
 
-    Returns None if the SVG would be larger than `MAX_SVG_BYTES`. If `theme` is None, the SVG follows the viewer's
-    colour scheme.
+    Returns None if the SVG would exceed `MAX_SVG_BYTES`. If `theme` is None, the SVG follows the colour scheme of the
+    viewer.
     """
     groups_by_time: dict[tuple[float, float], list[Track]] = {}
     for track in collect_tracks(film):
@@ -149,7 +149,7 @@ def render_animated_svg(film: Film, theme: str | None) -> bytes | None:
 
 
 def render_moment(film: Film, sprites: Iterable[Sprite], theme: str) -> str:
-    """Render the sprites of one moment of a film as an SVG without animation."""
+    """Render the sprites at a moment of a film as an SVG without animation."""
     return _svg_document(
         film,
         "".join(_sprite_element(word.text, word.text_style, word.x, word.y) for word in sprites if word.text),
@@ -158,7 +158,7 @@ def render_moment(film: Film, sprites: Iterable[Sprite], theme: str) -> str:
 
 
 def pixel_size(film: Film) -> tuple[int, int]:
-    """Return the width and the height of a film in pixels."""
+    """Return the width and height of a film in pixels."""
     return film.width * files.CELL_WIDTH + 2 * files.MARGIN, film.height * files.CELL_HEIGHT + 2 * files.MARGIN
 
 
@@ -173,14 +173,14 @@ def _svg_document(film: Film, elements: str, theme: str | None) -> str:
 
 
 def style_sheet(theme: str | None) -> str:
-    """Return the CSS style sheet of the text styles, for one theme or for both."""
+    """Return the CSS style sheet of a theme, or of both if `theme` is None."""
     general = f"text{{font:13px {files.FONT_STACK};white-space:pre}}.bold,.lit,.bad{{font-weight:bold}}"
     light = general + _colour_rules(theme or "light")
     return light if theme else f"{light}@media(prefers-color-scheme:dark){{{_colour_rules('dark')}}}"
 
 
 def _colour_rules(theme: str) -> str:
-    """Return the CSS rules for the colours of all text styles in a theme."""
+    """Return the CSS rules for the colours of text styles in a theme."""
     inks = "".join(f".{name}{{fill:{text_style_colour(look, theme)}}}" for name, look in TEXT_STYLES.items())
     behind = "".join(
         f".{name}-behind{{fill:{look.background}}}" for name, look in TEXT_STYLES.items() if look.background
@@ -189,9 +189,9 @@ def _colour_rules(theme: str) -> str:
 
 
 def _sprite_element(text: str, text_style: str, x: float, y: float, animation: str = "") -> str:
-    """Return the SVG element of a text at a position in character cells.
+    """Return the SVG element of a text at a position in cells.
 
-    The text style is specified by its name. `animation` is an SVG animation of the position.
+    `text_style` is the name of a text style. `animation` is an SVG animation of the position.
     """
     x, text = x + len(text) - len(text.lstrip()), text.lstrip()
     width, left, top = (
@@ -219,14 +219,14 @@ def _sprite_element(text: str, text_style: str, x: float, y: float, animation: s
 
 
 def _format_number(number: float) -> str:
-    """Format a number with at most one decimal."""
+    """Format a number with at most one decimal place."""
     return f"{number:.1f}".removesuffix(".0")
 
 
 def _group_element(start: float, end: float, tracks: Iterable[Track], seconds: float) -> str:
-    """Return an SVG group of tracks with equal start and end times.
+    """Return an SVG group of tracks, visible from time `start` to time `end`.
 
-    The group is visible from time `start` to time `end`; `seconds` is the duration of the film.
+    `seconds` is the duration of the film.
     """
     changes = [(0.0, "visible" if start == 0 else "hidden")]
     changes += [(start, "visible")] * (start > 0) + [(end, "hidden")] * (end < seconds)
@@ -241,7 +241,7 @@ def _group_element(start: float, end: float, tracks: Iterable[Track], seconds: f
 
 
 def _motion_element(track: Track, seconds: float) -> str:
-    """Return the SVG animation that moves a track, or "" if the track is at rest."""
+    """Return the SVG animation of a track, or "" if the track does not move."""
     if len(track.points) == 1:
         return ""
     points = [(0.0, *track.points[0][1:]), *track.points, (seconds, *track.points[-1][1:])]
@@ -255,15 +255,15 @@ def _motion_element(track: Track, seconds: float) -> str:
 
 
 def _key_times(times: Iterable[float], seconds: float) -> str:
-    """Format the SVG timing attributes: times as fractions of the film's duration."""
+    """Format times as SVG attributes, in fractions of the film's duration."""
     shares = ";".join(f"{second / seconds:.4f}".rstrip("0").rstrip(".") for second in times)
     return f'keyTimes="{shares}" dur="{seconds:.2f}s" repeatCount="indefinite"'
 
 
 def render_page(film: Film, theme: str | None) -> bytes:
-    """Render a film as an HTML page with a player, which can pause at questions.
+    """Render a film as an HTML page with a player, which can ask questions.
 
-    If `theme` is None, the page starts with the viewer's colour scheme.
+    If `theme` is None, the page follows the colour scheme of the viewer at first.
     """
     width, height = pixel_size(film)
     template = Template(PAGE_TEMPLATE.read_text("utf-8"))
@@ -281,9 +281,9 @@ def render_page(film: Film, theme: str | None) -> bytes:
 
 
 def _script_data(film: Film) -> dict[str, object]:
-    """Return the data of a film for the JavaScript of the HTML player.
+    """Return the data of a film for the JavaScript player.
 
-    The data are the tracks, the captions and start times of the frames, and the sizes of cells and bars.
+    The data contain the tracks, the captions and start times of the frames, and the sizes of cells and bars.
     """
     words = [
         [word.text, word.text_style, *_round_numbers((word.start, word.end)), [*map(_round_numbers, word.points)]]
@@ -300,7 +300,7 @@ def _script_data(film: Film) -> dict[str, object]:
 
 
 def _round_numbers(numbers: Iterable[float]) -> list[float]:
-    """Round numbers to two decimals."""
+    """Round numbers to two decimal places."""
     return [round(number, 2) for number in numbers]
 
 
@@ -316,7 +316,7 @@ def render_gif(film: Film, theme: str | None) -> bytes:
     """Render a film as a looping GIF.
 
     Each text is rasterized once per text style, and each GIF frame contains only the changed area. Raises `ShapeError`
-    (file) if the extra `film` is not installed, and `ShapeError` (usage) if there are too many GIF frames.
+    (file) if the extra `film` is not installed, and (usage) if there are too many GIF frames.
     """
     try:
         from PIL import Image, ImageChops
@@ -334,7 +334,7 @@ def render_gif(film: Film, theme: str | None) -> bytes:
     palette = rasterize(render_moment(film, sample, theme or "light")).quantize(64)
 
     def draw_elements(size: Film, elements: str) -> Image.Image:
-        """Draw SVG elements with the palette of the GIF, at the size of a film."""
+        """Draw SVG elements with the palette of the GIF."""
         return rasterize(_svg_document(size, elements, theme or "light")).quantize(
             palette=palette, dither=Image.Dither.NONE
         )
@@ -344,7 +344,7 @@ def render_gif(film: Film, theme: str | None) -> bytes:
 
     @cache
     def draw_text(text: str, look: str) -> tuple[Image.Image, Image.Image]:
-        """Draw a text, and return its image and the mask of its pixels."""
+        """Draw a text, and return its image and its mask."""
         image = draw_elements(replace(film, width=len(text), height=1), _sprite_element(text, look, 0, 0))
         return image, image.point(lambda colour: 255 * (colour != paper), "1")
 
@@ -375,11 +375,11 @@ A function returns None if its file would be too large.
 
 
 def render_film(answer: Trace | Chain, name: str, theme: str | None = None) -> tuple[Film, bytes]:
-    """Return the film of an answer, and the contents of a film file.
+    """Return the film of an answer and the contents of its file.
 
     The extension of `name` selects the format. If the film is too large, it is rendered again with a smaller height.
-    Raises `ShapeError` (usage) if the theme or the extension is unknown or if the film is too long, and `ShapeError`
-    (file) if the renderer is not installed.
+    Raises `ShapeError` (usage) if the theme or the extension is unknown, or if the film is too long, and (file) if the
+    renderer is not installed.
 
     >>> import shapecalc as sc
     >>> render_film(sc.reshape((2, 3), (3, 2)), "x.pdf")

@@ -1,9 +1,9 @@
-"""The flow diagram: one column of dims per stage, and wires between the columns.
+"""The flow diagram: a column of dims per stage, connected by wires.
 
-Column 0 is the input shape, and column n the shape after stage n. Row i of a column is dim i, so the wire of an axis
-that keeps its index is a straight line. A token is the requested value of a dim, such as 0 or -1, and is drawn on the
-wire into the dim. A placeholder is drawn instead of a dim that the user must predict. The module also
-draws the rail, a line with the names of the stages, and the strip, a line with the shapes after the stages.
+Column 0 is the input shape, and column n is the output shape of stage n. Row i of a column is dim i, so the wire of an
+axis that keeps its index is a straight line. A token is the requested value of a dim, such as 0 or -1; it is drawn on
+the wire that leads to the dim. A placeholder replaces a dim that the user must predict. The module also draws single
+lines: one with the names of the stages, and one with the shapes after the stages.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ The largest spacing that fits is used.
 
 
 def column_placeholders(placeholders: Placeholders, column: int) -> Mapping[int, str]:
-    """Return the placeholders of one column, keyed by the index of the dim."""
+    """Return the placeholders of a column, keyed by the index of the dim."""
     return {row: text for (blank_column, row), text in placeholders.items() if blank_column == column}
 
 
 class Column(Record):
-    """A column of the flow diagram: dims, and the text of each mark and size."""
+    """A column of the flow diagram: dims, with the texts of marks and sizes."""
 
     cells: tuple[Cell, ...]
     marks: tuple[str, ...]
@@ -84,12 +84,12 @@ class Column(Record):
 
     @property
     def mark_width(self) -> int:
-        """The width of the widest mark in the column."""
+        """The width of the widest mark."""
         return max(map(len, self.marks), default=0)
 
     @property
     def width(self) -> int:
-        """The width of the column: a mark, a space and a dim, or the minimum width."""
+        """The width of the column: a mark, a space and a dim, or the minimum."""
         dims = max(map(len, self.dims), default=len(SCALAR_TEXT) * self.is_scalar)
         return max(self.mark_width + bool(self.mark_width) + dims, self.min_width)
 
@@ -106,9 +106,9 @@ class ColumnGap(Record):
     """Whether the next column has a heading, so that the title may not extend over it."""
 
     def width(self, column_width: int) -> int:
-        """Return the width of the gap, which fits the wires, the tokens and the title.
+        """Return the width of the gap for its wires, tokens and title.
 
-        The title may extend over the next column, which has the width `column_width`.
+        The title can extend over the next column, whose width is `column_width`.
         """
         tokens = max(map(len, self.tokens), default=0)
         column_width *= not self.is_beside_heading
@@ -117,7 +117,7 @@ class ColumnGap(Record):
 
 
 class FlowLayout(Record):
-    """The columns and gaps of a flow, and the range of visible columns."""
+    """The columns and gaps of a flow diagram, and the range of visible columns."""
 
     columns: tuple[Column, ...]
     gaps: tuple[ColumnGap, ...]
@@ -128,7 +128,7 @@ class FlowLayout(Record):
 
     @property
     def height(self) -> int:
-        """The height of the visible columns in lines, excluding the heading."""
+        """The height of the visible columns in lines, without the heading."""
         first, last = self.visible_columns
         dims = max([1, *(len(column.cells) for column in self.columns[first : last + 1])])
         return max([1 + self.pitch * (dims - 1), *(gap.wiring.height for gap in self.gaps[first:last])])
@@ -137,8 +137,8 @@ class FlowLayout(Record):
 def draw_token(canvas: Canvas, cell: Cell, token: str, step_index: int, position: tuple[int, int]) -> None:
     """Draw the requested value of a dim on its wire.
 
-    If the step determines the dim, a pointer is added. `position` is the (column, row) position of the end of the wire
-    on the canvas.
+    If the step determines the dim, a pointer is added. `position` is the column and row at which the wire ends on the
+    canvas.
     """
     right, y = position
     if token:
@@ -150,9 +150,9 @@ def draw_token(canvas: Canvas, cell: Cell, token: str, step_index: int, position
 def make_column(
     cells: tuple[Cell, ...], glyphs: GlyphSet, layout: StageLayout | None = None, *, min_width: int = 0
 ) -> Column:
-    """Return the column of the output dims of a stage, or of the input dims.
+    """Return the column of a stage's output dims, or of the input dims.
 
-    The op `shape` outputs a vector of sizes; its column has indices instead of marks.
+    The output of the op `shape` is a vector; its column has indices instead of marks.
     """
     finished = layout is None or (layout.problem is None and layout.stage.is_finished)
     sizes = [glyphs.unknown if cell.dim is None else clip_text(str(cell.dim), MAX_DIM_WIDTH, glyphs) for cell in cells]
@@ -171,7 +171,7 @@ def _make_gap(
     spacing: tuple[int, int],
     glyphs: GlyphSet,
 ) -> ColumnGap:
-    """Return the gap of a stage, between its input column and its output column.
+    """Return the gap of a stage, between its input and its output column.
 
     `size` is the available width in cells and height in lines; `spacing` is an item of `SPACINGS`.
     """
@@ -188,10 +188,10 @@ def _make_gap(
 
 
 def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
-    """Return the text on the wire into each output dim of a stage.
+    """Return the token on the wire to each output dim of a stage.
 
-    The text is the requested value of the dim, such as 0 or -1. If a reshape requests a dim by such a value, the
-    requested sizes of its other dims are included too.
+    A token is the requested value of a dim, such as 0 or -1. If a reshape contains such a value, the sizes of its other
+    dims are tokens too.
     """
     tokens, asked = [cell.token for cell in layout.cells], layout.stage.requested
     if layout.is_regrouping and len(asked) == len(tokens) and layout.stage.after not in (None, asked):
@@ -200,7 +200,7 @@ def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
 
 
 def _fit_columns(widths: Sequence[int], gaps: tuple[ColumnGap, ...], index: int, width: int) -> tuple[int, int]:
-    """Return the first and the last column that fit the width, both inclusive.
+    """Return the first and the last column that fit a width, both inclusive.
 
     The columns before and after the stage at `index` are always included.
     """
@@ -235,12 +235,11 @@ def draw_flow(
 ) -> Text:
     r"""Draw the flow diagram of an answer at a step, by default after all steps.
 
-    `width` and `height` are in character cells. If not all axes fit, only the axes around the current step are drawn.
-    `selected_dim` is the (column, index) position of a dim; this dim and the dims that it depends on are highlighted.
-    The style of each dim has the position of the dim as the metadata `dim`. `placeholders` maps the position of each
-    hidden dim to its placeholder. Hidden dims have no wires. With `hides_refusal`, the refused dim is not marked, and
-    the problem is not reported. A map has short headings, and shows only the dims that the steps up to the current one
-    determine.
+    `width` and `height` are in character cells. If not all axes fit, those around the current step are drawn.
+    `selected_dim` is the column and the index of a dim, which is highlighted together with the dims that it depends on.
+    The style of each dim contains its position as the metadata `dim`. `placeholders` maps the positions of hidden dims
+    to their placeholders; hidden dims have no wires. With `hides_refusal`, neither the refused dim nor the problem is
+    shown. With `is_map`, headings are short, and only dims that are determined up to the current step are shown.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -292,10 +291,10 @@ def _lay_out_columns(
     *,
     is_map: bool,
 ) -> FlowLayout:
-    """Return the layout of the flow diagram with the largest spacing that fits.
+    """Return the layout of the flow diagram with the largest possible spacing.
 
-    `cells` are the input dims. `size` is the available width in cells and height in lines. If not all stages fit, the
-    stages around the stage at `index` are visible.
+    `size` is the available width in cells and height in lines. If not all stages fit, those around the stage at `index`
+    are visible.
     """
     input_column = make_column(cells, glyphs, min_width=len("input") if all_layouts else 0)
     columns = (input_column, *(make_column(layout.cells, glyphs, layout) for layout in all_layouts))
@@ -318,7 +317,7 @@ def _lay_out_columns(
 
 
 def _focused_row(answer: Trace | Chain, step_index: int | None, selected_dim: tuple[int, int] | None) -> int:
-    """Return the row of the selected dim, or of the dim that the step resolves."""
+    """Return the row of the selected dim, or of the dim that a step determines."""
     if selected_dim is not None:
         return selected_dim[1]
     step = answer.steps[step_index] if step_index is not None and step_index < len(answer.steps) else None
@@ -338,8 +337,8 @@ def _flow_notes(
 ) -> list[Text]:
     """Return the notes below the flow diagram.
 
-    Notes on copied sizes, operands and mixed axes are included only with `with_explanations`. Notes on omitted stages
-    and on the refusal are always included. A stage has notes once the step `shown_step` has completed it.
+    Notes on copied sizes, operands and mixed axes require `with_explanations`; notes on omitted stages and on the
+    refusal do not. The notes on a stage appear after the step `shown_step` has completed it.
     """
     notes, (first, last) = list[str](), flow_layout.visible_columns
     shown_layouts = all_layouts[first:last]
@@ -367,7 +366,7 @@ def _flow_notes(
 
 
 def _operand_notes(shown_layouts: Sequence[StageLayout]) -> list[str]:
-    """Return notes such as `w: 64,3,7,7` on the operands of the visible stages."""
+    """Return notes such as `w: 64,3,7,7` on the operands of visible stages."""
     return [
         f"{layout.operand_names[operand.number - 1]}: {shape_text(operand.shape)}"
         for layout in shown_layouts
@@ -378,7 +377,7 @@ def _operand_notes(shown_layouts: Sequence[StageLayout]) -> list[str]:
 
 
 def _mixing_notes(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
-    """Return notes on the dims that mix several axes, as in `~x and ~y mix a and b`."""
+    """Return notes on dims that mix axes, as in `~x and ~y mix a and b`."""
     notes = list[str]()
     for group in split_mixed_groups(
         group_axes(len(layout.cells_before), layout.wires, layout.newly_marked_dims),
@@ -395,9 +394,9 @@ def _mixing_notes(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
 def _dim_ancestors(
     all_layouts: tuple[StageLayout, ...], selected_dim: tuple[int, int] | None
 ) -> frozenset[tuple[int, int]]:
-    """Return the positions of the selected dim and of all dims that it depends on.
+    """Return the positions of the selected dim and of its ancestors.
 
-    A position is the column of the dim and its index in the column.
+    The ancestors of a dim are all dims that it depends on. A position is the column and the index of a dim.
     """
     if selected_dim is None:
         return frozenset()
@@ -411,7 +410,7 @@ def _dim_ancestors(
 
 
 class _FlowDrawing(Record):
-    """The drawing of a flow on a canvas, from left to right."""
+    """Draws a flow diagram on a canvas, from left to right."""
 
     canvas: Canvas
     pitch: int
@@ -443,7 +442,7 @@ class _FlowDrawing(Record):
             )
 
     def draw_column(self, column: Column, column_index: int, x: int) -> int:
-        """Draw the dims of a column, and return the x coordinate at which wires start."""
+        """Draw the dims of a column, and return the x coordinate after them."""
         widest = column.mark_width
         width = column.width - (widest + 1 if widest else 0)
         for row, (cell, mark, dim) in enumerate(zip(column.cells, column.marks, column.dims, strict=True)):
@@ -460,7 +459,7 @@ class _FlowDrawing(Record):
     def draw_stage(self, layout: StageLayout, gap: ColumnGap, output_column: Column, column_index: int, x: int) -> int:
         """Draw a stage and its output column.
 
-        Return the x coordinate at which the next wires start.
+        Returns the x coordinate after the column.
         """
         right = x + gap.width(output_column.width)
         self.canvas.write_text(x, 0, gap.title, "bold" if layout.problem is None else "bold red")
@@ -481,15 +480,15 @@ class _FlowDrawing(Record):
         return self.draw_column(output_column, column_index, right + 1)
 
     def _canvas_line(self, row: int) -> int:
-        """Return the canvas line of a row of dims; line 0 is the heading."""
+        """Return the canvas line of a row of dims, below the heading."""
         return 1 + self.pitch * row
 
     def _line_style(
         self, layout: StageLayout, out_dims: Collection[int], axes: Collection[int], column_index: int
     ) -> Style | None:
-        """Return the style of the wires from input axes to output dims.
+        """Return the style of the wires between axes and output dims.
 
-        The style is None for hidden wires.
+        Hidden wires have the style None.
         """
         hue = "".join([mark_colour(layout.cells_before[axis].mark) for axis in axes if len(axes) == 1])
         if self.shown_step is not None and _first_step(layout, out_dims, axes) > self.shown_step:
@@ -503,7 +502,7 @@ class _FlowDrawing(Record):
         return make_style(hue, dim=bool(is_dimmed))
 
     def _dim_style(self, cell: Cell, position: tuple[int, int]) -> Style:
-        """Return the style of the dim at a (column, index) position."""
+        """Return the style of the dim at a position."""
         if position in self.placeholders:
             return make_style("", bold=True, reverse=position == self.selected_dim, meta_item=("dim", position))
         is_dimmed = cell.step_index > self.step_index or (self.highlighted and position not in self.highlighted)
@@ -514,9 +513,9 @@ class _FlowDrawing(Record):
 
 
 def _first_step(layout: StageLayout, out_dims: Collection[int], axes: Collection[int]) -> int:
-    """Return the index of the first step on the given dims or axes.
+    """Return the index of the first step that involves the given dims or axes.
 
-    The step determines one of the dims, or drops one of the axes.
+    Such a step determines one of the dims, or drops one of the axes.
     """
     if out_dims:
         return min(layout.cells[out].step_index for out in out_dims)
@@ -529,10 +528,10 @@ def _first_step(layout: StageLayout, out_dims: Collection[int], axes: Collection
 def draw_stage_line(
     answer: Trace | Chain, step_index: int | None = None, *, width: int = 78, glyphs: GlyphSet = UNICODE
 ) -> Text:
-    """Draw one line with the names of the stages and the current step.
+    """Draw a line with the names of the stages and the current step.
 
-    The style of each name has the index of the first step of the stage as the metadata `step`; the style of the current
-    step has its own index.
+    The style of a name contains the index of the first step of the stage as the metadata `step`; the style of the
+    current step contains its own index.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -557,7 +556,7 @@ def draw_stage_line(
 def _current_step_text(answer: Trace | Chain, step_index: int, glyphs: GlyphSet) -> Text:
     """Format the number and the name of the current step.
 
-    After the last step, the text is the rule that refuses the request, or `done`.
+    After the last step, the text is `done`, or the name of the rule that refuses the request.
     """
     if step_index < len(answer.steps):
         return Text(
@@ -569,16 +568,16 @@ def _current_step_text(answer: Trace | Chain, step_index: int, glyphs: GlyphSet)
 
 @lru_cache(maxsize=256)
 def _step_style(step_index: int, bold: bool | None = None) -> Style:
-    """Return a style with a step index as metadata, so that a click opens the step."""
+    """Return a style with which a click opens a step."""
     return Style(bold=bold, meta={"step": step_index})
 
 
 def draw_shape_line(
     answer: Trace | Chain, step_index: int | None = None, *, width: int = 78, glyphs: GlyphSet = UNICODE
 ) -> Text:
-    """Draw one line with the input shape and the shape after each stage.
+    """Draw a line with the input shape and the shape after each stage.
 
-    Placeholders replace the dims that step `step_index` or a later step determines. A vector of sizes is in brackets.
+    Dims that are determined by step `step_index` or later have placeholders. A vector of sizes is in brackets.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -595,7 +594,7 @@ def draw_shape_line(
 def _shape_text_before(layout: StageLayout, step_index: int, glyphs: GlyphSet) -> str:
     """Format the output shape of a stage before a step.
 
-    Placeholders replace the dims that the step or a later step determines.
+    Dims that are determined by the step or later have placeholders.
     """
     if layout.step_range.start > step_index or (not layout.cells and layout.problem):
         return glyphs.unknown

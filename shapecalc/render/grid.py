@@ -1,9 +1,9 @@
 """The grid: tables of the elements of the input and of each stage's output.
 
-The last axis of a tensor is horizontal, the other axes are vertical, and each row and column is labelled with its
-index. Lines separate blocks of rows. One input element is highlighted in all tables. If a tensor is too large, only the
-part around this element is drawn, with a note on the visible rows and columns. The path of the elements from the input
-to the output determines the index of each element in each tensor.
+The last axis of a tensor is horizontal, and the other axes are vertical; rows and columns are labelled with their
+indices. Lines separate blocks of rows. One input element is highlighted in all tables. If a tensor is too large, only
+the part around this element is drawn, with a note on the visible rows and columns. A `TensorPath` determines the index
+of each element in each tensor.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.results import sizes_with_results
 from shapecalc.core.text import escape_unprintable, shape_text
 from shapecalc.reasoning.equiv import (
-    Counterexample,  # imported on first use, so that the app starts without it
+    Counterexample,  # imported on first use, because the app does not need it at the start
     check_equivalence,
 )
 from shapecalc.reasoning.examples import example_sizes, index_text
@@ -70,7 +70,7 @@ The elements are compared in C order. In larger tensors, the second element alon
 
 
 class Element(Record):
-    """An element in a table."""
+    """An element of a table."""
 
     text: str
     input_index: Index | None
@@ -79,7 +79,7 @@ class Element(Record):
 
 
 class ElementTable(Record):
-    """The elements of one tensor as a table, with a title and labels."""
+    """The elements of a tensor as a table with a title and labels."""
 
     title: str
     long_title: str
@@ -102,7 +102,7 @@ class ElementTable(Record):
 
     @property
     def columns(self) -> int:
-        """The number of elements in a row."""
+        """The number of elements per row."""
         return self.shape[-1] if self.shape else 1
 
     @property
@@ -112,47 +112,57 @@ class ElementTable(Record):
 
     @property
     def block_rows(self) -> int:
-        """The number of rows in a block.
+        """The number of rows per block.
 
-        The last axis forms the columns. The number is the size of the innermost other axis that is larger than 1.
+        The last axis forms the columns. A block has as many rows as the innermost of the other axes that is larger than
+        1.
         """
         return next((size for size in reversed(self.shape[:-1]) if size > 1), 1)
 
     @property
     def index_widths(self) -> tuple[int, ...]:
-        """The width of each axis's index column, which fits its mark and its indices."""
+        """The width of the index column of each axis.
+
+        The column fits the mark of the axis and its indices.
+        """
         return tuple(max(len(mark), len(str(size - 1))) for mark, size in zip(self.marks, self.shape, strict=True))
 
     @property
     def label_width(self) -> int:
-        """The width of row labels: indices, a vertical line and the last axis's mark."""
+        """The width of the label of a row.
+
+        The label consists of indices, a vertical line, and the mark of the last axis.
+        """
         return (
             sum(self.index_widths[:-1]) + max(0, len(self.shape) - 2) + 2 * (len(self.shape) > 1) + self.last_mark_width
         )
 
     @property
     def last_mark_width(self) -> int:
-        """The width of the mark of the last axis, plus a space if rows have indices."""
+        """The width of the mark of the last axis, and of the space after indices."""
         return len(self.marks[-1]) + (len(self.shape) > 1) if self.marks else 0
 
     @property
     def cell_width(self) -> int:
-        """The width of a column, which fits an element in brackets and a column index."""
+        """The width of a column of elements, including brackets."""
         return max(self.element_width, len(str(self.columns - 1))) + 2
 
     @property
     def height(self) -> int:
-        """The height of the complete table, in lines."""
+        """The height of the complete table in lines."""
         return HEADING_LINES + self.rows + (self.rows - 1) // self.block_rows
 
     def width(self, height: int) -> int:
-        """Return the width that fits all columns, and the note if rows are omitted."""
+        """Return the width of the complete table in a given height.
+
+        If rows are omitted, the width includes the note.
+        """
         note = MIN_TABLE_WIDTH if self.rows + self.rows // self.block_rows + HEADING_LINES > height else 0
         return max(self.label_width + self.columns * self.cell_width, len(self.title), len(self.position_text), note)
 
 
 class PathTensor(Record):
-    """One tensor on the path of the elements: the input, or the output of a stage."""
+    """A tensor on the path of elements: the input, or the output of a stage."""
 
     name: str
     title: str
@@ -162,7 +172,7 @@ class PathTensor(Record):
 
 
 class TensorPath(Record):
-    """The path of the elements from the input to the output of an answer.
+    """The path of elements through an answer, from the input to the output.
 
     It consists of the tensors, the moves between consecutive tensors, and the sizes of named dims.
     """
@@ -172,9 +182,9 @@ class TensorPath(Record):
     sizes: Mapping[str, int]
 
     def source_index(self, tensor_index: int, index: Index) -> Index | float:
-        """Return the input index of an element, from its index in a later tensor.
+        """Return the input index of an element of a later tensor.
 
-        If a pad adds the element, its value is returned.
+        For an element that was added by a pad, the value of the element is returned.
         """
         for earlier in range(tensor_index - 1, -1, -1):
             shape, move = self.tensors[earlier].shape, self.moves[earlier]
@@ -186,8 +196,7 @@ class TensorPath(Record):
     def indices_of(self, input_index: Index) -> list[Index | None]:
         """Return the index of an input element in each tensor.
 
-        If the element is repeated, the result is the index of the first copy. After the element is dropped,
-        the index is None.
+        If the element is repeated, this is the index of its first copy; if it is dropped, the index is None.
         """
         indices: list[Index | None] = [input_index]
         for number, move in enumerate(self.moves):
@@ -197,9 +206,9 @@ class TensorPath(Record):
 
 
 def format_values(elements: Any, gaps: Sequence[int | None]) -> str:
-    """Format nested lists in columns.
+    """Format nested lists in aligned columns.
 
-    `gaps` has the index at which an ellipsis is inserted along each axis, or None.
+    `gaps` contains, for each axis, the index before which an ellipsis is inserted, or None.
 
     >>> print(format_values([[0, 1], [2, 13]], (None, 1)))
     [[ 0 ...  1]
@@ -228,9 +237,9 @@ def _flatten_nested(elements: Any, depth: int) -> list[Any]:
 def arrange_tables(
     tables: Sequence[ElementTable], width: int, height: int, glyphs: GlyphSet, first: int = 0
 ) -> list[Text]:
-    """Return the lines of tables side by side, from the table `first` on.
+    """Arrange tables side by side, starting with the table at index `first`.
 
-    A note is added if tables are omitted.
+    If tables are omitted, a note is added.
     """
     count = len(tables)
     shown = max(1, min(count, (width + TABLE_GAP) // (MIN_TABLE_WIDTH + TABLE_GAP)))
@@ -261,9 +270,9 @@ def arrange_tables(
 
 
 def _table_widths(widths: list[int], width: int) -> list[int]:
-    """Reduce the widths of the widest tables until all tables fit a total width.
+    """Reduce the widths of the widest tables to fit a total width.
 
-    The reduced tables have equal widths, up to rounding.
+    The reduced tables have the same width, up to rounding.
 
     >>> _table_widths([10, 50, 60], 100), _table_widths([10, 20], 100)
     ([10, 45, 45], [10, 20])
@@ -278,7 +287,7 @@ def _table_widths(widths: list[int], width: int) -> list[int]:
 def _table_lines(table: ElementTable, size: tuple[int, int], glyphs: GlyphSet, *, is_ruled: bool) -> list[Text]:
     """Return the lines of a table: title, position, column indices and rows.
 
-    If `is_ruled`, a horizontal line separates the column indices from the rows.
+    If `is_ruled`, a horizontal line is drawn below the column indices.
     """
     width, height = size
     title = table.long_title if 0 < len(table.long_title) <= width else table.title
@@ -301,7 +310,7 @@ def _table_lines(table: ElementTable, size: tuple[int, int], glyphs: GlyphSet, *
 
 
 def _visible_rows(table: ElementTable, focus: int, height: int) -> range:
-    """Return the rows around row `focus` that fit, including lines between blocks."""
+    """Return the rows around `focus` that fit a height with their separators."""
     rows = rows_around(focus, table.rows, height)
     while len(rows) > 1 and len(rows) + sum(_is_block_start(table, row) for row in rows[1:]) > height:
         rows = rows[1:] if focus - rows[0] > rows[-1] - focus else rows[:-1]
@@ -330,7 +339,7 @@ def _range_text(noun: str, indices: range) -> str:
 
 
 def _column_heading(table: ElementTable, columns: range, label_width: int, glyphs: GlyphSet) -> Text:
-    """Format the line with the marks of the axes and the column indices."""
+    """Format a line with the marks of the axes and the column indices."""
     marks = [mark.rjust(wide) for mark, wide in zip(table.marks[:-1], table.index_widths, strict=False)]
     line = Text(_row_label(table, " ".join(marks), label_width, table.marks[-1], glyphs), "dim")
     for column in columns:
@@ -339,7 +348,10 @@ def _column_heading(table: ElementTable, columns: range, label_width: int, glyph
 
 
 def _row_label(table: ElementTable, index_text: str, label_width: int, mark: str, glyphs: GlyphSet) -> str:
-    """Format the label of a row: indices, a vertical line and the last axis's mark."""
+    """Format the label of a row.
+
+    The label consists of indices, a vertical line, and the mark of the last axis.
+    """
     if len(table.shape) < 2:
         return clip_text(mark, label_width, glyphs).rjust(min(table.last_mark_width, label_width))
     room = label_width - table.last_mark_width - 2
@@ -353,7 +365,10 @@ def _row_label(table: ElementTable, index_text: str, label_width: int, mark: str
 
 
 def _table_rows(table: ElementTable, rows: range, columns: range, label_width: int, glyphs: GlyphSet) -> list[Text]:
-    """Format rows with labels; an index is omitted if the row above has it too."""
+    """Format the rows of a table with their labels.
+
+    An index is omitted if it equals the index in the row above.
+    """
     lines, previous = list[Text](), None
     for row in rows:
         index = unravel(row * table.columns, table.shape)
@@ -375,9 +390,10 @@ def _table_rows(table: ElementTable, rows: range, columns: range, label_width: i
 
 
 def _element_text(table: ElementTable, index: Index) -> Text:
-    """Format one element; a highlighted element is in brackets.
+    """Format an element, in brackets if it is highlighted.
 
-    The style of the element has its input index as the metadata `cell`, unless a pad adds the element.
+    The style contains the input index of the element as the metadata `cell`, except for elements that were added by a
+    pad.
     """
     element = table.element_at(index)
     text = element.text.rjust(table.cell_width - 2)
@@ -405,9 +421,9 @@ def _separator_line(table: ElementTable, label_width: int, column_count: int, gl
 def build_tensor_path(
     answer: Trace | Chain, named_sizes: Mapping[str, int] | None = None, *, complete: bool = True
 ) -> TensorPath:
-    """Return the path of the elements from the input to the output of an answer.
+    """Build the path of elements through an answer.
 
-    `named_sizes` has the size of each named dim; by default, the sizes are the smallest ones that meet the conditions.
+    `named_sizes` contains the sizes of named dims; by default, these are the smallest sizes that meet the conditions.
     If `complete` is false, the path ends before the first stage with several operands, windows or padding. Raises
     `ShapeError` (usage) if no small sizes meet the conditions; with `complete`, also for a refused request, for the op
     `shape`, and for several operands or windows.
@@ -453,13 +469,11 @@ def draw_grid(
 ) -> Text:
     """Draw the elements of the input and of each stage's output.
 
-    If not all tensors fit the width, those from the number `first` on are drawn.
-
     `cursor` is the input index of the element to highlight in all tables. `value` returns the input element at an
-    index; by default, elements are numbered from 0. If a tensor is too large, only the part around the highlighted
-    element is drawn. `width` and `height` are in character cells. The elements are coloured by their index along
-    `tinted_axis` of the input. Raises `ShapeError` (usage) if the elements cannot be traced to the output, or if there
-    are no elements.
+    index; by default, elements are numbered from 0. Elements are coloured by their index along the axis `tinted_axis`
+    of the input. `width` and `height` are in character cells. If not all tensors fit the width, the tensors from index
+    `first` on are drawn. If a tensor is too large, the part around the highlighted element is drawn. Raises
+    `ShapeError` (usage) if the elements cannot be traced to the output, or if there are none.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -501,10 +515,10 @@ def draw_question_grid(
     height: int = 12,
     glyphs: GlyphSet = UNICODE,
 ) -> Text:
-    """Draw the elements of input and output, without intermediate tensors.
+    """Draw the elements of the input and the output of an answer.
 
-    If `table_count` is 1, only the input is drawn. With a `cursor`, the input element at this index is highlighted, and
-    placeholders replace the output elements. Raises `ShapeError` (usage) as `draw_grid` does.
+    If `table_count` is 1, only the input is drawn. If `cursor` is given, the input element at this index is
+    highlighted, and the output elements are replaced with placeholders. Raises `ShapeError` (usage) like `draw_grid`.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -544,10 +558,8 @@ def draw_output_grids(
 ) -> Text:
     """Draw the outputs of two answers side by side.
 
-    The part around an index is drawn, by default around the first difference.
-
-    The elements are coloured by their index along `tinted_axis` of the input. Raises `ShapeError` (usage) if there are
-    no elements.
+    The part around `index` is drawn, by default around the first difference. Elements are coloured by their index along
+    the axis `tinted_axis` of the input. Raises `ShapeError` (usage) if there are no elements.
 
     >>> import shapecalc as sc
     >>> pair = sc.chain("2,3", "transpose 1,0"), sc.chain("2,3", "reshape 3,2")
@@ -564,7 +576,7 @@ def draw_output_grids(
 def _output_tables(
     paths: Iterable[TensorPath], names: tuple[str, str], index: Index | None, glyphs: GlyphSet
 ) -> list[ElementTable]:
-    """Return a table of each output, with the element at one index highlighted."""
+    """Return the tables of two outputs, with one element highlighted."""
     tables = []
     for name, journey in zip(names, paths, strict=True):
         last = len(journey.tensors) - 1
@@ -584,11 +596,11 @@ def _tensor_table(
     value: Callable[[Index], object] | None,
     glyphs: GlyphSet,
 ) -> ElementTable:
-    """Return the table of one tensor, centred on the element at `index`.
+    """Return the table of a tensor, centred on an element.
 
-    If `index` is None, the table starts at the first element. The predicate `is_highlighted` takes the index of an
-    element in the tensor, and its index in the input. `value` returns the input element at an index; by default,
-    elements are numbered from 0, and elements that a pad adds are shaded.
+    If `index` is None, the table starts at the first element. `is_highlighted` is called with the index of an element
+    in the tensor, and with its index in the input. `value` returns the input element at an index; by default, elements
+    are numbered from 0, and elements that were added by a pad are shaded.
     """
     point = path.tensors[tensor_index]
     focus = (0,) * len(point.shape) if index is None else index
@@ -624,8 +636,8 @@ def draw_mistake_grids(
 ) -> Text:
     """Draw the outputs of an answer and of a mistaken answer side by side.
 
-    The tables are centred on the first difference. Raises `ShapeError` (usage) if either request is refused, if there
-    are no elements, or if no small sizes meet the conditions of both.
+    The tables are centred on the first difference. Raises `ShapeError` (usage) if a request is refused, if there are no
+    elements, or if no small sizes meet the conditions of both answers.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -647,7 +659,7 @@ def draw_mistake_grids(
 def _common_sizes(answer: Trace | Chain, mistake: Trace | Chain) -> Mapping[str, int]:
     """Return sizes of named dims that meet the conditions of both answers.
 
-    Returns an empty mapping if all dims are numbers, or if the answers are equivalent.
+    The result is empty if all dims are numbers, or if the answers are equivalent.
     """
     if answer.is_concrete and mistake.is_concrete:
         return {}
@@ -656,7 +668,10 @@ def _common_sizes(answer: Trace | Chain, mistake: Trace | Chain) -> Mapping[str,
 
 
 def _first_difference(first: TensorPath, second: TensorPath) -> Index | None:
-    """Return the first index at which two outputs differ, or None if not found."""
+    """Return the first index at which two outputs differ.
+
+    Only the indices of `_indices_to_compare` are compared; returns None if the outputs are equal there.
+    """
     last_points = len(first.tensors) - 1, len(second.tensors) - 1
     common = [*map(min, first.tensors[-1].shape, second.tensors[-1].shape)]
     if 0 in common or len(first.tensors[-1].shape) != len(second.tensors[-1].shape):
@@ -668,9 +683,9 @@ def _first_difference(first: TensorPath, second: TensorPath) -> Index | None:
 
 
 def _indices_to_compare(shape: list[int]) -> Iterator[Index]:
-    """Yield the indices of a shape that are compared.
+    """Yield the indices at which outputs of a shape are compared.
 
-    The first indices in C order, up to a maximum number, are followed by the second index along each axis, last axis
+    They are the first indices in C order, up to a limit, and then the second index along each axis, the last axis
     first.
     """
     yield from islice(product(*map(range, shape)), MAX_COMPARED_ELEMENTS)

@@ -1,4 +1,4 @@
-"""The names and titles of stages, and hints that do not reveal the answer."""
+"""Names and titles of stages, and hints that do not reveal the answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CARET = "^"
 
 
 class Hint(Record):
-    """A question about a dim, and three hints that do not reveal its size."""
+    """A question about a dim, with three hints that do not reveal its size."""
 
     question: str
     """The question, in one sentence."""
@@ -33,14 +33,14 @@ class Hint(Record):
 
     @property
     def levels(self) -> tuple[str, str, str]:
-        """The three hints, from the first to the last."""
+        """The three hints, from general to specific."""
         return self.rule, self.location, self.arithmetic
 
 
 def stage_name(stage: Stage) -> str:
     """Return the operator name of a stage, such as `transpose`.
 
-    The label of a stage, in contrast, can be the name of an argument, such as `to`.
+    The label of a stage differs from it if it is the name of an argument, such as `to`.
 
     >>> import shapecalc as sc
     >>> [stage_name(stage) for stage in sc.shuffle((2, 3), first=(1, 0), to=(6,)).stages]
@@ -52,7 +52,7 @@ def stage_name(stage: Stage) -> str:
 
 
 def display_name(name: str) -> str:
-    """Return a name as it is printed: `?` for an unnamed dim."""
+    """Return the name of a dim for output: `?` if the dim is unnamed."""
     return "?" if name.startswith("?") else name
 
 
@@ -64,7 +64,7 @@ def sizes_text(sizes: Mapping[str, int]) -> str:
 def conditions_text(answer: Answer, prefix: str) -> str:
     """Format the conditions of an answer after a prefix.
 
-    The text is empty if there are no conditions.
+    Without conditions, the text is empty.
     """
     return f"{prefix}{' and '.join(condition.phrase for condition in answer.conditions)}" if answer.conditions else ""
 
@@ -77,9 +77,9 @@ def verdict_text(answer: Answer) -> str:
 
 
 def stage_title(request: Request, stage: Stage) -> str:
-    """Return the name of a stage, followed by its arguments.
+    """Return the name of a stage with its arguments.
 
-    Positional arguments are printed without their names.
+    Positional arguments are formatted without their names.
     """
     arguments = request.arguments
     if stage.label != request.op:
@@ -105,9 +105,10 @@ def _argument_text(value: object) -> str:
 
 
 def make_hint(stage: Stage, step: Step, out_dim: int | None = None, *, name: str = "input") -> Hint:
-    """Return the question about an output dim, and its hints.
+    """Return the question about an output dim, with its hints.
 
-    If `out_dim` is None, the question is about the dim that the step resolves. `name` is the name of the stage's input.
+    If `out_dim` is None, the question is about the dim that the step determines. `name` is the name of the stage's
+    input.
 
     >>> import shapecalc as sc
     >>> (stage,) = sc.reshape((2, 2, 3, 2), (-1, 0, 0)).stages
@@ -148,10 +149,10 @@ def make_hint(stage: Stage, step: Step, out_dim: int | None = None, *, name: str
 
 
 def is_worth_asking(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool:
-    """Return whether to ask the user for an output dim of a stage.
+    """Return whether to ask the user to predict an output dim.
 
-    The user is always asked for a dim that is copied by a 0 or inferred. The user is asked for any other dim, unless it
-    is unchanged or its size is part of the request.
+    The user is always asked for dims that are inferred or copied by a 0. Other dims are omitted if they are unchanged,
+    or if their sizes are part of the request.
 
     >>> import shapecalc as sc
     >>> (stage,) = sc.reshape((2, 3, 4), (0, 4, -1)).stages
@@ -165,13 +166,16 @@ def is_worth_asking(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool:
 
 
 def is_size_requested(stage: Stage, out_dim: int, dim: Dim) -> bool:
-    """Return whether the size of an output dim is part of the request."""
+    """Return whether the request contains the size of an output dim."""
     sized = stage.kind in (StageKind.RESHAPE, StageKind.VIEW, StageKind.EXPAND)
     return sized and out_dim < len(stage.requested) and str(stage.requested[out_dim]) == str(dim)
 
 
 def _index_table(rows: dict[str, list[str]], marked: Collection[int | None], note: str) -> list[str]:
-    """Return the lines of a table: indices, rows, and carets below marked indices."""
+    """Return the lines of a table, with carets below the marked indices.
+
+    The first row contains the indices. `note` is printed after the carets.
+    """
     count = max(map(len, rows.values()))
     widths = [
         max(len(str(index)), *(len(row[index]) for row in rows.values() if index < len(row))) for index in range(count)
@@ -191,9 +195,9 @@ def _index_row(name: str, cells: Sequence[str], widths: Sequence[int], label_wid
 
 
 def arithmetic_with_placeholder(step: Step, placeholder: str = "?") -> str:
-    """Return the arithmetic of a step, with a placeholder for the result.
+    """Return the arithmetic of a step with the result replaced.
 
-    If the result occurs several times in the sentence, the last occurrence is replaced.
+    If the result occurs several times, its last occurrence is replaced.
 
     >>> import shapecalc as sc
     >>> arithmetic_with_placeholder(sc.reshape((2, 3, 4), (2, -1)).steps[1])

@@ -1,6 +1,6 @@
-"""A renderer of manual pages as plain text, for systems without `man`.
+"""Render manual pages as plain text, for systems without `man`.
 
-It supports the mdoc(7) macros that the pages in man/ use.
+Only the mdoc(7) macros that occur in the pages of man/ are supported.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ NON_BREAKING_SPACE = "\0"
 
 
 def format_page(source: str, width: int = 78) -> str:
-    r"""Render an mdoc page as text; literal lines are not wrapped at `width`.
+    r"""Render an mdoc page as text.
+
+    Paragraphs are wrapped to `width` characters; literal lines are not.
 
     >>> print(format_page(".Sh NAME\n.Nm calc\n.Nd shapes\n.Bl -tag -width Ds\n.It Fl -out Ar file\nWrite.\n.El"))
     NAME
@@ -54,7 +56,9 @@ def remove_escapes(text: str) -> str:
 
 
 def format_macros(words: list[str], page_name: str = "") -> str:
-    """Render the macros of one line as text; `.Nm` is replaced with `page_name`.
+    """Render the macros of a line as text.
+
+    `.Nm` without an argument is replaced with `page_name`.
 
     >>> format_macros("Op Fl d | Fl -dialect Ar name".split()), format_macros("Nm Ns Pq 1 ,".split(), "calc")
     ('[-d | --dialect name]', 'calc(1),')
@@ -67,7 +71,7 @@ def format_macros(words: list[str], page_name: str = "") -> str:
 
 
 def _line_pieces(words: list[str], page_name: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of the text of a line, each with its kind."""
+    """Yield the pieces of text of a line, each with its kind."""
     for index, word in enumerate(words):
         rest = words[index + 1 :]
         if word in DELIMITERS:
@@ -88,9 +92,9 @@ def _line_pieces(words: list[str], page_name: str) -> Iterator[tuple[str, str]]:
 
 
 def _pieces_in_delimiters(macro: str, words: list[str], page_name: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of a macro that encloses its words in delimiters.
+    """Yield the pieces of a macro that puts delimiters around its words.
 
-    Punctuation at the end of the words is placed after the closing delimiter.
+    Trailing punctuation follows the closing delimiter.
     """
     end = len(words)
     while end and words[end - 1] in CLOSING_PUNCTUATION:
@@ -103,10 +107,10 @@ def _pieces_in_delimiters(macro: str, words: list[str], page_name: str) -> Itera
 
 
 class _Page:
-    """A page during rendering: its lines, and the current paragraph."""
+    """The output of the renderer: lines, and the current paragraph."""
 
     def __init__(self, width: int) -> None:
-        """Create an empty page of the given width, in characters."""
+        """Create an empty page that is `width` characters wide."""
         self.width = width
         self.lines: list[str] = []
         self.paragraph: list[str] = []
@@ -121,7 +125,7 @@ class _Page:
         """The indent of the current display; None outside of a display."""
 
     def render_line(self, line: str) -> None:
-        """Render one line of the source."""
+        """Render a line of the source."""
         if not line.startswith("."):
             self.paragraph.append(remove_escapes(line)) if self.display_indent is None else self.add_line(
                 remove_escapes(line), self.display_indent
@@ -141,11 +145,11 @@ class _Page:
             self.paragraph.append(format_macros([macro, *words], self.name).replace(" ", NON_BREAKING_SPACE))
 
     def add_line(self, text: str, indent: int) -> None:
-        """Add a line without wrapping it."""
+        """Add a line that is not wrapped."""
         self.lines.append(f"{' ' * indent}{text}".rstrip())
 
     def end_paragraph(self) -> None:
-        """Wrap the current paragraph after its tag, if any, and append its lines."""
+        """Add the lines of the current paragraph, which may have a tag."""
         indent, hang = self.indents[-1]
         text, tag = " ".join(self.paragraph), self.tag
         self.paragraph, self.tag = [], ""
@@ -160,50 +164,53 @@ class _Page:
         self.lines += wrapper.fill(text).replace(NON_BREAKING_SPACE, " ").split("\n")
 
     def add_blank_line(self) -> None:
-        """End the paragraph; add a blank line, except after a heading or a blank line."""
+        """End the paragraph, and separate the next one by a blank line.
+
+        There is no blank line after a heading or another blank line.
+        """
         self.end_paragraph()
         if self.lines and self.lines[-1].startswith(" " * BODY_INDENT):
             self.lines.append("")
 
     def begin_section(self, words: list[str], indent: int = 0) -> None:
-        """Begin a section, or a subsection if it is indented."""
+        """Begin a section, or a subsection if `indent` is not 0."""
         self.add_blank_line()
         self.indents = [(BODY_INDENT, 0)]
         self.section = self.section if indent else " ".join(words)
         self.add_line(remove_escapes(" ".join(words)), indent)
 
     def begin_list(self, words: list[str]) -> None:
-        """Begin a list of tagged entries."""
+        """Begin a list of entries with tags."""
         self.end_paragraph()
         width = words[words.index("-width") + 1]
         self.indents.append((sum(self.indents[-1]), (DISPLAY_INDENT if width == "Ds" else len(width)) + 2))
 
     def begin_entry(self, words: list[str]) -> None:
-        """Begin an entry of a list."""
+        """Begin an entry of the current list."""
         self.add_blank_line()
         self.tag = format_macros(words, self.name)
 
     def end_list(self) -> None:
-        """End a list."""
+        """End the current list."""
         self.end_paragraph()
         self.indents.pop()
 
     def begin_display(self, words: list[str]) -> None:
-        """Begin a display, whose lines are not wrapped."""
+        """Begin a display of literal lines."""
         self.add_blank_line()
         self.display_indent = sum(self.indents[-1]) + (DISPLAY_INDENT if "-offset" in words else 0)
 
     def end_display(self) -> None:
-        """End a display."""
+        """End the current display."""
         self.display_indent = None
 
     def add_example(self, words: list[str]) -> None:
-        """Add a one-line display."""
+        """Add a display of a single line."""
         self.end_paragraph()
         self.add_line(remove_escapes(" ".join(words)), sum(self.indents[-1]) + DISPLAY_INDENT)
 
     def add_description(self, words: list[str]) -> None:
-        """Add the one-line description after the name of the page."""
+        """Add the description after the name of the page."""
         self.paragraph += ["-", remove_escapes(" ".join(words))]
 
 

@@ -1,9 +1,9 @@
 """Pictures of ops with several operands, and of windows.
 
-The operand table has one row for each operand and one for the output, which is labelled `answer`. Its columns contain
-corresponding dims: dims that broadcast against each other, dims over which a product sums, or dims of one axis of a
-concatenation. For concatenated operands, each row ends with a bar, whose length is the size of the operand along the
-axis. A ruler shows the indices of one axis, and below them the windows that slide along the axis.
+The operand table has a row for each operand and one for the output, which is labelled `answer`. A column contains
+corresponding dims: dims that broadcast, dims over which a product sums, or dims along one axis of a concatenation. For
+concatenated operands, each row ends with a bar whose length is the size of the operand along the axis. A ruler shows
+the indices of an axis, and below them the windows that slide along it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ COLUMN_GAP = "   "
 
 
 class OperandColumn(Record):
-    """A table column: corresponding dims of the operands, and their output dim."""
+    """A column of the operand table: corresponding dims and their output dim."""
 
     label: str
     dims_by_operand: Mapping[int, Dim]
@@ -59,7 +59,7 @@ class OperandColumn(Record):
 
 
 def _operand_labels(layout: StageLayout, operands: Sequence[Operand]) -> tuple[list[AxisLabels], AxisLabels]:
-    """Return the column labels of each operand and of the output."""
+    """Return the column labels of the operands and of the output."""
     arguments, ranks = layout.request.arguments, [len(operand.shape) for operand in operands]
     max_rank, kind = max(ranks), layout.stage.kind
     if kind is StageKind.BROADCAST:
@@ -82,14 +82,17 @@ def _operand_labels(layout: StageLayout, operands: Sequence[Operand]) -> tuple[l
 
 
 def _labels_from_right(rank: int, skipped: int = 0) -> AxisLabels:
-    """Return labels that count axes from the right, without the last `skipped` axes."""
+    """Return labels that count axes from the right.
+
+    The last `skipped` axes have no labels.
+    """
     return [str(-distance) for distance in range(rank, skipped, -1)]
 
 
 def _matrix_labels(left_rank: int, right_rank: int) -> tuple[list[AxisLabels], AxisLabels]:
-    """Return the column labels of a matrix product: each operand, and the output.
+    """Return the column labels of the operands and the output of a product.
 
-    A vector has no row label as the left operand, and no column label as the right operand.
+    A vector on the left has no row label, and a vector on the right has no column label.
     """
     ends = ["row"] * (left_rank > 1), ["column"] * (right_rank > 1)
     operands = [
@@ -100,9 +103,9 @@ def _matrix_labels(left_rank: int, right_rank: int) -> tuple[list[AxisLabels], A
 
 
 def _layer_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[list[AxisLabels], AxisLabels]:
-    """Return the column labels of a linear layer: input, weight and output.
+    """Return the column labels of a linear layer's input, weight and output.
 
-    The weight has the dims (out, in), (in, out) or only (in).
+    The weight has the shape (out, in), (in, out) or (in).
     """
     rows, out = _labels_from_right(rank)[:-1], ["out"] * (weight_rank > 1)
     kept = [step.facts["axis"] for step in layout.stage.steps if step.facts.get("operand") == 1]
@@ -111,8 +114,11 @@ def _layer_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[lis
 
 
 def _window_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[list[AxisLabels], AxisLabels]:
-    """Return the column labels of a window op: input, weight or kernel, and output."""
-    from shapecalc.core.ops.conv import CONV_SEMANTICS  # deferred: every explained request loads this module
+    """Return the column labels of a window op's input, weight and output.
+
+    For a pool, the kernel takes the place of the weight.
+    """
+    from shapecalc.core.ops.conv import CONV_SEMANTICS  # deferred, because every explanation loads this module
     from shapecalc.core.ops.windows import WINDOW_SEMANTICS
 
     arguments, dialect = layout.request.arguments, DIALECTS[layout.request.dialect]
@@ -132,9 +138,9 @@ def _window_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[li
 
 
 def _pattern_labels(pattern: str, ranks: Sequence[int]) -> tuple[list[AxisLabels], AxisLabels]:
-    """Return the column labels of an einsum pattern: each operand, and the output.
+    """Return the column labels of an einsum's operands and output.
 
-    The dims of an ellipsis are numbered from the right.
+    The labels of an ellipsis count axes from the right.
 
     >>> _pattern_labels("...i,ij", (3, 2))
     ([['-2', '-1', 'i'], ['i', 'j']], ['-2', '-1', 'j'])
@@ -144,7 +150,7 @@ def _pattern_labels(pattern: str, ranks: Sequence[int]) -> tuple[list[AxisLabels
     ellipsis_counts = [count for term, count in zip(subscripts.terms, counts, strict=False) if ELLIPSIS in term]
 
     def expand_ellipsis(term: Iterable[str], count: int) -> AxisLabels:
-        """Replace an ellipsis with `count` labels that count axes from the right."""
+        """Replace an ellipsis with `count` labels that count from the right."""
         return [part for label in term for part in (_labels_from_right(count) if label == ELLIPSIS else [label])]
 
     labels = [expand_ellipsis(term, count) for term, count in zip(subscripts.terms, counts, strict=False)]
@@ -154,8 +160,8 @@ def _pattern_labels(pattern: str, ranks: Sequence[int]) -> tuple[list[AxisLabels
 def operand_columns(layout: StageLayout, operands: Sequence[Operand]) -> list[OperandColumn]:
     """Return the columns of the operand table of a stage.
 
-    The columns are in the order of the output dims. The column of a summed dim follows the column of the dim before it
-    in its operand.
+    The columns are in the order of the output dims. The column of a summed dim follows that of the preceding dim in its
+    operand.
     """
     labels, answer = _operand_labels(layout, operands)
     order = [*answer]
@@ -180,7 +186,7 @@ def operand_columns(layout: StageLayout, operands: Sequence[Operand]) -> list[Op
 def _is_refused_column(
     layout: StageLayout, label: str, dims_by_operand: Mapping[int, Dim], out_dim: int | None
 ) -> bool:
-    """Return whether the dims of a column cause the refusal."""
+    """Return whether a column causes the refusal."""
     problem, kind = layout.problem, layout.stage.kind
     if problem is not None and kind is StageKind.WINDOW:
         return out_dim is None if problem.argument == "weight" else label == f"dim {problem.index}"
@@ -197,9 +203,9 @@ def _is_refused_column(
 
 
 def _output_text(layout: StageLayout, column: OperandColumn, step_index: int, glyphs: GlyphSet) -> str:
-    """Format the output dim of a table column.
+    """Format the output dim of a column.
 
-    A placeholder replaces a dim that is hidden or not determined yet. A summed dim is drawn as the end of a line.
+    A dim that is hidden or not determined yet has a placeholder. A summed dim is drawn as the end of a line.
     """
     cell = layout.cells[column.out_dim] if column.out_dim is not None and column.out_dim < len(layout.cells) else None
     if column.out_dim is None:
@@ -210,9 +216,9 @@ def _output_text(layout: StageLayout, column: OperandColumn, step_index: int, gl
 
 
 def _dim_text(layout: StageLayout, column: OperandColumn, operand: int, output_text: str, glyphs: GlyphSet) -> str:
-    """Format the dim of an operand in a table column.
+    """Format the dim of an operand in a column.
 
-    A prefix marks a 1 that is repeated, or a dim that causes the refusal.
+    A prefix marks a dim that causes the refusal, and a 1 that is repeated.
     """
     text = clip_text(str(column.dims_by_operand.get(operand, "")), MAX_DIM_WIDTH, glyphs)
     repeats = (
@@ -226,7 +232,7 @@ def _dim_text(layout: StageLayout, column: OperandColumn, operand: int, output_t
 
 
 def _column_style(layout: StageLayout, column: OperandColumn, step_index: int) -> str:
-    """Return the style of a column; the column of the current step is bold."""
+    """Return the style of a column, which is bold in the current step."""
     step = layout.stage.steps[step_index - layout.step_range.start] if step_index in layout.step_range else None
     is_current = step is not None and step.out == column.out_dim
     return "bold red" if column.is_refused else "bold" if is_current else ""
@@ -237,7 +243,7 @@ def draw_operand_table(
 ) -> Text:
     """Draw the operand table of a stage at a step.
 
-    If operands are concatenated, each row ends with a bar that shows the size of the operand along the axis.
+    If operands are concatenated, each row ends with a bar whose length is the size along the axis.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -290,7 +296,7 @@ def draw_operand_table(
 
 
 def _operand_row_names(layout: StageLayout, operands: Sequence[Operand]) -> list[str]:
-    """Return the names of the operands at the beginning of their rows."""
+    """Return the names of the operands for the starts of their rows."""
     names, argument = layout.request.arguments, layout.stage.argument
     kind = "" if "operands" in names else "kernel" if "kernel" in names else "weight"
     kind = argument if argument == "target" else kind
@@ -308,7 +314,7 @@ def _table_notes(
 ) -> Iterator[tuple[str, str]]:
     """Yield the notes below the operand table, each with its style.
 
-    The notes explain the symbols, and report conditions and the refusal.
+    The notes explain symbols, and state the conditions and the refusal.
     """
     if any(text.startswith(glyphs.pointer) for row in rows for text in row):
         yield f"{glyphs.pointer} a 1 is repeated", "dim"
@@ -341,8 +347,8 @@ def _operand_bars(
 ) -> list[Text]:
     """Return a bar for each concatenated operand, and one for the output.
 
-    The bar of an operand starts at the offset of the operand in the output. The bar of the output is empty if its size
-    is still hidden. Returns an empty list if operands are not concatenated or the bars do not fit.
+    The bar of an operand starts at its offset in the output. The bar of the output is empty while its size is hidden.
+    Returns an empty list if operands are not concatenated, or if the bars do not fit.
     """
     slot = next((slot for slot in columns if slot.label.endswith(JOIN_SUFFIX)), None)
     if slot is None or layout.problem or width < MIN_BAR_WIDTH:
@@ -364,14 +370,17 @@ def _operand_bars(
 
 
 def _window_parameters(step: Step) -> dict[str, Any]:
-    """Return the size of an axis and its window or padding parameters, by name."""
+    """Return the size of an axis and its parameters, keyed by name.
+
+    The parameters are those of a window or of a padding.
+    """
     window = step.facts.get("window")
     numbers = step.facts if window is None else {name: getattr(window, name) for name in WINDOW_DEFAULTS}
     return {**WINDOW_DEFAULTS, **numbers, "size": step.facts["dim"]}
 
 
 def is_first_with_parameters(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
-    """Return whether the step differs from all earlier steps in window parameters."""
+    """Return whether no earlier step has the same window parameters."""
     window_steps = [other for other in layout.stage.steps if is_window_step(layout, other)]
     return step is next(
         (other for other in window_steps if step and _window_parameters(other) == _window_parameters(step)), None
@@ -381,9 +390,9 @@ def is_first_with_parameters(_answer: Trace | Chain, layout: StageLayout, step: 
 def draw_windows(
     answer: Trace | Chain, layout: StageLayout, step_index: int, *, width: int, height: int, glyphs: GlyphSet
 ) -> Text:
-    """Draw a windowed axis as a ruler: its indices, padding, windows and remainder.
+    """Draw the windows of an axis below a ruler of its indices.
 
-    If some size is named, only the formula is drawn.
+    The ruler includes the padding and the remainder. If some size is symbolic, only the formula is drawn.
     """
     step, request = answer.steps[step_index], layout.request.arguments
     cell, numbers = layout.cells[step.out or 0], _window_parameters(step)
@@ -410,10 +419,10 @@ def draw_windows(
 def _draw_window_ruler(
     sizes: tuple[int, int], layout: StageLayout, numbers: Mapping[str, Any], width: int, glyphs: GlyphSet
 ) -> list[Text]:
-    """Draw the indices of an axis, and below them the first two and the last window.
+    """Draw the indices of an axis, and the first two and the last window.
 
-    `sizes` are the size of the axis and the number of windows. `numbers` are the window or padding parameters, keyed by
-    name.
+    `sizes` are the size of the axis and the number of windows. `numbers` are the parameters of the window or padding,
+    keyed by name.
     """
     kernel, stride, begin, end, dilation = (numbers[name] for name in WINDOW_DEFAULTS)
     (size, count), is_transposed = sizes, bool(layout.request.arguments.get("transposed"))
@@ -459,17 +468,20 @@ def _draw_window_ruler(
 
 
 def _text_at_positions(text: str, spans: Sequence[range]) -> Callable[[int], str]:
-    """Return a function that maps the indices in `spans` to `text`, others to ""."""
+    """Return a function that maps the indices in `spans` to `text`.
+
+    Other indices are mapped to an empty string.
+    """
     return lambda position: text if any(position in span for span in spans) else ""
 
 
 def _draw_position_rows(
     rows: Sequence[RulerRow], positions: range, cell_width: int, width: int, glyphs: GlyphSet
 ) -> list[Text]:
-    """Draw rows with one string per index; middle indices are omitted if necessary."""
+    """Draw rows with one text per index, and omit middle indices if necessary."""
     label_width = max(len(head) for head, _ in rows) + 2
     position_count, lines = max(3, (width - label_width) // (cell_width + 1)), []
-    count = positions.stop - positions.start  # `len(positions)` overflows for dims above 2**63 - 1
+    count = positions.stop - positions.start  # `len(positions)` fails for dims greater than 2**63 - 1
     cut = position_count // 2 if count > position_count else count
     for head, text in rows:
         cells = [text(place).rjust(cell_width) for place in positions[:cut]]

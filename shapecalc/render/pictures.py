@@ -1,10 +1,10 @@
-"""The pictures of steps, and the table that selects the picture of each step.
+"""The pictures of steps, and the table that selects the picture of a step.
 
-The budget of a reshape compares element counts: it shows the count of the input, the product of the known dims, and
-their quotient, which replaces -1. Small counts are drawn as bars of blocks; names, zeros and large counts are drawn as
-factors that cancel. Rulers show the block boundaries of the input axes above the block boundaries of the output axes,
-over the same row of elements. Lanes are lines from each input dim to its output dim, with the reason to the right. If a
-0 copies only a size, the copied axis is named beside the line.
+The element budget of a reshape compares counts: the element count of the input, the product of the known dims, and
+their quotient, which replaces -1. Small counts are drawn as bars of blocks; symbolic sizes, zeros and large counts are
+drawn as factors that cancel. Rulers show the block boundaries of the input axes above those of the output axes, over
+the same row of elements. The stage diagram connects each input dim to its output dim, with the reason on the right. If
+a 0 copies only a size, the copied axis is named beside its line.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ COUNT_RULES = (rules.INDIVISIBLE, rules.INFER_LIMIT, rules.VOLUME_MISMATCH, rule
 
 
 class ElementBudget(Record):
-    """The input dims and the known dims of a reshape, to compare their counts.
+    """The element counts of a reshape: input dims and known dims.
 
     The known dims are the requested dims except -1.
     """
@@ -88,7 +88,10 @@ class ElementBudget(Record):
 
     @property
     def element_counts(self) -> tuple[Dim, Dim]:
-        """The products of the input dims and of the known dims, without excluded dims."""
+        """The products of the input dims and of the known dims.
+
+        Excluded dims are omitted.
+        """
         have, known = self.excluded_indices
         return _product_without(self.input_dims, have), _product_without(self.known_dims, known)
 
@@ -98,7 +101,7 @@ def _product_without(dims: tuple[Dim, ...], indices: Collection[int]) -> Dim:
 
 
 class PictureKind(Record):
-    """A kind of picture: its drawing function, and conditions for using it."""
+    """A kind of picture: its draw function, and the conditions for its use."""
 
     draw: Callable[..., Text]
     """The function that draws a step; its parameters are those of `draw_stage_diagram`."""
@@ -111,7 +114,7 @@ class PictureKind(Record):
 
 
 def division_notes(all_layouts: Sequence[StageLayout]) -> Iterator[str]:
-    """Yield the division that infers each resolved -1.
+    """Yield the division that infers each -1.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.stage_layout import stage_layouts
@@ -153,7 +156,10 @@ def _product_text(dims: Sequence[Dim]) -> str:
 
 
 def make_element_budget(layout: StageLayout) -> ElementBudget | None:
-    """Return the budget of a reshape, or None if a dim besides the -1 is unresolved."""
+    """Return the element budget of a reshape.
+
+    Returns None if a dim other than the -1 is unresolved.
+    """
     negative_outs = (out for out, cell in enumerate(layout.cells) if cell.token.startswith("-"))
     inferred = next(
         (out for out in negative_outs if layout.cells[out].dim is None or layout.cells[out].token == "-1"), None
@@ -168,9 +174,9 @@ def make_element_budget(layout: StageLayout) -> ElementBudget | None:
 def _excluded_indices(
     layout: StageLayout, inferred_index: int | None, empty: Step | None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the indices of input and known dims excluded from element counts.
+    """Return the indices of dims that are excluded from element counts.
 
-    Some dialects exclude dims of 0 before they infer -1.
+    They are the indices of input dims and of known dims. Some dialects exclude dims of 0 before they infer -1.
     """
     if empty is None:
         return (), ()
@@ -185,9 +191,9 @@ def _excluded_indices(
 def draw_element_counts(
     _answer: Trace | Chain, layout: StageLayout, _step_index: int, *, width: int, height: int = 12, glyphs: GlyphSet
 ) -> Text:
-    """Draw the element counts of a reshape, as bars or as factors that cancel.
+    """Draw the element counts of a reshape as bars, or as factors that cancel.
 
-    With a height of at least `SPACIOUS_HEIGHT`, bars are wider and their elements are separated.
+    In a height of at least `SPACIOUS_HEIGHT` lines, bars are wider, and their elements are separated.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.stage_layout import stage_layouts
@@ -229,7 +235,7 @@ def draw_element_counts(
 def _draw_unresolved_budget(layout: StageLayout, width: int, height: int, glyphs: GlyphSet) -> Text:
     """Draw the element counts of a reshape before its -1 is inferred.
 
-    The input dims and the known dims have bars; the -1 has a placeholder.
+    The -1 has a placeholder instead of a bar.
     """
     inferred = next((cell for cell in layout.cells if cell.token == "-1"), None)
     others = [cell for cell in layout.cells if cell is not inferred]
@@ -253,9 +259,9 @@ def _draw_unresolved_budget(layout: StageLayout, width: int, height: int, glyphs
 
 
 def _regrouping_summary(layout: StageLayout) -> str:
-    """Describe which sizes stay, merge, split or mix.
+    """Describe which sizes are kept, merged, split or mixed.
 
-    Returns an empty string if the origin of some dim is unknown.
+    Returns an empty string if the origin of a dim is unknown.
     """
     shape, new_shape = layout.stage.before, layout.stage.after
     if new_shape is None or {out for link in layout.links for out in link.outputs} != {*range(len(new_shape))}:
@@ -273,18 +279,18 @@ def _regrouping_summary(layout: StageLayout) -> str:
 
 
 def _factors_text(dims: Sequence[Dim], glyphs: GlyphSet) -> str:
-    """Format dims as a product, truncated to 26 characters."""
+    """Format dims as a product of at most 26 characters."""
     return clip_text(TIMES.join(map(str, dims)) or "1", 26, glyphs)
 
 
 def _bar_lines(
     budget: ElementBudget, have: int, known: int, size: tuple[int, int], glyphs: GlyphSet
 ) -> list[Text] | None:
-    """Return the lines of a budget with bars, or None if the bars do not fit.
+    """Return the lines of a budget with bars, or None if they do not fit.
 
     `have` and `known` are the element counts of the input dims and of the known dims. `size` is the available width in
     cells and height in lines. A block of a bar represents one element, or the smallest common divisor of both counts
-    for which the bars fit.
+    with which the bars fit.
     """
     width, height = size
     word = "known" if budget.inferred_index is not None else "want"
@@ -319,10 +325,10 @@ def _bar_lines(
 
 
 def _smallest_unit(have: int, known: int, width: int, walls: int) -> int | None:
-    """Return the smallest number of elements per block with which both bars fit.
+    """Return the smallest number of elements per block with which bars fit.
 
-    `have` and `known` are the element counts of the bars. `walls` is the number of vertical lines between the pieces of
-    the first bar. Returns None if the bars cannot fit.
+    `have` and `known` are the element counts of the two bars. `walls` is the number of vertical lines between the
+    pieces of the first bar. Returns None if the bars do not fit.
 
     >>> _smallest_unit(24, 6, 30, 3), _smallest_unit(96, 24, 40, 3), _smallest_unit(97, 24, 40, 4)
     (1, 3, None)
@@ -336,9 +342,9 @@ def _smallest_unit(have: int, known: int, width: int, walls: int) -> int | None:
 
 
 def _draw_bars(have: int, known: int, glyphs: GlyphSet, *, is_divided: bool) -> list[Text]:
-    """Draw the bars of two element counts, in blocks.
+    """Draw two element counts as bars of blocks.
 
-    If `is_divided`, the first bar consists of pieces as long as the second bar. The remainder, or the difference, is
+    If `is_divided`, the first bar consists of pieces as long as the second bar. The remainder or the difference is
     marked.
     """
     pieces, rest = divmod(have, known) if is_divided else (1, abs(have - known))
@@ -351,9 +357,9 @@ def _draw_bars(have: int, known: int, glyphs: GlyphSet, *, is_divided: bool) -> 
 
 
 def _widen_bar(bar: Text, cells_per_element: int, glyphs: GlyphSet) -> Text:
-    """Widen each block of a bar to a number of cells.
+    """Widen each block of a bar to several cells.
 
-    If a block has three or more cells, its last cell is blank.
+    If a block has at least three cells, its last cell is blank.
     """
     result, gap = Text(), " " * (cells_per_element > 2)
     for char in bar.divide(range(1, len(bar))):
@@ -363,7 +369,7 @@ def _widen_bar(bar: Text, cells_per_element: int, glyphs: GlyphSet) -> Text:
 
 
 def _division_result(budget: ElementBudget, have: int, known: int) -> str:
-    """Describe the quotient and remainder of the counts, or their difference."""
+    """Describe the quotient and the remainder of the counts, or their difference."""
     if budget.inferred_index is not None:
         times = "once" if have // known == 1 else f"{dim_text(have // known)} times"
         remainder = f"{dim_text(have % known)} left over: refused" if have % known else "nothing left over"
@@ -374,7 +380,7 @@ def _division_result(budget: ElementBudget, have: int, known: int) -> str:
 
 
 def _factor_lines(budget: ElementBudget, layout: StageLayout, width: int) -> list[Text]:
-    """Return the lines of a budget with factors, with equal factors aligned."""
+    """Return the lines of a budget with factors, aligning equal factors."""
     have, known = budget.element_counts
     below, extra = _match_dims(budget)
     cells = []
@@ -418,9 +424,9 @@ def _factor_lines(budget: ElementBudget, layout: StageLayout, width: int) -> lis
 
 
 def _inferred_dim_text(budget: ElementBudget, have: Dim, known: Dim) -> str:
-    """Format the dim that is inferred for -1, or the reason why there is none.
+    """Format the dim that replaces -1, or the reason why there is none.
 
-    Returns an empty string if the request has no -1.
+    Without a -1, the text is empty.
     """
     if budget.inferred_index is None:
         return ""
@@ -434,8 +440,8 @@ def _inferred_dim_text(budget: ElementBudget, have: Dim, known: Dim) -> str:
 def _match_dims(budget: ElementBudget) -> tuple[list[int | None], list[int]]:
     """Match each input dim with an equal known dim.
 
-    Returns the index of the matching known dim, or None, for each input dim, and the indices of the unmatched known
-    dims. Zeros are not matched, because 0 / 0 is undefined.
+    Returns the index of the matching known dim, or None, for each input dim, and the indices of the known dims without
+    a match. Zeros are not matched, because 0 / 0 is undefined.
     """
     remaining = [index for index in range(len(budget.known_dims)) if index not in budget.excluded_indices[1]]
     below: list[int | None] = []
@@ -451,10 +457,10 @@ def _match_dims(budget: ElementBudget) -> tuple[list[int | None], list[int]]:
 def draw_stage_diagram(
     answer: Trace | Chain, layout: StageLayout, step_index: int, *, width: int, height: int, glyphs: GlyphSet
 ) -> Text:
-    """Draw the dims of a stage, their wires, and the reason for each output dim.
+    """Draw the dims of a stage, their wires, and the reasons for the output dims.
 
-    There is a reason for each step up to the given step. `width` and `height` are in character cells. If not all
-    dims fit, only the dims around the step are drawn.
+    Each step up to the given one has a reason. `width` and `height` are in character cells. If not all dims fit, those
+    around the step are drawn.
     """
     rows = max(1, len(layout.cells_before), len(layout.cells))
     notes = _size_only_notes(layout, step_index, glyphs)
@@ -472,9 +478,10 @@ def draw_stage_diagram(
 def _draw_stage_canvas(
     answer: Trace | Chain, layout: StageLayout, step_index: int, size: tuple[int, int], pitch: int, glyphs: GlyphSet
 ) -> tuple[Canvas, int]:
-    """Draw dims, wires and reasons, and return the canvas and the height of the wires.
+    """Draw dims, wires and reasons.
 
-    `size` is the available width in cells and height in lines; `pitch` is the distance between two dims in lines.
+    `size` is the available width in cells and height in lines; `pitch` is the distance between dims in lines. Returns
+    the canvas and the height of the wires.
     """
     is_vector, rows = layout.stage.kind is StageKind.SHAPE, max(1, len(layout.cells_before), len(layout.cells))
     shown_step = None if layout.is_unresolved else step_index
@@ -516,7 +523,7 @@ def _draw_stage_canvas(
 
 
 def _requested_value_text(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
-    """Return the requested value of an output dim, such as 0 or -1.
+    """Format the requested value of an output dim, such as 0 or -1.
 
     If the dim copies only the size of an axis, the mark of the axis is appended.
     """
@@ -529,7 +536,7 @@ def _requested_value_text(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -
 
 
 def _size_only_notes(layout: StageLayout, step_index: int, glyphs: GlyphSet) -> list[str]:
-    """Return the note on dims whose size is copied but whose elements are not."""
+    """Return notes on dims that copy a size but no elements."""
     if layout.stage.kind is StageKind.SHAPE:
         return [f"{glyphs.copied_size_line} copies a size; no element moves"]
     if not layout.size_only_dims:
@@ -543,10 +550,10 @@ def _size_only_notes(layout: StageLayout, step_index: int, glyphs: GlyphSet) -> 
 def _format_dims(
     cells: tuple[Cell, ...], glyphs: GlyphSet, step_index: int | None = None, *, sizes_only: bool = False
 ) -> list[str]:
-    """Format dims and their marks, aligned in two columns.
+    """Format dims and their marks in two aligned columns.
 
-    A placeholder replaces a dim that is hidden, or that a step after `step_index` determines. With `sizes_only`, marks
-    are omitted.
+    Hidden dims, and dims that are determined after step `step_index`, have placeholders. With `sizes_only`, marks are
+    omitted.
     """
     rows = []
     for cell in cells:
@@ -560,15 +567,15 @@ def _format_dims(
 
 
 def _wire_style(layout: StageLayout, axes: Collection[int], out_dims: Collection[int], step_index: int) -> Style:
-    """Return the style of the wires that connect input axes to output dims."""
+    """Return the style of the wires between axes and output dims."""
     hue = "".join([mark_colour(layout.cells_before[axis].mark) for axis in axes if len(axes) == 1])
     return make_style(hue, dim=any(layout.cells[out].step_index > step_index for out in out_dims))
 
 
 def _dim_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int) -> Mapping[int, tuple[str, str]]:
-    """Return the reason for each output dim determined up to a step, keyed by row.
+    """Return the reason for each output dim up to a step, keyed by row.
 
-    Each value is the reason and its style. A dropped axis has a reason in its own row.
+    A value is the reason and its style. The reason for a dropped axis is in the row of the axis.
     """
     reasons, steps, hidden = {}, answer.steps, {out for out, cell in enumerate(layout.cells) if cell.placeholder}
     for number in layout.step_range:
@@ -586,7 +593,7 @@ def _dim_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int) ->
 
 
 def _is_count_step(layout: StageLayout, step: Step | None) -> bool:
-    """Return whether a step infers a -1, or is a refusal because of element counts."""
+    """Return whether a step infers a -1 or is refused for its element count."""
     if step is not None:
         return layout.is_regrouping and step.rule in INFER_RULES
     if layout.is_unresolved:
@@ -598,9 +605,10 @@ def _is_count_step(layout: StageLayout, step: Step | None) -> bool:
 
 
 def _is_ruler_step(layout: StageLayout, step: Step | None) -> bool:
-    """Return whether rulers can show a step, which must regroup or merge axes.
+    """Return whether rulers can show a step.
 
-    Before a reshape is resolved, the step is None; then the request must not contain a 0.
+    The step must regroup or merge axes. Before a reshape is resolved, `step` is None; the request then must not contain
+    a 0.
     """
     if step is None:
         return layout.is_unresolved and layout.is_regrouping and all(cell.token != "0" for cell in layout.cells)
@@ -608,21 +616,21 @@ def _is_ruler_step(layout: StageLayout, step: Step | None) -> bool:
 
 
 def _is_last_size_copy(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
-    """Return whether a step is the last 0 of a stage with a size-only copy."""
+    """Return whether a step is the last copy in a stage with size-only copies."""
     copies = [other for other in layout.stage.steps if other.rule == rules.COPIED_ZERO]
     return bool(layout.size_only_dims) and step is copies[-1]
 
 
 def _is_operand_step(layout: StageLayout, step: Step | None) -> bool:
-    """Return whether a step involves several operands and is not a window step."""
+    """Return whether a step involves several operands but no windows."""
     several = layout.stage.kind in COMBINING_KINDS and len(stage_operands(layout)) > 1
     return several and not is_window_step(layout, step)
 
 
 def _is_last_operand_step(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
-    """Return whether a step is the last operand step of its stage, or a refusal.
+    """Return whether a step is the last operand step of its stage.
 
-    Steps of a pool are excluded, because the picture of its windows is sufficient.
+    A refusal counts as such a step. Steps of a pool do not, because the picture of its windows is sufficient.
     """
     operand_steps = [other for other in layout.stage.steps if not is_window_step(layout, other)]
     return step is None or (
@@ -658,7 +666,7 @@ def has_own_picture(answer: Trace | Chain, step_index: int) -> bool:
 
 
 def drawn_layout_index(all_layouts: Sequence[StageLayout], step_index: int) -> int:
-    """Return the index of the stage that the picture of a step shows.
+    """Return the index of the stage in the picture of a step.
 
     Before the request is resolved, this is the first stage.
     """
@@ -675,9 +683,10 @@ def draw_picture(
     placeholders: Placeholders = NO_PLACEHOLDERS,
     with_heading: bool = True,
 ) -> Text:
-    """Draw the picture of a step, or of the refusal for an index past the last step.
+    """Draw the picture of a step.
 
-    `placeholders` maps the column and index of each hidden dim to its placeholder.
+    An index past the last step selects the refusal. `placeholders` maps the positions of hidden dims, as column and
+    index, to their placeholders.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -701,9 +710,10 @@ def draw_picture(
 def draw_request(
     answer: Trace | Chain, *, width: int = 78, height: int = 16, placeholder: str = UNICODE.placeholder
 ) -> Text:
-    """Draw a request, with placeholders for the output dims that it leaves open.
+    """Draw a request, with placeholders for the output dims.
 
-    A request with several operands is drawn as a table, other requests as a flow diagram without wires.
+    A request with several operands is drawn as a table, and any other request as a flow diagram without wires. Dims
+    that are part of the request have no placeholders.
 
     >>> import shapecalc as sc
     >>> print(draw_request(sc.shuffle((2, 3), first=(1, 0), to=(0, -1)), height=4, placeholder="[  ]"))
@@ -720,7 +730,7 @@ def draw_request(
 
 
 def draw_explanation(answer: Trace | Chain, *, width: int = 78, glyphs: GlyphSet = UNICODE) -> Text:
-    """Draw the flow diagram of an answer, then the pictures that add information.
+    """Draw the flow diagram of an answer, and the most informative pictures.
 
     At most `MAX_PICTURES` pictures are drawn.
     """
@@ -731,9 +741,9 @@ def draw_explanation(answer: Trace | Chain, *, width: int = 78, glyphs: GlyphSet
 
 
 def steps_to_draw(answer: Trace | Chain, width: int) -> list[int]:
-    """Return the indices of the steps with the most informative pictures, best first.
+    """Return the steps with the most informative pictures, best first.
 
-    Pictures that show nothing more than the flow diagram are excluded.
+    Pictures that show no more than the flow diagram are excluded.
     """
     shown = _informative_steps(answer, width)
     return sorted(shown, key=lambda at: _picture_rank(*shown[at]))[:MAX_PICTURES]
@@ -753,9 +763,9 @@ def most_informative_step(answer: Trace | Chain, width: int) -> int:
 
 
 def _picture_rank(layout: StageLayout, step: Step | None) -> int:
-    """Return the rank of a picture; 0 is the most informative one.
+    """Return the rank of a picture; rank 0 is the most informative.
 
-    Refusals rank first, then steps that mix axes, then steps that infer a -1 or apply windows, then all other steps.
+    Refusals come first, then steps that mix axes, then steps that infer a -1 or apply windows, then all other steps.
     """
     if step is None:
         return 0

@@ -1,6 +1,7 @@
-"""Answers as terminal text: all steps, error messages, tables, and the report.
+"""Answers as terminal text: steps, error messages, tables, and the report.
 
-The report is the flow diagram, the main picture and all steps of an answer, on one screen if they fit.
+The report contains the flow diagram, the most informative picture and all steps of an answer, on one screen if
+possible.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from shapecalc.render.flow import draw_flow
 from shapecalc.render.hints import display_name, verdict_text
 from shapecalc.render.pictures import draw_explanation, draw_picture, steps_to_draw
 
-TYPE_CHECKING = False  # avoids the import of Rich's tables, 4 ms of the 75 ms of --explain
+TYPE_CHECKING = False  # importing Rich's tables costs 4 of the 75 ms of --explain
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -40,9 +41,9 @@ MAX_ARGUMENT_WIDTH = 30
 
 
 def steps_text(answer: Trace | Chain, width: int | None = None) -> Text:
-    """Format all steps of an answer, its conditions and the sources of its rules.
+    """Format the steps of an answer, its conditions, and the sources of its rules.
 
-    Lines are wrapped to `width` characters, with the reason of a step in its column. If it is None, they are not.
+    The lines are wrapped to `width` characters, with the reason of a step in its own column, unless `width` is None.
 
     >>> import shapecalc as sc
     >>> print(steps_text(sc.reshape((2, 3, 4), (0, -1))))
@@ -79,9 +80,9 @@ def steps_text(answer: Trace | Chain, width: int | None = None) -> Text:
 
 
 def _wrap_text(line: Text, width: int | None, indent: int = 4) -> Text:
-    """Wrap a line to `width` characters with a hanging indent; do not wrap it if `width` is None.
+    """Wrap a line with a hanging indent, unless `width` is None.
 
-    An indent that leaves less than half of the line is reduced.
+    The indent is reduced if it leaves less than half of the line.
     """
     if width is None or line.cell_len <= width:
         return line
@@ -93,7 +94,7 @@ def _wrap_text(line: Text, width: int | None, indent: int = 4) -> Text:
 
 
 def operator_text(trace: Trace) -> str:
-    """Format the dialect, the operator, its version and the effective settings.
+    """Format the dialect, the operator, its version and its settings.
 
     >>> import shapecalc as sc
     >>> operator_text(sc.pool((1, 3, 8, 8), 2, kind="average"))
@@ -114,7 +115,7 @@ def _operator_name(trace: Trace) -> str:
 
 
 def setting_text(value: object) -> str:
-    """Format the value of a setting: `on` or `off` for a switch."""
+    """Format the value of a setting; a switch is `on` or `off`."""
     return {True: "on", False: "off", None: "left out"}[value] if isinstance(value, bool | None) else str(value)
 
 
@@ -135,11 +136,11 @@ def draw_report(
     more_command: str = "",
     wraps_steps: bool = False,
 ) -> Text:
-    """Draw the flow diagram, one picture and all steps, in 24 lines if possible.
+    """Draw the flow diagram, a picture and all steps, in 24 lines if possible.
 
-    `width` is in character cells. `lines_below` is the number of the 24 lines that are reserved for other output. Steps
-    are never omitted. `more_command` is the option that draws all pictures; a note mentions it if pictures are omitted.
-    If it is empty, all pictures are drawn. `wraps_steps` says whether the lines of steps are wrapped to `width`.
+    `width` is in character cells. `lines_below` of the 24 lines are reserved for other output. Steps are never omitted.
+    If pictures are omitted, a note mentions `more_command`, the option that draws all pictures; if it is empty, all
+    pictures are drawn. `wraps_steps` selects whether steps are wrapped to `width`.
 
     >>> import shapecalc as sc
     >>> answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3))
@@ -164,15 +165,15 @@ def draw_report(
 
 
 def _terminal_lines(text: Text, width: int) -> int:
-    """Return the number of terminal lines of a text after wrapping."""
+    """Return the number of terminal lines that a text occupies."""
     return sum(max(1, -(-line.cell_len // width)) for line in text.split("\n", allow_blank=True))
 
 
 def format_problem(problem: Problem, pieces: list[tuple[str | None, str]], width: int | None = None) -> Group:
-    """Format the report of a problem: message, command line with carets, and hint.
+    """Format a problem: its message, the command line with carets, and its hint.
 
     The carets are below the faulty token. `pieces` are the words of the command line, each with the name of its
-    argument, or None. The message and the hint are wrapped to `width` characters, unless it is None.
+    argument or None. The message and the hint are wrapped to `width` characters, unless it is None.
 
     >>> from rich import print
     >>> problem = Problem("indivisible", "24 elements cannot be divided by 5", "try 4,-1", "target", 1, (2, 4))
@@ -195,7 +196,7 @@ def format_problem(problem: Problem, pieces: list[tuple[str | None, str]], width
 
 
 def _command_with_caret(problem: Problem, pieces: list[tuple[str | None, str]]) -> Text:
-    """Format the command line, with carets below the faulty token."""
+    """Format the command line with carets below the faulty token."""
     line, caret = Text("  ", no_wrap=True, overflow="ignore"), None
     for argument, text in pieces:
         at_fault = argument is not None and argument == problem.argument
@@ -211,7 +212,10 @@ def _command_with_caret(problem: Problem, pieces: list[tuple[str | None, str]]) 
 
 
 def _truncate_around(text: str, span: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:
-    """Truncate an argument around a token, and return the string and the token's span."""
+    """Truncate an argument around a token, and return the new span of the token.
+
+    Returns the truncated argument and the span.
+    """
     if span is None:
         shortened = text if len(text) <= MAX_ARGUMENT_WIDTH else f"{text[:MAX_ARGUMENT_WIDTH]}..."
         return escape_unprintable(shortened) or "''", None
@@ -225,9 +229,9 @@ def _truncate_around(text: str, span: tuple[int, int] | None) -> tuple[str, tupl
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """Return a table of the answer, or refusal, of each dialect and setting.
+    """Return a table with the answer of each dialect and setting.
 
-    `*` marks rows that differ from the most common answer.
+    `*` marks answers that differ from the most common answer.
     """
     answers = [row.verdict for row in comparison.rows if row.default]
     common = max(dict.fromkeys(answers), key=answers.count)
@@ -245,7 +249,7 @@ def comparison_table(comparison: Comparison) -> Table:
 
 
 def _setting_of_row(row: ComparisonRow) -> str:
-    """Format the setting of a comparison row, and whether it is the default."""
+    """Format the setting of a comparison row, and mark the default."""
     setting = ", ".join(f"{name} {setting_text(value)}" for name, value in row.options.items() if name != "dtype")
     switch, switch_value = DIALECTS[row.dialect].switch, row.trace.traces[-1].request.switch
     if not setting and switch and switch_value is not None:
@@ -254,9 +258,9 @@ def _setting_of_row(row: ComparisonRow) -> str:
 
 
 def dialects_table(dialects: Iterable[Dialect]) -> Table:
-    """Return a table of each dialect's rules for 0 and -1, and its maximum rank.
+    """Return a table of the dialects' rules for 0 and -1, and of their ranks.
 
-    The table has one row per dialect and setting.
+    There is a row for each dialect and setting.
     """
     table = _plain_table("dialect", "switch", "0", "infers", "0 and -1", "-1 of none", "dims")
     for row in dialects:
@@ -269,7 +273,7 @@ def dialects_table(dialects: Iterable[Dialect]) -> Table:
 
 
 def operators_table(dialects: Iterable[Dialect]) -> Table:
-    """Return a table of the operators of each dialect, and of its sources."""
+    """Return a table of the operators and sources of each dialect."""
     table = _plain_table("dialect", "operators", "source")
     for row in dialects:
         operators = dict.fromkeys(operator.name for operator in operators_of(row).values())
@@ -286,7 +290,7 @@ def versions_table() -> Table:
 
 
 def _plain_table(*columns: str) -> Table:
-    from rich.table import Table  # costs 4 ms; only tables need it
+    from rich.table import Table  # the import costs 4 ms, and only tables need it
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:

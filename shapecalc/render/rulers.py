@@ -1,7 +1,7 @@
-"""Rulers: the block boundaries of axes before and after a reshape.
+"""Rulers, which show the block boundaries of axes before and after a reshape.
 
-A ruler is a line over all elements in C order. It has a tick at each multiple of the stride of one axis. The boundaries
-of an input axis and an output axis are misaligned if neither stride divides the other; the reshape then mixes axes.
+A ruler is a line over all elements in C order, with a tick at each multiple of the stride of an axis. The boundaries of
+an input axis and an output axis are misaligned if neither stride divides the other; the reshape then mixes axes.
 """
 
 from __future__ import annotations
@@ -70,16 +70,18 @@ class BlockRulers(Record):
 
     @property
     def height(self) -> int:
-        """The number of lines of the scale, rulers, misaligned boundaries and summary."""
+        """The height of the rulers with their scale and summary, in lines.
+
+        Misaligned boundaries are marked in an additional line.
+        """
         return len(self.before) + len(self.after) + 2 + bool(self.misaligned_strides)
 
     @property
     def misaligned_strides(self) -> tuple[int, int] | None:
-        """The strides of the first axes with misaligned boundaries, or None.
+        """The strides of the first misaligned axes, or None.
 
-        They are the strides of an input axis and of an output axis.
-
-        Input strides divide each other, so only the two nearest ones are compared with an output stride.
+        The first stride is that of an input axis, the second that of an output axis. Input strides divide each other,
+        so only the two nearest ones are compared with an output stride.
         """
         steps = sorted(old.stride for old in self.before)
         for new in self.after:
@@ -90,7 +92,7 @@ class BlockRulers(Record):
 
     @property
     def period(self) -> int:
-        """The number of elements after which the pattern of misaligned boundaries repeats."""
+        """The number of elements after which misaligned boundaries repeat."""
         pairs = [
             (old.stride, new.stride)
             for old in self.before
@@ -101,12 +103,11 @@ class BlockRulers(Record):
 
 
 def can_draw_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | None, width: int) -> bool:
-    """Return whether the rulers of a step fit the width.
+    """Return whether the rulers of a step fit a width.
 
-    The boundaries must be distinguishable.
-
-    The step must regroup axes. If sizes are named, small sizes that meet the conditions must exist. Otherwise, the
-    width must have one cell per element, or three cells per boundary in one period of the misaligned boundaries.
+    The step must regroup axes. If sizes are symbolic, there must be small sizes that meet the conditions. Otherwise,
+    the width must suffice for one cell per element, or for three cells per boundary in one period of the misaligned
+    boundaries.
     """
     groups, room = _find_regrouped_groups(layout), width - RULER_LABEL_WIDTH
     if not is_regrouping_step(step) or not groups:
@@ -122,7 +123,7 @@ def can_draw_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | Non
 
 
 def _find_regrouped_groups(layout: StageLayout) -> list[AxisChange]:
-    """Return the groups of dims that a reshape regroups, first those that mix axes."""
+    """Return the groups of dims that a reshape regroups, mixed groups first."""
     groups = [link for link in layout.links if len(link.sources) > 1 or len(link.outputs) > 1]
     return sorted(groups, key=lambda link: not link.is_mixed)
 
@@ -184,7 +185,7 @@ def _too_few_elements_text(volume: int) -> Text:
 def _draw_unresolved_rulers(
     layout: StageLayout, sizes: Mapping[str, int], size: tuple[int, int], glyphs: GlyphSet
 ) -> Text:
-    """Draw the rulers of the input axes, and an empty ruler for each requested dim."""
+    """Draw the rulers of the input axes, and empty rulers for the request."""
     before = _side_rulers(layout.cells_before, sizes, glyphs)
     volume = prod(ruler.size for ruler in before)
     after = tuple(Ruler(f"  {cell.placeholder or cell.dim}", "dim", 1, volume) for cell in layout.cells)
@@ -195,7 +196,10 @@ def _draw_unresolved_rulers(
 
 
 def _find_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str, int] | None:
-    """Return small sizes for a stage's names, or None if none meet the conditions."""
+    """Return small sizes for the names of a stage, or None.
+
+    The sizes meet the conditions of the answer.
+    """
     if is_concrete([cell.dim or 0 for cell in (*layout.cells_before, *layout.cells)]):
         return {}
     try:
@@ -207,8 +211,8 @@ def _find_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str, int]
 def _fit_rulers(rulers: BlockRulers, notes: list[str], size: tuple[int, int], glyphs: GlyphSet) -> Text:
     """Draw rulers and notes within a width and a height.
 
-    If the rulers exceed the height, the axes with the finest boundaries are omitted. If the height suffices, each block
-    is labelled with its index.
+    If the rulers exceed the height, the axes with the finest boundaries are omitted. If the height suffices, blocks are
+    labelled with their indices.
     """
     width, height = size
     removable = _omittable_rulers(rulers)
@@ -237,7 +241,7 @@ def _fit_rulers(rulers: BlockRulers, notes: list[str], size: tuple[int, int], gl
 
 
 def _omittable_rulers(rulers: BlockRulers) -> list[Ruler]:
-    """Return the rulers that may be omitted, in order of omission."""
+    """Return the rulers that can be omitted, in order of omission."""
     clashing = rulers.misaligned_strides or tuple(side[0].stride for side in (rulers.before, rulers.after) if side)
     outermost = {id(ruler) for ruler in (*rulers.before[:1], *rulers.after[:1])}
     others = [ruler for ruler in (*rulers.before, *rulers.after) if ruler.stride not in clashing]
@@ -245,7 +249,7 @@ def _omittable_rulers(rulers: BlockRulers) -> list[Ruler]:
 
 
 def _remove_rulers(rulers: BlockRulers, omitted: list[Ruler]) -> BlockRulers:
-    """Return a copy of `rulers` without the rulers in `omitted`."""
+    """Return a copy of `rulers` without some of them."""
     removed = {id(ruler) for ruler in omitted}
     before, after = (
         tuple([ruler for ruler in side if id(ruler) not in removed]) for side in (rulers.before, rulers.after)
@@ -254,14 +258,14 @@ def _remove_rulers(rulers: BlockRulers, omitted: list[Ruler]) -> BlockRulers:
 
 
 def _size_notes(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int]) -> list[str]:
-    """Return the note on the named sizes of a block, or an empty list without names."""
+    """Return a note on the symbolic sizes of a block, or [] if there are none."""
     before = [layout.stage.before[axis] for axis in block.sources]
     known = dim_names(before + [layout.cells[out].dim or 0 for out in block.outputs])
     return [f"with {sizes_text({name: sizes[name] for name in known})}"] if known else []
 
 
 def _block_notes(group_count: int, layout: StageLayout, block: AxisChange) -> list[str]:
-    """Return the note on the visible block, or [] if the whole tensor is visible.
+    """Return a note on the visible block, or [] if the whole tensor is visible.
 
     `group_count` is the number of groups of regrouped axes.
     """
@@ -278,7 +282,10 @@ def _block_notes(group_count: int, layout: StageLayout, block: AxisChange) -> li
 
 
 def _make_rulers(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int], glyphs: GlyphSet) -> BlockRulers:
-    """Return the rulers of the axes of a block; `sizes` are the sizes of named dims."""
+    """Return the rulers of the axes of a block.
+
+    `sizes` contains the sizes of named dims.
+    """
     before = _side_rulers([layout.cells_before[axis] for axis in block.sources], sizes, glyphs)
     after = _side_rulers([layout.cells[out] for out in block.outputs], sizes, glyphs)
     marks = [mark_text(layout.cells[out].mark, glyphs) for out in block.outputs if out in layout.mixing_dims]
@@ -287,7 +294,10 @@ def _make_rulers(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int
 
 
 def _side_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], glyphs: GlyphSet) -> tuple[Ruler, ...]:
-    """Return the rulers of one shape, outermost first; axes of size 1 have no ruler."""
+    """Return the rulers of a shape, outermost first.
+
+    Axes of size 1 have no ruler.
+    """
     dims = [int(str(substitute(cell.dim or 0, sizes))) for cell in cells]
     strides = list(accumulate(reversed(dims), mul, initial=1))[-2::-1]
     size_width = min(MAX_SIZE_WIDTH, max([len(str(dim)) for dim in dims], default=0))
@@ -302,7 +312,7 @@ def _side_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], glyphs: GlyphS
 
 
 def _render_rulers(rulers: BlockRulers, width: int, pitch: int, glyphs: GlyphSet, *, has_scale: bool) -> Text:
-    """Draw the input and output rulers, their misaligned boundaries, and a summary."""
+    """Draw the rulers of a block, their misaligned boundaries, and a summary."""
     labels = [f"before {ruler.label}" for ruler in rulers.before[:1]] + [ruler.label for ruler in rulers.before[1:]]
     labels += [f"after {ruler.label}" for ruler in rulers.after[:1]] + [ruler.label for ruler in rulers.after[1:]]
     label_width = max(map(len, labels), default=0) + 1
@@ -328,7 +338,7 @@ def _render_rulers(rulers: BlockRulers, width: int, pitch: int, glyphs: GlyphSet
 
 
 def _write_part_indices(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int]) -> None:
-    """Write the index along the axis into each block of a ruler, if all indices fit.
+    """Write the index of each block into a ruler, if all indices fit.
 
     `volume` is the element count. `area` is the left column, the length and the row of the ruler.
     """
@@ -343,7 +353,10 @@ def _write_part_indices(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[i
 
 
 def _write_scale(canvas: Canvas, rulers: BlockRulers, left: int, length: int) -> None:
-    """Write the flat indices of the outermost input axis's boundaries, as many as fit."""
+    """Write the flat indices at the boundaries of the outermost input axis.
+
+    Indices that do not fit are omitted.
+    """
     step, end = rulers.before[0].stride if rulers.before else rulers.volume, str(rulers.volume)
     canvas.write_text(left + length + 1 - len(end), 0, end, "dim")
     stride = step * -(-(len(end) + 2) * rulers.volume // (length * step))
@@ -354,9 +367,10 @@ def _write_scale(canvas: Canvas, rulers: BlockRulers, left: int, length: int) ->
 
 
 def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int], glyphs: GlyphSet) -> None:
-    """Draw one ruler with a tick per boundary, or as a shaded bar if too dense.
+    """Draw a ruler with a tick per boundary, or as a shaded bar.
 
-    `volume` is the element count. `area` is the left column, the length and the row of the ruler.
+    A bar is drawn if the boundaries are too dense. `volume` is the element count. `area` is the left column, the length
+    and the row of the ruler.
     """
     left, long, y = area
     cuts = volume // ruler.stride
@@ -369,10 +383,10 @@ def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int,
 def _mark_misaligned_cuts(
     canvas: Canvas, rulers: BlockRulers, clash: tuple[int, int], area: tuple[int, int, int]
 ) -> None:
-    """Mark the boundaries of an output axis that are inside blocks of an input axis.
+    """Mark the output boundaries that are inside blocks of an input axis.
 
-    `clash` are the strides of the input axis and the output axis. `area` is the left column, the length and the row of
-    the ruler. Nothing is marked if several boundaries would share a cell.
+    `clash` contains the strides of the input axis and the output axis. `area` is the left column, the length and the
+    row of the ruler. Nothing is marked if several boundaries would share a cell.
     """
     old, new = clash
     left, long, y = area
@@ -382,7 +396,7 @@ def _mark_misaligned_cuts(
 
 
 def _ruler_summary(rulers: BlockRulers, *, is_to_scale: bool) -> str:
-    """Return a sentence on whether axes mix, with the reason."""
+    """Return a sentence that states whether and why axes mix."""
     scale_note = "to scale; " if is_to_scale else ""
     if rulers.misaligned_strides is not None:
         old, new = rulers.misaligned_strides
@@ -394,5 +408,5 @@ def _ruler_summary(rulers: BlockRulers, *, is_to_scale: bool) -> str:
 
 
 def is_regrouping_step(step: Step | None) -> bool:
-    """Return whether a step explains the regrouping of a reshape."""
+    """Return whether a step describes how a reshape regroups axes."""
     return step is not None and step.rule == rules.REGROUPED

@@ -1,13 +1,13 @@
-"""Answers as films: the stages, their steps, and the elements in memory.
+"""Films of answers: the stages, their steps, and the elements in memory.
 
 A film is a sequence of frames. A frame consists of sprites; a sprite is a text at a position. Memory is drawn as a
-tape: one or more lines of cells, one cell per element. Vertical bars between cells separate the blocks of each axis.
-Each axis has a layer, counted from the innermost axis; the bars of a higher layer are taller. If a tensor is too large,
-only its first cells are drawn, followed by an ellipsis.
+tape: one or more lines of cells, with one cell per element. Vertical bars between cells separate the blocks of each
+axis. Each axis has a layer, counted from the innermost axis; the bars of a higher layer are taller. If a tensor is too
+large, only its first cells are drawn, followed by an ellipsis.
 
-A dim that a 0 copies moves down from the input dims. A -1 is computed with the budget, a bar of all elements. A reshape
-moves only the bars of the tape. All other stages are gathers, which read elements from the tape and write them to a
-second tape.
+A dim that is copied by a 0 moves down from the input dims. A -1 is computed with the element budget, a bar of all
+elements. A reshape moves only the bars of the tape. All other stages are gathers, which read elements from the tape and
+write them to a second tape.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ LAST_FRAME_SECONDS = 3.5
 
 
 class Sprite(Record):
-    """A text at a position, in character cells; coordinates can be fractional."""
+    """A text at a position in character cells, which can be fractional."""
 
     x: float
     y: float
@@ -112,16 +112,16 @@ class Sprite(Record):
 
 
 class FilmQuestion(Record):
-    """A question to the viewer before a frame, and the right answer."""
+    """A question to the viewer before a frame, with the right answer."""
 
     question: str
     answer: str
 
 
 class Frame(Record):
-    """The sprites of a frame, with its caption and timing.
+    """The sprites of a frame, with a caption and timing.
 
-    A sprite moves from its position in the previous frame, if that frame has a sprite with the same key.
+    If the previous frame has a sprite with the same key, the sprite moves from its position there.
     """
 
     sprites: Mapping[str, Sprite]
@@ -148,7 +148,7 @@ class Film(Record):
 
     @property
     def frame_starts(self) -> list[float]:
-        """The start times of the frames, and the end time of the last one, in seconds."""
+        """The start times of the frames and the end of the last frame, in seconds."""
         return [*accumulate((frame.arrival_seconds + frame.hold_seconds for frame in self.frames), initial=0.0)]
 
     @property
@@ -158,7 +158,7 @@ class Film(Record):
 
 
 class Track(Record):
-    """The motion of a sprite while its text and text style stay unchanged."""
+    """The motion of a sprite while its text and its text style stay the same."""
 
     text: str
     text_style: str
@@ -193,7 +193,7 @@ class Tape(Record):
         return self.top_row + self.line_height * max(1, -(-self.visible_count // self.cells_per_line))
 
     def cell_position(self, cell: int) -> tuple[int, int]:
-        """Return the position of a cell, or of the ellipsis if the cell is elided."""
+        """Return the position of a cell, or of the ellipsis for an omitted cell."""
         line, column = divmod(cell, self.cells_per_line)
         if cell >= self.visible_count:
             line, column = (
@@ -203,9 +203,10 @@ class Tape(Record):
         return column * self.pitch + 1, self.top_row + line * self.line_height + self.line_height - 1
 
     def bar_sprite(self, cell: int, layer: int) -> Sprite:
-        """Return the bar before a cell; if `cell` is the cell count, the bar at the end.
+        """Return the bar before a cell, or after the last cell.
 
-        `layer` is the layer of the axis that the bar cuts, counted from the innermost axis.
+        The bar after the last cell has the index `count`. `layer` is the layer of the axis, counted from the innermost
+        axis.
         """
         line = max(0, cell - (cell == self.visible_count)) // self.cells_per_line
         row = min(layer, self.line_height - 1)
@@ -237,7 +238,7 @@ def sprites_at(film: Film, starts: list[float], second: float) -> tuple[Sprite, 
 
 
 def _interpolate(start: Sprite | None, end: Sprite, fraction: float) -> Sprite:
-    """Return a sprite at a fraction of the distance between two positions."""
+    """Return a sprite at a fraction of the way from its start position."""
     if start is None or (start.x == end.x and start.y == end.y):
         return end
     return Sprite(
@@ -246,7 +247,7 @@ def _interpolate(start: Sprite | None, end: Sprite, fraction: float) -> Sprite:
 
 
 def sample_moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
-    """Yield the sprites and the duration, in 1/100 s, of each GIF frame."""
+    """Yield the sprites of each GIF frame, with its duration in 1/100 s."""
     starts = film.frame_starts
     for number, frame in enumerate(film.frames):
         duration = round(100 * (frame.arrival_seconds + frame.hold_seconds))
@@ -262,7 +263,7 @@ def sample_moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
 
 
 def collect_tracks(film: Film) -> list[Track]:
-    """Return the tracks of all sprites of a film, in order of appearance."""
+    """Return the tracks of all sprites, in order of appearance."""
     starts, result, last = film.frame_starts, list[Track](), dict[str, int]()
     for number, frame in enumerate(film.frames):
         before = film.frames[number - 1].sprites if number else {}
@@ -282,18 +283,22 @@ def collect_tracks(film: Film) -> list[Track]:
 def _motion_points(
     start: Sprite | None, end: Sprite, second: float, arrival_seconds: float
 ) -> tuple[tuple[float, float, float], ...]:
-    """Return the points of a sprite's motion in a frame, or one point at rest."""
+    """Return the points of a sprite's motion in a frame.
+
+    A point is a time and a position. A sprite at rest has a single point.
+    """
     if start is None or (start.x, start.y) == (end.x, end.y):
         return ((second, end.x, end.y),)
     return (second, start.x, start.y), (second + arrival_seconds, end.x, end.y)
 
 
 def make_tape(shape: TensorShape, number_width: int, width: int, top_row: int, row_count: int, layers: int) -> Tape:
-    """Return the tape of a tensor, in at most `row_count` rows from `top_row` on.
+    """Create the tape of a tensor.
 
-    `number_width` is the width of the longest number. If there are few cells, they are further apart. Each line
-    contains complete blocks of one axis: the outermost axis for which they fill at least 70 % of the width. The height
-    of a line is `layers`, or less if more cells are visible with a smaller height.
+    The tape has at most `row_count` rows, from `top_row` on. `number_width` is the width of the longest number. If
+    there are few cells, they are farther apart. Each line contains complete blocks of one axis: the outermost axis
+    whose blocks fill at least 70 % of the width. The height of a line is `layers`, or less if more cells are then
+    visible.
 
     >>> tape = make_tape((2, 3, 4), 2, 80, 0, 4, 2)
     >>> tape.cells_per_line, tape.pitch, tape.line_height, tape.visible_count, tape.cell_position(23)
@@ -302,7 +307,7 @@ def make_tape(shape: TensorShape, number_width: int, width: int, top_row: int, r
     count, steps = prod(shape), bar_distances(shape)
     pitch = max(number_width + 1, min(number_width + 3, (width - 2) // max(1, count)))
     room = max(1, (width - 2) // pitch)
-    # a longer block would leave more than 30 % of the line empty
+    # longer blocks would leave more than 30 % of the line empty
     block = max((step for step in steps if room // step * step >= 0.7 * room), default=1)
     per_line = max(1, min(count, room // block * block))
     lines = max(1, -(-count // per_line))
@@ -320,7 +325,9 @@ def strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def bar_distances(shape: TensorShape) -> list[int]:
-    """Return the distance between the bars of each layer, in cells, innermost first.
+    """Return the distance between the bars of each layer, in cells.
+
+    The innermost layer is first.
 
     >>> bar_distances((2, 3, 4)), bar_distances((6,)), bar_distances((2, 1, 3))
     ([4, 12], [], [3])
@@ -330,7 +337,7 @@ def bar_distances(shape: TensorShape) -> list[int]:
 
 
 def bar_positions(shape: TensorShape, layer: int, visible_count: int) -> list[int]:
-    """Return the positions of the bars of a layer, as cell indices.
+    """Return the cell indices of the bars of a layer.
 
     Layers beyond the outermost axis have bars only at the start and at the end.
 
@@ -343,10 +350,10 @@ def bar_positions(shape: TensorShape, layer: int, visible_count: int) -> list[in
 
 
 def match_bars(old: Sequence[int], new: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the (old position, new position) pair of each bar.
+    """Match the bars of two layers, as (old position, new position) pairs.
 
-    A bar stays if its position is in both lists. The other bars move to the other new positions, in order. Bars split
-    if there are too few, and merge if there are too many.
+    A bar whose position is in both lists does not move. The other bars move to the other new positions in order; bars
+    are split if there are too few, and merged if there are too many.
 
     >>> match_bars([0, 4, 8, 12], [0, 6, 12]), match_bars([0, 12], [0, 6, 12])
     ([(0, 0), (12, 12), (4, 6), (8, 6)], [(0, 0), (12, 12), (0, 6)])
@@ -365,10 +372,13 @@ def _nearest_position(positions: Sequence[int], position: int) -> int:
 
 
 class FilmBuilder:
-    """A builder of films, with the current sprites and the frames added so far."""
+    """Builds a film from the current sprites, frame by frame."""
 
     def __init__(self, width: int, height: int, column_width: int) -> None:
-        """Create an empty film; `column_width` is the width of a dim in cells."""
+        """Create an empty film.
+
+        `column_width` is the width of the column of a dim, in cells.
+        """
         self.width, self.height, self.column_width = width, height, column_width
         self.sentence_rows = SENTENCE_ROWS - (height < LOW_HEIGHT)
         self.tape_rows = max(1, (height - TAPE_HEADING_ROW - 2 - (height >= LOW_HEIGHT) - self.sentence_rows - 1) // 2)
@@ -387,9 +397,9 @@ class FilmBuilder:
         self.notes: list[str] = []
 
     def reserve_rows(self, tape_rows: int, tape_count: int) -> None:
-        """Reserve rows for tapes, and reduce the height of the film to the used rows.
+        """Reserve rows for tapes, and reduce the height of the film accordingly.
 
-        `tape_rows` is the height of each tape.
+        `tape_rows` is the height of a tape.
         """
         needed = TAPE_HEADING_ROW + tape_count * (tape_rows + 1) + 1 + self.sentence_rows + 1
         spare = max(0, self.height - needed)
@@ -398,15 +408,15 @@ class FilmBuilder:
         self.tape_rows, self.height = tape_rows, min(self.height, needed + self.tape_gap + self.budget_gap)
 
     def row_position(self, row: int) -> int:
-        """Return the row for `BUDGET_ROW`, `DIVISION_ROW` or `TAPE_HEADING_ROW`.
+        """Return the position of a named row, such as `BUDGET_ROW`.
 
-        Blank rows move these parts further down.
+        Positions depend on the number of blank rows.
         """
         return row + (self.budget_gap if row == TAPE_HEADING_ROW else self.budget_gap // 2)
 
     @property
     def column_count(self) -> int:
-        """The number of dim columns that fit the width."""
+        """The number of columns of dims that fit the width."""
         return max(1, (self.width - LABEL_WIDTH - 2) // self.column_width)
 
     def column_x(self, dim: int) -> int:
@@ -414,7 +424,7 @@ class FilmBuilder:
         return LABEL_WIDTH + dim * self.column_width
 
     def add_sprite(self, key: str, x: float, y: float, text: str, text_style: str = "ink") -> None:
-        """Add a sprite to the frame, above all others; remove it if its text is blank."""
+        """Add a sprite in front of all others, or remove it if its text is blank."""
         self.sprites.pop(key, None)
         if text.strip():
             self.sprites[key] = Sprite(
@@ -422,7 +432,7 @@ class FilmBuilder:
             )
 
     def add_dim_sprite(self, key: str, dim: int, y: int, text: str, text_style: str = "ink") -> None:
-        """Add a sprite to the frame, in the column of a dim.
+        """Add a sprite in the column of a dim.
 
         For the first dim that does not fit the width, an ellipsis is added; later dims are omitted.
         """
@@ -433,22 +443,22 @@ class FilmBuilder:
             self.add_note(f"dims from {dim} on have no room")
 
     def set_start_position(self, key: str, start: tuple[float, float]) -> None:
-        """Set the position from which a new sprite moves in the next frame."""
+        """Set the position from which a new sprite starts to move."""
         if key in self.sprites and key not in self._last:
             self._last[key] = Sprite(*start, "")
 
     def remove_sprites(self, *prefixes: str) -> None:
-        """Remove the sprites whose keys start with one of the prefixes."""
+        """Remove the sprites whose keys start with a prefix."""
         self.sprites = {key: sprite for key, sprite in self.sprites.items() if not key.startswith(prefixes)}
 
     def set_text_style(self, keys: Iterable[str], text_style: str = "lit") -> None:
-        """Set the text style of the sprites with the given keys."""
+        """Set the text style of sprites."""
         for key in keys:
             if key in self.sprites:
                 self.sprites[key] = replace(self.sprites[key], text_style=text_style)
 
     def add_note(self, text: str) -> None:
-        """Add a note that is shown at the bottom of all subsequent frames."""
+        """Add a note at the bottom of all further frames."""
         if text not in self.notes:
             self.notes.append(text)
 
@@ -463,28 +473,28 @@ class FilmBuilder:
             self.add_sprite(f"say{number}", 0, self.height - 1 - rows + number, "".join(lines[number : number + 1]))
         self.add_sprite("note", 0, self.height - 1, "; ".join(self.notes), "quiet")
         self._last = dict(self.sprites)
-        # reading speed: 18 characters per second
+        # allows a reading speed of 18 characters per second
         rest = max(0.7, len(sentence) / 18) if hold_seconds is None else hold_seconds
         self.frames.append(Frame(self._last, sentence, step_index, arrival_seconds, rest, self.prompt))
         self.prompt = None
 
 
 def format_marked_dim(cell: Cell) -> str:
-    """Format a dim with its mark; a placeholder replaces an unresolved dim."""
+    """Format a dim with its mark; an unresolved dim has a placeholder."""
     marked = cell_mark_text(cell, UNICODE)
     return UNICODE.placeholder if cell.dim is None else f"{marked} {cell.dim}".lstrip()
 
 
 def text_style_of_hue(hue: str) -> str:
-    """Return the name of the text style for a colour, or `ink` for an empty colour."""
+    """Return the name of the text style of a colour, or `ink` without a colour."""
     return f"axis{HUES.index(hue)}" if hue else "ink"
 
 
 def add_first_stage_frame(builder: FilmBuilder, layout: StageLayout, stage_index: int, sentence: str) -> None:
-    """Add the first frame of a stage: its input dims, its request, and placeholders.
+    """Add the first frame of a stage.
 
-    The keys of sprites contain `stage_index` for input dims, and `stage_index + 1` for output dims, so that the output
-    dims move up in the first frame of the next stage.
+    The frame contains input dims, the request, and placeholders. The keys of sprites contain `stage_index` for input
+    dims and `stage_index + 1` for output dims, so that the output dims move up in the first frame of the next stage.
     """
     builder.remove_sprites(
         "index", "asked", "label", "hole", "sum", "part", "piece", "picture", f"dim{stage_index - 1}."
@@ -513,7 +523,7 @@ def add_first_stage_frame(builder: FilmBuilder, layout: StageLayout, stage_index
 
 
 def _requested_tokens(layout: StageLayout) -> list[str]:
-    """Return the requested value of each output dim, or [] if a dim has none."""
+    """Return the requested values of the output dims, or [] if one has none."""
     requested = [str(token) for token in layout.stage.requested]
     return requested if len(requested) == len(layout.cells) else []
 
@@ -521,7 +531,7 @@ def _requested_tokens(layout: StageLayout) -> list[str]:
 def add_step_frames(
     builder: FilmBuilder, layout: StageLayout, stage_index: int, step_index: int, step: Step, out_dims: list[int]
 ) -> None:
-    """Add the frames of a step that resolves the dims `out_dims` or drops a dim."""
+    """Add the frames of a step that resolves dims or drops a dim."""
     lit = [f"dim{stage_index}.{axis}" for axis in step.sources] + [f"asked{out}" for out in out_dims]
     if step.rule == COPIED_ZERO or layout.stage.kind is StageKind.PERMUTE:
         lit += [f"index{axis}" for axis in step.sources]
@@ -556,7 +566,7 @@ def add_step_frames(
 def _fill_placeholder(
     builder: FilmBuilder, layout: StageLayout, stage_index: int, out_dim: int, start: tuple[float, float]
 ) -> None:
-    """Replace a placeholder with its dim, which moves there from position `start`."""
+    """Replace a placeholder with its dim, which moves from position `start`."""
     cell, key = layout.cells[out_dim], f"dim{stage_index + 1}.{out_dim}"
     builder.sprites.pop(f"hole{out_dim}", None)
     builder.add_dim_sprite(key, out_dim, OUTPUT_ROW, format_marked_dim(cell), "lit")
@@ -564,9 +574,9 @@ def _fill_placeholder(
 
 
 def make_film_question(layout: StageLayout, out_dims: list[int]) -> FilmQuestion | None:
-    """Return the prompt that asks the viewer for output dims.
+    """Return the question that asks the viewer for output dims.
 
-    Returns None if the sizes of all these dims are part of the request.
+    Returns None if the request contains the sizes of all these dims.
     """
     requested, dims = _requested_tokens(layout), [str(cell.dim) for cell in layout.cells]
     unknown = [out for out in out_dims if not (layout.is_regrouping and requested and requested[out] == dims[out])]
@@ -584,7 +594,10 @@ def make_film_question(layout: StageLayout, out_dims: list[int]) -> FilmQuestion
 def _add_inference_frames(
     builder: FilmBuilder, layout: StageLayout, stage_index: int, step_index: int, step: Step, out_dim: int
 ) -> None:
-    """Add the frames that infer a -1: the budget, its division and the result."""
+    """Add the frames that infer a -1.
+
+    They show the element budget, its division and the result.
+    """
     have = step.facts["have"] if step.rule in INFER_RULES else 0
     factors = " * ".join(str(cell.dim) for cell in layout.cells_before) or "1"
     total = f" = {dim_text(have)}" if isinstance(have, int) and len(layout.cells_before) > 1 else ""
@@ -608,9 +621,9 @@ def _add_inference_frames(
 
 
 def _add_budget_bar(builder: FilmBuilder, have: Dim) -> tuple[int, int] | None:
-    """Add the bar of all elements to the frame, and return its start and length.
+    """Add the bar of all elements, and return its start and its length.
 
-    Returns None, and adds no bar, if the bar does not fit or the element count is not a number.
+    Returns None, without a bar, if the bar does not fit or the element count is symbolic.
     """
     start = max(len(builder.sprites["sum"].text), len(builder.sprites["part"].text)) + 3
     room = min(48, builder.width - start)
@@ -622,7 +635,10 @@ def _add_budget_bar(builder: FilmBuilder, have: Dim) -> tuple[int, int] | None:
 
 
 def _add_budget_frames(builder: FilmBuilder, bar: tuple[int, int], multiple: int, step_index: int) -> None:
-    """Add the frames in which `multiple` pieces of the budget bar move down."""
+    """Add the frames in which pieces of the budget bar move down.
+
+    `multiple` is the number of pieces.
+    """
     start, long = bar
     shown = multiple if multiple <= 24 and multiple <= long else 1
     per_frame = -(-shown // 8)
@@ -638,7 +654,7 @@ def _add_budget_frames(builder: FilmBuilder, bar: tuple[int, int], multiple: int
 
 
 def add_input_tape(builder: FilmBuilder, path: TensorPath) -> None:
-    """Add the tape of the input, and reserve rows for the tapes of all tensors."""
+    """Add the tape of the input, and reserve rows for all tapes."""
     tapes = [_make_tensor_tape(builder, path, place, 0) for place in range(len(path.tensors))]
     gathers = any(not isinstance(move, Reshape) for move in path.moves)
     builder.reserve_rows(max(tape.bottom_row for tape in tapes), 2 if gathers else 1)
@@ -649,9 +665,9 @@ def add_input_tape(builder: FilmBuilder, path: TensorPath) -> None:
 
 
 def _make_tensor_tape(builder: FilmBuilder, path: TensorPath, tensor_index: int, top_row: int) -> Tape:
-    """Return the tape of one tensor on the path of the elements.
+    """Create the tape of a tensor on the path of elements.
 
-    Its lines are high enough for the bars of all tensors up to the next gather.
+    Its lines fit the bars of all tensors up to the next gather.
     """
     number_width = len(str(max(0, prod(path.tensors[0].shape) - 1)))
     moves = path.moves[tensor_index:]
@@ -663,7 +679,7 @@ def _make_tensor_tape(builder: FilmBuilder, path: TensorPath, tensor_index: int,
 
 
 def _add_tape_heading(builder: FilmBuilder, tape: Tape, name: str, suffix: str) -> None:
-    """Add the heading of a tape: its shape, strides and number of visible cells."""
+    """Add the heading of a tape: shape, strides and number of visible cells."""
     name = f"{name} {shape_text(tape.shape)}"
     if tape.visible_count < tape.count:
         name += f", first {tape.visible_count} of {tape.count} cells"
@@ -681,9 +697,9 @@ def _cell_text(tape: Tape, value: int) -> str:
 
 
 def _add_bars(builder: FilmBuilder, tape: Tape, name: str = "memory", suffix: str = "") -> None:
-    """Add the heading and the bars of a tape, and an ellipsis if cells are elided.
+    """Add the heading and the bars of a tape.
 
-    `name` and `suffix` are the start and the end of the heading.
+    `name` and `suffix` start and end the heading. If cells are omitted, an ellipsis is added.
     """
     _add_tape_heading(builder, tape, name, suffix)
     if 0 < tape.visible_count < tape.count:
@@ -697,7 +713,7 @@ def _add_bars(builder: FilmBuilder, tape: Tape, name: str = "memory", suffix: st
 def _add_reshape_frames(
     builder: FilmBuilder, path: TensorPath, tensor_index: int, sentence: str, step_index: int | None
 ) -> None:
-    """Add the frame of a reshape, in which bars move between fixed cells."""
+    """Add the frame of a reshape, in which only bars move."""
     old, shape = builder.tape, path.tensors[tensor_index + 1].shape
     new = replace(old, shape=shape)
     layers = max(1, len(bar_distances(old.shape)), len(bar_distances(shape)))
@@ -723,7 +739,7 @@ def _add_reshape_frames(
 def _add_gather_frames(
     builder: FilmBuilder, path: TensorPath, tensor_index: int, sentence: str, step_index: int | None
 ) -> None:
-    """Add the frames of a gather, which writes elements to a new memory."""
+    """Add the frames of a gather, which writes the elements to new memory."""
     source = builder.tape
     target = _make_tensor_tape(
         builder, path, tensor_index + 1, source.top_row + builder.tape_rows + builder.tape_gap + 1
@@ -747,9 +763,9 @@ def _add_write_frame(
     cells: range,
     step_index: int | None,
 ) -> None:
-    """Add the frame in which a gather writes some cells of the second tape.
+    """Add the frame in which a gather writes some cells.
 
-    The elements move from the first tape to the cells.
+    Elements move from the first tape to cells of the second tape.
     """
     source, target = tapes
     written = [unravel(cell, target.shape) for cell in cells]
@@ -769,7 +785,7 @@ def _add_write_frame(
 
 
 def index_span_text(indices: Sequence[Index], shape: Index) -> str:
-    """Format several indices as one slice; a colon denotes a complete axis.
+    """Format several indices as a slice; a colon selects a complete axis.
 
     >>> index_span_text([(0, 1)], (2, 3)), index_span_text([(0, 0), (0, 1)], (2, 2))
     ('[0,1]', '[0,:]')
@@ -785,7 +801,7 @@ def index_span_text(indices: Sequence[Index], shape: Index) -> str:
 
 
 def _cells_text(cells: Sequence[int]) -> str:
-    """Format cell numbers: one number, a range, or a list of the first numbers."""
+    """Format cell numbers as a number, a range, or a truncated list."""
     if len(cells) == 1:
         return f"cell {cells[0]}"
     if all(after == before + 1 for before, after in pairwise(cells)):
@@ -795,7 +811,7 @@ def _cells_text(cells: Sequence[int]) -> str:
 
 
 def _add_swap_frame(builder: FilmBuilder, tapes: tuple[Tape, Tape], sentence: str, step_index: int | None) -> None:
-    """Add the frame in which the written memory replaces the memory that was read."""
+    """Add the frame in which the new memory replaces the old memory."""
     builder.remove_sprites("bar", "part", *(f"{kind}{builder.memory_number - 1}" for kind in ("cell", "head", "dots")))
     builder.tape = tape = replace(tapes[1], top_row=tapes[0].top_row)
     for cell in range(tape.visible_count):
@@ -806,9 +822,9 @@ def _add_swap_frame(builder: FilmBuilder, tapes: tuple[Tape, Tape], sentence: st
 
 
 def cell_groups(tape: Tape) -> list[range]:
-    """Return the ranges of cells that a gather writes, one range per frame.
+    """Return the ranges of cells that a gather writes in each frame.
 
-    The first ranges have one cell each. Later ranges are rows, or blocks if there are many rows.
+    The first ranges contain one cell. Later ranges are rows, or blocks if there are many rows.
 
     >>> cell_groups(make_tape((2, 3), 1, 40, 0, 3, 1))
     [range(0, 1), range(1, 2), range(2, 3), range(3, 6)]
@@ -831,7 +847,9 @@ def cell_groups(tape: Tape) -> list[range]:
 
 
 def make_film(answer: Trace | Chain, width: int = FILM_WIDTH, height: int = FILM_HEIGHT) -> Film:
-    """Return the film of an answer; for a refused request, it ends at the refusal.
+    """Create the film of an answer.
+
+    The film of a refused request ends with the refusal.
 
     >>> import shapecalc as sc
     >>> film = make_film(sc.reshape((2, 3), (0, -1)))
@@ -863,7 +881,7 @@ def make_film(answer: Trace | Chain, width: int = FILM_WIDTH, height: int = FILM
 
 
 def _dim_column_width(answer: Trace | Chain, all_layouts: tuple[StageLayout, ...], width: int) -> int:
-    """Return the width of a dim column, which fits the longest dim if possible."""
+    """Return the width of dim columns, which fits the longest dim if possible."""
     cells = [*input_cells(answer), *(cell for layout in all_layouts for cell in (*layout.cells_before, *layout.cells))]
     longest = max((max(len(format_marked_dim(cell)), len(cell.token)) for cell in cells), default=1)
     ranks = max([len(answer.input), *(max(len(layout.cells_before), len(layout.cells)) for layout in all_layouts)])
@@ -871,10 +889,10 @@ def _dim_column_width(answer: Trace | Chain, all_layouts: tuple[StageLayout, ...
 
 
 def _find_tensor_path(builder: FilmBuilder, answer: Trace | Chain) -> TensorPath | None:
-    """Return the path of the elements, up to the first stage that combines elements.
+    """Return the path of elements, up to the first stage that combines elements.
 
-    Returns None if no memory can be drawn. A note in the film gives the reason, unless no element moves before the
-    first stage with several operands or windows.
+    Returns None if the memory cannot be drawn. A note gives the reason, unless no element moves before the first stage
+    with several operands or windows.
     """
     try:
         journey = build_tensor_path(answer, complete=False)
@@ -899,9 +917,9 @@ def _find_tensor_path(builder: FilmBuilder, answer: Trace | Chain) -> TensorPath
 
 
 def _add_stage_titles(builder: FilmBuilder, all_layouts: tuple[StageLayout, ...], current: int) -> None:
-    """Add the titles of the stages in one line, and highlight the current stage.
+    """Add a line with the titles of the stages, and highlight the current one.
 
-    `current` is 0 for the input and n for stage n. If the titles do not fit, only the current title is added.
+    `current` is 0 for the input, and n for stage n. If the titles do not fit, only the current one is added.
     """
     names = ["input", *(layout.title for layout in all_layouts), "output"]
     if sum(len(name) + 3 for name in names) > builder.width:
@@ -928,9 +946,9 @@ def _add_stage_frames(
     move_count: int,
     answer: Trace | Chain,
 ) -> int:
-    """Add the frames of a stage, and return the number of moves that they show.
+    """Add the frames of a stage, and return the number of its moves.
 
-    `move_count` is the number of moves of the earlier stages.
+    `move_count` is the number of moves of earlier stages.
     """
     add_first_stage_frame(builder, layout, stage_index, f"{layout.title}: {layout.stage.kind.value}.")
     steps = layout.stage.steps
@@ -942,7 +960,7 @@ def _add_stage_frames(
     for at, step in zip(layout.step_range, steps, strict=False):
         outs = settled.get(at, [])
         has_room = min((*outs, *step.sources), default=0) < builder.column_count or step.rule in INFER_RULES
-        if isinstance(step.value, tuple) or not has_room:  # a -1 needs no column: it has its own rows
+        if isinstance(step.value, tuple) or not has_room:  # a -1 has its own rows instead of a column
             remaining += outs
         else:
             _replace_picture(builder, answer, layout, at)
@@ -963,9 +981,9 @@ def _add_stage_frames(
 
 
 def _replace_picture(builder: FilmBuilder, answer: Trace | Chain, layout: StageLayout, step_index: int) -> None:
-    """Replace the picture in the frame with the picture of a step, if it has one.
+    """Replace the picture in the frame with that of a step, if there is one.
 
-    Only the steps of stages with several operands or windows have pictures in films.
+    Only steps with several operands or windows have pictures.
     """
     builder.remove_sprites("picture")
     if layout.stage.kind in COMBINING_KINDS:
@@ -975,9 +993,9 @@ def _replace_picture(builder: FilmBuilder, answer: Trace | Chain, layout: StageL
 
 
 def _add_request(builder: FilmBuilder, answer: Trace | Chain, path: TensorPath | None) -> None:
-    """Add the drawing of the request to the frame, with placeholders for output dims.
+    """Add a drawing of the request, with placeholders for the output dims.
 
-    If memory is drawn, the drawing of the request fits above the tape.
+    If there is a tape, the drawing fits above it.
     """
     height = (
         builder.row_position(TAPE_HEADING_ROW) - INDEX_ROW - 1
@@ -988,7 +1006,7 @@ def _add_request(builder: FilmBuilder, answer: Trace | Chain, path: TensorPath |
 
 
 def _add_picture(builder: FilmBuilder, text: Text, top_row: int) -> None:
-    """Add the lines of a picture to the frame, as sprites in the picture's colours."""
+    """Add the lines of a picture as sprites in the same colours."""
     for row, line in enumerate(text.split("\n")):
         edges = sorted({0, *(edge for span in line.spans for edge in (span.start, span.end))})
         for start, part in zip(edges, line.divide(edges[1:]), strict=True):
@@ -1000,7 +1018,7 @@ def _add_picture(builder: FilmBuilder, text: Text, top_row: int) -> None:
 
 
 def _add_last_frame(builder: FilmBuilder, answer: Trace | Chain, all_layouts: tuple[StageLayout, ...]) -> None:
-    """Add the last frame: the answer with its conditions, or the refusal."""
+    """Add the last frame, with the answer and its conditions or the refusal."""
     problem = answer.problem
     if problem is None:
         _add_stage_titles(builder, all_layouts, len(all_layouts) + 1)
@@ -1016,7 +1034,7 @@ def _add_last_frame(builder: FilmBuilder, answer: Trace | Chain, all_layouts: tu
 
 
 def _mark_refused_dim(builder: FilmBuilder, layout: StageLayout | None) -> None:
-    """Mark the refused dim in the frame, and add the element counts of a reshape."""
+    """Mark the refused dim, and add the element counts of a reshape."""
     if layout is None:
         return
     if layout.refused_dim is not None:

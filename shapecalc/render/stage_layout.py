@@ -1,14 +1,13 @@
-"""The layout of each stage of an answer, from which all pictures are drawn.
+"""The layouts of an answer's stages, from which all pictures are drawn.
 
-The layout of a refused stage has the dims that were resolved before the refusal, and the problem. If no sizes can meet
-the conditions of a stage, its layout has all dims, and the problem.
+The layout of a refused stage contains the dims that were resolved before the refusal, and the problem. If no sizes can
+meet the conditions of a stage, its layout contains all dims and the problem.
 
-The origin of a dim states the input axes and the parts of axes from which the dim takes its elements. Wires and marks
-are derived from origins. A wire connects an input dim to an output dim that depends on it. The mark of a dim lists the
-input axes or parts of axes that the dim consists of, outermost first. An axis is listed by its name or by a letter; the
-parts of a split axis are numbered. After axes a and c are merged, the mark is `ac`; after c is split, the marks are
-`c1` and `c2`. A dim that mixes axes, as in 6,4 reshaped to 4,6, does not consist of whole parts of input axes. Such
-dims have the marks `~x` and `~y`.
+The origin of a dim consists of the input axes, or parts of axes, whose elements the dim contains. Wires and marks are
+derived from origins. A wire connects an input dim to an output dim that depends on it. The mark of a dim lists the axes
+and parts of its origin, outermost first. An axis is listed by its name or by a letter; the parts of a split axis are
+numbered. After axes a and c are merged, the mark is `ac`; after c is split, the marks are `c1` and `c2`. A dim that
+mixes axes, as in 6,4 reshaped to 4,6, does not consist of complete parts. Such dims have the marks `~x` and `~y`.
 """
 
 from __future__ import annotations
@@ -74,9 +73,9 @@ The outermost axis is first.
 
 
 class DimMark(Record):
-    """The mark of a dim: the names of its axes or parts of axes, outermost first.
+    """The mark of a dim: the names of its axes or their parts, outermost first.
 
-    The mark has no names if the dim does not originate in an input axis.
+    A dim that does not come from an input axis has a mark without names.
     """
 
     names: tuple[str, ...]
@@ -85,7 +84,7 @@ class DimMark(Record):
 
 
 class Cell(Record):
-    """An input or output dim of a stage, with the data to draw the dim."""
+    """An input or output dim of a stage, with the data for drawing it."""
 
     dim: Dim | None
     """The size, or None if it is hidden or unresolved."""
@@ -100,7 +99,7 @@ class Cell(Record):
 
 
 class StageLayout(Record):
-    """The layout of one stage: its input dims, its output dims and their wires."""
+    """The layout of a stage: input dims, output dims and wires."""
 
     stage: Stage
     name: str
@@ -136,7 +135,10 @@ class StageLayout(Record):
 
     @property
     def heading(self) -> str:
-        """The name, input shape and request of the stage, as in `reshape 2,3,4 to 0,-1`."""
+        """The name, the input shape and the request of the stage.
+
+        An example is `reshape 2,3,4 to 0,-1`.
+        """
         stage, hides = self.stage, not self.stage.requested and any(cell.placeholder for cell in self.cells)
         to = "" if hides else f" to {shape_text(stage.requested or stage.after or ())}"
         return f"{self.name} {shape_text(stage.before)}{to}"
@@ -148,7 +150,7 @@ class StageLayout(Record):
 
     @lazy
     def size_only_dims(self) -> frozenset[int]:
-        """Find the output dims that copy the size of an axis without its elements."""
+        """Find the output dims that copy the size of an axis but not its elements."""
         if not (self.is_regrouping and self.stage.is_finished):
             return frozenset()
         cells = enumerate(self.cells)
@@ -163,7 +165,9 @@ def is_window_step(layout: StageLayout, step: Step | None) -> bool:
 
 
 def mark_text(mark: DimMark | None, glyphs: GlyphSet) -> str:
-    """Format a mark; four or more consecutive letters are abbreviated to `a-d`.
+    """Format a mark, and abbreviate long runs of letters to `a-d`.
+
+    A run of at least four consecutive letters is abbreviated.
 
     >>> from shapecalc.render.canvas import ASCII, UNICODE
     >>> mark_text(DimMark(("a", "c")), ASCII), mark_text(DimMark(("c", "b1")), UNICODE)
@@ -188,22 +192,22 @@ def mark_text(mark: DimMark | None, glyphs: GlyphSet) -> str:
 
 
 def cell_mark_text(cell: Cell, glyphs: GlyphSet) -> str:
-    """Format the mark of a dim, or an empty string if the mark equals the named size."""
+    """Format the mark of a dim, or return "" if it equals the size of the dim."""
     return "" if cell.mark and "*".join(cell.mark.names) == str(cell.dim) else mark_text(cell.mark, glyphs)
 
 
 def mark_colour(mark: DimMark | None) -> str:
-    """Return the colour of a mark, or an empty string if it has none."""
+    """Return the colour of a mark, or an empty string without a mark."""
     return mark.hue if mark else ""
 
 
 class AxisNames:
-    """The names of the input axes of an answer, and of the parts of split axes."""
+    """Names for the input axes of an answer and the parts of split axes."""
 
     def __init__(self, answer: Trace | Chain, stage_origins: Sequence[Origins]) -> None:
-        """Name the input axes, and find the boundaries at which stages split each axis.
+        """Name the input axes, and find the boundaries that split each axis.
 
-        `stage_origins` has, for each stage, the origins of its output dims relative to the input of the answer.
+        `stage_origins` contains the origins of each stage's output dims relative to the input of the answer.
         """
         self.shape = answer.input
         self.pattern_names, self.output_names = _pattern_names(answer.traces[0]) if answer.traces else ((), ())
@@ -229,8 +233,8 @@ class AxisNames:
     def _names_of_axis(self, axis: int, dim: Dim) -> tuple[str, ...]:
         """Return the names of an input axis.
 
-        A pattern in the request determines the names. Without a pattern, the name is the named size of the axis if it
-        is unique, or otherwise a letter.
+        A pattern in the request determines the names. Otherwise, the name is the symbolic size of the axis if it is
+        unique, or a letter.
         """
         if axis < len(self.pattern_names) and self.pattern_names[axis]:
             return self.pattern_names[axis]
@@ -243,9 +247,9 @@ class AxisNames:
         return f"{self.operand_names[operand]}{axis}"
 
     def name_operands(self, stage: Stage, request: Request) -> tuple[str, ...]:
-        """Name the operands of a stage, except the input.
+        """Name the operands of a stage other than the input.
 
-        A weight is named `w`, and the others are named `B`, `C` and so on.
+        A weight is named `w`; other operands are named `B`, `C` and so on.
         """
         if isinstance(stage.move, Combine):
             count = len(stage.move.operands) - 1
@@ -258,9 +262,9 @@ class AxisNames:
         return tuple(names)
 
     def named_parts(self, atoms: Origin) -> list[tuple[str, Dim]]:
-        """Return the name and the size of each part of an axis that an origin contains.
+        """Return the names and sizes of the parts of axes in an origin.
 
-        A whole axis, or an axis that no stage splits, is a single part, unless a pattern names its parts.
+        A complete axis, or an axis that no stage splits, is a single part, unless a pattern names its parts.
         """
         result = list[tuple[str, Dim]]()
         for atom in atoms:
@@ -281,13 +285,13 @@ class AxisNames:
         return result
 
     def make_mark(self, atoms: Origin) -> DimMark:
-        """Return the mark of a dim that consists only of parts of axes."""
+        """Return the mark of a dim that consists of complete parts of axes."""
         return DimMark(
             tuple([name for name, _ in self.named_parts(atoms)]), _axes_colour(origins.list_input_axes(atoms))
         )
 
     def next_mixed_mark(self) -> DimMark:
-        """Return a new mark for a dim that mixes axes."""
+        """Return an unused mark for a dim that mixes axes."""
         self.mixed_count += 1
         index = self.mixed_count - 1
         return DimMark((f"~{MIXED_LETTERS[index]}" if index < len(MIXED_LETTERS) else f"~#{index}",))
@@ -298,15 +302,15 @@ def _axes_colour(axes: Collection[int]) -> str:
 
 
 def _atom_bounds(atom: origins.AxisAtom) -> tuple[Dim, Dim]:
-    """Return the absolute stride of a part of an axis, and the same times its size."""
+    """Return the strides at the inner and outer boundary of a part of an axis."""
     stride = product((-1, atom.stride)) if is_negative(atom.stride) else atom.stride
     return stride, product((atom.size, stride))
 
 
 def _axis_boundaries(shape: Sequence[Dim | None], stage_origins: Iterable[Origins]) -> list[list[Dim]]:
-    """Return the boundaries at which stages split each axis of a shape, as strides.
+    """Return the strides at which stages split each axis of a shape.
 
-    The list of an axis is empty if no stage splits the axis.
+    The list is empty for an axis that no stage splits.
     """
     ends: list[set[tuple[Dim, Dim]]] = [set() for _ in shape]
     for dim_origins in stage_origins:
@@ -326,18 +330,18 @@ def _axis_boundaries(shape: Sequence[Dim | None], stage_origins: Iterable[Origin
 
 
 def atom_boundaries(atoms: Iterable[origins.AxisAtom]) -> list[Dim]:
-    """Return the boundaries of the parts of one axis, as strides, outermost first.
+    """Return the boundaries between the parts of an axis as strides.
 
-    The list is empty if two parts overlap and neither contains the other.
+    The outermost boundary is first. The list is empty if two parts overlap but neither contains the other.
     """
     return _nested_boundaries([_atom_bounds(atom) for atom in atoms])
 
 
 def _nested_boundaries(parts: Collection[tuple[Dim, Dim]]) -> list[Dim]:
-    """Return the boundaries of the parts of an axis, as strides, outermost first.
+    """Return the boundaries between the parts of an axis as strides.
 
-    Each part is a pair of its inner and its outer stride. The list is empty if two parts overlap and neither contains
-    the other.
+    The outermost boundary is first. Each part is a pair of an inner and an outer stride. The list is empty if two parts
+    overlap but neither contains the other.
 
     >>> _nested_boundaries([(1, 4), (4, 8), (1, 8)]), _nested_boundaries([(1, 3), (3, 12), (1, 4), (4, 12)])
     ([8, 4, 1], [])
@@ -354,14 +358,14 @@ def _nested_boundaries(parts: Collection[tuple[Dim, Dim]]) -> list[Dim]:
 def _pattern_names(trace: Trace) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
     """Return the axis names in the pattern of a `rearrange` request.
 
-    The first tuple has the names in each input dim, the second tuple the names of the output axes. Both are empty if
+    The first tuple contains the names of each input dim, the second the names of the output axes. Both are empty if
     there is no valid pattern.
     """
     if trace.op != "rearrange":
         return (), ()
     arguments = trace.request.arguments
     try:
-        from shapecalc.core.ops.rearrange import plan_rearrange  # the import costs 2 ms; only rearrange needs it
+        from shapecalc.core.ops.rearrange import plan_rearrange  # the import costs 2 ms, and only rearrange needs it
 
         plan = plan_rearrange(len(trace.input), arguments["pattern"], arguments.get("lengths"))
     except ShapeError:
@@ -374,7 +378,7 @@ def _pattern_names(trace: Trace) -> tuple[tuple[tuple[str, ...], ...], tuple[str
 def stage_layouts(answer: Trace | Chain) -> tuple[StageLayout, ...]:
     """Return the layouts of an answer's stages, in order.
 
-    If the request is refused, the last layout has unresolved dims.
+    If the request is refused, the last layout contains unresolved dims.
 
     >>> import shapecalc as sc
     >>> layouts = stage_layouts(sc.reshape((2, 3, 4), (0, -1)))
@@ -411,7 +415,7 @@ def lay_out_answer(answer: Trace | Chain) -> tuple[tuple[Cell, ...], tuple[Stage
 
 
 def _empty_stage(request: Request) -> Stage:
-    """Return a stage without steps for a request refused before its first step."""
+    """Return a stage without steps, for a request that is refused at once."""
     if "operands" in request.arguments or "weight" in request.arguments:
         return Stage(StageKind.BROADCAST, request.op, "", request.input)
     asked = next((value for value in request.arguments.values() if isinstance(value, tuple)), ())
@@ -426,7 +430,7 @@ def input_cells(answer: Trace | Chain) -> tuple[Cell, ...]:
 def layout_index(all_layouts: Sequence[StageLayout], step_index: int | None) -> int:
     """Return the index of the layout that contains a step.
 
-    Returns the last index if `step_index` is None or after the last step.
+    If `step_index` is None or past the last step, this is the last layout.
     """
     for index, layout in enumerate(all_layouts):
         if step_index is not None and step_index < layout.step_range.stop:
@@ -443,10 +447,10 @@ def _build_layout(
     problem: Problem | None,
     axis_names: AxisNames,
 ) -> StageLayout:
-    """Return the layout of a stage.
+    """Build the layout of a stage.
 
-    `inputs` are the cells before the stage, and the origins of its output dims: first relative to the input of the
-    stage, then relative to the input of the answer.
+    `inputs` are the cells before the stage, and the origins of its output dims relative to the input of the stage and
+    relative to the input of the answer.
     """
     cells_before, in_stage, in_input = inputs
     numbered_steps = [(first_step + index, step) for index, step in enumerate(stage.steps)]
@@ -480,10 +484,10 @@ def _build_layout(
 
 
 def _refused_dim(request: Request, stage: Stage, cells: Sequence[Cell], problem: Problem) -> int | None:
-    """Return the index of the output dim that is refused, or None if there is none.
+    """Return the index of the refused output dim, or None.
 
-    If the problem is about an input dim, the first unresolved output dim is refused. If an item of the request expands
-    to several dims, the only dim that has the item as its requested value is refused.
+    If the problem is about an input dim, this is the first unresolved output dim. If an item of the request expands to
+    several dims, this is the only dim whose requested value is the item.
     """
     if problem.argument != stage.argument:
         first_unknown = next((out for out, cell in enumerate(cells) if cell.dim is None), None)
@@ -491,7 +495,7 @@ def _refused_dim(request: Request, stage: Stage, cells: Sequence[Cell], problem:
     argument = request.arguments.get(stage.argument)
     if problem.index is None or argument == stage.requested or not isinstance(argument, tuple):
         return problem.index
-    if problem.index >= len(argument):  # an index into the text of one item
+    if problem.index >= len(argument):  # the problem has an index into the text of one item
         return None
     refused = str(argument[problem.index])
     rows = [out for out, cell in enumerate(cells) if cell.dim is None and cell.token == refused]
@@ -504,8 +508,8 @@ def _make_output_cells(
     """Return the output cells of a stage, without marks.
 
     `argument` is the argument of the stage. In the target of an expand, each 1 is displayed as a requested value,
-    because the input dim can be larger. The cells of a refused stage are its resolved dims, and the requested values of
-    its other dims.
+    because the input dim can be larger. The cells of a refused stage contain its resolved dims, and the requested
+    values of the other dims.
     """
     settled = {
         step.out: Cell(step.dim, number, None, _token_text(step))
@@ -531,21 +535,21 @@ def _make_output_cells(
 
 
 def _token_text(step: Step) -> str:
-    """Format the requested value of the dim that a step resolves, such as 0 or -1."""
+    """Format the requested value of the dim of a step, such as 0 or -1."""
     if step.rule == rules.STRETCHED and step.facts["dim"] == 1 and step.value != 1:
         return f"x{step.value}"
     return TOKEN_FORMATS.get(step.rule, "").format(**step.facts)
 
 
 def find_dropped_axes(stage: Stage) -> list[int]:
-    """Return the axes that the steps of a squeeze drop."""
+    """Return the axes that a squeeze drops."""
     return [step.sources[0] for step in stage.steps if step.rule == rules.DROPPED_ONE]
 
 
 def _find_wires(stage: Stage, cells: Sequence[Cell], dim_origins: Origins) -> tuple[tuple[int, ...], ...]:
     """Return the input dims that each output dim of a stage depends on.
 
-    The wires of a dim without an origin are the sources of its step. A refused stage has the wires of its completed
+    For a dim without an origin, these are the sources of its step. A refused stage has the wires of its completed
     steps.
     """
     settling = {step.out: step.sources for step in stage.steps if step.out is not None and step.rule not in INFER_RULES}
@@ -565,8 +569,8 @@ def _assign_marks(
 ) -> tuple[list[DimMark | None], dict[tuple[int, int], DimMark], set[int]]:
     """Return the output marks of a stage, the marks of parts, and the new dims.
 
-    The new dims are those with a new mark such as `~x`. `dim_origins` are the origins of the output dims: first
-    relative to the input of the stage, then relative to the input of the answer.
+    A new dim has a new mark, such as `~x`. `dim_origins` are the origins of the output dims relative to the input of
+    the stage and relative to the input of the answer.
     """
     marks, pieces, fresh = list[DimMark | None](), dict[tuple[int, int], DimMark](), set[int]()
     if stage.kind is StageKind.SHAPE or not stage.is_finished:
@@ -611,8 +615,8 @@ def _operand_mark(
 ) -> DimMark:
     """Return the mark of an output dim of an op with several operands.
 
-    An output dim has the mark of its input axis. If the dim comes from another operand, the mark is `B2` for axis 2 of
-    operand B. A trailing plus means that operands are concatenated along the axis.
+    The mark of an input axis is kept. A dim of another operand has a mark such as `B2`, for axis 2 of operand B. A plus
+    sign marks the axis of a concatenation.
     """
     if not axes:
         names = [axis_names.operand_axis_name(*pair) for pair in origins.list_operand_axes(input_origin)]
@@ -623,9 +627,9 @@ def _operand_mark(
 
 
 def _find_parts(cells_before: Sequence[Cell], atoms: Origin, boundaries: Sequence[Sequence[Dim]]) -> AxisParts | None:
-    """Return the input dims, or parts of them, that form an output dim of the stage.
+    """Return the input dims, or parts of them, that form an output dim.
 
-    Returns None if a part belongs to an input dim with several names, or if the dim is not read from input axes.
+    Returns None if a part belongs to an input dim with several names, or if the dim does not come from input axes.
     """
     result: AxisParts = []
     for atom in atoms:
@@ -645,10 +649,9 @@ def _find_parts(cells_before: Sequence[Cell], atoms: Origin, boundaries: Sequenc
 
 
 def _find_input_parts(atoms: Origin, named_parts: Sequence[tuple[str, Dim]]) -> AxisParts | None:
-    """Return the parts of an output dim, named after parts of the answer's input.
+    """Return the named parts of the answer's input that form an output dim.
 
-    `named_parts` are the names and sizes of these parts. Returns None if their sizes do not match the origin of the
-    dim.
+    `named_parts` are the names and sizes of parts. Returns None if the sizes do not match the origin of the dim.
     """
     result: AxisParts = []
     remaining = list(named_parts)
@@ -668,9 +671,9 @@ def _find_input_parts(atoms: Origin, named_parts: Sequence[tuple[str, Dim]]) -> 
 def _name_remaining_parts(
     cells_before: Sequence[Cell], dim_origins: Origins, part_marks: dict[tuple[int, int], DimMark]
 ) -> None:
-    """Add the marks of the parts of axes that occur only in dims that mix axes.
+    """Add marks for parts of axes that occur only in dims that mix axes.
 
-    Some parts of an axis can be in other dims; the mark names all remaining parts of the axis.
+    If other parts of the axis are in other dims, the mark names all remaining parts of the axis.
     """
     mixing_dims = origins.find_mixed_dims(dim_origins)
     all_boundaries = (
@@ -688,7 +691,7 @@ def _name_remaining_parts(
 
 
 def stage_operands(layout: StageLayout) -> list[Operand]:
-    """Return the operands of a stage, including the input, in request order."""
+    """Return the operands of a stage including its input, in request order."""
     return _request_operands(layout.request, layout.stage.before)
 
 
@@ -705,7 +708,7 @@ def _request_operands(request: Request, before: Sequence[Dim]) -> list[Operand]:
 
 
 def wire_label(layout: StageLayout, axes: Sequence[int], out_dims: Sequence[int], glyphs: GlyphSet) -> str:
-    """Return the label of the wires from input axes to output dims."""
+    """Return the label of the wires between input axes and output dims."""
     marks = [layout.part_marks.get((axes[0], out)) for out in out_dims if len(axes) == 1]
     if marks and all(marks):
         names = dict.fromkeys(name for mark in marks for name in (mark.names if mark else ()))
@@ -714,7 +717,7 @@ def wire_label(layout: StageLayout, axes: Sequence[int], out_dims: Sequence[int]
 
 
 def size_only_note(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
-    """Return the note on a dim that copies only a size, or "" for other dims.
+    """Return a note on a dim that copies only a size, or an empty string.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -728,10 +731,10 @@ def size_only_note(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
 
 
 def hide_dims(layout: StageLayout, placeholders: Mapping[int, str]) -> StageLayout:
-    """Return a layout in which some dims are hidden.
+    """Return a copy of a layout in which some dims are hidden.
 
-    `placeholders` maps the index of each hidden dim to its placeholder. In a stage that regroups elements, all marks
-    and wires are removed, because the origin of each dim depends on all dims.
+    `placeholders` maps the index of each hidden dim to its placeholder. If the stage regroups elements, all marks and
+    wires are removed, because the origin of each dim depends on all dims.
 
     >>> import shapecalc as sc
     >>> layout = stage_layouts(sc.reshape((2, 3), (0, -1)))[0]
@@ -757,10 +760,10 @@ def hide_dims(layout: StageLayout, placeholders: Mapping[int, str]) -> StageLayo
 
 
 def unresolved_trace(answer: Trace | Chain) -> Trace:
-    """Return the first op of an answer as a trace with only the requested sizes.
+    """Return the first op of an answer as a trace with unresolved dims.
 
-    All other dims are unresolved, and the trace does not reveal whether the request is refused. A Shuffle has all its
-    stages. The target of an expand is a second operand, since it may have additional dims.
+    Only the sizes in the request are resolved, so that the trace does not reveal a refusal. A Shuffle has all its
+    stages. The target of an expand is a second operand, because it can have additional dims.
 
     >>> import shapecalc as sc
     >>> trace = unresolved_trace(sc.reshape((2, 3, 4), (0, -1, 4)))
@@ -791,9 +794,9 @@ def unresolved_trace(answer: Trace | Chain) -> Trace:
 
 
 def unresolved_dims(answer: Trace | Chain, step_count: int) -> tuple[tuple[int, int], ...]:
-    """Return the positions of the dims that are unresolved after a number of steps.
+    """Return the positions of the dims that are unresolved after some steps.
 
-    A position is the column of the dim in the flow diagram, and its index in the column.
+    A position is the column of the flow diagram and the index in the column.
 
     >>> import shapecalc as sc
     >>> unresolved_dims(sc.reshape((2, 3, 4), (0, -1)), 1)

@@ -1,7 +1,4 @@
-"""The panel with the effect of one step.
-
-The module also draws the card with the reasons for the output dims.
-"""
+"""The panel that shows the effect of a step, and the reasons for output dims."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ MAX_CARD_DIMS = 8
 def step_title(answer: Trace | Chain, step_index: int) -> str:
     """Return the title of the panel of a step.
 
-    An index past the last step denotes the answer or the refusal.
+    An index past the last step selects the answer or the refusal.
 
     >>> import shapecalc as sc
     >>> step_title(sc.reshape((2, 3, 4), (0, -1)), 1)
@@ -59,11 +56,9 @@ def draw_step(
     glyphs: GlyphSet = UNICODE,
     placeholders: Placeholders = NO_PLACEHOLDERS,
 ) -> Text:
-    """Draw the effect of a step.
+    """Draw the picture of a step, or the reasons for the dims of its stage.
 
-    This is the picture of the step, or the reasons for the dims of its stage so far.
-
-    The wires of the dims are drawn on the map beside it.
+    The wires of the dims are omitted, because the map beside the panel contains them.
     """
     all_layouts = stage_layouts(answer)
     if not all_layouts or has_own_picture(answer, step_index):
@@ -81,9 +76,9 @@ def draw_step(
 def draw_slots(
     layout: StageLayout, hidden: Mapping[int, str], *, width: int, height: int, glyphs: GlyphSet = UNICODE
 ) -> Text:
-    """Draw a permutation as slots that fetch the dims of the input.
+    """Draw a permutation as output slots that fetch input dims.
 
-    `hidden` maps the index of each hidden output dim to its placeholder.
+    `hidden` maps the indices of hidden output dims to their placeholders.
 
     >>> import shapecalc as sc
     >>> (layout,) = stage_layouts(sc.transpose((2, 3, 4), (1, 2, 0)))
@@ -115,9 +110,9 @@ def draw_slots(
 def _reason_lines(
     answer: Trace | Chain, layout: StageLayout, step_index: int, width: int, hidden: Collection[int]
 ) -> list[Text]:
-    """Return the reasons of a stage's steps up to `step_index`, the last one in bold.
+    """Return the reasons of the steps of a stage up to `step_index`.
 
-    The reasons of hidden dims are omitted.
+    The last reason is bold. The reasons for hidden dims are omitted.
     """
     lines = list[Text]()
     for number in layout.step_range:
@@ -134,11 +129,11 @@ def _reason_lines(
 
 
 def dim_reason_lines(answer: Trace | Chain, indent: int, width: int, step_index: int | None = None) -> list[Text]:
-    """Return lines with the reason for each output dim, below the answer line.
+    """Return lines with the reason for each output dim, below the answer.
 
-    The answer line has its output at column `indent`, with spaces around the commas. No line is
-    truncated: if the reasons do not fit, no lines are returned. For several stages, no lines are returned either: the
-    reasons of the last stage refer to the dims of the stage before it.
+    In the line of the answer, the output starts at column `indent` and has spaces around its commas. No lines are
+    returned if the reasons do not fit the width, or if there are several stages, because the reasons of the last stage
+    refer to the dims of the stage before it.
 
     >>> import shapecalc as sc
     >>> for line in dim_reason_lines(sc.reshape((2, 3, 4), (0, -1)), 0, 78):

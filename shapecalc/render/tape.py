@@ -1,10 +1,9 @@
-"""Tapes: the elements of a tensor in one row, in C order.
+"""Tapes: the elements of a tensor in a row, in C order.
 
-Separators between the elements show where the dims of each axis begin.
-
-The elements before and after a stage are two tapes below each other. The background of an element shows its index along
-one axis of the input, so that the colours show which elements stay together. A tape that is longer than the line is
-folded at its outermost separators.
+Separators between the elements show where the dims of each axis begin. Two tapes, one below the other, show the
+elements before and after a stage. The background colour of an element is its index along one axis of the input, so that
+elements that stay together are recognizable. A tape that is longer than the line is wrapped at its outermost
+separators.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ LABEL_GAP = 2
 def tensor_index_before(answer: Trace | Chain, step_index: int | None) -> int:
     """Return the index of the tensor before the stage of a step.
 
-    By default, this is the last stage.
+    If `step_index` is None, this is the last stage.
 
     >>> import shapecalc as sc
     >>> answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1))
@@ -46,7 +45,7 @@ def tensor_index_before(answer: Trace | Chain, step_index: int | None) -> int:
 
 
 def tape_path(answer: Trace | Chain) -> TensorPath | None:
-    """Return the path of the elements, or None if there are too many to draw tapes."""
+    """Return the path of elements, or None if there are too many for tapes."""
     volumes = (product(shape) for shape in (answer.input, answer.output or ()))
     if any(isinstance(volume, int) and volume > MAX_TAPE_ELEMENTS for volume in volumes):
         return None
@@ -59,7 +58,7 @@ def tape_path(answer: Trace | Chain) -> TensorPath | None:
 
 
 def tint_style(index: int, *, is_marked: bool = False) -> Style:
-    """Return the style of an element at an index along the colour axis."""
+    """Return the style of an element by its index along the colour axis."""
     return Style(color="#000000", bgcolor=TINTS[index % len(TINTS)], bold=is_marked, underline=is_marked)
 
 
@@ -72,10 +71,10 @@ def draw_tapes(
     width: int = 78,
     glyphs: GlyphSet = UNICODE,
 ) -> Text:
-    """Draw the tapes of tensor `number` of a path and of the tensor after it.
+    """Draw the tapes of a tensor and of the next tensor on a path.
 
-    `cursor` is the input index of the element to mark. Elements are numbered from 0 and coloured by their index along
-    `tinted_axis` of the input.
+    `number` is the index of the first tensor. `cursor` is the input index of the element to mark. Elements are numbered
+    from 0, and coloured by their index along the axis `tinted_axis` of the input.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -98,9 +97,9 @@ TAPE_WORDS = ("before", "after ")
 def tape_lines(
     path: TensorPath, number: int, cursor: Index | None, *, tinted_axis: int, width: int, glyphs: GlyphSet
 ) -> list[Text]:
-    """Return the lines of the tape of one tensor.
+    """Return the lines of the tape of a tensor.
 
-    Each line has complete blocks of the outermost axes.
+    A line consists of complete blocks of the outermost axes.
     """
     shape, first = path.tensors[number].shape, path.tensors[0].shape
     count, digits = prod(shape), len(str(prod(first) - 1))
@@ -134,11 +133,9 @@ def draw_output_tapes(
     width: int = 78,
     glyphs: GlyphSet = UNICODE,
 ) -> Text:
-    """Draw the outputs of two paths as tapes, one below the other.
+    """Draw the outputs of two paths as tapes, and mark differing elements.
 
-    The elements that differ are marked.
-
-    The outputs have the same shape and few elements. The place at the flat index `position` is marked in both.
+    The outputs have equal shapes and few elements. The element at the flat index `position` is highlighted in both.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -176,7 +173,9 @@ def draw_output_tapes(
 
 
 def separator_before(shape: Sequence[int], position: int, glyphs: GlyphSet = UNICODE) -> str:
-    """Return the separator before an element, or a space if no dim begins there.
+    """Return the separator before an element.
+
+    This is a space if no dim begins at the element.
 
     >>> [separator_before((2, 3, 4), position) for position in (12, 4, 5)]
     ['▏', '╎', ' ']
@@ -191,7 +190,7 @@ def _element_text(
 ) -> tuple[str, Index | None]:
     """Return the text of an element and its input index.
 
-    The index is None for an element that a pad adds.
+    The index is None for an element that was added by a pad.
     """
     source = path.source_index(number, unravel(position, path.tensors[number].shape))
     if not isinstance(source, tuple):
@@ -200,9 +199,9 @@ def _element_text(
 
 
 def element_equation(path: TensorPath, cursor: Index) -> str:
-    """Format the NumPy equation of one element in the input and in the output.
+    """Format a NumPy equation that equates an element of the input and output.
 
-    In the equation, the input `x` is `np.arange(x.size).reshape(x.shape)`, and `y` is the output.
+    The input `x` is `np.arange(x.size).reshape(x.shape)`, and `y` is the output.
 
     >>> import shapecalc as sc
     >>> element_equation(build_tensor_path(sc.transpose((2, 3), (1, 0))), (0, 1))

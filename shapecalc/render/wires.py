@@ -1,10 +1,10 @@
-"""The wires of a stage: their routes between two columns of dims.
+"""The routes of a stage's wires between two columns of dims.
 
-If axes are permuted, the wires of neighbouring rows cross in pairs, so that the eye can follow each axis. Crossings at
-the same horizontal position form a layer. The wires of many permuted axes are straight lines of dots instead, because
-each would bend in several layers. Axes that merge into the same dims, or split into them, meet at one vertical
-line, called a trunk. If the dims of a group depend on different axes, a trunk would join unrelated wires. In this case,
-each part of an axis has its own labelled wire, from its axis on the left to its dims on the right.
+If axes are permuted, the wires of neighbouring rows cross in pairs, so that each axis is easy to follow. Crossings at
+the same horizontal position form a layer. The wires of many permuted axes are straight dotted lines instead, because
+each wire would bend in several layers. Axes that merge into the same dims, or split into them, meet at a vertical line,
+called a trunk. If the dims of a group depend on different axes, a trunk would join unrelated wires; instead, each part
+of an axis has its own labelled wire from its axis to its dims.
 
 Lines that cross without a connection are drawn as a plain cross; a dot connects lines from four sides.
 """
@@ -39,7 +39,7 @@ Wires with the style None are hidden.
 
 
 class Trunk(Record):
-    """Wires that meet at one vertical line.
+    """Wires that meet at a vertical line.
 
     Each left end of the trunk is connected to each right end.
     """
@@ -57,7 +57,7 @@ class Trunk(Record):
 
     @property
     def span(self) -> range:
-        """The lines that the trunk spans."""
+        """The range of lines that the trunk occupies."""
         ends = (*self.left_lines, *self.right_lines)
         return range(min(ends), max(ends) + 1)
 
@@ -98,7 +98,7 @@ class Wiring(Record):
 
     @property
     def width(self) -> int:
-        """The width of the wires, in cells."""
+        """The width of the wires in cells."""
         if self.is_unroutable:
             return 4
         if self.straight_width:
@@ -111,12 +111,12 @@ class Wiring(Record):
 
     @property
     def names_width(self) -> int:
-        """The width of the labels of named wires, with a space on each side."""
+        """The width of the labels of named wires, including spaces."""
         return 2 + max((len(part.text) for part in self.named_wires), default=0)
 
     @property
     def height(self) -> int:
-        """The number of lines that the named wires need."""
+        """The number of lines that the named wires require."""
         return 1 + max((part.line for part in self.named_wires), default=0)
 
 
@@ -125,7 +125,7 @@ def _trunks_width(trunks: Iterable[Trunk]) -> int:
 
 
 def _dropped_axes_width(trunks: Iterable[Trunk]) -> int:
-    """Return the additional width for the ends of dropped axes, in cells."""
+    """Return the width for the ends of dropped axes, in cells."""
     return 2 * any(not trunk.right_lines for trunk in trunks)
 
 
@@ -136,9 +136,9 @@ def route_wires(
     free_width: int = 0,
     glyphs: GlyphSet = UNICODE,
 ) -> Wiring:
-    """Return the routes of the wires of a stage.
+    """Route the wires of a stage.
 
-    `size` is the available width in cells and height in lines. Two adjacent crossings in one layer look like a diamond,
+    `size` is the available width in cells and height in lines. Two adjacent crossings in a layer look like a diamond,
     so they are in different layers if `free_width` cells suffice for all layers.
     """
     links, (width, lines) = [link for link in layout.links if link.sources], size
@@ -164,12 +164,12 @@ def _make_trunk(axes: tuple[int, ...], out_dims: tuple[int, ...], pitch: int) ->
 
 
 def is_partially_connected(layout: StageLayout, link: AxisChange) -> bool:
-    """Return whether an output dim of a group depends on only some of its axes."""
+    """Return whether some output dim of a group depends on only some axes."""
     return any(layout.wires[out] != link.sources for out in link.outputs)
 
 
 def _route_named_wires(layout: StageLayout, pitch: int, glyphs: GlyphSet) -> Wiring | None:
-    """Return routes in which each part of an axis has its own labelled wire.
+    """Route the parts of axes as separate, labelled wires.
 
     Returns None if wires of different trunks would overlap.
     """
@@ -201,7 +201,7 @@ def _route_named_wires(layout: StageLayout, pitch: int, glyphs: GlyphSet) -> Wir
 
 
 def _assign_tracks(trunks: Sequence[Trunk]) -> tuple[Trunk, ...] | None:
-    """Assign each trunk a column, so that few wires cross.
+    """Assign a column to each trunk so that few wires cross.
 
     Returns None if wires of different trunks would overlap.
     """
@@ -229,9 +229,9 @@ def _assign_tracks(trunks: Sequence[Trunk]) -> tuple[Trunk, ...] | None:
 
 
 def _crossing_count(left: Trunk, right: Trunk) -> float:
-    """Return the number of crossings of the wires of two trunks.
+    """Return the number of crossings between the wires of two trunks.
 
-    Returns infinity if wires of the trunks would overlap on one line.
+    The number is infinite if wires would overlap on a line.
     """
     if {*left.right_lines} & {*right.left_lines}:
         return inf
@@ -240,10 +240,10 @@ def _crossing_count(left: Trunk, right: Trunk) -> float:
 
 @lru_cache(maxsize=32)
 def _swap_layers(order: tuple[int, ...], max_layers: int, min_distance: int) -> tuple[tuple[int, ...], ...] | None:
-    """Return the swaps of adjacent rows that sort a permutation, layer by layer.
+    """Sort a permutation by swaps of adjacent rows, in layers.
 
-    Each swap is represented by its upper row. The swaps of one layer are at least `min_distance` rows apart. Returns
-    None if more than `max_layers` layers are needed.
+    Each swap is represented by its upper row. The swaps of a layer are at least `min_distance` rows apart. Returns None
+    if more than `max_layers` layers are required.
 
     >>> _swap_layers((2, 0, 1), 9, 2)
     ((0,), (1,))
@@ -264,10 +264,10 @@ def _swap_layers(order: tuple[int, ...], max_layers: int, min_distance: int) -> 
 
 
 def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: WireStyleFunction) -> None:
-    """Draw the wires between two columns of the canvas, below the heading row.
+    """Draw wires between two columns of the canvas, below the heading.
 
-    `ends` are the first and the last x coordinate of the wires. Nothing is drawn if the wires do not fit; in this case,
-    only the marks of the dims show the mapping.
+    `ends` are the first and the last x coordinate of the wires. Nothing is drawn if the wires do not fit; the marks of
+    the dims then show the mapping.
     """
     left, right = ends
     if wiring.straight_width:
@@ -288,7 +288,7 @@ def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: 
 
 
 def _draw_trunks(canvas: Canvas, trunks: Iterable[Trunk], left: int, right: int, style_of: WireStyleFunction) -> None:
-    """Draw trunks between two columns of the canvas, and the ends of dropped axes."""
+    """Draw trunks and the ends of dropped axes between two columns."""
     first = left + 1 + _dropped_axes_width(trunks)
     for trunk in trunks:
         dims = [out for outs in trunk.dims for out in outs]
@@ -308,10 +308,10 @@ def _draw_trunks(canvas: Canvas, trunks: Iterable[Trunk], left: int, right: int,
 def _draw_trunk(
     canvas: Canvas, trunk: Trunk, xs: tuple[int, int, int], style: Style | None, styles: Sequence[Style | None]
 ) -> None:
-    """Draw the vertical line of a trunk, and its visible ends.
+    """Draw the vertical line of a trunk and its visible ends.
 
     `xs` are the columns of the left ends, the vertical line and the right ends. `styles` are the styles of the right
-    ends; an end with the style None is hidden.
+    ends; None hides an end.
     """
     left, bar, right = xs
     outs = {line: out_style for line, out_style in zip(trunk.right_lines, styles, strict=True) if out_style is not None}
@@ -368,10 +368,11 @@ def _crossing_lines(
     glyphs: tuple[str, str, str, str],
     hidden: frozenset[int],
 ) -> tuple[list[int], list[tuple[str, Callable[[Styles], Styles]]]]:
-    """Return the order of axes after all crossings, and the characters of each line.
+    """Return the final order of the axes, and the characters of each line.
 
-    Each line has a function that selects the style of each character from a list: the styles of the axes, and the style
-    of spaces. The result is cached; since it does not depend on sizes, it stays valid while the user types sizes.
+    Each line has a function that selects the styles of its characters from a list of the styles of the axes and the
+    style of spaces. The result does not depend on sizes; it is cached, so that it is computed once while the user types
+    sizes.
     """
     level, rising, falling, crossing = glyphs
     axes, lines = [*range(axis_count)], [dict[int, tuple[str, int]]() for _ in range(1 + pitch * (axis_count - 1))]

@@ -1,10 +1,10 @@
 """Random exercises, drills with spaced repetition, and worksheets.
 
-Each kind of exercise has a draw function, which returns a random command line whose resolution applies the rule of the
-kind. The dims of a shape are distinct, so that a wrong order of dims is a wrong answer. A drill is a sequence of
-exercises with spaced repetition: a kind is repeated soon after a wrong answer, and at increasing intervals after right
-answers. For the repetition, each kind has a card in one of several Leitner boxes. A puzzle is an exercise in which the
-user writes a chain of ops. The answers of a worksheet are on a separate page.
+Each kind of exercise has a draw function that returns a random command line to which the rule of the kind applies. The
+dims of a shape are distinct, so that a wrong order of dims is a wrong answer. A drill is a sequence of exercises with
+spaced repetition: a kind is repeated soon after a wrong answer, and at increasing intervals after right answers. To
+this end, each kind has a card in one of several Leitner boxes. A puzzle is an exercise in which the user writes a chain
+of ops. A worksheet has its answers on a separate page.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ MAX_REVIEWS = 2
 
 
 class Difficulty(Record):
-    """The rank and the maximum dim of input shapes at one difficulty level."""
+    """The rank and the maximum dim of the input shapes at a level."""
 
     rank: int
     """The number of input dims; a kind may require more."""
@@ -92,7 +92,7 @@ DrawFunction = Callable[[Random, Difficulty], str]
 
 
 class ExerciseKind(Record):
-    """A kind of exercise, with the function that draws its command lines."""
+    """A kind of exercise, with a function that draws command lines."""
 
     name: str
     topic: str
@@ -108,7 +108,7 @@ class ExerciseKind(Record):
 
 
 class Exercise(Record):
-    """A prediction task or a puzzle, with its kind and level."""
+    """A prediction task or a puzzle, with its kind and its level."""
 
     kind: ExerciseKind
     level: int
@@ -120,7 +120,7 @@ KINDS: dict[str, ExerciseKind] = {}
 
 
 class LeitnerCard(Record):
-    """The Leitner card of a kind of exercise."""
+    """The card of a kind of exercise in the Leitner system."""
 
     box: int
     due: int
@@ -128,7 +128,7 @@ class LeitnerCard(Record):
 
 
 class Worksheet(Record):
-    """The questions, notes and answers of a worksheet."""
+    """A worksheet: its questions, notes and answers."""
 
     title: str
     command: str
@@ -143,7 +143,7 @@ class Worksheet(Record):
 
 
 def select_kinds(topics: str) -> tuple[ExerciseKind, ...]:
-    """Return the kinds of exercises on topics, the easiest first.
+    """Return the kinds of exercises on some topics, easiest first.
 
     The topics are separated by spaces or commas. Raises `ShapeError` (usage) for an unknown topic.
 
@@ -159,9 +159,9 @@ def select_kinds(topics: str) -> tuple[ExerciseKind, ...]:
 
 
 def question_topic(question: str) -> str:
-    """Return the topic of the exercises on the rule of a question.
+    """Return the topic whose exercises apply the same rule as a question.
 
-    The topic is that of the first kind whose rule occurs in the answer. If there is no such kind, it is `build`.
+    If several topics apply, this is the topic of the first kind; if none applies, it is `build`.
 
     >>> question_topic("reshape 2,3,4 2,-1"), question_topic("reshape 2,3 3,2")
     ('infer', 'build')
@@ -172,7 +172,7 @@ def question_topic(question: str) -> str:
 
 @cache
 def load_puzzles() -> tuple[ExerciseKind, ...]:
-    """Load the puzzles as kinds of exercises, the easiest first.
+    """Load the puzzles as kinds of exercises, easiest first.
 
     >>> load_puzzles()[0].puzzle, draw_exercise(load_puzzles()[0], 1, "monday").task.question
     ('which op gives 0 3 1 4 2 5, read row by row', "chain '2,3 | transpose 1,0'")
@@ -187,9 +187,9 @@ def _make_puzzle(number: int, level: int, line: str) -> ExerciseKind:
 
 
 def draw_exercise(kind: ExerciseKind, level: int, seed: str) -> Exercise:
-    """Draw a random exercise of a kind from a seed.
+    """Draw an exercise of a kind; equal seeds give equal exercises.
 
-    The level is clipped to the range from the level below the first level of the kind to the highest level.
+    The level is limited to the range from one below the kind's first level to the highest level.
 
     >>> exercise, again = (draw_exercise(KINDS["inferred"], 1, "monday") for _ in range(2))
     >>> exercise.task.question == again.task.question
@@ -204,9 +204,9 @@ def draw_exercise(kind: ExerciseKind, level: int, seed: str) -> Exercise:
 def _register_kind(
     name: str, topic: str, first_level: int, rule: Rule, *, min_rank: int = 2
 ) -> Callable[[DrawFunction], DrawFunction]:
-    """Return a decorator that registers a draw function in `KINDS`.
+    """Return a decorator that adds a draw function to `KINDS`.
 
-    `rule` applies to each command line that the function returns.
+    `rule` must apply to each command line that the function returns.
     """
 
     def register(draw: DrawFunction) -> DrawFunction:
@@ -221,19 +221,16 @@ def _draw_shape(random: Random, difficulty: Difficulty) -> list[int]:
 
 
 def _format_line(op: Op, shape: Sequence[object], *arguments: object) -> str:
-    """Format a command line from an op, an input shape and arguments.
+    """Format a command line from an op, an input shape, and arguments.
 
-    Lists among the arguments are formatted as shapes.
+    Lists in `arguments` are formatted as shapes.
     """
     texts = (",".join(map(str, word)) if isinstance(word, list) else str(word) for word in arguments)
     return " ".join([op.name, ",".join(map(str, shape)) or "[]", *texts])
 
 
 def _split_random_axis(random: Random, shape: IntegerShape) -> list[int]:
-    """Split a random axis of a shape.
-
-    A prime axis is first merged with the next axis.
-    """
+    """Split a random axis, or merge it with the next one if its size is prime."""
     axis = random.randrange(len(shape) - 1)
     factors = [factor for factor in range(2, shape[axis]) if shape[axis] % factor == 0]
     if not factors:
@@ -243,19 +240,19 @@ def _split_random_axis(random: Random, shape: IntegerShape) -> list[int]:
 
 
 def _draw_nondivisor(random: Random, shape: IntegerShape, difficulty: Difficulty) -> int:
-    """Draw a small integer that does not divide the element count of a shape."""
+    """Draw a small integer that does not divide the size of a shape."""
     return random.choice([dim for dim in range(2, prod(shape)) if prod(shape) % dim][: difficulty.largest_dim])
 
 
 def _draw_permutation(random: Random, rank: int, accept: Callable[[list[int]], bool]) -> list[int]:
-    """Draw permutations until `accept` returns True."""
+    """Draw permutations until one is accepted."""
     while not accept(perm := random.sample(range(rank), rank)):
         pass
     return perm
 
 
 def _draw_cyclic_permutation(random: Random, rank: int) -> list[int]:
-    """Draw a permutation of at least three axes that is not its own inverse."""
+    """Draw a permutation that is not its own inverse."""
     return _draw_permutation(random, rank, lambda perm: any(perm[perm[axis]] != axis for axis in range(rank)))
 
 
@@ -270,7 +267,7 @@ def draw_copied_dims(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("from-the-left", "zero", 1, rules.COPIED_ZERO, min_rank=3)
 def draw_copies_after_inferred(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape to fewer dims, with a -1 before zeros."""
+    """Draw a reshape to a lower rank with a -1 entry before 0 entries."""
     return _format_line(
         RESHAPE, shape := _draw_shape(random, difficulty), [-1, *[0] * random.randint(1, len(shape) - 2)]
     )
@@ -278,15 +275,15 @@ def draw_copies_after_inferred(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("out-of-range", "zero", 2, rules.ZERO_OUT_OF_RANGE)
 def draw_copy_out_of_range(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape with a 0 at an index equal to the input rank."""
+    """Draw a reshape with a 0 entry at an index that the input does not have."""
     return _format_line(RESHAPE, shape := _draw_shape(random, difficulty), [*random.sample(shape, difficulty.rank), 0])
 
 
 @_register_kind("copied-too-much", "zero", 2, rules.VOLUME_MISMATCH, min_rank=3)
 def draw_copy_of_wrong_dim(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape with a 0 that seems to copy another dim.
+    """Draw a reshape whose 0 entry is easily misread as a copy of another dim.
 
-    If the 0 copied that dim, two dims would be swapped.
+    With that copy, the reshape would swap two dims.
     """
     shape = _draw_shape(random, difficulty)
     axis = random.randrange(len(shape) - 1)
@@ -303,7 +300,7 @@ def draw_literal_zero(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("literal-beside-infer", "zero", 4, rules.ZERO_BESIDE_INFER)
 def draw_literal_zero_with_inferred(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape of an empty tensor with a -1 and a literal 0."""
+    """Draw a reshape of an empty tensor with -1 and a literal 0."""
     shape = [0, *_draw_shape(random, difficulty)]
     return _format_line(RESHAPE, shape, random.sample([0, -1, *shape[1:-1]], difficulty.rank + 1), "--allowzero")
 
@@ -318,7 +315,7 @@ def draw_inferred_dim(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("indivisible", "infer", 1, rules.INDIVISIBLE)
 def draw_indivisible(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape with an indivisible -1 entry."""
+    """Draw a reshape whose -1 entry has no integer solution."""
     return _format_line(
         RESHAPE,
         shape := _draw_shape(random, difficulty),
@@ -345,13 +342,13 @@ def draw_inferred_with_copies(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("below-minus-one", "infer", 3, rules.BELOW_MINUS_ONE)
 def draw_below_minus_one(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape with an invalid entry below -1."""
+    """Draw a reshape with an invalid entry less than -1."""
     return _format_line(RESHAPE, shape := _draw_shape(random, difficulty), [-random.randint(2, 4), *shape[1:]])
 
 
 @_register_kind("with-names", "infer", 4, rules.INFERRED, min_rank=3)
 def draw_inferred_with_names(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape with a -1 entry and a symbolic batch dim."""
+    """Draw a reshape with a -1 entry and a symbolic batch size."""
     first, *rest = _draw_shape(random, difficulty)
     known = random.choice(rest)
     target: list[int] = random.choice([[0, -1], [0, -1, known], [-1, first * known], [-1, known]])
@@ -360,7 +357,7 @@ def draw_inferred_with_names(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("of-nothing", "infer", 4, rules.ZERO_VOLUME_INFER)
 def draw_inferred_with_copied_zero(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape of an empty tensor with a -1 and a copied 0."""
+    """Draw a reshape of an empty tensor with -1 and a 0 that copies a 0."""
     return _format_line(RESHAPE, [0, *_draw_shape(random, difficulty)], [0, -1])
 
 
@@ -394,10 +391,7 @@ def draw_negative_axes(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("negative-in-onnx", "perm", 4, rules.NEGATIVE_AXIS, min_rank=3)
 def draw_negative_axes_in_onnx(random: Random, difficulty: Difficulty) -> str:
-    """Draw a transpose with a negative axis in ONNX.
-
-    ONNX does not support negative axes.
-    """
+    """Draw a transpose with a negative axis, which ONNX does not allow."""
     perm = [
         axis - difficulty.rank if axis == difficulty.rank - 1 else axis
         for axis in _draw_cyclic_permutation(random, difficulty.rank)
@@ -407,7 +401,7 @@ def draw_negative_axes_in_onnx(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("shuffled", "shuffle", 1, rules.COPIED_ZERO, min_rank=3)
 def draw_shuffle(random: Random, difficulty: Difficulty) -> str:
-    """Draw a TensorRT Shuffle with a first transpose that moves a copied dim."""
+    """Draw a TensorRT Shuffle that copies a dim after the first transpose."""
     shape, perm = _draw_shape(random, difficulty), _draw_permutation(random, difficulty.rank, lambda perm: perm[0] != 0)
     return _format_line(SHUFFLE, shape, "--first", perm, "--to", [0, -1])
 
@@ -430,7 +424,7 @@ def draw_three_stage_shuffle(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("shuffled-unevenly", "shuffle", 3, rules.INDIVISIBLE, min_rank=3)
 def draw_indivisible_shuffle(random: Random, difficulty: Difficulty) -> str:
-    """Draw a TensorRT Shuffle with an indivisible -1 entry."""
+    """Draw a TensorRT Shuffle whose -1 entry has no integer solution."""
     shape = _draw_shape(random, difficulty)
     known = _draw_nondivisor(random, shape, difficulty)
     return _format_line(
@@ -439,14 +433,13 @@ def draw_indivisible_shuffle(random: Random, difficulty: Difficulty) -> str:
 
 
 def _replace_some_by_one(random: Random, shape: IntegerShape) -> list[int]:
-    """Replace some but not all dims of a shape by 1."""
     ones = {*random.sample(range(len(shape)), random.randint(1, len(shape) - 1))}
     return [1 if axis in ones else dim for axis, dim in enumerate(shape)]
 
 
 @_register_kind("stretched", "broadcast", 1, rules.STRETCHED)
 def draw_repeated_ones(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand that repeats dims of size 1."""
+    """Draw an expand of dims of size 1."""
     return _format_line(EXPAND, _replace_some_by_one(random, shape := _draw_shape(random, difficulty)), shape)
 
 
@@ -458,7 +451,7 @@ def draw_new_dims(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("no-broadcast", "broadcast", 2, rules.NOT_BROADCASTABLE)
 def draw_refused_expand(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand with a size that is incompatible with the input dim."""
+    """Draw an expand to a size that is incompatible with the input dim."""
     target = _draw_shape(random, difficulty)
     axis = random.randrange(len(target))
     return _format_line(EXPAND, [*target[:axis], target[axis] + 1, *target[axis + 1 :]], target)
@@ -466,7 +459,7 @@ def draw_refused_expand(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("both-ways", "broadcast", 2, rules.STRETCHED, min_rank=3)
 def draw_two_way_expand(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand in ONNX with a 1 both in the input and in the target."""
+    """Draw an ONNX expand with size 1 in both the input and the target."""
     shape = _draw_shape(random, difficulty)
     stretched_axis = random.randrange(len(shape))
     input_shape = [1 if axis == stretched_axis else dim for axis, dim in enumerate(shape)]
@@ -476,7 +469,7 @@ def draw_two_way_expand(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("one-way", "broadcast", 3, rules.NOT_BROADCASTABLE)
 def draw_one_way_expand(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand in PyTorch or NumPy to 1 from a larger input dim."""
+    """Draw an expand from a larger dim to size 1 in PyTorch or NumPy."""
     shape = _draw_shape(random, difficulty)
     return _format_line(
         EXPAND, shape, _replace_some_by_one(random, shape), "--dialect", random.choice(["torch", "numpy"])
@@ -485,10 +478,7 @@ def draw_one_way_expand(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("kept-by-minus-one", "broadcast", 3, rules.KEPT_DIM, min_rank=3)
 def draw_expand_with_minus_one(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand in PyTorch with a -1 entry.
-
-    The -1 keeps the input dim.
-    """
+    """Draw a PyTorch expand with a -1 entry, which keeps the input dim."""
     target = _draw_shape(random, difficulty)
     input_shape = _replace_some_by_one(random, target)
     kept_axis = next(axis for axis, dim in enumerate(input_shape) if dim != 1)
@@ -498,17 +488,14 @@ def draw_expand_with_minus_one(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("negative-size", "broadcast", 4, rules.NEGATIVE_SIZE)
 def draw_expand_with_negative_size(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand in ONNX with a -1 entry.
-
-    ONNX does not support it.
-    """
+    """Draw an ONNX expand with a -1 entry, which ONNX does not allow."""
     shape = _draw_shape(random, difficulty)
     return _format_line(EXPAND, [1, *shape[1:]], [shape[0], *[-1] * (difficulty.rank - 1)])
 
 
 @_register_kind("aligned", "operands", 1, ALIGNED)
 def draw_broadcast(random: Random, difficulty: Difficulty) -> str:
-    """Draw a broadcast of two operands with dims of 1 on different axes."""
+    """Draw a broadcast of operands that have size 1 on different axes."""
     stretched_axis, shape = random.randrange(1, difficulty.rank), _draw_shape(random, difficulty)
     input_shape = [1 if axis == stretched_axis else dim for axis, dim in enumerate(shape)]
     other = [dim if axis == stretched_axis else random.choice([1, dim]) for axis, dim in enumerate(shape)]
@@ -517,14 +504,14 @@ def draw_broadcast(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("product", "operands", 1, CONTRACTED)
 def draw_matmul(random: Random, difficulty: Difficulty) -> str:
-    """Draw a matmul of a stack of matrices and a matrix."""
+    """Draw the product of a stack of matrices and one matrix."""
     *front, inner = _draw_shape(random, difficulty)
     return _format_line(MATMUL, [*front, inner], [inner, random.randint(2, difficulty.largest_dim)])
 
 
 @_register_kind("end-to-end", "operands", 1, END_TO_END)
 def draw_concat(random: Random, difficulty: Difficulty) -> str:
-    """Draw a concat of operands that differ only on the concatenated axis."""
+    """Draw a concatenation of operands that differ only on the given axis."""
     shape, axis = _draw_shape(random, difficulty), random.randrange(difficulty.rank)
     other = [*shape[:axis], random.randint(2, difficulty.largest_dim), *shape[axis + 1 :]]
     return _format_line(CONCAT, shape, other, "--axis", axis)
@@ -532,7 +519,7 @@ def draw_concat(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("summed", "operands", 2, SUMMED)
 def draw_einsum(random: Random, difficulty: Difficulty) -> str:
-    """Draw an einsum of two operands with shared labels."""
+    """Draw an einsum of two operands that share labels."""
     pattern = random.choice(["ij,jk->ik", "ij,kj->ki", "bij,bjk->bik", "bij,bij->b", "bhqd,bhkd->bhqk"])
     sizes = dict(
         zip(sorted({*pattern} - {*",->"}), random.sample(range(2, difficulty.largest_dim + 1), 5), strict=False)
@@ -543,27 +530,27 @@ def draw_einsum(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("not-aligned", "operands", 2, rules.NOT_BROADCASTABLE)
 def draw_refused_broadcast(random: Random, difficulty: Difficulty) -> str:
-    """Draw a broadcast that is valid only with left-aligned shapes."""
+    """Draw a broadcast that would be valid only if shapes were left-aligned."""
     return _format_line(BROADCAST, shape := _draw_shape(random, difficulty), shape[:-1])
 
 
 @_register_kind("transposed-weight", "operands", 2, INNER_DIFFERS)
 def draw_transposed_weight(random: Random, difficulty: Difficulty) -> str:
-    """Draw a matmul with an invalid, transposed second operand."""
+    """Draw an invalid product with a transposed second operand."""
     *_, rows, inner = shape = _draw_shape(random, difficulty)
     return _format_line(MATMUL, shape, [rows, inner])
 
 
 @_register_kind("differing", "operands", 2, DIMS_DIFFER)
 def draw_refused_concat(random: Random, difficulty: Difficulty) -> str:
-    """Draw a concat of operands that differ on a non-concatenated axis."""
+    """Draw a concatenation of operands that differ on another axis."""
     shape, axis = _draw_shape(random, difficulty), random.randrange(difficulty.rank)
     return _format_line(CONCAT, shape, [dim + (other != axis) for other, dim in enumerate(shape)], "--axis", axis)
 
 
 @_register_kind("stacked-matrices", "operands", 3, FROM_OPERAND)
 def draw_stacked_matrices(random: Random, difficulty: Difficulty) -> str:
-    """Draw a matmul of stacks of matrices with broadcast batch dims."""
+    """Draw a product of two stacks of matrices whose batch dims broadcast."""
     rows, inner, columns, count = random.sample(range(2, difficulty.largest_dim), 4)
     stacks = random.choice([([count, 1], [count]), ([1], [count]), ([count], [])])
     return _format_line(MATMUL, [*stacks[0], rows, inner], [*stacks[1], inner, columns])
@@ -571,7 +558,7 @@ def draw_stacked_matrices(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("windows", "operands", 3, WINDOW_SLIDE, min_rank=4)
 def draw_pool(random: Random, difficulty: Difficulty) -> str:
-    """Draw a pool, with or without padding."""
+    """Draw a pool with or without padding."""
     kernel, stride = random.choice([(2, 2), (3, 1), (3, 2), (4, 2), (5, 3)])
     shape = [
         *random.sample(range(2, difficulty.largest_dim), 2),
@@ -591,7 +578,7 @@ def draw_convolution(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("too-large-windows", "operands", 4, WINDOW_TOO_LARGE, min_rank=4)
 def draw_too_large_window(random: Random, difficulty: Difficulty) -> str:
-    """Draw a pool with a dilated window larger than every spatial axis."""
+    """Draw a pool whose dilated window exceeds every spatial axis."""
     dilation = random.choice([1, 2, 3])
     shape = [*random.sample(range(2, difficulty.largest_dim), 2), *random.sample(range(4, 4 + 3 * dilation), 2)]
     return _format_line(POOL, shape, max(shape[2:]) // dilation + 2, "--dilation", dilation)
@@ -605,7 +592,8 @@ def random_seed() -> str:
 class Drill:
     """A sequence of exercises with spaced repetition.
 
-    The order and the levels depend on the answers. At each level, the nth exercise of a kind depends only on the seed.
+    The order and the levels of the exercises depend on the answers. At each level, the nth exercise of a kind depends
+    only on the seed.
 
     >>> drill = Drill("infer", "monday")
     >>> first = drill.exercise
@@ -618,7 +606,7 @@ class Drill:
     def __init__(self, topics: str, seed: str, boxes: Mapping[str, int] = MappingProxyType({})) -> None:
         """Draw the first exercise.
 
-        `boxes` maps names of kinds to Leitner boxes.
+        `boxes` maps kinds of exercises to their Leitner boxes.
         """
         self._kinds = {kind.name: kind for kind in select_kinds(topics)}
         self._cards = {name: card for name, card in restore_cards(boxes).items() if name in self._kinds}
@@ -649,10 +637,10 @@ class Drill:
     def record_answer(self, *, right: bool) -> int:
         """Record an answer, and draw the next exercise.
 
-        Returns the new Leitner box of the answered kind.
+        Returns the new Leitner box of the answered exercise's kind.
         """
         name = self.exercise.kind.name
-        # A puzzle has no random part, so a solved puzzle is repeated after the longest interval.
+        # A puzzle has no random parts, so a solved puzzle is repeated after the longest interval.
         previous = LeitnerCard(len(REVIEW_INTERVALS), 0) if self.exercise.kind.puzzle else self._cards.get(name)
         card = self._cards[name] = next_card(previous, self.answered, right=right)
         self._misses[name] = 0 if right else self._misses[name] + 1
@@ -673,8 +661,8 @@ class Drill:
 def judge_answer(exercise: Exercise, typed: str) -> Judgement:
     """Judge the answer to an exercise.
 
-    The feedback on a wrong answer names a common mistake, and contains the right answer with its derivation. Invalid
-    and empty answers are wrong.
+    The feedback on a wrong answer contains the common mistake, if any, and the right answer with its derivation.
+    Invalid and empty answers are wrong.
 
     >>> judge_answer(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 2,-1")), "2,6").feedback
     'it is 2,12: -1 = 24 / 2 = 12 [infer]'
@@ -698,10 +686,10 @@ def judge_answer(exercise: Exercise, typed: str) -> Judgement:
 
 
 def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
-    """Yield `count` exercises, alternating between topics.
+    """Yield exercises that alternate between topics.
 
-    The exercises on each topic are those of a drill without a wrong answer. Raises `ShapeError` (usage) for an unknown
-    topic.
+    The exercises on each topic are those of a drill in which every answer is right. Raises `ShapeError` (usage) for an
+    unknown topic.
     """
     drills = [Drill(topic, seed) for topic in dict.fromkeys(kind.topic for kind in select_kinds(topics))]
     for _, drill in zip(range(count), cycle(drills), strict=False):
@@ -710,7 +698,7 @@ def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
 
 
 class DrillHistory(Record):
-    """The history of a drill that determines the next exercise."""
+    """The recent exercises of a drill, which determine the next one."""
 
     topics: tuple[str, ...] = ()
     """The topic of each exercise so far."""
@@ -723,11 +711,12 @@ class DrillHistory(Record):
 def next_kind_name(
     kinds: Mapping[str, ExerciseKind], cards: Mapping[str, LeitnerCard], number: int, history: DrillHistory
 ) -> str:
-    """Return the name of the kind of exercise `number` in a drill.
+    """Return the name of the kind for the next exercise of a drill.
 
-    This is the kind that has been due longest. After `MAX_REVIEWS` such kinds, or if no kind is due, it is a new kind
-    of the topic with the fewest exercises. A kind of level n + 1 is available only after a correct answer at level n.
-    With several topics, none occurs three times in a row.
+    `number` is the number of the exercise. The kind that has been due for the longest time comes first. After
+    `MAX_REVIEWS` such kinds, or if no kind is due, the next kind is a new one on the topic with the fewest exercises. A
+    kind at level n + 1 is available only after a right answer at level n. With several topics, a topic occurs at most
+    twice in a row.
 
     >>> cards = {"copied": LeitnerCard(1, 4), "inferred": LeitnerCard(0, 3)}
     >>> kinds = {name: KINDS[name] for name in ("copied", "inferred", "swapped")}
@@ -753,7 +742,7 @@ def next_kind_name(
 
 
 def next_card(card: LeitnerCard | None, number: int, *, right: bool) -> LeitnerCard:
-    """Return the card of a kind after the answer to exercise `number`.
+    """Return the card of a kind after an answer to exercise `number`.
 
     >>> next_card(LeitnerCard(2, 5), 7, right=True), next_card(LeitnerCard(2, 5), 7, right=False)
     (LeitnerCard(box=3, due=23), LeitnerCard(box=0, due=9))
@@ -763,9 +752,9 @@ def next_card(card: LeitnerCard | None, number: int, *, right: bool) -> LeitnerC
 
 
 def restore_cards(boxes: Mapping[str, int]) -> dict[str, LeitnerCard]:
-    """Return the initial card of each kind from its saved box.
+    """Return the cards of kinds of exercises from their saved boxes.
 
-    A kind in box 0 is due at once.
+    Kinds in box 0 are due at once.
 
     >>> restore_cards({"copied": 0, "literal": 2})
     {'copied': LeitnerCard(box=0, due=0), 'literal': LeitnerCard(box=2, due=8)}
@@ -790,7 +779,7 @@ def make_worksheet(exercises: Iterable[Exercise], topics: str, seed: str, *, wit
 
 
 def dialects_note(questions: Sequence[str]) -> str:
-    """Describe the dialects of questions and the numbering of dims.
+    """Describe the dialects of questions, and how dims are counted.
 
     >>> dialects_note(["reshape 2,3 0,-1", "shuffle 2,3 --to -1", "transpose 2,3 1,0 --dialect torch"])
     'Rules of ONNX (opset 25), for shuffle of tensorrt, of torch where it is named. Dims are counted from 0.'
@@ -810,9 +799,9 @@ def dialects_note(questions: Sequence[str]) -> str:
 
 
 def _answer_text(exercise: Exercise, answer: Trace | Chain, refusal_word: str = judging.REFUSAL_WORDS[0]) -> str:
-    """Format the answer to an exercise with its derivation and rule.
+    """Format the answer to an exercise, with its derivation and its rule.
 
-    The answer to a puzzle is the chain, without a derivation.
+    The answer to a puzzle is the chain without a derivation.
     """
     if exercise.task.puzzle:
         return chain_text(answer)
@@ -858,7 +847,7 @@ def _instructions(sheet: Worksheet) -> list[str]:
 def worksheet_html(sheet: Worksheet) -> str:
     """Format a worksheet as a self-contained HTML page.
 
-    The answers start on a new page when printed.
+    When the page is printed, the answers start on a new sheet.
     """
     blank = '<span class="blank">&nbsp;</span>'
     questions = [
@@ -882,7 +871,7 @@ def worksheet_html(sheet: Worksheet) -> str:
 
 
 def _render_svg(question: str, answer: Trace | Chain | None) -> str:
-    """Render a question as an SVG with blanks for the output dims.
+    """Render a question as an SVG with placeholders for the output dims.
 
     Returns an empty string if `answer` is None.
     """

@@ -1,7 +1,7 @@
-"""Tasks, predictions, and the feedback on wrong predictions.
+"""Tasks, predictions, and feedback on wrong predictions.
 
 A task asks for a prediction or, in a puzzle, for a chain of ops. A stage is one op of a chain, or one part of a
-composite op such as Shuffle. The feedback is either a hint without the answer, or the answer with its derivation.
+composite op such as Shuffle. The feedback is a hint, or the answer with its derivation.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ COPY_CODE, INFER_CODE = 0, -1
 
 
 class Task(Record):
-    """A question to answer with a shape, an index, or a chain of ops.
+    """A question whose answer is a shape, an index, or a chain of ops.
 
-    The right answer is not stored, but computed from the question.
+    The right answer is computed from the question rather than stored.
     """
 
     question: str
@@ -81,7 +81,7 @@ class Task(Record):
 
     @property
     def text(self) -> str:
-        """The question, or the description and the shapes of the puzzle.
+        """The question, or the description of a puzzle with its shapes.
 
         >>> Task("chain '2,3 | transpose'", puzzle="turn the table").text
         'turn the table: 2,3 -> 3,2'
@@ -92,9 +92,9 @@ class Task(Record):
 
     @property
     def template(self) -> str:
-        """The question with each size of at least 2 replaced by `#`.
+        """The question with each size greater than 1 replaced by `#`.
 
-        Questions that differ only in their sizes have equal forms.
+        Questions that differ only in their sizes have equal templates.
 
         >>> Task("reshape 2,3,4 0,-1").template, Task("transpose 2,3 1,0").template
         ('reshape #,#,# 0,-1', 'transpose #,# 1,0')
@@ -105,7 +105,7 @@ class Task(Record):
 
     @property
     def prompt(self) -> str:
-        """The prompt that asks for the prediction or the chain."""
+        """The prompt for the prediction or the chain."""
         if self.puzzle:
             return f"Type {CHAIN_SYNTAX}:"
         if self.follow:
@@ -121,9 +121,9 @@ class Judgement(Record):
 
 
 def resolve_command_line(question: str) -> Trace | Chain:
-    """Resolve a command line without the leading `shapecalc`.
+    """Resolve a command line, which does not start with `shapecalc`.
 
-    Raises `ShapeError` (usage) if the line is invalid, or if its input is a file or `-`.
+    Raises `ShapeError` (usage) if the command line is invalid, or if its input is a file or `-`.
 
     >>> resolve_command_line("chain '2,3 | transpose | reshape -1'").output
     (6,)
@@ -137,7 +137,7 @@ def resolve_command_line(question: str) -> Trace | Chain:
 
 
 def _check_shape_text(shape: str) -> str:
-    """Check that an input is a shape, and return it.
+    """Return the text of a shape, after checking that it is not a file.
 
     Raises `ShapeError` (usage) for a file or `-`.
     """
@@ -166,13 +166,13 @@ def correct_prediction(task: Task) -> Prediction:
 def parse_prediction(typed: str) -> Prediction:
     """Parse a prediction.
 
-    Raises `ShapeError` (usage) for an invalid prediction.
+    Raises `ShapeError` (usage) if the prediction is invalid.
     """
     return None if typed.strip().lower() in REFUSAL_WORDS else text.parse_dims(typed, "prediction")
 
 
 def prediction_text(prediction: Prediction) -> str:
-    """Format a prediction in the syntax of user input.
+    """Format a prediction as a user would type it.
 
     >>> prediction_text((2, 12)), prediction_text(None)
     ('2,12', 'error')
@@ -181,7 +181,7 @@ def prediction_text(prediction: Prediction) -> str:
 
 
 def invalid_reason(task: Task, typed: str) -> str:
-    """Return the reason why a prediction or chain is invalid, or an empty string.
+    """Return the reason why a prediction is invalid, or an empty string.
 
     >>> task = Task("reshape 2,3,4 2,-1,2")
     >>> invalid_reason(task, "2,?,2"), invalid_reason(task, "2,6,2")
@@ -207,24 +207,23 @@ def invalid_reason(task: Task, typed: str) -> str:
 
 
 def resolve_typed_chain(task: Task, typed: str) -> Chain:
-    """Resolve a chain that the user typed to solve a puzzle.
+    """Resolve the chain that a user typed as the solution of a puzzle.
 
-    The typed chain may start with the input shape. Raises `ShapeError` if the chain is invalid or refused.
+    The chain may start with the input shape. Raises `ShapeError` if the chain is invalid or refused.
     """
     solution = resolve_command_line(task.question)
     stages = typed.strip().removeprefix(shape_text(solution.input)).lstrip(" |")
     built = resolve_chain_pair(chain_text(solution), f"| {stages}", {})[1]
     if built.problem:
         raise ShapeError(built.problem)
-    to_move_chain(built)  # raises for the op `shape`, which does not move elements
+    to_move_chain(built)  # refuses the op `shape`, which does not move elements
     return built
 
 
 def find_chain_mistake(task: Task, typed: str) -> Mistake | None:
-    """Return the mistake in a typed chain, or None if the chain solves the puzzle.
+    """Return the mistake in a typed chain, or None for a solution.
 
-    The chain must solve the puzzle for all values of named sizes. Raises `ShapeError` if the chain is invalid or
-    refused.
+    A solution is right for all values of named sizes. Raises `ShapeError` if the chain is invalid or refused.
 
     >>> find_chain_mistake(Task("chain '2,3 | transpose'", puzzle="turn it"), "reshape 3,2").sentence
     'at [0,1] is element 1 of the input, where element 3 is asked for'
@@ -246,7 +245,7 @@ def find_chain_mistake(task: Task, typed: str) -> Mistake | None:
 
 
 def hint_text(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
-    """Return a hint on a wrong prediction that does not reveal the answer.
+    """Return a hint for a wrong prediction that does not reveal the answer.
 
     >>> hint_text(Task("reshape 2,3,4 2,-1,2"), resolve_command_line("reshape 2,3,4 2,-1,2"), (2, 4, 2))
     'the input has 24 elements, the answer 2,4,2 has 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4 known = ?'
@@ -281,10 +280,10 @@ def find_mistake(task: Task, answer: Trace | Chain, prediction: Prediction) -> M
 
 
 def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Text:
-    """Draw a task, with underscores instead of the dims to predict.
+    """Draw a task, with underscores for the dims to predict.
 
-    The elements of the input are drawn if there are no dims to predict. For a task with one op, only the sizes in the
-    command line are drawn, so that the drawing does not reveal whether the request is refused.
+    If there are no dims to predict, the elements of the input are drawn. For a single op, the drawing contains only the
+    sizes in the command line, so that it does not reveal a refusal.
     """
     from shapecalc.render.canvas import UNICODE
     from shapecalc.render.flow import draw_flow
@@ -312,10 +311,10 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
 
 
 def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> Text | None:
-    """Draw the right answer next to the result of a mistake.
+    """Draw the right answer beside the result of the user's mistake.
 
-    The result is that of the typed chain, or of the common mistake whose output is the typed prediction. Returns None
-    if there is no such mistake, or if the elements cannot be drawn.
+    The mistake is the typed chain, or the common mistake that gives the typed prediction. Returns None if there is no
+    such mistake, or if the elements cannot be drawn.
     """
     from shapecalc.render.grid import draw_mistake_grids  # imported here, since most uses of this module do not draw
 
@@ -329,10 +328,10 @@ def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> 
 
 
 def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> tuple[str, ...]:
-    """Return hints on a task in order of increasing detail.
+    """Return hints for a task, from general to specific.
 
-    No hint reveals the answer. The hints are about the first wrong dim of the prediction or, if `prediction` is None,
-    about the first dim that a rule determines.
+    No hint reveals the answer. The hints are about the first wrong dim of `prediction` or, if `prediction` is None,
+    about the first dim that is determined by a rule.
 
     >>> graded_hints(Task("reshape 2,3,4 0,-1"), resolve_command_line("reshape 2,3,4 0,-1"))[2]
     '0 copies dim 0, which is ?'
@@ -355,9 +354,9 @@ def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = Non
 
 
 def _stage_hints(stage: Stage) -> tuple[str, ...]:
-    """Return general hints on a stage.
+    """Return general hints for a stage.
 
-    They are used if the stage is refused, or if none of its steps determines a single dim. Their form is the same in
+    They apply to a refused stage, and to a stage whose steps do not determine single dims. They have the same form in
     both cases, so that they do not reveal a refusal.
     """
     rules = [step.rule for step in stage.steps if step.rule != GIVEN_DIM][: 1 if stage.is_finished else None]
@@ -374,7 +373,7 @@ def _stage_hints(stage: Stage) -> tuple[str, ...]:
 def derivation_text(answer: Trace | Chain) -> str:
     """Format the derivation of an answer on one line.
 
-    The derivation of a refused answer is the message of its problem.
+    The derivation of a refusal is its message.
 
     >>> derivation_text(resolve_command_line("shuffle 2,3,4 --first 2,0,1 --to 0,-1"))
     'first takes dims 2,0,1 of 2,3,4: 4,2,3; the 0 at index 0 copies dim 0, which is 4; -1 = 24 / 4 = 6'
@@ -387,7 +386,7 @@ def derivation_text(answer: Trace | Chain) -> str:
 
 
 def _stage_derivation(stage: Stage) -> list[str]:
-    """Format the derivation of each dim that the command line omits."""
+    """Format the derivation of each dim that is not in the command line."""
     if stage.kind is StageKind.PERMUTE:
         axes = (step.sources[0] for step in stage.steps if step.rule == TAKEN_AXIS)
         shapes = (tuple(axes), stage.before, stage.after or ())
@@ -405,7 +404,7 @@ def _step_derivation(step: Step) -> str:
 
 
 def _describe_count_mismatch(answer: Trace | Chain, prediction: Shape) -> str:
-    """Describe a wrong element count, or return an empty string."""
+    """Describe a wrong element count; return "" if the count is right."""
     if product(prediction) == product(answer.input) or not all(
         OPS[trace.op].keeps_element_count for trace in answer.traces
     ):
@@ -415,7 +414,7 @@ def _describe_count_mismatch(answer: Trace | Chain, prediction: Shape) -> str:
 
 
 def _describe_source_element(answer: Trace | Chain, right: Shape, index: Shape) -> str:
-    """Describe which input element is at the predicted output index."""
+    """Describe which input element is at a predicted output index."""
     if len(index) != len(right):
         axes, numbers = format_count(len(right), "axis", "axes"), format_count(len(right), "number", "numbers")
         return f"the output has {axes}, so a place in it has {numbers}, not {len(index)}"
@@ -429,7 +428,10 @@ def _describe_source_element(answer: Trace | Chain, right: Shape, index: Shape) 
 
 
 def _describe_difference(task: Task, answer: Trace | Chain, right: Shape, prediction: Shape) -> str:
-    """Describe the wrong count, rank, order or dim of a prediction."""
+    """Describe how a prediction differs from the right answer.
+
+    The description covers the element count, the rank or the order, and the first wrong dim.
+    """
     faults = [count] if (count := _describe_count_mismatch(answer, prediction)) else []
     if len(prediction) != len(right):
         faults.append(f"{format_count(len(right), 'dim comes', 'dims come')} out, not {len(prediction)}")
@@ -444,22 +446,25 @@ def _describe_difference(task: Task, answer: Trace | Chain, right: Shape, predic
 
 
 def _differing_indices(right: Prediction, prediction: Prediction) -> list[int]:
-    """Return the indices at which two shapes differ, up to the lower rank."""
+    """Return the indices at which two shapes differ.
+
+    Only indices that both shapes have are compared.
+    """
     pairs = zip(right or (), prediction or (), strict=False)
     return [index for index, (expected, predicted) in enumerate(pairs) if expected != predicted]
 
 
 def _step_of_dim(stage: Stage | None, index: int) -> Step | None:
-    """Return the step that determines a dim of a stage, or the last step.
+    """Return the step that determines a dim of a stage.
 
-    Returns None if the stage has no steps.
+    If there is none, return the last step, or None for a stage without steps.
     """
     steps = stage.steps if stage else ()
     return next((step for step in steps if step.out == index), steps[-1] if steps else None)
 
 
 def _task_stage(task: Task, answer: Trace | Chain) -> Stage | None:
-    """Return the stage that a task names, or the last stage of the answer.
+    """Return the stage that a task asks about, by default the last stage.
 
     Returns None if the answer has no stages.
     """

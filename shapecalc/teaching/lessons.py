@@ -1,7 +1,6 @@
 """Lessons, and the validation of lesson files.
 
-Teachers can write lesson files. The introductory path is a sequence of built-in lessons for new users. A fault is an
-error in a lesson file.
+The introductory path is a sequence of built-in lessons for new users. Teachers can write files with their own lessons.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ KeyPath = tuple[str | int, ...]
 
 
 class WrongAnswer(Record):
-    """An expected wrong answer to a lesson, with feedback."""
+    """A wrong answer that a lesson expects, with feedback."""
 
     typed: str
     said: str
@@ -67,7 +66,7 @@ class WrongAnswer(Record):
 class Lesson(Record):
     """A lesson with a text, a question and an explanation.
 
-    The right answer is not stored, but computed from the question.
+    The right answer is computed from the question rather than stored.
     """
 
     id: str
@@ -85,12 +84,12 @@ class Lesson(Record):
 
     @property
     def task(self) -> Task:
-        """The question as a task."""
+        """The task that the question poses."""
         return Task(self.question, self.stage, self.follow)
 
 
 class Course(Record):
-    """A sequence of lessons with presentation settings."""
+    """A sequence of lessons, and how to present it."""
 
     lessons: tuple[Lesson, ...]
     shows_notes: bool = False
@@ -108,7 +107,7 @@ class Course(Record):
 
     @classmethod
     def from_json(cls, lessons: list[dict[str, Any]]) -> Course:
-        """Create a course from the JSON objects of `as_json`.
+        """Create a course from the output of `as_json`.
 
         >>> Course.from_json(Course(load_lessons()).as_json()) == Course(load_lessons())
         True
@@ -125,12 +124,12 @@ class LessonError(Record):
 
 @cache
 def load_lessons() -> tuple[Lesson, ...]:
-    """Return the built-in lessons, in the recommended order."""
+    """Return the built-in lessons in the recommended order."""
     return parse_lessons(files("shapecalc.teaching").joinpath("lessons.toml").read_text("utf-8"))
 
 
 def load_path_lessons() -> tuple[Lesson, ...]:
-    """Return the lessons of the introductory path, in order.
+    """Return the lessons of the introductory path in order.
 
     >>> [lesson.id for lesson in load_path_lessons()][:3]
     ['dim', 'order', 'plain-zero']
@@ -140,9 +139,9 @@ def load_path_lessons() -> tuple[Lesson, ...]:
 
 
 def parse_lessons(text: str) -> tuple[Lesson, ...]:
-    """Parse the lessons in TOML text.
+    """Parse lessons in TOML format.
 
-    The text must be valid.
+    `text` must be valid.
     """
     return tuple(_make_lesson(**entry) for entry in tomllib.loads(text)["lesson"])
 
@@ -152,9 +151,7 @@ def _make_lesson(text: str, wrong: Iterable[dict[str, str]] = (), **fields: str)
 
 
 def judge_lesson_answer(lesson: Lesson, typed: str) -> Judgement:
-    """Judge a prediction in a lesson.
-
-    The feedback does not reveal the right answer.
+    """Judge a prediction in a lesson, without revealing the answer.
 
     >>> lesson = next(lesson for lesson in load_lessons() if lesson.id == "hole")
     >>> judge_lesson_answer(lesson, "2,6,2").right, judge_lesson_answer(lesson, "2,4,2").feedback.partition(": ")[2]
@@ -187,10 +184,10 @@ def read_lesson_file(name: str) -> str:
 
 
 def parse_lesson_file(name: str, text: str) -> tuple[Lesson, ...]:
-    """Parse a lesson file.
+    """Parse the contents of a lesson file.
 
-    The file name without its extension is prefixed to the ids of the lessons. Raises `ShapeError` (usage) with the
-    first fault in the file.
+    The ids of the lessons are prefixed with the file name without its extension. Raises `ShapeError` (usage) with the
+    first error in the file.
     """
     _, faults = find_lesson_errors(text)
     if faults:
@@ -200,7 +197,7 @@ def parse_lesson_file(name: str, text: str) -> tuple[Lesson, ...]:
 
 
 def find_lesson_errors(text: str) -> tuple[int, list[LessonError]]:
-    r"""Return the number of lessons in a lesson file, and its faults by line.
+    r"""Return the number of lessons in a file, and the errors in line order.
 
     >>> find_lesson_errors("[[lesson]]\nid = 'a'\ntitle = 'b'\ntext = 'c'\nquestion = 'reshape 2 -2'\npoint = 3\n")
     (1, [LessonError(line=6, message='point is a text, not an integer')])
@@ -209,7 +206,7 @@ def find_lesson_errors(text: str) -> tuple[int, list[LessonError]]:
         table, lines = tomllib.loads(text), key_line_numbers(text)
     except tomllib.TOMLDecodeError as error:
         return 0, [make_syntax_error(str(error), text)]
-    except ValueError:  # a number exceeds `sys.get_int_max_str_digits`
+    except ValueError:  # raised for a number with too many digits (`sys.get_int_max_str_digits`)
         return 0, [LessonError(1, "it has a number with too many digits")]
     except RecursionError:
         return 0, [LessonError(1, "it is nested too deeply")]
@@ -224,7 +221,7 @@ def find_lesson_errors(text: str) -> tuple[int, list[LessonError]]:
 
 
 def _top_level_errors(table: dict[str, Any], lessons: list[dict[str, Any]]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the unknown top-level keys and repeated lesson ids as faults."""
+    """Yield errors about unknown top-level keys and repeated lesson ids."""
     for name in table:
         if name != "lesson":
             yield (name,), f"there is no key '{truncate(name)}' beside [[lesson]]"
@@ -236,9 +233,9 @@ def _top_level_errors(table: dict[str, Any], lessons: list[dict[str, Any]]) -> I
 
 
 def _lesson_errors(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the faults of one lesson as key paths and messages.
+    """Yield the errors in one lesson, each with its key path.
 
-    The question is checked only if the keys have no faults.
+    The question is checked only if all keys are valid.
     """
     wrong = lesson.get("wrong", [])
     form = [*_key_errors(lesson, REQUIRED_KEYS, OPTIONAL_KEYS)]
@@ -254,7 +251,7 @@ def _lesson_errors(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _key_errors(table: dict[str, Any], required: Keys, optional: Keys) -> Iterator[tuple[KeyPath, str]]:
-    """Yield missing keys, unknown keys and invalid values as faults."""
+    """Yield errors about missing keys, unknown keys and invalid values."""
     for name in required:
         if name not in table:
             yield (), f"{name} is missing"
@@ -268,9 +265,9 @@ def _key_errors(table: dict[str, Any], required: Keys, optional: Keys) -> Iterat
 
 
 def _text_error(name: str, text: str) -> str:
-    """Return a message for an empty, too long or unprintable string.
+    """Return the error message for an empty, overlong or unprintable string.
 
-    Returns an empty string for a valid string.
+    Returns an empty string if the string is valid.
     """
     most = 60 if name == "title" else MAX_TEXT_LENGTH
     if name in (*REQUIRED_KEYS, *REQUIRED_WRONG_KEYS) and not text.strip():
@@ -284,7 +281,7 @@ def _text_error(name: str, text: str) -> str:
 
 
 def _question_errors(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the faults of a question and of the texts about its answer."""
+    """Yield the errors in a question and in the texts about its answer."""
     task = Task(lesson["question"], lesson.get("stage", ""), lesson.get("follow", ""))
     try:
         answer = judging.resolve_command_line(task.question)
@@ -305,7 +302,7 @@ def _question_errors(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _task_errors(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, str]]:
-    """Yield an error if the stage or the element of the task does not exist."""
+    """Yield an error if the task names a missing stage or element."""
     labels = [stage.label for stage in answer.stages if stage.is_finished]
     if task.stage and task.follow:
         yield ("follow",), "stage asks for a shape and follow for an index: only one of them can stand here"
@@ -323,9 +320,9 @@ def _task_errors(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, s
 def _wrong_answer_errors(
     task: Task, wrong: dict[str, str], right: str, earlier_predictions: set[object]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the faults of a wrong answer in a lesson as `(key, message)`.
+    """Yield the errors in a wrong answer, each with its key.
 
-    The prediction is added to `earlier_predictions`, so that repeated predictions are found.
+    The prediction is added to `earlier_predictions`, which serves to find repeated predictions.
     """
     try:
         typed = judging.parse_prediction(wrong["typed"])
@@ -353,7 +350,7 @@ def _wrong_answer_errors(
 def reveals_answer(text: str, right: str) -> bool:
     """Return whether a text contains the right answer.
 
-    Occurrences in a longer shape or in an input index are ignored.
+    An occurrence within a longer shape or an input index is ignored.
 
     >>> reveals_answer("24 / 4 = 6", "6"), reveals_answer("it becomes 2,6,2", "2,6,2")
     (True, True)
@@ -368,7 +365,7 @@ def reveals_answer(text: str, right: str) -> bool:
 def key_line_numbers(text: str) -> dict[KeyPath, int]:
     r"""Return the line number of each table and key in a TOML text.
 
-    `tomllib` does not report line numbers.
+    The module `tomllib` does not provide line numbers.
 
     >>> lines = key_line_numbers("[[lesson]]\n[[lesson.wrong]]\ntyped = '''\nid = 3'''\nsaid = 4")
     >>> lines[("lesson", 0, "wrong", 0, "said")]
@@ -394,14 +391,14 @@ def key_line_numbers(text: str) -> dict[KeyPath, int]:
 
 
 def _key_line_number(path: KeyPath, lines: Mapping[KeyPath, int]) -> int:
-    """Return the line of a key path, or of its longest prefix in `lines`."""
+    """Return the line number of a key, or of its nearest parent in `lines`."""
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path, 1)
 
 
 def make_syntax_error(message: str, text: str) -> LessonError:
-    """Convert a `tomllib` error message to a fault.
+    """Convert an error message of `tomllib` to a `LessonError`.
 
     >>> make_syntax_error("Invalid value (at line 3, column 5)", "")
     LessonError(line=3, message='it is not TOML: invalid value')

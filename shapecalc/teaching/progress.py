@@ -1,7 +1,7 @@
 """The progress of the user: completed lessons and exercise scores.
 
-The progress is stored in the data folder of the user. A kind of exercise is in one of several Leitner boxes, which
-determine when it is repeated.
+The progress is stored in the user's data folder. Each kind of exercise is in one of several Leitner boxes, which
+determines when the kind is repeated.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def progress_path() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The counts of answered exercises, with the Leitner box of each kind."""
+    """Counts of answered exercises, and the Leitner box of each kind."""
 
     asked: int = 0
     right: int = 0
@@ -43,7 +43,9 @@ class Tally:
     """The Leitner box of each kind of exercise; see `exercises.REVIEW_INTERVALS`."""
 
     def with_answer(self, kind_name: str, box: int, *, right: bool) -> Tally:
-        """Return the tally after an answer that moves the kind to `box`.
+        """Return a copy of the counts that includes another answer.
+
+        `box` is the new box of the kind.
 
         >>> Tally(3, 2, 1, 2).with_answer("copied", 1, right=True)
         Tally(asked=4, right=3, streak=2, best=2, boxes={'copied': 1})
@@ -62,7 +64,7 @@ COUNTS = ("asked", "right", "streak", "best")
 
 @dataclass(slots=True)
 class Score:
-    """The counts of all and of right answers in this session.
+    """Counts of right answers and of all answers in this session.
 
     Callers record only the first answer to each task.
 
@@ -77,7 +79,7 @@ class Score:
     def record_answer(self, *, right: bool) -> None:
         """Count an answer.
 
-        An answer that the app reveals must be recorded as wrong.
+        An answer that the app reveals counts as wrong.
         """
         self.right, self.answered = self.right + right, self.answered + 1
 
@@ -86,9 +88,9 @@ class Score:
 
 
 class Progress:
-    """Completed lessons and exercise scores in a JSON file.
+    """The completed lessons and exercise scores in a JSON file.
 
-    If the file is unusable, the progress is lost when the program ends.
+    If the file cannot be used, the progress is kept in memory.
 
     >>> from os import devnull
     >>> progress = Progress(Path(devnull, "lessons.json"))
@@ -105,7 +107,7 @@ class Progress:
     def __init__(self, file: Path | None = None) -> None:
         """Load the progress file.
 
-        If it is missing or unusable, start without progress.
+        A missing or unusable file means no progress.
         """
         self.file = progress_path() if file is None else file
         self.session_score = Score()
@@ -122,14 +124,11 @@ class Progress:
         self._save(lambda: setattr(self, "done", self.done | {lesson}))
 
     def record_answer(self, kind: str, box: int, *, right: bool) -> None:
-        """Record an answer to an exercise, with the new Leitner box of its kind."""
+        """Record an answer and the new Leitner box of its kind."""
         self._save(lambda: setattr(self, "tally", self.tally.with_answer(kind, box, right=right)))
 
     def _save(self, change: Callable[[], None]) -> None:
-        """Apply a change to the progress, and write the file.
-
-        The file is locked against other processes.
-        """
+        """Apply a change, and write the file under a lock."""
         is_changed = False
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -158,9 +157,9 @@ class Progress:
             self._set_unreadable("does not hold a list of lessons")
 
     def _read(self) -> Any:
-        """Return the JSON content of the file.
+        """Return the parsed JSON of the file.
 
-        Raises `OSError` and `ValueError` for a file that cannot be read.
+        Raises `OSError` or `ValueError` if the file cannot be read.
         """
         if not self.file.is_file() or self.file.stat().st_size > MAX_PROGRESS_FILE_BYTES:
             raise ValueError
@@ -175,7 +174,7 @@ class Progress:
             file.write(json.dumps(content).encode())
 
     def _backup_path(self) -> Path:
-        """Return an unused path for the backup of an unreadable file."""
+        """Return an unused path for a backup of an unreadable file."""
         names = (self.file.with_name(f"{self.file.name}.unreadable-{number}") for number in count(1))
         return next(path for path in names if not os.path.lexists(path))
 
@@ -190,9 +189,9 @@ class Progress:
             self._set_error_message(f"progress is not kept: {self.file} {reason}")
 
     def pop_error_message(self) -> str:
-        """Return the reason why progress is not saved, once.
+        """Return and clear the reason why progress is not saved.
 
-        Later calls return an empty string.
+        Without such a reason, the result is empty.
         """
         complaint = next((text for text, is_reported in self._complaints.items() if not is_reported), "")
         if complaint:
@@ -204,10 +203,9 @@ class Progress:
 
 
 def _parse_progress(content: Any) -> tuple[frozenset[str], Tally]:
-    """Parse the JSON content of a progress file.
+    """Parse the contents of a progress file.
 
-    Unknown fields are ignored. Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` if the content is
-    malformed.
+    Unknown fields are ignored. Malformed contents raise `ValueError`, `KeyError`, `TypeError` or `AttributeError`.
     """
     done, drill = content["done"], dict(content.get("drill", {}))
     boxes, numbers = drill.get("boxes", {}), {name: drill[name] for name in COUNTS if name in drill}
@@ -219,14 +217,14 @@ def _parse_progress(content: Any) -> tuple[frozenset[str], Tally]:
 
 
 class VisitorProgress(Progress):
-    """The progress of one visitor of the web server, kept in memory."""
+    """The progress of a visitor of the web server, kept in memory."""
 
     def __init__(self) -> None:
         """Start with empty progress."""
         super().__init__(Path())
 
     def _merge_file(self) -> None:
-        """Do nothing, because there is no file."""
+        """Do nothing, because the progress is not in a file."""
 
     def _save(self, change: Callable[[], None]) -> None:
         change()

@@ -1,9 +1,9 @@
-"""Code generation: programs that compute the result of a request in a framework.
+"""Code generation for frameworks.
 
 An answer is a resolved request (`Trace`) or a sequence of resolved requests (`Chain`). It consists of stages, each of
-which is one tensor operation. The generated code reads the input `x` and assigns the output to `y`. Where the target
-framework would interpret a request differently from the request's dialect, the code contains an equivalent request, and
-`GeneratedCode.warnings` describes the difference.
+which is one tensor operation. The generated code reads the input `x` and assigns the output to `y`. If the target
+framework would interpret a request differently from the dialect of the request, the code contains an equivalent
+request, and `GeneratedCode.warnings` describes the difference.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class GeneratedCode(Record):
 
 
 def generate_code(answer: Trace | Chain, target: str) -> GeneratedCode:
-    """Generate the code of an answer for a target, such as `numpy`.
+    """Generate code that computes an answer in a target, such as `numpy`.
 
     Raises `ShapeError` (usage) if the target is unknown, if the request was refused, or if the target does not support
     an op.
@@ -54,7 +54,7 @@ def generate_code(answer: Trace | Chain, target: str) -> GeneratedCode:
 
 
 def find_generator(target: str) -> Callable[..., GeneratedCode]:
-    """Return the function that generates code for `target`.
+    """Return the code generator of a target.
 
     Raises `ShapeError` (usage) if the target is unknown.
     """
@@ -63,7 +63,7 @@ def find_generator(target: str) -> Callable[..., GeneratedCode]:
 
 
 def generate_command(answer: Trace | Chain) -> GeneratedCode:
-    """Return the shapecalc command line of an answer as code."""
+    """Return the command line of an answer as code."""
     return GeneratedCode(command_line(answer))
 
 

@@ -1,7 +1,7 @@
 """Code for NumPy, PyTorch, JAX, TensorFlow and PaddlePaddle.
 
-Each stage of an answer is one line of code. Where a 0 in a requested shape copies a dim of the input, the code reads
-the dim from the shape of the tensor at run time.
+Each stage of an answer is one line of code. If a 0 in a requested shape copies an input dim, the code reads the dim
+from the shape of the tensor at run time.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from shapecalc.render.code.dims import (
 
 
 class ArrayFramework(Record):
-    """A framework's expressions and limits, in addition to the signatures of the ops."""
+    """The expressions and limits of a framework, besides the signatures of ops."""
 
     name: str
     take: str
@@ -113,7 +113,7 @@ PADDLE = ArrayFramework(
 
 
 class ArrayWriter(CodeWriter):
-    """A writer of programs for an array framework."""
+    """A code writer for an array framework."""
 
     def __init__(self, answer: Trace | Chain, framework: ArrayFramework) -> None:
         """Create an empty program whose current tensor is `x`."""
@@ -121,20 +121,23 @@ class ArrayWriter(CodeWriter):
         self.framework, self.name = framework, framework.name
 
     def axes_product(self, axes: Sequence[int]) -> str:
-        """Return the expression for the product of the sizes of consecutive axes."""
+        """Return the expression for the product of consecutive axes' sizes."""
         shape = self.framework.shape_of.format(x=self.tensor)
         if len(axes) == 1:
             return f"{shape}[{axes[0]}]"
         return self.framework.product.format(dims=f"{shape}[{axes[0]}:{axes[-1] + 1}]") if axes else "1"
 
     def size_expression(self, dim: Dim) -> str:
-        """Return the expression for a size, computed from the shape of `x` and variables."""
+        """Return the expression for a size.
+
+        It is computed from the shape of `x` and from variables.
+        """
         return size_text(self.sizes.express_dim(dim), self.framework.shape_of.format(x="x"))
 
     def dim_expression(self, dim: RequestedDim, unchanged_placeholder: str = "") -> str:
         """Return the expression for a dim of a requested shape.
 
-        If `unchanged_placeholder` is given, it is the expression for a dim that is unchanged.
+        A non-empty `unchanged_placeholder` is the expression for an unchanged dim.
         """
         if dim.inferred:
             return "-1"
@@ -143,7 +146,10 @@ class ArrayWriter(CodeWriter):
         return unchanged_placeholder if unchanged_placeholder and len(dim.axes) == 1 else self.axes_product(dim.axes)
 
     def format_call(self, op: Op, tensor: str = "", **arguments: ArgumentValue) -> str:
-        """Format the framework's call of an op; `tensor` defaults to the current tensor."""
+        """Format the call of an op in the framework.
+
+        `tensor` is the expression for the input, by default the current tensor.
+        """
         return format_call(op, self.name, tensor or self.tensor, **arguments)
 
     def emit_transpose(self, call: EmittedCall) -> None:
@@ -206,9 +212,9 @@ class ArrayWriter(CodeWriter):
         )
 
     def emit_pick(self, call: EmittedCall) -> None:
-        """Emit an index expression with an index or a slice for each axis.
+        """Emit an index expression with an index or slice for each axis.
 
-        If the framework does not support negative steps, the affected axes are flipped first.
+        If the framework does not support negative steps, these axes are flipped first.
         """
         framework, ranges, tensor = self.framework, call.index_selections(), self.tensor
         if not framework.slices_backwards:
@@ -225,9 +231,9 @@ class ArrayWriter(CodeWriter):
         self.emit_assignment(f"{tensor}[{', '.join(texts)}]" if texts else tensor)
 
     def check_rank_limit(self, operation: str, rank: int, max_rank: int | None) -> None:
-        """Raise `ShapeError` (usage) if a rank exceeds the framework's maximum.
+        """Raise `ShapeError` (usage) if a rank exceeds the framework's limit.
 
-        `operation` is the verb in the error message.
+        `operation` is the verb of the error message.
         """
         if max_rank is not None and rank > max_rank:
             raise usage_error(
@@ -235,7 +241,7 @@ class ArrayWriter(CodeWriter):
             )
 
     def emit_split(self, call: EmittedCall) -> None:
-        """Emit the selected part of a split."""
+        """Emit a split, and the selection of one part."""
         axis, parts, part = call.split_arguments()
         self.emit_assignment(f"{self.format_call(SPLIT, parts=parts, axis=axis)}[{part}]")
 
@@ -255,13 +261,13 @@ class ArrayWriter(CodeWriter):
         self.emit_assignment(self.format_call(ROLL, shift=roll.shift, axis=roll.axis))
 
     def emit_shape(self, call: EmittedCall) -> None:
-        """Emit the shape, or a range of its dims, as a vector."""
+        """Emit a vector of the dims, or of a range of the dims."""
         move = call.move(ShapeVector)
         self.emit_assignment(self.framework.shape.format(x=self.tensor, start=move.start, end=move.end))
 
 
 def generate_program(framework: ArrayFramework, answer: Trace | Chain) -> GeneratedCode:
-    """Write the program of an answer, with at most one line of code per stage.
+    """Generate the program of an answer, with at most one line per stage.
 
     Raises `ShapeError` (usage) if the framework does not support an op, or if a rank exceeds the framework's maximum.
     """

@@ -1,6 +1,6 @@
 """Formatting of framework calls, such as `np.roll(x, 1)`.
 
-A call is formatted from the signature of its op and the arguments of a request.
+A call combines the signature of an op in a framework with the arguments of a request.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ MODULE_PREFIXES = {"jax": ("np.", "jnp.")}
 
 
 class ArgumentReader:
-    """The arguments of a request, and the names of the arguments that were read.
+    """The arguments of a request, which records the arguments that are read.
 
-    An argument that was never read cannot be part of the code, so the writer refuses it.
+    An argument that is never read is missing in the code, so the request is refused.
     """
 
     def __init__(self, trace: Trace) -> None:
-        """Start with no argument read."""
+        """Start with all arguments of a request unread."""
         self.trace, self._arguments, self.unread = trace, trace.request.arguments, [*trace.request.arguments]
 
     def read(self, name: str, default: Any = None) -> Any:
-        """Return an argument, or the default if the request omits it."""
+        """Return an argument, or the default if the request does not have it."""
         self.mark_read(name)
         return self._arguments.get(name, default)
 
     def mark_read(self, *names: str) -> None:
-        """Mark arguments as read that are not read one by one, such as those of windows."""
+        """Mark arguments as read, such as those that are read together."""
         self.unread = [name for name in self.unread if name not in names]
 
     def check_all_read(self, target: str) -> None:
-        """Raise `ShapeError` (usage) if an argument was not read."""
+        """Raise `ShapeError` (usage) if an argument is unread."""
         for name in self.unread:
             raise usage_error(f"{name} of {self.trace.op} is not written as {target} code", argument=name)
 
 
 def operand_shapes(traces: tuple[Trace, ...]) -> dict[str, Any]:
-    """Return the shapes of all operands except the input `x`, by variable name.
+    """Return the shapes of all operands except `x`, keyed by variable name.
 
     >>> import shapecalc as sc
     >>> operand_shapes(sc.chain((2, 3), "matmul 3,4", "concat 1,4 --axis 0").traces)
@@ -57,15 +57,16 @@ def operand_shapes(traces: tuple[Trace, ...]) -> dict[str, Any]:
 
 
 def find_signature(op: Op, framework: str) -> Signature | None:
-    """Return the first signature of an op in a framework, or None if there is none."""
+    """Return the first signature of an op in a framework, or None."""
     return next((signature for signature in parse_signatures(op.name) if signature.exists_in(framework)), None)
 
 
 def format_call(op: Op, framework: str, tensor: str, **arguments: ArgumentValue) -> str:
-    """Format the call of an op in a framework; omitted arguments have their defaults.
+    """Format the call of an op in a framework.
 
-    The names of `arguments` are the op's parameters. A parameter of style `each` is formatted as one call per item. An
-    argument whose default is a word, such as a mode, is written by name.
+    `arguments` are keyed by the parameters of the op; omitted arguments have their defaults. A parameter of style
+    `each` results in one call per item. If the default of an argument is a word, such as a mode, the argument is passed
+    by keyword.
 
     >>> from shapecalc.core.ops import OPS
     >>> format_call(OPS["roll"], "jax", "x", shift=1, axis=0), format_call(OPS["squeeze"], "paddle", "x", axes=[0, 1])
@@ -90,9 +91,9 @@ def format_call(op: Op, framework: str, tensor: str, **arguments: ArgumentValue)
 
 
 def format_argument(argument: SignatureArgument, value: ArgumentValue) -> str:
-    """Format the value of an argument in the style of its signature.
+    """Format an argument in the style of a signature.
 
-    An empty list is written as `()` even in the style `*`, because the call without arguments uses the default.
+    An empty list is `()` even in the style `*`, because a call without arguments would use the default.
     """
     if isinstance(value, str | int):
         return str(value)
@@ -105,7 +106,6 @@ def format_argument(argument: SignatureArgument, value: ArgumentValue) -> str:
 
 
 def _format_signature(signature: Signature, framework: str, tensor: str, argument_texts: Sequence[str]) -> str:
-    """Format a call from its formatted arguments."""
     if signature.is_method:
         return f"{tensor}.{signature.names[0]}({', '.join(argument_texts)})"
     has_tensor = signature.text.partition("(")[2].startswith("x")

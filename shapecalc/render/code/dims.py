@@ -1,7 +1,7 @@
 """Framework calls, requested dims and size expressions for code generation.
 
-The shape argument of a call requests each dim as a number, as a product of dims of the input tensor, or as -1. The
-form depends on the steps of the answer; a step records the rule that determined a dim.
+The shape argument of a call requests each dim as a number, as a product of input dims, or as -1. The choice depends on
+the steps of the answer; a step records the rule that determined a dim.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ WRITER_METHODS = {
 
 
 class RequestedDim(Record):
-    """A dim of a requested shape: a size, a product of input dims, or -1."""
+    """A dim of a shape argument: a size, a product of input dims, or -1."""
 
     value: Dim
     axes: tuple[int, ...] | None = None
@@ -106,7 +106,7 @@ class RequestedDim(Record):
 
 
 class EmittedCall(Record):
-    """A framework call that performs a stage, merged stages, or a whole repetition."""
+    """A framework call for a stage, for merged stages, or for all stages of an op."""
 
     trace: Trace
     stage: Stage
@@ -121,9 +121,9 @@ class EmittedCall(Record):
         return self.stage.after or ()
 
     def move(self, kind: type[MoveType]) -> MoveType:
-        """Return the stage's move, which must be a `kind`.
+        """Return the stage's move, after checking its type.
 
-        A move records where the elements go, such as `Permute` with its axes.
+        The move must be an instance of `kind`. It describes where the elements go, such as `Permute` with its axes.
         """
         assert isinstance(self.stage.move, kind)
         return self.stage.move
@@ -137,7 +137,7 @@ class EmittedCall(Record):
         return [step.sources[0] for step in self.steps_by_rule(DROPPED_ONE)]
 
     def is_full_squeeze(self) -> bool:
-        """Return whether a squeeze without an axis argument drops the same axes."""
+        """Return whether a squeeze drops all dims of size 1."""
         kept = self.steps_by_rule(*KEPT_DIM_RULES)
         is_complete = len(kept) + len(self.axes_to_drop()) == len(self.stage.before) and not self.stage.requested
         return is_complete and not any(map(_can_be_one, kept))
@@ -147,9 +147,9 @@ class EmittedCall(Record):
         return [step.out for step in self.steps_by_rule(INSERTED_ONE) if step.out is not None]
 
     def int32_roll(self, target: str) -> Roll:
-        """Return an equivalent roll whose shift fits a 32-bit integer.
+        """Return an equivalent roll whose shift fits into 32 bits.
 
-        `target` is the target's name in the error message. Raises `ShapeError` (usage) if there is no such roll.
+        Raises `ShapeError` (usage), with the name of the `target`, if there is no such roll.
         """
         roll = self.move(Roll)
         dim = self.stage.before[roll.axis]
@@ -162,15 +162,15 @@ class EmittedCall(Record):
         return roll
 
     def split_arguments(self) -> tuple[int, int, int]:
-        """Return the axis, the number of equal parts and the index of the selected part."""
+        """Return the axis, the number of parts, and the index of the selected part."""
         (step,) = self.steps_by_rule(SPLIT_AXIS)
         return step.sources[0], step.facts["runs"][0][0], step.facts["part"]
 
     @property
     def kind(self) -> StageKind:
-        """The kind of the stage; a split into unequal parts is emitted as a `SLICE`.
+        """The kind of the stage, with uneven splits replaced by slices.
 
-        Raises `ShapeError` (usage) if a split into unequal parts has an input with symbolic dims.
+        Raises `ShapeError` (usage) for an uneven split of symbolic dims.
         """
         if self.stage.kind is not StageKind.SPLIT or len(self.steps_by_rule(SPLIT_AXIS)[0].facts["runs"]) == 1:
             return self.stage.kind
@@ -179,7 +179,7 @@ class EmittedCall(Record):
         return StageKind.SLICE
 
     def index_selections(self) -> tuple[IndexSelection, ...]:
-        """Return the index range that a slice selects on each axis.
+        """Return the selected indices of each axis of a slice.
 
         >>> import shapecalc as sc
         >>> [str(kept) for kept in build_calls(sc.select(("N", 3), 0, -1))[0].index_selections()]
@@ -195,7 +195,7 @@ class EmittedCall(Record):
         )
 
     def partial_ranges(self) -> tuple[IndexSelection, ...]:
-        """Return the index ranges of a slice, without the full slices `:`."""
+        """Return the selected indices of the axes that are not fully selected."""
         return tuple(selection for selection in self.index_selections() if str(selection) != ":")
 
 
@@ -210,12 +210,12 @@ class IndexSelection(Record):
 
     @property
     def first_index(self) -> int:
-        """The start; without one, 0 for a positive step and -1 for a negative step."""
+        """The start; the default is 0, or -1 for a negative step."""
         return (0 if self.step > 0 else -1) if self.start is None else self.start
 
     @property
     def end_index(self) -> int:
-        """The exclusive stop; without one, the largest or smallest 64-bit integer."""
+        """The exclusive stop; the default is the extreme 64-bit integer."""
         return (INT64_MAX if self.step > 0 else -INT64_MAX - 1) if self.stop is None else self.stop
 
     def __str__(self) -> str:
@@ -226,7 +226,7 @@ class IndexSelection(Record):
 
 
 class ReshapeRules(Record):
-    """A framework's interpretation of 0 and -1 in the target shape of a reshape."""
+    """The meaning of 0 and -1 in a framework's reshape."""
 
     dialect: str
     switch: str | None = None
@@ -243,8 +243,8 @@ class ReshapeRules(Record):
 class RequestedShape(Record):
     """The shape argument of a reshape call, with warnings for the user.
 
-    A symbol in `dims` is a variable of the generated code, or `[i]`, which denotes the size of axis i of `x`. If
-    `zero_is_size`, each 0 is a literal size; otherwise each 0 copies the dim of the input at the same index.
+    A symbol in `dims` is a variable of the generated code, or `[i]` for the size of axis i of `x`. If `zero_is_size`,
+    each 0 is a literal size; otherwise it copies the input dim at the same index.
     """
 
     dims: Shape
@@ -257,9 +257,8 @@ def build_calls(
 ) -> list[EmittedCall]:
     """Return the framework calls that compute an answer.
 
-    Each stage becomes a call, except that an op in `whole_ops` becomes one call for all its stages. With `fold`,
-    consecutive transposes are merged into one call, consecutive reshapes are merged into one call, and calls that do
-    not change the tensor are omitted.
+    Each stage is a call, but the stages of an op in `whole_ops` are a single call. With `fold`, consecutive transposes
+    are merged, consecutive reshapes are merged, and calls without an effect are omitted.
 
     >>> import shapecalc as sc
     >>> chain = sc.chain((2, 3, 4), "transpose 1,2,0", "transpose 2,0,1", "flatten")
@@ -277,7 +276,7 @@ def build_calls(
 
 
 def _calls_of_trace(trace: Trace, whole_ops: Sequence[str]) -> list[EmittedCall]:
-    """Return one call per stage, or a single call if the op is in `whole_ops`."""
+    """Return the calls of an op: one per stage, or one for an op in `whole_ops`."""
     is_whole = trace.op in whole_ops and trace.stages
     repeats = trace.request.arguments["repeats"] if is_whole else ()
     if trace.op == TILE.name and is_whole:
@@ -299,9 +298,10 @@ def _is_identity(call: EmittedCall) -> bool:
 
 
 def _merge_calls(first: EmittedCall, second: EmittedCall) -> EmittedCall | None:
-    """Merge two transposes or two reshapes into one call, or None for other pairs.
+    """Merge two transposes or two reshapes into one call.
 
-    Reshapes of an empty tensor are not merged either, because frameworks cannot infer a -1 in an empty shape.
+    Returns None for other calls, and for reshapes of an empty tensor, because frameworks cannot infer a -1 in an empty
+    shape.
     """
     first_stage, second_stage, dims = first.stage, second.stage, tuple[RequestedDim, ...]()
     kind, move = StageKind.RESHAPE, second_stage.move
@@ -323,25 +323,25 @@ def _merge_calls(first: EmittedCall, second: EmittedCall) -> EmittedCall | None:
 
 
 def _keep_first_inferred(dims: Sequence[RequestedDim]) -> tuple[RequestedDim, ...]:
-    """Clear the flag `inferred` of all dims except the first dim that has it."""
+    """Clear the flag `inferred` of all dims after the first that has it."""
     inferred_axis = next((axis for axis, dim in enumerate(dims) if dim.inferred), None)
     return tuple(replace(dim, inferred=axis == inferred_axis) for axis, dim in enumerate(dims))
 
 
 def _compose_dim(dim: RequestedDim, first_dims: Sequence[RequestedDim]) -> RequestedDim:
-    """Express a dim of the second of two reshapes by the input axes of the first."""
+    """Express a dim of a second reshape in terms of the input of the first."""
     if dim.axes is None or dim.inferred:
         return RequestedDim(dim.value, None, dim.inferred)
     return first_dims[dim.axes[0]] if len(dim.axes) == 1 else RequestedDim(dim.value)
 
 
 def stage_shapes(answer: Trace | Chain) -> list[Shape]:
-    """Return the input shape, followed by the shape after each stage."""
+    """Return the input shape and the output shape of each stage."""
     return [answer.input, *(stage.after or () for stage in answer.stages)]
 
 
 def call_target_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
-    """Return the dims of a call's shape argument, or () if it has none."""
+    """Return the dims of a call's shape argument, or () without one."""
     match call.stage.kind:
         case StageKind.RESHAPE | StageKind.VIEW:
             return _reshape_target_dims(call)
@@ -382,7 +382,7 @@ def call_target_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
 
 
 def _reshape_target_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
-    """Return the requested dims of a reshape: input axes, sizes, and at most one -1."""
+    """Return the requested dims of a reshape, with at most one -1."""
     dims = {}
     for step in call.stage.steps:
         if step.out is not None:
@@ -392,9 +392,9 @@ def _reshape_target_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
 
 
 def _can_infer(call: EmittedCall, step: Step, out: int) -> bool:
-    """Return whether output dim `out` of a step can be requested as -1.
+    """Return whether an output dim of a step can be requested as -1.
 
-    This requires that the answer infers the dim and that no other output dim is 0.
+    This is the case if the answer infers the dim, and no other output dim is 0.
     """
     is_inferred = (
         step.rule == INFERRED or call.stage.requested[out : out + 1] == (-1,) or step.facts.get("by") is not None
@@ -403,14 +403,14 @@ def _can_infer(call: EmittedCall, step: Step, out: int) -> bool:
 
 
 def _are_remaining_dims_nonzero(call: EmittedCall, excluded_axis: int | None) -> bool:
-    """Return whether all output dims except the dim of `excluded_axis` are nonzero."""
+    """Return whether all output dims but one are nonzero."""
     return all(dim != 0 for axis, dim in enumerate(call.after) if axis != excluded_axis)
 
 
 def _flatten_target_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
     """Return the requested dims of a flatten.
 
-    The first merged dim is requested as -1 if no other dim is 0.
+    The first merged dim is -1 if no other dim is 0.
     """
     merging = [
         (step, len(step.sources) > 1 and _are_remaining_dims_nonzero(call, step.out))
@@ -420,7 +420,7 @@ def _flatten_target_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
 
 
 def _expand_target_dims(stage: Stage) -> tuple[RequestedDim, ...]:
-    """Return the requested dims of an expand: sizes, and input axes if unchanged."""
+    """Return the requested dims of an expand."""
     steps = [step for step in stage.steps if step.out is not None]
     requested = (1,) * (len(steps) - len(stage.requested)) + stage.requested
     return tuple(
@@ -430,7 +430,7 @@ def _expand_target_dims(stage: Stage) -> tuple[RequestedDim, ...]:
 
 
 def _can_be_one(step: Step) -> bool:
-    """Return whether the dim of a step can be 1 under the step's conditions."""
+    """Return whether the dim of a step can be 1 under its conditions."""
     try:
         return not {*require_different(step.dim, 1)} <= {*step.conditions}
     except Unsatisfiable:
@@ -438,14 +438,14 @@ def _can_be_one(step: Step) -> bool:
 
 
 def make_index_selection(axis: int, start: int, step: int, size: Dim | None, dim: Dim) -> IndexSelection:
-    """Return the indices that a slice selects on an axis.
+    """Return the indices of an axis that a slice selects.
 
-    `dim` is the size of the axis, and `size` is the number of selected indices; None selects a single index and drops
-    the axis. The stop of the result is None if the slice extends to the end of the axis.
+    `dim` is the size of the axis. `size` is the number of selected indices, or None for a single index, which drops the
+    axis. The stop of the result is None if the slice ends at the end of the axis.
     """
     if size is None:
         return IndexSelection(axis, start, None, drops_axis=True)
-    if not isinstance(dim, int):  # a slice that is not `slice` itself selects the full axis
+    if not isinstance(dim, int):  # on a symbolic axis, only the op `slice` selects a part
         return IndexSelection(axis, None, None, step)
     if size == 0:
         return IndexSelection(axis, None, None if dim == 0 else 0)
@@ -456,7 +456,7 @@ def make_index_selection(axis: int, start: int, step: int, size: Dim | None, dim
 
 
 def parse_selection(axis: int, text: str) -> IndexSelection:
-    """Parse a slice of an axis with a symbolic size into the selected indices."""
+    """Parse the text of a slice of an axis with a symbolic size."""
     [(start, stop, step)] = parse_slices(text)
     step = 1 if step is None else step
     is_full = start == (0 if step > 0 else -1)
@@ -464,7 +464,7 @@ def parse_selection(axis: int, text: str) -> IndexSelection:
 
 
 def reverse_range(selection: IndexSelection, dim: Dim) -> IndexSelection:
-    """Return the range that selects the same elements after the axis is flipped.
+    """Return the range that selects the same elements of the flipped axis.
 
     `dim` is the size of the axis.
     """
@@ -476,11 +476,11 @@ def reverse_range(selection: IndexSelection, dim: Dim) -> IndexSelection:
 def target_shape(
     call: EmittedCall, sizes: RuntimeSizes, rules: ReshapeRules, *, zero_is_size: bool = False
 ) -> RequestedShape:
-    """Return the shape argument for which a framework computes the output shape.
+    """Return the shape argument with which a framework computes a reshape.
 
-    A dim is requested as 0 where the framework copies it from the input, and at most one dim as -1; all others are
-    numbers or products of sizes. With `zero_is_size`, a 0 is always a literal size. Raises `ShapeError` (usage) if the
-    framework rejects the shape.
+    Dims that the framework copies from the input are 0, and at most one dim is -1. All others are numbers or products
+    of sizes. With `zero_is_size`, each 0 is a literal size. Raises `ShapeError` (usage) if the framework rejects the
+    shape.
     """
     before, requested = call.stage.before, call.dims
     copies_any = rules.copies_empty_dims or 0 not in before
@@ -507,16 +507,16 @@ def target_shape(
 
 
 def _can_copy(dim: RequestedDim, axis: int, before: Shape) -> bool:
-    """Return whether a dim can be requested as 0, which copies input axis `axis`."""
+    """Return whether a 0 at index `axis` requests the dim."""
     same = axis < len(before) and isinstance(dim.value, Monomial) and before[axis] == dim.value
     return not dim.inferred and (dim.axes == (axis,) or same)
 
 
 def _choose_inferred_axis(dims: Sequence[RequestedDim], copied: Sequence[bool], sizes: RuntimeSizes) -> int | None:
-    """Return the axis whose dim is requested as -1, or None if there is none.
+    """Return the axis to request as -1, or None.
 
-    A dim that the answer itself infers is preferred; the second choice is the symbolic dim with the most unknown names
-    and, among equals, with the most factors. The dims in `copied` are requested as 0.
+    An axis that the answer infers is preferred. Otherwise, this is the axis whose dim has the most unknown names and,
+    among equals, the most factors. The dims in `copied` are requested as 0.
     """
     costs = dict[int, tuple[int, int]]()
     for axis, dim in enumerate(dims):
@@ -529,7 +529,7 @@ def _choose_inferred_axis(dims: Sequence[RequestedDim], copied: Sequence[bool], 
 
 
 def _check_reshape_accepted(before: Shape, dims: Shape, zero_is_size: bool, rules: ReshapeRules) -> None:
-    """Raise `ShapeError` (usage) if the framework cannot reshape to the shape."""
+    """Raise `ShapeError` (usage) if the framework rejects a reshape."""
     switch_value = (
         rules.zero_is_size_value
         if zero_is_size
@@ -550,7 +550,7 @@ class RuntimeSizes:
     """
 
     def __init__(self, shape: Shape) -> None:
-        """Find the names in the shape of `x` that the sizes of its axes determine."""
+        """Find the symbolic sizes that the shape of `x` determines."""
         self.axis_by_dim: dict[Dim, Dim] = {}
         for axis, dim in enumerate(shape):
             self.axis_by_dim.setdefault(dim, named_dim(f"[{axis}]"))
@@ -558,9 +558,9 @@ class RuntimeSizes:
         self.products = [dim for dim in self.axis_by_dim if {*dim_names((dim,))} - self.known.keys()]
 
     def express_dim(self, dim: Dim) -> Dim:
-        """Express a dim in terms of the sizes of the axes of `x`.
+        """Express a dim in terms of the sizes of `x`.
 
-        Names that cannot be computed from the shape of `x` remain in the result.
+        Names that the shape of `x` does not determine remain in the result.
 
         >>> from shapecalc.core.text import parse_dims
         >>> readings = RuntimeSizes(parse_dims("N,2*C,H*W"))
@@ -577,10 +577,10 @@ class RuntimeSizes:
         return substitute_dims(dim, self.known)
 
     def _factor_power(self, dim: Dim, part: Dim) -> int:
-        """Return the largest exponent for which a power of `part` divides `dim`.
+        """Return the exponent of the largest power of `part` that divides `dim`.
 
-        Only the names that the shape of `x` does not determine are compared. The exponent is negative if `part` is in
-        the denominator of `dim`.
+        Only names that the shape of `x` does not determine are compared. The exponent is negative if `part` is in the
+        denominator of `dim`.
         """
         powers = dict(monomial(dim).powers)
         quotients = [
@@ -589,15 +589,15 @@ class RuntimeSizes:
         return min(quotients) if min(quotients) > 0 else min(0, max(quotients))
 
     def count_unknown_names(self, dim: Dim) -> int:
-        """Return the number of names in a dim that the shape of `x` does not determine."""
+        """Count the names in a dim that the shape of `x` does not determine."""
         return sum(not name.startswith("[") for name in dim_names((self.express_dim(dim),)))
 
 
 def _solve_names(axes: Mapping[Dim, Dim]) -> dict[str, Dim]:
-    """Return an expression for each name that the sizes of the axes determine.
+    """Return an expression for each name that the sizes of axes determine.
 
-    `axes` maps each dim to the symbol of its axis. A dim that is a single name determines that name. A product
-    determines its only unknown name.
+    `axes` maps each dim to the symbol of its axis. A dim that is a name determines this name, and a product determines
+    its only unknown name.
     """
     known = {name: axis for dim, axis in axes.items() for name in dim_names((dim,)) if dim == named_dim(name)}
     previous, remaining = list[Monomial](), [dim for dim in axes if isinstance(dim, Monomial)]
@@ -615,15 +615,15 @@ def _solve_names(axes: Mapping[Dim, Dim]) -> dict[str, Dim]:
 
 
 def _multiply_power(dim: Dim, factor: Dim, power: int) -> Dim:
-    """Return `dim` times a power of `factor`; the power can be negative."""
+    """Return `dim` times a possibly negative power of `factor`."""
     factors = product([factor] * abs(power))
     return quotient(dim, factors) if power < 0 else product((dim, factors))
 
 
 def size_text(dim: Dim, shape_of: str = "x.shape") -> str:
-    """Format the expression for a dim that `RuntimeSizes.express_dim` returned.
+    """Format an expression returned by `RuntimeSizes.express_dim` as Python code.
 
-    `shape_of` is the expression for the shape of `x`. Raises `ShapeError` (usage) for a `?`, which has no variable.
+    `shape_of` is the expression for the shape of `x`. Raises `ShapeError` (usage) for an unnamed dim `?`.
 
     >>> from shapecalc.core.text import parse_dims
     >>> size_text(RuntimeSizes(parse_dims("N,C,H")).express_dim(parse_dims("C*H/64")[0]))
@@ -637,7 +637,7 @@ def size_text(dim: Dim, shape_of: str = "x.shape") -> str:
 def variable_name(name: str) -> str:
     """Return the Python variable for a symbolic size.
 
-    Raises `ShapeError` (usage) for a `?`, which has no name.
+    Raises `ShapeError` (usage) for an unnamed dim `?`.
 
     >>> variable_name("C"), variable_name("x"), variable_name("lambda")
     ('C', 'x_', 'lambda_')
@@ -650,15 +650,15 @@ def variable_name(name: str) -> str:
 
 
 def has_runtime_size(dims: Iterable[Dim]) -> bool:
-    """Return whether any of the dims contains a size of an axis of `x`."""
+    """Return whether some dim contains the size of an axis of `x`."""
     return any(name.startswith("[") for name in dim_names(dims))
 
 
 class CodeWriter:
-    """The base class of code writers, which emit the lines of a program.
+    """The base class of writers, which emit the lines of a program.
 
-    The current tensor is the variable to which the next call is applied. Subclasses define the methods in
-    `WRITER_METHODS` that their framework supports.
+    The current tensor is the variable to which the next call is applied. A subclass has a method for each value of
+    `WRITER_METHODS` that its framework supports.
     """
 
     name: str
@@ -677,7 +677,7 @@ class CodeWriter:
     def emit_call(self, call: EmittedCall) -> None:
         """Emit a call.
 
-        Raises `ShapeError` (usage) if the call is not supported, or if its rank exceeds the target's maximum.
+        Raises `ShapeError` (usage) if the call is not supported, or if its rank exceeds the limit of the target.
         """
         if self.name in DIALECTS:
             check_rank(call.stage.before, DIALECTS[self.name], "input")
@@ -689,13 +689,13 @@ class CodeWriter:
         write(call)
 
     def emit_assignment(self, expression: str) -> None:
-        """Assign an expression to `y`, unless it is the current tensor itself."""
+        """Assign an expression to `y`, unless the expression is the current tensor."""
         if expression != self.tensor:
             self.lines.append(f"y = {expression}")
             self.tensor = "y"
 
     def emit_combination(self, call: EmittedCall) -> None:
-        """Emit an op of several operands.
+        """Emit the call of an op with several operands.
 
         Raises `ShapeError` (usage) if the op or an argument is not supported.
         """
@@ -705,31 +705,37 @@ class CodeWriter:
         self.register_operands(call)
 
     def emit_combination_code(self, call: EmittedCall, arguments: ArgumentReader) -> None:
-        """Emit an op of several operands; read all arguments that the code contains."""
+        """Emit the lines for an op with several operands.
+
+        Implementations read all arguments that occur in the code.
+        """
         self.emit_assignment(self.combination_expression(arguments))
 
     def combination_expression(self, arguments: ArgumentReader) -> str:
-        """Return the expression for an op of several operands."""
+        """Return the expression for an op with several operands."""
         from shapecalc.render.code.operands import operand_expression  # costs 10 of the 60 ms of `--as numpy`
 
         return operand_expression(self.name, arguments, self.tensor, self.operand_count + 1)
 
     def register_operands(self, call: EmittedCall) -> None:
-        """Add a call's operands, except the current tensor, to `operand_count`.
+        """Add the operands of a call to `operand_count`.
 
-        Later operands then get other variables: operand n has the variable `xn`.
+        The current tensor is not counted. Operand n has the variable `xn`.
         """
         assert isinstance(call.stage.move, Combine)
         self.operand_count += len(call.stage.move.operands) - 1
 
     def text(self) -> str:
-        """Return the complete program."""
+        """Return the program."""
         lines = self.lines or ["y = x"]
         used = [line for module, line in IMPORTS.items() if re.search(rf"\b{module}\.", "\n".join(lines))]
         return "\n".join([*used, *self.intro, shape_comment(self.answer), *lines])
 
     def build_code(self, calls: Iterable[EmittedCall], *extra_warnings: str) -> GeneratedCode:
-        """Emit calls, and return the program with its warnings and `extra_warnings`."""
+        """Emit calls, and return the program with its warnings.
+
+        `extra_warnings` are added to the warnings.
+        """
         for call in calls:
             self.emit_call(call)
         text, answer = self.text(), self.answer
@@ -742,14 +748,14 @@ class CodeWriter:
 
 
 def shape_comment(answer: Trace | Chain) -> str:
-    """Return the comment line with the shapes of the inputs and of `y`."""
+    """Return a comment with the shapes of the inputs and of `y`."""
     inputs = {"x": answer.input, **operand_shapes(answer.traces)}
     shapes = ", ".join([f"{name}: {truncate(shape_text(shape))}" for name, shape in inputs.items()])
     return f"# {shapes} -> y: {truncate(shape_text(answer.output or ()))}"
 
 
 def answer_warnings(answer: Trace | Chain, target: str) -> list[str]:
-    """Return warnings about an answer's conditions, and about several dialects in it."""
+    """Return warnings about conditions and about mixed dialects."""
     warnings = [f"holds when {condition.phrase}" for condition in answer.conditions]
     dialects = list(dict.fromkeys(trace.dialect for trace in answer.traces))
     if len(dialects) > 1:
@@ -758,10 +764,7 @@ def answer_warnings(answer: Trace | Chain, target: str) -> list[str]:
 
 
 def missing_size_warnings(text: str, answer: Trace | Chain) -> list[str]:
-    """Return a warning for each size variable that the code uses but does not define.
-
-    `text` is the code.
-    """
+    """Return a warning for each undefined size variable in the code."""
     known = dim_names(dict.fromkeys(dim for shape in stage_shapes(answer) for dim in shape))
     used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} if known else set()
     variables = {

@@ -1,7 +1,7 @@
-"""Code for einops: all stages of an answer as one `rearrange` or `repeat` call.
+"""Code for einops: an answer as one `rearrange` or `repeat` call.
 
-A reshape mixes axes if it is not a sequence of axis splits and merges, such as the reshape from `(2, 3)` to `(3, 2)`. A
-pattern cannot express such a reshape.
+A reshape mixes axes if it is not a sequence of splits and merges of axes, such as the reshape from `(2, 3)` to `(3,
+2)`. No pattern can express such a reshape.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Pieces are compared by identity: both sides of a pattern contain the same object
 
 
 def generate_einops(answer: Trace | Chain) -> GeneratedCode:
-    """Write one `rearrange` call, or one `repeat` call if elements are repeated.
+    """Generate a `rearrange` call, or a `repeat` call if elements are repeated.
 
     Raises `ShapeError` (usage) if a reshape mixes axes, if an axis is sliced, rolled or concatenated, or if the answer
     contains the op `shape`.
@@ -50,7 +50,7 @@ def generate_einops(answer: Trace | Chain) -> GeneratedCode:
 
 
 def _output_pieces(answer: Trace | Chain) -> list[list[Piece]]:
-    """Return the pieces of each output dim.
+    """Return the pieces of axes that form each output dim.
 
     Raises `ShapeError` (usage) if no einops pattern can express a dim.
     """
@@ -69,9 +69,9 @@ def _output_pieces(answer: Trace | Chain) -> list[list[Piece]]:
 
 
 def _axis_pieces(axis: int, output_pieces: Sequence[Sequence[Piece]]) -> Sequence[Piece]:
-    """Return the pieces of input axis `axis`, outermost first.
+    """Return the pieces of an input axis, outermost first.
 
-    The pieces of an axis of size 0 can be in any order.
+    If the size of the axis is 0, the pieces are in any order.
     """
     row = [piece for pieces in output_pieces for piece in pieces if isinstance(piece, AxisAtom) and piece.axis == axis]
     boundaries = atom_boundaries(row)
@@ -81,9 +81,9 @@ def _axis_pieces(axis: int, output_pieces: Sequence[Sequence[Piece]]) -> Sequenc
 
 
 def _name_pieces(axes: Sequence[Sequence[Piece]]) -> dict[int, str]:
-    """Return the name of each piece, by the `id` of the piece.
+    """Return the names of all pieces, keyed by `id`.
 
-    The name is the letter of the axis, followed by a number if the axis has several pieces.
+    A name is the letter of the axis, with a number if the axis has several pieces.
     """
     names = {}
     for index, axis in enumerate(axes):
@@ -101,9 +101,9 @@ def _format_axis(pieces: Sequence[Piece], names: dict[int, str]) -> str:
 
 
 def _required_lengths(axis: Sequence[Piece], readings: RuntimeSizes) -> list[Piece]:
-    """Return the pieces of an axis whose lengths the call must specify.
+    """Return the pieces of an axis whose lengths must be arguments.
 
-    An axis with one piece needs no length. Otherwise einops infers one piece, unless a piece has size 0.
+    The length of a single piece is known. Of several pieces, einops infers one, unless some piece has size 0.
     """
 
     def cost(piece: Piece) -> tuple[int, bool]:

@@ -78,7 +78,10 @@ TILE_REPEATS_OPSET = 6
 
 
 class GraphWriter(code.CodeWriter):
-    """The base class of graph writers; equal size computations share one node."""
+    """The base class of writers for graphs.
+
+    Equal computations of sizes share one node.
+    """
 
     templates: ClassVar[Mapping[str, str]]
     """The templates for the nodes that compute sizes.
@@ -97,9 +100,9 @@ class GraphWriter(code.CodeWriter):
         """The names of the emitted size tensors, by template and template arguments."""
 
     def bidirectional_dims(self, call: code.EmittedCall) -> Shape:
-        """Return the target shape of an expand, for bidirectional broadcasting.
+        """Return the target shape of an expand with bidirectional broadcasting.
 
-        An unchanged dim is requested as 1, which the broadcast replaces with the dim of the input.
+        An unchanged dim is requested as 1, so that the input dim is kept.
         """
         dims, before = list[Dim](), call.stage.before
         for axis, dim in enumerate(call.dims, len(before) - len(call.dims)):
@@ -108,7 +111,7 @@ class GraphWriter(code.CodeWriter):
         return tuple(dims)
 
     def compute_dims(self, dims: Iterable[Dim]) -> str:
-        """Emit nodes that compute dims, and return the name of the vector of all dims."""
+        """Emit nodes that compute dims, and return the name of their vector."""
         parts = list[str]()
         for needs_nodes, run in groupby(dims, lambda dim: code.has_runtime_size([dim])):
             row = tuple(run)
@@ -126,9 +129,9 @@ class GraphWriter(code.CodeWriter):
         return self._add_size_node("divide", numerator, self._compute_product(ratio.denominator, divisor_powers))
 
     def _compute_product(self, number: int, powers: Mapping[str, int]) -> str:
-        """Emit nodes that compute a product, and return the name of the output tensor.
+        """Emit nodes that compute a product, and return its name.
 
-        The factors are `number`, powers of sizes of `x`, and powers of named sizes.
+        The factors are `number`, and powers of named sizes and of sizes of `x`.
         """
         axes = [name[1:-1] for name, power in powers.items() if name.startswith("[") for _ in range(power)]
         factor = lowest_terms(number, 1, {name: power for name, power in powers.items() if not name.startswith("[")})
@@ -141,7 +144,10 @@ class GraphWriter(code.CodeWriter):
         return self._add_size_node("constant", format_dims(dims), str(len(dims)))
 
     def _add_size_node(self, template: str, *inputs: str) -> str:
-        """Return the output of the node for a template; emit the node if it is new."""
+        """Return the output of a node, and emit the node if it is new.
+
+        `template` is the code of the node.
+        """
         if template == "axis" and not any(key[0] == template for key in self.size_tensors):
             self.lines.append(self.templates["sizes"])
         key = (template, *inputs)
@@ -152,7 +158,7 @@ class GraphWriter(code.CodeWriter):
 
 
 class OnnxWriter(GraphWriter):
-    """A writer of ONNX models, which emits nodes and their constants."""
+    """A code writer for ONNX models, which emits nodes and constants."""
 
     name = "onnx"
     templates: ClassVar[Mapping[str, str]] = {
@@ -175,12 +181,12 @@ class OnnxWriter(GraphWriter):
         self.node_count = 0
 
     def add_node(self, operator: str, *inputs: str, **attributes: object) -> None:
-        """Emit a node that reads the current tensor and further inputs.
+        """Emit a node whose inputs are the current tensor and `inputs`.
 
-        Raises `ShapeError` (usage) if the opset lacks the operator or an attribute.
+        Raises `ShapeError` (usage) if the opset does not have the operator or an attribute.
         """
         for feature in (operator, *attributes):
-            # `first` is the first opset that has the operator or the attribute
+            # `first` is the first opset with the operator or the attribute
             first = {"Expand": 8, "start": 15, "steps": SLICE_STEPS_OPSET}.get(feature, 1)
             if self.opset < first:
                 raise usage_error(f"onnx has no {feature} before opset {first}", f"use --opset {first} or later")
@@ -219,8 +225,8 @@ class OnnxWriter(GraphWriter):
     def emit_reshape(self, call: code.EmittedCall) -> None:
         """Emit a Reshape or a Flatten.
 
-        A 0 or -1 in the user's target shape is emitted unchanged if it has the same meaning in ONNX. If a 0 is a
-        literal size, the attribute `allowzero` is set.
+        A 0 or -1 in the requested shape is kept if it has the same meaning in ONNX. For a 0 that is a literal size, the
+        attribute `allowzero` is set.
         """
         if call.stage.kind is StageKind.MERGE and len(call.dims) == 2:
             self.add_node("Flatten", axis=len(call.dims[0].axes or ()))
@@ -260,7 +266,7 @@ class OnnxWriter(GraphWriter):
         self.add_node("Expand", self.add_vector("shape", self.bidirectional_dims(call)))
 
     def emit_tile(self, call: code.EmittedCall) -> None:
-        """Emit a Tile, after an Unsqueeze if the tile adds axes."""
+        """Emit a Tile, preceded by an Unsqueeze if axes are added."""
         if self.opset < TILE_REPEATS_OPSET:
             raise usage_error(
                 f"tile is not written for opsets before {TILE_REPEATS_OPSET}",
@@ -271,7 +277,7 @@ class OnnxWriter(GraphWriter):
         self.add_node("Tile", self.add_vector("repeats", [*map(self.sizes.express_dim, call.repeats)]))
 
     def emit_pick(self, call: code.EmittedCall) -> None:
-        """Emit a Gather of one index, or a Slice."""
+        """Emit a Gather for a single index, otherwise a Slice."""
         kept = call.partial_ranges()
         if not kept[0].drops_axis:
             self._add_slice(kept)
@@ -284,7 +290,10 @@ class OnnxWriter(GraphWriter):
         self._add_gather(move.axis, move.positions, str(len(move.positions)))
 
     def _add_gather(self, axis: int, indices: Sequence[int], dims: str) -> None:
-        """Emit a Gather; `dims` is the formatted shape of its indices."""
+        """Emit a Gather.
+
+        `dims` is the formatted shape of its indices.
+        """
         if min(indices, default=0) < 0 and self.opset < NEGATIVE_INDEX_OPSET:
             raise usage_error(
                 "an index from the end of a dim with a name", f"use --opset {NEGATIVE_INDEX_OPSET} or later"
@@ -294,7 +303,10 @@ class OnnxWriter(GraphWriter):
         )
 
     def _add_slice(self, ranges: Sequence[code.IndexSelection]) -> None:
-        """Emit a Slice; before `SLICE_STEPS_OPSET`, its arguments are attributes."""
+        """Emit a Slice.
+
+        Before opset `SLICE_STEPS_OPSET`, the ranges are attributes.
+        """
         arguments = {
             "starts": [axis_range.first_index for axis_range in ranges],
             "ends": [axis_range.end_index for axis_range in ranges],
@@ -309,12 +321,12 @@ class OnnxWriter(GraphWriter):
             self.add_node("Slice", *(self.add_vector(name, values) for name, values in arguments.items()))
 
     def emit_split(self, call: code.EmittedCall) -> None:
-        """Emit a Slice if all sizes are numbers, otherwise a Split with one used output."""
+        """Emit a Slice if all sizes are numbers, otherwise a Split."""
         if is_concrete(call.stage.before):
             self._add_slice(call.partial_ranges())
             return
         axis, parts, part = call.split_arguments()
-        if parts > 1024:  # each part has a named output, and longer lists are unreadable
+        if parts > 1024:  # each part is a named output, and a longer list would be unreadable
             raise usage_error(f"a Split into {truncate(str(parts))} parts", "give the sizes with --where")
         self.add_node("Split", axis=axis, **({"num_outputs": parts} if self.opset >= 18 else {}))
         unused_prefix = f'"unread{self.node_count}_'
@@ -330,7 +342,7 @@ class OnnxWriter(GraphWriter):
         self.add_node("Shape", **({} if is_full_range else {"start": move.start, "end": move.end}))
 
     def emit_combination_code(self, call: code.EmittedCall, arguments: ArgumentReader) -> None:
-        """Emit the nodes of an op of several operands.
+        """Emit the nodes of an op with several operands.
 
         Raises `ShapeError` (usage) if the op is not supported.
         """
@@ -362,9 +374,9 @@ class OnnxWriter(GraphWriter):
             raise usage_error(f"{trace.op} is not written as onnx code", argument="as")
 
     def _transpose_weight(self, name: str, arguments: ArgumentReader) -> str:
-        """Return the name of the weight with shape IN,OUT.
+        """Return the name of a weight of shape (in, out).
 
-        Emit a Transpose if the operand has the shape OUT,IN.
+        If the operand has the shape (out, in), a Transpose is emitted.
         """
         arguments.mark_read("out_features", "weight")
         if not has_transposed_weight(arguments.trace):
@@ -374,7 +386,7 @@ class OnnxWriter(GraphWriter):
     def _add_pad(self, arguments: ArgumentReader) -> None:
         """Emit a Pad.
 
-        Raises `ShapeError` (usage) if the opset lacks the mode, or inputs for the padding.
+        Raises `ShapeError` (usage) if the opset does not have the mode, or has no inputs for the padding.
         """
         if self.opset < PAD_INPUT_OPSET:
             raise usage_error(f"{arguments.trace.op} is not written as onnx code", argument="as")
@@ -387,9 +399,10 @@ class OnnxWriter(GraphWriter):
         self.add_node("Pad", *inputs, **({"mode": f'"{mode}"'} if mode != CONSTANT else {}))
 
     def _add_reduction(self, arguments: ArgumentReader) -> None:
-        """Emit a reduction; its axes are an input since opset 18, or 13 for a sum.
+        """Emit a reduction.
 
-        Raises `ShapeError` (usage) for an empty list of axes, which ONNX reads as all axes.
+        The axes are an input since opset 18, or since opset 13 for a sum; before that, they are an attribute. Raises
+        `ShapeError` (usage) if there are no axes, which ONNX interprets as all axes.
         """
         call = OperandCall(self.name, arguments, self.tensor, (self.tensor,))
         kind, axes, keeps = arguments.read("kind", "mean"), call.read_reduced_axes(), call.read_keepdims()
@@ -402,14 +415,14 @@ class OnnxWriter(GraphWriter):
             self.add_node(operator, *([self.add_vector("axes", axes)] if axes else []), keepdims=keepdims)
 
     def add_operand_node(self, operator: str, tensors: Sequence[str], **attributes: object) -> None:
-        """Emit a node whose inputs are `tensors`; its output is the new current tensor."""
+        """Emit a node with the given inputs; its output is the current tensor."""
         self.tensor, *others = tensors
         self.add_node(operator, *others, **attributes)
 
     def _apply_to_operand(self, name: str, write_node: Callable[[], object]) -> str:
-        """Emit a node whose input is operand `name`, and return the node's output.
+        """Emit a node that reads an operand, and return its output.
 
-        `write_node` emits the node. The current tensor remains the same.
+        `write_node` emits the node. The current tensor is not changed.
         """
         tensor, self.tensor = self.tensor, name
         write_node()
@@ -417,7 +430,7 @@ class OnnxWriter(GraphWriter):
         return output
 
     def text(self) -> str:
-        """Return the code that builds the model with the input `x` and the output `y`."""
+        """Return the program that builds the model, from input `x` to output `y`."""
         if not self.node_count:
             self.add_node("Identity")
         self.lines[-1] = self.lines[-1].replace(f'"{self.tensor}"', '"y"')
@@ -444,10 +457,10 @@ class OnnxWriter(GraphWriter):
 
 
 def generate_onnx(answer: Trace | Chain, opset: int | None = None) -> GeneratedCode:
-    """Write code that builds an ONNX model with the input `x` and the output `y`.
+    """Generate code that builds an ONNX model with input `x` and output `y`.
 
-    If `opset` is None, the largest opset among the requests is used. Raises `ShapeError` (usage) if ONNX lacks the
-    element type, or if the opset lacks an operator.
+    If `opset` is None, it is the largest opset of the requests. Raises `ShapeError` (usage) if ONNX does not have the
+    element type, or the opset does not have an operator.
     """
     opset, *other_opsets = [opset] if opset else _model_opsets(answer)
     model = OnnxWriter(answer, opset)
@@ -457,15 +470,18 @@ def generate_onnx(answer: Trace | Chain, opset: int | None = None) -> GeneratedC
 
 
 def _model_opsets(answer: Trace | Chain) -> list[int]:
-    """Return the opsets of the requests, largest first, or the default opset."""
+    """Return the opsets of the requests in descending order.
+
+    If no request has an opset, this is the default opset.
+    """
     requests = [trace.request for trace in answer.traces if DIALECTS[trace.dialect].newest_opset]
     return sorted({request.opset or DEFAULT_OPSET for request in requests}, reverse=True) or [DEFAULT_OPSET]
 
 
 def _element_type_code(dtype: str | None) -> str:
-    """Return the ONNX constant for an element type, float by default.
+    """Return the ONNX constant of an element type, by default of float.
 
-    Raises `ShapeError` (usage) if ONNX lacks the type.
+    Raises `ShapeError` (usage) if ONNX does not have the type.
     """
     if dtype and dtype not in SINCE_25:
         raise usage_error(f"onnx has no element type {dtype}", argument="dtype")
@@ -473,7 +489,10 @@ def _element_type_code(dtype: str | None) -> str:
 
 
 def _format_declared_dims(shape: Sequence[Dim]) -> str:
-    """Format a shape for `make_tensor_value_info`; a dim such as `2*N` becomes None."""
+    """Format a shape for `make_tensor_value_info`.
+
+    A dim that is an expression, such as `2*N`, becomes None.
+    """
     texts = []
     for dim in shape:
         is_name = isinstance(dim, Monomial) and str(dim).isidentifier()
@@ -482,7 +501,7 @@ def _format_declared_dims(shape: Sequence[Dim]) -> str:
 
 
 class OpenVinoWriter(GraphWriter):
-    """A writer of code that calls OpenVINO's Python operators."""
+    """A code writer that calls OpenVINO's Python operators."""
 
     name = "openvino"
     templates: ClassVar[Mapping[str, str]] = {
@@ -497,18 +516,21 @@ class OpenVinoWriter(GraphWriter):
     reshape_rules = code.ReshapeRules("openvino", "special_zero", zero_is_size_value=False, always_passes_switch=True)
 
     def add_node(self, operator: str, *arguments: object, output_suffix: str = "") -> None:
-        """Emit a call of an operator with the current tensor and further arguments.
+        """Emit the call of an operator on the current tensor.
 
         `output_suffix` is appended to the call, as in `.output(1)`.
         """
         self.emit_assignment(f"ops.{operator}({', '.join([self.tensor, *map(str, arguments)])}){output_suffix}")
 
     def add_call(self, op: Op, **arguments: ArgumentValue) -> None:
-        """Emit OpenVINO's call of an op on the current tensor."""
+        """Emit the call of an op on the current tensor."""
         self.emit_assignment(format_call(op, self.name, self.tensor, **arguments))
 
     def vector_expression(self, dims: Sequence[Dim]) -> str:
-        """Return the expression for a vector of dims, computed by nodes if necessary."""
+        """Return the expression for a vector of dims.
+
+        Dims that are not constant are computed by nodes.
+        """
         if not dims:
             return "np.array([], dtype=np.int64)"
         return self.compute_dims(dims) if code.has_runtime_size(dims) else f"[{format_dims(dims)}]"
@@ -518,7 +540,10 @@ class OpenVinoWriter(GraphWriter):
         self.add_call(TRANSPOSE, perm=call.move(Permute).axes)
 
     def emit_reshape(self, call: code.EmittedCall) -> None:
-        """Emit a Reshape; a 0 copies a dim unless the shape has a dim of size 0."""
+        """Emit a Reshape.
+
+        A 0 copies an input dim, unless the shape contains a dim of size 0.
+        """
         target = code.target_shape(call, self.sizes, self.reshape_rules)
         self.add_node("reshape", self.vector_expression(target.dims), f"special_zero={not target.zero_is_size}")
         self.warnings += target.warnings
@@ -532,9 +557,9 @@ class OpenVinoWriter(GraphWriter):
         self.add_call(UNSQUEEZE, axes=call.axes_to_insert())
 
     def emit_expand(self, call: code.EmittedCall) -> None:
-        """Emit a Broadcast, after an Unsqueeze if the expand adds axes.
+        """Emit a Broadcast, preceded by an Unsqueeze if axes are added.
 
-        The Unsqueeze is needed because OpenVINO drops a new dim if the requested shape contains only 1s.
+        Without the Unsqueeze, OpenVINO drops a new dim if the requested shape contains only 1s.
         """
         dims = self.bidirectional_dims(call)
         if added := len(dims) - len(call.stage.before):
@@ -546,7 +571,7 @@ class OpenVinoWriter(GraphWriter):
         self.add_call(TILE, repeats=self.vector_expression([*map(self.sizes.express_dim, call.repeats)]))
 
     def emit_pick(self, call: code.EmittedCall) -> None:
-        """Emit a Gather of one index, or a Slice."""
+        """Emit a Gather for a single index, otherwise a Slice."""
         kept = call.partial_ranges()
         if kept[0].drops_axis:
             self.add_node("gather", kept[0].first_index, kept[0].axis)
@@ -561,7 +586,7 @@ class OpenVinoWriter(GraphWriter):
             self.add_node("slice", *([*row] for row in rows))
 
     def emit_split(self, call: code.EmittedCall) -> None:
-        """Emit a Split; its output for the selected part becomes the current tensor."""
+        """Emit a Split, whose selected output is the new current tensor."""
         axis, parts, part = call.split_arguments()
         self.add_node("split", axis, parts, output_suffix=f".output({part})")
 
@@ -576,7 +601,7 @@ class OpenVinoWriter(GraphWriter):
         self.add_call(ROLL, shift=[roll.shift], axis=[roll.axis])
 
     def emit_shape(self, call: code.EmittedCall) -> None:
-        """Emit a ShapeOf, with a Slice for a range of dims."""
+        """Emit a ShapeOf, followed by a Slice for a range of dims."""
         self.add_node("shape_of")
         move = call.move(ShapeVector)
         if len(call.after) < len(call.stage.before):
@@ -584,9 +609,9 @@ class OpenVinoWriter(GraphWriter):
 
 
 def generate_openvino(answer: Trace | Chain) -> GeneratedCode:
-    """Write code that appends OpenVINO nodes to the node `x`.
+    """Generate code that adds OpenVINO nodes after the node `x`.
 
-    Raises `ShapeError` (usage) if OpenVINO refuses the request.
+    Raises `ShapeError` (usage) if OpenVINO does not support the request.
 
     >>> import shapecalc as sc
     >>> print(generate_openvino(sc.reshape("N,C,H,W", "0,-1")).text.splitlines()[-1])
@@ -596,9 +621,9 @@ def generate_openvino(answer: Trace | Chain) -> GeneratedCode:
 
 
 class TensorRTWriter(GraphWriter):
-    """A writer of code that adds TensorRT layers to a network.
+    """A code writer that adds TensorRT layers to a network.
 
-    One Shuffle layer can transpose, reshape and transpose again.
+    A Shuffle layer can transpose, reshape, and transpose again.
     """
 
     name = "tensorrt"
@@ -614,16 +639,16 @@ class TensorRTWriter(GraphWriter):
     reshape_rules = code.ReshapeRules("tensorrt", "zero_is_placeholder", zero_is_size_value=False)
 
     def add_layer(self, method: str, arguments: str = "", *settings: str) -> None:
-        """Emit a layer that reads the current tensor, and the settings of the layer.
+        """Emit a layer that reads the current tensor.
 
-        `method` is the network's method, and each of `settings` is an assignment or a call on the layer.
+        `method` is the network's method. Each of `settings` is an assignment or a call on the layer.
         """
         call = f"layer = network.{method}({self.tensor}{arguments})"
         self.lines += [call, *(f"layer.{setting}" for setting in settings)]
         self.emit_assignment("layer.get_output(0)")
 
     def dims_setting(self, name: str, index: int, dims: Shape) -> str:
-        """Return the setting of a layer for dims, such as `reshape_dims = (2, 3)`.
+        """Return a setting of a layer, such as `reshape_dims = (2, 3)`.
 
         `name` is the property for constant dims. Dims that are computed at run time are input `index` of the layer.
         """
@@ -632,7 +657,10 @@ class TensorRTWriter(GraphWriter):
         return f"set_input({index}, {self.compute_dims(dims)})"
 
     def add_shuffle(self, calls: Iterable[code.EmittedCall]) -> None:
-        """Emit one Shuffle for a transpose, a reshape and a transpose, or fewer calls."""
+        """Emit one Shuffle that performs up to three calls.
+
+        The calls are a transpose, a reshape and a transpose, each of them optional.
+        """
         settings = list[str]()
         for call in calls:
             if call.stage.kind is StageKind.PERMUTE:
@@ -642,7 +670,7 @@ class TensorRTWriter(GraphWriter):
         self.add_layer("add_shuffle", "", *settings)
 
     def reshape_settings(self, call: code.EmittedCall, *, zero_is_size: bool = False) -> list[str]:
-        """Return the settings of a Shuffle layer that reshapes as a call requests."""
+        """Return the settings of a Shuffle layer for a reshape."""
         target = code.target_shape(call, self.sizes, self.reshape_rules, zero_is_size=zero_is_size)
         self.warnings += target.warnings
         dims = self.dims_setting("reshape_dims", 1, target.dims)
@@ -655,9 +683,9 @@ class TensorRTWriter(GraphWriter):
     emit_reshape = emit_squeeze = emit_unsqueeze = emit_transpose
 
     def emit_expand(self, call: code.EmittedCall) -> None:
-        """Emit a slice with stride 0 along the repeated axes.
+        """Emit a slice layer with stride 0 along the repeated axes.
 
-        If the expand adds axes, a preceding Shuffle inserts them.
+        If axes are added, a Shuffle inserts them first.
         """
         output, before = call.after, call.stage.before
         added = len(output) - len(before)
@@ -675,7 +703,7 @@ class TensorRTWriter(GraphWriter):
         self._add_slice((0,) * len(expressed), expressed, strides)
 
     def emit_pick(self, call: code.EmittedCall) -> None:
-        """Emit a slice, and a Shuffle if an index removes an axis."""
+        """Emit a slice layer, followed by a Shuffle if an axis is removed."""
         before, output, move = call.stage.before, call.after, call.move(StridedSlice)
         if not is_concrete((*before, *output)):
             message = f"{call.stage.label} of sizes with names is not written as tensorrt code"
@@ -691,7 +719,7 @@ class TensorRTWriter(GraphWriter):
     emit_split = emit_pick
 
     def emit_combination_code(self, call: code.EmittedCall, arguments: ArgumentReader) -> None:
-        """Emit a concatenation, a matrix multiplication or an Einsum layer."""
+        """Emit a concatenation, a matrix product or an Einsum layer."""
         self.lines.append(f"layer = network.{self.combination_expression(arguments)}")
         if call.trace.op == CONCAT.name:
             arguments.mark_read("axis")
@@ -699,7 +727,7 @@ class TensorRTWriter(GraphWriter):
         self.emit_assignment("layer.get_output(0)")
 
     def emit_shape(self, call: code.EmittedCall) -> None:
-        """Emit a shape layer, with a slice for a range of dims."""
+        """Emit a shape layer, followed by a slice layer for a range of dims."""
         dims_move, count = call.move(ShapeVector), len(call.after)
         self.add_layer("add_shape")
         if count < len(call.stage.before):
@@ -713,15 +741,15 @@ class TensorRTWriter(GraphWriter):
 
 
 def generate_tensorrt(answer: Trace | Chain) -> GeneratedCode:
-    """Write code that adds TensorRT layers, with as few Shuffle layers as possible.
+    """Generate code that adds TensorRT layers, with as few Shuffles as possible.
 
-    The layers are applied to the network's tensor `x`. An answer is simplified if an equivalent chain has fewer
-    Shuffles, or if a rank exceeds the maximum of a Shuffle.
-    Raises `ShapeError` (usage) if TensorRT does not support an op, a rank or a symbolic dim.
+    The layers are applied to the tensor `x` of the network. The answer is first simplified if an equivalent chain has
+    fewer Shuffles, or if a rank exceeds the limit of a Shuffle. Raises `ShapeError` (usage) if TensorRT does not
+    support an op, a rank or a symbolic dim.
     """
     network = TensorRTWriter(answer)
     check_rank(answer.input, DIALECTS["tensorrt"], "input")
-    simplification = simplify(answer, Goal.SHUFFLES, "float32")  # any element type gives the same Shuffles
+    simplification = simplify(answer, Goal.SHUFFLES, "float32")  # valid for any element type
     too_wide = any(len(stage.after or ()) > MAX_SHUFFLE_RANK for stage in answer.stages)
     fewest = (
         simplification.chain if too_wide or simplification.after.shuffles < simplification.before.shuffles else answer
@@ -741,16 +769,16 @@ def _format_tuple(dims: Sequence[Dim]) -> str:
 
 
 def format_dims(dims: Iterable[Dim]) -> str:
-    """Format dims as a comma-separated list; no dim may depend on the shape of `x`."""
+    """Format dims, which do not depend on the shape of `x`, as a list."""
     return ", ".join(map(code.size_text, dims))
 
 
 def batch_warnings(answer: Trace | Chain, *, declares_shape: bool = False) -> list[str]:
-    """Return at most one warning about the batch size, the first dim of the input.
+    """Return at most one warning about the batch size.
 
-    There is a warning if the code is valid only for this batch size, or if the batch is not the first dim of the
-    output. With `declares_shape`, the code declares the shape of its input, so there is a warning for any fixed batch
-    size. The warning shows the input with a symbolic batch size.
+    The batch is the first dim of the input. The warning states that the code is valid only for this batch size, or that
+    the batch is not the first dim of the output. With `declares_shape`, the code declares the shape of its input, so
+    that any fixed batch size results in a warning. The warning contains the input with a symbolic batch size.
 
     >>> from shapecalc.core.requests import make_request
     >>> from shapecalc.core.resolve import resolve

@@ -1,6 +1,6 @@
 """Framework expressions for ops with several operands, such as `matmul`.
 
-The chain's tensor is the operand that the stages before the op produce; the other operands are inputs `x1`, `x2`, ...
+One operand is the output of the preceding stages; the other operands are inputs `x1`, `x2`, ...
 """
 
 from __future__ import annotations
@@ -110,9 +110,9 @@ TORCH_DEFAULTS = {
 
 
 def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]:
-    """Return the variable names of a request's operands, in order.
+    """Return the variables of a request's operands, in order.
 
-    `tensor` is the variable of the chain's tensor. The other operands have the variables `x1`, `x2`, ..., numbered from
+    `tensor` is the variable of the preceding output. The other operands are `x1`, `x2`, ..., numbered from
     `first_number`.
     """
     operands = trace.request.arguments.get("operands")
@@ -124,7 +124,7 @@ def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]
 
 
 class OperandCall(Record):
-    """A call of an op of several operands or of a pad, in one framework."""
+    """The call of a pad, or of an op with several operands, in a framework."""
 
     framework: str
     arguments: ArgumentReader
@@ -143,7 +143,7 @@ class OperandCall(Record):
         return self.variables
 
     def read_pads(self) -> list[tuple[int, int]]:
-        """Return the padding at the start and at the end of each axis."""
+        """Return the padding before and after each axis."""
         self.arguments.mark_read("padding", "axes")
         _, move = self.pad_stage
         return [*zip(move.begins, move.ends, strict=True)]
@@ -157,7 +157,7 @@ class OperandCall(Record):
     def read_pad_mode(self) -> str | None:
         """Return the framework's name of the padding mode, in quotes.
 
-        The result is None for the mode `constant`.
+        Returns None for the mode `constant`.
         """
         mode = self.arguments.read("mode", CONSTANT)
         return None if mode == CONSTANT else f'"{PAD_MODES.get(self.framework, {}).get(mode, mode)}"'
@@ -168,20 +168,19 @@ class OperandCall(Record):
         return str(fill) if fill else None
 
     def read_pad_value(self) -> str:
-        """Return OpenVINO's argument for the fill value of a pad.
+        """Return OpenVINO's expression for the fill value of a pad.
 
-        It has the element type of the tensor.
+        Its element type is that of the tensor.
         """
         fill = self.read_fill_value()
         return f", ops.convert_like(ops.constant({fill}), {self.tensor})" if fill else ""
 
     def read_padding(self) -> str | list[int]:
-        """Return the padding in the form of the framework.
+        """Return the padding in the format of the framework.
 
-        The form is one pair per axis or, in PyTorch and Paddle, one list.
-
-        In mode `constant`, the list contains the padding of all axes, the last axis first; in Paddle, the first axis
-        first. In other modes, it contains as many of the last axes as the call requires, the last axis first.
+        The format is one pair per axis or, in PyTorch and Paddle, one list. In the mode `constant`, the list contains
+        all axes; PyTorch starts with the last axis, Paddle with the first. In the other modes, it contains only the
+        last axes, as many as the call requires, and starts with the last.
         """
         pairs, mode = self.read_pads(), self.trace.request.arguments.get("mode", CONSTANT)
         if self.framework not in ("torch", "paddle"):
@@ -195,9 +194,9 @@ class OperandCall(Record):
         return [number for ends in pairs[: -(count or 0) - 1 : -1] for number in ends]
 
     def read_pad_options(self) -> str:
-        """Return Paddle's keyword arguments for the mode and fill value of a pad.
+        """Return Paddle's keyword arguments for a pad.
 
-        The arguments of the mode include the layout.
+        They are the mode, the layout if it is necessary, and the fill value.
         """
         mode, (_, move) = self.read_pad_mode(), self.pad_stage
         limited = PAD_SEMANTICS[self.framework].pads_trailing_dims_only(
@@ -208,28 +207,28 @@ class OperandCall(Record):
         return "".join([f", {name}={text}" for name, text in options.items() if text is not None])
 
     def read_concat_axis(self) -> int | None:
-        """Return the output axis along which the operands are concatenated."""
+        """Return the axis of the output along which operands are concatenated."""
         self.arguments.mark_read("axis")
         moves = [stage.move for stage in self.trace.stages]
         return next((move.concat_axis for move in moves if isinstance(move, Combine)), None)
 
     def read_axes_tuple(self) -> str:
-        """Return the reduced axes as a tuple, or as a list for OpenVINO."""
+        """Return the reduced axes as a tuple, or for OpenVINO as a list."""
         axes = self.read_reduced_axes()
         return str(axes if self.framework == "openvino" else tuple(axes))
 
     def read_reduced_axes(self) -> list[int]:
-        """Return the axes that a reduction reduces, counted from 0."""
+        """Return the reduced axes, counted from 0."""
         self.arguments.mark_read("axes")
         return [step.sources[0] for step in self.trace.steps if step.rule is REDUCED]
 
     def read_keepdims(self) -> bool:
-        """Return whether a reduction keeps its axes as dims of 1 or has no axes."""
+        """Return whether a reduction keeps the rank of its input."""
         self.arguments.mark_read("keepdims")
         return len(self.trace.output or ()) == len(self.trace.input)
 
     def read_torch_axes(self) -> str:
-        """Return PyTorch's arguments for the axes of a reduction.
+        """Return PyTorch's axis arguments of a reduction.
 
         Raises `ShapeError` (usage) if there are no axes.
         """
@@ -275,13 +274,16 @@ with the value None is omitted from the code.
 
 
 def has_transposed_weight(trace: Trace) -> bool:
-    """Return whether the weight of a `linear` has the shape OUT,IN."""
+    """Return whether the weight of a `linear` has the shape (out, in)."""
     (weight,) = [stage.move.operands[1] for stage in trace.stages if isinstance(stage.move, Combine)]
     return len(weight) == 2 and any(step.facts.get("operand") and step.facts["axis"] == 0 for step in trace.steps)
 
 
 def check_pad_accepted(call: OperandCall, opset: int | None = None) -> None:
-    """Raise `ShapeError` (usage) if the framework refuses a pad or pads differently."""
+    """Raise `ShapeError` (usage) if the framework does not support a pad.
+
+    A pad with a different result is not supported either.
+    """
     framework, (shape, move) = call.framework, call.pad_stage
     padding = (*move.begins, *move.ends)
     if not PAD_SEMANTICS[framework].allows_negative_padding and min(padding, default=0) < 0:
@@ -299,7 +301,7 @@ def check_pad_accepted(call: OperandCall, opset: int | None = None) -> None:
 
 
 def operand_expression(framework: str, arguments: ArgumentReader, tensor: str, first_number: int) -> str:
-    """Return a framework's expression for an op of several operands.
+    """Return the expression of a framework for an op with several operands.
 
     `tensor` and `first_number` are those of `operand_variables`. Raises `ShapeError` (usage) if the framework does not
     support the op.
@@ -330,7 +332,7 @@ def operand_expression(framework: str, arguments: ArgumentReader, tensor: str, f
 def _fill_template(template: str, call: OperandCall) -> str:
     """Fill a template with the fields of a call.
 
-    A template with `{other}` is applied to each other operand.
+    A template that contains `{other}` is applied to each of the other operands.
     """
     tensor, fields = call.tensor, {*re.findall(r"\{(\w+)\}", template)}
     values = {name: FIELDS[name](call) for name in fields - {"x", "other"}}
@@ -341,15 +343,15 @@ def _fill_template(template: str, call: OperandCall) -> str:
 
 
 def read_windows(arguments: ArgumentReader) -> list[Window]:
-    """Return the windows of a conv or a pool, one for each spatial axis."""
+    """Return the windows of a convolution or pool, one per spatial axis."""
     arguments.mark_read("stride", "padding", "dilation")
     return [step.facts["window"] for step in arguments.trace.stages[0].steps if "window" in step.facts]
 
 
 def check_window_rules(arguments: ArgumentReader, target: str) -> None:
-    """Raise `ShapeError` (usage) if a window op uses rules that PyTorch and ONNX lack.
+    """Raise `ShapeError` (usage) for window rules that PyTorch and ONNX lack.
 
-    Examples are channels last, windows that begin in the padding, and output sizes of ONNX Runtime.
+    Examples are the layout with channels last, windows that start in the padding, and the output sizes of ONNX Runtime.
     """
     trace, dialect = arguments.trace, DIALECTS[arguments.trace.dialect]
     semantics = WINDOW_SEMANTICS.for_dialect(dialect)
@@ -408,10 +410,10 @@ def torch_window_call(call: OperandCall) -> str:
 def _find_torch_function(
     op: Op, rank: int = 0, param: str = "", implied_options: Mapping[str, object] = EMPTY_DICT
 ) -> str:
-    """Return the name of PyTorch's function for an op, with the module.
+    """Return the qualified name of PyTorch's function for an op.
 
-    If `rank` is nonzero, the function has that number of spatial dims and the parameter `param`. `implied_options`
-    contains the arguments of the op that the function's name determines.
+    If `rank` is not 0, the function has `rank` spatial dims and the parameter `param`. `implied_options` are the
+    arguments of the op that are implied by the name.
     """
     return next(
         signature.path
@@ -424,9 +426,8 @@ def _find_torch_function(
 def _torch_padding(windows: Sequence[Window], *, is_pool: bool) -> str | list[int]:
     """Return PyTorch's padding argument.
 
-    It is a string in quotes, or a number for each window.
-
-    Raises `ShapeError` (usage) if PyTorch has no such padding.
+    The argument is a quoted mode, or one number per window. Raises `ShapeError` (usage) if PyTorch does not support the
+    padding.
     """
     word, paddings = windows[0].auto_padding, [window.begin for window in windows]
     is_even = all(window.begin == window.end for window in windows)
@@ -447,17 +448,16 @@ def _torch_padding(windows: Sequence[Window], *, is_pool: bool) -> str | list[in
 
 
 def _pool_kind(arguments: ArgumentReader) -> str:
-    """Return `avg` or `max`."""
     return "avg" if arguments.read("kind") == "average" else "max"
 
 
 def _format_sizes(sizes: Sequence[object]) -> str:
-    """Format sizes as a tuple, or as one number if they are equal."""
+    """Format sizes as a tuple, or as a single number if they are equal."""
     return str(sizes[0]) if len(set(sizes)) == 1 else f"({', '.join(map(str, sizes))})"
 
 
 def _format_keywords(arguments: Mapping[str, Any]) -> list[str]:
-    """Format keyword arguments, and omit those that have PyTorch's default."""
+    """Format keyword arguments without those that equal PyTorch's defaults."""
     argument_texts = {
         name: value if isinstance(value, (str, int)) else _format_sizes(value) for name, value in arguments.items()
     }
@@ -465,7 +465,7 @@ def _format_keywords(arguments: Mapping[str, Any]) -> list[str]:
 
 
 def onnx_window_node(arguments: ArgumentReader) -> tuple[str, dict[str, object]]:
-    """Return the ONNX operator for a convolution or a pool, with its attributes."""
+    """Return the ONNX operator and the attributes of a convolution or pool."""
     trace, windows, pool_kind = arguments.trace, read_windows(arguments), _pool_kind(arguments)
     check_window_rules(arguments, "onnx")
     if trace.op == POOL.name and arguments.read("kernel") == GLOBAL:

@@ -30,6 +30,7 @@ from shapecalc.core.dims import Shape, product
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.shuffle import SHUFFLE
+from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import fields, replace
 from shapecalc.core.requests import MissingOpError, StageRequest, apply_chain_options, common_option_names
@@ -76,7 +77,7 @@ def run_compare(words: list[str], dialect: list[str] | None, output_options: Out
     try:
         _check_output_options(words)
         dialects = list(dict.fromkeys(dialect or []))
-        stage_per_dialect = [("reshape", {"dialect": name}) for name in dialects or DIALECTS]
+        stage_per_dialect = [(RESHAPE.name, {"dialect": name}) for name in dialects or DIALECTS]
         # `compare` sets the dialect, so the opset is the only default that applies
         options |= output.load_and_report_defaults(stage_per_dialect, {**options, "dialect": "every"}, output_options)
         if "|" in words[-1] or words[0] == "chain":
@@ -112,7 +113,7 @@ def _parse_compared_op(words: list[str]) -> tuple[str, str, Mapping[str, object]
     """
     op = commands.resolve_aliases(words)[0]
     has_op = op in OPS or op.isidentifier()
-    stage = commands.parse_stage([op, *words[1:]] if has_op else ["reshape", *words], with_input=True)
+    stage = commands.parse_stage([op, *words[1:]] if has_op else [RESHAPE.name, *words], with_input=True)
     reject_shared_options(stage.options)
     if stage.input is None:
         raise usage_error(f"{stage.op} needs an input", f"write compare {stage.op} INPUT ...", argument="input")
@@ -193,7 +194,7 @@ def _shuffle_hint(answer: Trace | Chain) -> str:
     """
     if isinstance(answer, Chain) or answer.request.op != SHUFFLE.name:
         return ""
-    ops = zip(("transpose", "reshape", "transpose"), SHUFFLE.params, strict=True)
+    ops = zip((TRANSPOSE.name, RESHAPE.name, TRANSPOSE.name), SHUFFLE.params, strict=True)
     parts = [(op, answer.request.arguments.get(param.name)) for op, param in ops]
     stages = [shape_text(answer.input), *(f"{op} {shape_text(dims)}" for op, dims in parts if dims is not None)]
     return f"; for the others write compare '{' | '.join(stages)}'"

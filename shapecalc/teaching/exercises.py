@@ -399,21 +399,21 @@ def draw_negative_axes_in_onnx(random: Random, difficulty: Difficulty) -> str:
     return _format_line(TRANSPOSE, _draw_shape(random, difficulty), perm)
 
 
-@_register_kind("shuffled", "shuffle", 1, rules.COPIED_ZERO, min_rank=3)
+@_register_kind("shuffled", SHUFFLE.name, 1, rules.COPIED_ZERO, min_rank=3)
 def draw_shuffle(random: Random, difficulty: Difficulty) -> str:
     """Draw a TensorRT Shuffle that copies a dim after the first transpose."""
     shape, perm = _draw_shape(random, difficulty), _draw_permutation(random, difficulty.rank, lambda perm: perm[0] != 0)
     return _format_line(SHUFFLE, shape, "--first", perm, "--to", [0, -1])
 
 
-@_register_kind("shuffled-second", "shuffle", 2, TAKEN_AXIS, min_rank=3)
+@_register_kind("shuffled-second", SHUFFLE.name, 2, TAKEN_AXIS, min_rank=3)
 def draw_shuffle_with_second(random: Random, difficulty: Difficulty) -> str:
     """Draw a TensorRT Shuffle with a reshape and the second transpose."""
     shape = _draw_shape(random, difficulty)
     return _format_line(SHUFFLE, shape, "--to", [0, 0, -1], "--second", random.choice([[1, 2, 0], [2, 0, 1]]))
 
 
-@_register_kind("shuffled-twice", "shuffle", 3, rules.INFERRED, min_rank=3)
+@_register_kind("shuffled-twice", SHUFFLE.name, 3, rules.INFERRED, min_rank=3)
 def draw_three_stage_shuffle(random: Random, difficulty: Difficulty) -> str:
     """Draw a TensorRT Shuffle with both transposes and the reshape."""
     shape, perm = _draw_shape(random, difficulty), _draw_cyclic_permutation(random, difficulty.rank)
@@ -422,7 +422,7 @@ def draw_three_stage_shuffle(random: Random, difficulty: Difficulty) -> str:
     return _format_line(SHUFFLE, shape, "--first", perm, "--to", target, "--second", second)
 
 
-@_register_kind("shuffled-unevenly", "shuffle", 3, rules.INDIVISIBLE, min_rank=3)
+@_register_kind("shuffled-unevenly", SHUFFLE.name, 3, rules.INDIVISIBLE, min_rank=3)
 def draw_indivisible_shuffle(random: Random, difficulty: Difficulty) -> str:
     """Draw a TensorRT Shuffle whose -1 entry has no integer solution."""
     shape = _draw_shape(random, difficulty)
@@ -437,19 +437,19 @@ def _replace_some_by_one(random: Random, shape: IntegerShape) -> list[int]:
     return [1 if axis in ones else dim for axis, dim in enumerate(shape)]
 
 
-@_register_kind("stretched", "broadcast", 1, rules.STRETCHED)
+@_register_kind("stretched", BROADCAST.name, 1, rules.STRETCHED)
 def draw_repeated_ones(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand of dims of size 1."""
     return _format_line(EXPAND, _replace_some_by_one(random, shape := _draw_shape(random, difficulty)), shape)
 
 
-@_register_kind("new-dims", "broadcast", 1, rules.NEW_DIM, min_rank=3)
+@_register_kind("new-dims", BROADCAST.name, 1, rules.NEW_DIM, min_rank=3)
 def draw_new_dims(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand that adds dims."""
     return _format_line(EXPAND, _replace_some_by_one(random, (target := _draw_shape(random, difficulty))[1:]), target)
 
 
-@_register_kind("no-broadcast", "broadcast", 2, rules.NOT_BROADCASTABLE)
+@_register_kind("no-broadcast", BROADCAST.name, 2, rules.NOT_BROADCASTABLE)
 def draw_refused_expand(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand to a size that is incompatible with the input dim."""
     target = _draw_shape(random, difficulty)
@@ -457,7 +457,7 @@ def draw_refused_expand(random: Random, difficulty: Difficulty) -> str:
     return _format_line(EXPAND, [*target[:axis], target[axis] + 1, *target[axis + 1 :]], target)
 
 
-@_register_kind("both-ways", "broadcast", 2, rules.STRETCHED, min_rank=3)
+@_register_kind("both-ways", BROADCAST.name, 2, rules.STRETCHED, min_rank=3)
 def draw_two_way_expand(random: Random, difficulty: Difficulty) -> str:
     """Draw an ONNX expand with size 1 in both the input and the target."""
     shape = _draw_shape(random, difficulty)
@@ -467,7 +467,7 @@ def draw_two_way_expand(random: Random, difficulty: Difficulty) -> str:
     return _format_line(EXPAND, input_shape, target)
 
 
-@_register_kind("one-way", "broadcast", 3, rules.NOT_BROADCASTABLE)
+@_register_kind("one-way", BROADCAST.name, 3, rules.NOT_BROADCASTABLE)
 def draw_one_way_expand(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand from a larger dim to size 1 in PyTorch or NumPy."""
     shape = _draw_shape(random, difficulty)
@@ -476,7 +476,7 @@ def draw_one_way_expand(random: Random, difficulty: Difficulty) -> str:
     )
 
 
-@_register_kind("kept-by-minus-one", "broadcast", 3, rules.KEPT_DIM, min_rank=3)
+@_register_kind("kept-by-minus-one", BROADCAST.name, 3, rules.KEPT_DIM, min_rank=3)
 def draw_expand_with_minus_one(random: Random, difficulty: Difficulty) -> str:
     """Draw a PyTorch expand with a -1 entry, which keeps the input dim."""
     target = _draw_shape(random, difficulty)
@@ -486,7 +486,7 @@ def draw_expand_with_minus_one(random: Random, difficulty: Difficulty) -> str:
     return _format_line(EXPAND, input_shape, requested, "--dialect torch")
 
 
-@_register_kind("negative-size", "broadcast", 4, rules.NEGATIVE_SIZE)
+@_register_kind("negative-size", BROADCAST.name, 4, rules.NEGATIVE_SIZE)
 def draw_expand_with_negative_size(random: Random, difficulty: Difficulty) -> str:
     """Draw an ONNX expand with a -1 entry, which ONNX does not allow."""
     shape = _draw_shape(random, difficulty)

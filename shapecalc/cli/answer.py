@@ -143,9 +143,9 @@ def run_for_each_line(
     """Call `run_line` for each line of stdin, and return the largest exit code.
 
     `op` and `texts` are the command and its unparsed arguments, for error messages. If there are several lines, each
-    message begins with the number of its line. To learn whether an error in the first line needs a line number, the
-    function checks the first line silently, and waits for a second line only if the first one fails. After
-    `MAX_LINE_ERRORS` failed lines, errors are only counted. Raises `EarlyExit` if standard input cannot be read.
+    message begins with the number of its line; an error of the first line is therefore printed only when it is known
+    whether a second line follows. After `MAX_LINE_ERRORS` failed lines, errors are only counted. Raises `EarlyExit` if
+    standard input cannot be read.
     """
     code: int = ExitCode.OK
     failure_count = 0

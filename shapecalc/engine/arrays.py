@@ -237,7 +237,7 @@ def read_elements(source: Source, index: tuple[Any, ...]) -> Any:
     starts = np.asarray(
         sum((positions * stride for positions, stride in zip(index, array.strides, strict=True)), start=mapped.offset)
     )
-    with _reopen(source, mapped) as file:
+    with _reopen_mapped_file(source, mapped) as file:
         data = b"".join(_read_bytes(source, file, int(start), array.itemsize) for start in starts.flat)
     return np.frombuffer(data, array.dtype).reshape(starts.shape)
 
@@ -252,7 +252,7 @@ def load_copy(source: Source, memory_limit: int) -> Any:
     array, mapped = source.array, source.mapped_file
     if mapped is None:
         return array
-    with _reopen(source, mapped) as file:
+    with _reopen_mapped_file(source, mapped) as file:
         if array.nbytes <= memory_limit:
             copied: Any = _read_bytes(source, file, mapped.offset, array.nbytes)
         else:
@@ -281,7 +281,7 @@ def truncation_error(source: Source) -> FileError:
 
 
 @contextmanager
-def _reopen(source: Source, mapped_file: MappedFile) -> Iterator[IO[bytes]]:
+def _reopen_mapped_file(source: Source, mapped_file: MappedFile) -> Iterator[IO[bytes]]:
     """Reopen the mapped file of a source.
 
     Raises `FileError` if the file cannot be opened or was replaced.

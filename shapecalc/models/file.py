@@ -329,7 +329,7 @@ def _rewrite_tensors(
     replace_in_tensor: Callable[[int, int], Iterator[Replacement]],
     depth: int = 0,
 ) -> list[Buffer] | None:
-    """Return the pieces of a protobuf message with edited tensors.
+    """Edit the tensors in a protobuf message, and return the message as pieces.
 
     `span` is the byte range of the message in `data`, and `message_fields` is its table of fields (see `MODEL_FIELDS`).
     `should_descend` decides whether to edit the nested message with the given start and end. `replace_in_tensor` yields

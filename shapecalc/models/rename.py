@@ -40,7 +40,7 @@ class RenamedModel(Record):
     """The old and the new name of each renamed dim by `INPUT:AXIS`; an unnamed dim is `?`."""
 
 
-class _Dim(NamedTuple):
+class _RenamedDim(NamedTuple):
     """A dim of an input that gets a new name."""
 
     label: str
@@ -97,7 +97,7 @@ def rename_dims(proto: Any, renames: Sequence[DimRename], model: Model) -> dict[
     Raises `ShapeError` (usage) for an input or an axis that does not exist, for a dim with a fixed size, and if dims of
     different sizes would get the same name.
     """
-    chosen: dict[str, list[_Dim]] = {}
+    chosen: dict[str, list[_RenamedDim]] = {}
     for rename in renames:
         chosen.setdefault(rename.name, []).extend(_find_dims(proto, rename))
     values = [*iter_value_infos(proto.graph), *[value for function in proto.functions for value in function.value_info]]
@@ -122,7 +122,7 @@ def rename_dims(proto: Any, renames: Sequence[DimRename], model: Model) -> dict[
     return result
 
 
-def _find_dims(proto: Any, rename: DimRename) -> Iterator[_Dim]:
+def _find_dims(proto: Any, rename: DimRename) -> Iterator[_RenamedDim]:
     """Yield the dims to which a rename applies.
 
     Raises `ShapeError` (usage) if there are none, or if one has a fixed size.
@@ -139,7 +139,7 @@ def _find_dims(proto: Any, rename: DimRename) -> Iterator[_Dim]:
         verb = "has" if rename.input is None else "have"
         raise usage_error(f"{subject} {verb} an axis {rename.axis}", argument="rename")
     for name in found:
-        dim = _Dim(f"{name}:{rename.axis}", inputs[name][rename.axis])
+        dim = _RenamedDim(f"{name}:{rename.axis}", inputs[name][rename.axis])
         if dim.proto.HasField("dim_value"):
             message = f"{_escape(dim.label)} is {dim.shown}, a fixed size, which cannot be renamed"
             raise usage_error(message, "--fix frees the batch: add --fix, or name the input", argument="rename")

@@ -766,7 +766,7 @@ def failure_lines(
     failing = reports.list_failing_nodes(nodes, strict=strict)
     failing_stops = [stop for stop in stops if reports.counts_as_failure(stop, report, strict=strict)]
     sources = [node.source for node in (*[judged.node for judged in failing], *[stop.node for stop in failing_stops])]
-    lines = [f"{reports.located_name(node.node)}: {_failure_text(node, report)}" for node in failing]
+    lines = [f"{reports.node_name_with_source(node.node)}: {_failure_text(node, report)}" for node in failing]
     lines += reports.format_failures(report, failing_stops)
     lines += [f"stays   {_fixed_batch_input_text(input, report)}" for input in report.stays if strict]
     if offences := reports.failing_size_conditions(report, strict=strict):

@@ -1,9 +1,9 @@
 """Track the batch axis through a model, and check and fix its nodes.
 
 A batch mark states which axis of a tensor separates the samples (see `batch_axis`). Batch marks are propagated through
-all nodes. A node with a core op, which the package `core` can resolve, is also checked. A failing node is fixed at once,
-so that downstream nodes are checked with correct input shapes. A size assignment (`Lane`) gives a size to each free dim
-of the model.
+all nodes. A node with a core op, which the package `core` can resolve, is also checked. A failing node is fixed
+immediately, so that downstream nodes are checked with correct input shapes. A size assignment (`Lane`) gives a size to
+each free dim of the model.
 """
 
 from __future__ import annotations

@@ -266,12 +266,12 @@ def format_failures(report: Report, stops: Iterable[NonCoreFailure]) -> list[str
     names = {judged.node.path: node_name(judged.node) for judged in report.nodes} if stops else {}
     causes = ["" if stop.cause is None else f", because of {names.get(stop.cause, f'#{stop.cause}')}" for stop in stops]
     return [
-        f"{located_name(stop.node)}: {stop.node.op} {'' if stop.silent else 'fails: '}{stop.why}{cause}"
+        f"{node_name_with_source(stop.node)}: {stop.node.op} {'' if stop.silent else 'fails: '}{stop.why}{cause}"
         for stop, cause in zip(stops, causes, strict=True)
     ]
 
 
-def located_name(node: Node) -> str:
+def node_name_with_source(node: Node) -> str:
     """Return the name of a node, with its Python file and line if they are known."""
     return f"{node_name(node)} ({node.source.short})" if node.source else node_name(node)
 

@@ -679,7 +679,7 @@ def code(
 ) -> Chain:
     """Return the chain of a line, or of a function, of Python code.
 
-    The code is parsed, but not run; if it has several results, the chain is that of the first one. `input` is the
+    The code is parsed, but not run. If it has several results, the chain of the first one is returned. `input` is the
     shape of the first tensor, and `inputs` are the shapes of tensors by name; `where` maps names to sizes. Raises
     `ShapeError`.
 

@@ -231,7 +231,7 @@ class Stage(Record):
     def origins(self) -> Origins | None:
         """The origin of each output dim in the stage's input.
 
-        It is None for a refused stage.
+        The value is None for a refused stage.
         """
         conditions = tuple([condition for step in self.steps for condition in step.conditions])
         return None if self.after is None else compute_stage_origins(self.before, (self,), self.after, conditions)
@@ -387,9 +387,9 @@ class Answer(Record):
 
     @property
     def results(self) -> Mapping[str, SizeExpression]:
-        """The definitions of the names that the answer introduces.
+        """The definition of each name that the answer introduces.
 
-        An example is `H1` for `(H - 1)//2 + 1`.
+        For example, the definition of `H1` may be `(H - 1)//2 + 1`.
         """
         return {name: result for trace in self.traces for name, result in trace.results.items()}
 
@@ -406,7 +406,7 @@ class Answer(Record):
         return tuple([alternative for alternative, step in step_of.items() if self._is_possible(alternative, step)])
 
     def _is_possible(self, alternative: Condition, step: Step) -> bool:
-        """Return whether an alternative does not contradict the other steps."""
+        """Return whether an alternative is consistent with the other steps."""
         others = [condition for other in self.steps if other is not step for condition in other.conditions]
         try:
             simplify_conditions([*others, alternative])

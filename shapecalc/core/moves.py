@@ -188,9 +188,9 @@ def pad_source_index(mode: str, index: Any, size: int) -> Any:
 
 
 class Pad(Combine):
-    """A pad of the input.
+    """A pad, which adds positions at both ends of axes.
 
-    It adds positions at both ends of axes; negative counts remove positions.
+    Negative counts remove positions.
     """
 
     begins: tuple[int, ...] = ()

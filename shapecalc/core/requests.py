@@ -482,7 +482,7 @@ def lookup_dialect(name: str) -> Dialect:
 def default_dialect(op: str) -> str:
     """Return the name of an op's default dialect.
 
-    It is `onnx` for a chain and for unknown ops.
+    The default is `onnx` for a chain and for unknown ops.
     """
     return OPS[op].default_dialect if op in OPS else "onnx"
 

@@ -2,8 +2,8 @@
 
 `SHAPE_FORMATS` is the only table of formats. Each format has a regular expression and examples: the parser uses the
 expression, the tests read the examples in every position, and the manual page shapecalc-spellings(7) lists them.
-`REFUSALS` lists texts that are not a single shape, with a hint. Plain shapes such as `2,3,4` are parsed by `core.text`
-alone, which imports this module only for other texts.
+`NON_SHAPE_FORMATS` lists texts that are not a single shape, with a hint. The module `core.text` parses plain shapes
+such as `2,3,4`, and imports this module only for other texts.
 
 A text is first rewritten without changing its length, so that offsets stay valid: full-width characters become ASCII,
 and quotes and wrappers of numbers become blanks.
@@ -20,7 +20,7 @@ from shapecalc.core.record import Record
 MAX_SPELLING_LENGTH = 2_000
 """The maximum length, in characters, of a text that is matched against the forms."""
 MAX_REFUSED_LENGTH = 400
-"""The maximum length, in characters, of an invalid text that is matched against the refusals."""
+"""The maximum length, in characters, of an invalid text that is matched against `NON_SHAPE_FORMATS`."""
 MAX_DEPTH = 4
 """The maximum nesting depth of forms; `x: TensorShape([2, 3])` has two levels."""
 FULL_WIDTH: dict[int, str] = {
@@ -498,7 +498,7 @@ class NonShapeFormat(Record):
     """A text, the tool that prints it, and a part of the error."""
 
 
-REFUSALS = (
+NON_SHAPE_FORMATS = (
     NonShapeFormat(
         re.compile(r"\s*\S+(?:\s+(?:by|and|to|into)\s+\S+)+\s*", re.ASCII),
         "the words of a sentence are not dims",
@@ -594,9 +594,9 @@ def find_non_shape_error(text: str, argument: str) -> ShapeError | None:
     usage: a range is not the size of a dim (write a name (N) or ? for a size that is not known)
     """
     rewritten = rewrite_characters(text[:MAX_SPELLING_LENGTH])
-    for refusal in REFUSALS if len(text) <= MAX_REFUSED_LENGTH else ():
-        if refusal.pattern.fullmatch(rewritten):
-            return _non_shape_error(refusal, rewritten, argument)
+    for form in NON_SHAPE_FORMATS if len(text) <= MAX_REFUSED_LENGTH else ():
+        if form.pattern.fullmatch(rewritten):
+            return _non_shape_error(form, rewritten, argument)
     return None
 
 
@@ -614,13 +614,13 @@ def extract_dims(text: str) -> str:
     return re.sub(r"\s+", "", (found["dims"] or found["sizes"]).replace("x", ",")).rstrip(",") if found else ""
 
 
-def _non_shape_error(refusal: NonShapeFormat, text: str, argument: str) -> ShapeError:
-    if "words" in refusal.message:
+def _non_shape_error(form: NonShapeFormat, text: str, argument: str) -> ShapeError:
+    if "words" in form.message:
         dims = ",".join([word for word in text.split() if word not in ("by", "and", "to", "into")])
-    elif "sizes" in refusal.message or "brackets" in refusal.message:
+    elif "sizes" in form.message or "brackets" in form.message:
         dims = ",".join(SIZES_IN_TEXT.findall(text))
     else:
         found = DIMS_IN_TEXT.search(text)
         dims = re.sub(r"\s", "", found[1]) if found else text.partition("=")[2].strip()
-    hint = refusal.hint.format(dims=dims or "2,3,4")
-    return usage_error(refusal.message, hint, argument=argument, span=(0, max(1, len(text))))
+    hint = form.hint.format(dims=dims or "2,3,4")
+    return usage_error(form.message, hint, argument=argument, span=(0, max(1, len(text))))

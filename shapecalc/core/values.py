@@ -450,10 +450,7 @@ def pattern_error(fault: str, token: Token, argument: str, hint: str = PATTERN_H
 
 
 def layout_rank(text: str) -> int:
-    """Return the number of letters on the left side of a layout pattern.
-
-    An example of a layout pattern is `NCHW->NHWC`.
-    """
+    """Return the number of letters on the left side of a pattern like `NCHW->NHWC`."""
     return len(text.partition(ARROW)[0].strip())
 
 

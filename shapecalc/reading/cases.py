@@ -138,9 +138,9 @@ def parse_expectation_for_stages(text: str, stage_options: Iterable[Mapping[str,
 
 
 def _parse_definition(text: object) -> tuple[str, str]:
-    """Parse the definition of a named result.
+    """Parse the definition of a named result, such as `H1 == (H - 1)//2 + 1`.
 
-    An example is `H1 == (H - 1)//2 + 1`. Raises `ShapeError` (usage) if the definition is invalid.
+    Raises `ShapeError` (usage) if the definition is invalid.
     """
     name, separator, definition = str(text).partition("==")
     if not separator or not name.strip().isidentifier():

@@ -75,7 +75,7 @@ class UserInput(Record):
     def line(self) -> str:
         """The text with runs of whitespace collapsed.
 
-        It is empty if the text is too long.
+        The line is empty if the text is too long.
         """
         return " ".join(self.text.split()) if len(self.text) <= MAX_CODE_LENGTH else ""
 

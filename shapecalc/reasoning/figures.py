@@ -1,6 +1,6 @@
 """Explanations of two sizes that disagree.
 
-An explanation is a guess from arithmetic. It is offered only if it is unlikely for two random numbers: tests limit the
+An explanation is a guess from arithmetic, and is offered only if it is unlikely for two random numbers. Tests limit the
 fraction of random pairs that are explained. Each kind of explanation is one row of `KINDS`.
 """
 
@@ -339,9 +339,7 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
     if side * side * common != actual or other * other * common != expected or side == other:
         return
     channels, factor = common, 1
-    while (
-        _odd_part(channels) > 1 and channels % (factor + 2) ** 2 == 0
-    ):  # the channels contain a square, which belongs to the sides of the map
+    while _odd_part(channels) > 1 and channels % (factor + 2) ** 2 == 0:  # the square belongs to the sides of the map
         factor += 2
     channels //= factor * factor
     side, other = side * factor, other * factor

@@ -610,7 +610,7 @@ def solve_pair_sizes(pair: ArrayPair, before: Shape, after: Shape) -> Mapping[st
                 equation for size, dim in zip(actual, requested, strict=True) for equation in require_equal(dim, size)
             ]
             stated += simplify_conditions(equations)
-        except ValueError:  # `Unsatisfiable`, or raised by `zip` for different ranks
+        except ValueError:  # `zip` raises it for different ranks; `Unsatisfiable` is a subclass
             message = f"an array has shape {shape_text(actual)}, and {shape_text(requested)} is asked for"
             raise usage_error(message, argument=argument) from None
     try:

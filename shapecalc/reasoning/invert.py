@@ -251,7 +251,7 @@ class _InverseWriter:
         )
 
     def _slice_requests(self, shape: Shape, slices: dict[int, str]) -> list[Request]:
-        """Return the request that slices some axes, or no request without axes."""
+        """Return the request that slices axes, or an empty list if there are no axes."""
         texts = [slices.get(axis, ":") for axis in range(max(slices, default=-1) + 1)]
         return [self._make_request(SLICE, shape, slices=",".join(texts))] if texts else []
 

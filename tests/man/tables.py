@@ -26,7 +26,7 @@ from shapecalc.core.ops.slice import SLICE_SEMANTICS, SliceBoundsPolicy
 from shapecalc.core.ops.squeeze import SQUEEZE_SEMANTICS, NonUnitAxisPolicy
 from shapecalc.core.ops.transpose import TRANSPOSE_SEMANTICS, DefaultPerm
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE_SEMANTICS
-from shapecalc.core.spellings import PLAIN_EXAMPLES, REFUSALS, SHAPE_FORMATS
+from shapecalc.core.spellings import NON_SHAPE_FORMATS, PLAIN_EXAMPLES, SHAPE_FORMATS
 
 FOLDER = Path(__file__).parents[2] / "man"
 ALL_SPELLINGS = (*PLAIN_EXAMPLES, *[example for form in SHAPE_FORMATS for example in form.examples])
@@ -144,7 +144,7 @@ def spellings():
     read = [line for example in ALL_SPELLINGS for line in entry(example.spelling, _spelling_text(example))]
     refused = [
         line
-        for refusal in REFUSALS
+        for refusal in NON_SHAPE_FORMATS
         for text, tool, _ in refusal.examples
         for line in entry(text, f"{tool}. {refusal.message[:1].upper()}{refusal.message[1:]}.")
     ]

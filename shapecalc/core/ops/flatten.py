@@ -17,10 +17,10 @@ def flatten(
 ) -> Stages:
     """Merge adjacent dims, as the flatten operator of the dialect does.
 
-    In ONNX, the output has two dims: one merges the dims before `axis`, the other the remaining dims. In PyTorch, the
-    dims from `start_dim` to `end_dim` (inclusive) are merged. NumPy merges all dims, and some dialects merge all dims
-    after the first. Source: ONNX Flatten ("the result is a 2D tensor"), torch.flatten, ndarray.flatten. Raises
-    `ShapeError` (axis-out-of-range, negative-axis, start-after-end or overflow).
+    In ONNX, the output has two dims: the first merges the dims before `axis`, and the second merges the remaining dims.
+    In PyTorch, the dims from `start_dim` to `end_dim` (inclusive) are merged. NumPy merges all dims, and some dialects
+    merge all dims after the first. Source: ONNX Flatten ("the result is a 2D tensor"), torch.flatten, ndarray.flatten.
+    Raises `ShapeError` (axis-out-of-range, negative-axis, start-after-end or overflow).
     """
     argument = "axis" if FLATTEN_SEMANTICS.for_dialect(rules.dialect).flattens is FlattenMode.AXIS else "start_dim"
     with StageBuilder(StageKind.MERGE, "flatten", argument, shape) as stage:

@@ -102,9 +102,8 @@ class ReshapeTarget(base.Target):
     def _nonzero_products(self, infer_index: int) -> tuple[Dim, Dim, rules.ExcludedDims]:
         """Return the dividend and the divisor of -1 if the known dims multiply to 0.
 
-        Both are products without zeros, or without copied dims; the third result is the kind of dims that are
-        excluded. Raises `ShapeError` (zero-beside-infer, zero-volume-infer) if the dialect cannot infer -1 in
-        this case.
+        Both products exclude the zeros or the copied dims. The third result states which dims are excluded. Raises
+        `ShapeError` (zero-beside-infer, zero-volume-infer) if the dialect cannot infer -1 in this case.
         """
         reading, shape, target_dims = self.semantics, self.shape, self.dims
         if reading.zero is base.ZeroMeaning.LITERAL and reading.zero_beside is base.ZeroWithInferPolicy.REFUSED:

@@ -1,7 +1,7 @@
 """The strides of PyTorch tensors, in elements.
 
-A result is a view of its input, with strides of its own, or it is a new tensor. The axes of a new tensor are stored in
-an order that depends on the op: in C order, in the order of the input, or with the channels last.
+A result is either a view of its input, with other strides, or a new tensor. The axes of a new tensor are stored in an
+order that depends on the op: in C order, in the order of the input, or with the channels last.
 
 Sources: PyTorch's notes on tensor views and on memory formats; TensorIterator ("Computing output strides"),
 c10/core/MemoryFormat.h, at::detail::computeStride and the kernels of PyTorch 2.13.0. The order of each op's result is
@@ -64,7 +64,7 @@ def compute_view_strides(shape: Axes, strides: Axes, target: Axes) -> tuple[int,
 def _contiguous_runs(shape: Axes, strides: Axes) -> list[list[int]]:
     """Group the axes into runs that are contiguous in memory.
 
-    A dim of 1 belongs to the run of the dim after it, whatever its stride.
+    A dim of 1 belongs to the run of the next dim, regardless of its stride.
     """
     chunks = list[list[int]]()
     size = base = 0

@@ -30,7 +30,7 @@ SEARCH_RADIUS = 6
 class SizesTarget(ReshapeTarget):
     """The sizes into which an axis is split.
 
-    They are resolved like the target of a reshape whose input has this axis only.
+    The sizes are resolved like the target of a reshape of a tensor that has only this axis.
     """
 
     __slots__ = ("axis", "full_shape")

@@ -199,7 +199,7 @@ def _explain_window_count(step: Step, dim: Dim, window: Window) -> str:
 def _extent(window: Window) -> int:
     """Return the number of positions that a window spans.
 
-    It is 0 if the kernel is symbolic.
+    The extent is 0 if the kernel is symbolic.
     """
     spanned, length = window.dilated_kernel_terms
     return 0 if spanned else length
@@ -279,9 +279,7 @@ def spatial_axes(shape: Shape, rules: Setting, count: int, layout: str | None = 
 
 
 def require_channels(shape: Shape, channels: int, rules: Setting) -> None:
-    """Raise `ShapeError` if a dialect that requires channels gets none.
-
-    The broken rule is nothing-left.
+    """Raise `ShapeError` (nothing-left) if required channels are missing.
 
     Source: torch.nn.functional.max_pool2d, avg_pool2d and interpolate, measured.
     """

@@ -76,7 +76,7 @@ def _is_annotation(comment: str, names: Collection[str]) -> bool:
 
 def _comment_starts(text: str) -> dict[int, int]:
     """Return the column of the comment of each line with a comment."""
-    import tokenize  # costs 1 of the 70 ms of `code`, which prints no source by default
+    import tokenize  # the import costs 1 of the 70 ms of `code`, which prints no source by default
 
     starts = {}
     with suppress(tokenize.TokenError, SyntaxError):

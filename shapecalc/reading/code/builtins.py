@@ -94,7 +94,7 @@ def _max_or_min(call: Call, _: ProgramSizes) -> CodeValue:
         and all(number <= 1 for number in numbers)
         and len(sizes) == len(numbers) + 1
     ):
-        return named[0]  # a size is at least 1
+        return named[0]  # a named size is at least 1
     raise call.error(f"{call.name} of named sizes is not known", "give sizes with --where")
 
 

@@ -168,7 +168,7 @@ class CallEvaluator(LayerEvaluator):
         base = self.evaluate(function.value)
         if isinstance(base, ObjectValue | ClassValue | SuperValue):
             if path and is_preserving_layer(path) and isinstance(self.find_binding(path), ShapeError):
-                return MISSING, MISSING  # an unknown layer whose name implies that it preserves the shape
+                return MISSING, MISSING  # the name implies that the layer preserves the shape
             return self.find_member(base, function.attr), base
         if isinstance(base, LayerInstance) and function.attr == "forward":
             return base, MISSING

@@ -433,7 +433,10 @@ class ExpressionEvaluator(InterpreterState):
         return get_item(base, key, self.error_factory(node))
 
     def select_alternative(self, node: ast.Subscript, table: CodeDict) -> CodeValue:
-        """Return an item of a dict whose key is not known: one of its functions or layers, or their common value."""
+        """Return the item of a dict for an unknown key.
+
+        The item is one of several functions or layers, or the common value of all items.
+        """
         first, *others = table.items.values() or (MISSING,)
         for other in others:
             first = join_values(first, other, self.error(node, "the key is not known", "give it with --where"))

@@ -158,7 +158,7 @@ def _add_bias_conditions(result: TracedTensor, weight_rank: int, bias: TracedTen
 def parse_spatial_rank(name: str) -> int:
     """Return the number of spatial axes in the name of a layer.
 
-    For example, it is 2 for `Conv2d`. Returns 0 if the name contains no number.
+    The number is 2 for `Conv2d`, and 0 for a name without a number.
     """
     return int(name[-2]) if name[-1] == "d" and name[-2].isdecimal() else 0
 
@@ -230,7 +230,7 @@ def _has_unmapped_arguments(
 ) -> bool:
     """Return whether `options` lack arguments that affect the output elements.
 
-    Examples are a bias, the weight of a `nn.Linear`, and the mode of an `interpolate`.
+    Such arguments are a bias, the weight of a `nn.Linear`, and the mode of an `interpolate`.
     """
     weight = arguments.get("weight")
     if options.get("weight") is not None and not (

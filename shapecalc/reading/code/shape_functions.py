@@ -62,7 +62,8 @@ class ShapeFunction(Record):
 def _gather(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply `gather`: return a tensor with the shape of the indices.
 
-    The indices must have the rank of the tensor, and must not be longer along the other axes.
+    The indices must have the rank of the tensor. Along the other axes, their dims must not exceed the dims of the
+    tensor.
     """
     index = require_tensor(arguments["index"], call)
     _require_index_within(index, tensor, call.to_axis(tensor, arguments["dim"]), call)
@@ -142,7 +143,7 @@ def _same_shape(tensor: TracedTensor, _: BoundArguments, __: Call) -> CodeValue:
 def _flatten_without_axis(tensor: TracedTensor, call: Call) -> TracedTensor:
     """Flatten a tensor if the axis of the call is None.
 
-    This applies to NumPy and JAX. Source: numpy.sort.
+    Only functions of NumPy and JAX flatten the tensor. Source: numpy.sort.
     """
     is_none = call.positional[:1] == (None,) or call.keywords.get("axis", 0) is None
     return tensor.reshape(-1) if is_none and tensor.conventions.numpy_arguments else tensor
@@ -460,7 +461,10 @@ def _add_product(tensor: TracedTensor, arguments: BoundArguments, call: Call) ->
 
 
 def _as_strided(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply `as_strided`; the bounds of the storage are checked for an input, which has a storage of its own."""
+    """Apply `as_strided`.
+
+    Raises `CheckRefused` if the result exceeds the storage of an input; the storage of other tensors is unknown.
+    """
     steps = arguments["stride"]
     if not isinstance(arguments["size"], tuple) or not isinstance(steps, tuple):
         raise call.error("as_strided needs the sizes and the strides")

@@ -23,7 +23,10 @@ def _evaluate_shape(value: CodeValue, call: Call) -> CodeValue:
 
 
 def _evaluate_strides(value: CodeValue, call: Call) -> CodeValue:
-    """Return the strides of a tensor, or the one along the axis of the call; unknown strides are nan."""
+    """Return the strides of a tensor, or the stride along the axis of the call.
+
+    An unknown stride is nan.
+    """
     if not isinstance(value, TracedTensor):
         raise call.error(f"{call.name} works on the tensor only")
     (axis,) = call.bind_arguments("dim")

@@ -106,7 +106,7 @@ def _dedent(text: str) -> str:
     """Remove the common indentation of lines, unless the first line has none."""
     if not text[:1].isspace():
         return text
-    from textwrap import dedent  # costs 2 of the 70 ms of `code`
+    from textwrap import dedent  # the import costs 2 of the 70 ms of `code`
 
     return dedent(text)
 
@@ -168,13 +168,13 @@ def normalize_tensor_name(name: str) -> str:
 
 
 def imported_modules(tree: ast.AST) -> dict[str, str]:
-    """Return the full names of the modules that `import` binds, by the names in the code."""
+    """Map the names that `import` statements bind to the full names of modules."""
     aliases = [alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     return {alias.asname or alias.name.partition(".")[0]: alias.name for alias in aliases}
 
 
 def _library_names(tree: ast.AST) -> dict[str, str]:
-    """Return the library of each name that code imports."""
+    """Map each imported name to the name of its library."""
     libraries = {name: module.partition(".")[0] for name, module in imported_modules(tree).items()}
     for name, imported in imported_names(tree).items():
         if not imported.level:
@@ -298,7 +298,7 @@ def entries_by_name(statements: Sequence[ast.stmt]) -> dict[str, EntryPoint]:
 def select_entry_method(node: ast.ClassDef, *, or_last: bool = True) -> ast.FunctionDef | None:
     """Return the method that a call of an instance runs, or None.
 
-    This is `forward` or a similar method, or the last method.
+    The method is `forward` or a similar method, or else the last method.
     """
     named = {method.name: method for method in node.body if isinstance(method, ast.FunctionDef)}
     others = reversed(named) if or_last else ()
@@ -375,7 +375,7 @@ def bound_names(statement: ast.stmt) -> list[str]:
 def is_preserving_layer(layer_name: str) -> bool:
     """Return whether the name of a layer implies that the layer preserves the shape.
 
-    An example is `self.attn_drop`.
+    For example, the name `self.attn_drop` does.
     """
     base, _, name = layer_name.rpartition(".")
     return base in ("", "self") and PRESERVING_LAYER.fullmatch(name) is not None

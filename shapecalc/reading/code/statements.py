@@ -329,7 +329,7 @@ class CodeInterpreter(AssignmentEvaluator):
     def assigns_declared_inputs(self, stored: Iterable[str], loaded: set[str]) -> bool:
         """Return whether a statement assigns only inputs that the user declares.
 
-        An example is `img = imread('a.png')`. The statement is not in a function, the inputs are unassigned, and the
+        Such a statement, for example `img = imread('a.png')`, is not in a function, its inputs are unassigned, and its
         value does not depend on a variable.
         """
         is_declared = all(name in self.inputs and self.find_value(name) is self.inputs[name] for name in stored)
@@ -355,7 +355,7 @@ class CodeInterpreter(AssignmentEvaluator):
     def record_in_place_change(self, statement: ast.stmt) -> None:
         """Record that a skipped statement may change tensors in place.
 
-        Examples are `x.fill_(0)`, `np.random.shuffle(x)` and a loop that assigns to `x[i]`.
+        Such statements are `x.fill_(0)`, `np.random.shuffle(x)` and a loop that assigns to `x[i]`.
         """
         nodes = [*ast.walk(statement)]
         may_change = isinstance(statement, ast.Expr) or any(
@@ -625,7 +625,7 @@ class CodeInterpreter(AssignmentEvaluator):
     def check_shape_known(self, value_node: ast.expr, target: ast.expr) -> None:
         """Raise `ShapeError` (usage) if the shape of an unknown tensor is unpacked.
 
-        An example is `B, T, C = x.shape`.
+        For example, `B, T, C = x.shape` unpacks the shape of x.
         """
         name, dims = dotted_name(value_node), ",".join(filter(None, map(dotted_name, getattr(target, "elts", ()))))
         if dims and name.endswith(".shape") and not (self.is_assigned(name) or {name, "shape"} & self.sizes.keys()):

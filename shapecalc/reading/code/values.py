@@ -331,10 +331,7 @@ class LayerInstance(Record):
     keywords: Mapping[str, CodeValue]
 
     def __str__(self) -> str:
-        """Format the layer with short names of common arguments.
-
-        An example is `Conv2d(3,64,7,s2,p3)`.
-        """
+        """Format the layer with short names of arguments, as `Conv2d(3,64,7,s2,p3)`."""
         words = [*map(_format_argument, self.positional)]
         marks = {name: ARGUMENT_MARKS.get(name, f"{name}=") for name in self.keywords}
         words += [f"{marks[name]}{_format_argument(value)}" for name, value in self.keywords.items()]
@@ -528,7 +525,7 @@ ENUMERATIONS = {"Enum", "IntEnum", "StrEnum"}
 
 
 def dataclass_fields(cls: ClassValue) -> dict[str, ast.expr | None]:
-    """Return the default of each field of a dataclass, or None for a field without a default."""
+    """Map each field of a dataclass to its default, or to None without a default."""
     return {
         statement.target.id: statement.value
         for own in cls.resolution_order()[::-1]
@@ -557,7 +554,10 @@ class ObjectValue:
 
     @property
     def fields(self) -> dict[str, Binding]:
-        """The fields of a dataclass that are set and not None, in order; empty for any other object."""
+        """The fields of a dataclass, in order, except those that are unset or None.
+
+        Empty if the class is not a dataclass.
+        """
         names = dataclass_fields(self.cls) if is_dataclass(self.cls) else ()
         return {name: self.attributes[name] for name in names if self.attributes.get(name) is not None}
 
@@ -619,7 +619,10 @@ def tensors_in(value: CodeValue) -> Iterator[TracedTensor]:
 
 
 def items_in(value: CodeValue) -> Iterable[Binding]:
-    """Return the items of a container or the fields of a dataclass; any other value has none."""
+    """Return the items of a container, or the fields of a dataclass.
+
+    Returns an empty result for any other value.
+    """
     if isinstance(value, CodeDict):
         return value.items.values()
     if isinstance(value, CodeList):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -98,10 +97,12 @@ def print_unknown_calls(
     """
     if not (calls and place) or output_options.json or output_options.quiet:
         return
+    from shlex import join
+
     given = [f"{name}={shape_text(tensor.dims)}" for name, tensor in inputs.items()]
     asked = [f"{call.call}={'SHAPE' if call.proposal is None else shape_text(call.proposal)}" for call in calls]
     words = ["shapecalc", "code", place, "--input", " ".join([*given, *asked]), *(["--where", where] if where else [])]
-    print_stderr(f"shapecalc: next: {escape_unprintable(shlex.join(words))}")
+    print_stderr(f"shapecalc: next: {escape_unprintable(join(words))}")
     names = ", ".join([call.call for call in calls if call.proposal is not None])
     if names:
         print_stderr(f"shapecalc: proposed, as the shape of the first argument: {escape_unprintable(names)}")

@@ -6,14 +6,12 @@ are imported on demand. Command lines are parsed without Typer, which only gener
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from shapecalc.cli.answer import run_op_command
 from shapecalc.cli.output_options import OUTPUT_OPTIONS as OUTPUT_OPTIONS
 from shapecalc.cli.output_options import OutputOptions
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS, all_params
-from shapecalc.core.record import Record, replace
+from shapecalc.core.record import Record, import_attribute, replace
 from shapecalc.reading.options import (
     HELP,
     Option,
@@ -172,7 +170,7 @@ def load_command(name: str) -> Command:
     """Return a command; import its module if it is not an op."""
     if name in OPS:
         return _op_command(OPS[name])
-    command: Command = getattr(import_module(f"shapecalc.cli.{COMMAND_MODULES[name]}"), f"{name.upper()}_COMMAND")
+    command: Command = import_attribute(f"shapecalc.cli.{COMMAND_MODULES[name]}", f"{name.upper()}_COMMAND")
     return replace(command, name=name)
 
 

@@ -5,7 +5,7 @@ Every command imports this module, so it imports no slow modules.
 
 from __future__ import annotations
 
-from shapecalc.core.record import Record
+from shapecalc.core.record import Record, import_attribute
 from shapecalc.reading.options import Option, OptionKind, default_values
 
 TYPE_CHECKING = False
@@ -21,9 +21,7 @@ def lazy_names(module: str, table: str) -> Callable[[], Iterable[str]]:
     """
 
     def list_names() -> Iterable[str]:
-        from importlib import import_module
-
-        names: Iterable[str] = getattr(import_module(f"shapecalc.{module}"), table)
+        names: Iterable[str] = import_attribute(f"shapecalc.{module}", table)
         return names
 
     return list_names

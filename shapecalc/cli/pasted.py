@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os.path import isfile
-from pathlib import Path
-from shlex import quote
 
 from shapecalc.cli.answer import add_as_option_hint, answer_exit_code, print_answer, print_error, print_notes
 from shapecalc.cli.options import GITHUB_OPTION, OUTPUT_OPTIONS, Argument, Command, select_output_options
@@ -54,6 +52,8 @@ def run_doctor(
     `model` is a model file; its nodes to which the messages refer are also printed. With `--explain`, the messages
     and the commands that reproduce them are printed, too. Return 1 if no message is recognized and no node is found.
     """
+    from pathlib import Path
+
     from shapecalc.diagnosis.report import diagnose
 
     try:
@@ -73,6 +73,8 @@ def run_doctor(
         print_stdout("\n".join(lines))
         is_log = text is None and len((file or "-").split()) == 1
         if source is None and is_log and (path := report.find_source_path(Path.cwd())):
+            from shlex import quote
+
             words = ["shapecalc", "doctor", *([file] if file else []), "--code", path]
             print_stderr(f"shapecalc: next: {' '.join(map(quote, words))} reads the failing line")
     return ExitCode.OK if report.has_shape_error or has_node else ExitCode.FAILED
@@ -276,6 +278,8 @@ def _print_code_answer(
 
 def _name_file_in_hint(error: ShapeError, path: str) -> ShapeError:
     """Replace the hint of an error with a command for the file."""
+    from shlex import quote
+
     hint = error.problem.hint.replace("--input ", f"shapecalc {escape_unprintable(quote(path))} ")
     return ShapeError(replace(error.problem, hint=hint))
 

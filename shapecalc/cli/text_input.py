@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from os.path import isfile
-from pathlib import Path
 
 from shapecalc.cli.output import print_stderr, read_stdin, reject_device
 from shapecalc.core.problem import FILE, Problem, ShapeError, error_reason
@@ -16,7 +15,7 @@ MAX_LOG_BYTES = 1 << 28
 def read_text_file(file: str) -> str:
     """Read a text file, or raise `ShapeError` (file) if it cannot be read."""
     try:
-        with Path(file).open("rb") as stream:
+        with open(file, "rb") as stream:  # noqa: PTH123 - importing `pathlib` costs 3 ms
             reject_device(stream)
             return stream.read(MAX_LOG_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError) as error:

@@ -7,7 +7,6 @@ Layers are checked in evaluation mode. Sources: `torch/nn/functional.py` and `to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias
 
 from shapecalc.core.conditions import Conditions, Unsatisfiable, require_divisible, require_equal
 from shapecalc.core.dims import Dim, Shape, product, quotient
@@ -16,9 +15,13 @@ from shapecalc.core.record import Record
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, LAYER_MISMATCH, TOO_FEW_VALUES
 from shapecalc.core.text import missing_axis_text, rank_text, shape_text
 
-CheckedArguments: TypeAlias = Mapping[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+CheckedArguments: TypeAlias = "Mapping[str, Any]"
 """The arguments of a layer or function, by PyTorch's parameter names; a tensor is represented by its shape."""
-Check: TypeAlias = Callable[[Shape, CheckedArguments], Iterator[Conditions]]
+Check: TypeAlias = "Callable[[Shape, CheckedArguments], Iterator[Conditions]]"
 """A function that yields the conditions that a layer requires; raises `ShapeError` for an input that it refuses."""
 
 

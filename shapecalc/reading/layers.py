@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from math import isfinite
-from typing import Any, TypeAlias
 
 from shapecalc.core.dims import Shape, quotient
 from shapecalc.core.moves import CONSTANT
-from shapecalc.core.ops.calls import OpCall, calls_by_name
+from shapecalc.core.ops.calls import OpCall, Signature, calls_by_name
 from shapecalc.core.ops.conv import CONV
 from shapecalc.core.ops.linear import LINEAR
 from shapecalc.core.ops.op import Op
@@ -22,16 +21,20 @@ from shapecalc.core.ops.pool import GLOBAL, POOL
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.ops.upsample import UPSAMPLE
-from shapecalc.core.record import Record
+from shapecalc.core.record import Record, lazy
 from shapecalc.core.requests import Options
 
-LayerArguments: TypeAlias = Mapping[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+LayerArguments: TypeAlias = "Mapping[str, Any]"
 """The arguments of a layer or function, by parameter of the op.
 
 An argument without a corresponding parameter has its own name. An omitted argument is None, and a tensor argument is
 represented by its shape.
 """
-OptionBuilder: TypeAlias = Callable[[Shape, LayerArguments, "Layer"], Options]
+OptionBuilder: TypeAlias = "Callable[[Shape, LayerArguments, Layer], Options]"
 """A function that returns the options of an op for an input shape, the arguments and the layer."""
 KERAS_LAYERS = "keras.layers."
 
@@ -44,11 +47,23 @@ class Layer(Record):
 
     op: Op
     name: str
-    parameters: Mapping[str, str]
-    """The names that frameworks use for each parameter, separated by slashes: `stride/strides`."""
-    implied_options: Mapping[str, object]
-    """The options of the op that the layer's name determines, such as the kind of an `AvgPool2d`."""
+    signatures: tuple[Signature, ...]
+    """The signatures of the layer in each framework."""
     build_options: OptionBuilder
+
+    @lazy
+    def parameters(self) -> Mapping[str, str]:
+        """Map each parameter to its names in the frameworks, separated by slashes: `stride/strides`."""
+        names: dict[str, dict[str, None]] = {}
+        for signature in self.signatures:
+            for argument in signature.arguments:
+                names.setdefault(argument.param, {}).update(dict.fromkeys(argument.names))
+        return {param: "/".join(own_names) for param, own_names in names.items()}
+
+    @property
+    def implied_options(self) -> Mapping[str, object]:
+        """The options of the op that the layer's name determines, such as the kind of an `AvgPool2d`."""
+        return self.signatures[0].options
 
 
 def _window_options(arguments: LayerArguments) -> dict[str, object]:
@@ -137,14 +152,8 @@ def _layers_by_name() -> dict[str, Layer]:
     layers = dict[str, Layer]()
     for name, calls in calls_by_name().items():
         builder = _find_option_builder(calls[0])
-        if builder is None:
-            continue
-        parameters: dict[str, dict[str, None]] = {}
-        for _, signature in calls:
-            for argument in signature.arguments:
-                parameters.setdefault(argument.param, {}).update(dict.fromkeys(argument.names))
-        joined = {param: "/".join(names) for param, names in parameters.items()}
-        layers[name] = Layer(calls[0][0], name, joined, calls[0][1].options, builder)
+        if builder is not None:
+            layers[name] = Layer(calls[0][0], name, tuple([signature for _, signature in calls]), builder)
     return layers
 
 
@@ -156,6 +165,6 @@ The input tensor is the first argument of a function, and the only argument when
 MULTI_OPERAND_FUNCTIONS: Mapping[str, Op] = {
     name: op
     for name, [(op, signature), *_] in calls_by_name().items()
-    if any(argument.param == "operands" for argument in signature.arguments)
+    if "operands" in op.param_names and any(argument.param == "operands" for argument in signature.arguments)
 }
 """The ops of functions that have several tensor arguments, by function name."""

@@ -170,11 +170,13 @@ def _scan_pattern(text: str, argument: str) -> ScannedShape:
 
 def _check_type_prefix(text: str, argument: str) -> None:
     """Raise `ShapeError` (usage) for an unknown element type before a bracket."""
-    from shapecalc.core.spellings import is_element_type  # imported here because few patterns have a type
-
     word, bracket, _ = text.partition("[")
     name = word.strip()
-    if bracket and name.isidentifier() and not is_element_type(name):
+    if not (bracket and name.isidentifier()):
+        return
+    from shapecalc.core.spellings import is_element_type  # imported here because few patterns have a type
+
+    if not is_element_type(name):
         start = text.index(name)
         message = f"there is no element type '{escape_unprintable(truncate(name))}'"
         raise usage_error(

@@ -106,7 +106,7 @@ CASTING_FUNCTIONS = {
     *("asarray", "array", "tensor", "as_tensor", "constant", "convert_to_tensor"),
 }
 """The functions that may have the element type as an argument."""
-CAST_TYPES = re.compile(r"(?:float|half|bfloat|double|u?int|long|short|bool|complex|cfloat)\d*(?:_)?")
+CAST_TYPES = r"(?:float|half|bfloat|double|u?int|long|short|bool|complex|cfloat)\d*(?:_)?"
 """The names of element types, such as `float16` in `x.to(torch.float16)`."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any
 
 from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule, run_stages
 from shapecalc.core.dialects.base import (
@@ -27,6 +26,10 @@ from shapecalc.core.ops.slice import slice_
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.text import truncate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 SOURCE = "ONNX Pad, numpy.pad, torch.nn.functional.pad, tf.pad, OpenVINO Pad, paddle.nn.functional.pad"
 

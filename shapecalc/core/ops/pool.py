@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages
 from shapecalc.core.dialects.base import FLOATS, Dialect, Operator, Param, ParamType, Setting
@@ -14,6 +13,10 @@ from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import shape_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 GLOBAL = "global"
 """The kernel value for a window that covers all spatial dims."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
 
 from shapecalc.core.answers import StageBuilder, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_at_least, require_relation
@@ -16,7 +15,11 @@ from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.rules import KEPT_DIM, NEEDS_SIZE
 from shapecalc.core.text import format_count, rank_text, truncate
 
-T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
 
 WeightAxes = Mapping[int, tuple[OperandAxis, ...]]
 """The operand axes of each output axis that depends on the weight."""

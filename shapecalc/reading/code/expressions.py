@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator, Sequence
 from math import nan
 from types import EllipsisType
-from typing import Any
 
 from shapecalc.core.dims import Monomial, Shape
 from shapecalc.core.limits import MAX_SHAPE_DIMS
@@ -59,6 +58,10 @@ from shapecalc.reading.code.values import (
     unbind_first_axis,
     unwrap_size,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 LIBRARY_NAMES = {"torch", "np", "numpy", "math", "tf", "tensorflow", "jnp", "jax", "nn"}
 """Names of modules whose attributes are constants or types, such as `torch.float32`."""
@@ -242,7 +245,7 @@ class ExpressionEvaluator(InterpreterState):
         """Evaluate a list, generator or dict comprehension."""
         outer, self.frame = self.frame, CallFrame(self.frame.function, self.frame, self.frame.depth)
         self.frame.state = outer.state
-        items = list[Any]()
+        items: list[Any] = []
         try:
             self.evaluate_clauses(node, node.generators, items)
         finally:

@@ -6,7 +6,6 @@ Sources: "Advanced indexing" of NumPy, and `python_variable_indexing.cpp` of PyT
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops.broadcast import BROADCAST
@@ -24,6 +23,10 @@ from shapecalc.reading.code.values import (
     derived_tensor,
     index_count_error,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 
 class IndexArray(Record):

@@ -42,13 +42,13 @@ from shapecalc.reading.preserving import (
 
 MEMORY_FORMAT_RANKS = {"channels_last": 4, "channels_last_3d": 5}
 """The rank that a memory format requires."""
-DEVICE = re.compile(r"(?i)device|cuda|cpu|mps|^-?\d+$")
+DEVICE = r"(?i)device|cuda|cpu|mps|^-?\d+$"
 """A regular expression for the arguments of `to` that name a device."""
 
 
 def is_not_float32(name: str) -> bool:
     """Return whether the name of a dtype denotes a type other than float32."""
-    return CAST_TYPES.fullmatch(name) is not None and name not in ("float", "float32")
+    return re.fullmatch(CAST_TYPES, name) is not None and name not in ("float", "float32")
 
 
 def has_bool_result(name: str, tensor: TracedTensor, types: Sequence[str]) -> bool | None:
@@ -200,7 +200,7 @@ class LayerEvaluator(ExpressionEvaluator):
             for node in nodes
             if not (isinstance(node, ast.Constant) and node.value in (True, False, None))
         ]
-        return [text.rpartition(".")[2].strip("'\"") for text in texts if not DEVICE.search(text)]
+        return [text.rpartition(".")[2].strip("'\"") for text in texts if not re.search(DEVICE, text)]
 
     def apply_memory_format(
         self, node: ast.Call, name: str, tensor: TracedTensor, result: TracedTensor

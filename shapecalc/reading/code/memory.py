@@ -6,13 +6,16 @@ of a condition can be interpreted from the same state.
 
 from __future__ import annotations
 
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
 
 MISSING: Any = object()
 """The value of a slot that does not exist."""
 Slot = tuple[int, object]
 """The identity of a dict, and a key."""
-Changes = dict[Slot, tuple[dict[Any, Any], Any, Any]]
+Changes: TypeAlias = "dict[Slot, tuple[dict[Any, Any], Any, Any]]"
 """The dict, the key and a value of each changed slot."""
 
 

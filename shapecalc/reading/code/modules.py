@@ -6,12 +6,14 @@ The files are read, but never run.
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 from shapecalc.core.limits import MAX_CODE_LENGTH
 from shapecalc.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MAX_FILES = 64
 """The maximum number of files that are read for one file."""
@@ -75,6 +77,8 @@ def read_module(path: Path) -> tuple[str, ast.Module] | None:
 
     Returns None if the file cannot be read.
     """
+    import warnings  # deferred, because few commands read other files
+
     try:
         if path.stat().st_size > MAX_CODE_LENGTH:
             return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Mapping, Sequence
 
 from shapecalc.core.answers import CHAIN_TENSOR
@@ -25,6 +24,7 @@ from shapecalc.reading.code.values import (
     is_number,
     mark_untraced_change,
 )
+from shapecalc.reading.commands import EINSUM_LETTERS
 from shapecalc.reading.layers import MULTI_OPERAND_FUNCTIONS
 
 OPERAND_KEYWORDS = ("tensors", "arrays", "values", "input", "x", "other", "y")
@@ -72,7 +72,7 @@ def _replace_names_by_letters(pattern: str) -> str:
     'abc,adc->abd'
     """
     names = [*dict.fromkeys(re.findall(r"\w+", pattern))]
-    letters = dict(zip(names, string.ascii_letters, strict=False))
+    letters = dict(zip(names, EINSUM_LETTERS, strict=False))
     return re.sub(r"\w+", lambda match: letters.get(match[0], match[0]), pattern).replace(" ", "")
 
 

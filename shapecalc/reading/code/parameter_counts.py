@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import prod
-from typing import Any
 
 from shapecalc.core.record import Record
 
-ConstructorArguments = Mapping[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+ConstructorArguments: TypeAlias = "Mapping[str, Any]"
 """The arguments of a layer by name; an omitted argument has no entry."""
 
 

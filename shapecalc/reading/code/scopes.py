@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Mapping, Set
 from functools import partial
 from itertools import accumulate
-from pathlib import Path
 
 from shapecalc.core.answers import EMPTY_DICT
 from shapecalc.core.dims import Monomial, Shape, dim_names, named_dim, substitute
@@ -29,12 +28,16 @@ from shapecalc.reading.code.values import (
     initial_tensor,
 )
 
-SEQUENCE_LAYER = re.compile("(?i)proj|fc|linear|dense|mlp|att|head|classif|embed|qkv")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SEQUENCE_LAYER = "(?i)proj|fc|linear|dense|mlp|att|head|classif|embed|qkv"
 """A regular expression for the names of layers whose input is usually `(B, T, C)`.
 
 The input of other unknown layers is assumed to be `(B, C, H, W)` in hints.
 """
-SIZE_LIST_NAME = re.compile(r"(.*_)?(shape|sizes|dims|perm|axes)")
+SIZE_LIST_NAME = r"(.*_)?(shape|sizes|dims|perm|axes)"
 
 
 class InterpreterState:
@@ -161,7 +164,7 @@ class InterpreterState:
         self.used_size_names |= {name, last}
         tensor = self.inputs.get(last)
         value = self.sizes.get(name, self.sizes.get(last, tensor.size if tensor else None))
-        if value is None and SIZE_LIST_NAME.fullmatch(last):
+        if value is None and re.fullmatch(SIZE_LIST_NAME, last):
             raise self.undeclared_size_list_error(node)
         return named_dim(last) if value is None else value
 
@@ -182,7 +185,7 @@ class InterpreterState:
         callee = getattr(node.func, "attr", "") or dotted_name(node.func) or "this layer"
         if self.has_unnamed_input and dotted_name(node.func) in (callee, f"self.{callee}"):
             raise UnnamedInputIdentified(ast.unparse(node))
-        example = "B,T,C" if SEQUENCE_LAYER.search(callee) else "B,256,H,W"
+        example = "B,T,C" if re.search(SEQUENCE_LAYER, callee) else "B,256,H,W"
         hint_input, is_attribute = self.input_hint(node, example), dotted_name(node.func).startswith("self.")
         hint = f"paste its class, too, with __init__; or {hint_input}" if is_attribute else hint_input
         return self.record_unknown_call(node, self.error(node, f"{truncate(callee)} is not known here", hint))

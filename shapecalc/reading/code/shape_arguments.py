@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
 
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.ops.mean import EMPTY_REDUCTION
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.values import CodeValue, TracedTensor
 
-BoundArguments: TypeAlias = Mapping[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+BoundArguments: TypeAlias = "Mapping[str, Any]"
 """The arguments of a call by parameter; an omitted one is its default, or None."""
-ResultFunction: TypeAlias = Callable[[TracedTensor, BoundArguments, Call], CodeValue]
+ResultFunction: TypeAlias = "Callable[[TracedTensor, BoundArguments, Call], CodeValue]"
 """A function that returns the result of a call for its first tensor and its other arguments."""
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from shapecalc.core.dims import Dim, Monomial, Shape, product, quotient
 from shapecalc.core.record import replace
 from shapecalc.core.text import shape_text
@@ -11,6 +9,10 @@ from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.logic import is_explicitly_false, truth_value
 from shapecalc.reading.code.shape_arguments import BoundArguments, are_unequal, replace_dim, to_dims
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def unfold_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:

@@ -28,17 +28,18 @@ MODULE_DIALECTS = {
 TORCH_ONLY_METHODS = {"view", "permute", "unsqueeze", "contiguous"}
 """Methods of PyTorch tensors that NumPy arrays lack or define differently."""
 MODULE_NAMES = frozenset({*MODULE_DIALECTS, "einops", "math", "ops", "layers"})
-PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|In \[\d+\]:) ?")
+PROMPT = r"\s*(?:>>>|\.\.\.|In \[\d+\]:) ?"
 INPUT_NAME = r"(?s)(\d+:)?(.*?)(\[\d+\])?"
 """The name of an input: the line of a call, the call or another name, and the number of its part."""
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 PASTE_HINT = "paste the lines that end with one tensor, or their function"
 ENTRY_METHODS = ("forward", "call", "__call__")
 PRESERVING_LAYER_WORDS = "drop(out|path)?|(batch|layer|group|instance|rms)?_?norm|bn|ln|act(ivation)?|[a-z]{0,5}e?lu"
-PRESERVING_LAYER = re.compile(
-    rf"(?ai)(.+_)?({PRESERVING_LAYER_WORDS}|(log_?)?softmax|sigmoid|tanh|identity|(hard)?swish)_?\d*d?"
-)
-"""A regular expression for the names of layers that preserve shapes; the flag for ASCII saves 5 ms."""
+PRESERVING_LAYER = rf"(?ai)(.+_)?({PRESERVING_LAYER_WORDS}|(log_?)?softmax|sigmoid|tanh|identity|(hard)?swish)_?\d*d?"
+"""A regular expression for the names of layers that preserve shapes; the flag for ASCII saves 5 ms.
+
+Expressions of this package are compiled on first use, because few lines of code need each of them.
+"""
 
 ENTRY_MARK = "::"
 """The separator between a file name and the name of a function, class or method in the file."""
@@ -94,8 +95,8 @@ def normalize_pasted_code(text: str) -> str:
     >>> normalize_pasted_code(">>> x.T\n(3, 2)"), normalize_pasted_code("x = x.T\n    x[0]")
     ('x.T', 'x = x.T\nx[0]')
     """
-    if PROMPT.match(text):
-        text = "\n".join([PROMPT.sub("", line, 1) for line in text.splitlines() if PROMPT.match(line)])
+    if re.match(PROMPT, text):
+        text = "\n".join([re.sub(PROMPT, "", line, count=1) for line in text.splitlines() if re.match(PROMPT, line)])
     text = _dedent(text).rstrip()
     first, _, rest = text.partition("\n")
     is_indented = rest[:1].isspace() and not first.partition("#")[0].rstrip().endswith((*":([{,\\",))
@@ -378,7 +379,7 @@ def is_preserving_layer(layer_name: str) -> bool:
     For example, the name `self.attn_drop` does.
     """
     base, _, name = layer_name.rpartition(".")
-    return base in ("", "self") and PRESERVING_LAYER.fullmatch(name) is not None
+    return base in ("", "self") and re.fullmatch(PRESERVING_LAYER, name) is not None
 
 
 def dotted_name(node: ast.AST) -> str:

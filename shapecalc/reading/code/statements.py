@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from pathlib import Path
-from typing import Any
 
 from shapecalc.core.answers import EMPTY_DICT
 from shapecalc.core.dims import Shape, dim_names
@@ -56,6 +54,11 @@ from shapecalc.reading.code.values import (
     tensors_in,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
 
 class CodeInterpreter(AssignmentEvaluator):
     """An abstract interpreter of Python code over sizes, tuples and tensors.
@@ -79,7 +82,10 @@ class CodeInterpreter(AssignmentEvaluator):
         name of the function, class or method to interpret; by default it is the last one. Raises `ShapeError` (usage)
         for code that is not supported.
         """
-        self.frame.path = None if path is None else Path(path)
+        if path is not None:
+            from pathlib import Path  # deferred, because a line of code has no path, and the import costs 3 ms
+
+            self.frame.path = Path(path)
         try:
             value = self.interpret_module(tree, inputs, strides, entry_name)
         except CheckRefused as refused:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
 
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops.broadcast import BROADCAST
@@ -20,7 +19,11 @@ from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.shape_arguments import are_unequal, require_tensor
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
-LayerFunction: TypeAlias = Callable[[TracedTensor, Mapping[str, Any], Call], CodeValue]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+LayerFunction: TypeAlias = "Callable[[TracedTensor, Mapping[str, Any], Call], CodeValue]"
 """A function that returns the result of a layer for its first input, the layer's arguments, and its other inputs."""
 
 
@@ -160,7 +163,7 @@ FUNCTIONS_OF_LAYERS: Mapping[str, str] = {
     "UpsamplingBilinear2d": "interpolate",
 }
 """The functions that layers call with their own arguments, by the name of the layer."""
-_PAD_LAYER = re.compile("(Zero|Constant|Reflection|Replication|Circular)Pad([123])d")
+_PAD_LAYER = "(Zero|Constant|Reflection|Replication|Circular)Pad([123])d"
 _PAD_MODES = {"Reflection": "reflect", "Replication": "replicate", "Circular": "circular"}
 
 
@@ -172,7 +175,7 @@ def pad_arguments(layer_name: str, positional: Sequence[CodeValue]) -> tuple[Cod
     >>> pad_arguments("ReflectionPad2d", (1,)), pad_arguments("Conv2d", (1,))
     (((1, 1, 1, 1), 'reflect'), None)
     """
-    match = _PAD_LAYER.fullmatch(layer_name)
+    match = re.fullmatch(_PAD_LAYER, layer_name)
     if match is None or not positional:
         return None
     padding = positional[0]

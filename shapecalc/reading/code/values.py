@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from types import EllipsisType
-from typing import Any, TypeAlias, TypeGuard
 
 from shapecalc.core.answers import Request, Trace
 from shapecalc.core.conditions import Condition, Conditions, Unsatisfiable, require_divisible
@@ -38,6 +36,11 @@ from shapecalc.core.text import rank_text
 from shapecalc.reading.code.conventions import CODE_CONVENTIONS, CodeConventions
 from shapecalc.reading.code.modules import ImportedName
 from shapecalc.reading.preserving import SAME_STRIDES, PreservingFunction
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any, TypeAlias, TypeGuard
 
 CodeValue: TypeAlias = (
     "Dim | float | str | slice | EllipsisType | TracedTensor | TensorChunks | LayerInstance | CodeList | CodeDict"

@@ -9,11 +9,10 @@ request, and `GeneratedCode.warnings` describes the difference.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.problem import usage_error
-from shapecalc.core.record import Record
+from shapecalc.core.record import Record, import_attribute
 from shapecalc.core.text import lookup
 from shapecalc.reading.commands import command_line
 
@@ -58,7 +57,8 @@ def find_generator(target: str) -> Callable[..., GeneratedCode]:
 
     Raises `ShapeError` (usage) if the target is unknown.
     """
-    writers: dict[str, Callable[..., GeneratedCode]] = import_module(lookup(target, TARGETS, "kind of code")).WRITERS
+    module = lookup(target, TARGETS, "kind of code")
+    writers: dict[str, Callable[..., GeneratedCode]] = import_attribute(module, "WRITERS")
     return writers[target]
 
 

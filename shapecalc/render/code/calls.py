@@ -6,13 +6,16 @@ A call combines the signature of an op in a framework with the arguments of a re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
 
 from shapecalc.core.answers import Trace
 from shapecalc.core.moves import Combine
 from shapecalc.core.ops.calls import Signature, SignatureArgument, parse_signatures
 from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import usage_error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
 
 ArgumentValue: TypeAlias = str | int | Sequence[str | int]
 MODULE_PREFIXES = {"jax": ("np.", "jnp.")}

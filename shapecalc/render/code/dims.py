@@ -6,12 +6,10 @@ the steps of the answer; a step records the rule that determined a dim.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from keyword import iskeyword
 from operator import gt
-from typing import ClassVar, TypeVar, assert_never
 
 from shapecalc.core.answers import Chain, Stage, StageKind, Step, Trace
 from shapecalc.core.conditions import Unsatisfiable, require_different
@@ -52,7 +50,12 @@ from shapecalc.core.values import parse_slices
 from shapecalc.render.code import GeneratedCode
 from shapecalc.render.code.calls import ArgumentReader, operand_shapes
 
-MoveType = TypeVar("MoveType", Permute, StridedSlice, Roll, Take, ShapeVector, Combine)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import ClassVar, TypeVar
+
+    MoveType = TypeVar("MoveType", Permute, StridedSlice, Roll, Take, ShapeVector, Combine)
+
 INT32_MAX = 2**31 - 1
 RESERVED_NAMES = {
     "x",
@@ -377,8 +380,6 @@ def call_target_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
             | StageKind.REDUCE
         ):
             return ()
-        case _:
-            assert_never(call.stage.kind)
 
 
 def _reshape_target_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
@@ -766,7 +767,11 @@ def answer_warnings(answer: Trace | Chain, target: str) -> list[str]:
 def missing_size_warnings(text: str, answer: Trace | Chain) -> list[str]:
     """Return a warning for each undefined size variable in the code."""
     known = dim_names(dict.fromkeys(dim for shape in stage_shapes(answer) for dim in shape))
-    used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} if known else set()
+    if not known:
+        return []
+    import ast  # deferred, because code of numbers does not need it, and the import costs 1 ms
+
+    used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     variables = {
         name: variable_name(name) for name in known if not name.startswith("?") and variable_name(name) in used
     }

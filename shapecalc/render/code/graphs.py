@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import groupby
-from typing import ClassVar
 
 from shapecalc.core.answers import Chain, StageKind, Trace
 from shapecalc.core.conditions import solve_equalities
@@ -62,6 +61,10 @@ from shapecalc.render.code.operands import (
     onnx_window_node,
     operand_variables,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import ClassVar
 
 INTEGER_ARITHMETIC_OPSET = 6
 """The first ONNX opset in which Mul and Div support integers."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from shapecalc.core.answers import EMPTY_DICT, Trace
 from shapecalc.core.dialects import DIALECTS
@@ -35,6 +34,10 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.render.code.calls import ArgumentReader, find_signature, format_call
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 NUMPY_TEMPLATES = {
     BROADCAST.name: "np.broadcast_arrays({all})[{place}]",

@@ -174,7 +174,7 @@ def doctor_causes() -> dict[str, Rule]:
     >>> doctor_causes()["bad-axis"].sentence
     'an axis is named that the tensor does not have, or one is named twice'
     """
-    from shapecalc.diagnosis.causes import CAUSES  # deferred: no other command of this module needs it
+    from shapecalc.diagnosis.causes import CAUSES  # deferred: needed only by `why` and `help`
 
     explanation = (
         "A cause that shapecalc doctor finds in a runtime's error message, by its words and by the shapes in it."
@@ -262,7 +262,7 @@ def run_explain(figures: Sequence[str], output_options: OutputOptions) -> int:
     """
     if len(figures) == 1 and not FIGURE.fullmatch(figures[0].strip()):
         return run_why(figures[0], output_options)
-    from shapecalc.reasoning import figures as figure_search  # deferred: only `explain` and `size` need it
+    from shapecalc.reasoning import figures as figure_search  # deferred: needed only by `explain`
 
     try:
         sizes, context = _parse_figures(figures)
@@ -378,7 +378,7 @@ def _print_size(text: str, dtype: str | None, where: str | None, output_options:
         factors = f"{factorization_text(count)} elements; " if isinstance(count, int) else ""
         print_stderr(f"shapecalc: {factors}{', '.join(f'{size} bytes of {dtype}' for dtype, size in sizes.items())}")
         if len(request.input) == 1 and isinstance(count, int):
-            from shapecalc.reasoning.figures import describe_count  # deferred: only a single number needs it
+            from shapecalc.reasoning.figures import describe_count  # deferred: needed only for a shape of one dim
 
             for line in describe_count(count):
                 print_stderr(f"shapecalc: {line}")

@@ -321,7 +321,7 @@ def _make_piecewise_copy(view: View, move: Roll | Take) -> BufferCopy:
 def _make_strided_view(shape: IntTuple, view: View, itemsize: int) -> StridedView:
     """Convert a view of a layout to a strided view.
 
-    If an axis has no single stride, the result is contiguous: the view of a copy.
+    If an axis has no single stride, the result is the contiguous view of a copy.
     """
     strides = [merge_axes((axis,))[1] for axis in view.axes] if view.is_strided else []
     if 0 in shape or not view.is_strided or any(len(axis) > 1 for axis in strides):

@@ -610,6 +610,7 @@ def _embedding_shape(weights: int) -> Callable[[Attributes, InputSizes], InputSi
     """Return the shape function of an embedding.
 
     `weights` is the index of the input with the word vectors.
+
     >>> _embedding_shape(2)({}, [(2, 5), None, (30, 8)])
     ((2, 5, 8), (2,), (2, 5, 8))
     """
@@ -627,6 +628,7 @@ def _packed_matmul_shape(attributes: Attributes, shapes: InputSizes) -> InputSiz
     """Return the output shape of a matrix product with packed weights.
 
     The attribute `N` is the number of columns of the weights.
+
     >>> _packed_matmul_shape({"N": 4}, [(2, 3, 8)])
     ((2, 3, 4),)
     """

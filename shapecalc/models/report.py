@@ -1,8 +1,7 @@
 """The report on a model, as the user interfaces display it.
 
-A *free dim* is an input dim without a fixed size. A node is
-*listed* in the report if the package `core` can resolve its operator. The *walk* computes the shapes of all tensors at
-several sizes of the free dims.
+A *free dim* is an input dim without a fixed size. A node is *listed* in the report if the package `core` can resolve
+its operator. The *walk* computes the shapes of all tensors at several sizes of the free dims.
 """
 
 from __future__ import annotations

@@ -392,7 +392,7 @@ def _select_conditions(prober: _Prober, templates: Sequence[SizeCondition]) -> t
 
 
 def _iter_range_conditions(prober: _Prober, running: Sequence[Sizes]) -> Iterator[SizeCondition]:
-    """Yield candidate conditions that restrict a dim to the sizes in running probes."""
+    """Yield candidate conditions that restrict a dim to the sizes in `running`."""
     failing = prober.list_probes(runs=False)
     for name in prober.dims:
         sizes = sorted({probe[name] for probe in running})

@@ -56,7 +56,7 @@ class InsufficientMemoryError(ValueError):
     """Raised if the smallest task of a pass does not fit in memory."""
 
     def __init__(self, required_bytes: int) -> None:
-        """Create an error with the memory that the smallest task requires."""
+        """Create the error for a smallest task that requires `required_bytes`."""
         super().__init__(f"a task needs {required_bytes} bytes")
         self.required_bytes = required_bytes
 

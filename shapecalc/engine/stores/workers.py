@@ -71,7 +71,7 @@ class Cluster:
     """A connected Dask cluster."""
 
     def __init__(self, client: Any, report: Callable[[str], object]) -> None:
-        """Read the thread counts of a cluster with workers.
+        """Wrap a connected Dask client, and read the thread counts of its workers.
 
         `report` is called with a line of text if the cluster makes no progress. Raises `FileError` if the
         cluster has no workers.

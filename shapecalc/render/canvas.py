@@ -192,7 +192,7 @@ class Canvas:
                     old_directions | directions,
                 )
 
-    def draw_to_centre(self, y: int, left: int, middle: int, style: Style | str | None = "") -> None:
+    def draw_horizontal_to_centre(self, y: int, left: int, middle: int, style: Style | str | None = "") -> None:
         """Draw a horizontal line on row `y` that ends in the centre of a cell.
 
         The line extends from the left edge of cell `left` to the centre of cell `middle`.
@@ -223,9 +223,9 @@ class Canvas:
     def write_text(self, x: int, y: int, text: str, style: Style | str | None = "") -> None:
         """Write text from cell `x` of row `y` on, one character per cell."""
         if style is not None:
-            self.write_styled(x, y, text, [style] * len(text))
+            self.write_styled_text(x, y, text, [style] * len(text))
 
-    def write_styled(self, x: int, y: int, text: str, styles: Sequence[Style | str]) -> None:
+    def write_styled_text(self, x: int, y: int, text: str, styles: Sequence[Style | str]) -> None:
         """Write text from cell `x` of row `y` on, with one style per character."""
         if y < len(self._rows):
             self._rows[y] |= {
@@ -309,12 +309,12 @@ def rows_around(focus: int, row_count: int, limit: int) -> range:
     return range(first, min(row_count, first + limit))
 
 
-def fit_pitch(row_count: int, height: int, reserved_lines: int, max_height: int = 20) -> int:
+def choose_row_pitch(row_count: int, height: int, reserved_lines: int, max_height: int = 20) -> int:
     """Return the largest distance between rows that fits a height.
 
     The distance is 1 to 3 lines. `height` includes `reserved_lines` for other text, and `max_height` limits the height.
 
-    >>> [fit_pitch(3, height, 2) for height in (7, 14, 30)]
+    >>> [choose_row_pitch(3, height, 2) for height in (7, 14, 30)]
     [1, 2, 3]
     """
     largest = (min(height, max_height) - reserved_lines - 1) // max(1, row_count - 1)

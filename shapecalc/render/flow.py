@@ -22,9 +22,9 @@ from shapecalc.render.canvas import (
     UNICODE,
     Canvas,
     GlyphSet,
+    choose_row_pitch,
     clip_line,
     clip_text,
-    fit_pitch,
     make_style,
     pack_notes,
     rows_around,
@@ -302,7 +302,7 @@ def _lay_out_columns(
         columns = (*columns[:-1], replace(columns[-1], min_width=len(OUTPUT_HEADING)))
     axes = max([1, *(len(column.cells) for column in columns)])
     has_knots = any(is_partially_connected(layout, link) for layout in all_layouts for link in layout.links)
-    pitch = 1 + (has_knots and axes <= MAX_SPACED_AXES) if height is None else fit_pitch(axes, height, 4, 16)
+    pitch = 1 + (has_knots and axes <= MAX_SPACED_AXES) if height is None else choose_row_pitch(axes, height, 4, 16)
     for lines, room in SPACINGS:
         if lines > pitch:
             continue

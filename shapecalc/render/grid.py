@@ -605,7 +605,7 @@ def _tensor_table(
     point = path.tensors[tensor_index]
     focus = (0,) * len(point.shape) if index is None else index
 
-    def element(element_index: Index) -> Element:
+    def make_element(element_index: Index) -> Element:
         source = path.source_index(tensor_index, element_index)
         if not isinstance(source, tuple):
             text = glyphs.shade if value is None else clip_text(str(source), MAX_VALUE_WIDTH, glyphs)
@@ -622,12 +622,12 @@ def _tensor_table(
     return ElementTable(
         f"{point.name}{separator}{shape_text(point.shape)}",
         f"{point.title}{separator}{shape_text(point.shape)}" if tensor_index else "",
-        f"{element(focus).text} is at {index_text(index)}" if index is not None else index_text(index),
+        f"{make_element(focus).text} is at {index_text(index)}" if index is not None else index_text(index),
         point.shape,
         tuple(mark_text(mark, glyphs) for mark in point.marks),
         focus,
-        min(MAX_VALUE_WIDTH, max(map(len, (element(focus).text, last_number, *fills)))),
-        element,
+        min(MAX_VALUE_WIDTH, max(map(len, (make_element(focus).text, last_number, *fills)))),
+        make_element,
     )
 
 

@@ -379,7 +379,7 @@ def _window_parameters(step: Step) -> dict[str, Any]:
     return {**WINDOW_DEFAULTS, **numbers, "size": step.facts["dim"]}
 
 
-def is_first_with_parameters(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
+def is_first_step_with_parameters(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
     """Return whether no earlier step has the same window parameters."""
     window_steps = [other for other in layout.stage.steps if is_window_step(layout, other)]
     return step is next(
@@ -445,11 +445,11 @@ def _draw_window_ruler(
         ("past the end", glyphs.excess, [range(padded_end, last)]),
         ("cut off", glyphs.excess, [range(begin, 0), range(padded_end, begin + size)]),
     ]
-    padding = _text_at_positions(glyphs.shade * cell_width, [range(padded_end)])
+    padding = _make_index_labeller(glyphs.shade * cell_width, [range(padded_end)])
     rows: list[RulerRow] = [
         ("positions", lambda index: str(index - begin) if index - begin in range(size) else padding(index))
     ]
-    rows += [(head, _text_at_positions(sign * cell_width, places)) for head, sign, places in spans if any(places)]
+    rows += [(head, _make_index_labeller(sign * cell_width, places)) for head, sign, places in spans if any(places)]
     notes = []
     if begin > 0 or end > 0:
         mode, label = numbers.get("mode", CONSTANT), "cut off" if is_transposed else "padding"
@@ -467,7 +467,7 @@ def _draw_window_ruler(
     return [*lines, *pack_notes([Text(note, "dim") for note in notes], width)]
 
 
-def _text_at_positions(text: str, spans: Sequence[range]) -> Callable[[int], str]:
+def _make_index_labeller(text: str, spans: Sequence[range]) -> Callable[[int], str]:
     """Return a function that maps the indices in `spans` to `text`.
 
     Other indices are mapped to an empty string.

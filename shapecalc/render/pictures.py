@@ -25,16 +25,16 @@ from shapecalc.render.canvas import (
     UNICODE,
     Canvas,
     GlyphSet,
+    choose_row_pitch,
     clip_line,
     clip_text,
-    fit_pitch,
     make_style,
     rows_around,
     stack_texts,
     wrap_lines,
 )
 from shapecalc.render.flow import NO_PLACEHOLDERS, Placeholders, column_placeholders, draw_flow, draw_token
-from shapecalc.render.operands import draw_operand_table, draw_windows, is_first_with_parameters
+from shapecalc.render.operands import draw_operand_table, draw_windows, is_first_step_with_parameters
 from shapecalc.render.rulers import SPACIOUS_HEIGHT, can_draw_rulers, draw_rulers, is_regrouping_step
 from shapecalc.render.stage_layout import (
     COMBINING_KINDS,
@@ -315,7 +315,7 @@ def _bar_lines(
     lines += [Text(text) for text in texts[len(bars) :]]
     if height >= SPACIOUS_HEIGHT:
         lines = [spaced for line in lines for spaced in (line, Text())][:-1]
-    words = _division_result(budget, have * unit, known * unit)
+    words = _division_result_text(budget, have * unit, known * unit)
     if len(lines[-1]) + 2 + len(words) <= width:
         lines[-1].append(f"  {words}")
     else:
@@ -368,7 +368,7 @@ def _widen_bar(bar: Text, cells_per_element: int, glyphs: GlyphSet) -> Text:
     return result
 
 
-def _division_result(budget: ElementBudget, have: int, known: int) -> str:
+def _division_result_text(budget: ElementBudget, have: int, known: int) -> str:
     """Describe the quotient and the remainder of the counts, or their difference."""
     if budget.inferred_index is not None:
         times = "once" if have // known == 1 else f"{dim_text(have // known)} times"
@@ -433,7 +433,7 @@ def _inferred_dim_text(budget: ElementBudget, have: Dim, known: Dim) -> str:
     if known == 0:
         return "?  refused"
     if isinstance(have, int) and isinstance(known, int) and have % known:
-        return f"?  {_division_result(budget, have, known)}"
+        return f"?  {_division_result_text(budget, have, known)}"
     return str(quotient(have, known))
 
 
@@ -464,7 +464,7 @@ def draw_stage_diagram(
     """
     rows = max(1, len(layout.cells_before), len(layout.cells))
     notes = _size_only_notes(layout, step_index, glyphs)
-    pitch, room = fit_pitch(rows, height, 1 + len(notes)), height - 1 - len(notes)
+    pitch, room = choose_row_pitch(rows, height, 1 + len(notes)), height - 1 - len(notes)
     canvas, lines = _draw_stage_canvas(answer, layout, step_index, (width, room), pitch, glyphs)
     visible_rows = range(lines)
     if lines > room:
@@ -641,7 +641,7 @@ def _is_last_operand_step(_answer: Trace | Chain, layout: StageLayout, step: Ste
 PICTURE_KINDS = (
     PictureKind(draw_element_counts, _is_count_step, lambda *_: True, has_heading=True),
     PictureKind(draw_rulers, _is_ruler_step, can_draw_rulers, has_heading=True),
-    PictureKind(draw_windows, is_window_step, is_first_with_parameters),
+    PictureKind(draw_windows, is_window_step, is_first_step_with_parameters),
     PictureKind(draw_operand_table, _is_operand_step, _is_last_operand_step),
     PictureKind(draw_stage_diagram, lambda _layout, _step: True, _is_last_size_copy),
 )

@@ -112,7 +112,7 @@ def can_draw_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | Non
     groups, room = _find_regrouped_groups(layout), width - RULER_LABEL_WIDTH
     if not is_regrouping_step(step) or not groups:
         return False
-    if sizes := _find_sizes(answer, layout):
+    if sizes := _find_small_sizes(answer, layout):
         return True
     if sizes is None:
         return False
@@ -153,7 +153,7 @@ def draw_rulers(
           ~y 2 +---+---+---+---+---+---+
                ! cuts old blocks of 3 at different places: ~x and ~y mix axes
     """
-    sizes = _find_sizes(answer, layout)
+    sizes = _find_small_sizes(answer, layout)
     if sizes is None:
         return Text("", end="")
     if layout.is_unresolved:
@@ -186,7 +186,7 @@ def _draw_unresolved_rulers(
     layout: StageLayout, sizes: Mapping[str, int], size: tuple[int, int], glyphs: GlyphSet
 ) -> Text:
     """Draw the rulers of the input axes, and empty rulers for the request."""
-    before = _side_rulers(layout.cells_before, sizes, glyphs)
+    before = _shape_rulers(layout.cells_before, sizes, glyphs)
     volume = prod(ruler.size for ruler in before)
     after = tuple(Ruler(f"  {cell.placeholder or cell.dim}", "dim", 1, volume) for cell in layout.cells)
     if volume < 2:
@@ -195,7 +195,7 @@ def _draw_unresolved_rulers(
     return stack_texts(text.split("\n")[:-1][: size[1] - 1])
 
 
-def _find_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str, int] | None:
+def _find_small_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str, int] | None:
     """Return small sizes for the names of a stage, or None.
 
     The sizes meet the conditions of the answer.
@@ -286,14 +286,14 @@ def _make_rulers(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int
 
     `sizes` contains the sizes of named dims.
     """
-    before = _side_rulers([layout.cells_before[axis] for axis in block.sources], sizes, glyphs)
-    after = _side_rulers([layout.cells[out] for out in block.outputs], sizes, glyphs)
+    before = _shape_rulers([layout.cells_before[axis] for axis in block.sources], sizes, glyphs)
+    after = _shape_rulers([layout.cells[out] for out in block.outputs], sizes, glyphs)
     marks = [mark_text(layout.cells[out].mark, glyphs) for out in block.outputs if out in layout.mixing_dims]
     mixed = f"{join_with_and(marks)} {'mixes' if len(marks) == 1 else 'mix'} axes" if marks else ""
     return BlockRulers(before, after, prod(ruler.size for ruler in before), mixed)
 
 
-def _side_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], glyphs: GlyphSet) -> tuple[Ruler, ...]:
+def _shape_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], glyphs: GlyphSet) -> tuple[Ruler, ...]:
     """Return the rulers of a shape, outermost first.
 
     Axes of size 1 have no ruler.

@@ -320,7 +320,7 @@ def _draw_trunk(
     rows = [*trunk.left_lines, *outs]
     canvas.draw_vertical(bar, 1 + min(rows), 1 + max(rows), style)
     for line in trunk.left_lines:
-        canvas.draw_to_centre(1 + line, left, bar, style)
+        canvas.draw_horizontal_to_centre(1 + line, left, bar, style)
     for line, out_style in outs.items():
         canvas.draw_segments(bar, 1 + line, RIGHT, style)
         canvas.draw_horizontal(1 + line, bar + 1, right, out_style)
@@ -337,7 +337,7 @@ def _draw_crossing_wires(canvas: Canvas, wiring: Wiring, left: int, right: int, 
     line_glyphs = strokes.horizontal, strokes.rising_line, strokes.falling_line, strokes.crossing
     axes, lines = _crossing_lines(wiring.layers, len(lane_styles), pitch, line_glyphs, hidden)
     for y, (text, styles_of) in enumerate(lines, 1):
-        canvas.write_styled(left, y, text, styles_of(styles))
+        canvas.write_styled_text(left, y, text, styles_of(styles))
     for row, axis in enumerate(axes):
         canvas.draw_horizontal(1 + pitch * row, left + (pitch + 2) * len(wiring.layers), right, lane_styles[axis])
 

@@ -248,7 +248,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.set_focus(following[0]) if following else self.action_leave_field()
 
     @on(widgets.Field.LetterPressed)
-    async def run_letter(self, event: widgets.Field.LetterPressed) -> None:
+    async def run_letter_command(self, event: widgets.Field.LetterPressed) -> None:
         """Leave the field, and run the command of the letter."""
         self.action_leave_field()
         self.app.simulate_key(event.letter)
@@ -381,7 +381,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         if event.key in ARROW_MOVES:
             state.highlight_neighbor(event.key)
         elif event.key == "enter":
-            state.submit()
+            state.submit_prediction()
         elif event.key == "backspace" or (event.character and state.is_accepted_char(event.character)):
             state.type_char("\b" if event.key == "backspace" else str(event.character))
         else:
@@ -413,7 +413,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         if self.state.result.problem is not None and self.state.is_available("fix"):
             await self.action_fix()
         else:
-            self.state.submit()
+            self.state.submit_prediction()
             self.schedule_draw()
 
     async def action_key(self, index: int) -> None:
@@ -479,7 +479,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     def action_hint(self) -> None:
         """Show a hint for the dim to predict."""
-        self.state.submit()
+        self.state.submit_prediction()
         self.schedule_draw()
 
     def action_copy(self) -> None:
@@ -770,7 +770,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         state, width = self.state, self.app.size.width - 2
         line = question_command(state.question, state.result.answer)
         self._draw_question()
-        self._set_text("reason", explore_text.reason_text(state, width, self._fix_key))
+        self._set_text("reason", explore_text.problem_and_fix_text(state, width, self._fix_key))
         self._set_text("command", Text(escape_unprintable(f"$ {line}"), no_wrap=True, overflow="ellipsis"))
         self._draw_panels(width)
         self._set_text("keys", self._key_line(width) if self.app.screen is self else Text())
@@ -842,12 +842,12 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """Set the height of each panel, and draw the panels."""
         state, height = self.state, self.app.size.height
         inner, accent = width - 2, f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
-        answer_lines = explore_text.answer_texts(state, width, accent)
+        answer_lines = explore_text.answer_lines(state, width, accent)
         card = explore_text.reason_lines(state, width)
-        fixed = BORDER_LINES + self._question_lines(inner) + len(answer_lines) + 1
+        fixed = BORDER_LINES + self._question_height(inner) + len(answer_lines) + 1
         fixed += len(self.query_one("#reason", widgets.ClickableText).text.plain.splitlines())
         lines = max(MIN_PANEL_LINES, height - fixed)
-        card_lines = explore_text.answer_texts(state, width, accent, card)
+        card_lines = explore_text.answer_lines(state, width, accent, card)
         needs = self._required_heights(width, lines, len(card_lines) - len(answer_lines))
         plan = allocate_panel_heights(lines, needs)
         self._set_text("answer", stack_texts(card_lines if plan.card else answer_lines))
@@ -859,7 +859,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         if plan.compare:
             self.query_one("#compare", Panel).set_renderer(self._comparison_text)
 
-    def _question_lines(self, width: int) -> int:
+    def _question_height(self, width: int) -> int:
         """Return the height of the fields and their carets, in lines."""
         return count_rows(self.query(widgets.Field), width) + self.query_one(FieldPanel).carets.display
 
@@ -892,7 +892,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             card=0 if state.shows_grid else card_lines,
             elements=elements.count("\n") + 1 + BORDER_LINES if elements else 0,
             all_elements=every.count("\n") + 1 + BORDER_LINES if every else 0,
-            compare=self._compare_lines(inner) if self._can_compare_dialects() else 0,
+            compare=self._comparison_height(inner) if self._can_compare_dialects() else 0,
             is_beside=is_beside,
         )
 
@@ -915,7 +915,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         if plan.compare and (self._comparison is None or self._comparison[0] != self.state.question):
             if self._compare_timer is not None:
                 self._compare_timer.stop()
-            self._compare_timer = self.set_timer(COMPARE_SECONDS, self._compare)
+            self._compare_timer = self.set_timer(COMPARE_SECONDS, self._compare_dialects)
 
     def _draw_titles(self) -> None:
         state = self.state
@@ -937,7 +937,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             return explore_text.elements_text(state, make_element_reader(state.result.source), width, height)
         return explore_text.tapes_text(state, width, height)
 
-    def _compare_lines(self, width: int) -> int:
+    def _comparison_height(self, width: int) -> int:
         """Return the height of the comparison panel, in lines."""
         if self._comparison is None:
             return COMPARE_LINES
@@ -948,7 +948,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """Return whether several dialects have the op, and no answer is hidden."""
         return self.state.is_offered("compare") and len(supporting_dialects(OPS[self.state.question.op])) > 1
 
-    def _compare(self) -> None:
+    def _compare_dialects(self) -> None:
         """Compare the dialects, and draw the comparison."""
         question = self.state.question
         if self._can_compare_dialects():

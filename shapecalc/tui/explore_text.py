@@ -110,7 +110,7 @@ def question_title(question: Question, result: QuestionResult, *, is_learning: b
     return " · ".join(["Question", name, *(["learn"] if is_learning else [])])
 
 
-def reason_text(state: ExploreState, width: int, fix_key: str = "f") -> Text:
+def problem_and_fix_text(state: ExploreState, width: int, fix_key: str = "f") -> Text:
     """Format the problem of the question, followed by its fix or a hint.
 
     `fix_key` is the key that applies the fix.
@@ -155,7 +155,7 @@ def problem_text(problem: Problem) -> Text:
     return text.append(f"\n{escape_unprintable(problem.hint)}" if problem.hint else "", "default")
 
 
-def answer_texts(state: ExploreState, width: int, accent: str = "bold", card: Sequence[Text] = ()) -> list[Text]:
+def answer_lines(state: ExploreState, width: int, accent: str = "bold", card: Sequence[Text] = ()) -> list[Text]:
     """Return the lines of the answer panel.
 
     The first line contains the shapes, with the output in the style `accent`. The lines of `card`, if any, follow it.

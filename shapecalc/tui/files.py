@@ -36,7 +36,7 @@ ARCHIVE_SUFFIXES = (".npz", ".safetensors")
 FILM_KIND = "film"
 
 
-class Entry(Record):
+class FileEntry(Record):
     """A folder, a file, or an array in an archive file."""
 
     name: str
@@ -45,21 +45,21 @@ class Entry(Record):
     """Whether the entry is a folder, or a file with several arrays."""
 
 
-def list_entries(path: str) -> list[Entry]:
+def list_entries(path: str) -> list[FileEntry]:
     """List the entries of a folder, folders first, or the arrays in an archive.
 
     Raises `OSError` if the path cannot be read.
     """
     if path.endswith(ARCHIVE_SUFFIXES):
         return [
-            Entry(array.name.removeprefix(path), array.name, False)
+            FileEntry(array.name.removeprefix(path), array.name, False)
             for array in islice(iter_array_infos(path), MAX_ENTRIES)
         ]
-    entries = [Entry("..", str(Path(path).resolve().parent), True)]
+    entries = [FileEntry("..", str(Path(path).resolve().parent), True)]
     inside = sorted(child for child in Path(path).iterdir() if not child.name.startswith("."))
-    entries += [Entry(f"{child.name}/", str(child), True) for child in inside if _is_folder(child)]
+    entries += [FileEntry(f"{child.name}/", str(child), True) for child in inside if _is_folder(child)]
     files = (child for child in inside if is_file_argument(child.name) and not _is_folder(child))
-    return (entries + [Entry(file.name, str(file), file.name.endswith(ARCHIVE_SUFFIXES)) for file in files])[
+    return (entries + [FileEntry(file.name, str(file), file.name.endswith(ARCHIVE_SUFFIXES)) for file in files])[
         :MAX_ENTRIES
     ]
 
@@ -68,10 +68,10 @@ def _is_folder(path: str | Path) -> bool:
     return isdir(path)  # noqa: PTH112 - Path.is_dir can raise
 
 
-def describe_entry(entry: Entry) -> str:
+def describe_entry(entry: FileEntry) -> str:
     """Describe the type and shape of an array, or the contents of a file.
 
-    >>> describe_entry(Entry("gone.npy", "gone.npy", False))
+    >>> describe_entry(FileEntry("gone.npy", "gone.npy", False))
     'no such file or directory'
     """
     if _is_folder(entry.path):
@@ -91,7 +91,7 @@ class FilesDialog(Dialog[str | None]):
         """Create the dialog that lists the folder at `path`."""
         super().__init__()
         self.path = path
-        self.entries: list[Entry] = []
+        self.entries: list[FileEntry] = []
 
     def compose_contents(self) -> ComposeResult:
         """Compose the folder name, the list and the description."""

@@ -81,7 +81,7 @@ class Player:
         """The `(step index, prompt)` of each question that is answered or must not be asked."""
 
     @property
-    def frame(self) -> int:
+    def frame_index(self) -> int:
         """The index of the current frame."""
         return frame_at(self.frame_starts, self.time)
 
@@ -98,7 +98,7 @@ class Player:
     @property
     def question(self) -> FilmQuestion | None:
         """The unanswered question at which the film is paused, or None."""
-        next_frame = self.frame + 1
+        next_frame = self.frame_index + 1
         is_reached = (
             next_frame < len(self.film.frames) and self.time >= self.frame_starts[next_frame] - 2 * FRAME_EPSILON
         )
@@ -115,7 +115,7 @@ class Player:
 
     def _limit_to_question(self, seconds: float) -> float:
         """Limit a time in seconds to the time of the next question."""
-        for frame in range(self.frame + 1, len(self.film.frames)):
+        for frame in range(self.frame_index + 1, len(self.film.frames)):
             if self.frame_starts[frame] <= seconds and self._question_before(frame):
                 return self.frame_starts[frame] - FRAME_EPSILON
         return seconds
@@ -155,12 +155,12 @@ class Player:
         """
         if count > 0 and self.question is not None:
             self.skip_question()
-        self.show_frame(self.frame + count * (count < 0 or not self.is_before_frame_end))
+        self.show_frame(self.frame_index + count * (count < 0 or not self.is_before_frame_end))
 
     @property
     def is_before_frame_end(self) -> bool:
         """Whether the end of the current frame is still ahead."""
-        return self.time < self.frame_starts[self.frame + 1] - 2 * FRAME_EPSILON
+        return self.time < self.frame_starts[self.frame_index + 1] - 2 * FRAME_EPSILON
 
     def copy_state(self, other: Player) -> None:
         """Copy the settings and the position of another player of the same answer."""
@@ -170,9 +170,9 @@ class Player:
             other.is_asking,
             other._known_prompts,
         )
-        frame = min(other.frame, len(self.film.frames) - 1)
+        frame = min(other.frame_index, len(self.film.frames) - 1)
         self.time = self.frame_starts[frame] + min(
-            other.time - other.frame_starts[other.frame], self.film.frames[frame].arrival_seconds
+            other.time - other.frame_starts[other.frame_index], self.film.frames[frame].arrival_seconds
         )
 
     def show_step(self, step_index: int) -> None:
@@ -204,9 +204,9 @@ class Player:
 
     def skip_question(self) -> None:
         """Mark the current question as answered, and continue the film."""
-        next_frame = self.film.frames[self.frame + 1]
+        next_frame = self.film.frames[self.frame_index + 1]
         self._known_prompts.add((next_frame.step_index, next_frame.prompt))
-        self.time = min(self.frame_starts[self.frame + 1], self.film.seconds)
+        self.time = min(self.frame_starts[self.frame_index + 1], self.film.seconds)
         self.is_playing = True
 
 
@@ -218,7 +218,9 @@ class Scrubber(widgets.ClickableText):
     def draw(self, player: Player) -> None:
         """Draw the progress bar, the time, the frame number and the speed."""
         frames, speed = len(player.film.frames), f"{player.speed:g}x"
-        status = f" {player.time:5.1f} of {player.film.seconds:.1f} s   frame {player.frame + 1} of {frames}   {speed}"
+        status = (
+            f" {player.time:5.1f} of {player.film.seconds:.1f} s   frame {player.frame_index + 1} of {frames}   {speed}"
+        )
         self.track_width = max(1, self.app.size.width - len(status) - 4)
         position = min(self.track_width - 1, int(self.track_width * player.time / max(player.film.seconds, 1e-9)))
         sign = "▶" if player.is_playing else "■"

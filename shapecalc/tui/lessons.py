@@ -452,7 +452,9 @@ class LessonsScreen(TaskScreen):
                 draw_explanation(resolve_command_line(self.course.lessons[-1].question))
             )
         elif lesson is None:
-            self.pane.show_task(Text.assemble((f"Exercises: {self._topic}\n\n", "bold"), f"{EXERCISES_TEXT}\n"), None)
+            self.pane.show_task(
+                Text.assemble((f"Exercises: {self._selected_topic}\n\n", "bold"), f"{EXERCISES_TEXT}\n"), None
+            )
         else:
             position = f"{self.index + 1} of {len(self.course.lessons)}: " if self.course.is_path else ""
             words = f"{WELCOME_TEXT if position and not self.index else ''}{' '.join(lesson.text.split())}\n"
@@ -466,11 +468,11 @@ class LessonsScreen(TaskScreen):
         right = count - sum(lesson.task in self.missed_tasks for lesson in self.course.lessons)
         return Text.assemble(
             ("The end of the path\n\n", "bold"),
-            PATH_END_TEXT.format(right=right, count=count, weakest=TOPIC_NAMES[self._topic]),
+            PATH_END_TEXT.format(right=right, count=count, weakest=TOPIC_NAMES[self._selected_topic]),
         )
 
     @property
-    def _topic(self) -> str:
+    def _selected_topic(self) -> str:
         """The selected topic of exercises.
 
         At the end of a path, this is the topic of the first missed task, or else the first topic without exercises so
@@ -507,7 +509,7 @@ class LessonsScreen(TaskScreen):
             self._set_list_visible(False)
             return
         try:
-            screen = DrillScreen(self.pane.field.value.strip() or self._topic, self.progress)
+            screen = DrillScreen(self.pane.field.value.strip() or self._selected_topic, self.progress)
         except ShapeError as error:
             self.pane.show_feedback(
                 escape_unprintable(f"{error.problem.message} ({error.problem.hint})"), is_right=False

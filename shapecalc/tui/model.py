@@ -70,12 +70,14 @@ class NodeListState:
 
     def move_selection(self, offset: int) -> None:
         """Move the selection by `offset` nodes, within the bounds of the list."""
-        self._select(max(0, min(self.index + offset, len(self.visible_nodes) - 1)))
+        self._select_node(max(0, min(self.index + offset, len(self.visible_nodes) - 1)))
 
     def select_next_failing(self) -> None:
         """Select the next failing node, or the first one after the last."""
         failing = [index for index, judged in enumerate(self.visible_nodes) if report.is_failing(judged)]
-        self._select(next((index for index in failing if index > self.index), failing[0] if failing else self.index))
+        self._select_node(
+            next((index for index in failing if index > self.index), failing[0] if failing else self.index)
+        )
 
     def show_next_fix(self) -> None:
         """Display the next fix of the selected node.
@@ -100,7 +102,7 @@ class NodeListState:
             if filter_text.lower() in report.node_name(judged.node).lower()
             and (not failing_only or report.is_failing(judged))
         )
-        self._select(next((index for index, judged in enumerate(self.visible_nodes) if judged is selected), 0))
+        self._select_node(next((index for index, judged in enumerate(self.visible_nodes) if judged is selected), 0))
 
     def resolve_selected_node(self) -> Trace | None:
         """Resolve the op of the selected node with the displayed fix.
@@ -117,7 +119,7 @@ class NodeListState:
         except ShapeError:
             return None
 
-    def _select(self, index: int) -> None:
+    def _select_node(self, index: int) -> None:
         """Select the node at an index.
 
         The displayed fix is reset if the node does not have it.

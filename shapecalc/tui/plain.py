@@ -139,9 +139,9 @@ class PlainSession:
             for char in typed:
                 state.type_char(char)
             if state.predictions.is_right(blank):
-                state.submit()
+                state.submit_prediction()
                 return [RIGHT, *self.position_lines()]
-        state.submit()
+        state.submit_prediction()
         hint = state.predictions.hint(blank)
         is_first = state.predictions.hint_count(blank) < len(hint.levels)
         return [*([WRONG] if typed != HELP else []), _format_sentence(hint.rule if is_first else hint.arithmetic)]

@@ -209,13 +209,13 @@ def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = E
     if not words:
         return EXAMPLE_QUESTION
     if words[0] == CHAIN:
-        return _chain_question(words[1:], defaults)
+        return _parse_chain_question(words[1:], defaults)
     if words[0] == EQUIV:
         if len(words) != 3:
             raise usage_error(
                 "equiv takes two chains here, and nothing else", "write equiv 'INPUT | OP ...' '| OP ...'"
             )
-        return replace(_chain_question(words[1:2], defaults), second_chain=_add_defaults(words[2], defaults))
+        return replace(_parse_chain_question(words[1:2], defaults), second_chain=_add_defaults(words[2], defaults))
     if words[0] == AGAINST:
         match words[1:]:
             case [first, second, "--input", shape]:
@@ -237,7 +237,7 @@ def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = E
     return Question(typed.op, {"input": typed.input or "", **texts}, settings)
 
 
-def _chain_question(words: Sequence[str], defaults: Mapping[str, object]) -> Question:
+def _parse_chain_question(words: Sequence[str], defaults: Mapping[str, object]) -> Question:
     """Parse `'INPUT | OP ... | OP ...' [--where SIZES]` into a question."""
     text, settings = commands.parse_chain_words(words) if words else ("", {})
     shape, _, stages = _add_defaults(text, defaults).partition("|")

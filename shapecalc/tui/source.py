@@ -134,15 +134,15 @@ class SourceState:
         self.index = 0
         """The index of the selected line in `lines`."""
         self._records: list[StatementRecord] = []
-        self.interpret()
+        self.interpret_code_lines()
 
     def set_input(self, name: str, text: str) -> None:
         """Set the shape of an input, and interpret the code again."""
         if self.inputs.get(name) != text:
             self.inputs[name] = text
-            self.interpret()
+            self.interpret_code_lines()
 
-    def interpret(self) -> None:
+    def interpret_code_lines(self) -> None:
         """Compute the shapes of all lines, or find the first problem."""
         self._records, self.problem, self.output, self.input_shape = [], None, "", ""
         try:
@@ -162,7 +162,7 @@ class SourceState:
         self.index = max(0, min(self.index, len(self.lines) - 1))
 
     @property
-    def line(self) -> CodeLine | None:
+    def selected_line(self) -> CodeLine | None:
         """The selected line, or None if no line has a shape."""
         return self.lines[self.index] if self.lines else None
 
@@ -180,7 +180,7 @@ class SourceState:
 
     def selected_line_question(self) -> Question | None:
         """Return the chain from the input to the selected line, or None."""
-        line = self.line
+        line = self.selected_line
         if line is None:
             return None
         for record in self._records:
@@ -341,7 +341,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         state, (width, height) = self.state, self.app.size
         panel = self.query_one(FieldPanel)
         panel.border_title = Content(" · ".join(filter(None, ("Code", escape_unprintable(state.title)))))
-        reason = self._reason_text(width - 2)
+        reason = self._problem_text(width - 2)
         self.query_one("#reason", widgets.ClickableText).set_text(reason)
         fields = [*self.query(widgets.Field)]
         rows = count_rows(fields, width - 4) if fields else 0
@@ -368,7 +368,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         active = frozenset(key.action for key in keys)
         self.query_one("#keys", widgets.ClickableText).set_text(widgets.format_key_line(active, width - 2, keys))
 
-    def _reason_text(self, width: int) -> Text:
+    def _problem_text(self, width: int) -> Text:
         """Return the problem of the code and its hint."""
         problem = self.state.problem
         if problem is None:
@@ -381,7 +381,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         return stack_texts([*lines, *(wrap_line(Text(f"  {hint}"), width) if hint else [])])
 
     def _line_title(self) -> str:
-        line = self.state.line
+        line = self.state.selected_line
         return f"Line {line.line} · {clip_text(line.format_values(), 40, UNICODE)}" if line else "Line"
 
     def _source_text(self, width: int, height: int) -> Text:
@@ -390,7 +390,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         for index, each in enumerate(state.lines):
             if each.line not in shown or index == state.index:
                 shown[each.line] = index, each
-        current = state.line.line if state.line else 1
+        current = state.selected_line.line if state.selected_line else 1
         first = max(0, min(current - 1 - height // 2, len(state.rows) - height))
         values = [each.format_values() for each in state.lines]
         value_width = min(max(map(len, values), default=0), max(12, width // 2))

@@ -110,12 +110,12 @@ class Predictions:
         hidden = dict[Blank, None]()
         for blank, cell in self.cells.items():
             if cell.step_index >= step_count and (
-                not self.is_right(blank) if blank in self.blanks_to_predict else self._copies_hidden_dim(blank, hidden)
+                not self.is_right(blank) if blank in self.blanks_to_predict else self._is_hidden_copy(blank, hidden)
             ):
                 hidden[blank] = None
         return tuple(hidden)
 
-    def _copies_hidden_dim(self, blank: Blank, hidden: Collection[Blank]) -> bool:
+    def _is_hidden_copy(self, blank: Blank, hidden: Collection[Blank]) -> bool:
         """Return whether a dim is a copy of a hidden dim of the previous column."""
         (column, index), dim = blank, self.cells[blank].dim or 0
         return (column - 1, index) in hidden and not is_size_requested(self._layouts[column - 1].stage, index, dim)
@@ -141,7 +141,7 @@ class Predictions:
             self.scored_blanks.add(blank)
             self._score.record_answer(right=is_right)
 
-    def submit(self, blank: Blank) -> None:
+    def submit_entry(self, blank: Blank) -> None:
         """Submit the entry in a blank, which reveals one more hint."""
         self._submitted[blank] = self.texts.get(blank, "")
         if self.is_wrong(blank):
@@ -206,7 +206,7 @@ class Predictions:
         ]
 
 
-class History:
+class QuestionHistory:
     """The undo and redo stacks of questions.
 
     Consecutive insertions or deletions in one field count as one change.
@@ -287,7 +287,7 @@ class ExploreState:
         """Whether the dims of the current step are visible without a prediction."""
         self.score = score or Score()
         self.predictions = Predictions(self.answer, self.score)
-        self.history = History()
+        self.history = QuestionHistory()
         self.highlighted: Blank | None = None
         """The position of the highlighted dim in the flow diagram."""
         self._last_typed: Blank | None = None
@@ -374,8 +374,8 @@ class ExploreState:
         """
         if direction > 0 and self.must_predict_validity:
             self.predict_validity(None)
-        elif direction > 0 and self._current_questions:
-            for blank in self._current_questions:
+        elif direction > 0 and self._current_step_blanks:
+            for blank in self._current_step_blanks:
                 self.predictions.score_attempt(blank, is_right=False)
             self.is_revealed, self.highlighted, self._last_typed = True, None, None
         else:
@@ -468,11 +468,11 @@ class ExploreState:
         return (
             self.highlighted
             if self.highlighted in self.open_blanks
-            else next(iter((*self._current_questions, *questions[-1:])), None)
+            else next(iter((*self._current_step_blanks, *questions[-1:])), None)
         )
 
     @property
-    def _current_questions(self) -> tuple[Blank, ...]:
+    def _current_step_blanks(self) -> tuple[Blank, ...]:
         """The positions of the hidden dims that the current step determines."""
         questions = () if self.is_revealed or not self.blanks else self.predictions.blanks_at_step(self.current_step)
         return tuple(blank for blank in questions if not self.predictions.is_right(blank))
@@ -518,11 +518,11 @@ class ExploreState:
         if self.current_blank is not None:
             self.predictions.type_char(self.current_blank, char)
 
-    def submit(self) -> None:
+    def submit_prediction(self) -> None:
         """Continue if the prediction is correct, otherwise show another hint."""
         if self.current_blank is not None and self.is_awaiting_input:
-            self.predictions.submit(self.current_blank)
-        elif self._current_questions:
+            self.predictions.submit_entry(self.current_blank)
+        elif self._current_step_blanks:
             self.toggle_highlight(None)
         elif not self.must_predict_validity:
             self.advance(1)

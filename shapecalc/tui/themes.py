@@ -118,7 +118,7 @@ def _contrasting_colour(background: ColorTriplet) -> ColorTriplet:
 
 
 @lru_cache(4096)
-def _min_contrast(text: str) -> float:
+def _required_contrast(text: str) -> float:
     """Return the required contrast ratio of a text; 0 for borders."""
     return (
         0 if EDGE_CHARACTERS.issuperset(text) else LINE_CONTRAST if LINE_CHARACTERS.issuperset(text) else TEXT_CONTRAST
@@ -140,4 +140,4 @@ def _legible_style(style: Style, min_contrast: float) -> Style:
 
 
 COLOURLESS_FILTER = _StyleFilter(lambda _, style: _colourless_style(style))
-LEGIBILITY_FILTER = _StyleFilter(lambda text, style: _legible_style(style, _min_contrast(text)))
+LEGIBILITY_FILTER = _StyleFilter(lambda text, style: _legible_style(style, _required_contrast(text)))

@@ -163,4 +163,7 @@ def test_canvas_merges_spans_of_one_style():
         ("a", LIT),
         ("b", LIT),
     ]
-    assert spans(draw_on_canvas(("write_styled", 1, 0, "╲-x", ["red", "", "bold"]))) == [("╲", "red"), ("x", "bold")]
+    assert spans(draw_on_canvas(("write_styled_text", 1, 0, "╲-x", ["red", "", "bold"]))) == [
+        ("╲", "red"),
+        ("x", "bold"),
+    ]

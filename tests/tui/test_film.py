@@ -62,7 +62,7 @@ def test_film_player_stops_at_the_end_and_restarts():
     player = player_of_shuffle()
     player.toggle_playback()
     player.advance(1000)
-    assert (player.is_at_end, player.is_playing, player.frame) == (True, False, len(player.film.frames) - 1)
+    assert (player.is_at_end, player.is_playing, player.frame_index) == (True, False, len(player.film.frames) - 1)
     player.toggle_playback()
     assert (player.time, player.is_playing) == (0.0, True)
 

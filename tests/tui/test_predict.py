@@ -44,12 +44,12 @@ def screen(state, width=78):
     """Return the texts of the main screen."""
     texts = (
         Text(explore_text.question_title(state.question, state.result, is_learning=True)),
-        explore_text.reason_text(state, width),
+        explore_text.problem_and_fix_text(state, width),
         Text(explore_text.map_title(state)),
         explore_text.map_text(state, width, 7),
         Text(explore_text.step_panel_title(state)),
         explore_text.step_text(state, width, 12),
-        *explore_text.answer_texts(state, width),
+        *explore_text.answer_lines(state, width),
         *explore_text.reason_lines(state, width),
     )
     return "\n".join(text.plain for text in texts)
@@ -97,10 +97,10 @@ def test_predict_shows_all_stages_over_the_first_picture(line, drawn):
 def test_predict_prefix_of_a_right_answer_is_not_wrong(line, keys, wrong, counted):
     state, (text, *enter) = make_state(line), keys.split()
     type_text(state, str(state.predictions.cells[state.current_blank].dim))
-    state.submit()
+    state.submit_prediction()
     type_text(state, text)
     if enter:
-        state.submit()
+        state.submit_prediction()
     assert state.predictions.is_wrong((1, 1)) == (wrong == "yes")
     assert state.score.answered == 2 + (counted == "yes")
 
@@ -231,7 +231,7 @@ def test_predict_works_for_every_example(op):
                 assert state.predictions.is_right(state.current_blank)
             if state.current_step >= state.end_step:
                 break
-            state.submit()
+            state.submit_prediction()
         assert state.blanks == ()
         assert 0 < state.score.right == state.score.answered
 

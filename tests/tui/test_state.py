@@ -84,8 +84,8 @@ def test_state_chain_carets_mark_the_token_or_stage(text, marked):
 @each_row(("line", "said"), table("sentences"))
 def test_state_notes_belong_to_their_stages(line, said):
     state = ExploreState(question_from_words(split_outside_brackets(line)))
-    assert "\n".join(text.plain for text in explore_text.answer_texts(state, 78)).endswith(said)
-    assert bool(said) or len(explore_text.answer_texts(state, 78)) == 1
+    assert "\n".join(text.plain for text in explore_text.answer_lines(state, 78)).endswith(said)
+    assert bool(said) or len(explore_text.answer_lines(state, 78)) == 1
 
 
 @pytest.mark.parametrize("words", [["reshap", "2", "2"], ["reshape", "2", "2", "2"], ["chain", "a", "b"], ["foo"]])

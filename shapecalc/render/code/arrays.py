@@ -154,7 +154,7 @@ class ArrayWriter(CodeWriter):
 
     def emit_transpose(self, call: EmittedCall) -> None:
         """Emit a transpose."""
-        self.emit_assignment(self.format_call(TRANSPOSE, perm=call.move(Permute).axes))
+        self.emit_assignment(self.format_call(TRANSPOSE, perm=call.require_move(Permute).axes))
 
     def emit_reshape(self, call: EmittedCall) -> None:
         """Emit a reshape, a view or a flatten."""
@@ -211,7 +211,7 @@ class ArrayWriter(CodeWriter):
             self.format_call(REPEAT_INTERLEAVE, repeats=repeats, **({} if axis is None else {"axis": axis}))
         )
 
-    def emit_pick(self, call: EmittedCall) -> None:
+    def emit_indexing(self, call: EmittedCall) -> None:
         """Emit an index expression with an index or slice for each axis.
 
         If the framework does not support negative steps, these axes are flipped first.
@@ -247,7 +247,7 @@ class ArrayWriter(CodeWriter):
 
     def emit_take(self, call: EmittedCall) -> None:
         """Emit a gather along an axis."""
-        move = call.move(Take)
+        move = call.require_move(Take)
         if self.name in ("tensorflow", "paddle") and min(move.positions, default=0) < 0:
             raise usage_error(f"{self.name} takes no position from the end", "give the sizes with --where")
         leading_slices = ":, " * move.axis
@@ -257,12 +257,12 @@ class ArrayWriter(CodeWriter):
 
     def emit_roll(self, call: EmittedCall) -> None:
         """Emit a roll along an axis."""
-        roll = call.int32_roll(self.name) if self.framework.limits_rolls_to_int32 else call.move(Roll)
+        roll = call.int32_roll(self.name) if self.framework.limits_rolls_to_int32 else call.require_move(Roll)
         self.emit_assignment(self.format_call(ROLL, shift=roll.shift, axis=roll.axis))
 
     def emit_shape(self, call: EmittedCall) -> None:
         """Emit a vector of the dims, or of a range of the dims."""
-        move = call.move(ShapeVector)
+        move = call.require_move(ShapeVector)
         self.emit_assignment(self.framework.shape.format(x=self.tensor, start=move.start, end=move.end))
 
 

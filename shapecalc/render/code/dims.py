@@ -91,7 +91,7 @@ ORDER_PRESERVING_KINDS = (StageKind.RESHAPE, StageKind.VIEW, StageKind.MERGE, St
 WRITER_METHODS = {
     StageKind.PERMUTE: "transpose",
     **dict.fromkeys((StageKind.RESHAPE, StageKind.VIEW, StageKind.MERGE), "reshape"),
-    **dict.fromkeys((StageKind.SELECT, StageKind.SLICE, StageKind.FLIP), "pick"),
+    **dict.fromkeys((StageKind.SELECT, StageKind.SLICE, StageKind.FLIP), "indexing"),
     **{kind: kind.name.lower() for kind in (StageKind.SQUEEZE, StageKind.UNSQUEEZE, StageKind.EXPAND, StageKind.SPLIT)},
     **{kind: kind.name.lower() for kind in (StageKind.TAKE, StageKind.ROLL, StageKind.SHAPE)},
 }
@@ -123,7 +123,7 @@ class EmittedCall(Record):
         """The output shape of the call."""
         return self.stage.after or ()
 
-    def move(self, kind: type[MoveType]) -> MoveType:
+    def require_move(self, kind: type[MoveType]) -> MoveType:
         """Return the stage's move, after checking its type.
 
         The move must be an instance of `kind`. It describes where the elements go, such as `Permute` with its axes.
@@ -154,7 +154,7 @@ class EmittedCall(Record):
 
         Raises `ShapeError` (usage), with the name of the `target`, if there is no such roll.
         """
-        roll = self.move(Roll)
+        roll = self.require_move(Roll)
         dim = self.stage.before[roll.axis]
         if abs(roll.shift) > INT32_MAX and isinstance(dim, int):
             roll = Roll(roll.shift % dim if dim else 0, roll.axis)
@@ -188,7 +188,7 @@ class EmittedCall(Record):
         >>> [str(kept) for kept in build_calls(sc.select(("N", 3), 0, -1))[0].index_selections()]
         ['-1', ':']
         """
-        rows = zip(self.move(StridedSlice).axis_ranges, self.stage.before, strict=True)
+        rows = zip(self.require_move(StridedSlice).axis_ranges, self.stage.before, strict=True)
         requested = {step.sources[0]: step.facts["text"] for step in self.steps_by_rule(KEPT_POSITIONS)}
         return tuple(
             parse_selection(axis, requested[axis])

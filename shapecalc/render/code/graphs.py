@@ -223,7 +223,7 @@ class OnnxWriter(GraphWriter):
 
     def emit_transpose(self, call: code.EmittedCall) -> None:
         """Emit a Transpose."""
-        self.add_node("Transpose", perm=list(call.move(Permute).axes))
+        self.add_node("Transpose", perm=list(call.require_move(Permute).axes))
 
     def emit_reshape(self, call: code.EmittedCall) -> None:
         """Emit a Reshape or a Flatten.
@@ -279,7 +279,7 @@ class OnnxWriter(GraphWriter):
             self._add_node_with_axes("Unsqueeze", range(new))
         self.add_node("Tile", self.add_vector("repeats", [*map(self.sizes.express_dim, call.repeats)]))
 
-    def emit_pick(self, call: code.EmittedCall) -> None:
+    def emit_indexing(self, call: code.EmittedCall) -> None:
         """Emit a Gather for a single index, otherwise a Slice."""
         kept = call.partial_ranges()
         if not kept[0].drops_axis:
@@ -289,7 +289,7 @@ class OnnxWriter(GraphWriter):
 
     def emit_take(self, call: code.EmittedCall) -> None:
         """Emit a Gather."""
-        move = call.move(Take)
+        move = call.require_move(Take)
         self._add_gather(move.axis, move.positions, str(len(move.positions)))
 
     def _add_gather(self, axis: int, indices: Sequence[int], dims: str) -> None:
@@ -340,7 +340,7 @@ class OnnxWriter(GraphWriter):
 
     def emit_shape(self, call: code.EmittedCall) -> None:
         """Emit a Shape."""
-        move = call.move(ShapeVector)
+        move = call.require_move(ShapeVector)
         is_full_range = (move.start, move.end) == (0, len(call.stage.before))
         self.add_node("Shape", **({} if is_full_range else {"start": move.start, "end": move.end}))
 
@@ -359,7 +359,7 @@ class OnnxWriter(GraphWriter):
         if trace.op == LINEAR.name:
             operands[1] = self._transpose_weight(operands[1], arguments)
         if trace.op == STACK.name:
-            attributes["axis"] = axis = call.move(Combine).concat_axis or 0
+            attributes["axis"] = axis = call.require_move(Combine).concat_axis or 0
             operands = [
                 self._apply_to_operand(name, lambda: self._add_node_with_axes("Unsqueeze", [axis])) for name in operands
             ]
@@ -540,7 +540,7 @@ class OpenVinoWriter(GraphWriter):
 
     def emit_transpose(self, call: code.EmittedCall) -> None:
         """Emit a Transpose."""
-        self.add_call(TRANSPOSE, perm=call.move(Permute).axes)
+        self.add_call(TRANSPOSE, perm=call.require_move(Permute).axes)
 
     def emit_reshape(self, call: code.EmittedCall) -> None:
         """Emit a Reshape.
@@ -573,7 +573,7 @@ class OpenVinoWriter(GraphWriter):
         """Emit a Tile, which adds axes if there are more repeats than dims."""
         self.add_call(TILE, repeats=self.vector_expression([*map(self.sizes.express_dim, call.repeats)]))
 
-    def emit_pick(self, call: code.EmittedCall) -> None:
+    def emit_indexing(self, call: code.EmittedCall) -> None:
         """Emit a Gather for a single index, otherwise a Slice."""
         kept = call.partial_ranges()
         if kept[0].drops_axis:
@@ -595,7 +595,7 @@ class OpenVinoWriter(GraphWriter):
 
     def emit_take(self, call: code.EmittedCall) -> None:
         """Emit a Gather."""
-        move = call.move(Take)
+        move = call.require_move(Take)
         self.add_node("gather", self.vector_expression(move.positions), move.axis)
 
     def emit_roll(self, call: code.EmittedCall) -> None:
@@ -606,7 +606,7 @@ class OpenVinoWriter(GraphWriter):
     def emit_shape(self, call: code.EmittedCall) -> None:
         """Emit a ShapeOf, followed by a Slice for a range of dims."""
         self.add_node("shape_of")
-        move = call.move(ShapeVector)
+        move = call.require_move(ShapeVector)
         if len(call.after) < len(call.stage.before):
             self.add_node("slice", [move.start], [move.end], [1])
 
@@ -667,7 +667,7 @@ class TensorRTWriter(GraphWriter):
         settings = list[str]()
         for call in calls:
             if call.stage.kind is StageKind.PERMUTE:
-                settings.append(f"{'second' if settings else 'first'}_transpose = {call.move(Permute).axes}")
+                settings.append(f"{'second' if settings else 'first'}_transpose = {call.require_move(Permute).axes}")
             else:
                 settings += self.reshape_settings(call)
         self.add_layer("add_shuffle", "", *settings)
@@ -705,9 +705,9 @@ class TensorRTWriter(GraphWriter):
         expressed = tuple(map(self.sizes.express_dim, output))
         self._add_slice((0,) * len(expressed), expressed, strides)
 
-    def emit_pick(self, call: code.EmittedCall) -> None:
+    def emit_indexing(self, call: code.EmittedCall) -> None:
         """Emit a slice layer, followed by a Shuffle if an axis is removed."""
-        before, output, move = call.stage.before, call.after, call.move(StridedSlice)
+        before, output, move = call.stage.before, call.after, call.require_move(StridedSlice)
         if not is_concrete((*before, *output)):
             message = f"{call.stage.label} of sizes with names is not written as tensorrt code"
             raise usage_error(message, "give the sizes with --where")
@@ -719,19 +719,19 @@ class TensorRTWriter(GraphWriter):
             zeros = ["zero_is_placeholder = False"] if 0 in output else []
             self.add_layer("add_shuffle", "", self.dims_setting("reshape_dims", 1, output), *zeros)
 
-    emit_split = emit_pick
+    emit_split = emit_indexing
 
     def emit_combination_code(self, call: code.EmittedCall, arguments: ArgumentReader) -> None:
         """Emit a concatenation, a matrix product or an Einsum layer."""
         self.lines.append(f"layer = network.{self.combination_expression(arguments)}")
         if call.trace.op == CONCAT.name:
             arguments.mark_read("axis")
-            self.lines.append(f"layer.axis = {call.move(Combine).concat_axis}")
+            self.lines.append(f"layer.axis = {call.require_move(Combine).concat_axis}")
         self.emit_assignment("layer.get_output(0)")
 
     def emit_shape(self, call: code.EmittedCall) -> None:
         """Emit a shape layer, followed by a slice layer for a range of dims."""
-        dims_move, count = call.move(ShapeVector), len(call.after)
+        dims_move, count = call.require_move(ShapeVector), len(call.after)
         self.add_layer("add_shape")
         if count < len(call.stage.before):
             self._add_slice((dims_move.start if count else 0,), (count,), (1,))

@@ -144,7 +144,7 @@ class CaseResult(Record):
         answer, problem = self.answer, self.problem
         result |= {"output": to_json(answer.output) if answer else None}
         result |= {"conditions": [str(condition) for condition in answer.conditions] if answer else []}
-        result |= {"assumes": list(answer.assumes)} | answer.optional_json() if answer else {"assumes": []}
+        result |= {"assumes": list(answer.assumes)} | answer.optional_items_as_json() if answer else {"assumes": []}
         return result | {"problem": problem and problem.as_json()}
 
     def as_text(self, file: str, *, github: bool) -> str:

@@ -133,17 +133,17 @@ def parse_named_sizes(text: str) -> dict[str, int | Shape]:
     >>> parse_named_sizes("self.heads=8,shape=2,-1,B=4"), parse_named_sizes("shape=float32[2,3]")
     ({'self.heads': 8, 'shape': (2, -1), 'B': 4}, {'shape': (2, 3)})
     """
-    from shapecalc.reading.code.source import split_name  # deferred: it imports `ast`, which is slow
+    from shapecalc.reading.code.source import split_named_shape  # deferred: it imports `ast`, which is slow
 
     pieces = list[str]()
     for piece in split_outside_brackets(text, ","):
-        if split_name(piece)[0] or not pieces:
+        if split_named_shape(piece)[0] or not pieces:
             pieces.append(piece)
         else:
             pieces[-1] += f",{piece}"
     sizes: dict[str, int | Shape] = {}
     for piece in pieces:
-        name, dims = split_name(piece)
+        name, dims = split_named_shape(piece)
         if not name or is_integer(dims):
             sizes |= parse_sizes(piece)
         else:

@@ -57,9 +57,12 @@ class Request(Record):
 
     def __post_init__(self) -> None:
         """Make the mappings immutable, and detect symbolic dims."""
-        arguments = self._arguments = freeze(self.arguments)
+        arguments = self._arguments = freeze_mapping(self.arguments)
         if self.argument_texts is not EMPTY_DICT or self.names_in_use is not EMPTY_DICT:
-            self._argument_texts, self._names_in_use = freeze(self.argument_texts), freeze(self.names_in_use)
+            self._argument_texts, self._names_in_use = (
+                freeze_mapping(self.argument_texts),
+                freeze_mapping(self.names_in_use),
+            )
         self._is_symbolic = Monomial in map(type, self.input) or _has_symbolic_dim(arguments.values())
 
     @property
@@ -83,7 +86,7 @@ class Request(Record):
         return self._is_symbolic
 
 
-def freeze(mapping: Mapping[str, Any]) -> FrozenDict:
+def freeze_mapping(mapping: Mapping[str, Any]) -> FrozenDict:
     """Return a mapping as a `FrozenDict`.
 
     A `FrozenDict` is returned unchanged.
@@ -469,9 +472,9 @@ class Answer(Record):
 
         conditions, assumes = [str(condition) for condition in self.conditions], list(self.assumes)
         content = {"conditions": conditions, "assumes": assumes, "origins": origins_as_json(self.origins)}
-        return content | self.optional_json()
+        return content | self.optional_items_as_json()
 
-    def optional_json(self) -> dict[str, object]:
+    def optional_items_as_json(self) -> dict[str, object]:
         """Return the JSON object's optional keys that are not empty.
 
         The keys are `results`, `alternatives` and `notes`.
@@ -513,7 +516,7 @@ class Trace(Answer):
 
     def __post_init__(self) -> None:
         if type(self.options) is not FrozenDict or type(self.results) is not FrozenDict:
-            self._options, self._results = freeze(self.options), freeze(self.results)
+            self._options, self._results = freeze_mapping(self.options), freeze_mapping(self.results)
 
     def __hash__(self) -> int:
         return hash((Trace, self.input, self.output))  # hashing all arguments takes longer than a rare collision

@@ -429,7 +429,7 @@ class Assumptions:
             return True
         if dim not in self._integrality_cache:
             is_multiple = any(dims.is_always_integral(dims.quotient(dim, assumed)) for assumed in self.integral_dims)
-            self._integrality_cache[dim] = is_multiple or self._decide(
+            self._integrality_cache[dim] = is_multiple or self._run_within_budget(
                 lambda: self._implies_integral(dims.monomial(dim))
             )
         return self._integrality_cache[dim]
@@ -457,15 +457,15 @@ class Assumptions:
             quotients = [dims.quotient(condition.ratio, assumed) for assumed in self._condition_ratios(">=")]
             return any(map(is_at_least_one, map(dims.monomial, quotients)))
         is_implied = self._implies_equal_to_one if condition.relation == "==" else self._implies_integral
-        return self._decide(lambda: is_implied(condition.ratio))
+        return self._run_within_budget(lambda: is_implied(condition.ratio))
 
     def is_contradictory(self) -> bool:
         """Return whether the conditions are proven to have no solution."""
-        return self.is_impossible or self._decide(
+        return self.is_impossible or self._run_within_budget(
             lambda: not self._can_all_differ_from_one(self._condition_ratios("!="))
         )
 
-    def _decide(self, procedure: Callable[[], bool]) -> bool:
+    def _run_within_budget(self, procedure: Callable[[], bool]) -> bool:
         """Run a decision procedure with the shared budget or a new one.
 
         Returns False if the procedure exceeds the budget.

@@ -287,7 +287,7 @@ class _AtomSplitter:
         The atoms before the boundary become a base tensor, and each dim before the boundary gets an atom that steps
         through this base tensor.
         """
-        atom_count, part, dim_count, rest = self._find_next_cut()
+        atom_count, part, dim_count, rest = self._find_next_boundary()
         atoms = [self.remaining_atoms.pop() for _ in range(atom_count)] + (
             [self._pop_outer_part(part)] if part != 1 else []
         )
@@ -302,7 +302,7 @@ class _AtomSplitter:
                 self.remaining_dims.pop()
                 self.result.append([])
 
-    def _find_next_cut(self) -> tuple[int, Dim, int, Dim]:
+    def _find_next_boundary(self) -> tuple[int, Dim, int, Dim]:
         """Find the next common boundary of atoms and dims.
 
         Returns the number of complete atoms before the boundary, the size of the outer part of the next atom before the
@@ -314,7 +314,11 @@ class _AtomSplitter:
             for i in range(max(0, both - len(new_products) + 1), min(both + 1, len(products))):
                 a, b = products[i], new_products[both - i]
                 cut = _common_multiple(a, b)
-                if cut != 1 and self._is_cut_at(cut, products, i) and self._is_cut_at(cut, new_products, both - i):
+                if (
+                    cut != 1
+                    and self._is_boundary_at(cut, products, i)
+                    and self._is_boundary_at(cut, new_products, both - i)
+                ):
                     return i, dims.quotient(cut, a), both - i, dims.quotient(cut, b)
         ends = {volume: i for i, volume in enumerate(_running_products(sizes))}
         i, j = next(
@@ -322,7 +326,7 @@ class _AtomSplitter:
         )
         return i, 1, j, 1
 
-    def _is_cut_at(self, cut: Dim, products: Sequence[Dim], index: int) -> bool:
+    def _is_boundary_at(self, cut: Dim, products: Sequence[Dim], index: int) -> bool:
         """Return whether `cut` equals `products[index]` or splits the next factor.
 
         `products` are the running products of the factors. A boundary splits a factor if the products before and after
@@ -816,14 +820,14 @@ def apply_chain(chain: MoveChain, elements: array[int]) -> array[int]:
         if not next_view.is_strided:
             result, next_view = _gather(result, view), contiguous_view(move.output_shape(shape))
             if isinstance(move, Roll | Take):
-                result = _concatenate_pieces(result, shape, move)
+                result = _concatenate_segments(result, shape, move)
             else:
                 next_view = contiguous_view(shape).apply_move(move, shape, known)
         view, shape = next_view, move.output_shape(shape)
     return _gather(result, view)
 
 
-def _concatenate_pieces(source: array[int], shape: Shape, move: Roll | Take) -> array[int]:
+def _concatenate_segments(source: array[int], shape: Shape, move: Roll | Take) -> array[int]:
     """Concatenate the segments of an axis in the order of a move."""
     sizes: list[Any] = [*shape]
     inner, result = prod(sizes[move.axis + 1 :]), array("q")

@@ -20,7 +20,7 @@ from shapecalc.core.conditions import (
     substitute_condition,
 )
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import check_rank, check_volume, element_type_name
+from shapecalc.core.dialects.base import check_rank, compute_volume, element_type_name
 from shapecalc.core.dims import (
     Monomial,
     Shape,
@@ -67,7 +67,7 @@ def resolve(request: Request) -> Trace:
         if operator.params_since or operator.required_since or request.dtype:
             check_attributes(request, rules)
         check_rank(shape, rules.dialect, "input")
-        check_volume(shape, "input")
+        compute_volume(shape, "input")
         input_steps = _make_fraction_steps(request) if symbolic else ()
     except ShapeError as error:
         same = _resolve_for_every_switch(request) if error.problem.rule is MISSING_SWITCH else None

@@ -101,7 +101,7 @@ def parse_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option]
     )
     if HELP.name in arguments:
         return arguments
-    arguments = assign_positional(order_values(values, names), names, arguments, op.name)
+    arguments = assign_positional(order_positional_values(values, names), names, arguments, op.name)
     check_required(
         arguments, {"input": "INPUT"} | {param.name: param.name.upper() for param in op.params if param.required}
     )
@@ -116,13 +116,13 @@ def _max_positional_count(names: Sequence[str]) -> int | None:
     return None if names[-1:] and names[-1] in ("operands", "lengths") else len(names)
 
 
-def order_values(values: Sequence[str], names: Sequence[str]) -> list[str]:
+def order_positional_values(values: Sequence[str], names: Sequence[str]) -> list[str]:
     """Return positional values in the order of the parameters.
 
     All operands are joined into one value, and so are all lengths. A pattern with an arrow may be written before or
     after the shape. An einsum pattern without an arrow must be the first value.
 
-    >>> order_values(["a b -> b a", "2,3"], ("input", "pattern"))
+    >>> order_positional_values(["a b -> b a", "2,3"], ("input", "pattern"))
     ['2,3', 'a b -> b a']
     """
     values = [*values]
@@ -256,7 +256,7 @@ def expand_composite(name: str, shape: Shape, values: Sequence[str]) -> list[lis
     """
     _, _, specifications, make = COMPOSITE_OPS[name]
     names = [specification.partition("/")[0].rstrip("?") for specification in specifications]
-    texts = assign_positional(order_values(values, names), names, {}, name)
+    texts = assign_positional(order_positional_values(values, names), names, {}, name)
     check_required(
         texts,
         {
@@ -445,7 +445,7 @@ def parse_stage(words: Sequence[str], *, with_input: bool, dialect: object = Non
         max_values=_max_positional_count(names),
         has_input=with_input,
     )
-    values = order_values(values, names) if values else []
+    values = order_positional_values(values, names) if values else []
     shape = values.pop(0) if with_input and values else None
     try:
         return ParsedStage(

@@ -83,7 +83,7 @@ class Comparison(Record):
         for row in self.rows:
             answered, version = row.trace.as_json(), getattr(row.trace, "version", None)
             setting = {"dialect": row.dialect, "version": version, "options": row.options}
-            conclusions = {key: answered[key] for key in keys} | row.trace.optional_json()
+            conclusions = {key: answered[key] for key in keys} | row.trace.optional_items_as_json()
             rows.append(setting | conclusions | {"default": row.default})
         request = {name: to_json(value) for name, value in self.arguments.items()}
         head = {"op": "compare", "of": self.op, "input": to_json(self.input), "request": request}

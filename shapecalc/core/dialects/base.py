@@ -324,7 +324,7 @@ def make_rank_limit_check(limit: int) -> RefusalCheck:
     return lambda shape, rules, **_: rank_limit_error(limit, len(shape), rules.dialect)
 
 
-def check_volume(dims: Shape, argument: str) -> Dim:
+def compute_volume(dims: Shape, argument: str) -> Dim:
     """Return the element count of `dims`.
 
     Raises `ShapeError` (overflow) if a dim or the count exceeds int64 for every value of the names.
@@ -502,7 +502,7 @@ class Target:
                     self.infer_index, dims[out] = out, 1
         self.reached = len(dims)
         output = tuple(dims)
-        known = check_volume(output, self.argument)
+        known = compute_volume(output, self.argument)
         if self.infer_index is None:
             self.conditions = self.require_equal_counts(output, known)
         else:

@@ -188,7 +188,7 @@ def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = F
             raise error
         infer_index = requested.index(-1) if -1 in requested else None
         output = tuple([1 if out == infer_index else dim for out, dim in enumerate(requested)])
-        base.check_volume(output, "target")
+        base.compute_volume(output, "target")
         used_axes = {request.index_of(axis, len(shape)) for step in steps for axis in step.sources}
         new_dims = [step.dim for step in steps if not step.sources and step.dim != -1]
         have, known = product(shape), product([*new_dims, *[shape[axis] for axis in used_axes]])

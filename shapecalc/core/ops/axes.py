@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shapecalc.core.answers import Stage, StageBuilder, StageKind, Stages, Step
-from shapecalc.core.dialects.base import Setting, check_volume, regroup_step
+from shapecalc.core.dialects.base import Setting, compute_volume, regroup_step
 from shapecalc.core.dims import Axes, Shape, product
 from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.op import DialectTable
@@ -61,7 +61,7 @@ def merge_axis_groups(stage: StageBuilder, groups: list[Axes]) -> Stages:
         return tuple(steps) if finished.after is None else (*steps, regroup_step(shape, output))
 
     stage.explain = explain
-    check_volume(output, "input")
+    compute_volume(output, "input")
     return stage.finish(Reshape(output))
 
 

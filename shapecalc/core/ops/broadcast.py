@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import CHAIN_TENSOR, StageBuilder, StageKind, Stages, Step
-from shapecalc.core.dialects.base import ARITHMETIC_TYPES, FLOATS, NUMBERS, Operator, Setting, check_volume
+from shapecalc.core.dialects.base import ARITHMETIC_TYPES, FLOATS, NUMBERS, Operator, Setting, compute_volume
 from shapecalc.core.dims import Shape
 from shapecalc.core.moves import Combine
 from shapecalc.core.ops.op import Op, make_test_vectors, operators_by_dialect
@@ -39,7 +39,7 @@ def broadcast(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -
         for out, aligned_dim in enumerate(aligned):
             stage.add(alignment_step(out, aligned_dim))
         output = tuple([aligned_dim.dim for aligned_dim in aligned])
-        check_volume(output, "operands")
+        compute_volume(output, "operands")
         stage.add(Step(BROADCASTED, None, tuple(range(len(shape))), output))
         return stage.finish(
             Combine(output, operand_shapes(ordered), tuple([aligned_dim.operand_axes for aligned_dim in aligned]))

@@ -7,7 +7,7 @@ from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_equal, require_relation
-from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting, check_volume
+from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting, compute_volume
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine
 from shapecalc.core.ops import operands as joint
@@ -82,7 +82,7 @@ def _concat_operands(
             )
             output.append(step.dim)
             stage.add(step)
-        check_volume(tuple(output), "operands")
+        compute_volume(tuple(output), "operands")
         places = [tuple([(operand.number, out) for operand in used_operands]) for out in range(rank)]
         return stage.finish(Combine(tuple(output), joint.operand_shapes(operands), tuple(places), joined_axis))
 

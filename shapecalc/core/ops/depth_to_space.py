@@ -137,13 +137,13 @@ def _split_blocks(shape: Shape, block: int, cuts: Sequence[tuple[int, str, str]]
     """
     dims: list[Dim] = [block] * len(cuts)
     with StageBuilder(StageKind.RESHAPE, "split", "block", shape) as stage:
-        for out, (axis, part, word) in sorted(enumerate(cuts), key=lambda item: _is_quotient(*item[1][1:])):
+        for out, (axis, part, word) in sorted(enumerate(cuts), key=lambda item: _has_quotient_size(*item[1][1:])):
             dims[out] = stage.add(_part_step(out, axis, part, word, shape[axis], block)).dim
-        base.check_volume(tuple(dims), "input")
+        base.compute_volume(tuple(dims), "input")
         return base.finish_reshape_stage(stage, tuple(dims))
 
 
-def _is_quotient(part: str, axis_parts: str) -> bool:
+def _has_quotient_size(part: str, axis_parts: str) -> bool:
     return len(axis_parts) > 1 and part not in BLOCK_PARTS
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_equal, require_relation
-from shapecalc.core.dialects.base import FLOATS, NUMBERS, Operator, Param, ParamType, Setting, check_volume
+from shapecalc.core.dialects.base import FLOATS, NUMBERS, Operator, Param, ParamType, Setting, compute_volume
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops import operands as joint
@@ -109,7 +109,7 @@ def einsum(
                 else _label_step(LABELLED, out, label, aligned_dim)
             )
         output = tuple([aligned[label].dim for label in labels])
-        check_volume(output, "operands")
+        compute_volume(output, "operands")
         return stage.finish(
             Combine(output, joint.operand_shapes(ordered), tuple([aligned[label].operand_axes for label in labels]))
         )

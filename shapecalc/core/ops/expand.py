@@ -36,7 +36,7 @@ def expand(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
             step = _expand_step(out, dim, requested, max(axis, 0), max(index, 0), mode)
             output.append(step.dim)
             stage.add(step)
-        base.check_volume(tuple(output), "target")
+        base.compute_volume(tuple(output), "target")
         return base.finish_expand_stage(stage, tuple(output))
 
 

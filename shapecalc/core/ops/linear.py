@@ -6,7 +6,7 @@ from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
 from shapecalc.core.conditions import require_equal, require_relation
-from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting, check_volume
+from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting, compute_volume
 from shapecalc.core.dims import Monomial, Shape
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops.matmul import CONTRACTED, FROM_OPERAND, MATMUL
@@ -63,7 +63,7 @@ def linear(
             stage.add(Step(FROM_OPERAND, last, (), weight_shape[axis], (), FrozenDict(operand=1, axis=axis)))
             operand_axes.append(((1, axis),))
             output += (weight_shape[axis],)
-        check_volume(output, argument)
+        compute_volume(output, argument)
         return stage.finish(Combine(output, (shape, weight_shape), tuple(operand_axes)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import require_equal, require_relation
-from shapecalc.core.dialects.base import ARITHMETIC_TYPES, FLOATS, Operator, Setting, check_volume
+from shapecalc.core.dialects.base import ARITHMETIC_TYPES, FLOATS, Operator, Setting, compute_volume
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops import operands as joint
@@ -87,7 +87,7 @@ def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> S
             stage.add(Step(FROM_OPERAND, len(output), (axis,) * (operand.number == 0), dim, (), facts))
             output.append(dim)
             operand_axes.append(((operand.number, axis),))
-        check_volume(tuple(output), "operands")
+        compute_volume(tuple(output), "operands")
         return stage.finish(Combine(tuple(output), joint.operand_shapes(ordered), tuple(operand_axes)))
 
 

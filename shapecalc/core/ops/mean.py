@@ -150,13 +150,13 @@ def _make_reduction_operator(
     kind.
     """
 
-    def variant_of(arguments: Mapping[str, object]) -> Operator:
+    def select_variant(arguments: Mapping[str, object]) -> Operator:
         kind = str(arguments.get("kind", "mean"))
         name = names.get(kind) or template.format(kind=kind, Kind=kind.capitalize())
         types, missing = versions[kind] if versions else {}, missing_types.get(kind, frozenset())
         return Operator(name, types, missing_types=missing, required_since=required_since)
 
-    return replace(variant_of({}), variant_of=variant_of)
+    return replace(select_variant({}), variant_of=select_variant)
 
 
 MEAN = Op(

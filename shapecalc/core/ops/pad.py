@@ -335,7 +335,7 @@ MODE_PARAM = Param(
 )
 
 
-def _tflite_operator(arguments: Mapping[str, object]) -> Operator:
+def _select_tflite_operator(arguments: Mapping[str, object]) -> Operator:
     """Select the operator of TensorFlow Lite for the arguments.
 
     PAD always fills with 0, PADV2 has a fill value, and MIRROR_PAD has the modes that mirror the input.
@@ -381,7 +381,7 @@ PAD = Op(
             {1: FLOATS, 2: FLOATS, 11: INTEGERS | FLOATS, 13: SINCE_13, 18: SINCE_13, 19: SINCE_13, **NEWEST_VERSIONS},
             params_since={"axes": 18},
         ),
-        "tflite": Operator("PAD", variant_of=_tflite_operator),
+        "tflite": Operator("PAD", variant_of=_select_tflite_operator),
         **operators_by_dialect(pad="numpy torch tensorflow jax paddle", Pad="openvino"),
     },
     signatures=(

@@ -63,12 +63,12 @@ def pool(
 def _make_pool_operator(
     max_operator: Operator, average_operator: Operator, global_operators: Mapping[str, Operator] = EMPTY_DICT
 ) -> Operator:
-    def variant_of(arguments: Mapping[str, object]) -> Operator:
+    def select_variant(arguments: Mapping[str, object]) -> Operator:
         kind = str(arguments.get("kind", "max"))
         operator = average_operator if kind == "average" else max_operator
         return global_operators.get(kind, operator) if arguments["kernel"] == GLOBAL else operator
 
-    return replace(max_operator, variant_of=variant_of)
+    return replace(max_operator, variant_of=select_variant)
 
 
 def _make_unversioned_operator(max_name: str, average_name: str, *missing_params: str) -> Operator:

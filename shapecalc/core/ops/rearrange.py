@@ -7,7 +7,7 @@ from math import prod
 
 from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule, Trace, run_stages
 from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_relation
-from shapecalc.core.dialects.base import Param, ParamType, Setting, check_rank, check_volume, finish_reshape_stage
+from shapecalc.core.dialects.base import Param, ParamType, Setting, check_rank, compute_volume, finish_reshape_stage
 from shapecalc.core.dims import Dim, Shape, product, quotient, to_json
 from shapecalc.core.ops.axes import merge_adjacent_axes
 from shapecalc.core.ops.expand import EXPAND, expand
@@ -176,7 +176,7 @@ def _split_into_axes(shape: Shape, rules: Setting, plan: RearrangePlan) -> Stage
                     dims.append(step.dim)
         output = tuple(dims)
         check_rank(output, rules.dialect, "input")
-        check_volume(output, "input")
+        compute_volume(output, "input")
         return finish_reshape_stage(stage, output)
 
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_stages
 from shapecalc.core.conditions import Conditions, require_equal, require_relation
-from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting, check_rank, check_sizes, check_volume
+from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting, check_rank, check_sizes, compute_volume
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.limits import MAX_REPEATED
 from shapecalc.core.moves import Take
@@ -54,14 +54,14 @@ def repeat_interleave(
     with StageBuilder(StageKind.EXPAND, "repeat", "repeats", shape, repeats):
         flattens = axis is None or (scalar_has_axis and not shape and axis in (0, -1))
         repeated = 0 if flattens or axis is None else normalize_nonscalar_axis(axis, shape, rules)
-        before = (check_volume(shape, "input"),) if flattens else shape
+        before = (compute_volume(shape, "input"),) if flattens else shape
         check_sizes(repeats, "repeats")
         conditions = _check_repeats(repeats, before[repeated])
         has_one_count = len({*repeats}) == 1 and not conditions
         total = product((before[repeated], repeats[0])) if has_one_count else sum(map(int, repeats))  # type: ignore[arg-type]
         output = (*before[:repeated], total, *before[repeated + 1 :])
         check_rank(output, rules.dialect, "input")
-        check_volume(output, "repeats")
+        compute_volume(output, "repeats")
         if not has_one_count and isinstance(total, int) and total > MAX_REPEATED:
             raise MAX_REPEATED.error(f"{total} positions", argument="repeats")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Setting, check_rank, check_volume
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Setting, check_rank, compute_volume
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_axis_index
@@ -46,7 +46,7 @@ def stack(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), 
             output.append(step.dim)
             operand_axes.append(tuple(sources))
         check_rank(tuple(output), rules.dialect, "operands")
-        check_volume(tuple(output), "operands")
+        compute_volume(tuple(output), "operands")
         return stage.finish(Combine(tuple(output), operand_shapes(ordered), tuple(operand_axes), new_axis))
 
 

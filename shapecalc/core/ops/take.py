@@ -46,12 +46,14 @@ def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
     """
     if not shape and TAKE_SEMANTICS.for_dialect(rules.dialect).takes_scalars:
         return run_stages(
-            shape, partial(unsqueeze, rules=rules, axes=(0,)), partial(_take, rules=rules, axis=axis, indices=indices)
+            shape,
+            partial(unsqueeze, rules=rules, axes=(0,)),
+            partial(_take_indices, rules=rules, axis=axis, indices=indices),
         )
-    return _take(shape, rules, axis, indices)
+    return _take_indices(shape, rules, axis, indices)
 
 
-def _take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
+def _take_indices(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
     with StageBuilder(StageKind.TAKE, "take", "indices", shape) as stage:
         taken_axis = normalize_nonscalar_axis(
             axis, shape, replace(rules, version=None)

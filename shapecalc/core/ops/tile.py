@@ -56,7 +56,7 @@ def tile(shape: Shape, rules: base.Setting, repeats: Shape) -> Stages:
         output = tuple([product(dims) for dims in sizes])
         base.check_rank(output, rules.dialect, "repeats")
         base.check_sizes(repeats, "repeats")
-        base.check_volume(output, "repeats")
+        base.compute_volume(output, "repeats")
     return build_repeat_stages(shape, factors)
 
 

@@ -10,7 +10,7 @@ from shapecalc.core.dialects.base import (
     ParamType,
     Setting,
     check_rank,
-    check_volume,
+    compute_volume,
     regroup_step,
 )
 from shapecalc.core.dims import Dim, Shape
@@ -82,7 +82,7 @@ def unflatten(shape: Shape, rules: Setting, axis: int, sizes: Shape) -> Stages:
         split_sizes = SizesTarget(shape, rules, cut_axis, sizes)
         stage.explain = split_sizes.explain
         output = (*before, *split_sizes.resolve(), *behind)
-        check_volume(output, "input")
+        compute_volume(output, "input")
         return stage.finish(Reshape(output))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from shapecalc.core.answers import StageBuilder, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_at_least, require_relation
-from shapecalc.core.dialects.base import Param, ParamType, Setting, check_volume
+from shapecalc.core.dialects.base import Param, ParamType, Setting, compute_volume
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops.op import DialectTable
@@ -503,6 +503,6 @@ def finish_window_stage(
     for axis, dim in enumerate(shape):
         step = resolvers[axis]() if axis in resolvers else Step(KEPT_DIM, axis, (axis,), dim)
         output.append(stage.add(step).dim)
-    check_volume(tuple(output), "input")
+    compute_volume(tuple(output), "input")
     operand_axes = tuple([weight_axes.get(axis, ((0, axis),)) for axis in range(len(shape))])
     return stage.finish(make_move(tuple(output), (shape, *weight_shapes), operand_axes, None, tuple(window_axes)))

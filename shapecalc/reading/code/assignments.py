@@ -98,7 +98,7 @@ class AssignmentEvaluator(FunctionEvaluator):
         earlier = tuple(dict.fromkeys((*value.earlier_conditions, *conditions)))
         return replace(value, shape=shape, earlier_conditions=earlier) if conditions else value
 
-    def assign(self, target: ast.expr, value: Binding) -> None:
+    def assign_target(self, target: ast.expr, value: Binding) -> None:
         """Bind an assignment target, unpacking tuples and starred targets."""
         name, parts = dotted_name(target), getattr(target, "elts", None)
         if name:
@@ -123,7 +123,7 @@ class AssignmentEvaluator(FunctionEvaluator):
         if count is not None and count != len(parts):
             raise self.error(target, f"{len(parts)} names for {count} values")
         for position, part in enumerate(parts):
-            self.assign(part, get_item(value, position, self.error_factory(part)))
+            self.assign_target(part, get_item(value, position, self.error_factory(part)))
 
     def evaluate_call(self, node: ast.Call) -> CodeValue:
         """Evaluate a call, and rebind the tensors that it changes in place.
@@ -139,7 +139,7 @@ class AssignmentEvaluator(FunctionEvaluator):
         value = super().evaluate_call(node)
         for keyword in node.keywords:
             if keyword.arg == "out" and (name := dotted_name(keyword.value)) and isinstance(value, TracedTensor):
-                self.assign_name(name, self.name_untraced_change(node, value))
+                self.assign_name(name, self.describe_untraced_change(node, value))
         return value
 
     def check_item_shape(self, target: ast.Subscript, value: CodeValue) -> None:
@@ -212,7 +212,7 @@ class AssignmentEvaluator(FunctionEvaluator):
             self.journal.write(base.attributes, target.attr, value)
             return
         if isinstance(base, CodeDict):
-            key = self.dict_key(target.slice, self.evaluate(target.slice))
+            key = self.make_dict_key(target.slice, self.evaluate(target.slice))
             self.journal.write(base.state, "items", base.items | {key: value})
             return
         if not isinstance(base, CodeList):

@@ -40,7 +40,7 @@ def _range(call: Call, _: ProgramSizes) -> CodeValue:
     return tuple(numbers)
 
 
-def _items(value: CodeValue, call: Call) -> Sequence[Binding]:
+def _sequence_items(value: CodeValue, call: Call) -> Sequence[Binding]:
     """Return the items of a sequence.
 
     Raises `ShapeError` (usage) for an unknown sequence.
@@ -59,28 +59,28 @@ def _items(value: CodeValue, call: Call) -> Sequence[Binding]:
 
 
 def _zip(call: Call, _: ProgramSizes) -> CodeValue:
-    lists = [CodeList(_items(value, call)).items for value in call.positional]
+    lists = [CodeList(_sequence_items(value, call)).items for value in call.positional]
     return tuple(zip(*lists, strict=False))
 
 
 def _enumerate(call: Call, _: ProgramSizes) -> CodeValue:
     values, start = call.bind_arguments("iterable", "start")
-    return tuple(enumerate(CodeList(_items(values, call)).items, call.to_integer(start, 0)))
+    return tuple(enumerate(CodeList(_sequence_items(values, call)).items, call.to_integer(start, 0)))
 
 
 def _to_list(call: Call, _: ProgramSizes) -> CodeValue:
-    return CodeList(_items(call.positional[0], call) if call.positional else ())
+    return CodeList(_sequence_items(call.positional[0], call) if call.positional else ())
 
 
 def _to_tuple(call: Call, _: ProgramSizes) -> CodeValue:
-    return CodeList(_items(call.positional[0], call) if call.positional else ()).items
+    return CodeList(_sequence_items(call.positional[0], call) if call.positional else ()).items
 
 
 def _max_or_min(call: Call, _: ProgramSizes) -> CodeValue:
     """Return the maximum or minimum of numbers."""
     choose: Callable[..., int | float] = max if call.name == "max" else min
     values = call.positional
-    values = values if len(values) > 1 else CodeList(_items(values[0], call)).items
+    values = values if len(values) > 1 else CodeList(_sequence_items(values[0], call)).items
     sizes = [unwrap_size(value) for value in values]
     numbers = [size for size in sizes if isinstance(size, int | float)]
     if numbers and len(numbers) == len(sizes):
@@ -101,7 +101,7 @@ def _max_or_min(call: Call, _: ProgramSizes) -> CodeValue:
 def _sum(call: Call, program: ProgramSizes) -> CodeValue:
     """Return the sum of a list of numbers or tensors."""
     values, start = call.bind_arguments("iterable", "start")
-    items = CodeList(_items(values, call)).items
+    items = CodeList(_sequence_items(values, call)).items
 
     def add(left: CodeValue, right: CodeValue) -> CodeValue:
         if isinstance(left, TracedTensor) and isinstance(right, TracedTensor):
@@ -183,13 +183,13 @@ def _to_bool(call: Call, _: ProgramSizes) -> CodeValue:
 
 
 def _all(call: Call, _: ProgramSizes) -> CodeValue:
-    values = [truth_value(value) for value in CodeList(_items(call.positional[0], call)).items]
+    values = [truth_value(value) for value in CodeList(_sequence_items(call.positional[0], call)).items]
     decisive = call.name == "any"
     return decisive if decisive in values else nan if None in values else not decisive
 
 
 def _sort_items(call: Call, _: ProgramSizes) -> CodeValue:
-    items = CodeList(_items(call.positional[0], call)).items
+    items = CodeList(_sequence_items(call.positional[0], call)).items
     if call.keywords.keys() - {"reverse"} or not all(isinstance(item, int) for item in items):
         raise call.error("the order is not known")
     return CodeList(sorted(items, reverse=call.keywords.get("reverse") is True))  # type: ignore[type-var]
@@ -211,7 +211,7 @@ BUILTINS: Mapping[str, Callable[[Call, ProgramSizes], CodeValue]] = {
     "range": _range,
     "zip": _zip,
     "enumerate": _enumerate,
-    "reversed": lambda call, _: CodeList(CodeList(_items(call.positional[0], call)).items[::-1]),
+    "reversed": lambda call, _: CodeList(CodeList(_sequence_items(call.positional[0], call)).items[::-1]),
     "list": _to_list,
     "tuple": _to_tuple,
     "max": _max_or_min,
@@ -247,7 +247,7 @@ def call_list_method(value: CodeList, call: Call) -> tuple[CodeValue, tuple[Bind
     if name == "append" and len(arguments) == 1:
         return None, (*items, arguments[0])
     if name in ("extend", "__iadd__") and len(arguments) == 1:
-        return None, (*items, *_items(arguments[0], call))
+        return None, (*items, *_sequence_items(arguments[0], call))
     if name == "insert" and len(arguments) == 2:
         index = call.to_integer(arguments[0])
         return None, (*items[:index], arguments[1], *items[index:])

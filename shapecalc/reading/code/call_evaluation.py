@@ -318,7 +318,7 @@ class CallEvaluator(LayerEvaluator):
             }
             return CodeList(parts[name])  # type: ignore[arg-type]  # keys are constants
         if name in ("get", "pop") and 1 <= len(arguments) <= 2:
-            key = self.dict_key(node.args[0], arguments[0])
+            key = self.make_dict_key(node.args[0], arguments[0])
             value = base.items.get(key, arguments[1] if len(arguments) == 2 else None)
             if name == "pop":
                 self.journal.write(base.state, "items", {own: item for own, item in base.items.items() if own != key})
@@ -326,7 +326,7 @@ class CallEvaluator(LayerEvaluator):
                 raise value
             return value
         if name == "setdefault" and len(arguments) == 2:
-            key = self.dict_key(node.args[0], arguments[0])
+            key = self.make_dict_key(node.args[0], arguments[0])
             if key not in base.items:
                 self.journal.write(base.state, "items", base.items | {key: arguments[1]})
             return get_item(base, arguments[0], self.error_factory(node))

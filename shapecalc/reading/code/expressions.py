@@ -77,9 +77,9 @@ class ExpressionEvaluator(InterpreterState):
 
         Raises `ShapeError` (usage) for an unsupported expression.
         """
-        return self.name_untraced_change(node, self.evaluate_node(node))
+        return self.describe_untraced_change(node, self.evaluate_node(node))
 
-    def name_untraced_change(self, node: ast.expr | ast.stmt, value: CodeValue) -> CodeValue:
+    def describe_untraced_change(self, node: ast.expr | ast.stmt, value: CodeValue) -> CodeValue:
         """Describe an untraced change of a value by the source text of `node`.
 
         A change is untraced if no stage represents it. A change that already has a description is left alone.
@@ -87,7 +87,7 @@ class ExpressionEvaluator(InterpreterState):
         if isinstance(value, TracedTensor) and value.untraced_change == UNNAMED_CHANGE:
             return replace(value, untraced_change=self.source_text(node))
         if isinstance(value, tuple) and any(isinstance(item, TracedTensor) for item in value):
-            return tuple([self.name_untraced_change(node, item) for item in value])
+            return tuple([self.describe_untraced_change(node, item) for item in value])
         return value
 
     def evaluate_node(self, node: ast.expr) -> CodeValue:
@@ -219,10 +219,10 @@ class ExpressionEvaluator(InterpreterState):
                     raise self.error(value, "only a dict can be unpacked")
                 items |= inner.items
             else:
-                items[self.dict_key(key, self.evaluate(key))] = self.evaluate_binding(value)
+                items[self.make_dict_key(key, self.evaluate(key))] = self.evaluate_binding(value)
         return CodeDict(items)
 
-    def dict_key(self, node: ast.expr, key: CodeValue) -> object:
+    def make_dict_key(self, node: ast.expr, key: CodeValue) -> object:
         """Return the key of a dict item.
 
         Raises `ShapeError` (usage) for a key that is not constant.
@@ -264,14 +264,14 @@ class ExpressionEvaluator(InterpreterState):
         """
         if not clauses:
             if isinstance(node, ast.DictComp):
-                items.append((self.dict_key(node.key, self.evaluate(node.key)), self.evaluate_binding(node.value)))
+                items.append((self.make_dict_key(node.key, self.evaluate(node.key)), self.evaluate_binding(node.value)))
             else:
                 items.append(self.evaluate_binding(node.elt))
             return
         clause, *rest = clauses
         for item in self.evaluate_iterable(clause.iter):
             self.count_iteration(node)
-            self.assign(clause.target, item)
+            self.assign_target(clause.target, item)
             tests = [self.evaluate_truth(test) for test in clause.ifs]
             if None in tests and False not in tests:
                 raise self.error(clause.ifs[tests.index(None)], "whether this holds is not known")
@@ -511,7 +511,7 @@ class ExpressionEvaluator(InterpreterState):
         """
         raise NotImplementedError
 
-    def assign(self, target: ast.expr, value: Binding) -> None:
+    def assign_target(self, target: ast.expr, value: Binding) -> None:
         """Bind an assignment target."""
         raise NotImplementedError
 

@@ -381,7 +381,7 @@ class FunctionEvaluator(CallEvaluator):
             return MISSING  # type: ignore[no-any-return]
         return MISSING  # type: ignore[no-any-return]
 
-    def run_entry(self, frame: CallFrame, function: FunctionValue, inputs: Mapping[str, CodeValue]) -> Binding:
+    def run_entry_point(self, frame: CallFrame, function: FunctionValue, inputs: Mapping[str, CodeValue]) -> Binding:
         """Interpret the entry function with the inputs, and return its result or error.
 
         A parameter without a value stays unbound. Its name then denotes a size.

@@ -123,7 +123,7 @@ def _split_masks(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorF
     for item in items:
         if not isinstance(item, TracedTensor):
             if isinstance(item, IndexArray):
-                _require_range(item, tensor, axis, error)
+                _check_index_range(item, tensor, axis, error)
             result.append(item)
             axis += item is not None
             continue
@@ -142,7 +142,7 @@ def _split_masks(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorF
     return result
 
 
-def _require_range(item: IndexArray, tensor: TracedTensor, axis: int, error: ErrorFactory) -> None:
+def _check_index_range(item: IndexArray, tensor: TracedTensor, axis: int, error: ErrorFactory) -> None:
     """Check that the known positions of an index array are in range.
 
     Raises `CheckRefused` if a position is out of range.

@@ -109,7 +109,7 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     names = [name.partition("/")[0] for name in layer.parameters.values()]
     arguments = dict(zip(layer.parameters, call.bind_arguments(*layer.parameters.values()), strict=True))
     if layer.op is PAD and tensor.conventions.numpy_arguments:
-        arguments["padding"] = _pad_pairs(arguments["padding"], tensor.rank)
+        arguments["padding"] = _expand_pad_widths(arguments["padding"], tensor.rank)
     if layer.op is PAD and tensor.conventions.torch_checks and arguments["mode"] not in (None, "constant"):
         count = len(arguments["padding"]) // 2 if isinstance(arguments["padding"], tuple) else 0
         if tensor.rank not in (count + 1, count + 2):
@@ -211,7 +211,7 @@ def _apply_adaptive_pool(tensor: TracedTensor, count: int, call: Call) -> Traced
     return result if is_ordered else replace(result, strides=None)
 
 
-def _pad_pairs(widths: CodeValue, rank: int) -> CodeValue:
+def _expand_pad_widths(widths: CodeValue, rank: int) -> CodeValue:
     """Return one pair of padding widths per axis.
 
     Source: numpy.pad, which repeats a single width or pair.

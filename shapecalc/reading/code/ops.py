@@ -221,10 +221,10 @@ def _rearrange(tensor: TracedTensor, call: Call) -> TracedTensor:
     if not any(isinstance(length, Monomial) for length in lengths.values()):
         return tensor.apply(REARRANGE, pattern=call.positional[0], lengths=lengths_text)
     placeholder = ",".join(f"{name}=2" for name in lengths)
-    return _apply_panel_heights(tensor, plan_rearrange(tensor.rank, call.positional[0], placeholder), lengths)
+    return _apply_rearrange_plan(tensor, plan_rearrange(tensor.rank, call.positional[0], placeholder), lengths)
 
 
-def _apply_panel_heights(tensor: TracedTensor, plan: RearrangePlan, lengths: Mapping[str, Dim]) -> TracedTensor:
+def _apply_rearrange_plan(tensor: TracedTensor, plan: RearrangePlan, lengths: Mapping[str, Dim]) -> TracedTensor:
     """Apply the stages of a rearrange plan.
 
     `lengths` overrides its axis lengths.

@@ -68,7 +68,7 @@ def split_inputs(text: str) -> list[tuple[str, str]]:
     """
     tensors, is_split = list[tuple[str, str]](), set[int]()
     for piece in split_outside_brackets(text):
-        name, dims = split_name(piece)
+        name, dims = split_named_shape(piece)
         if name or not tensors:
             tensors.append((name, dims))
         else:
@@ -80,7 +80,7 @@ def split_inputs(text: str) -> list[tuple[str, str]]:
     return tensors
 
 
-def split_name(piece: str) -> tuple[str, str]:
+def split_named_shape(piece: str) -> tuple[str, str]:
     """Split `NAME=SHAPE` at the first `=` outside brackets.
 
     The name is empty if there is no such `=`.

@@ -198,7 +198,7 @@ class CodeInterpreter(AssignmentEvaluator):
             initializer = self.find_member(owner, "__init__")
             if isinstance(initializer, FunctionValue):
                 frame = CallFrame(f"{cls.name}.__init__", initializer.frame)
-                self.run_entry(frame, initializer, {})
+                self.run_entry_point(frame, initializer, {})
             elif is_dataclass(cls):
                 self.initialize_dataclass(owner, (), {}, self.error_factory(entry.class_node))
             self.invalidate_assigned_attributes(owner, entry)
@@ -206,7 +206,7 @@ class CodeInterpreter(AssignmentEvaluator):
         method = self.find_member(owner, entry.node.name) if owner else MISSING
         function = method if isinstance(method, FunctionValue) else FunctionValue(entry.node, module)
         frame = CallFrame(f"{cls.name}.{entry.node.name}" if cls else entry.node.name, function.frame)
-        return self.run_entry(frame, function, parameters)
+        return self.run_entry_point(frame, function, parameters)
 
     def invalidate_assigned_attributes(self, owner: ObjectValue, entry: EntryPoint) -> None:
         """Mark the tensor attributes that other methods assign as unknown.
@@ -417,7 +417,7 @@ class CodeInterpreter(AssignmentEvaluator):
                     node, self.evaluate(target), OPERATOR_SYMBOLS.get(type(sign).__name__, "&"), self.evaluate(inner)
                 )
                 value = self.update_in_place(node, value)
-                self.assign(target, value)
+                self.assign_target(target, value)
         state = self.frame.state
         names |= {name: self.find_binding(name) for name in bound_names(node)}
         self.record_statement(node, {name: binding for name, binding in names.items() if binding is not MISSING})
@@ -573,7 +573,7 @@ class CodeInterpreter(AssignmentEvaluator):
             return
         for item in self.evaluate_iterable(node.iter):
             self.count_iteration(node)
-            self.assign(node.target, item)
+            self.assign_target(node.target, item)
             self.interpret_body(node.body)
             if self.is_last_iteration(node):
                 return
@@ -625,7 +625,7 @@ class CodeInterpreter(AssignmentEvaluator):
         if hasattr(targets[0], "elts"):
             self.check_tensors_known([value_node])
         for target in targets:
-            self.assign(target, value)
+            self.assign_target(target, value)
         return value
 
     def check_shape_known(self, value_node: ast.expr, target: ast.expr) -> None:

@@ -46,7 +46,7 @@ from shapecalc.diagnosis.findings import (
     operation_noun,
 )
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
-from shapecalc.diagnosis.reading import ParsedMessage
+from shapecalc.diagnosis.reading import ParsedMessage, size_product
 from shapecalc.diagnosis.subjects import (
     FREE_BATCH_COMMAND,
     MAX_FIXES,
@@ -80,6 +80,29 @@ REEXPORT_REMEDY = "give the model the size that it was exported with, or export 
 STRUCTURAL_CHANGES = ("insert", "drop", "move", "put", "transpose", "reshape", "flatten")
 """The first words of fixes that change the order or the number of dims, so that the sizes need no explanation."""
 JOIN_AXIS = "joined along axis"
+ROUNDING_KINDS = ("one-more", "stride", "rounding")
+"""The kinds of explanations by rounding, after which no other axis of a concatenation is proposed."""
+EMPTY_REMEDIES = {
+    "empty-input": "find what left nothing above: a detection, a mask or a filter; skip this step where it is empty",
+    "infer-with-empty": "run it with at least one sample: a dim of 0 leaves nothing from which -1 follows",
+}
+"""The first remedies for an input without elements, by cause."""
+EMPTY_ROWS_REMEDY = "find what left 0 rows above: a selection, a mask or a filter; skip the layer where it is empty"
+EMPTY_TARGET_REMEDY = "print what computes the target: it is empty, so the result would be a scalar; a vector is -1"
+EARLIER_LAYER_REMEDY = "give the layer the output of an earlier one, which has {1} features: {0} looks like raw input"
+MIN_RAW_RATIO = 100
+"""The minimum ratio of given to expected features that suggests raw input."""
+LAYER_CALL = re.compile(r"\bself(?:\.\w+)+\(|\bF\.linear\(")
+"""A call of a layer in a line of code, whose weight is no operand of the user."""
+XARRAY_SIZES = re.compile(
+    r"conflicting sizes for dimension ('[^']{1,60}'): "
+    r"length (\d+) on (.{1,60}?) (?:but|and) length (\d+) on ([\w ]{0,20}'[^']{1,60}')"
+)
+"""The dim and its two sizes in a message of xarray."""
+MEMBERSHIP = re.compile(r"(?:where|nonzero)\(\s*([\w.\[\]]{1,40}) == ([\w.\[\]]{1,40})\s*\)")
+"""A search for equal elements in a line of code."""
+COMPUTED_KINDS = ("prompts", "floored")
+"""The kinds of explanations by a computed size, after which no other target is proposed."""
 CERTAIN_KINDS = ("rounding", "heads")
 """The kinds of explanations of a count whose advice comes before other fixes, unless the line of code is known."""
 PROFILE_VALUES = re.compile(r"k(?:OPT|MIN|MAX) values for profile")
@@ -133,6 +156,7 @@ def advise_on_message(message: ParsedMessage) -> Advice:
     trace = _resolve_request(message)
     if trace is not None and trace.output is not None and message.dialect is None and message.op != CONCAT.name:
         trace = None  # a framework without a dialect may have other rules than the default dialect
+    is_empty = trace is not None and 0 in trace.input
     likely, general = (
         dict.fromkeys(texts)
         for texts in (suggest_remedies(message, find_mismatch(message, trace)), _general_remedies(message))
@@ -144,6 +168,8 @@ def advise_on_message(message: ParsedMessage) -> Advice:
     explanations = () if is_structural else explain_message(message, trace)
     if verified and any(found.kind in WEAK_KINDS for found in explanations):
         explanations = tuple(found for found in explanations if found.kind not in WEAK_KINDS)
+    if any(found.kind in COMPUTED_KINDS for found in explanations[:1]):
+        verified = {}
     if any(found.kind in CERTAIN_KINDS for found in explanations[:1]):
         verified = {text: command for text, command in verified.items() if not text.startswith("write -1")}
     has_own = (message.op == REARRANGE.name and bool(verified)) or (message.op is None and bool(general))
@@ -154,7 +180,10 @@ def advise_on_message(message: ParsedMessage) -> Advice:
     all_fixes = likely | (verified | advised if comes_first else advised | verified)
     all_fixes |= {} if (advised or likely) and operation_noun(message.op) else general
     is_batch = any(text.startswith(f"{JOIN_AXIS} 0 ") for text in other_axis)
-    all_fixes = all_fixes | other_axis if advised or is_batch else other_axis | all_fixes
+    if not any(found.kind in ROUNDING_KINDS for found in explanations[:1]):
+        all_fixes = all_fixes | other_axis if advised or is_batch else other_axis | all_fixes
+    if is_empty and message.cause in EMPTY_REMEDIES:
+        all_fixes = {EMPTY_REMEDIES[message.cause]: None} | all_fixes
     command = _code_command(message) if trace is None else command_line(trace)
     is_division = message.cause == "indivisible" and message.op not in (RESHAPE.name, SHUFFLE.name)
     cause = "a size is no multiple of what it is to be divided into" if is_division else CAUSES[message.cause].summary
@@ -254,6 +283,8 @@ def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterato
         return
     zero_is_size = message.dialect is None and not message.zero_copies
     likely = [] if trace.problem is None else [*suggest_fixes(message, trace.input)]
+    if message.cause in EMPTY_REMEDIES and 0 in trace.input and message.cause == "empty-input":
+        return
     commands = set[str]()
     for fix in (*likely, *find_fixes(trace)):
         copies_zero = str(fix.value).startswith("0,")
@@ -266,20 +297,29 @@ def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterato
         command = command_line(fixed)
         if fixed.output is None or command in commands or (commands and message.cause == "hard-coded-batch"):
             continue
-        if fix in likely or _is_plausible_fix(trace, fix, fixed):
+        if fix in likely or _is_plausible_fix(message, trace, fix, fixed):
             commands.add(command)
             yield fix.description, command
 
 
-def _is_plausible_fix(trace: Trace, fix: Fix, fixed: Trace) -> bool:
+def _is_plausible_fix(message: ParsedMessage, trace: Trace, fix: Fix, fixed: Trace) -> bool:
     """Return whether a fix probably preserves the intent of the request."""
     old, new = (either.request.arguments.get(fix.name) for either in (trace, fixed))
+    if trace.op == MATMUL.name and fix.description.startswith("transpose"):
+        line = message.failing_line.text if message.failing_line else ""
+        return fixed.input[-1:] != (1,) and not LAYER_CALL.search(line)
     if trace.op == BROADCAST.name:  # an output larger than every operand is rarely intended
         return fixed.output in (fixed.input, *fixed.request.arguments["operands"])
     if trace.op == TRANSPOSE.name and isinstance(old, tuple):  # a change of rank is rarely intended
         return isinstance(new, tuple) and len(new) == len(old)
     is_count_problem = trace.problem is not None and trace.problem.rule in COUNT_RULES
-    if is_count_problem and isinstance(old, tuple) and _element_count_ratio(trace.input, old) > MAX_COUNT_RATIO:
+    is_batch = message.cause == "hard-coded-batch"
+    if (
+        is_count_problem
+        and not is_batch
+        and isinstance(old, tuple)
+        and _element_count_ratio(trace.input, old) > MAX_COUNT_RATIO
+    ):
         return False
     if trace.op in (EXPAND.name, REARRANGE.name) or not isinstance(old, tuple) or not isinstance(new, tuple):
         return trace.op not in (EXPAND.name, REARRANGE.name)
@@ -311,15 +351,12 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
     if own:
         return own
     if message.op is None or message.cause not in ("count-mismatch", "indivisible"):
-        grows = message.op == EXPAND.name and message.framework in MODEL_FILE_FRAMEWORKS
-        remedy = "" if message.cause == "not-broadcastable" and not grows else CAUSES[message.cause].remedy
-        remedy = FRAMEWORK_REMEDIES.get((message.cause, message.framework or ""), remedy)
-        if message.cause == "zero-literal" and not _has_literal_zero(message):
-            remedy = COMPUTED_ZERO_REMEDY
-        return [remedy] if remedy else []
+        return [*filter(None, [_cause_remedy(message)])]
     if message.op not in (RESHAPE.name, SHUFFLE.name):
         return []
     extra = find_extra_axis(message)
+    if message.target == ():
+        return [EMPTY_TARGET_REMEDY]
     if extra is not None:
         return [f"select one index of axis {extra}, or reduce it, before the reshape"]
     if message.input is not None:
@@ -331,16 +368,25 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
     return [f"print the input's shape before this {place}: if {target} is what you meant, the input is wrong there"]
 
 
+def _cause_remedy(message: ParsedMessage) -> str:
+    """Return the remedy for the cause of a message, which may depend on the framework, or an empty string."""
+    sizes = XARRAY_SIZES.search(message.quote)
+    if sizes:
+        text = "dim {0} has {1} on {2} and {3} on {4}: make both from the same {0}, or reorder dims"
+        return text.format(*sizes.groups())
+    if message.cause == "zero-literal" and not _has_literal_zero(message):
+        return COMPUTED_ZERO_REMEDY
+    grows = message.op == EXPAND.name and message.framework in MODEL_FILE_FRAMEWORKS
+    remedy = "" if message.cause == "not-broadcastable" and not grows else CAUSES[message.cause].remedy
+    return FRAMEWORK_REMEDIES.get((message.cause, message.framework or ""), remedy)
+
+
 def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
     """Yield remedies for the incompatible operands of a message."""
     if message.op == BROADCAST.name:
         yield from filter(None, [_broadcast_remedy(message)])
     elif message.op in (LINEAR.name, MATMUL.name, CONV.name) and message.cause in ("inner-differs", "channels-differ"):
-        pair = find_mismatch(message, None) or _contracted_sizes(message)
-        if message.op == MATMUL.name and message.framework == "numpy":
-            yield "make the two agree: transpose one of the operands, or cut or pad it"
-        elif pair and 0 not in pair:
-            yield "build the layer for {} features, or give it the {} that it is built for".format(*pair)
+        yield from _layer_remedies(message)
     elif message.op == MATMUL.name and message.cause == "dims-differ":
         yield "make the paired dims equal before that line: a dim of 1 is not broadcast here, x.repeat or broadcast_to"
     elif message.op in (CONCAT.name, STACK.name) and message.cause == "dims-differ":
@@ -349,6 +395,19 @@ def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
         yield EMPTY_SIDE_REMEDY
     elif message.cause != "not-broadcastable" and CAUSES[message.cause].remedy:
         yield CAUSES[message.cause].remedy
+
+
+def _layer_remedies(message: ParsedMessage) -> Iterator[str]:
+    """Yield remedies for a layer whose input has another number of features than its weight."""
+    pair = numeric_sizes(find_mismatch(message, None) or _contracted_sizes(message))
+    if message.op == MATMUL.name and message.framework == "numpy":
+        yield "make the two agree: transpose one of the operands, or cut or pad it"
+    elif size_product(message.input or (1,)) == 0:
+        yield EMPTY_ROWS_REMEDY
+    elif pair and 0 < pair[1] * MIN_RAW_RATIO < pair[0]:
+        yield EARLIER_LAYER_REMEDY.format(*pair)
+    elif pair and 0 not in pair:
+        yield "build the layer for {} features, or give it the {} that it is built for".format(*pair)
 
 
 def _has_empty_side(shape: PrintedSizes) -> bool:
@@ -409,8 +468,21 @@ def _concat_remedy(message: ParsedMessage) -> str:
     shape, other = message.input or (), (message.operands or ((),))[0]
     if message.op == CONCAT.name and message.pair is not None and min(message.pair) == 1:
         return REPEAT_REMEDY
-    if message.op == CONCAT.name and [axis for axis, *_ in numeric_differences(shape, other)] == [0]:
+    differences = numeric_differences(shape, other)
+    axes = message.axes or ()
+    if len(differences) > 1 and all(abs(one - two) == 1 and axis for axis, one, two in differences):
+        return "pad the picture until all strides divide its sides, often to a multiple of 32: both sides were rounded"
+    if message.op == CONCAT.name and (
+        [axis for axis, *_ in differences] == [0]
+        or ([axis for axis, *_ in differences] == [0, 1] and len(shape) == 2 and axes in ((), (1,), (-1,)))
+    ):
         return "give both the same batch: one of them is a state, or a constant, that was made for another batch size"
+    if len(shape) == len(other) == 2 and [axis for axis, *_ in differences] == [0, 1] and axes == (0,):
+        return f"give both the same columns: {shape[1]} and {other[1]}"
+    if len(shape) == len(other) == 3 and len(differences) == 2 and differences[0][0] == 0:
+        return "take both for the same rows: their first dims are {} and {}".format(*differences[0][1:])
+    if message.axes == (0,) and not shape:
+        return "cut or pad them to one length, or keep them in a list: only dim 0 may differ"
     return "bring them to one size before they are joined: resize, crop or pad one of them"
 
 
@@ -445,14 +517,29 @@ def _broadcast_remedy(message: ParsedMessage) -> str:
     if len(shape) > 1 and other == shape[:-1]:
         keeps_axis = "keepdim=True" if message.framework == "torch" else "keepdims=True"
         return f"if a mean, a max or the like made the second, let it keep that axis as 1: {keeps_axis}"
-    if len(shape) == len(other) == 1:
-        return f"find what made the lengths {shape[0]} and {other[0]}: a filter, dropna or a slice of only one of them"
+    if vectors := _vector_remedy(shape, other, line):
+        return vectors
     pair = find_mismatch(message, None) or (differ[0][1:] if len(differ) == 1 else None)
     if message.dim is None and pair is not None:
         return "find which of {} and {} is meant, and change the line that makes the other".format(*pair)
     if message.dim is None:
         return "print both shapes before that line, and find which of them is not what you expected"
     return LENGTH_REMEDIES[min(message.dim, 2)]
+
+
+def _vector_remedy(shape: PrintedSizes, other: PrintedSizes, line: str) -> str:
+    """Return the remedy for a vector that fits no axis of the other operand, or an empty string."""
+    if len(other) == 1 and len(shape) == 2 and other[0] not in (*shape, 1) and size_product(shape) != other[0]:
+        return f"take both from the same rows: the table has {shape[0]} rows of {shape[1]}, the vector {other[0]} items"
+    if len(shape) == 3 and len(other) == 2 and shape[-1] == other[-1] in (1, 3, 4) and other[0] == other[-1]:
+        return (
+            f"give one value for each channel, a vector of {other[-1]}: {format_sizes(other)} holds {other[0]} of them"
+        )
+    if member := MEMBERSHIP.search(line):
+        return f"to find the elements that occur in the other, write np.isin({member[1]}, {member[2]})"
+    if len(shape) == len(other) == 1:
+        return f"find what made the lengths {shape[0]} and {other[0]}: a filter, dropna or a slice of only one of them"
+    return ""
 
 
 def _has_literal_zero(message: ParsedMessage) -> bool:

@@ -82,8 +82,10 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
         message.op == CONCAT.name and "in both shapes" in message.quote.lower()
     ):  # the message omits the concatenated axis
         axis = None
-    elif axis is None and message.op in (BROADCAST.name, EXPAND.name, CONCAT.name):
+    elif axis is None and message.op in (BROADCAST.name, EXPAND.name, CONCAT.name, MATMUL.name):
         axis = _differing_axis(message, pair)
+        if message.framework == "tensorflow" and len(message.input or ()) == 4 and axis is not None:
+            axis = max(axis, 2) if axis else 0  # the height is axis 1 in NHWC, the layout of TensorFlow
     if message.op == BROADCAST.name and axis == 0:  # operands are unordered; the smaller size is likely the batch
         pair = (min(pair), max(pair))
     context = MismatchContext(

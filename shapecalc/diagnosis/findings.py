@@ -263,7 +263,8 @@ def find_mismatch(message: ParsedMessage, trace: Trace | None) -> tuple[int, int
     differ = (
         numeric_differences(message.input[::-1], other[::-1]) if message.op in (BROADCAST.name, EXPAND.name) else []
     )
-    if message.op == CONCAT.name and len(message.input) == len(other):
+    has_paired_dims = message.op == CONCAT.name or (message.op == MATMUL.name and message.cause == "dims-differ")
+    if has_paired_dims and len(message.input) == len(other):
         joined = numeric_differences(message.input, other)
         if len(joined) == 1:
             return joined[0][1:]

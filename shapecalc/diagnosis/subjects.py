@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.explanations import explain_message, is_channel_axis
@@ -16,7 +18,13 @@ from shapecalc.diagnosis.reading import (
     ParsedMessage,
     size_product,
 )
-from shapecalc.diagnosis.suggestions import INSERT_DIM_REMEDY, MAX_BATCH, suggest_shape_changes, unequal_axes
+from shapecalc.diagnosis.suggestions import (
+    INSERT_DIM_REMEDY,
+    MAX_BATCH,
+    numeric_sizes,
+    suggest_shape_changes,
+    unequal_axes,
+)
 from shapecalc.reasoning.figures import LABEL_WORDS, Explanation
 
 MODEL_FILE = "FILE.onnx"
@@ -66,6 +74,13 @@ AXIS_MEANINGS = (
     "often the width of a picture",
 )
 """The usual meanings of the axes of a model's input, by axis."""
+WEIGHT_NAME = re.compile(r"size mismatch for ([\w.]+)")
+POSITION_WEIGHT = re.compile(r"(?i)pos(?:ition)?(?:al)?_?(?:emb|enc|bias)|wpe|relative_position")
+VOCABULARY_WEIGHT = re.compile(r"(?i)(?:tok|word|tgt|src|text)\w*_?emb|lm_head|shared\.|wte|vocab|lut\.|logit\.")
+CLASS_WEIGHT = re.compile(r"(?i)(?:^|[._])(?:classifier|head|fc\d?|cls\w*|last_linear|predictor|output|logits)\b")
+"""The names of weights whose first dim is the number of positions, of tokens or of classes."""
+MAX_CLASSES = 25_000
+"""The maximum size that is taken for a number of classes."""
 UNCOUNTABLE_SUBJECTS = ("memory", "storage", "weights")
 """The first words of subjects without an indefinite article."""
 
@@ -101,7 +116,8 @@ def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
     explanations = () if changes else explain_message(message, None)
     advised = [(found.advice, None) for found in explanations[:1]]
     is_weak = any(found.kind in WEAK_KINDS for found in explanations[:1])
-    fixes = tuple(dict([*texts, *advised] if is_weak else [*advised, *texts]).items())[:MAX_FIXES]
+    is_named = subject == WEIGHTS_SUBJECT and not any(found.kind == "squares" for found in explanations)
+    fixes = tuple(dict([*texts, *advised] if is_weak or is_named else [*advised, *texts]).items())[:MAX_FIXES]
     return Advice(summary, tuple(iter_declaration_findings(message)), fixes, None, None, explanations)
 
 
@@ -110,7 +126,9 @@ def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | No
     remedy = REMEDIES_BY_SUBJECT.get(subject, CAUSES["unspecified"].first_step)
     shape, declared = message.input or (), (message.operands or ((),))[0]
     if subject == WEIGHTS_SUBJECT and message.framework == "torch":
-        remedy += "; strict=False does not skip them"
+        remedy = _weights_remedy(message.quote, numeric_sizes(shape), numeric_sizes(declared)) or (
+            f"{remedy}; strict=False does not skip them"
+        )
     if subject == LOSS_SUBJECT and not LABEL_WORDS.search(f"{message.quote} {message.nearby_text}"):
         remedy = "print both shapes before that line; in Keras they are most often the predictions and the targets"
     if subject == LOSS_SUBJECT and len(shape) == len(declared) > 1 and unequal_axes(shape, declared) == [1]:
@@ -125,6 +143,37 @@ def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | No
     elif subject == MASK_SUBJECT and len(declared) == 1 and declared == shape[:1]:
         remedy = "the index is boolean, so it is a mask of this axis: if it holds numbers of classes, use index.long()"
     return _declared_input_remedy(message) if subject == DECLARED_INPUT else (remedy, None)
+
+
+def _weights_remedy(quote: str, saved: tuple[int, ...], built: tuple[int, ...]) -> str:
+    """Return the remedy for a weight of a checkpoint that does not fit the model.
+
+    `saved` and `built` are its shapes in the checkpoint and in the model. Returns an empty string if the name of the
+    weight and the shapes do not tell which setting differs.
+    """
+    match = WEIGHT_NAME.search(quote)
+    name = match[1] if match else ""
+    axes = unequal_axes(saved, built)
+    if len(saved) != len(built) or not axes:
+        return ""
+    one, two = saved[axes[0]], built[axes[0]]
+    if POSITION_WEIGHT.search(name):
+        return "build the model for the picture size or length of the checkpoint, or interpolate the position embedding"
+    if axes == [0] and VOCABULARY_WEIGHT.search(name):
+        return (
+            f"the vocabularies differ: call model.resize_token_embeddings({one}) before loading, or take its tokenizer"
+        )
+    if axes == [0] and CLASS_WEIGHT.search(name) and max(one, two) <= MAX_CLASSES:
+        return f"build the model with num_classes={one}, load, and then replace this layer by one of {two} classes"
+    if len(saved) > 2 and axes[0] >= 2:
+        return "the kernels differ: take the version of the code that wrote the checkpoint"
+    if len(saved) > 2 and axes == [1] and {one, two} <= {1, 2, 3, 4, 6, 8, 9, 12, 16}:
+        return f"the checkpoint takes {one} input channels, the model {two}: build the model with in_channels={one}"
+    if all(saved[axis] * two == built[axis] * one for axis in axes) and one * 2 >= two and two * 2 >= one:
+        return f"the widths differ, {one} and {two}: build the variant of the checkpoint, such as small, base or large"
+    if len(saved) == 2 and axes == [1]:
+        return f"this layer reads {one} features in the checkpoint: build the model with the encoder that gives {one}"
+    return ""
 
 
 def _declared_input_remedy(message: ParsedMessage) -> tuple[str, str | None]:

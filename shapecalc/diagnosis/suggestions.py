@@ -36,6 +36,7 @@ INSERT_DIM_REMEDY = (
     "insert the dim that is missing: a batch in front, x[None], or the channels of grey images, x[..., None]"
 )
 DROP_DIM_REMEDY = "drop a dim of 1 that is one too many, x.squeeze(0)"
+FOLD_FRAMES_REMEDY = "fold the frames into the batch, x.flatten(0, 1), and take them apart after: unflatten(0, (B, T))"
 MAX_BATCH = 256
 """The largest leading size that is taken for a batch."""
 RESIZE_SAMPLES_REMEDY = (
@@ -302,7 +303,19 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
     elif message.cause == "bad-axis" and pair and pair[0] == pair[1]:
         yield INSERT_DIM_REMEDY
     elif message.cause == "ranks-differ" and message.op == CONV.name and message.input:
-        yield DROP_DIM_REMEDY if message.input[0] == 1 and len(message.input) > 4 else INSERT_DIM_REMEDY
+        yield _conv_rank_remedy(message.input, (message.operands or ((),))[0])
+
+
+def _conv_rank_remedy(shape: PrintedSizes, weight: PrintedSizes) -> str:
+    """Return the remedy for the input of a convolution whose rank is not that of the weight."""
+    rank = len(weight) or 4
+    if len(shape) > rank:
+        return DROP_DIM_REMEDY if shape[0] == 1 else FOLD_FRAMES_REMEDY
+    if len(shape) == rank - 1 and weight and weight[1] == 1 != shape[0]:
+        return "insert the channel dim, x[:, None]: the layer takes 1 channel, and the input has none"
+    if len(shape) == rank - 1 and weight and weight[1] == shape[0]:
+        return "insert the batch dim, x[None]"
+    return INSERT_DIM_REMEDY
 
 
 def _sample_remedy(shape: NumericSizes, other: NumericSizes) -> str:

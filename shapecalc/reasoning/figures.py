@@ -58,6 +58,8 @@ TOKEN_POSITIONS = (77, 512, 1024)
 """The numbers of positions of well-known text models."""
 LATENT_CHANNELS = frozenset({4, 16, 48, 128})
 """The numbers of latent channels of well-known image and video models."""
+EXTRA_UNET_INPUTS = {1: "a mask", 4: "another picture", 5: "a mask and a masked picture"}
+"""The inputs that are joined to a diffusion model's input by mistake, by their number of channels."""
 UNET_INPUTS = {4: "latents", 5: "latents and depth", 8: "latents of two images", 9: "latents, mask and masked image"}
 """The input of a diffusion model by its number of channels."""
 MAX_AREA = 1 << 24
@@ -83,6 +85,8 @@ PICTURE_CHANNELS = {
 """The meaning of an actual and an expected number of channels of a picture, and the advice."""
 MIN_PICTURE_SIDE = 16
 """The minimum side of a square picture that explains an element count."""
+PIXEL_CHANNELS, MAX_PATCH = (1, 3, 4), 32
+"""The channels of a pixel, and the maximum side of a patch, in `_explain_pixels`."""
 MAX_STRIDE = 64
 """The largest product of strides of a network."""
 HEAD_DIMS = (32, 64, 80, 96, 112, 128, 160, 192, 256)
@@ -407,6 +411,16 @@ def _explain_latents(actual: int, expected: int, context: MismatchContext) -> It
             f"would be a diffusion model of another task: {expected} channels are {UNET_INPUTS[expected]}",
             f"load the model for {UNET_INPUTS[actual]} ({actual} channels), or take the pipeline of the loaded one",
         )
+    elif (
+        context.axis == 1 and context.is_features and expected in UNET_INPUTS and actual - expected in EXTRA_UNET_INPUTS
+    ):
+        extra = EXTRA_UNET_INPUTS[actual - expected]
+        yield Candidate(
+            1,
+            f"{actual} = {expected}+{actual - expected}",
+            f"{expected} channels are {UNET_INPUTS[expected]} of a diffusion model: would be {extra} joined once more",
+            f"find the second place that joins {extra} to the input, and remove one of the two",
+        )
     elif context.axis == 1 and {actual, expected} <= LATENT_CHANNELS and not context.target:
         yield Candidate(
             1,
@@ -414,6 +428,50 @@ def _explain_latents(actual: int, expected: int, context: MismatchContext) -> It
             "both are numbers of latent channels of well-known image models: would be the VAE of another family",
             "load the VAE, the model and the LoRA of one family, and encode the picture again",
         )
+
+
+def _explain_pixels(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
+    """Explain a number of features by pixels that are not grouped into patches."""
+    side = isqrt(expected // actual) if actual in PIXEL_CHANNELS else 0
+    if context.is_features and 1 < side <= MAX_PATCH and side * side * actual == expected:
+        yield Candidate(
+            2,
+            f"{expected} = {actual}*{side}*{side}",
+            f"would be patches of {side}x{side} pixels with {actual} channels, where single pixels are given",
+            f"group the pixels into patches first, F.unfold(x, {side}), or build the layer for {actual} features",
+        )
+
+
+def _explain_prompts(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
+    """Explain an element count by another number of prompts of 77 tokens."""
+    tokens, target = TOKEN_POSITIONS[0], context.target
+    for axis, size in enumerate(target if -1 not in target else ()):
+        rows, remainder = divmod(actual, prod((*target[:axis], *target[axis + 1 :])) or 1)
+        if not remainder and size % tokens == 0 == rows % tokens and rows not in (0, size):
+            given, requested = rows // tokens, size // tokens
+            yield Candidate(
+                1,
+                f"{rows} = {given}*{tokens}, {size} = {requested}*{tokens}",
+                f"would be {given} prompts of {tokens} tokens where {requested} are requested",
+                f"give the text and the picture one batch: {requested} prompts, or {given} pictures; "
+                "guidance doubles both, or neither",
+            )
+
+
+def _explain_floored_size(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
+    """Explain an element count by a requested size that a floor division rounded down."""
+    target = context.target
+    for axis in range(len(target) - 1, 0, -1) if -1 not in target else ():
+        others = prod((*target[:axis], *target[axis + 1 :]))
+        size, remainder = divmod(actual, others or 1)
+        if remainder and size == target[axis] >= MIN_CHANNELS and actual * 10 % others == 0:
+            yield Candidate(
+                1,
+                f"{actual} = {others}*{actual / others:g}",
+                f"would be {actual / others:g}, which // rounded down to {size}: heads that do not divide the features",
+                "choose a number of heads or groups that divides the features",
+            )
+            return
 
 
 def _explain_resized_map(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
@@ -664,6 +722,8 @@ def _explain_one_size(actual: int, _expected: int, context: MismatchContext) -> 
     for axis, size in enumerate(target):
         others = prod(other for index, other in enumerate(target) if index != axis and other != -1)
         is_near = -1 not in target or actual // max(others, 1) <= MAX_INFERRED * size
+        if -1 in target and axis > target.index(-1) and actual % prod(target[target.index(-1) + 1 :]) == 0:
+            continue  # the dims behind the -1 fit, so a dim before it is wrong
         if axis > 0 and size > 1 and others > 1 and actual % others == 0 and (actual // others) % size and is_near:
             found.append((actual // others, axis, others))
     for needed, axis, _ in sorted(found)[:1]:
@@ -968,6 +1028,9 @@ KINDS: dict[str, Search] = {
     "maps": _explain_feature_maps,
     "classes": _explain_classes,
     "encoder": _explain_encoder,
+    "pixels": _explain_pixels,
+    "prompts": _explain_prompts,
+    "floored": _explain_floored_size,
     "latents": _explain_latents,
     "positions": _explain_positions,
     "map": _explain_resized_map,

@@ -82,6 +82,11 @@ EXPLAINED = [
     ((3559040,), MismatchContext(target=(1, 50, 40, 640)), "map", "3559040 = 640*83*67"),
     ((3969,), MismatchContext(target=(2, -1), text="attention_mask.view"), "square-mask", "3969 = 63*63"),
     ((5,), MismatchContext(target=(2, 2), text="confusionMatrix = count.reshape"), "confusion", "5 counts, 4 = 2*2"),
+    ((3, 27), FEATURES, "pixels", "27 = 3*3*3"),
+    ((3, 768), FEATURES, "pixels", "768 = 3*16*16"),
+    ((73920,), MismatchContext(target=(462, 8, 40)), "prompts", "231 = 3*77, 462 = 6*77"),
+    ((196608,), MismatchContext(target=(12, 320, 51)), "floored", "196608 = 3840*51.2"),
+    ((14, 9), MismatchContext(axis=1, is_features=True), "latents", "14 = 9+5"),
     ((9907170,), MismatchContext(target=(65536,), text="img_to_array(label)"), "picture", "65536 = 256*256"),
 ]
 MAX_RANDOM_SHARE = 0.05

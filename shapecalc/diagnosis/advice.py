@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, permutations
 from math import prod
 from shlex import quote
 
@@ -56,6 +56,7 @@ from shapecalc.diagnosis.subjects import (
     advise_on_subject,
 )
 from shapecalc.diagnosis.suggestions import (
+    MAX_BATCH,
     find_rank_and_permutation,
     numeric_sizes,
     suggest_fixes,
@@ -63,6 +64,7 @@ from shapecalc.diagnosis.suggestions import (
 )
 from shapecalc.reading.commands import command_line
 from shapecalc.reasoning.answers import answer_request
+from shapecalc.reasoning.figures import TOKEN_WORDS
 from shapecalc.reasoning.fixing import Fix, apply_fix, find_fixes
 
 TARGET_ARGUMENTS = {
@@ -74,6 +76,9 @@ WEIGHT_OPS = (CONV.name, LINEAR.name)
 """The ops whose second operand is a weight."""
 COMPUTED_ZERO_REMEDY = "find what makes that size 0: a division that rounds down, or a selection that matched nothing"
 REPEAT_REMEDY = "repeat the one of size 1, x.expand(...), if these are batches: a concatenation does not broadcast"
+MOVED_AXIS_REMEDY = (
+    "print the shape of the one with 1: if {} is on another of its axes, transpose it; a row for all is repeated"
+)
 ASSIGN_REMEDY = "assign to a slice of the value's size, x[:n], or make the value as large as the slice that it replaces"
 EMPTY_SIDE_REMEDY = "print x.shape before that line: one side is all but empty, as after a slice, a crop or a transpose"
 REEXPORT_REMEDY = "give the model the size that it was exported with, or export it again with this one"
@@ -99,6 +104,14 @@ XARRAY_SIZES = re.compile(
     r"length (\d+) on (.{1,60}?) (?:but|and) length (\d+) on ([\w ]{0,20}'[^']{1,60}')"
 )
 """The dim and its two sizes in a message of xarray."""
+ASSIGNMENT = re.compile(r"\s*[\w.]+\[.{1,60}?\] ?= ")
+"""An assignment to an item or a slice."""
+MAX_PERMUTED_RANK = 4
+"""The maximum rank for which an order of the axes is searched."""
+HOG_CELL = 36
+"""The features of a block of HOG: 4 cells with 9 directions."""
+VOCABULARY_RATIO = 1.2
+"""The maximum ratio of the sizes of two vocabularies of the same kind of text."""
 MEMBERSHIP = re.compile(r"(?:where|nonzero)\(\s*([\w.\[\]]{1,40}) == ([\w.\[\]]{1,40})\s*\)")
 """A search for equal elements in a line of code."""
 COMPUTED_KINDS = ("prompts", "floored")
@@ -140,6 +153,9 @@ FRAMEWORK_REMEDIES = {
     ): "allowzero needs opset 14: convert the model, update the tool, or drop it if it is 0",
 }
 """The remedies for a cause in one framework, if they differ from the general remedy."""
+MASK_REMEDY = (
+    "build the mask for the length of the keys, past and new tokens together, and cut or pad it to that length"
+)
 LENGTH_REMEDIES = (
     "if these are batches, give both the same samples: one may be repeated, filtered or the last of an epoch",
     "if these are channels or features, the parts come from different models or settings; if these are lengths of "
@@ -378,7 +394,22 @@ def _cause_remedy(message: ParsedMessage) -> str:
         return COMPUTED_ZERO_REMEDY
     grows = message.op == EXPAND.name and message.framework in MODEL_FILE_FRAMEWORKS
     remedy = "" if message.cause == "not-broadcastable" and not grows else CAUSES[message.cause].remedy
+    if message.cause == "features-differ" and message.pair is not None:
+        remedy = _feature_table_remedy(*message.pair) or remedy
     return FRAMEWORK_REMEDIES.get((message.cause, message.framework or ""), remedy)
+
+
+def _feature_table_remedy(actual: int, expected: int) -> str:
+    """Return the remedy for a table with another number of features than was fitted, or an empty string."""
+    if actual == 2 < expected:
+        return f"a grid for a plot has 2 columns: fit a model on these 2 features, or fill the other {expected - 2}"
+    if actual % HOG_CELL == 0 == expected % HOG_CELL and min(actual, expected) > 10 * HOG_CELL:
+        return "if these are HOG features, resize each window to the size used in training, with the same cells"
+    if min(actual, expected) > 1000 and max(actual, expected) < VOCABULARY_RATIO * min(actual, expected):
+        return "fit the vectorizer once, on the training texts, and call only transform on the others"
+    if expected * 4 < actual:
+        return f"apply the steps that reduced the training data to {expected}, such as PCA, to this data, too"
+    return ""
 
 
 def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
@@ -427,6 +458,8 @@ def _op_specific_remedies(message: ParsedMessage) -> Iterator[str]:
         yield from _pattern_remedies(message.cause, *message.pair)
     elif message.op == EXPAND.name and message.framework == "numpy" and "input array" in message.quote:
         yield ASSIGN_REMEDY
+    elif message.op == EXPAND.name and message.cause == "not-broadcastable" and _expand_remedy(message):
+        yield _expand_remedy(message)
     elif message.op == EXPAND.name and message.cause == "not-broadcastable":
         pairs = numeric_differences((message.input or ())[::-1], (message.target or ())[::-1])
         shape, target = message.input or (), message.target or ()
@@ -434,6 +467,32 @@ def _op_specific_remedies(message: ParsedMessage) -> Iterator[str]:
             yield "take the last row of the square mask, mask[..., -1:, :]: only one query is new"
         elif len(pairs) > 1 and all(abs(one - two) == 1 for _, one, two in pairs):
             yield "pad the picture until all strides divide its sides: both sides were rounded differently"
+
+
+def _expand_remedy(message: ParsedMessage) -> str:
+    """Return the remedy for a tensor that is expanded or assigned to a target, or an empty string."""
+    shape, target = numeric_sizes(message.input), numeric_sizes(message.target)
+    line = message.failing_line.text if message.failing_line else ""
+    if not shape or not target:
+        return ""
+    if len(shape) == len(target) <= MAX_PERMUTED_RANK:
+        for order in islice(permutations(range(len(shape))), 1, None):
+            moved = [shape[axis] for axis in order]
+            if all(one in (1, two) for one, two in zip(moved, target, strict=True)):
+                return (
+                    f"put the axes in another order: x.permute{order} gives {format_sizes(tuple(moved))}, which expands"
+                )
+    pairs = numeric_differences(shape[::-1], target[::-1])
+    if len(pairs) == 1 and pairs[0][2] == 1 and len(shape) == len(target) and shape[-2:] == target[-2:]:
+        return (
+            f"make the target for {pairs[0][1]}: a value never shrinks to 1; or select one of the {pairs[0][1]}, x[:1]"
+        )
+    if len(pairs) == 2 == len(shape) and shape[0] == shape[1] and target[0] == target[1] and len(target) == 2:
+        gap = abs(shape[0] - target[0])
+        return f"compute both with the same rounding, // or ceil: they differ by {gap}; or cut the larger, x[:n, :n]"
+    if ASSIGNMENT.match(line) and len(pairs) == 1 and 1 not in pairs[0][1:]:
+        return "an item cannot change its size by assignment: collect the results in a list, or pad them to one size"
+    return ""
 
 
 def _resize_remedy(sides: PrintedSizes, size: PrintedSizes) -> str:
@@ -467,7 +526,7 @@ def _concat_remedy(message: ParsedMessage) -> str:
     """Return the remedy for differing operands of a concatenation or a stack."""
     shape, other = message.input or (), (message.operands or ((),))[0]
     if message.op == CONCAT.name and message.pair is not None and min(message.pair) == 1:
-        return REPEAT_REMEDY
+        return REPEAT_REMEDY if max(message.pair) <= MAX_BATCH else MOVED_AXIS_REMEDY.format(max(message.pair))
     differences = numeric_differences(shape, other)
     axes = message.axes or ()
     if len(differences) > 1 and all(abs(one - two) == 1 and axis for axis, one, two in differences):
@@ -517,14 +576,20 @@ def _broadcast_remedy(message: ParsedMessage) -> str:
     if len(shape) > 1 and other == shape[:-1]:
         keeps_axis = "keepdim=True" if message.framework == "torch" else "keepdims=True"
         return f"if a mean, a max or the like made the second, let it keep that axis as 1: {keeps_axis}"
-    if vectors := _vector_remedy(shape, other, line):
-        return vectors
+    return _vector_remedy(shape, other, line) or _length_remedy(message, line)
+
+
+def _length_remedy(message: ParsedMessage, line: str) -> str:
+    """Return the remedy for two sizes of a broadcast without an explanation."""
+    shape, other = message.input or (), (message.operands or ((),))[0]
+    differ = numeric_differences(shape, other) if len(shape) == len(other) > 1 else ()
+    if message.dim is not None:
+        is_mask = message.dim >= 2 and TOKEN_WORDS.search(f"{line} {message.nearby_text}") is not None
+        return MASK_REMEDY if is_mask else LENGTH_REMEDIES[min(message.dim, 2)]
     pair = find_mismatch(message, None) or (differ[0][1:] if len(differ) == 1 else None)
-    if message.dim is None and pair is not None:
+    if pair is not None:
         return "find which of {} and {} is meant, and change the line that makes the other".format(*pair)
-    if message.dim is None:
-        return "print both shapes before that line, and find which of them is not what you expected"
-    return LENGTH_REMEDIES[min(message.dim, 2)]
+    return "print both shapes before that line, and find which of them is not what you expected"
 
 
 def _vector_remedy(shape: PrintedSizes, other: PrintedSizes, line: str) -> str:

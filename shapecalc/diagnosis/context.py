@@ -349,6 +349,10 @@ def _has_line_completed(position: int, match: TemplateMatch, cleaned: CleanText)
     return not is_frame and bisect_right(cleaned.line_ends, match.start) != index + 1
 
 
+SHAPE_OUTPUT = re.compile(r"(?:torch\.Size|TensorShape)\(\[?[\d, ]*\]?\)$")
+"""A line that prints a shape."""
+
+
 def find_failing_line(match: TemplateMatch, cleaned: CleanText) -> FailingLine | None:
     """Return the innermost line of the user's code above a message."""
     last = bisect_right(cleaned.line_ends, match.start)
@@ -368,6 +372,8 @@ def find_failing_line(match: TemplateMatch, cleaned: CleanText) -> FailingLine |
     own = [frame for frame in frames if not LIBRARY.search(frame.file or "")]
     if frames:
         return own[-1] if own else None
+    while lines and SHAPE_OUTPUT.match(lines[-1]):
+        lines.pop()
     is_code = bool(lines) and CODE_LINE.match(lines[-1]) is not None and not PROSE.match(lines[-1])
     return FailingLine(lines[-1]) if is_code else None
 

@@ -81,6 +81,9 @@ CLASS_WEIGHT = re.compile(r"(?i)(?:^|[._])(?:classifier|head|fc\d?|cls\w*|last_l
 """The names of weights whose first dim is the number of positions, of tokens or of classes."""
 MAX_CLASSES = 25_000
 """The maximum size that is taken for a number of classes."""
+DECLARED_NAME = re.compile(r"(?i)invalid dimensions for input: ([\w.:/-]{1,80})")
+STATE_NAME = re.compile(r"(?i)state|cache|past|hidden|(?:^|_)[hc]0?(?:_in)?$")
+"""The name of an input, and names of recurrent states."""
 UNCOUNTABLE_SUBJECTS = ("memory", "storage", "weights")
 """The first words of subjects without an indefinite article."""
 
@@ -125,6 +128,8 @@ def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | No
     """Return the remedy for a subject, and its command if it has one."""
     remedy = REMEDIES_BY_SUBJECT.get(subject, CAUSES["unspecified"].first_step)
     shape, declared = message.input or (), (message.operands or ((),))[0]
+    if subject == WEIGHTS_SUBJECT and message.framework in ("flax", "jax"):
+        remedy = _parameter_remedy(numeric_sizes(shape), numeric_sizes(declared)) or remedy
     if subject == WEIGHTS_SUBJECT and message.framework == "torch":
         remedy = _weights_remedy(message.quote, numeric_sizes(shape), numeric_sizes(declared)) or (
             f"{remedy}; strict=False does not skip them"
@@ -143,6 +148,21 @@ def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | No
     elif subject == MASK_SUBJECT and len(declared) == 1 and declared == shape[:1]:
         remedy = "the index is boolean, so it is a mask of this axis: if it holds numbers of classes, use index.long()"
     return _declared_input_remedy(message) if subject == DECLARED_INPUT else (remedy, None)
+
+
+def _parameter_remedy(value: tuple[int, ...], initial: tuple[int, ...]) -> str:
+    """Return the remedy for a kernel of Flax, whose last dims are its input and output features.
+
+    `value` and `initial` are its shapes in the parameters and in the initializer. Returns an empty string if other dims
+    differ.
+    """
+    axes = unequal_axes(value, initial)
+    if len(value) != len(initial) or len(value) < 2 or len(axes) != 1 or axes[0] < len(value) - 2:
+        return ""
+    saved, now = value[axes[0]], initial[axes[0]]
+    if axes[0] == len(value) - 1:
+        return f"the layer has {saved} outputs in the parameters and {now} in the model: set its features to {saved}"
+    return f"the layer read {saved} features at init and reads {now} now: give init and apply the same inputs"
 
 
 def _weights_remedy(quote: str, saved: tuple[int, ...], built: tuple[int, ...]) -> str:
@@ -184,7 +204,9 @@ def _declared_input_remedy(message: ParsedMessage) -> tuple[str, str | None]:
     remedy, command = REMEDIES_BY_SUBJECT[DECLARED_INPUT], None
     shape, declared = message.input or (), (message.operands or ((),))[0]
     sides, mismatches = _declared_image_sides(message), find_dim_mismatches(message)
-    if sides:
+    if text := _named_input_remedy(message, mismatches):
+        remedy = text
+    elif sides:
         sizes = " and ".join(f"dim {axis} to {size}" for axis, size in sides)
         remedy = f"resize or pad the picture, {sizes}, or export the model with dynamic sides"
     elif message.framework == "triton" and message.dim == 0:
@@ -201,6 +223,26 @@ def _declared_input_remedy(message: ParsedMessage) -> tuple[str, str | None]:
         command = FREE_BATCH_COMMAND if is_batch else FREE_BATCH_COMMAND.partition(" --")[0]
         remedy += f", or free the batch in the file: {command}" if is_batch else f"; what it declares: {command}"
     return remedy, command
+
+
+def _named_input_remedy(message: ParsedMessage, mismatches: list[tuple[str, str, str]]) -> str:
+    """Return the remedy for an input whose name or sizes tell what it is, or an empty string."""
+    if len(mismatches) != 1:
+        return ""
+    axis, actual, declared = map(int, mismatches[0])
+    name = match[1] if (match := DECLARED_NAME.search(message.quote)) else ""
+    if STATE_NAME.search(name):
+        return (
+            f"start with the state that this model declares, zeros of {declared} at dim {axis}: states of models differ"
+        )
+    if axis == 0 and declared == 1 and actual > MAX_BATCH:
+        return f"insert the batch dim, x[None]: {actual} looks like samples or rows at dim 0"
+    if axis == 1 and declared > 1 and actual % declared == 0:
+        times = actual // declared
+        return (
+            f"{actual} is {times}*{declared}: feed {declared} at a time, {times} times, or set the frames to {declared}"
+        )
+    return ""
 
 
 def _format_sample_shape(shape: PrintedSizes) -> str:

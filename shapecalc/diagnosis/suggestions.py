@@ -321,12 +321,19 @@ def _conv_rank_remedy(shape: PrintedSizes, weight: PrintedSizes) -> str:
 def _sample_remedy(shape: NumericSizes, other: NumericSizes) -> str:
     """Return the remedy for samples of different shapes that are stacked to a batch."""
     differing = [axis for axis, (one, two) in enumerate(zip(shape, other, strict=False)) if one != two]
+    short, long = sorted((shape, other), key=len)
+    if len(long) == len(short) + 1 == 3 and short in (long[1:], long[:-1]) and {*long} & {3, 4}:
+        return "some pictures or masks are in colour, others grey: convert all alike, image.convert('L') or 'RGB'"
     if len(shape) != len(other):
         return (
             "one sample has a dim more, as stereo beside mono: convert all samples alike, or insert it, x.unsqueeze(-1)"
         )
     if len(shape) == 3 and differing in ([0], [2]) and {shape[differing[0]], other[differing[0]]} <= {1, 3, 4}:
         return "some samples are grey or have an alpha channel: convert all of them alike, image.convert('RGB')"
+    if len(shape) == 3 and shape[0] == other[0] and shape[1:] == other[:0:-1]:
+        return (
+            "upright and wide pictures are in one batch: resize or crop all to one size, or group them by orientation"
+        )
     if len(shape) == 1:
         return "pad the sequences to one length: torch.nn.utils.rnn.pad_sequence, or padding=True in the tokenizer"
     if len(shape) == 2 and differing == [0]:

@@ -289,6 +289,19 @@ def _explain_off_by_one(actual: int, expected: int, context: MismatchContext) ->
     yield Candidate(1, arithmetic, text, advice)
 
 
+def _explain_counted_twice(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
+    """Explain a length of keys that counts the tokens before it twice."""
+    small, large = sorted((actual, expected))
+    is_attention = TOKEN_WORDS.search(context.text) is not None or "attn" in context.text
+    if small >= MIN_SHARED and abs(large - 2 * small) == 1 and is_attention:
+        yield Candidate(
+            1,
+            f"{large} = 2*{small}{large - 2 * small:+d}",
+            "would be the tokens of the prompt, counted once in the cache and once more as new tokens",
+            f"find what adds the length of the cache: the mask is for {small} tokens, past and new together",
+        )
+
+
 def _explain_squares(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two sizes as square grids of patches with equally many extra tokens."""
     if context.is_features or context.is_length or context.target:  # these sizes are not numbers of tokens
@@ -1017,6 +1030,7 @@ KINDS: dict[str, Search] = {
     "homogeneous": _explain_homogeneous,
     "spectrum": _explain_spectrum,
     "one-more": _explain_off_by_one,
+    "counted-twice": _explain_counted_twice,
     "rounding": _explain_rounding,
     "side": _explain_square_maps,
     "neighbour": _explain_adjacent_size,

@@ -87,6 +87,7 @@ EXPLAINED = [
     ((73920,), MismatchContext(target=(462, 8, 40)), "prompts", "231 = 3*77, 462 = 6*77"),
     ((196608,), MismatchContext(target=(12, 320, 51)), "floored", "196608 = 3840*51.2"),
     ((14, 9), MismatchContext(axis=1, is_features=True), "latents", "14 = 9+5"),
+    ((3509, 7017), MismatchContext(axis=3, text="attn_mask"), "counted-twice", "7017 = 2*3509-1"),
     ((9907170,), MismatchContext(target=(65536,), text="img_to_array(label)"), "picture", "65536 = 256*256"),
 ]
 MAX_RANDOM_SHARE = 0.05

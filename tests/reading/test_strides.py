@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops import operators_of
+from shapecalc.core.ops.strides import RESULT_STRIDES
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import parse_shape
 from shapecalc.reading.code.source import parse_code
@@ -37,3 +40,15 @@ def test_memory_format_needs_its_rank(rank):
     interpreter = CodeInterpreter(code, "torch", {}, [])
     with pytest.raises(ShapeError, match=f"channels_last needs 4 dims, and the tensor has {rank}"):
         interpreter.interpret(parse_code(code), {"x": (2,) * rank})
+
+
+STRIDES_OF_STAGES = {"reshape", "flatten", "unflatten", "view", "transpose", "swapaxes", "moveaxis", "rearrange"}
+STRIDES_OF_STAGES |= {"squeeze", "unsqueeze", "expand", "select", "slice", "split", "roll", "shape", "mean"}
+"""The ops of PyTorch whose results have the strides of their stages: views if possible, otherwise contiguous."""
+
+
+def test_every_op_of_torch_has_strides():
+    listed = RESULT_STRIDES.keys() | STRIDES_OF_STAGES
+    missing = operators_of(DIALECTS["torch"]).keys() - listed
+    assert not missing, f"add the strides of {', '.join(missing)} to RESULT_STRIDES, or say here that it is a view"
+    assert not RESULT_STRIDES.keys() & STRIDES_OF_STAGES

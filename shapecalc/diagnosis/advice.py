@@ -387,7 +387,7 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
 def _cause_remedy(message: ParsedMessage) -> str:
     """Return the remedy for the cause of a message, which may depend on the framework, or an empty string."""
     sizes = XARRAY_SIZES.search(message.quote)
-    if sizes:
+    if sizes and abs(int(sizes[2]) - int(sizes[4])) > 1:
         text = "dim {0} has {1} on {2} and {3} on {4}: make both from the same {0}, or reorder dims"
         return text.format(*sizes.groups())
     if message.cause == "zero-literal" and not _has_literal_zero(message):

@@ -189,7 +189,8 @@ def _weights_remedy(quote: str, saved: tuple[int, ...], built: tuple[int, ...]) 
         return "the kernels differ: take the version of the code that wrote the checkpoint"
     if len(saved) > 2 and axes == [1] and {one, two} <= {1, 2, 3, 4, 6, 8, 9, 12, 16}:
         return f"the checkpoint takes {one} input channels, the model {two}: build the model with in_channels={one}"
-    if all(saved[axis] * two == built[axis] * one for axis in axes) and one * 2 >= two and two * 2 >= one:
+    is_scaled = all(saved[axis] * two == built[axis] * one for axis in axes) and one % 8 == 0 == two % 8
+    if is_scaled and one * 2 >= two and two * 2 >= one:
         return f"the widths differ, {one} and {two}: build the variant of the checkpoint, such as small, base or large"
     if len(saved) == 2 and axes == [1]:
         return f"this layer reads {one} features in the checkpoint: build the model with the encoder that gives {one}"

@@ -11,7 +11,7 @@ from shapecalc.cli.repl import Session
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import parse_element_type
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.spellings import REFUSALS, SHAPE_FORMATS
+from shapecalc.core.spellings import NON_SHAPE_FORMATS, SHAPE_FORMATS
 from shapecalc.core.text import join_words, parse_shape, parse_typed_shape, shape_text
 from shapecalc.reading.pattern import to_pattern
 from shapecalc.reading.readings import is_shape
@@ -20,7 +20,7 @@ from tests.man.tables import ALL_SPELLINGS
 from tests.sampling import each_row
 
 EXAMPLES = [(example,) for example in ALL_SPELLINGS]
-REFUSED = [(text, hint, refusal.message) for refusal in REFUSALS for text, _, hint in refusal.examples]
+REFUSED = [(text, hint, refusal.message) for refusal in NON_SHAPE_FORMATS for text, _, hint in refusal.examples]
 
 
 def quoted(spelling):

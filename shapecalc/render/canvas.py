@@ -310,15 +310,16 @@ def rows_around(focus: int, row_count: int, limit: int) -> range:
 
 
 def choose_row_pitch(row_count: int, height: int, reserved_lines: int, max_height: int = 20) -> int:
-    """Return the largest distance between rows that fits a height.
+    """Return the largest row pitch that fits a height.
 
-    The distance is 1 to 3 lines. `height` includes `reserved_lines` for other text, and `max_height` limits the height.
+    The pitch is the distance between two rows, 1 to 3 lines. `height` includes `reserved_lines` for other text, and is
+    limited by `max_height`.
 
     >>> [choose_row_pitch(3, height, 2) for height in (7, 14, 30)]
     [1, 2, 3]
     """
     largest = (min(height, max_height) - reserved_lines - 1) // max(1, row_count - 1)
-    return max(1, min(3, largest, height // 7))  # a larger distance is slower to draw, but not clearer
+    return max(1, min(3, largest, height // 7))  # a larger pitch is slower to draw, but not clearer
 
 
 def pack_notes(notes: list[Text], width: int) -> list[Text]:

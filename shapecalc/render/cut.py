@@ -16,7 +16,7 @@ from shapecalc.render.tape import MAX_TAPE_ELEMENTS, tint_style
 
 
 class CutState:
-    """The state of a tape: the fixed piece lengths, and the current one.
+    """The cuts of a tape: piece lengths that are fixed, and the current length.
 
     >>> state = CutState((2, 3, 4))
     >>> state.length, state.shape
@@ -76,7 +76,7 @@ class CutState:
             self.kept.append(self.length)
 
     def undo_cuts(self) -> None:
-        """Continue to change the cuts that were fixed last."""
+        """Undo the last fixed cuts, so that they can be changed again."""
         if self.kept:
             self.length = self.kept.pop()
 

@@ -568,7 +568,7 @@ def _current_step_text(answer: Trace | Chain, step_index: int, glyphs: GlyphSet)
 
 @lru_cache(maxsize=256)
 def _step_style(step_index: int, bold: bool | None = None) -> Style:
-    """Return a style with which a click opens a step."""
+    """Return a style whose metadata makes a click open a step."""
     return Style(bold=bold, meta={"step": step_index})
 
 

@@ -62,7 +62,7 @@ def sizes_text(sizes: Mapping[str, int]) -> str:
 
 
 def conditions_text(answer: Answer, prefix: str) -> str:
-    """Format the conditions of an answer after a prefix.
+    """Format the conditions of an answer, preceded by a prefix.
 
     Without conditions, the text is empty.
     """
@@ -151,8 +151,8 @@ def make_hint(stage: Stage, step: Step, out_dim: int | None = None, *, name: str
 def is_worth_asking(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool:
     """Return whether to ask the user to predict an output dim.
 
-    The user is always asked for dims that are inferred or copied by a 0. Other dims are omitted if they are unchanged,
-    or if their sizes are part of the request.
+    The user is always asked for dims that are inferred or copied by a 0, and is never asked for other dims that are
+    unchanged or whose sizes are part of the request.
 
     >>> import shapecalc as sc
     >>> (stage,) = sc.reshape((2, 3, 4), (0, 4, -1)).stages

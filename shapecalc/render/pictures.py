@@ -478,7 +478,7 @@ def draw_stage_diagram(
 def _draw_stage_canvas(
     answer: Trace | Chain, layout: StageLayout, step_index: int, size: tuple[int, int], pitch: int, glyphs: GlyphSet
 ) -> tuple[Canvas, int]:
-    """Draw dims, wires and reasons.
+    """Draw dims, wires and reasons on a canvas.
 
     `size` is the available width in cells and height in lines; `pitch` is the distance between dims in lines. Returns
     the canvas and the height of the wires.
@@ -616,7 +616,7 @@ def _is_ruler_step(layout: StageLayout, step: Step | None) -> bool:
 
 
 def _is_last_size_copy(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
-    """Return whether a step is the last copy in a stage with size-only copies."""
+    """Return whether a step is the last 0, in a stage where a 0 copies only a size."""
     copies = [other for other in layout.stage.steps if other.rule == rules.COPIED_ZERO]
     return bool(layout.size_only_dims) and step is copies[-1]
 

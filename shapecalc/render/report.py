@@ -258,7 +258,7 @@ def _setting_of_row(row: ComparisonRow) -> str:
 
 
 def dialects_table(dialects: Iterable[Dialect]) -> Table:
-    """Return a table of the dialects' rules for 0 and -1, and of their ranks.
+    """Return a table of the dialects' rules for 0 and -1, and their maximum ranks.
 
     There is a row for each dialect and setting.
     """

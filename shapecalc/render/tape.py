@@ -1,9 +1,8 @@
 """Tapes: the elements of a tensor in a row, in C order.
 
 Separators between the elements show where the dims of each axis begin. Two tapes, one below the other, show the
-elements before and after a stage. The background colour of an element is its index along one axis of the input, so that
-elements that stay together are recognizable. A tape that is longer than the line is wrapped at its outermost
-separators.
+elements before and after a stage. The background colour of an element depends on its index along one axis of the input,
+which shows the elements that stay together. A tape that is longer than the line is wrapped at its outermost separators.
 """
 
 from __future__ import annotations
@@ -199,7 +198,7 @@ def _element_text(
 
 
 def element_equation(path: TensorPath, cursor: Index) -> str:
-    """Format a NumPy equation that equates an element of the input and output.
+    """Format a NumPy equation between an input element and an output element.
 
     The input `x` is `np.arange(x.size).reshape(x.shape)`, and `y` is the output.
 

@@ -240,7 +240,7 @@ def _crossing_count(left: Trunk, right: Trunk) -> float:
 
 @lru_cache(maxsize=32)
 def _swap_layers(order: tuple[int, ...], max_layers: int, min_distance: int) -> tuple[tuple[int, ...], ...] | None:
-    """Sort a permutation by swaps of adjacent rows, in layers.
+    """Return layers of swaps of adjacent rows that sort a permutation.
 
     Each swap is represented by its upper row. The swaps of a layer are at least `min_distance` rows apart. Returns None
     if more than `max_layers` layers are required.

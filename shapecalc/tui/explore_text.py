@@ -236,10 +236,7 @@ def reason_lines(state: ExploreState, width: int) -> list[Text]:
 
 
 def _format_spaced_answer(answer: Trace | Chain, accent: str) -> Text:
-    """Format the answer with spaces around the commas of the output.
-
-    The commas of the output have spaces around them.
-    """
+    """Format the answer with spaces around the commas of the output."""
     return Text.assemble(
         f"{escape_unprintable(shape_text(answer.input))} {ARROW} ", (format_spaced_shape(answer), accent)
     )

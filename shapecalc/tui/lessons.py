@@ -210,7 +210,7 @@ class TaskPane(Vertical):
         self.query_one("#pictures").scroll_home(animate=False)
 
     def on_resize(self) -> None:
-        """Redraw for the new size; a short terminal has no room for the text."""
+        """Redraw for the new size, and hide the text in a short terminal."""
         self.set_class(self.app.size.height < MIN_TEXT_HEIGHT, "-short")
         self.draw_pictures()
 

@@ -203,7 +203,7 @@ class ArrayWriter(CodeWriter):
         self.emit_assignment(self.format_call(TILE, tensor, repeats=[*map(self.size_expression, call.repeats)]))
 
     def emit_repeat_interleave(self, call: EmittedCall) -> None:
-        """Emit a `repeat_interleave`."""
+        """Emit a call of `repeat_interleave`."""
         texts = [*map(self.size_expression, call.repeats)]
         repeats = texts[0] if len(texts) == 1 else self.framework.vector.format(list=f"[{', '.join(texts)}]")
         axis = call.trace.request.arguments.get("axis")

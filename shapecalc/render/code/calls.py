@@ -23,9 +23,9 @@ MODULE_PREFIXES = {"jax": ("np.", "jnp.")}
 
 
 class ArgumentReader:
-    """The arguments of a request, which records the arguments that are read.
+    """Reads the arguments of a request, and records which of them are read.
 
-    An argument that is never read is missing in the code, so the request is refused.
+    The request is refused if an argument is never read, because the code would ignore it.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -38,7 +38,7 @@ class ArgumentReader:
         return self._arguments.get(name, default)
 
     def mark_read(self, *names: str) -> None:
-        """Mark arguments as read, such as those that are read together."""
+        """Mark arguments as read without returning them."""
         self.unread = [name for name in self.unread if name not in names]
 
     def check_all_read(self, target: str) -> None:

@@ -198,7 +198,7 @@ class EmittedCall(Record):
         )
 
     def partial_ranges(self) -> tuple[IndexSelection, ...]:
-        """Return the selected indices of the axes that are not fully selected."""
+        """Return the selected indices of each axis that is not fully selected."""
         return tuple(selection for selection in self.index_selections() if str(selection) != ":")
 
 
@@ -213,12 +213,12 @@ class IndexSelection(Record):
 
     @property
     def first_index(self) -> int:
-        """The start; the default is 0, or -1 for a negative step."""
+        """The start, by default 0, or -1 for a negative step."""
         return (0 if self.step > 0 else -1) if self.start is None else self.start
 
     @property
     def end_index(self) -> int:
-        """The exclusive stop; the default is the extreme 64-bit integer."""
+        """The exclusive stop, by default the largest or smallest 64-bit integer."""
         return (INT64_MAX if self.step > 0 else -INT64_MAX - 1) if self.stop is None else self.stop
 
     def __str__(self) -> str:

@@ -772,7 +772,10 @@ def _format_tuple(dims: Sequence[Dim]) -> str:
 
 
 def format_dims(dims: Iterable[Dim]) -> str:
-    """Format dims, which do not depend on the shape of `x`, as a list."""
+    """Format dims as a comma-separated list.
+
+    The dims must not depend on the shape of `x`.
+    """
     return ", ".join(map(code.size_text, dims))
 
 

@@ -285,7 +285,7 @@ def has_transposed_weight(trace: Trace) -> bool:
 def check_pad_accepted(call: OperandCall, opset: int | None = None) -> None:
     """Raise `ShapeError` (usage) if the framework does not support a pad.
 
-    A pad with a different result is not supported either.
+    A pad is not supported either if the framework would pad differently.
     """
     framework, (shape, move) = call.framework, call.pad_stage
     padding = (*move.begins, *move.ends)
@@ -306,8 +306,8 @@ def check_pad_accepted(call: OperandCall, opset: int | None = None) -> None:
 def operand_expression(framework: str, arguments: ArgumentReader, tensor: str, first_number: int) -> str:
     """Return the expression of a framework for an op with several operands.
 
-    `tensor` and `first_number` are those of `operand_variables`. Raises `ShapeError` (usage) if the framework does not
-    support the op.
+    `tensor` and `first_number` have the same meaning as in `operand_variables`. Raises `ShapeError` (usage) if the
+    framework does not support the op.
     """
     trace = arguments.trace
     call = OperandCall(framework, arguments, tensor, tuple(operand_variables(trace, tensor, first_number)))

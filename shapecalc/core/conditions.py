@@ -517,10 +517,10 @@ class Assumptions:
     def _can_assign_primes(
         self, ratios: Sequence[dims.Monomial], ratios_by_prime: Mapping[int, tuple[dims.Monomial, ...]]
     ) -> bool:
-        """Return whether each ratio can be assigned a prime at which it is non-integral.
+        """Return whether each ratio, or its inverse, can be non-integral at some prime.
 
-        Either the ratio or its inverse must be non-integral. Several ratios may share a prime. `ratios_by_prime` maps
-        each prime to the ratios that are already assigned to the prime.
+        Several ratios may share a prime. `ratios_by_prime` maps each prime to the ratios that are already assigned to
+        it.
         """
         if not ratios:
             return True

@@ -857,7 +857,7 @@ class _OriginAnalysis:
     def _compute_index_table(self) -> _InputIndexTable | None:
         """Return the table of input indices.
 
-        Returns None for symbolic and for too large tensors.
+        Returns None if a size is symbolic or the tensor is too large.
         """
         shapes = self.moves.shapes
         steps = zip(shapes, self.moves.moves, shapes[1:], strict=False)

@@ -122,7 +122,10 @@ class ShapeFormat(Record):
 
     @lazy
     def pattern(self) -> Pattern[str]:
-        """Compile the expression; to compile all expressions takes 5 ms, a fifth of a command."""
+        """Compile the expression.
+
+        Each expression is compiled on first use, because compiling all of them takes 5 ms, a fifth of a command.
+        """
         return re.compile(self.expression, re.DOTALL | re.ASCII)
 
 

@@ -804,9 +804,9 @@ def _make_product_dim(
 
 
 def _split_factors(token: Token) -> list[tuple[bool, Token]]:
-    """Split a product into factors.
+    """Split a product into factors, each with a flag.
 
-    The flag of each factor is True for a divisor.
+    The flag is True for a divisor.
     """
     factors, divides, start = [], False, 0
     for offset, char in enumerate(f"{token.text}*"):

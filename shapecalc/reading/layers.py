@@ -53,7 +53,7 @@ class Layer(Record):
 
     @lazy
     def parameters(self) -> Mapping[str, str]:
-        """Map each parameter to its names in the frameworks, separated by slashes: `stride/strides`."""
+        """Map each parameter to its names in the frameworks, such as `stride/strides`."""
         names: dict[str, dict[str, None]] = {}
         for signature in self.signatures:
             for argument in signature.arguments:
@@ -62,7 +62,7 @@ class Layer(Record):
 
     @property
     def implied_options(self) -> Mapping[str, object]:
-        """The options of the op that the layer's name determines, such as the kind of an `AvgPool2d`."""
+        """The op options that the name determines, such as the kind of an `AvgPool2d`."""
         return self.signatures[0].options
 
 

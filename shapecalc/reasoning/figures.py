@@ -119,7 +119,7 @@ LARGE_NUMBER = re.compile(r"(?<![\w.])\d{2,9}(?![\w.])")
 
 
 class MismatchContext(Record):
-    """The context of two sizes that disagree."""
+    """The known facts about two sizes that disagree."""
 
     target: tuple[int, ...] = ()
     """The requested dims, if the first figure is an element count; -1 is a dim to infer."""

@@ -52,7 +52,7 @@ class ArgumentChange(Record):
 
 
 def swap_last_axes(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with its last two dims swapped, unless dims are unknown."""
+    """Yield the shape with its last two dims swapped, if these dims are known."""
     known = all(isinstance(dim, int) for dim in (*shape[-2:], *other[-2:]))
     if len(shape) > 1 and shape[-1] != shape[-2] and known:
         yield "transpose {}", (*shape[:-2], shape[-1], shape[-2])

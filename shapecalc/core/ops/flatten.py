@@ -50,7 +50,7 @@ def _axis_groups(rank: int, rules: base.Setting, axis: int | None, start: int | 
 
 
 class FlattenMode(Choice):
-    """The variants of flatten, with different parameters and merged dims."""
+    """The parameters of flatten in a dialect, and the dims of its output."""
 
     AXIS = "one axis; always two dims"
     RANGE = "a first and a last dim to merge"

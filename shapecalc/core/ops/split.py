@@ -251,7 +251,7 @@ def _part_shapes(trace: Trace) -> dict[str, object]:
 def _count_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
     """Yield part counts with which the split is valid.
 
-    First the split into uneven parts, then nearby counts, then a single part.
+    Yields the split into uneven parts first, then nearby counts, and then a single part.
     """
     parts = arguments.get("parts", 1)
     nearest = sorted(nearest_integers(parts), key=lambda count: (abs(count - parts), -count))

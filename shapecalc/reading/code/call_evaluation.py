@@ -470,7 +470,7 @@ class CallEvaluator(LayerEvaluator):
         if isinstance(cls, ClassValue):
             return isinstance(value, ObjectValue) and cls in value.cls.resolution_order()
         if isinstance(value, Monomial) and name in ("int", "str"):
-            return True if name == "int" else None  # a name that is not known is a size, or the name of a variant
+            return True if name == "int" else None  # an unknown name is a size or the name of a variant
         for known, types in INSTANCE_TYPES.items():
             if name in known.split():
                 return isinstance(value, types) and not (isinstance(value, bool) and name == "float")

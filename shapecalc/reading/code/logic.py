@@ -146,7 +146,7 @@ def _join_callables(left: CodeValue, right: CodeValue, error: ShapeError) -> Cod
     """Merge two functions or layers into a callable value, or return None."""
     for one, other in ((left, right), (right, left)):
         if isinstance(one, LayerInstance) and one.name == "Activation" and isinstance(other, Monomial):
-            return one  # one is the name of an activation, the other the activation
+            return one  # `other` may be the name of the activation `one`
     if isinstance(left, CALLABLES) and isinstance(right, CALLABLES):
         values = [value for side in (left, right) for value in getattr(side, "values", (side,))]
         return AlternativeValue(values, error)

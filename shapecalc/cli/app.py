@@ -237,14 +237,15 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
 
 def _parse_framework_call(words: Sequence[str]) -> list[str] | None:
     """Convert a call of a framework's function to a command line, or return None."""
-    if not words or not words[0].isidentifier() or (words[0] in OPS and not _has_order(words)):
+    if not words or not words[0].replace(".", "").isidentifier() or (words[0] in OPS and not _has_order(words)):
         return None
     translated = commands.resolve_aliases(words)
     if translated[0] in OPS and not _has_order(words):
         return translated
+    from shapecalc.reading.framework_words import translate_onnx_operator
     from shapecalc.reading.word_code import translate_to_code
 
-    return translate_to_code(words)
+    return translate_onnx_operator(words) or translate_to_code(words)
 
 
 def _has_order(words: Sequence[str]) -> bool:

@@ -180,6 +180,8 @@ def extra_words_error(words: Sequence[str]) -> ShapeError | None:
     from shlex import join
 
     lines = [[*line, *options] for line in _candidate_lines(values, limit)]
+    if op.positional_param_names[-1:] == ("target",) and not {"-d", "--dialect"} & {*options}:
+        lines += [[*line, "-d", "torch"] for line in lines]  # whose methods take sizes as separate arguments
     candidates = {
         join(["shapecalc", op.name, *line]): request for line in lines if (request := _parse_request(op, line))
     }

@@ -85,6 +85,8 @@ class Param(Record):
     """A predicate that selects the dialects with this parameter; None selects all."""
     counterpart: str = ""
     """The name of the parameter to use in dialects that lack this parameter."""
+    list_option: str = ""
+    """The option for a list, which is the hint for a list instead of a number."""
     spellings: Mapping[str, str] = EMPTY_DICT
     """Other spellings of choices, by the frameworks' words in lower case."""
     applies_to: Mapping[str, str] = EMPTY_DICT
@@ -103,6 +105,9 @@ class Param(Record):
 
     def read(self, value: object, input_shape: Shape) -> Any:
         """Parse a value, or raise `ShapeError` (usage) if it is invalid."""
+        if self.list_option and isinstance(value, str) and "," in value:
+            message = f"{self.name} is one whole number, not '{escape_unprintable(truncate(value))}'"
+            raise usage_error(message, f"write AXIS --{self.list_option} {truncate(value)}", argument=self.name)
         return self.type.read(value, self, input_shape)
 
     def check_applies(self, arguments: Mapping[str, object]) -> None:

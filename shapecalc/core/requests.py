@@ -396,7 +396,8 @@ def _parse_arguments(
             if param.supported_by is not None and not param.supported_by(dialect):
                 if not any(other.name == param.counterpart and other.is_supported_by(dialect) for other in op.params):
                     having = ", ".join(other.name for other in supporting_dialects(op) if param.supported_by(other))
-                    raise usage_error(f"{dialect.name} has no {name} here", f"it is in {having}", argument=name)
+                    hint = f"it is in {having}: write -d {having.partition(',')[0]}"
+                    raise usage_error(f"{dialect.name} has no {name} here", hint, argument=name)
                 options = {param.counterpart: value, **options}
                 continue
             arguments[name] = param.read(value, input_shape)

@@ -170,7 +170,8 @@ SHAPE_FORMATS = (
     ),
     _make_format(
         "size class",
-        rf"(?:{NAME}\.|{NAME}::)?(?:{SIZE_CLASSES})\s*(?P<inner>(?!\(\s*None\s*\))[\[({{].*[\])}}])",
+        rf"(?:{NAME}\.|{NAME}::)?(?:{SIZE_CLASSES})\s*(?P<inner>(?!\(\s*None\s*\))[\[({{].*[\])}}])"
+        rf"|<(?:{SIZE_CLASSES})\s*:?\s*(?P<inner2>[\[({{].*[\])}}])>",
         PrintedShape("torch.Size([2, 3, 4])", "PyTorch", "2,3,4"),
         PrintedShape("TensorShape([None, 3])", "TensorFlow", "?,3"),
         PrintedShape("TensorShape([Dimension(None), Dimension(3)])", "TensorFlow 1", "?,3"),
@@ -178,6 +179,7 @@ SHAPE_FORMATS = (
         PrintedShape("ov::Shape{1, 3, 224, 224}", "OpenVINO C++", "1,3,224,224"),
         PrintedShape("oneflow.Size([2, 3])", "OneFlow", "2,3"),
         PrintedShape("ttnn.Shape([1, 1, 32, 32])", "TT-NN", "1,1,32,32"),
+        PrintedShape("<PartialShape: [?,3,224,224]>", "OpenVINO in Python", "?,3,224,224"),
         needs_type=False,
     ),
     _make_format(
@@ -190,6 +192,23 @@ SHAPE_FORMATS = (
         "Caffe",
         r"(?:(?:Top|Bottom)\s+shape:\s*)?(?P<inner>\d+(?:\s+\d+)*)\s+\(\d+\)",
         PrintedShape("Top shape: 1 3 224 224 (150528)", "Caffe", "1,3,224,224"),
+        needs_type=False,
+        without_brackets=True,
+    ),
+    _make_format(
+        "R",
+        r"\[1\](?P<inner>(?:\s+\d+)+)",
+        PrintedShape("[1] 2 3 4", "dim() in R", "2,3,4"),
+        needs_type=False,
+        without_brackets=True,
+    ),
+    _make_format(
+        "class, then sizes",
+        rf"<NDArray\s+(?P<inner>{TIMES_LIST})\s*@\w+\(\d+\)>"
+        rf"|\[?(?:torch\.(?:cuda\.)?)?(?P<dtype>\w+)Tensor of size (?P<inner2>{TIMES_LIST})(?:\s*\(GPU \d+\))?\]?",
+        PrintedShape("<NDArray 2x3x4 @cpu(0)>", "MXNet", "2,3,4"),
+        PrintedShape("[torch.FloatTensor of size 2x3x4]", "PyTorch before 0.4", "2,3,4", "float32"),
+        PrintedShape("torch.cuda.HalfTensor of size 2x3", "PyTorch before 0.4", "2,3", "float16"),
         needs_type=False,
         without_brackets=True,
     ),
@@ -252,7 +271,8 @@ SHAPE_FORMATS = (
     _make_format(
         "type in front",
         rf"(?P<dtype>{TYPE})\s*(?P<inner>\[[^\[\]<>=:]*\])"
-        r"(?:\{(?P<order>[\d,\s]*)(?P<unused>:[^{}]*)?\}|\[(?P<strides>[\d,\s]*)\]\s*(?:[a-z]+(?::\d+)?)?)?"
+        r"(?:\{(?P<order>[\d,\s]*)(?P<unused>:[^{}]*)?\}|\[(?P<strides>[\d,\s]*)\]\s*(?:[a-z]+(?::\d+)?)?"
+        rf"|\s+%?(?P<value>{WORD}))?"
         rf"|(?P<dtype2>{TYPE})(?:\s+(?P<inner2>\([^()<>=:]*\))|\s*(?P<inner3>\{{[^{{}}<>=:]*\}}))",
         PrintedShape("float32[1,3,224,224]", "Netron, IREE, JAX", "1,3,224,224", "float32"),
         PrintedShape("float32[batch_size,3,224,224]", "Netron", "batch_size,3,224,224", "float32"),
@@ -265,6 +285,7 @@ SHAPE_FORMATS = (
         PrintedShape("f32{1, 3, 224, 224}", "nGraph", "1,3,224,224", "float32"),
         PrintedShape("torch.float32 (2, 3)", "print(x.dtype, x.shape)", "2,3", "float32"),
         PrintedShape("FLOAT[1,3,224,224]", "ONNX tools", "1,3,224,224", "float32"),
+        PrintedShape("float[N, 3, 224, 224] x", "onnx.printer", "N,3,224,224", "float32"),
     ),
     _make_format(
         "type, then shape",
@@ -294,7 +315,7 @@ SHAPE_FORMATS = (
     ),
     _make_format(
         "fields",
-        rf"(?:[\w./:-]*\s*[\[<{{]|(?:<\s*)?(?:{WORD}\.)*(?:{TENSOR_CLASSES})\s*\().*?"
+        rf"(?:[\w./:-]*\s*[\[<{{]|(?:<\s*)?(?:{WORD}\.)*(?:{TENSOR_CLASSES})\s*\(|(?:d?type|name)\s*=).*?"
         rf"\b(?:shape|size)\s*[=:]?\s*(?P<inner>{NAME}\({LIST}\)|{LIST})(?P<rest>(?:(?!\b(?:shape|size)\s*[=:]).)*)",
         PrintedShape("[dtype=float32, shape=(1, 3, 224, 224)]", "polygraphy", "1,3,224,224", "float32"),
         PrintedShape(
@@ -322,12 +343,13 @@ SHAPE_FORMATS = (
         PrintedShape("tensor(..., device='meta', size=(2, 3))", "PyTorch", "2,3"),
         PrintedShape('Tensor("x:0", shape=(?, 224, 224, 3), dtype=float32)', "TensorFlow 1", "?,224,224,3", "float32"),
         PrintedShape("<Matrix(float64, shape=(?, 3))>", "PyTensor", "?,3", ""),
+        PrintedShape("type=float(1), shape=[?,224,224,3]", "summarize_graph", "?,224,224,3", "float32"),
         needs_type=False,
     ),
 )
 """The forms, in the order in which they are tried."""
 FIELD_TYPE = re.compile(
-    r"\b(?:dtype|type|data_?type)\b\s*[=:]?\s*(?P<onnx>tensor\()?\s*(?P<dtype>(?:[A-Za-z_]\w*\.)*\w+|[<|][fiub]\d)",
+    r"\b(?:dtype|type|data_?type)\b\s*[=:]?\s*(?P<onnx>tensor\()?\s*(?P<dtype>(?:[A-Za-z_]\w*\.)*\w+|[<|][fiub]\d)(?P<number>\(\d+\))?",
     re.ASCII,
 )
 """A regular expression for the field with the element type."""
@@ -402,6 +424,8 @@ def _match_nested_formats(text: str, located: LocatedDims, depth: int) -> Locate
             continue
         inner_start, inner_end = _find_inner_span(match)
         dtype = groups.get("dtype", "") or _find_field_type(f"{text[start:inner_start]} {groups.get('rest', '')}", form)
+        if "value" in groups:
+            dtype = DIALECT_TYPES.get(dtype, dtype)  # the text format of ONNX
         if form.has_generic_type and dtype.rpartition(".")[2] in GENERIC_TYPES:
             dtype = ""
         strides = groups.get("strides", "")
@@ -460,7 +484,8 @@ def is_element_type(word: str) -> bool:
 def _find_field_type(text: str, form: ShapeFormat) -> str:
     for match in FIELD_TYPE.finditer(text) if form.name == "fields" else ():
         if is_element_type(match["dtype"]):
-            return DIALECT_TYPES.get(match["dtype"], match["dtype"]) if match["onnx"] else match["dtype"]
+            is_fixed = match["onnx"] or match["number"]  # ONNX and TensorFlow's enumeration have a float of 32 bits
+            return DIALECT_TYPES.get(match["dtype"], match["dtype"]) if is_fixed else match["dtype"]
     return ""
 
 

@@ -152,6 +152,24 @@ UNSUPPORTED_OPS = {
     "reshape_as": ("it needs the shape of another tensor", "write that shape: reshape INPUT TARGET"),
     "view_as": ("it needs the shape of another tensor", "write that shape: view INPUT TARGET"),
     "expand_as": ("it needs the shape of another tensor", "write that shape: expand INPUT TARGET"),
+    **{
+        f"Global{kind}Pooling{rank}D": (
+            "it drops the spatial dims",
+            f"write mean INPUT {','.join(map(str, range(1, rank + 1)))} --kind {reduction} -d tensorflow",
+        )
+        for kind, reduction in (("Average", "mean"), ("Max", "max"))
+        for rank in (1, 2, 3)
+    },
+    "index_select": (
+        "its index is a tensor",
+        "for given indices write take INPUT AXIS INDICES; "
+        "for an index with a shape: shapecalc 'x.index_select(0, i)' x=5,4 i=2",
+    ),
+    "gather": (
+        "its index is a tensor",
+        "for given indices write take INPUT AXIS INDICES; "
+        "for an index with a shape: shapecalc 'x.gather(0, i)' x=5,4 i=2,4",
+    ),
     "repeat": (
         "it can mean three things",
         "PyTorch repeats the whole: tile 2,3 2,1, or -d torch; NumPy repeats each element: repeat_interleave 2,3 2 0, "

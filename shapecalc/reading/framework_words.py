@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from shapecalc.core.ops import OPS
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.calls import OpCall, Signature, calls_by_name, find_parameter
 from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import usage_error
@@ -27,6 +28,35 @@ UNEVEN_WORDS = ("array_split", "tensor_split")
 
 WORD_RANKS = {"mm": (2, 2), "bmm": (3, 3), "dot": (1, 2), "t": (0, 2)}
 """The minimum and the maximum rank of the tensors of a word whose op takes other ranks, too."""
+
+
+ONNX_OPERATORS = {
+    "Gather": ("take",),
+    "AveragePool": ("pool", "--kind", "average"),
+    "GlobalAveragePool": ("pool", "global", "--kind", "average"),
+    "GlobalMaxPool": ("pool", "global"),
+    **{f"Reduce{kind}": ("mean", "--kind", kind.lower()) for kind in ("Sum", "Max", "Min")},
+    **dict.fromkeys(("Sub", "Mul", "Div", "Pow", "Where"), ("broadcast",)),
+}
+"""The words of an op for the ONNX operators that are not the first operator of the op."""
+
+
+def translate_onnx_operator(words: Sequence[str]) -> list[str] | None:
+    """Translate a command line that begins with an ONNX operator, as Netron names them.
+
+    Returns None for another word.
+
+    >>> translate_onnx_operator(["Unsqueeze", "2,3", "0"])
+    ['unsqueeze', '2,3', '0', '--dialect', 'onnx']
+    >>> translate_onnx_operator(["GlobalAveragePool", "1,512,7,7", "--json"])
+    ['pool', '1,512,7,7', 'global', '--kind', 'average', '--json', '--dialect', 'onnx']
+    """
+    operators = {operator.name: (name,) for name, operator in reversed([*operators_of(DIALECTS["onnx"]).items()])}
+    replacement = (operators | ONNX_OPERATORS).get(words[0]) if words and words[0][:1].isupper() else None
+    if replacement is None or len(words) < 2:
+        return None
+    op, *own = replacement
+    return [op, words[1], *own, *words[2:], *([] if {"-d", "--dialect"} & {*words} else ["--dialect", "onnx"])]
 
 
 def translate_framework_call(words: Sequence[str], dialect: str, *, with_input: bool) -> tuple[list[str], str] | None:

@@ -322,13 +322,15 @@ def assign_positional(
 ) -> dict[str, Any]:
     """Assign positional values to names, and merge them with the options.
 
+    The names that the options contain are skipped, unless there are too many values.
     Raises `ShapeError` (usage) for an extra value, or for a name that already has a value in `options`.
     """
     if len(values) > len(names):
         raise ExtraValueError(
             Problem(USAGE, f"{command_name} does not take '{escape_unprintable(values[len(names)][:40])}'")
         )
-    arguments = dict(zip(names, values, strict=False))
+    unnamed = [name for name in names if name not in options]
+    arguments = dict(zip(unnamed if len(values) <= len(unnamed) else names, values, strict=False))
     for name in arguments.keys() & options.keys():
         raise usage_error(f"{name} is given twice, by its place and by its name", argument=name)
     return {**options, **arguments}

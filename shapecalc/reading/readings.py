@@ -21,10 +21,12 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, Problem, ShapeError, error_reason, usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import (
+    GENERAL_DIM_HINT,
     QUOTES,
     escape_unprintable,
     is_file_argument,
     parse_dims,
+    parse_shape,
     scan_shape,
     shape_text,
     split_outside_brackets,
@@ -212,10 +214,24 @@ def suggest_command(words: Sequence[str]) -> str:
                 f"write shapecalc {escape_unprintable(join(words[:2]))} --expect {escape_unprintable(join(words[2:3]))}"
             )
         return f"write shapecalc shuffle {escape_unprintable(join(words))}"
+    if len(words) == 1 and (found := _shape_hint(words[0].partition("|")[0].strip())):
+        return found
     sentence = [word for text in words if len(text) < MAX_WORD_LENGTH for word in text.split()][:MAX_PRINTED_WORDS]
     for first, preposition, second in zip(sentence, sentence[1:], sentence[2:], strict=False):
         if preposition in ("to", "into") and is_shape(first) and is_shape(second):
             return f"write shapecalc {escape_unprintable(join([first, second]))}"
+    return ""
+
+
+def _shape_hint(text: str) -> str:
+    """Return the hint for a text with a shape, such as the printed range of a dim; empty if there is none."""
+    if not any(char in text for char in "[(<{,") or len(text) > MAX_WORD_LENGTH:
+        return ""
+    try:
+        parse_shape(text)
+    except ShapeError as error:
+        hint = error.problem.hint
+        return "" if hint.startswith(GENERAL_DIM_HINT) else f"{error.problem.message}: {hint}" if hint else ""
     return ""
 
 
@@ -515,19 +531,31 @@ def _recognize_pattern(user_input: UserInput) -> list[str] | None:
     return ["rearrange", *shapes, patterns[0], *lengths]
 
 
+PRINTED_ARRAY = re.compile(r"array\(\[\s*\d+(?:\s*,\s*\d+)+\s*\](?:, dtype=\w+)?\)")
+"""A regular expression for a printed array of numbers, which may be a shape that an interpreter of models prints."""
+
+
 LITERAL_TENSOR = re.compile(r"\s*([\[(][^\[\]()]*[\])])\s*(?=[.\[])")
 """A regular expression for a shape instead of a tensor: `(2,3).reshape(6)`."""
 
 
 METHOD_CALL = re.compile(r"(?!x\b)[a-z_]\w*\(.*\)", re.DOTALL)
 """A regular expression for a method call without its tensor: `view(32, -1)`."""
+FUNCTION_CALL = re.compile(r"(?:\w+\.)*[A-Za-z_]\w*\(.*\)", re.DOTALL)
+"""A regular expression for a call of a layer, or of a method of a named tensor."""
 
 
 def _recognize_code(user_input: UserInput) -> list[str] | None:
     """Recognize Python code with a tensor operation."""
     code, *others = user_input.words
+    if not others and PRINTED_ARRAY.fullmatch(code.strip()):
+        numbers = re.sub(r"\s", "", code[code.index("[") + 1 : code.index("]")])
+        hint = f"if the numbers are the shape, write {numbers}; the shape of the array: shapecalc code {quote(code)}"
+        raise usage_error("this is data, not a shape", hint)
     if others and is_shape(code) and METHOD_CALL.fullmatch(" ".join(others).strip()):
         return ["code", f"x.{' '.join(others).strip()}", "--input", f"x={code}"]
+    if others and is_shape(code) and FUNCTION_CALL.fullmatch(" ".join(others).strip()):
+        code, others = " ".join(others).strip(), [code]
     while others and not (NAMED_SHAPE.fullmatch(others[0]) or is_shape(others[0])):
         code = f"{code} {others.pop(0)}"
     tensor = LITERAL_TENSOR.match(code)
@@ -565,6 +593,14 @@ def _parse_code(text: str, operator_type: type[ast.AST], *, is_bound: bool = Fal
     return last.value if isinstance(last, ast.Expr) else last
 
 
+def _recognize_op_after_input(user_input: UserInput) -> list[str] | None:
+    """Recognize an op, or a framework's function, that follows its input."""
+    first, *others = user_input.words if len(user_input.words) > 1 else user_input.line.split(" ")
+    is_op = bool(others) and (others[0] in OPS or others[0] in OP_ALIASES or others[0] in COMPOSITE_OPS)
+    is_input = is_shape(first) or is_file_argument(first)
+    return [others[0], first, *others[1:]] if is_op and is_input else None
+
+
 def _recognize_multiline_message(user_input: UserInput) -> list[str] | None:
     """Recognize any text of several lines as an error message."""
     return ["doctor", "-"] if "\n" in user_input.text.strip() else None
@@ -579,6 +615,7 @@ RECOGNIZERS = (
     _recognize_chain,
     _recognize_pattern,
     _recognize_code,
+    _recognize_op_after_input,
     _recognize_multiline_message,
     _recognize_one_shape,
 )

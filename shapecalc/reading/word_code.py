@@ -27,6 +27,10 @@ COMMON_ARGUMENTS = ("dim", "axis", "keepdim", "keepdims")
 """The arguments of functions without a signature, such as `x.argmax(dim=1)`."""
 ORDER_ARGUMENT = "order="
 """The beginning of NumPy's argument for the order of the elements, which only code has."""
+MODULE_NAMES = {"torch", "F", "nn", "np", "numpy", "tf", "jnp", "jax", "keras", "paddle", "ops", "x"}
+"""The names of modules in front of a function, and `x` for the tensor of a method."""
+JOINING_FUNCTIONS = {"cat", "concat", "concatenate", "stack"}
+"""The functions whose tensors are a list in code."""
 ARGUMENT_ALIASES = {"kernel": "kernel_size", "scale": "scale_factor"}
 """Short spellings of arguments."""
 
@@ -43,7 +47,9 @@ def translate_to_code(words: Sequence[str]) -> list[str] | None:
     ('nn.Conv2d(3, 16, 3)(x)', ['np.vstack([x, y])', '--input', 'x=2,3 y=4,3'])
     """
     words = [f"--{word}" if word.startswith(ORDER_ARGUMENT) else word for word in words]
-    name = words[0] if words else ""
+    path, _, name = words[0].rpartition(".") if words else ("", "", "")
+    if path and path.partition(".")[0] not in MODULE_NAMES:
+        return None
     if not name.isidentifier() or not is_known_function(name) or name in (*CREATION_FUNCTIONS, *SIZE_FUNCTIONS):
         return None
     values = [*takewhile(is_value, words[1:])]
@@ -57,26 +63,36 @@ def translate_to_code(words: Sequence[str]) -> list[str] | None:
     if len(tensors) < count:
         return None
     arguments = [_to_literal(value) for value in values[count:]]
-    code = _format_call(name, [*tensors], arguments, keywords, values[0])
+    code = _format_call(name, [*tensors], arguments, keywords, values[0], path)
     inputs = " ".join([f"{tensor}={_quote_shape(text)}" for tensor, text in tensors.items()])
     return ["code", code, "--input", inputs, *options]
 
 
 def _format_call(
-    name: str, tensors: Sequence[str], arguments: list[str], keywords: Mapping[str, str], input_text: str
+    name: str,
+    tensors: Sequence[str],
+    arguments: list[str],
+    keywords: Mapping[str, str],
+    input_text: str,
+    module: str = "",
 ) -> str:
     """Format the call of a function as code.
 
-    A convolution with numbers of channels is formatted as a layer.
+    A convolution with numbers of channels is formatted as a layer, and so is an embedding with the size of its table.
     """
-    if name in LIST_FUNCTIONS:
-        return f"np.{name}([{', '.join(tensors)}])"
-    path = _call_prefix(name)
     named = [f"{keyword}={value}" for keyword, value in keywords.items()]
+    if name in LIST_FUNCTIONS or (name in JOINING_FUNCTIONS and module):
+        operands = f"[{', '.join(tensors)}]"
+        return f"{module or 'np'}.{name}({', '.join([operands, *arguments, *named])})"
+    path = f"{module}." if module else _call_prefix(name)
+    if name == "embedding" and len(arguments) > 1 and arguments[0].isdigit():
+        return f"nn.Embedding({', '.join([*arguments, *named])})({tensors[0]})"
     if name.startswith("conv") and (len(arguments) > 1 or "kernel_size" in keywords) and arguments[0].isdigit():
         layer = "".join([part.capitalize() for part in name.split("_")])
         channels = _input_channels(input_text, int(name[-2]))
         return f"nn.{layer}({', '.join([str(channels), *arguments, *named])})({tensors[0]})"
+    if name[:1].isupper():
+        return f"{path}{name}({', '.join([*arguments, *named])})({', '.join(tensors)})"
     if path.startswith("x."):
         return f"{tensors[0]}.{name}({', '.join([*arguments, *named])})"
     return f"{path}{name}({', '.join([*tensors, *arguments, *named])})"

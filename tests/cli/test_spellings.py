@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from shapecalc.reading.readings import is_shape
 from shapecalc.tui.question import Question, resolve_question
 from tests.man.tables import ALL_SPELLINGS
 from tests.sampling import each_row
+from tests.tables import rows
 
 EXAMPLES = [(example,) for example in ALL_SPELLINGS]
 REFUSED = [(text, hint, refusal.message) for refusal in NON_SHAPE_FORMATS for text, _, hint in refusal.examples]
@@ -34,6 +36,20 @@ def quoted(spelling):
 def shown(dims):
     """Return the dims of JSON as text."""
     return ",".join(map(str, dims)) or "[]"
+
+
+@each_row(("text", "shape"), [(text, shape) for _, text, shape in rows(Path(__file__).parent / "printed_shapes.txt")])
+def test_printed_shape_as_argument_alone_in_chain_and_in_input(text, shape, shapecalc):
+    alone = shapecalc(text, "--json")
+    lines = (("unsqueeze", text, "0"), (f"{text} | unsqueeze 0",), ("code", "x.unsqueeze(0)", "--input", f"x={text}"))
+    answers = [shapecalc(*line) for line in lines]
+    if shape.startswith("error "):
+        hint = shape.removeprefix("error ")
+        assert [(ran.code, hint in ran.err) for ran in (*answers, shapecalc(text))] == [(2, True)] * 4
+    else:
+        output = f"1,{shape}" if shape != "[]" else "1"
+        assert [(ran.code, ran.out.strip()) for ran in answers] == [(0, output)] * 3
+        assert (alone.code, shown(json.loads(alone.out)["input"])) == (0, shape)
 
 
 @each_row("example", EXAMPLES)

@@ -23,7 +23,7 @@ from shapecalc.core.ops import windows
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxesPolicy, normalize_axis_indices, scalar_axis_error
 from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.ops.slice import slice_
-from shapecalc.core.problem import Rule, rule_error
+from shapecalc.core.problem import Problem, Rule, ShapeError, rule_error
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.text import truncate
 
@@ -229,6 +229,11 @@ def _padding_by_axis(
     )
     count = len(padded_axes)
     least = -INT64_MAX if PAD_SEMANTICS.for_dialect(rules.dialect).allows_negative_padding else 0
+    if axes is None and len(padding) % 2 == 0 and 0 < len(padding) < 2 * count:
+        last = ",".join([str(axis) for axis in range(count - len(padding) // 2, count)])
+        hint = f"--axes {last} pads the last, all starts first; F.pad(x, {padding}) is code"
+        message = f"padding has 1 or {2 * count} numbers here, not {len(padding)}"
+        raise ShapeError(Problem(windows.WINDOW_VALUES, message, hint, "padding"))
     padding = windows.numbers_per_axis(padding, [2 * count], "padding", least)
     both_ends = sorted([(axis, padding[index::count]) for index, axis in enumerate(padded_axes)])
     return {axis: both for axis, both in both_ends if any(both)}

@@ -19,7 +19,7 @@ from shapecalc.core.ops.op import (
     operators_by_dialect,
 )
 from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE
-from shapecalc.core.problem import Rule, ShapeError, rule_error
+from shapecalc.core.problem import Problem, Rule, ShapeError, rule_error
 from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.rules import KEPT_DIM, MISSING_ARGUMENT, NEEDS_SIZE
 from shapecalc.core.text import remainder_text, shape_text, truncate
@@ -107,13 +107,13 @@ def split(
     needs-size).
     """
     with StageBuilder(StageKind.SPLIT, "split", "parts", shape) as stage:
-        cut_axis = normalize_nonscalar_axis(axis, shape, rules)
         arguments = {"parts": parts, "size": size, "sizes": sizes, "uneven": (uneven and parts is None) or None}
         names = [name for name, value in arguments.items() if value is not None]
         if names in ([], ["uneven"]):
-            raise rule_error(MISSING_ARGUMENT, "a split needs PARTS, --sizes or --size", argument="parts")
+            raise _missing_parts_error(shape, rules, axis)
         if names[1:]:
             raise rule_error(BAD_PARTS, f"{names[0]} and {names[1]} are both given", argument=names[1])
+        cut_axis = normalize_nonscalar_axis(axis, shape, rules)
         if sizes is not None:
             infers = SPLIT_SEMANTICS.for_dialect(rules.dialect).infers_part
             runs, conditions = _parts_by_sizes(shape[cut_axis], cut_axis, sizes, infers=infers)
@@ -128,6 +128,16 @@ def split(
         starts = tuple([start if out == cut_axis else 0 for out in range(len(shape))])
         output = (*shape[:cut_axis], kept, *shape[cut_axis + 1 :])
         return stage.finish(StridedSlice(starts, (1,) * len(shape), output))
+
+
+def _missing_parts_error(shape: Shape, rules: Setting, axis: int) -> ShapeError:
+    """Return the error for a split without parts; a number that is no axis may be the size of `torch.split`."""
+    needed = (
+        "PARTS, --sizes or --size" if SPLIT_SEMANTICS.for_dialect(rules.dialect).splits_by_size else "PARTS or --sizes"
+    )
+    is_axis = -len(shape) <= axis < len(shape)
+    hint = "" if is_axis else f"the first number is the axis: write split {shape_text(shape)} 0 --size {axis} -d torch"
+    return ShapeError(Problem(MISSING_ARGUMENT, f"a split needs {needed}", hint, "parts"))
 
 
 def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: bool) -> tuple[PartRuns, Conditions]:
@@ -310,8 +320,8 @@ SPLIT = Op(
     name="split",
     summary="Split an axis into parts, and keep one.",
     params=(
-        Param("axis", ParamType.INT, "the axis to split", positional=True, required=True),
-        Param("parts", ParamType.INT, "the number of parts", positional=True),
+        Param("axis", ParamType.INT, "the axis to split", positional=True, required=True, list_option="sizes"),
+        Param("parts", ParamType.INT, "the number of parts", positional=True, list_option="sizes"),
         Param("part", ParamType.INT, "the part to keep, by default 0", positional_or_named=True),
         Param("sizes", ParamType.TARGET, "the size of each part; replaces PARTS"),
         Param(

@@ -65,11 +65,14 @@ def split_inputs(text: str) -> list[tuple[str, str]]:
 
     >>> split_inputs("x=2, 3 self.f(x, 1)=3,4"), split_inputs("b c h w")
     ([('x', '2, 3'), ('self.f(x, 1)', '3,4')], [('', 'b c h w')])
+    >>> split_inputs("x=<tf.Tensor: shape=(2, 3), dtype=float32> n=8")
+    [('x', '<tf.Tensor: shape=(2, 3), dtype=float32>'), ('n', '8')]
     """
     tensors, is_split = list[tuple[str, str]](), set[int]()
     for piece in split_outside_brackets(text):
         name, dims = split_named_shape(piece)
-        if name or not tensors:
+        is_inside = tensors != [] and _is_partial(tensors[-1][1])
+        if (name and not is_inside) or not tensors:
             tensors.append((name, dims))
         else:
             tensors[-1] = (tensors[-1][0], f"{tensors[-1][1]} {piece}")
@@ -78,6 +81,12 @@ def split_inputs(text: str) -> list[tuple[str, str]]:
         if tensors[index][0]:
             reject_unbracketed_names(tensors[index][1])
     return tensors
+
+
+def _is_partial(dims: str) -> bool:
+    """Return whether a printed tensor such as `<tf.Tensor: ...>` or `type=float(1), ...` is not complete."""
+    is_open = dims.lstrip()[:1] == "<" and dims.count("<") > dims.count(">")
+    return is_open or ("=" in dims and dims.endswith(","))
 
 
 def split_named_shape(piece: str) -> tuple[str, str]:

@@ -136,7 +136,11 @@ def test_pad_of_a_store_is_refused(shapecalc, tmp_path, monkeypatch, options):
         ("3,4 4,0 --axes 1 --mode reflect -d torch", 3, "padding-limit: reflect adds at most 3"),
         ("3,4 5,0 --axes 1 --mode wrap -d torch", 3, "padding-limit: wrap adds at most 4"),
         ("3,0 1,0 --axes 1 --mode edge -d numpy", 3, "padding-limit: edge reads the new positions from dim 1"),
-        ("3,4 5 --mode reflect -d numpy --as torch", 2, "usage: torch refuses this pad: torch pads the last 1"),
+        (
+            "3,4 5 --mode reflect -d numpy --as torch",
+            2,
+            "usage: torch refuses this pad: torch pads the last dim of rank 2",
+        ),
         ("3,4 1 --mode symmetric -d numpy --as onnx", 2, "usage: onnx refuses this pad"),
         ("3,4 1 --mode circular -d numpy", 0, ""),
         ("3,4 9 --mode REFLECT -d jax", 0, ""),

@@ -295,7 +295,7 @@ def _check_padded_dims(
     count = semantics.min_trailing_dims(rank, first)
     if count is None:
         counts = " or ".join(map(str, semantics.trailing_dim_counts(rank)))
-        takes = f"the last {counts} dims" if counts else "nothing"
+        takes = "the last dim" if counts == "1" else f"the last {counts} dims" if counts else "nothing"
         message = f"{rules.dialect.name} pads {takes} of rank {rank} in the mode {mode}"
         raise rule_error(MODE_UNSUPPORTED, message + (f", and dim {first} is padded" if ends else ""), argument="mode")
     has_batch = bool(semantics.last_dims) and rank == count + 2

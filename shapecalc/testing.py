@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 
 from shapecalc.core.dims import Dim
 from shapecalc.core.problem import DIFFERS, ShapeError, usage_error
-from shapecalc.core.text import suggestion
+from shapecalc.core.text import suggest_name
 from shapecalc.reading.pattern import Matcher, match_pattern, shape_and_type, to_pattern
 
 P = ParamSpec("P")
@@ -63,7 +63,7 @@ def shapes(*, returns: object = None, **patterns: object) -> Callable[[Callable[
         for name in expected:
             if name not in parameters.parameters:
                 message = f"{function.__qualname__} has no parameter {name}"
-                raise usage_error(message, suggestion(name, parameters.parameters))
+                raise usage_error(message, suggest_name(name, parameters.parameters))
 
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -10,7 +10,7 @@ from shapecalc.cli.output_options import THEME_OPTION
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import replace
-from shapecalc.core.text import escape_unprintable, suggestion, truncate
+from shapecalc.core.text import escape_unprintable, suggest_name, truncate
 from shapecalc.reading.commands import parse_chain_words, parse_stage, resolve_aliases
 from shapecalc.reading.options import Option
 
@@ -43,7 +43,7 @@ def run_film(words: list[str], film: str | None, output_options: OutputOptions) 
             return run_chain(f"{read_input_text(shape)}{bar}{stages}", output_options, **options)
         if words[0] not in OPS:
             raise usage_error(
-                f"there is no film of '{escape_unprintable(truncate(words[0]))}'", suggestion(words[0], [*OPS, CHAIN])
+                f"there is no film of '{escape_unprintable(truncate(words[0]))}'", suggest_name(words[0], [*OPS, CHAIN])
             )
         stage = parse_stage(words, with_input=True)
         return run_op_command(stage.op, {"input": read_input_text(stage.input or ""), **stage.options}, output_options)

@@ -43,7 +43,7 @@ from shapecalc.core.text import (
     lookup,
     shape_text,
     split_file_argument,
-    suggestion,
+    suggest_name,
     truncate,
 )
 from shapecalc.core.values import describe_value, parse_sizes
@@ -124,7 +124,7 @@ class AgentTool(Record):
         for name, value in arguments.items():
             if name not in known:
                 shown = escape_unprintable(truncate(name))
-                raise usage_error(f"{self.name} takes no '{shown}'", suggestion(shown, known), argument=name)
+                raise usage_error(f"{self.name} takes no '{shown}'", suggest_name(shown, known), argument=name)
             is_text = (
                 self.name not in OPS and known[name].get("type") == "string"
             )  # the arguments of an op are checked by the op

@@ -42,7 +42,7 @@ from shapecalc.core.text import (
     reject_unbracketed_names,
     shape_text,
     split_outside_brackets,
-    suggestion,
+    suggest_name,
     truncate,
 )
 from shapecalc.reading import commands
@@ -212,7 +212,7 @@ class Session:
                 return ("--", *candidate)
         known = [*OPS, *PROGRAM, *(name.split()[0] for name in PROMPT_COMMANDS)]
         raise usage_error(
-            f"there is no operation '{escape_unprintable(truncate(words[0]))}'", suggestion(words[0], known)
+            f"there is no operation '{escape_unprintable(truncate(words[0]))}'", suggest_name(words[0], known)
         )
 
     def _reply_to_explain(self, words: list[str]) -> Reply:

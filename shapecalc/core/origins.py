@@ -157,7 +157,9 @@ def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: 
         moves = moves.substitute(known.values)
     try:
         result = list(
-            _compute_empty_tensor_origins(moves, known) if 0 in moves.dims else _OriginAnalysis(moves, known).compute()
+            _compute_empty_tensor_origins(moves, known)
+            if 0 in moves.dims
+            else _OriginAnalysis(moves, known).compute_origins()
         )
     except Undecided:
         all_axes = MixedAtom(tuple([axis for axis, dim in enumerate(moves.input) if dim != 1]), exact=False)
@@ -204,7 +206,7 @@ def _compute_empty_tensor_origins(moves: layout.MoveChain, known: Assumptions) -
             continue
         named_moves.append(move)
         shape = move.output_shape(shape)
-    result = _OriginAnalysis(layout.MoveChain(input_shape, tuple(named_moves)), known).compute()
+    result = _OriginAnalysis(layout.MoveChain(input_shape, tuple(named_moves)), known).compute_origins()
     return tuple([tuple([_restore_zeros(atom) for atom in origin]) for origin in result])
 
 
@@ -510,7 +512,7 @@ class _OriginAnalysis:
         self.fully_read_axes = {digit.axis for digit in digits if digit.size == self.shape[digit.axis]}
         self._index_table: _InputIndexTable | None = None
 
-    def compute(self) -> tuple[Origin, ...]:
+    def compute_origins(self) -> tuple[Origin, ...]:
         """Return the origin of each dim.
 
         A dim is mixed unless its digits are proven.

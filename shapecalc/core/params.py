@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, ClassVar, TypeAlias
 
-Reader: TypeAlias = "Callable[[Any, Param, Shape], Any]"
+ValueParser: TypeAlias = "Callable[[Any, Param, Shape], Any]"
 """A function that parses a value of a parameter, given the input shape; it raises `ShapeError` (usage)."""
 JsonSchema: TypeAlias = "Mapping[str, Any]"
 
@@ -37,7 +37,7 @@ class ParamType(Record):
     """The type of a parameter: its parser, and its description for front ends."""
 
     name: str
-    read: Reader
+    parse: ValueParser
     schema: JsonSchema
     """The JSON schema of the values."""
     metavar: str = ""
@@ -103,12 +103,12 @@ class Param(Record):
         """
         return value is None or (self.type is ParamType.SHAPES and isinstance(value, (str, list, tuple)) and not value)
 
-    def read(self, value: object, input_shape: Shape) -> Any:
+    def parse_value(self, value: object, input_shape: Shape) -> Any:
         """Parse a value, or raise `ShapeError` (usage) if it is invalid."""
         if self.list_option and isinstance(value, str) and "," in value:
             message = f"{self.name} is one whole number, not '{escape_unprintable(truncate(value))}'"
             raise usage_error(message, f"write AXIS --{self.list_option} {truncate(value)}", argument=self.name)
-        return self.type.read(value, self, input_shape)
+        return self.type.parse(value, self, input_shape)
 
     def check_applies(self, arguments: Mapping[str, object]) -> None:
         """Check that the preceding arguments allow the parameter.
@@ -169,7 +169,7 @@ def _parse_axes(value: object, param: Param, shape: Shape) -> Shape:
     if param.type is ParamType.PERM and isinstance(value, str) and values.ARROW in value:
         left, _, right = values.expand_layout_pattern(value, len(shape)).partition(f" {values.ARROW} ")
         return tuple([left.split().index(letter) for letter in right.split()]) if right else parse_axes(value, name)
-    dims = _read_dims(value, name)
+    dims = _parse_dims(value, name)
     if Monomial not in map(type, dims):
         return dims
     if param.type is ParamType.PERM:
@@ -179,7 +179,7 @@ def _parse_axes(value: object, param: Param, shape: Shape) -> Shape:
     raise usage_error(f"an axis is a whole number, not {shape_text(dims)}", argument=name)
 
 
-def _read_dims(value: object, name: str) -> Shape:
+def _parse_dims(value: object, name: str) -> Shape:
     if isinstance(value, str):
         return parse_dims(value, name)
     return values.to_dims(
@@ -187,11 +187,11 @@ def _read_dims(value: object, name: str) -> Shape:
     )
 
 
-def _read_target(value: object, param: Param, _input_shape: Shape) -> Shape:
-    return parse_target(value, param.name) if isinstance(value, str) else _read_dims(value, param.name)
+def _parse_target(value: object, param: Param, _input_shape: Shape) -> Shape:
+    return parse_target(value, param.name) if isinstance(value, str) else _parse_dims(value, param.name)
 
 
-def _read_pattern(value: object, param: Param, input_shape: Shape) -> str:
+def _parse_pattern(value: object, param: Param, input_shape: Shape) -> str:
     """Parse an axis pattern.
 
     The letters of a pattern such as `NCHW->NHWC` are separated.
@@ -201,17 +201,17 @@ def _read_pattern(value: object, param: Param, input_shape: Shape) -> str:
     return str(pattern)
 
 
-def _make_validating_reader(parse: Callable[[object, str], object]) -> Reader:
-    """Return a reader that validates a text and returns it unchanged."""
+def _make_validating_parser(parse: Callable[[object, str], object]) -> ValueParser:
+    """Return a parser that validates a text and returns it unchanged."""
 
-    def read(value: object, param: Param, _input_shape: Shape) -> str:
+    def parse_text(value: object, param: Param, _input_shape: Shape) -> str:
         parse(value, param.name)
         return str(value)
 
-    return read
+    return parse_text
 
 
-def _read_choice(value: object, param: Param, _input_shape: Shape) -> str:
+def _parse_choice(value: object, param: Param, _input_shape: Shape) -> str:
     """Parse one of the parameter's choices or their other spellings, ignoring case.
 
     Raises `ShapeError` (usage) for any other word.
@@ -238,7 +238,7 @@ def parse_flag(value: object, name: str) -> bool:
     raise usage_error(f"{name} is 0 or 1, not {values.describe_value(value)}", argument=name)
 
 
-def _read_operand(value: object, param: Param, _input_shape: Shape, suffix: object = "") -> Shape:
+def _parse_operand(value: object, param: Param, _input_shape: Shape, suffix: object = "") -> Shape:
     """Parse the shape of an operand other than the input.
 
     An unknown dim `?` gets a name that contains the parameter's name and `suffix`, so it differs from the names in
@@ -249,7 +249,7 @@ def _read_operand(value: object, param: Param, _input_shape: Shape, suffix: obje
     return tuple([substitute_dims(dim, unknown) for dim in dims]) if unknown else dims
 
 
-def _read_operands(value: object, param: Param, _input_shape: Shape) -> tuple[Shape | str, ...]:
+def _parse_operands(value: object, param: Param, _input_shape: Shape) -> tuple[Shape | str, ...]:
     """Parse the shapes of operands from a string or a list.
 
     The item `_`, which denotes the output of the previous stage of a chain, is returned unchanged.
@@ -260,17 +260,17 @@ def _read_operands(value: object, param: Param, _input_shape: Shape) -> tuple[Sh
     pairs = enumerate(items)
     return tuple(
         [
-            CHAIN_TENSOR if isinstance(item, str) and item == CHAIN_TENSOR else _read_operand(item, param, (), i)
+            CHAIN_TENSOR if isinstance(item, str) and item == CHAIN_TENSOR else _parse_operand(item, param, (), i)
             for i, item in pairs
         ]
     )
 
 
-def _read_integers_or_choice(value: object, param: Param, _input_shape: Shape) -> Shape | str:
+def _parse_integers_or_choice(value: object, param: Param, _input_shape: Shape) -> Shape | str:
     """Parse integers, or one of the parameter's choices."""
     if param.choices and isinstance(value, str) and any(char.isalpha() for char in value):
-        return _read_choice(value, param, ())
-    dims = _read_dims(value, param.name)
+        return _parse_choice(value, param, ())
+    dims = _parse_dims(value, param.name)
     if Monomial in map(type, dims):
         raise usage_error(f"{param.name} has whole numbers, not {shape_text(dims)}", argument=param.name)
     return dims
@@ -281,25 +281,25 @@ ITEMS_SCHEMA: JsonSchema = FrozenDict(type=["integer", "string"])
 LIST_SCHEMA: JsonSchema = FrozenDict(anyOf=[TEXT_SCHEMA, FrozenDict(type="array", items=ITEMS_SCHEMA)])
 """The JSON schema of lists of integers and names, and of their texts."""
 
-ParamType.TARGET = ParamType("a requested shape", _read_target, LIST_SCHEMA, "SHAPE")
+ParamType.TARGET = ParamType("a requested shape", _parse_target, LIST_SCHEMA, "SHAPE")
 ParamType.AXES = ParamType("a list of axes", _parse_axes, LIST_SCHEMA, "AXES")
 ParamType.PERM = ParamType("a permutation of axes, which may be named by their dims", _parse_axes, LIST_SCHEMA, "AXES")
 ParamType.SLICES = ParamType(
     "slices of axes", lambda value, param, _: values.normalize_slices(value, param.name), TEXT_SCHEMA, "SLICES"
 )
-ParamType.PATTERN = ParamType("a pattern of axes", _read_pattern, TEXT_SCHEMA, "PATTERN")
+ParamType.PATTERN = ParamType("a pattern of axes", _parse_pattern, TEXT_SCHEMA, "PATTERN")
 ParamType.LENGTHS = ParamType(
-    "lengths of axes by name", _make_validating_reader(values.parse_lengths), TEXT_SCHEMA, "LENGTHS"
+    "lengths of axes by name", _make_validating_parser(values.parse_lengths), TEXT_SCHEMA, "LENGTHS"
 )
 ParamType.SUBSCRIPTS = ParamType(
-    "labels of the axes of operands", _make_validating_reader(values.parse_subscripts), TEXT_SCHEMA, "PATTERN"
+    "labels of the axes of operands", _make_validating_parser(values.parse_subscripts), TEXT_SCHEMA, "PATTERN"
 )
-ParamType.SHAPE = ParamType("a shape", _read_operand, LIST_SCHEMA, "SHAPE")
+ParamType.SHAPE = ParamType("a shape", _parse_operand, LIST_SCHEMA, "SHAPE")
 ParamType.SHAPES = ParamType(
-    "the shapes of other operands", _read_operands, FrozenDict(type="array", items=LIST_SCHEMA), "SHAPES"
+    "the shapes of other operands", _parse_operands, FrozenDict(type="array", items=LIST_SCHEMA), "SHAPES"
 )
 ParamType.SIZES = ParamType(
-    "a whole number, or one for each axis, or a word", _read_integers_or_choice, LIST_SCHEMA, "SIZES"
+    "a whole number, or one for each axis, or a word", _parse_integers_or_choice, LIST_SCHEMA, "SIZES"
 )
 ParamType.SCALES = ParamType(
     "a factor, or one for each axis",
@@ -313,7 +313,7 @@ ParamType.INT = ParamType(
 ParamType.NUMBER = ParamType(
     "a number", lambda value, param, _: values.parse_number(value, param.name), FrozenDict(type="number"), "V"
 )
-ParamType.CHOICE = ParamType("one of a few words", _read_choice, TEXT_SCHEMA, accepts_only_words=True)
+ParamType.CHOICE = ParamType("one of a few words", _parse_choice, TEXT_SCHEMA, accepts_only_words=True)
 ParamType.FLAG = ParamType(
     "yes or no",
     lambda value, param, _: parse_flag(value, param.name),

@@ -44,7 +44,7 @@ from shapecalc.core.text import (
     parse_typed_shape,
     shape_text,
     split_outside_brackets,
-    suggestion,
+    suggest_name,
     truncate,
 )
 
@@ -259,7 +259,7 @@ def make_request(
     """
     spec = OPS.loaded.get(op) or lookup(op, OPS, "operation")
     names = _find_unknown_names(spec, options) if common_names is None else common_names
-    dims, typed = _read_input(shape)
+    dims, typed = _parse_input(shape)
     if typed is not None and typed.dtype:
         options, names = _add_input_dtype(spec, typed.dtype, options), dict.fromkeys([*names, "dtype"])
     others = [(name, type(value), value) for name in names if (value := options[name]) is not None]
@@ -322,7 +322,7 @@ def parse_printed_element_type(word: str, dialect: Dialect) -> str:
     return dtype
 
 
-def _read_input(shape: str | Iterable[object]) -> tuple[Shape, TypedShape | None]:
+def _parse_input(shape: str | Iterable[object]) -> tuple[Shape, TypedShape | None]:
     """Parse an input shape, with its notes, element type and strides.
 
     The second result contains the shape with these attributes, or is None if there are no attributes.
@@ -400,7 +400,7 @@ def _parse_arguments(
                     raise usage_error(f"{dialect.name} has no {name} here", hint, argument=name)
                 options = {param.counterpart: value, **options}
                 continue
-            arguments[name] = param.read(value, input_shape)
+            arguments[name] = param.parse_value(value, input_shape)
             if param.applies_to:
                 param.check_applies(arguments)
             if isinstance(value, str):
@@ -497,7 +497,7 @@ def _check_option_names(option_names: Iterable[str], op: Op, dialect: Dialect) -
         if name in params:
             raise usage_error(f"{dialect.name} has no {name} here", argument=name)
         shown = escape_unprintable(truncate(str(name)))
-        hint = suggestion(shown, [*params, *common_option_names()])
+        hint = suggest_name(shown, [*params, *common_option_names()])
         raise usage_error(f"{op.name} has no {shown}", hint, argument=str(name))
 
 
@@ -710,7 +710,7 @@ def check_config_key(name: str, source: str, table_name: str = "") -> None:
         owner = table_name or "the configuration"
         raise usage_error(
             f"{source}: {owner} has no {escape_unprintable(truncate(name))}",
-            suggestion(name, names),
+            suggest_name(name, names),
         )
 
 

@@ -490,7 +490,7 @@ def parse_typed_shape(text: str, argument: str = "input") -> TypedShape:
     if any(word in scanned.strides for word in ("?", "*")):
         notes.append(f"the strides {scanned.strides} were not used")
     elif scanned.strides or scanned.order:
-        strides = _read_strides(scanned, shape, argument)
+        strides = _parse_strides(scanned, shape, argument)
     if scanned.unused:
         notes.append(f"{scanned.unused.lstrip(':, ')} was not used")
     return TypedShape(shape, scanned.dtype, strides, tuple(notes))
@@ -526,7 +526,7 @@ def _make_specific_error(text: str, argument: str, error: ShapeError) -> ShapeEr
     return ShapeError(replace(error.problem, hint=f"write {dims}")) if dims else refusal or error
 
 
-def _read_strides(scanned: ScannedShape, shape: Shape, argument: str) -> Shape | None:
+def _parse_strides(scanned: ScannedShape, shape: Shape, argument: str) -> Shape | None:
     """Return the strides in the text of a shape, or None if they are row-major.
 
     Raises `ShapeError` (usage) if they contradict the dims.
@@ -831,19 +831,19 @@ def lookup(
     """
     if name in table:
         return table[name]
-    hint = suggestion(name, [*table, *other_names]) or (f"{list_command} lists them" if list_command else "")
+    hint = suggest_name(name, [*table, *other_names]) or (f"{list_command} lists them" if list_command else "")
     raise usage_error(f"there is no {kind} '{escape_unprintable(truncate(name))}'", hint, argument=kind)
 
 
-def suggestion(name: str, known_names: Iterable[str]) -> str:
+def suggest_name(name: str, known_names: Iterable[str]) -> str:
     """Return a hint with the closest known name, or with all names if there are few.
 
     A name is close if it differs by one typing mistake, or by two if it has at least `MIN_LENGTH_OF_TWO_MISTAKES`
     letters; or if the user typed only its beginning, or a few characters too many.
 
-    >>> suggestion("reshap", ["reshape", "shape"]), suggestion("trans", ["transpose"]), suggestion("zzz", ["a", "b"])
+    >>> suggest_name("reshap", ["reshape", "shape"]), suggest_name("tran", ["transpose"]), suggest_name("z", ["a", "b"])
     ('did you mean reshape?', 'did you mean transpose?', 'there are a, b')
-    >>> suggestion("quit", ["equiv"] * 20), suggestion("--torch", ["--force"] * 20)
+    >>> suggest_name("quit", ["equiv"] * 20), suggest_name("--torch", ["--force"] * 20)
     ('', '')
     """
     known_names = list(known_names)

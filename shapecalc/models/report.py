@@ -13,7 +13,7 @@ from shapecalc.core.dims import substitute
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.requests import make_request
-from shapecalc.core.text import escape_unprintable, suggestion, truncate
+from shapecalc.core.text import escape_unprintable, suggest_name, truncate
 from shapecalc.models.file import Node
 from shapecalc.models.free_dims import DimSum, SymbolicDim, SymbolicShape
 from shapecalc.models.operators import LISTED_OPERATORS, CoreOp
@@ -296,7 +296,7 @@ def find_node(report: Report, name_or_path: str) -> JudgedNode:
         raise usage_error(message, argument="node")
     if not matches:
         names = dict.fromkeys(judged.node.name for judged in report.nodes[:MAX_COMPARED_NAMES] if judged.node.name)
-        hint = suggestion(name_or_path, [*names])
+        hint = suggest_name(name_or_path, [*names])
         raise usage_error(
             f"no listed node is called '{shown}' or has that path", escape_unprintable(hint), argument="node"
         )

@@ -50,7 +50,7 @@ from shapecalc.core.text import (
     parse_shape,
     reject_unbracketed_names,
     split_outside_brackets,
-    suggestion,
+    suggest_name,
     truncate,
 )
 from shapecalc.core.values import describe_value, parse_integer
@@ -437,7 +437,7 @@ def _common_options(op: str, keys: tuple[str, ...]) -> tuple[str, ...]:
     for key in others:
         if key not in known:
             raise usage_error(
-                f"a case has no '{escape_unprintable(truncate(key))}'", suggestion(key, known), argument=key
+                f"a case has no '{escape_unprintable(truncate(key))}'", suggest_name(key, known), argument=key
             )
     return tuple([key for key in keys if key not in NON_OPTION_KEYS and key not in own and key != "where"])
 
@@ -457,7 +457,9 @@ def parse_defaults(text: str, defaults: Mapping[str, object]) -> dict[str, objec
         name, _, value = word.removeprefix("--").partition("=")
         option = options.get(name.replace("-", "_"))
         if option is None:
-            raise usage_error(f"there is no default '{escape_unprintable(truncate(word))}'", suggestion(name, options))
+            raise usage_error(
+                f"there is no default '{escape_unprintable(truncate(word))}'", suggest_name(name, options)
+            )
         if not value:
             raise usage_error(f"the default {option.name} needs a value", f"write {option.name}=VALUE")
         result[option.name] = _parse_default_value(option, value)

@@ -16,7 +16,7 @@ from shapecalc.core.requests import (
 )
 from shapecalc.core.text import (
     escape_unprintable,
-    suggestion,
+    suggest_name,
     truncate,
 )
 
@@ -217,7 +217,8 @@ class OptionLookup:
         self.find("")
         names = dict.fromkeys(option.spelling for option, _ in self._known.values())
         return usage_error(
-            f"{command_name} has no option '{escape_unprintable(word[:40])}'", suggestion(word.partition("=")[0], names)
+            f"{command_name} has no option '{escape_unprintable(word[:40])}'",
+            suggest_name(word.partition("=")[0], names),
         )
 
 

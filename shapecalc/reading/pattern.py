@@ -40,7 +40,7 @@ from shapecalc.core.text import (
     rank_text,
     scan_shape,
     shape_text,
-    suggestion,
+    suggest_name,
     truncate,
 )
 from shapecalc.core.values import parse_sizes, to_dims, to_element_tuple, to_shape
@@ -180,7 +180,7 @@ def _check_type_prefix(text: str, argument: str) -> None:
         start = text.index(name)
         message = f"there is no element type '{escape_unprintable(truncate(name))}'"
         raise usage_error(
-            message, suggestion(name, sorted(ALL_TYPES)), argument=argument, span=(start, start + len(name))
+            message, suggest_name(name, sorted(ALL_TYPES)), argument=argument, span=(start, start + len(name))
         )
 
 

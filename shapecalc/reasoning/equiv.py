@@ -300,19 +300,19 @@ def parse_chain_pair(first: str, second: str, shape: object = None) -> tuple[Cha
     '2,3'
     """
     if shape is None and _is_code(first):
-        right = read_chain(second)
-        return read_chain(first, right.input), right
-    left = read_chain(first, shape)
-    return left, read_chain(second, left.input)
+        right = parse_chain_or_code(second)
+        return parse_chain_or_code(first, right.input), right
+    left = parse_chain_or_code(first, shape)
+    return left, parse_chain_or_code(second, left.input)
 
 
-def read_chain(text: str, shape: object = None) -> ChainRequest:
+def parse_chain_or_code(text: str, shape: object = None) -> ChainRequest:
     """Parse a chain, a line of code, or a command line, with or without its input.
 
     `shape` is the input of code, and of a chain that does not contain its input. Raises `ShapeError` (usage) if the
     text cannot be parsed.
 
-    >>> read_chain("shuffle 2,3,4 --first 1,0,2"), read_chain("transpose 1,0", "2,3").input
+    >>> parse_chain_or_code("shuffle 2,3,4 --first 1,0,2"), parse_chain_or_code("transpose 1,0", "2,3").input
     (ChainRequest(input='2,3,4', stages=(('shuffle', {'first': '1,0,2'}),)), '2,3')
     """
     if _is_code(text):
@@ -357,8 +357,8 @@ def resolve_chain_pair(first: str | Chain, second: str | Chain, sizes: Mapping[s
     if isinstance(first, str) and isinstance(second, str):
         one, other = parse_chain_pair(first, second)
     else:
-        one = read_chain(first) if isinstance(first, str) else first
-        other = read_chain(second, one.input) if isinstance(second, str) else second
+        one = parse_chain_or_code(first) if isinstance(first, str) else first
+        other = parse_chain_or_code(second, one.input) if isinstance(second, str) else second
     specs = [chain for chain in (one, other) if isinstance(chain, ChainRequest)]
     answers = iter(resolve_parsed_chains(specs[0], specs[-1], sizes) if specs else ())
     return tuple([next(answers) if isinstance(chain, ChainRequest) else chain for chain in (one, other)])  # type: ignore[return-value]

@@ -472,7 +472,7 @@ def _explain_prompts(actual: int, _expected: int, context: MismatchContext) -> I
 
 
 def _explain_floored_size(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by a requested size that a floor division rounded down."""
+    """Explain an element count by a requested size that was rounded down."""
     target = context.target
     for axis in range(len(target) - 1, 0, -1) if -1 not in target else ():
         others = prod((*target[:axis], *target[axis + 1 :]))

@@ -369,7 +369,7 @@ def parse_shape_pair(before: object, after: object) -> ShapePair:
     >>> parse_shape_pair("2,3,4", "-1,6")
     ShapePair(before=(2, 3, 4), after=(4, 6), notes=('the unknown size of the output is 4',))
     """
-    pairs = [_read_shape_or_sequence(value, name) for value, name in ((before, "input"), (after, "output"))]
+    pairs = [_parse_shape_or_sequence(value, name) for value, name in ((before, "input"), (after, "output"))]
     notes = [note for shape, name in pairs for note in shape.notes]
     notes += [f"the element type {shape.dtype} was not used" for shape, _ in pairs if shape.dtype]
     (start, _), (end, _) = pairs
@@ -390,7 +390,7 @@ def parse_shape_pair(before: object, after: object) -> ShapePair:
     return ShapePair(start.dims, dims, (*notes, f"the unknown size of the output is {dim_text(size)}"))
 
 
-def _read_shape_or_sequence(value: object, argument: str) -> tuple[TypedShape, str]:
+def _parse_shape_or_sequence(value: object, argument: str) -> tuple[TypedShape, str]:
     typed = parse_typed_shape(value, argument) if isinstance(value, str) else TypedShape(to_shape(value, argument))
     return typed, argument
 

@@ -102,9 +102,9 @@ def invert(answer: Trace | Chain) -> Inversion:
     if answer.problem:
         raise ShapeError(answer.problem, answer)
     chain = Chain(answer.input, answer.traces, answer.output, None, answer.conditions, lambda _: answer.assumes)
-    writer = _InverseWriter(chain)
+    builder = _InverseBuilder(chain)
     try:
-        requests = writer.write_chain(chain)
+        requests = builder.invert_chain(chain)
     except NotInvertible as error:
         return Inversion(chain, None, str(error))
     output = chain.output or ()
@@ -143,13 +143,13 @@ def _first_output_positions(chain: Chain) -> list[int] | None:
     return [found[element] for element in range(input_count)] if len(found) == input_count else None
 
 
-class _InverseWriter:
-    """A writer of requests that undo stages, under the rules of their chain."""
+class _InverseBuilder:
+    """A builder of requests that undo stages, under the rules of their chain."""
 
     def __init__(self, chain: Chain) -> None:
         self.builder = RequestBuilder(chain)
 
-    def write_chain(self, chain: Chain) -> list[Request]:
+    def invert_chain(self, chain: Chain) -> list[Request]:
         """Return the requests that undo a chain.
 
         Raises `NotInvertible` with the stage and the reason if the chain has no inverse.

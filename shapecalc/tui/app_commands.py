@@ -13,7 +13,7 @@ from shlex import join
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
 from shapecalc.core.record import Record
-from shapecalc.core.text import escape_unprintable, is_file_argument, split_outside_brackets, suggestion, truncate
+from shapecalc.core.text import escape_unprintable, is_file_argument, split_outside_brackets, suggest_name, truncate
 from shapecalc.diagnosis.reading import has_known_message
 from shapecalc.reading.code.source import split_entry
 from shapecalc.reading.commands import resolve_aliases
@@ -103,7 +103,7 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
         line = _detect_command(UserInput(candidate, candidate, has_known_message))
         if line is not None:
             return _make_command(line, text)
-    hint = suggest_command(words) or suggestion(words[0], QUESTION_COMMANDS) or COMMAND_HINT
+    hint = suggest_command(words) or suggest_name(words[0], QUESTION_COMMANDS) or COMMAND_HINT
     raise usage_error(f"'{escape_unprintable(truncate(text or join(words)))}' is not read", hint)
 
 

@@ -27,7 +27,7 @@ from shapecalc.core.text import (
     parse_axes,
     parse_shape,
     shape_text,
-    suggestion,
+    suggest_name,
     truncate,
 )
 from shapecalc.core.values import parse_sizes
@@ -225,7 +225,7 @@ def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = E
     if words[0] not in OPS and words[0] not in commands.UNSUPPORTED_OPS:
         first_words = (*QUESTION_OPS, EQUIV, AGAINST)
         if words[0].isidentifier() and (len(words) == 1 or get_close_matches(words[0], first_words)):
-            raise usage_error(f"there is no operation '{words[0][:40]}'", suggestion(words[0], first_words))
+            raise usage_error(f"there is no operation '{words[0][:40]}'", suggest_name(words[0], first_words))
         words = ["reshape", *words]
     typed = commands.parse_stage(words, with_input=True)
     options = requests.apply_defaults(typed.op, defaults, typed.options)

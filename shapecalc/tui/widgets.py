@@ -30,7 +30,7 @@ from textual.widgets.option_list import Option
 
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
-from shapecalc.core.text import escape_unprintable, suggestion
+from shapecalc.core.text import escape_unprintable, suggest_name
 from shapecalc.diagnosis.report import Diagnosis, diagnose
 from shapecalc.reading.code import is_code
 from shapecalc.render.canvas import UNICODE
@@ -529,13 +529,13 @@ def parse_settings(values: Mapping[str, object], source: str) -> dict[str, Any]:
     if "theme" in values:
         result["theme"] = theme = str(values["theme"])
         if theme not in THEMES:
-            raise usage_error(f"{source}: there is no theme {theme!r}", suggestion(theme, THEMES), argument="theme")
+            raise usage_error(f"{source}: there is no theme {theme!r}", suggest_name(theme, THEMES), argument="theme")
     table = values.get("keys", {})
     if not isinstance(table, Mapping):
         raise usage_error(f"{source}: keys is not a table", 'write fix = "x" below [keys]', argument="keys")
     for label in table:
         if label not in (labels := [key.label for key in KEYS]):
-            raise usage_error(f"{source}: no key is called {label!r}", suggestion(label, labels), argument="keys")
+            raise usage_error(f"{source}: no key is called {label!r}", suggest_name(label, labels), argument="keys")
     result["keys"] = keys = tuple([_rebind_key(key, table.get(key.label, key.name), source) for key in KEYS])
     for key in table and keys:
         others = [other.label for other in (*keys, *GLOBAL_KEYS) if other.name == key.name and other is not key]

@@ -14,7 +14,7 @@ import pytest
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.calls import parse_signatures
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import suggestion
+from shapecalc.core.text import suggest_name
 from shapecalc.reading.commands import resolve_aliases
 from shapecalc.reading.word_code import translate_to_code
 from tests.sampling import each_row
@@ -89,7 +89,7 @@ def test_everyday_questions_agree_with_torch():
 
 @each_row(("typed", "intended"), [*MISSPELT.items()])
 def test_misspelt_word_is_helped(typed, intended):
-    assert suggestion(typed, [*OPS, "doctor", "model", "check", "simplify"]) == f"did you mean {intended}?"
+    assert suggest_name(typed, [*OPS, "doctor", "model", "check", "simplify"]) == f"did you mean {intended}?"
 
 
 WORDS = [name for op in OPS.values() for signature in parse_signatures(op.name) for name in signature.names]

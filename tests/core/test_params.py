@@ -29,9 +29,9 @@ def test_param_schemas_accept_the_words_and_numbers_that_are_read():
     for param in PARAMS:
         for word in param.choices:
             assert accepts(param.schema, word), param.name
-            assert param.read(word, (2, 3)) == word
+            assert param.parse_value(word, (2, 3)) == word
         if param.type is ParamType.SIZES:
-            assert accepts(param.schema, [1, 1]) and param.read([1, 1], ()) == (1, 1)
+            assert accepts(param.schema, [1, 1]) and param.parse_value([1, 1], ()) == (1, 1)
 
 
 def test_param_types_describe_options():
@@ -43,7 +43,7 @@ def test_param_types_describe_options():
 
 
 def test_choice_spellings_are_read_as_the_choice():
-    assert [MODE_PARAM.read(word, ()) for word in ("replicate", "Circular", "WRAP")] == ["edge", "wrap", "wrap"]
+    assert [MODE_PARAM.parse_value(word, ()) for word in ("replicate", "Circular", "WRAP")] == ["edge", "wrap", "wrap"]
     assert MODE_PARAM.schema["enum"][-2:] == ["replicate", "circular"]
 
 
@@ -79,4 +79,4 @@ def test_parse_number_refuses_other_values(value):
 
 def test_integers_without_words_are_refused_as_numbers():
     with pytest.raises(ShapeError, match="usage: padding has whole numbers, not 2,H"):
-        Param("padding", ParamType.SIZES, "the padding").read("2,H", ())
+        Param("padding", ParamType.SIZES, "the padding").parse_value("2,H", ())

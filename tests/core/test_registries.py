@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from math import prod
 
 import pytest
 
@@ -10,6 +11,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Dialect
 from shapecalc.core.ops import OPS, supporting_dialects
 from shapecalc.core.ops.op import Op
+from tests.signatures import answers_of
 from tests.structure import PACKAGE
 
 
@@ -34,3 +36,12 @@ def test_op_describes_itself(name):
     assert all(line.split()[0] == name for line in op.examples)
     assert supporting_dialects(op), f"no dialect has {name}"
     assert op.default_dialect in {dialect.name for dialect in supporting_dialects(op)}
+
+
+@pytest.mark.sampled(99)
+@pytest.mark.parametrize("name", OPS)
+def test_op_says_whether_it_keeps_the_element_count(name):
+    op, dialects = OPS[name], [dialect.name for dialect in supporting_dialects(OPS[name])]
+    made = [answer for dialect in dialects for answer in answers_of(op, dialect)]
+    keeps = all(prod(answer.input) == prod(answer.output) for answer in made)
+    assert made and keeps == op.keeps_element_count, f"{name} says keeps_element_count={op.keeps_element_count}"

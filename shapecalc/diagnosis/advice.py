@@ -46,6 +46,7 @@ from shapecalc.diagnosis.findings import (
     operation_noun,
 )
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
+from shapecalc.diagnosis.phrases import find_first_step
 from shapecalc.diagnosis.reading import ParsedMessage, size_product
 from shapecalc.diagnosis.subjects import (
     FREE_BATCH_COMMAND,
@@ -173,10 +174,9 @@ def advise_on_message(message: ParsedMessage) -> Advice:
     if trace is not None and trace.output is not None and message.dialect is None and message.op != CONCAT.name:
         trace = None  # a framework without a dialect may have other rules than the default dialect
     is_empty = trace is not None and 0 in trace.input
-    likely, general = (
-        dict.fromkeys(texts)
-        for texts in (suggest_remedies(message, find_mismatch(message, trace)), _general_remedies(message))
-    )
+    first_step = find_first_step(message.quote, message.nearby_text)
+    own = [*filter(None, [first_step]), *suggest_remedies(message, find_mismatch(message, trace))]
+    likely, general = (dict.fromkeys(texts) for texts in (own, _general_remedies(message)))
     verified = dict(_iter_verified_fixes(message, trace))
     other_axis = {text: command for text, command in verified.items() if text.startswith(JOIN_AXIS)}
     verified = {text: command for text, command in verified.items() if text not in other_axis}
@@ -431,7 +431,10 @@ def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
 def _layer_remedies(message: ParsedMessage) -> Iterator[str]:
     """Yield remedies for a layer whose input has another number of features than its weight."""
     pair = numeric_sizes(find_mismatch(message, None) or _contracted_sizes(message))
-    if message.op == MATMUL.name and message.framework == "numpy":
+    shape, other = message.input or (), (message.operands or ((),))[0]
+    if message.op == MATMUL.name and message.framework == "numpy" and len(shape) == 2 and shape[:1] == other[:1]:
+        yield f"transpose the first operand, a.T @ b: {shape[1]},{shape[0]} with {format_sizes(other)}"
+    elif message.op == MATMUL.name and message.framework == "numpy":
         yield "make the two agree: transpose one of the operands, or cut or pad it"
     elif size_product(message.input or (1,)) == 0:
         yield EMPTY_ROWS_REMEDY

@@ -35,6 +35,8 @@ PLACE_NUMBERS = re.compile(r"(?i)line \d+|:\d+\b|0x[0-9a-f]+|\d+:\d+|\b\d+[-/]\d
 """Numbers that are positions in files and times, not sizes."""
 MASK_INDEX = re.compile(r"mask .{0,60}?at index (\d+).{0,80}? indexed tensor .{0,60}?at index (\d+)")
 """The index of the mismatching dim in a mask and in its tensor, as printed by PyTorch."""
+STATE_WORDS = re.compile(r"(?i)hidden\[|attn_mask is|maximum sequence length")
+"""Words of messages whose first step follows from the wording alone."""
 MIN_PICTURE_SIDE = 8
 """The minimum height and width of an image."""
 
@@ -64,7 +66,7 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     text = PLACE_NUMBERS.sub(" ", f"{message.nearby_text} {line} {message.quote}")
     if message.op in COUNT_OPS:
         return _element_count_figures(message, text)
-    if message.cause in RANK_CAUSES or count_unequal_dims(message) > 1:
+    if message.cause in RANK_CAUSES or count_unequal_dims(message) > 1 or _is_first_transposed(message):
         return None
     if message.about is not None or message.op is None:
         return _find_size_pair(message, text)
@@ -86,8 +88,8 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
         axis = _differing_axis(message, pair)
         if message.framework == "tensorflow" and len(message.input or ()) == 4 and axis is not None:
             axis = max(axis, 2) if axis else 0  # the height is axis 1 in NHWC, the layout of TensorFlow
-    if message.op == BROADCAST.name and axis == 0:  # operands are unordered; the smaller size is likely the batch
-        pair = (min(pair), max(pair))
+    if message.op == BROADCAST.name:
+        pair = _order_broadcast_sizes(message, axis, pair)
     context = MismatchContext(
         axis=axis,
         is_divisor=message.op == REARRANGE.name and message.cause == "indivisible",
@@ -97,6 +99,23 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
         text=text,
     )
     return Figures(pair, context)
+
+
+def _is_first_transposed(message: ParsedMessage) -> bool:
+    """Return whether the first operand of NumPy's matrix product fits after its two axes are swapped."""
+    shape, other = message.input or (), (message.operands or ((),))[0]
+    is_product = message.op == MATMUL.name and message.framework == "numpy"
+    return is_product and len(shape) == 2 and shape[:1] == other[:1]
+
+
+def _order_broadcast_sizes(message: ParsedMessage, axis: int | None, pair: tuple[int, int]) -> tuple[int, int]:
+    """Return two sizes of a broadcast, whose operands are unordered, with the likely actual size first.
+
+    The actual size is the smaller one of two batches, and 4 of the channels 3 and 4.
+    """
+    if axis == 0:
+        return min(pair), max(pair)
+    return (4, 3) if {*pair} == {3, 4} and _is_channel_axis(message, axis) is True else pair
 
 
 def count_unequal_dims(message: ParsedMessage) -> int:
@@ -149,6 +168,8 @@ def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
             text=text,
         )
         return Figures(message.pair, context)
+    if STATE_WORDS.search(message.quote):
+        return None
     shape, other = message.input or (), (message.operands or ((),))[0]
     if (mask := MASK_INDEX.search(message.quote)) and message.about == MASK_SUBJECT:
         sizes = (*shape[int(mask[2]) :][:1], *other[int(mask[1]) :][:1])

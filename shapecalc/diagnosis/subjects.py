@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from math import prod
 
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.explanations import explain_message, is_channel_axis
 from shapecalc.diagnosis.findings import EXPECTED_RANK, find_dim_mismatches, iter_declaration_findings
 from shapecalc.diagnosis.match import PrintedSizes
+from shapecalc.diagnosis.phrases import find_first_step
 from shapecalc.diagnosis.reading import (
     CONTRADICTED_SHAPE,
     DECLARED_INPUT,
@@ -33,7 +35,7 @@ FREE_BATCH_COMMAND = f"shapecalc model {MODEL_FILE} --fix -o fixed.onnx"
 MODEL_FILE_FRAMEWORKS = ("onnx", "onnxruntime", "openvino", "tensorrt")
 """The frameworks whose declared shapes may come from an ONNX file."""
 MAX_FIXES = 2
-WEAK_KINDS = ("ratio", "shared-factor", "one-size", "last-batch")
+WEAK_KINDS = ("ratio", "shared-factor", "one-size", "last-batch", "homogeneous")
 """The weakest kinds of explanations: they follow the remedy for a subject, and are omitted if a fix resolves."""
 REMEDIES_BY_SUBJECT = {
     DECLARED_INPUT: "give it the declared shape, or export the model again with the other",
@@ -82,8 +84,16 @@ CLASS_WEIGHT = re.compile(r"(?i)(?:^|[._])(?:classifier|head|fc\d?|cls\w*|last_l
 MAX_CLASSES = 25_000
 """The maximum size that is taken for a number of classes."""
 DECLARED_NAME = re.compile(r"(?i)invalid dimensions for input: ([\w.:/-]{1,80})")
+KERAS_LAYER = re.compile(r"(?i)of layer \"?(\w+)")
+"""The name of a layer in a message of Keras."""
 STATE_NAME = re.compile(r"(?i)state|cache|past|hidden|(?:^|_)[hc]0?(?:_in)?$")
 """The name of an input, and names of recurrent states."""
+CLASS_NUMBERS_REMEDY = (
+    "the labels are class numbers: take sparse_categorical_crossentropy, or to_categorical(labels); "
+    "a single output takes binary_crossentropy"
+)
+LAST_DIM = re.compile(r"(\d+)\)")
+"""The last dim of a printed tuple."""
 UNCOUNTABLE_SUBJECTS = ("memory", "storage", "weights")
 """The first words of subjects without an indefinite article."""
 
@@ -112,7 +122,11 @@ def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
     expected = EXPECTED_RANK.search(message.quote)
     rank = message.pair[0] if message.pair else len(shape)
     is_short = expected and rank == int(expected[1]) - 1
-    changes = [INSERT_DIM_REMEDY] if is_short else [text for text, _ in suggest_shape_changes(shape, declared)]
+    changes = (
+        [_keras_rank_remedy(message) or INSERT_DIM_REMEDY]
+        if is_short
+        else [text for text, _ in suggest_shape_changes(shape, declared)]
+    )
     if changes and message.framework == "keras":
         remedy = ""
     texts = [*((text, None) for text in changes), *([(remedy, command)] if remedy else [])]
@@ -126,28 +140,50 @@ def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
 
 def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | None]:
     """Return the remedy for a subject, and its command if it has one."""
-    remedy = REMEDIES_BY_SUBJECT.get(subject, CAUSES["unspecified"].first_step)
+    if step := find_first_step(message.quote, message.nearby_text):
+        return step, None
+    if subject == DECLARED_INPUT:
+        return _declared_input_remedy(message)
     shape, declared = message.input or (), (message.operands or ((),))[0]
-    if subject == WEIGHTS_SUBJECT and message.framework in ("flax", "jax"):
-        remedy = _parameter_remedy(numeric_sizes(shape), numeric_sizes(declared)) or remedy
-    if subject == WEIGHTS_SUBJECT and message.framework == "torch":
-        remedy = _weights_remedy(message.quote, numeric_sizes(shape), numeric_sizes(declared)) or (
-            f"{remedy}; strict=False does not skip them"
-        )
-    if subject == LOSS_SUBJECT and not LABEL_WORDS.search(f"{message.quote} {message.nearby_text}"):
-        remedy = "print both shapes before that line; in Keras they are most often the predictions and the targets"
-    if subject == LOSS_SUBJECT and len(shape) == len(declared) > 1 and unequal_axes(shape, declared) == [1]:
-        remedy = f"build the model for the {declared[1]} classes of the labels, or map the labels to {shape[1]} classes"
-    if subject == LOSS_SUBJECT and (shape[:-1] == declared != () or declared[:-1] == shape != ()):
+    by_subject = {LOSS_SUBJECT: _loss_remedy, WEIGHTS_SUBJECT: _weights_remedy, MASK_SUBJECT: _mask_remedy}
+    remedy = by_subject[subject](message, shape, declared) if subject in by_subject else ""
+    return remedy or REMEDIES_BY_SUBJECT.get(subject, CAUSES["unspecified"].first_step), None
+
+
+def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedSizes) -> str:
+    """Return the remedy for predictions and targets that differ, or an empty string."""
+    if 1 in (*shape[-1:], *declared[-1:]) and abs(len(shape) - len(declared)) == 1:
+        return "give both one rank: target.unsqueeze(1), or output.squeeze(1); otherwise they broadcast to a square"
+    if shape[:-1] == declared != () or declared[:-1] == shape != ():
         count = (shape if len(shape) > len(declared) else declared)[-1]
-        remedy = (
-            f"one side holds class numbers: take cross_entropy, or F.one_hot(labels, {count}).float() for this loss"
-        )
-    if subject == MASK_SUBJECT and size_product(shape) == size_product(declared) is not None:
-        remedy = f"give the mask the tensor's dims: mask.reshape({', '.join(map(str, shape))})"
-    elif subject == MASK_SUBJECT and len(declared) == 1 and declared == shape[:1]:
-        remedy = "the index is boolean, so it is a mask of this axis: if it holds numbers of classes, use index.long()"
-    return _declared_input_remedy(message) if subject == DECLARED_INPUT else (remedy, None)
+        return f"one side holds class numbers: take cross_entropy, or F.one_hot(labels, {count}).float() for this loss"
+    if message.framework in ("keras", "tensorflow") and _is_class_number_pair(message):
+        return CLASS_NUMBERS_REMEDY
+    if len(shape) == len(declared) > 1 and unequal_axes(shape, declared) == [1]:
+        return f"build the model for the {declared[1]} classes of the labels, or map the labels to {shape[1]} classes"
+    if not LABEL_WORDS.search(f"{message.quote} {message.nearby_text}"):
+        return "print both shapes before that line; in Keras they are most often the predictions and the targets"
+    return ""
+
+
+def _mask_remedy(_message: ParsedMessage, shape: PrintedSizes, declared: PrintedSizes) -> str:
+    """Return the remedy for a mask with other dims than its tensor, or an empty string."""
+    if size_product(shape) == size_product(declared) is not None:
+        return f"give the mask the tensor's dims: mask.reshape({', '.join(map(str, shape))})"
+    if len(declared) == 1 and declared == shape[:1]:
+        return "the index is boolean, so it is a mask of this axis: if it holds numbers of classes, use index.long()"
+    return ""
+
+
+def _weights_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedSizes) -> str:
+    """Return the remedy for a weight that does not fit the model, or an empty string."""
+    saved, built = numeric_sizes(shape), numeric_sizes(declared)
+    if message.framework in ("flax", "jax"):
+        return _parameter_remedy(saved, built)
+    if message.framework != "torch":
+        return ""
+    general = f"{REMEDIES_BY_SUBJECT[WEIGHTS_SUBJECT]}; strict=False does not skip them"
+    return _state_dict_remedy(message.quote, saved, built) or general
 
 
 def _parameter_remedy(value: tuple[int, ...], initial: tuple[int, ...]) -> str:
@@ -165,7 +201,14 @@ def _parameter_remedy(value: tuple[int, ...], initial: tuple[int, ...]) -> str:
     return f"the layer read {saved} features at init and reads {now} now: give init and apply the same inputs"
 
 
-def _weights_remedy(quote: str, saved: tuple[int, ...], built: tuple[int, ...]) -> str:
+def _is_class_number_pair(message: ParsedMessage) -> bool:
+    """Return whether one of predictions and targets has a last dim of 1, and the other has more."""
+    shapes = [shape for shape in (message.input, (message.operands or (None,))[0]) if shape]
+    lasts = [shape[-1] for shape in shapes] or [int(last) for last in LAST_DIM.findall(message.quote)]
+    return len(lasts) == 2 and 1 in lasts and lasts[0] != lasts[1]
+
+
+def _state_dict_remedy(quote: str, saved: tuple[int, ...], built: tuple[int, ...]) -> str:
     """Return the remedy for a weight of a checkpoint that does not fit the model.
 
     `saved` and `built` are its shapes in the checkpoint and in the model. Returns an empty string if the name of the
@@ -212,6 +255,10 @@ def _declared_input_remedy(message: ParsedMessage) -> tuple[str, str | None]:
         remedy = f"resize or pad the picture, {sizes}, or export the model with dynamic sides"
     elif message.framework == "triton" and message.dim == 0:
         remedy = "send smaller batches, or build the engine for this one: --maxShapes, and max_batch_size"
+    elif text := _keras_rank_remedy(message) or _same_count_remedy(shape, declared):
+        remedy = text
+    elif message.framework == "tflite" and message.dim in (1, 2) and message.pair and message.pair[0] % message.pair[1]:
+        remedy = f"resize the picture to {message.pair[1]} at that side, or call interpreter.resize_tensor_input"
     elif message.framework == "keras" and len(shape) > 1:
         remedy = (
             f"build the model for its data, Input(shape={_format_sample_shape(shape)}), or give it the declared shape"
@@ -224,6 +271,27 @@ def _declared_input_remedy(message: ParsedMessage) -> tuple[str, str | None]:
         command = FREE_BATCH_COMMAND if is_batch else FREE_BATCH_COMMAND.partition(" --")[0]
         remedy += f", or free the batch in the file: {command}" if is_batch else f"; what it declares: {command}"
     return remedy, command
+
+
+def _keras_rank_remedy(message: ParsedMessage) -> str:
+    """Return the remedy for an input of a Keras layer with one dim less than the layer takes, or an empty string."""
+    layer = match[1].lower() if (match := KERAS_LAYER.search(message.quote)) else ""
+    expected = EXPECTED_RANK.search(message.quote)
+    if not layer or message.pair is None or expected is None or message.pair[0] != int(expected[1]) - 1:
+        return ""
+    if layer.startswith(("lstm", "gru", "rnn", "simple_rnn", "bidirectional")):
+        return "set return_sequences=True in the recurrent layer below, or give each sample its steps: x[:, None, :]"
+    return (
+        "insert the channel of each sample, x[..., None]" if layer.startswith(("conv", "max_pool", "average")) else ""
+    )
+
+
+def _same_count_remedy(shape: PrintedSizes, declared: PrintedSizes) -> str:
+    """Return the remedy for a sample with the declared number of elements in other dims, or an empty string."""
+    given, wanted = numeric_sizes(shape[1:]), numeric_sizes(declared[1:])
+    if len(given) != len(wanted) and given and wanted and prod(given) == prod(wanted) > 0:
+        return f"reshape each sample: x.reshape({', '.join(map(str, (-1, *wanted)))})"
+    return ""
 
 
 def _named_input_remedy(message: ParsedMessage, mismatches: list[tuple[str, str, str]]) -> str:

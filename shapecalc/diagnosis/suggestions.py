@@ -44,6 +44,8 @@ RESIZE_SAMPLES_REMEDY = (
 )
 COLOUR_CHANNELS = (3, 4)
 SHAPE_CHANGES = (move_channels, drop_unit_dim, insert_unit_dims, swap_last_axes)
+MIN_PICTURE_SIDE = 32
+"""The minimum height and width of a target that is taken for a picture."""
 MIN_MAP_FEATURES = 64
 """The minimum feature count that may be the size of a flattened feature map."""
 MAX_DECIMAL_COUNT = 10**12
@@ -107,6 +109,12 @@ def _iter_batch_fixes(message: ParsedMessage, count: int, target: NumericSizes) 
         if len(target) == 2
         else len(target) == 3 and first in (*COLOUR_CHANNELS, target[1])
     )
+    if times == 3 and message.input is None and len(target) == 2 and min(target) >= MIN_PICTURE_SIDE:
+        yield (
+            (*target, 3),
+            "a picture in colours has 3 values at each pixel; in grey: cv2.cvtColor(x, cv2.COLOR_BGR2GRAY)",
+        )
+        return
     if times == COLOUR_CHANNELS[0] and 1 in sample:  # probably a colour image, where a grey-scale one is expected
         return
     is_named = message.line is not None and not INTEGER.fullmatch(message.line.arguments[0])

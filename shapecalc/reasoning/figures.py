@@ -30,6 +30,8 @@ MIN_TEXT_SIDE = 8
 """The minimum side of a grid of patches beside text tokens."""
 MIN_LENGTH = 8
 """The minimum length for which a difference of one is explained; smaller numbers often differ by one."""
+MIN_VOCABULARY = 20_000
+"""The minimum size that is taken for a vocabulary."""
 MIN_CHANNELS = 8
 """The minimum number of channels of a feature map."""
 MIN_MAP_CHANNELS = 32
@@ -273,6 +275,10 @@ def _explain_off_by_one(actual: int, expected: int, context: MismatchContext) ->
     elif FOURIER_WORDS.search(context.text):
         arithmetic = f"{large} = {small}+1, an odd and an even length"
         text, advice = "irfft returns an even length unless it is given n", f"pass the length: irfft(..., n={actual})"
+    elif small >= MIN_VOCABULARY and context.axis != 0:
+        arithmetic = f"{large} = {small}+1"
+        text = "would be a vocabulary to which a token was added"
+        advice = "resize the embedding after tokens are added: model.resize_token_embeddings(len(tokenizer))"
     elif LABEL_WORDS.search(context.text) and context.axis != 0:
         arithmetic = f"{large} = {small}+1"
         text, advice = "would be a class for the background", f"build both with {large} classes, or both with {small}"
@@ -317,6 +323,14 @@ def _explain_squares(actual: int, expected: int, context: MismatchContext) -> It
         terms = (_format_grid(side, count), _format_grid(other_side, other))
         beside = {0: "", 1: " and a class token"}.get(max(count, other), f" beside {count} tokens of text")
         is_picture = max(side, other_side) > MAX_PATCH_SIDE
+        if context.is_joined and not count and max(side, other_side) == 2 * min(side, other_side):
+            yield Candidate(
+                1,
+                f"{actual} = {terms[0]}, {expected} = {terms[1]}",
+                "would be maps of two levels of the network, one stride of 2 apart, each flattened",
+                "join maps of one level, or join them along this axis",
+            )
+            continue
         yield Candidate(
             len({count, other} - {0}) + (count != other) + 3 * is_picture,
             f"{actual} = {terms[0]}, {expected} = {terms[1]}",
@@ -844,8 +858,8 @@ def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iter
         yield Candidate(
             3,
             f"{large} = 2*{small}",
-            "twice as many at dim 1: would be two maps that were joined on one side, or weights of another version",
-            f"find the line that joins maps to {large} channels, or use the versions that the project names",
+            "twice as many at dim 1: would be two inputs that were joined on one side, or weights of another version",
+            f"find the line that joins inputs to {large}, or use the versions that the project names",
         )
         return
     general = f"{times} times as many: one row became {times}" if large == expected else f"{times} times as many"

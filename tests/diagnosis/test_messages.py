@@ -14,6 +14,7 @@ import pytest
 
 from shapecalc.diagnosis import reading
 from shapecalc.diagnosis.match import CHUNK_LENGTH, format_sizes
+from shapecalc.diagnosis.phrases import PHRASES
 from shapecalc.diagnosis.reading import has_known_message, parse_messages
 from shapecalc.diagnosis.report import diagnose
 from tests.sampling import each_row
@@ -177,3 +178,16 @@ def test_quote_starts_at_its_own_sentence():
     sentence = COUNT.partition(": ")[2].strip()
     (message,) = parse_messages(f"It went on. {'a word ' * 45}{sentence}")
     assert message.quote == sentence
+
+
+def test_every_phrase_is_the_first_step_of_a_message():
+    """Each wording of the table of first steps is the first match of a message in the transcripts."""
+    steps = dict.fromkeys(PHRASES, 0)
+    for row in transcripts(FOLDER, SIGNS):
+        for text, _ in messages(row.values[0]):
+            for message, _ in diagnose(text).entries:
+                lower, around = message.quote.lower(), f"{message.quote} {message.nearby_text}".lower()
+                found = [each for each in PHRASES if each.words in lower and re.search(each.expression, around)]
+                for phrase in found[:1]:
+                    steps[phrase] += 1
+    assert [phrase.words for phrase, count in steps.items() if not count] == []

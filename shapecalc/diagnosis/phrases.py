@@ -1,0 +1,146 @@
+"""First steps for messages whose wording tells what to do.
+
+Each row of `PHRASES` is a wording with its first step. The groups of the expression are inserted into the step.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Phrase(NamedTuple):
+    """A wording of a message, with the first step for it."""
+
+    words: str
+    """A part of the message in lower case, by which the row is found."""
+    step: str
+    """The first step; `{0}`, `{1}` and so on are the groups of the expression."""
+    expression: str = ""
+    """An expression in lower case that must match; empty if the words suffice."""
+
+
+PHRASES = (
+    Phrase(
+        "incompatible shapes",
+        "compare class numbers with class numbers: tf.argmax(predictions, -1)",
+        r"\[(\d+),\d+\] vs\. \[\1\].{0,40}equal",
+    ),
+    Phrase(
+        "shape of passed values",
+        "name each column once: there are {1} columns and {3} names",
+        r"is \((\d+), (\d+)\), indices imply \((\1), (\d+)\)",
+    ),
+    Phrase("shape of passed values", "give a label for each row: the data has {0} rows", r"is \((\d+)"),
+    Phrase(
+        "columns must be same length as key", "split into as many columns as names: str.split(..., expand=True, n=k)"
+    ),
+    Phrase(
+        "arrays must be of the same length",
+        "bring the lists to one length, or pd.DataFrame.from_dict(d, orient='index').T",
+    ),
+    Phrase(
+        "expected axis has",
+        "give {0} names, one for each column or row that exists: print(df.columns)",
+        r"expected axis has (\d+) elements",
+    ),
+    Phrase("invalid shape (1, ", "drop the channel for a grey picture: imshow(x[0], cmap='gray')"),
+    Phrase(
+        "for image data",
+        "put the channels last, x.transpose(1, 2, 0) or x.permute(1, 2, 0)",
+        r"shape \([34], \d+, \d+\)",
+    ),
+    Phrase(
+        "for image data", "show one picture of the batch: x[0], with its channels last", r"shape \(\d+(?:, \d+){3}\)"
+    ),
+    Phrase("for image data", "give (height, width), or (height, width, 3 or 4)"),
+    Phrase("'c' argument has", "give c as many values as there are points: {0}", r"with size (\d+)"),
+    Phrase(
+        "sizes of input arguments do not match",
+        "resize one to the other, cv2.resize(b, (a.shape[1], a.shape[0])), with equal channels",
+    ),
+    Phrase(
+        "number of channels in input image",
+        "skip the conversion: the picture is grey already; COLOR_GRAY2BGR makes 3 channels",
+        r"'scn' is 1",
+    ),
+    Phrase(
+        "number of channels in input image",
+        "convert from {0} channels: 3 is BGR, 4 is BGRA, 1 is grey",
+        r"'scn' is (\d)",
+    ),
+    Phrase("number of channels in input image", "print the picture's shape: 1 channel is grey, 3 are BGR, 4 are BGRA"),
+    Phrase(
+        "only batches of spatial targets",
+        "drop the channel of the targets: target.squeeze(1), or target.argmax(1) if they are one-hot",
+    ),
+    Phrase(
+        "input must have 3 dimensions, got 2",
+        "insert the dim that is missing, x.unsqueeze(0) or (1): a recurrent layer takes (length, batch, features)",
+    ),
+    Phrase(
+        "hx and cx should also be", "give h0 and c0 of (layers, batch, hidden): insert their batch, h0.unsqueeze(1)"
+    ),
+    Phrase("hx should also be", "give h0 of (layers, batch, hidden): insert its batch, h0.unsqueeze(1)"),
+    Phrase(
+        "expected hidden[",
+        "make the state for the batch at hand: torch.zeros(layers, x.size(0), hidden); x.size(1) if not batch_first",
+    ),
+    Phrase(
+        "attn_mask is torch.size",
+        "build the mask for the lengths of queries and keys: torch.ones({0})",
+        r"should be \(([\d, ]+)\)",
+    ),
+    Phrase(
+        "target",
+        "number the labels from 0 to classes - 1: subtract 1, or build the model for {1} classes or more",
+        r"^(.*)target (\d+) is out of bounds",
+    ),
+    Phrase(
+        "storage that is not resizable", "give all samples of a batch one size, or write a collate_fn that pads them"
+    ),
+    Phrase("implicitly created only for scalar", "reduce the loss to one number: loss.mean().backward()"),
+    Phrase("only support head dimension", "use more heads: features // heads must be at most {0}", r"at most (\d+)"),
+    Phrase(
+        "specified maximum sequence length",
+        "cut the text: truncation=True, max_length={0}, or split it into windows",
+        r"\(\d+ > (\d+)\)",
+    ),
+    Phrase("must be divisible by num_groups", "choose num_groups from the divisors of num_channels"),
+    Phrase("chunks do not add up to shape", "give chunks whose sum along each axis is its size, or chunks='auto'"),
+    Phrase(
+        "does not satisfy any optimization profiles",
+        "give shapes between those of the range, or build the engine with --maxShapes that include this one",
+    ),
+    Phrase(
+        "running_mean should contain",
+        "build the layer for the {0} channels of its input: BatchNorm({0})",
+        r"contain (\d+) elements",
+    ),
+    Phrase(
+        "given normalized_shape=",
+        "build the layer for the last dim of its input: LayerNorm({0})",
+        r"size ?\[.*?(\d+)\]",
+    ),
+    Phrase(
+        "array split does not result", "use np.array_split, whose parts may be unequal, or pad that axis to a multiple"
+    ),
+)
+"""The wordings in order; the first that matches gives the step."""
+
+
+def find_first_step(quote: str, nearby_text: str = "") -> str:
+    """Return the first step for a message, or an empty string if no wording matches.
+
+    The words of a row must be in the quote; its expression may also match the text around the message.
+
+    >>> find_first_step("TypeError: Invalid shape (3, 8, 8) for image data")
+    'put the channels last, x.transpose(1, 2, 0) or x.permute(1, 2, 0)'
+    """
+    text = quote.lower()
+    for phrase in PHRASES:
+        if phrase.words in text:
+            match = re.search(phrase.expression, f"{text} {nearby_text.lower()}")
+            if match:
+                return phrase.step.format(*match.groups())
+    return ""

@@ -48,7 +48,7 @@ class CutState:
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The shape that the cuts result in, or None if elements remain."""
+        """The shape into which the tape is cut, or None if elements remain."""
         if self.remainder:
             return None
         lengths = (self.count, *self.kept, self.length)

@@ -232,7 +232,7 @@ def _dim_text(layout: StageLayout, column: OperandColumn, operand: int, output_t
 
 
 def _column_style(layout: StageLayout, column: OperandColumn, step_index: int) -> str:
-    """Return the style of a column, which is bold in the current step."""
+    """Return the style of a column: bold for the column of the current step."""
     step = layout.stage.steps[step_index - layout.step_range.start] if step_index in layout.step_range else None
     is_current = step is not None and step.out == column.out_dim
     return "bold red" if column.is_refused else "bold" if is_current else ""

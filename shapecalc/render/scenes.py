@@ -188,7 +188,7 @@ class Tape(Record):
         return prod(self.shape)
 
     @property
-    def bottom_row(self) -> int:
+    def row_below(self) -> int:
         """The first row below the tape."""
         return self.top_row + self.line_height * max(1, -(-self.visible_count // self.cells_per_line))
 
@@ -419,7 +419,7 @@ class FilmBuilder:
         """The number of columns of dims that fit the width."""
         return max(1, (self.width - LABEL_WIDTH - 2) // self.column_width)
 
-    def column_x(self, dim: int) -> int:
+    def column_left(self, dim: int) -> int:
         """Return the left edge of the column of a dim."""
         return LABEL_WIDTH + dim * self.column_width
 
@@ -437,9 +437,9 @@ class FilmBuilder:
         For the first dim that does not fit the width, an ellipsis is added; later dims are omitted.
         """
         if dim < self.column_count:
-            self.add_sprite(key, self.column_x(dim), y, clip_text(text, self.column_width - 1, UNICODE), text_style)
+            self.add_sprite(key, self.column_left(dim), y, clip_text(text, self.column_width - 1, UNICODE), text_style)
         elif dim == self.column_count:
-            self.add_sprite(key, self.column_x(dim), y, UNICODE.ellipsis, "quiet")
+            self.add_sprite(key, self.column_left(dim), y, UNICODE.ellipsis, "quiet")
             self.add_note(f"dims from {dim} on have no room")
 
     def set_start_position(self, key: str, start: tuple[float, float]) -> None:
@@ -551,7 +551,7 @@ def add_step_frames(
                 layout,
                 stage_index,
                 out,
-                (builder.column_x(source), INPUT_ROW if step.sources else REQUEST_ROW),
+                (builder.column_left(source), INPUT_ROW if step.sources else REQUEST_ROW),
             )
         builder.prompt = make_film_question(layout, out_dims)
         size_note = size_only_note(layout, out_dims[0], UNICODE) if out_dims else ""
@@ -657,7 +657,7 @@ def add_input_tape(builder: FilmBuilder, path: TensorPath) -> None:
     """Add the tape of the input, and reserve rows for all tapes."""
     tapes = [_make_tensor_tape(builder, path, place, 0) for place in range(len(path.tensors))]
     gathers = any(not isinstance(move, Reshape) for move in path.moves)
-    builder.reserve_rows(max(tape.bottom_row for tape in tapes), 2 if gathers else 1)
+    builder.reserve_rows(max(tape.row_below for tape in tapes), 2 if gathers else 1)
     builder.tape = _make_tensor_tape(builder, path, 0, builder.row_position(TAPE_HEADING_ROW) + 1)
     for cell in range(builder.tape.visible_count):
         builder.add_sprite(_cell_key(builder, cell), *builder.tape.cell_position(cell), _cell_text(builder.tape, cell))
@@ -699,7 +699,7 @@ def _cell_text(tape: Tape, value: int) -> str:
 def _add_bars(builder: FilmBuilder, tape: Tape, name: str = "memory", suffix: str = "") -> None:
     """Add the heading and the bars of a tape.
 
-    `name` and `suffix` start and end the heading. If cells are omitted, an ellipsis is added.
+    The heading starts with `name` and ends with `suffix`. If cells are omitted, an ellipsis is added.
     """
     _add_tape_heading(builder, tape, name, suffix)
     if 0 < tape.visible_count < tape.count:

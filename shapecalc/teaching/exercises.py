@@ -266,7 +266,7 @@ def draw_copied_dims(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("from-the-left", "zero", 1, rules.COPIED_ZERO, min_rank=3)
-def draw_copies_after_inferred(random: Random, difficulty: Difficulty) -> str:
+def draw_copies_after_inferred_dim(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape to a lower rank with a -1 entry before 0 entries."""
     return _format_line(
         RESHAPE, shape := _draw_shape(random, difficulty), [-1, *[0] * random.randint(1, len(shape) - 2)]
@@ -299,7 +299,7 @@ def draw_literal_zero(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("literal-beside-infer", "zero", 4, rules.ZERO_BESIDE_INFER)
-def draw_literal_zero_with_inferred(random: Random, difficulty: Difficulty) -> str:
+def draw_literal_zero_with_inferred_dim(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape of an empty tensor with -1 and a literal 0."""
     shape = [0, *_draw_shape(random, difficulty)]
     return _format_line(RESHAPE, shape, random.sample([0, -1, *shape[1:-1]], difficulty.rank + 1), "--allowzero")
@@ -314,7 +314,7 @@ def draw_inferred_dim(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("indivisible", "infer", 1, rules.INDIVISIBLE)
-def draw_indivisible(random: Random, difficulty: Difficulty) -> str:
+def draw_indivisible_reshape(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape whose -1 entry has no integer solution."""
     return _format_line(
         RESHAPE,
@@ -324,7 +324,7 @@ def draw_indivisible(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("two-holes", "infer", 2, rules.TWO_INFERS)
-def draw_two_inferred(random: Random, difficulty: Difficulty) -> str:
+def draw_two_inferred_dims(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape with two -1 entries."""
     return _format_line(
         RESHAPE, shape := _draw_shape(random, difficulty), random.sample([-1, -1, random.choice(shape)], 3)
@@ -332,7 +332,7 @@ def draw_two_inferred(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("beside-copies", "infer", 2, rules.INFERRED, min_rank=3)
-def draw_inferred_with_copies(random: Random, difficulty: Difficulty) -> str:
+def draw_inferred_dim_with_copies(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape with a -1 entry and a 0 entry that copies a dim."""
     shape = _draw_shape(random, difficulty)
     copied_axis = random.randrange(len(shape) - 1)
@@ -341,13 +341,13 @@ def draw_inferred_with_copies(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("below-minus-one", "infer", 3, rules.BELOW_MINUS_ONE)
-def draw_below_minus_one(random: Random, difficulty: Difficulty) -> str:
+def draw_entry_below_minus_one(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape with an invalid entry less than -1."""
     return _format_line(RESHAPE, shape := _draw_shape(random, difficulty), [-random.randint(2, 4), *shape[1:]])
 
 
 @_register_kind("with-names", "infer", 4, rules.INFERRED, min_rank=3)
-def draw_inferred_with_names(random: Random, difficulty: Difficulty) -> str:
+def draw_inferred_dim_with_names(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape with a -1 entry and a symbolic batch size."""
     first, *rest = _draw_shape(random, difficulty)
     known = random.choice(rest)
@@ -356,13 +356,13 @@ def draw_inferred_with_names(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("of-nothing", "infer", 4, rules.ZERO_VOLUME_INFER)
-def draw_inferred_with_copied_zero(random: Random, difficulty: Difficulty) -> str:
+def draw_inferred_dim_with_copied_zero(random: Random, difficulty: Difficulty) -> str:
     """Draw a reshape of an empty tensor with -1 and a 0 that copies a 0."""
     return _format_line(RESHAPE, [0, *_draw_shape(random, difficulty)], [0, -1])
 
 
 @_register_kind("swapped", "perm", 1, TAKEN_AXIS)
-def draw_swapped_axes(random: Random, difficulty: Difficulty) -> str:
+def draw_axis_swap(random: Random, difficulty: Difficulty) -> str:
     """Draw a transpose that swaps two axes."""
     one, other = random.sample(range(difficulty.rank), 2)
     perm = [*range(difficulty.rank)]
@@ -384,13 +384,13 @@ def draw_invalid_permutation(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("negative", "perm", 3, TAKEN_AXIS, min_rank=3)
-def draw_negative_axes(random: Random, difficulty: Difficulty) -> str:
+def draw_transpose_with_negative_axis(random: Random, difficulty: Difficulty) -> str:
     """Draw a transpose with a negative axis in NumPy or PyTorch."""
-    return f"{draw_negative_axes_in_onnx(random, difficulty)} --dialect {random.choice(['numpy', 'torch'])}"
+    return f"{draw_onnx_transpose_with_negative_axis(random, difficulty)} --dialect {random.choice(['numpy', 'torch'])}"
 
 
 @_register_kind("negative-in-onnx", "perm", 4, rules.NEGATIVE_AXIS, min_rank=3)
-def draw_negative_axes_in_onnx(random: Random, difficulty: Difficulty) -> str:
+def draw_onnx_transpose_with_negative_axis(random: Random, difficulty: Difficulty) -> str:
     """Draw a transpose with a negative axis, which ONNX does not allow."""
     perm = [
         axis - difficulty.rank if axis == difficulty.rank - 1 else axis
@@ -407,7 +407,7 @@ def draw_shuffle(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("shuffled-second", SHUFFLE.name, 2, TAKEN_AXIS, min_rank=3)
-def draw_shuffle_with_second(random: Random, difficulty: Difficulty) -> str:
+def draw_shuffle_with_second_transpose(random: Random, difficulty: Difficulty) -> str:
     """Draw a TensorRT Shuffle with a reshape and the second transpose."""
     shape = _draw_shape(random, difficulty)
     return _format_line(SHUFFLE, shape, "--to", [0, 0, -1], "--second", random.choice([[1, 2, 0], [2, 0, 1]]))
@@ -438,13 +438,13 @@ def _replace_some_by_one(random: Random, shape: IntegerShape) -> list[int]:
 
 
 @_register_kind("stretched", BROADCAST.name, 1, rules.STRETCHED)
-def draw_repeated_ones(random: Random, difficulty: Difficulty) -> str:
+def draw_expand_of_ones(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand of dims of size 1."""
     return _format_line(EXPAND, _replace_some_by_one(random, shape := _draw_shape(random, difficulty)), shape)
 
 
 @_register_kind("new-dims", BROADCAST.name, 1, rules.NEW_DIM, min_rank=3)
-def draw_new_dims(random: Random, difficulty: Difficulty) -> str:
+def draw_expand_with_new_dims(random: Random, difficulty: Difficulty) -> str:
     """Draw an expand that adds dims."""
     return _format_line(EXPAND, _replace_some_by_one(random, (target := _draw_shape(random, difficulty))[1:]), target)
 
@@ -535,7 +535,7 @@ def draw_refused_broadcast(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("transposed-weight", "operands", 2, INNER_DIFFERS)
-def draw_transposed_weight(random: Random, difficulty: Difficulty) -> str:
+def draw_matmul_with_transposed_weight(random: Random, difficulty: Difficulty) -> str:
     """Draw an invalid product with a transposed second operand."""
     *_, rows, inner = shape = _draw_shape(random, difficulty)
     return _format_line(MATMUL, shape, [rows, inner])
@@ -549,7 +549,7 @@ def draw_refused_concat(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("stacked-matrices", "operands", 3, FROM_OPERAND)
-def draw_stacked_matrices(random: Random, difficulty: Difficulty) -> str:
+def draw_matmul_of_stacks(random: Random, difficulty: Difficulty) -> str:
     """Draw a product of two stacks of matrices whose batch dims broadcast."""
     rows, inner, columns, count = random.sample(range(2, difficulty.largest_dim), 4)
     stacks = random.choice([([count, 1], [count]), ([1], [count]), ([count], [])])
@@ -577,7 +577,7 @@ def draw_convolution(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("too-large-windows", "operands", 4, WINDOW_TOO_LARGE, min_rank=4)
-def draw_too_large_window(random: Random, difficulty: Difficulty) -> str:
+def draw_pool_with_large_window(random: Random, difficulty: Difficulty) -> str:
     """Draw a pool whose dilated window exceeds every spatial axis."""
     dilation = random.choice([1, 2, 3])
     shape = [*random.sample(range(2, difficulty.largest_dim), 2), *random.sample(range(4, 4 + 3 * dilation), 2)]

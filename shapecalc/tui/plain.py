@@ -100,8 +100,8 @@ class PlainSession:
             question = parse_command_text(text).question
         except ShapeError as error:
             return [
-                _format_sentence(error.problem.message),
-                *([_format_sentence(error.problem.hint)] if error.problem.hint else []),
+                _format_as_sentence(error.problem.message),
+                *([_format_as_sentence(error.problem.hint)] if error.problem.hint else []),
             ]
         if question is None:
             return ["Only requests, chains and comparisons are read here."]
@@ -144,7 +144,7 @@ class PlainSession:
         state.submit_prediction()
         hint = state.predictions.hint(blank)
         is_first = state.predictions.hint_count(blank) < len(hint.levels)
-        return [*([WRONG] if typed != HELP else []), _format_sentence(hint.rule if is_first else hint.arithmetic)]
+        return [*([WRONG] if typed != HELP else []), _format_as_sentence(hint.rule if is_first else hint.arithmetic)]
 
     def position_lines(self) -> list[str]:
         """Return the lines at the current position.
@@ -157,7 +157,7 @@ class PlainSession:
         if state.must_predict_validity:
             return [f"{explore_text.WORKS_QUESTION} y or n."]
         if state.is_awaiting_input and state.current_blank is not None:
-            return [f"{_format_sentence(state.predictions.hint(state.current_blank).question)} {ASKING_TEXT}"]
+            return [f"{_format_as_sentence(state.predictions.hint(state.current_blank).question)} {ASKING_TEXT}"]
         if state.current_step >= state.end_step:
             return self.answer_lines()
         lines = [self._step_line(state)]
@@ -171,7 +171,7 @@ class PlainSession:
         step, layouts = state.answer.steps[state.current_step], stage_layouts(state.answer)
         name = layouts[layout_index(layouts, state.current_step)].name
         dim = "" if step.out is None else f", dim {step.out}"
-        return f"Step {state.current_step + 1} of {state.end_step}, {name}{dim}: {_format_sentence(step.why)}"
+        return f"Step {state.current_step + 1} of {state.end_step}, {name}{dim}: {_format_as_sentence(step.why)}"
 
     def answer_lines(self) -> list[str]:
         """Return the lines of the answer with its conditions, or of the refusal."""
@@ -189,8 +189,8 @@ class PlainSession:
             return []
         fix = f"Fix: {self.state.fix.description}. f applies it." if self.state.fix else ""
         lines = [
-            f"Refused: {_format_sentence(problem.message)}",
-            fix or (_format_sentence(problem.hint) if problem.hint else ""),
+            f"Refused: {_format_as_sentence(problem.message)}",
+            fix or (_format_as_sentence(problem.hint) if problem.hint else ""),
         ]
         return [*filter(None, lines)]
 
@@ -203,7 +203,7 @@ class PlainSession:
                 yield from self.position_lines()
 
 
-def _format_sentence(text: str) -> str:
+def _format_as_sentence(text: str) -> str:
     """Return a text as a single line that ends with a punctuation mark."""
     line = " ".join(escape_unprintable(text).split())
     return line if line.endswith((".", "?", "!")) else f"{line}."

@@ -119,7 +119,7 @@ class EmittedCall(Record):
     """The repeat counts of a call that performs all stages of a tile or a `repeat_interleave`; otherwise empty."""
 
     @property
-    def after(self) -> Shape:
+    def output_shape(self) -> Shape:
         """The output shape of the call."""
         return self.stage.after or ()
 
@@ -389,7 +389,7 @@ def _reshape_target_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
         if step.out is not None:
             axes = step.sources if step.rule in (COPIED_ZERO, *KEPT_DIM_RULES) else None
             dims[step.out] = RequestedDim(step.dim, axes, _can_infer(call, step, step.out))
-    return _keep_first_inferred([dims.get(out) or RequestedDim(dim) for out, dim in enumerate(call.after)])
+    return _keep_first_inferred([dims.get(out) or RequestedDim(dim) for out, dim in enumerate(call.output_shape)])
 
 
 def _can_infer(call: EmittedCall, step: Step, out: int) -> bool:
@@ -405,7 +405,7 @@ def _can_infer(call: EmittedCall, step: Step, out: int) -> bool:
 
 def _are_remaining_dims_nonzero(call: EmittedCall, excluded_axis: int | None) -> bool:
     """Return whether all output dims but one are nonzero."""
-    return all(dim != 0 for axis, dim in enumerate(call.after) if axis != excluded_axis)
+    return all(dim != 0 for axis, dim in enumerate(call.output_shape) if axis != excluded_axis)
 
 
 def _flatten_target_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
@@ -682,7 +682,7 @@ class CodeWriter:
         """
         if self.name in DIALECTS:
             check_rank(call.stage.before, DIALECTS[self.name], "input")
-            check_rank(call.after, DIALECTS[self.name], "input")
+            check_rank(call.output_shape, DIALECTS[self.name], "input")
         name = call.trace.op if call.repeats else WRITER_METHODS.get(call.kind, "combination")
         write = getattr(self, f"emit_{name}", None)
         if write is None:

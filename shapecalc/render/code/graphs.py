@@ -607,7 +607,7 @@ class OpenVinoWriter(GraphWriter):
         """Emit a ShapeOf, followed by a Slice for a range of dims."""
         self.add_node("shape_of")
         move = call.require_move(ShapeVector)
-        if len(call.after) < len(call.stage.before):
+        if len(call.output_shape) < len(call.stage.before):
             self.add_node("slice", [move.start], [move.end], [1])
 
 
@@ -690,7 +690,7 @@ class TensorRTWriter(GraphWriter):
 
         If axes are added, a Shuffle inserts them first.
         """
-        output, before = call.after, call.stage.before
+        output, before = call.output_shape, call.stage.before
         added = len(output) - len(before)
         if added:
             requested = (
@@ -707,7 +707,7 @@ class TensorRTWriter(GraphWriter):
 
     def emit_indexing(self, call: code.EmittedCall) -> None:
         """Emit a slice layer, followed by a Shuffle if an axis is removed."""
-        before, output, move = call.stage.before, call.after, call.require_move(StridedSlice)
+        before, output, move = call.stage.before, call.output_shape, call.require_move(StridedSlice)
         if not is_concrete((*before, *output)):
             message = f"{call.stage.label} of sizes with names is not written as tensorrt code"
             raise usage_error(message, "give the sizes with --where")
@@ -731,7 +731,7 @@ class TensorRTWriter(GraphWriter):
 
     def emit_shape(self, call: code.EmittedCall) -> None:
         """Emit a shape layer, followed by a slice layer for a range of dims."""
-        dims_move, count = call.require_move(ShapeVector), len(call.after)
+        dims_move, count = call.require_move(ShapeVector), len(call.output_shape)
         self.add_layer("add_shape")
         if count < len(call.stage.before):
             self._add_slice((dims_move.start if count else 0,), (count,), (1,))
@@ -759,7 +759,7 @@ def generate_tensorrt(answer: Trace | Chain) -> GeneratedCode:
     )
     for run in group_into_shuffles(code.build_calls(fewest, ()), lambda call: call.stage.move):
         for call in run:
-            check_rank(call.after, DIALECTS["tensorrt"], "input")
+            check_rank(call.output_shape, DIALECTS["tensorrt"], "input")
         if run[0].stage.kind in (StageKind.PERMUTE, *code.ORDER_PRESERVING_KINDS):
             network.add_shuffle(run)
         else:

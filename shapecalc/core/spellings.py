@@ -425,7 +425,7 @@ def _match_nested_formats(text: str, located: LocatedDims, depth: int) -> Locate
         inner_start, inner_end = _find_inner_span(match)
         dtype = groups.get("dtype", "") or _find_field_type(f"{text[start:inner_start]} {groups.get('rest', '')}", form)
         if "value" in groups:
-            dtype = DIALECT_TYPES.get(dtype, dtype)  # the text format of ONNX
+            dtype = DIALECT_TYPES.get(dtype, dtype)  # in the text format of ONNX, `float` is float32
         if form.has_generic_type and dtype.rpartition(".")[2] in GENERIC_TYPES:
             dtype = ""
         strides = groups.get("strides", "")
@@ -484,7 +484,7 @@ def is_element_type(word: str) -> bool:
 def _find_field_type(text: str, form: ShapeFormat) -> str:
     for match in FIELD_TYPE.finditer(text) if form.name == "fields" else ():
         if is_element_type(match["dtype"]):
-            is_fixed = match["onnx"] or match["number"]  # ONNX and TensorFlow's enumeration have a float of 32 bits
+            is_fixed = match["onnx"] or match["number"]  # `float` has 32 bits in ONNX and in TensorFlow's enumeration
             return DIALECT_TYPES.get(match["dtype"], match["dtype"]) if is_fixed else match["dtype"]
     return ""
 

@@ -275,7 +275,7 @@ def scan_shape(text: str, argument: str = "shape") -> ScannedShape:
 
 
 def _is_typed_list(body: str) -> bool:
-    """Return whether a text is a list of sizes with an element type, as `2x3xf32` or `FloatTensor of size 2x3`."""
+    """Return whether a text is a list of sizes with a type, such as `2x3xf32`."""
     if "Tensor of size " in body:
         return True
     return "x" in body and body[0] in "0123456789?-" and any(char.isalpha() and char != "x" for char in body)

@@ -42,9 +42,9 @@ ONNX_OPERATORS = {
 
 
 def translate_onnx_operator(words: Sequence[str]) -> list[str] | None:
-    """Translate a command line that begins with an ONNX operator, as Netron names them.
+    """Translate a command line that begins with the name of an ONNX operator.
 
-    Returns None for another word.
+    Returns None if the first word is not such a name.
 
     >>> translate_onnx_operator(["Unsqueeze", "2,3", "0"])
     ['unsqueeze', '2,3', '0', '--dialect', 'onnx']

@@ -323,8 +323,8 @@ def assign_positional(
 ) -> dict[str, Any]:
     """Assign positional values to names, and merge them with the options.
 
-    The names that the options contain are skipped, unless there are too many values.
-    Raises `ShapeError` (usage) for an extra value, or for a name that already has a value in `options`.
+    Names that `options` contains are skipped, unless there are too many values. Raises `ShapeError` (usage) for an
+    extra value, or for a name that already has a value in `options`.
     """
     if len(values) > len(names):
         raise ExtraValueError(

@@ -224,7 +224,7 @@ def suggest_command(words: Sequence[str]) -> str:
 
 
 def _shape_hint(text: str) -> str:
-    """Return the hint for a text with a shape, such as the printed range of a dim; empty if there is none."""
+    """Return the hint for an invalid shape, or an empty string for other texts."""
     if not any(char in text for char in "[(<{,") or len(text) > MAX_WORD_LENGTH:
         return ""
     try:

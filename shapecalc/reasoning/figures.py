@@ -296,7 +296,7 @@ def _explain_off_by_one(actual: int, expected: int, context: MismatchContext) ->
 
 
 def _explain_counted_twice(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain a length of keys that counts the tokens before it twice."""
+    """Explain a number of keys that counts the cached tokens twice."""
     small, large = sorted((actual, expected))
     is_attention = TOKEN_WORDS.search(context.text) is not None or "attn" in context.text
     if small >= MIN_SHARED and abs(large - 2 * small) == 1 and is_attention:
@@ -470,7 +470,7 @@ def _explain_pixels(actual: int, expected: int, context: MismatchContext) -> Ite
 
 
 def _explain_prompts(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by another number of prompts of 77 tokens."""
+    """Explain an element count by a different number of prompts of 77 tokens."""
     tokens, target = TOKEN_POSITIONS[0], context.target
     for axis, size in enumerate(target if -1 not in target else ()):
         rows, remainder = divmod(actual, prod((*target[:axis], *target[axis + 1 :])) or 1)
@@ -750,7 +750,7 @@ def _explain_one_size(actual: int, _expected: int, context: MismatchContext) -> 
         others = prod(other for index, other in enumerate(target) if index != axis and other != -1)
         is_near = -1 not in target or actual // max(others, 1) <= MAX_INFERRED * size
         if -1 in target and axis > target.index(-1) and actual % prod(target[target.index(-1) + 1 :]) == 0:
-            continue  # the dims behind the -1 fit, so a dim before it is wrong
+            continue  # the dims after the -1 fit, so a dim before it is wrong
         if axis > 0 and size > 1 and others > 1 and actual % others == 0 and (actual // others) % size and is_near:
             found.append((actual // others, axis, others))
     for needed, axis, _ in sorted(found)[:1]:

@@ -131,7 +131,10 @@ def split(
 
 
 def _missing_parts_error(shape: Shape, rules: Setting, axis: int) -> ShapeError:
-    """Return the error for a split without parts; a number that is no axis may be the size of `torch.split`."""
+    """Return the error for a split without a number or sizes of parts.
+
+    If `axis` is out of range, the hint assumes that it is the size argument of `torch.split`.
+    """
     needed = (
         "PARTS, --sizes or --size" if SPLIT_SEMANTICS.for_dialect(rules.dialect).splits_by_size else "PARTS or --sizes"
     )
@@ -261,7 +264,7 @@ def _part_shapes(trace: Trace) -> dict[str, object]:
 def _count_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
     """Yield part counts with which the split is valid.
 
-    Yields the split into uneven parts first, then nearby counts, and then a single part.
+    The split into uneven parts comes first, then nearby counts, and then a single part.
     """
     parts = arguments.get("parts", 1)
     nearest = sorted(nearest_integers(parts), key=lambda count: (abs(count - parts), -count))

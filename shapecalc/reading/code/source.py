@@ -84,7 +84,7 @@ def split_inputs(text: str) -> list[tuple[str, str]]:
 
 
 def _is_partial(dims: str) -> bool:
-    """Return whether a printed tensor such as `<tf.Tensor: ...>` or `type=float(1), ...` is not complete."""
+    """Return whether a printed tensor, such as `<tf.Tensor: ...>`, is incomplete."""
     is_open = dims.lstrip()[:1] == "<" and dims.count("<") > dims.count(">")
     return is_open or ("=" in dims and dims.endswith(","))
 

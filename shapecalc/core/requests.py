@@ -33,7 +33,7 @@ from shapecalc.core.ops import OPS, all_params, supporting_dialects
 from shapecalc.core.ops.op import Op, operator_of, operator_types, select_resolver
 from shapecalc.core.params import ParamType, parse_flag
 from shapecalc.core.problem import USAGE, Problem, ShapeError, rule_error, usage_error
-from shapecalc.core.record import FrozenDict, Record, replace
+from shapecalc.core.record import FrozenDict, Record, TableRow, replace
 from shapecalc.core.text import (
     SIZE_BOUND,
     TypedShape,
@@ -92,7 +92,7 @@ class MissingOpError(ShapeError):
         self.op, self.dialect = op, dialect
 
 
-class ParsedOptions(Record):
+class ParsedOptions(TableRow):
     """The options of a request that are not arguments of its op."""
 
     op: Op

@@ -20,9 +20,10 @@ ASK = [sys.executable, "-m", "shapecalc"]
 
 
 def in_turns(rounds, calls):
-    """Return the results of each call by name, one a round."""
+    """Return the results of each call by name, one a round; report the rounds on stderr."""
     results = {name: [] for name in calls}
-    for _ in range(rounds):
+    for number in range(1, rounds + 1):
+        print(f"round {number} of {rounds}", file=sys.stderr)
         for name, call in calls.items():
             results[name].append(call())
     return results

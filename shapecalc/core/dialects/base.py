@@ -13,7 +13,7 @@ from shapecalc.core.moves import Expand, Reshape
 from shapecalc.core.params import Param as Param
 from shapecalc.core.params import ParamType as ParamType
 from shapecalc.core.problem import Rule, ShapeError, rule_error, usage_error
-from shapecalc.core.record import Choice, FrozenDict, Record, fields
+from shapecalc.core.record import Choice, FrozenDict, Record, TableRow, fields
 from shapecalc.core.results import NameAllocator
 from shapecalc.core.text import dim_text, element_count_text, escape_unprintable, shape_text, truncate
 
@@ -63,7 +63,7 @@ class ZeroVolumeInferPolicy(Choice):
     """-1 is the quotient of the element counts without copied dims; 0/0 is 1."""
 
 
-class ReshapeSemantics(Record):
+class ReshapeSemantics(TableRow):
     """The meaning of 0 and -1 in a requested shape, at one setting of the switch.
 
     A switch selects all fields together, because frameworks change them together: ONNX's `allowzero=1` makes 0 literal,
@@ -82,7 +82,7 @@ ZERO_LITERAL = ReshapeSemantics(ZeroMeaning.LITERAL, zero_beside=ZeroWithInferPo
 """Semantics in which 0 is a dim of size zero, and is refused together with -1."""
 
 
-class Switch(Record):
+class Switch(TableRow):
     """A framework attribute that changes the meaning of 0 in a requested shape."""
 
     name: str
@@ -137,7 +137,7 @@ def operators_by_op(same_names: str = "", **others: str) -> dict[str, Operator]:
     return {op: Operator(name) for op, name in names.items()}
 
 
-class Dialect(Record):
+class Dialect(TableRow):
     """A framework: its operators, rules and limits, with their sources."""
 
     name: str
@@ -194,7 +194,7 @@ class Dialect(Record):
         }
 
 
-class Setting(Record):
+class Setting(TableRow):
     """The rules for one request: dialect, operator, version and switch."""
 
     dialect: Dialect

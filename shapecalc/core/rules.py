@@ -220,6 +220,15 @@ LAYER_MISMATCH = Rule(
     "shapecalc code 'nn.BatchNorm2d(32)(x)' --input x=2,16,8,8",
     "PyTorch torch.nn and torch.nn.functional",
 )
+ELEMENT_KIND = Rule(
+    "element-kind",
+    "a function does not accept the kind of the elements",
+    "PyTorch computes a mean, a softmax or a convolution of floats, and refuses integers and truth values. A product "
+    "of matrices takes two tensors of one type. An index contains integers or truth values, and a mask truth values. "
+    "shapecalc distinguishes bool, integer, float and complex; the elements of an input can be of any kind.",
+    "shapecalc code '(x > 0).softmax(-1)' --input x=2,3",
+    "PyTorch 'Type promotion', and its CPU kernels",
+)
 TOO_FEW_VALUES = Rule(
     "too-few-values",
     "a layer would compute a mean of one value",

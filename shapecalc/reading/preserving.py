@@ -67,7 +67,8 @@ _GROUPS: Mapping[str, PreservingFunction] = {
     "clone copy array": COPY,
     "contiguous ascontiguousarray": PreservingFunction(True, _contiguous_call_strides),
     "float type type_as astype cast dropout": SAME_STRIDES,
-    "half double bfloat16 long bool zeros_like ones_like randn_like rand_like empty_like full_like": CAST,
+    "half double bfloat16 long short char bool cfloat cdouble zeros_like ones_like randn_like rand_like empty_like "
+    "full_like": CAST,
     "relu relu6 leaky_relu gelu silu elu celu selu mish sigmoid logsigmoid tanh softplus softsign hardtanh hardswish "
     "hardsigmoid exp expm1 log log1p log2 log10 abs sin cos tan asin acos atan sinh cosh erf neg square pow rsqrt sqrt "
     "reciprocal round clamp clip sign logical_not normalize isnan isinf isfinite nan_to_num floor ceil trunc frac fmod "

@@ -1,7 +1,8 @@
 """Run code in PyTorch: each line in is a JSON object with `code` and the shapes of its `inputs`.
 
-Each line out is the shape of the value of the last expression, a list of shapes if it is a tuple, or null if PyTorch
-refuses the code. Layers are evaluated as after `eval()`.
+Each line out is the shape of the value of the last expression and the kind of its elements, a list of shapes and one
+of kinds if it is a tuple, or null if PyTorch refuses the code; "numbers" if it divides by a 0. Layers are evaluated as
+after `eval()`.
 """
 
 from __future__ import annotations
@@ -41,17 +42,28 @@ def collect_shapes(value):
     return [list(value.shape)] if hasattr(value, "shape") else []
 
 
+def kind_of(value):
+    """Return the kind of the elements of a tensor, a letter of NumPy's `dtype.kind`, or those of tensors in a tuple."""
+    if isinstance(value, (tuple, list)):
+        return [kind for item in value for kind in ([kind_of(item)] if hasattr(item, "shape") else kind_of(item) or [])]
+    if not hasattr(value, "dtype"):
+        return None
+    letter = np.dtype(str(value.dtype).removeprefix("torch.").replace("bfloat16", "float32")).kind
+    return "i" if letter == "u" else letter
+
+
 def answer(request):
-    """Return the shape of the last expression of code; None if PyTorch refuses it."""
+    """Return the shape and the kind of the last expression of code; None if PyTorch refuses it."""
     names = {"torch": torch, "nn": EvaluatedLayers(), "F": nn.functional, "np": np}
     names |= {name: torch.rand(shape) for name, shape in request["inputs"].items()}
     *lines, last = ast.parse(request["code"]).body
     try:
         with torch.no_grad():
             exec(compile(ast.Module(lines, []), "code", "exec"), names)
-            return shape_of(eval(compile(ast.Expression(last.value), "code", "eval"), names))
-    except Exception:  # any refusal
-        return None
+            value = eval(compile(ast.Expression(last.value), "code", "eval"), names)
+            return shape_of(value), kind_of(value)
+    except Exception as error:  # any refusal
+        return "numbers" if "ZeroDivisionError" in str(error) else None
 
 
 if __name__ == "__main__":

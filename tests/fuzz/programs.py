@@ -133,7 +133,7 @@ def draw_program(draw):
 
     shape = tuple(draw.choice(SIZES) for _ in range(draw.choice([1, 2, 3, 3, 4, 4, 4, 5])))
     names = {"torch": torch, "nn": EvaluatedLayers(), "F": torch.nn.functional, "y": torch.rand(shape)}
-    steps, value = [], names["y"]
+    steps, value = ["y.float()"], names["y"]  # the elements of an input have any kind
     for number in range(draw.randint(1, MOST_STEPS)):
         choices = [step for step, ranks in STEPS if value.dim() in ranks]
         if number and (not choices or value.numel() > MOST_ELEMENTS):

@@ -27,7 +27,7 @@ FIRST = rows("told", "first fixes")
 HOPELESS = """
 contradiction differs file usage unknown-shape ranks-differ dims-differ inner-differs label-differs rest-differs
 channels-differ window-rank window-values window-too-large bad-padding nothing-left one-axis bad-num-axes keeps-nothing
-axes-apart wrong-rank mode-unsupported padding-limit empty-reduction layer-mismatch too-few-values
+axes-apart wrong-rank mode-unsupported padding-limit empty-reduction layer-mismatch too-few-values element-kind
 """
 """The rules without a fix: the cause is outside the request, or only the user knows the intent."""
 WEIGHED = {"linear", "einsum", "conv", "pool", "pad", "upsample", "mean"}

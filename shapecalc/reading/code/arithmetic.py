@@ -212,6 +212,14 @@ def _get_dict_item(value: CodeDict, key: CodeValue, error: ErrorFactory) -> Code
     raise error(f"there is no such key among {len(value.items)}")
 
 
+def part_of_complex(tensor: TracedTensor) -> TracedTensor:
+    """Return the real or imaginary part of a tensor, which is a view of its elements."""
+    kinds = "".join(dict.fromkeys(tensor.kinds.replace("c", "f")))
+    return replace(
+        tensor.apply_shape_preserving(ELEMENTWISE), kinds=kinds, strides=None if "c" in tensor.kinds else tensor.strides
+    )
+
+
 TENSOR_ATTRIBUTES: dict[str, Callable[[TracedTensor], CodeValue]] = {
     "shape": lambda tensor: tensor.shape,
     "size": lambda tensor: product(tensor.shape),
@@ -219,6 +227,7 @@ TENSOR_ATTRIBUTES: dict[str, Callable[[TracedTensor], CodeValue]] = {
     "T": TracedTensor.reverse_axes,
     "mT": lambda tensor: tensor.permute([*range(tensor.rank)[:-2], tensor.rank - 1, tensor.rank - 2]),
     "data": lambda tensor: tensor,
+    **dict.fromkeys(("real", "imag"), part_of_complex),
 }
 """Functions that evaluate the attributes of a tensor, by attribute name."""
 

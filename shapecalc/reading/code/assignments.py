@@ -12,6 +12,8 @@ from shapecalc.core.rules import NOT_BROADCASTABLE
 from shapecalc.core.text import shape_text, truncate
 from shapecalc.reading.code.arithmetic import get_item
 from shapecalc.reading.code.functions import FunctionEvaluator
+from shapecalc.reading.code.kind_checks import apply_kind_rule
+from shapecalc.reading.code.kinds import OPERATOR_FUNCTIONS
 from shapecalc.reading.code.logic import freeze_value
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.source import PASTE_HINT, dotted_name
@@ -79,6 +81,10 @@ class AssignmentEvaluator(FunctionEvaluator):
             return value
         if before.conventions.updates_in_place:
             value = self.require_shape(node, value, before.shape)
+            name = f"{OPERATOR_FUNCTIONS.get(type(node.op).__name__, '')}_"
+            operands = (before, self.evaluate(node.value))
+            checked = apply_kind_rule(name, operands, {}, value, self.error_factory(node))
+            value = checked if isinstance(checked, TracedTensor) else value
         self.in_place_change = self.in_place_change or self.source_text(node)
         change = self.source_text(node) if value.untraced_change == UNNAMED_CHANGE else value.untraced_change
         return replace(value, strides=before.strides, untraced_change=change)

@@ -6,23 +6,26 @@ import ast
 from collections.abc import Mapping, Sequence
 from math import nan
 
-from shapecalc.core.dims import Monomial
+from shapecalc.core.dims import Dim, Monomial
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import truncate
+from shapecalc.reading.checks import CHECKED_FUNCTIONS
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.arithmetic import apply_binary_operator, get_item
 from shapecalc.reading.code.builtins import BUILTINS, MATH_FUNCTIONS, REPEATING_FUNCTIONS, call_list_method, get_length
 from shapecalc.reading.code.calls import SHAPE_PRESERVING_FUNCTIONS, call_function, is_known_function
 from shapecalc.reading.code.expressions import LIBRARY_NAMES
+from shapecalc.reading.code.kind_checks import apply_kind_rule
 from shapecalc.reading.code.layer_evaluation import LayerEvaluator, is_known_layer
 from shapecalc.reading.code.logic import freeze_value, join_values
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.ops import REDUCTION_FUNCTIONS, SHAPE_CHANGING_FUNCTIONS
 from shapecalc.reading.code.shape_functions import IN_PLACE_METHODS, SHAPE_FUNCTIONS, qualified_name
-from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS
+from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS, created_elements
 from shapecalc.reading.code.source import dotted_name, is_preserving_layer
+from shapecalc.reading.code.tuple_layers import FUNCTIONS_OF_LAYERS
 from shapecalc.reading.code.values import (
     AlternativeValue,
     Binding,
@@ -39,8 +42,9 @@ from shapecalc.reading.code.values import (
     SuperValue,
     TensorChunks,
     TracedTensor,
-    has_bool_items,
+    find_extremes,
     is_dim,
+    kinds_of,
     nested_shape,
     unwrap_size,
 )
@@ -554,9 +558,11 @@ class CallEvaluator(LayerEvaluator):
         if outer and name in SHAPE_PRESERVING_FUNCTIONS and values and isinstance(values[0], tuple):
             return values[0]  # a list converted to a tensor, as in `x.repeat_interleave(torch.tensor([1, 2]), 0)`
         if name in TENSOR_CONSTRUCTORS and values and isinstance(values[0], tuple):
-            created = self.new_tensor(nested_shape(values[0], self.error_factory(node)))
-            return replace(created, is_bool=has_bool_items(values[0]))
-        if is_class and not any(isinstance(value, TracedTensor) for value in values):
+            dims = nested_shape(values[0], self.error_factory(node))
+            created = self.new_tensor(dims, kinds_of(values[0]), find_extremes(values[0]))
+            return self.cast_created(node, created)
+        has_tensors = any(isinstance(value, TracedTensor) for value in values)
+        if is_class and (name in FUNCTIONS_OF_LAYERS or not has_tensors):  # a loss can have the weights of its classes
             flags = {word.arg: self.evaluate(word.value) for word in node.keywords if word.arg == "inplace"}
             return LayerInstance(name, tuple(values), keywords | (flags if is_preserving_layer(name) else {}))
         if is_method or (
@@ -585,18 +591,23 @@ class CallEvaluator(LayerEvaluator):
     ) -> CodeValue:
         """Call a known library function with evaluated arguments."""
         if name in CREATION_FUNCTIONS and not is_method:
-            created = self.new_tensor(
-                CREATION_FUNCTIONS[name](Call(name, tuple(values), keywords, self.error_factory(node), self.program))
-            )
-            is_bool = any(word.arg == "dtype" and "bool" in self.source_text(word.value) for word in node.keywords)
-            return replace(created, is_bool=is_bool)
+            call = Call(name, tuple(values), keywords, self.error_factory(node), self.program)
+            return self.cast_created(node, self.new_tensor(CREATION_FUNCTIONS[name](call), *created_elements(call)))
         if name in SCALAR_DIVISIONS and values and all(map(is_dim, values)):
             quotient = apply_binary_operator(values[0], "//", values[1], self.error_factory(node), self.program)
-            return replace(self.new_tensor(()), size=quotient if is_dim(quotient) else None)
+            return replace(self.new_tensor((), "i"), size=quotient if is_dim(quotient) else None)
         if name in SHAPE_PRESERVING_FUNCTIONS and values and not isinstance(values[0], TracedTensor):
             values = [*values, *filter(None, [self.peek_tensor(operand) for operand in operands[1:]])]
         if name in BROADCASTING_METHODS and values and isinstance(values[0], TracedTensor):
-            return self.apply_broadcasting_method(node, name, values[0], operands[1:])
+            kept = self.apply_broadcasting_method(node, name, values[0], operands[1:])
+            bindings = map(self.evaluate_frozen, operands[1:])
+            others = [None if isinstance(value, ShapeError) else value for value in bindings]
+            named = {
+                word: value
+                for word, value in self.evaluate_keywords(node).items()
+                if isinstance(value, Dim | float | TracedTensor)
+            }
+            return apply_kind_rule(name, [values[0], *others], named, kept, self.error_factory(node))
         value = call_function(name, values, keywords, self.error_factory(node))
         changes = name in IN_PLACE_METHODS or (name in SHAPE_FUNCTIONS and name.endswith("_"))
         if changes or any(keyword.arg == "out" for keyword in node.keywords):
@@ -605,7 +616,39 @@ class CallEvaluator(LayerEvaluator):
             value = self.apply_preserving_function(node, name, value, operands[1:])
         if name in REDUCTION_FUNCTIONS and isinstance(value, TracedTensor) and value.rank and not value.stages:
             self.notes[f"the chain begins with what {truncate(self.source_text(node))} returns"] = None
-        return value
+        return self.apply_call_kinds(node, name, values, keywords, operands, value)
+
+    def apply_call_kinds(
+        self,
+        node: ast.Call,
+        name: str,
+        values: Sequence[CodeValue],
+        keywords: Mapping[str, CodeValue],
+        operands: Sequence[ast.expr],
+        value: CodeValue,
+    ) -> CodeValue:
+        """Return the result of a library function with the kinds and the extremes of its elements."""
+        if name == "dropout" and "training" not in keywords and len(operands) < 3:
+            name = "training_dropout"
+        if name in CHECKED_FUNCTIONS:
+            values = [*values, *filter(None, [self.peek_tensor(operand) for operand in operands[1:]])]
+        if isinstance(value, TracedTensor) and (extremes := self.fill_extremes(node, name, operands)):
+            value = replace(value, extremes=extremes)
+        cast = self.keyword_kinds(node)
+        return apply_kind_rule(name, values, keywords, value, self.error_factory(node), cast=cast)
+
+    def fill_extremes(self, node: ast.Call, name: str, operands: Sequence[ast.expr]) -> tuple[int, int] | None:
+        """Return the extremes of the result of a function such as `full_like`, or None for any other function."""
+        if name in ("full_like", "new_full"):
+            fills = [word.value for word in node.keywords if word.arg == "fill_value"] or operands[-1:]
+            return find_extremes(self.evaluate_frozen(fills[0])) if fills else None  # type: ignore[arg-type]
+        value = {"zeros_like": 0, "new_zeros": 0, "ones_like": 1, "new_ones": 1}.get(name)
+        return None if value is None else (value, value)
+
+    def cast_created(self, node: ast.Call, created: TracedTensor) -> TracedTensor:
+        """Return a created tensor with the element type that the call requests."""
+        kinds = self.keyword_kinds(node)
+        return replace(created, kinds=kinds) if kinds else created
 
     def peek_tensor(self, node: ast.expr) -> TracedTensor | None:
         """Return the value of an argument if it is a tensor, or None."""

@@ -39,6 +39,8 @@ def is_known_function(name: str) -> bool:
     )
 
 
+SCALAR_CONSTRUCTORS = ("tensor", "as_tensor", "asarray", "array")
+"""Functions whose result of a number is read as the number."""
 LIST_FUNCTIONS = {"pack", "unpack", "hstack", "vstack", "dstack", "row_stack", "column_stack", "meshgrid"}
 """The functions of a list of tensors."""
 
@@ -88,6 +90,8 @@ def _call_tensor_function(name: str, first: CodeValue, call: Call) -> CodeValue:
     if name == "prod" and isinstance(first, tuple) and not call.positional:
         return product(require_dims(first, call))
     if name in SHAPE_PRESERVING_FUNCTIONS and (is_number(first) or isinstance(first, str)):
+        if name in SCALAR_CONSTRUCTORS:
+            return first
         tensors = [value for value in call.positional if isinstance(value, TracedTensor)]
         return tensors[0].apply_scalar_op() if tensors else nan
     if not isinstance(first, TracedTensor):

@@ -22,12 +22,13 @@ from shapecalc.reading.code.arithmetic import (
     get_item,
     index_tensor,
 )
-from shapecalc.reading.code.indexing import IndexArray, IndexItem, flatten_integers, has_arrays, index_with_arrays
+from shapecalc.reading.code.indexing import IndexArray, IndexItem, has_arrays, index_with_arrays
+from shapecalc.reading.code.kind_checks import apply_kind_rule
+from shapecalc.reading.code.kinds import ANY_KIND, OPERATOR_FUNCTIONS
 from shapecalc.reading.code.layer_calls import layer_attribute
 from shapecalc.reading.code.logic import (
     compare_values,
     freeze_value,
-    has_bool_operator_result,
     join_values,
     truth_value,
 )
@@ -49,10 +50,12 @@ from shapecalc.reading.code.values import (
     ObjectValue,
     TensorChunks,
     TracedTensor,
+    find_extremes,
     has_bool_items,
     initial_tensor,
     is_dim,
     is_number,
+    kinds_of,
     mark_untraced_change,
     nested_shape,
     unbind_first_axis,
@@ -103,7 +106,11 @@ class ExpressionEvaluator(InterpreterState):
             case ast.Name() | ast.Attribute():
                 return self.evaluate_name(node)
             case ast.UnaryOp(op=sign, operand=operand) if not isinstance(sign, ast.Not):
-                return apply_unary_operator(self.evaluate(operand), sign, self.error_factory(node))
+                value = self.evaluate(operand)
+                result = apply_unary_operator(value, sign, self.error_factory(node))
+                if isinstance(result, TracedTensor):
+                    return self.apply_operator_kinds(node, sign, (value,), result)
+                return result
             case ast.BinOp(left=left, op=sign, right=right):
                 return self.evaluate_operator(node, self.evaluate(left), sign, self.evaluate(right))
             case ast.Subscript(value=inner, slice=index):
@@ -364,9 +371,24 @@ class ExpressionEvaluator(InterpreterState):
         if isinstance(op, ast.operator) or isinstance(left, TracedTensor) or isinstance(right, TracedTensor):
             result = self.apply_operator(node, left, OPERATOR_SYMBOLS.get(type(op).__name__, "&"), right)
             if isinstance(result, TracedTensor):
-                return replace(result, is_bool=has_bool_operator_result(left, op, right))
+                return self.apply_operator_kinds(node, op, (left, right), result)
             return result
         return compare_values(left, op, right)
+
+    def apply_operator_kinds(
+        self,
+        node: ast.expr | ast.stmt,
+        op: ast.operator | ast.cmpop | ast.unaryop,
+        operands: Sequence[CodeValue],
+        result: TracedTensor,
+    ) -> TracedTensor:
+        """Return the result of an operator with the kinds of its elements.
+
+        Raises `CheckRefused` (element-kind) if PyTorch refuses the kinds of the operands.
+        """
+        name = OPERATOR_FUNCTIONS.get(type(op).__name__, "")
+        value = apply_kind_rule(name, operands, {}, result, self.error_factory(node))
+        return value if isinstance(value, TracedTensor) else result
 
     def apply_operator(
         self, node: ast.expr | ast.AugAssign, left: CodeValue, symbol: str, right: CodeValue
@@ -456,20 +478,18 @@ class ExpressionEvaluator(InterpreterState):
         for position, item in enumerate(items):
             if isinstance(item, CodeList):
                 values = freeze_value(item)
-                array = self.new_tensor(nested_shape(values, error))
-                is_mask = has_bool_items(values)
-                items[position] = (
-                    replace(array, is_bool=True) if is_mask else IndexArray(array, flatten_integers(values))
-                )
+                array = self.new_tensor(nested_shape(values, error), kinds_of(values), find_extremes(values))
+                items[position] = array if has_bool_items(values) else IndexArray(array)
             elif isinstance(item, TracedTensor) and item.size is not None and isinstance(item.size, int):
                 items[position] = replace(item, size=None)
         if has_arrays(items):
             return index_with_arrays(base, items, error)
         return index_tensor(base, key, error)
 
-    def new_tensor(self, dims: Shape) -> TracedTensor:
+    def new_tensor(self, dims: Shape, kinds: str = "f", extremes: tuple[int, int] | None = None) -> TracedTensor:
         """Return a new tensor that is not computed from the inputs."""
-        tensor = replace(initial_tensor(dims, self.dialect, self.program), is_bool=False)
+        tensor = initial_tensor(dims, self.dialect, self.program)
+        tensor = replace(tensor, kinds=kinds or ANY_KIND, extremes=extremes)
         return mark_untraced_change(tensor) if self.inputs else tensor
 
     def evaluate_iterable(self, node: ast.expr) -> Sequence[Binding]:

@@ -7,19 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shapecalc.core.conditions import Conditions
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops.broadcast import BROADCAST
-from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE
 from shapecalc.core.record import Record, replace
-from shapecalc.core.rules import LAYER_MISMATCH
+from shapecalc.core.rules import ELEMENT_KIND, LAYER_MISMATCH
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arithmetic import index_tensor
+from shapecalc.reading.code.kind_checks import range_conditions
+from shapecalc.reading.code.kinds import name_kinds
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.values import (
     CheckRefused,
     CodeValue,
     ErrorFactory,
     TracedTensor,
+    add_to_conditions,
     derived_tensor,
     index_count_error,
 )
@@ -36,8 +39,6 @@ class IndexArray(Record):
     """
 
     tensor: TracedTensor
-    positions: tuple[int, ...] = ()
-    """The positions, if they are known."""
 
 
 IndexItem: TypeAlias = "CodeValue | IndexArray"
@@ -46,13 +47,6 @@ IndexItem: TypeAlias = "CodeValue | IndexArray"
 def has_arrays(items: Sequence[IndexItem]) -> bool:
     """Return whether an index contains arrays."""
     return any(isinstance(item, TracedTensor | IndexArray) for item in items)
-
-
-def flatten_integers(value: CodeValue) -> tuple[int, ...]:
-    """Return the integers in nested tuples."""
-    if isinstance(value, tuple):
-        return tuple([number for item in value for number in flatten_integers(item)])
-    return (value,) if isinstance(value, int) and not isinstance(value, bool) else ()
 
 
 def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: ErrorFactory) -> TracedTensor:
@@ -76,7 +70,8 @@ def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: E
     is_adjacent = places == [*range(places[0], places[-1] + 1)]
     start = places[0] if is_adjacent else 0
     result = derived_tensor((*others[:start], *common.shape, *others[start:]), sliced, *arrays)
-    return replace(result, is_bool=tensor.is_bool)
+    result = replace(result, kinds=tensor.kinds)
+    return add_to_conditions(result, _index_conditions(expanded, tensor, result, error))
 
 
 def _fill_ellipsis(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorFactory) -> list[IndexItem]:
@@ -101,8 +96,8 @@ def _is_mask(item: TracedTensor, tensor: TracedTensor, error: ErrorFactory) -> b
 
     Raises `ShapeError` (usage) if this is unknown.
     """
-    if item.is_bool is not None:
-        return item.is_bool
+    if "b" not in item.kinds or item.kinds == "b":
+        return item.kinds == "b"
     windows = [tensor.shape[start : start + item.rank] for start in range(tensor.rank - item.rank + 1)]
     if not item.rank or not any(map(_may_be_equal, windows, [item.shape] * len(windows))):
         return False
@@ -122,11 +117,12 @@ def _split_masks(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorF
     result, axis = list[IndexItem](), 0
     for item in items:
         if not isinstance(item, TracedTensor):
-            if isinstance(item, IndexArray):
-                _check_index_range(item, tensor, axis, error)
             result.append(item)
             axis += item is not None
             continue
+        if not {*item.kinds} & {*"bi"}:
+            message = f"an index is bool or integer, and this one is {name_kinds(item.kinds)}"
+            raise CheckRefused(error(message), ELEMENT_KIND)
         if not _is_mask(item, tensor, error):
             result.append(IndexArray(item))
             axis += 1
@@ -142,13 +138,17 @@ def _split_masks(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorF
     return result
 
 
-def _check_index_range(item: IndexArray, tensor: TracedTensor, axis: int, error: ErrorFactory) -> None:
-    """Check that the known positions of an index array are in range.
+def _index_conditions(
+    expanded: Sequence[IndexItem], tensor: TracedTensor, result: TracedTensor, error: ErrorFactory
+) -> Conditions:
+    """Return the conditions under which the known elements of index arrays are in range.
 
-    Raises `CheckRefused` if a position is out of range.
+    PyTorch does not check the indices of a result without elements, except along a dim of size 0.
     """
-    dim = tensor.shape[axis]
-    beyond = [number for number in item.positions if isinstance(dim, int) and not -dim <= number < dim]
-    if beyond:
-        message = f"dim {axis} is {dim}, and has no index {beyond[0]}"
-        raise CheckRefused(error(message), INDEX_OUT_OF_RANGE)
+    conditions: Conditions = ()
+    axis = 0
+    for item in expanded:
+        if isinstance(item, IndexArray) and not (0 in result.shape and tensor.shape[axis] != 0):
+            conditions += range_conditions(item.tensor, tensor, axis, error, has_negative=True)
+        axis += item is not None
+    return conditions

@@ -10,6 +10,7 @@ from shapecalc.core.ops.pad import PAD
 from shapecalc.core.ops.pool import POOL
 from shapecalc.core.ops.squeeze import SQUEEZE
 from shapecalc.core.ops.strides import is_contiguous
+from shapecalc.core.ops.upsample import UPSAMPLE
 from shapecalc.core.record import replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
@@ -110,11 +111,8 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     arguments = dict(zip(layer.parameters, call.bind_arguments(*layer.parameters.values()), strict=True))
     if layer.op is PAD and tensor.conventions.numpy_arguments:
         arguments["padding"] = _expand_pad_widths(arguments["padding"], tensor.rank)
-    if layer.op is PAD and tensor.conventions.torch_checks and arguments["mode"] not in (None, "constant"):
-        count = len(arguments["padding"]) // 2 if isinstance(arguments["padding"], tuple) else 0
-        if tensor.rank not in (count + 1, count + 2):
-            dims = f"{count + 1} or {count + 2} dims, and {shape_text(tensor.shape)} has {tensor.rank}"
-            raise call.refusal(f"{arguments['mode']} of {count} axes takes {dims}")
+    if tensor.conventions.torch_checks and layer.op in (PAD, UPSAMPLE):
+        _check_mode_rank(tensor, arguments, call)
     shapes = {name: value.shape if isinstance(value, TracedTensor) else value for name, value in arguments.items()}
     try:
         options = layer.build_options(tensor.shape, shapes, layer)
@@ -129,8 +127,27 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     return mark_untraced_change(result) if _has_unmapped_arguments(tensor, arguments, options) else result
 
 
+INTERPOLATION_RANKS: Mapping[str, int] = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
+"""The rank that a mode of PyTorch's `interpolate` requires. Source: torch.nn.functional.interpolate, 2.13."""
+
+
+def _check_mode_rank(tensor: TracedTensor, arguments: Mapping[str, CodeValue], call: Call) -> None:
+    """Raise `CheckRefused` if the mode of a pad or of an interpolation requires another rank."""
+    mode, padding = arguments["mode"], arguments.get("padding")
+    if "padding" not in arguments:
+        ranks = {INTERPOLATION_RANKS.get(mode, tensor.rank) if isinstance(mode, str) else tensor.rank}
+    elif mode in (None, "constant"):
+        return
+    else:
+        count = len(padding) // 2 if isinstance(padding, tuple) else 0
+        ranks = {count + 1, count + 2}
+    if tensor.rank not in ranks:
+        dims = " or ".join(map(str, sorted(ranks)))
+        raise call.refusal(f"{mode} takes {dims} dims, and {shape_text(tensor.shape)} has {tensor.rank}")
+
+
 def _bind_bias(call: Call) -> CodeValue:
-    """Return the bias of a function with a weight, by position or by keyword."""
+    """Return the second argument of a function with a weight, or its bias by name."""
     return call.keywords.get("bias", call.positional[1] if len(call.positional) > 1 else None)
 
 
@@ -192,11 +209,11 @@ def _apply_adaptive_pool(tensor: TracedTensor, count: int, call: Call) -> Traced
         raise call.error(f"{call.name} needs {count} sizes")
     is_mean = (
         "max" not in call.name.lower()
-        and count == 2
+        and count > 1
         and set(sizes) == {1}
         and tensor.rank >= count + isinstance(size, tuple)
     )
-    if not is_mean:  # for 1,1 PyTorch computes the mean of the last dims at any rank
+    if not is_mean:  # for 1,1 and 1,1,1 PyTorch computes the mean of the last dims at any rank
         _check_window_ranks(tensor, count, call)
         needs_channels = count == 3 or "max" in call.name.lower()
         if 0 in tensor.shape[-count - needs_channels :]:

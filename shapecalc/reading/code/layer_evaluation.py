@@ -16,11 +16,13 @@ from shapecalc.reading.checks import CHECKED_FUNCTIONS, CHECKED_LAYERS, CheckedL
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.calls import call_function, is_known_function
 from shapecalc.reading.code.expressions import ExpressionEvaluator
+from shapecalc.reading.code.kind_checks import apply_kind_rule
+from shapecalc.reading.code.kinds import ANY_KIND, parse_type_name
 from shapecalc.reading.code.logic import freeze_value
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.results import StatementRecord
 from shapecalc.reading.code.source import dotted_name, is_preserving_layer
-from shapecalc.reading.code.tuple_layers import FUNCTIONS_OF_LAYERS, RESULT_LAYERS, pad_arguments
+from shapecalc.reading.code.tuple_layers import FUNCTIONS_OF_LAYERS, IMPLIED_ARGUMENTS, RESULT_LAYERS, pad_arguments
 from shapecalc.reading.code.values import (
     Binding,
     CheckRefused,
@@ -49,17 +51,6 @@ DEVICE = r"(?i)device|cuda|cpu|mps|^-?\d+$"
 def is_not_float32(name: str) -> bool:
     """Return whether the name of a dtype denotes a type other than float32."""
     return re.fullmatch(CAST_TYPES, name) is not None and name not in ("float", "float32")
-
-
-def has_bool_result(name: str, tensor: TracedTensor, types: Sequence[str]) -> bool | None:
-    """Return whether a shape-preserving function returns booleans.
-
-    Returns None if this is unknown.
-    """
-    if name in ("bool", "logical_not", "isnan", "isinf", "isfinite") or "bool" in types:
-        return True
-    keeps = PRESERVING_FUNCTIONS[name].keeps_elements or name in ("masked_fill", "tril", "triu")
-    return tensor.is_bool if keeps and not types else False
 
 
 def is_known_layer(name: str) -> bool:
@@ -115,6 +106,14 @@ class LayerEvaluator(ExpressionEvaluator):
                 values = [self.apply_layer(inner, values, {}, error)]
                 self.record_layer(index, inner, values[0])
             return values[0]
+        result = self.apply_single_layer(layer, values, keywords, error)
+        name = FUNCTIONS_OF_LAYERS.get(layer.name, layer.name)
+        return apply_kind_rule(name, [*values, *layer.positional], {}, result, error)
+
+    def apply_single_layer(
+        self, layer: LayerInstance, values: list[CodeValue], keywords: Mapping[str, CodeValue], error: ErrorFactory
+    ) -> CodeValue:
+        """Apply a layer that contains no other layers of the code."""
         if is_shape_preserving(layer.name) and values:
             return self.apply_shape_preserving_layer(layer, values[0], error)
         if (padding := pad_arguments(layer.name, layer.positional)) is not None:
@@ -128,7 +127,8 @@ class LayerEvaluator(ExpressionEvaluator):
         name = FUNCTIONS_OF_LAYERS.get(layer.name, layer.name)
         if not is_known_function(name):
             raise error(f"{truncate(layer.name)} is not known here")
-        return call_function(name, [*values, *layer.positional], {**keywords, **layer.keywords}, error)
+        named = {**keywords, **layer.keywords, **IMPLIED_ARGUMENTS.get(layer.name, {})}
+        return call_function(name, [*values, *layer.positional], named, error)
 
     def apply_shape_preserving_layer(self, layer: LayerInstance, value: CodeValue, error: ErrorFactory) -> CodeValue:
         """Apply a layer that preserves the shape.
@@ -178,7 +178,10 @@ class LayerEvaluator(ExpressionEvaluator):
         is_in_place = getattr(keywords.get("inplace"), "value", False) is True
         if is_in_place or (name.endswith("_") and not function.keeps_elements):
             self.in_place_change, function = self.in_place_change or self.source_text(node), SAME_STRIDES
-        result = replace(tensor.apply_shape_preserving(function), is_bool=has_bool_result(name, tensor, types))
+        result = tensor.apply_shape_preserving(function)
+        if name in CASTING_FUNCTIONS or name in ("long", "short", "char"):
+            kinds = self.cast_kinds(nodes, tensor) if name in CASTING_FUNCTIONS else "i"
+            result = replace(result, kinds=kinds, extremes=tensor.extremes if kinds in ("i", "f") else None)
         if "memory_format" not in keywords or not tensor.conventions.is_strided:
             return result
         return self.apply_memory_format(node, name, tensor, result)
@@ -201,6 +204,30 @@ class LayerEvaluator(ExpressionEvaluator):
             if not (isinstance(node, ast.Constant) and node.value in (True, False, None))
         ]
         return [text.rpartition(".")[2].strip("'\"") for text in texts if not re.search(DEVICE, text)]
+
+    def cast_kinds(self, nodes: Iterable[ast.expr], tensor: TracedTensor) -> str:
+        """Return the possible kinds of the elements after a cast with the arguments `nodes`."""
+        kinds = [
+            self.type_kinds(node)
+            for node in nodes
+            if not (isinstance(node, ast.Constant) and node.value in (True, False, None))
+            and not re.search(DEVICE, self.source_text(node))
+        ]
+        return kinds[0] if kinds else tensor.kinds
+
+    def type_kinds(self, node: ast.expr) -> str:
+        """Return the possible kinds of an element type, or of the tensor whose type is used."""
+        owner = node.value if isinstance(node, ast.Attribute) and node.attr == "dtype" else node
+        value = self.evaluate_binding(owner)
+        if isinstance(value, TracedTensor):
+            return value.kinds
+        return parse_type_name(self.source_text(node).rpartition(".")[2].strip("'\"")) or ANY_KIND
+
+    def keyword_kinds(self, node: ast.Call) -> str:
+        """Return the possible kinds of the argument `dtype` of a call, or an empty string without this argument."""
+        types = [word.value for word in node.keywords if word.arg == "dtype"]
+        is_given = types and not (isinstance(types[0], ast.Constant) and types[0].value is None)
+        return self.type_kinds(types[0]) if is_given else ""
 
     def apply_memory_format(
         self, node: ast.Call, name: str, tensor: TracedTensor, result: TracedTensor

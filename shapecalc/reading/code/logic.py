@@ -46,19 +46,6 @@ def is_explicitly_false(value: CodeValue) -> bool:
     return value is not None and truth_value(value) is False
 
 
-def has_bool_operator_result(left: CodeValue, op: ast.operator | ast.cmpop, right: CodeValue) -> bool | None:
-    """Return whether an operator on tensors returns booleans.
-
-    Returns None if this is unknown.
-    """
-    if isinstance(op, ast.cmpop):
-        return True
-    if isinstance(op, ast.Div | ast.Pow | ast.MatMult | ast.Mod | ast.FloorDiv | ast.Sub):
-        return False
-    kinds = [value.is_bool if isinstance(value, TracedTensor) else isinstance(value, bool) for value in (left, right)]
-    return False if False in kinds else None if None in kinds else True
-
-
 def compare_values(left: CodeValue, sign: ast.cmpop, right: CodeValue) -> bool | float:
     """Compare values other than tensors, or return nan if unknown."""
     if isinstance(sign, ast.In | ast.NotIn):

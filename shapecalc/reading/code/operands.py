@@ -15,6 +15,7 @@ from shapecalc.core.ops.strides import compute_elementwise_strides, compute_expa
 from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable, rank_text, shape_text, truncate
 from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.kinds import promote_kinds
 from shapecalc.reading.code.values import (
     CodeValue,
     ErrorFactory,
@@ -158,7 +159,7 @@ def apply_multi_operand(op: Op, values: Sequence[CodeValue], error: ErrorFactory
         [own for index, own in enumerate(strides) if index != main_index],
         {"operands": operands[1:] if main_index == 0 else operands, **options},
     )
-    result = add_conditions(result, others)
+    result = replace(add_conditions(result, others), kinds=promote_kinds([tensor.kinds for tensor in tensors]))
     if op is BROADCAST:
         pairs = [*zip([tensor.shape for tensor in tensors], strides, strict=True)]
         is_known = main.conventions.is_strided and all(tensor.strides is not None for tensor in tensors)

@@ -31,7 +31,6 @@ from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE
 from shapecalc.core.ops.view import VIEW
 from shapecalc.core.record import replace
-from shapecalc.core.rules import DTYPE
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.shape_arguments import require_elements
@@ -350,8 +349,6 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
         other = f"write a{call.name}, which takes several" if call.name in ("max", "min") else "call it for each dim"
         raise call.error(f"{call.name} takes one dim", other)
     returns_pair = conventions.returns_indices and call.name in ("max", "min") and axes is not None
-    if conventions.torch_checks and tensor.is_bool and call.name in ("mean", "std", "var"):
-        raise call.refusal("it takes numbers that are not integers, and these are bool", DTYPE)
     if call.name in MEAN_KINDS and operator_of(MEAN, DIALECTS[tensor.dialect]):
         listed = axes if axes is None or isinstance(axes, tuple) else (axes,)
         options = {"axes": listed and tuple(map(call.to_integer, listed)), "kind": MEAN_KINDS[call.name]}
@@ -368,9 +365,7 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
         1 if index in reduced else dim for index, dim in enumerate(tensor.shape) if keepdims or index not in reduced
     ]
     result = derived_tensor(tuple(dims), tensor)
-    if call.name in ("any", "all", "argmax", "argmin"):
-        result = replace(result, is_bool=call.name in ("any", "all"))
-    return (result, replace(result, is_bool=False)) if returns_pair else result
+    return (result, result) if returns_pair else result
 
 
 SINGLE_DIM_REDUCTIONS = ("max", "min", "prod", "argmax", "argmin")

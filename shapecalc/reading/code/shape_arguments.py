@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.ops.mean import EMPTY_REDUCTION
+from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.values import CodeValue, TracedTensor
 
@@ -53,6 +54,12 @@ def require_elements(tensor: TracedTensor, reduced: Iterable[int], call: Call) -
     for axis in reduced:
         if tensor.shape[axis] == 0:
             raise call.refusal(f"dim {axis} is 0, and {call.name} needs an element", EMPTY_REDUCTION)
+
+
+def require_equal_shapes(tensor: TracedTensor, other: TracedTensor, call: Call) -> None:
+    """Raise `CheckRefused` if two shapes differ."""
+    if tensor.rank != other.rank or any(map(are_unequal, tensor.shape, other.shape)):
+        raise call.refusal(f"it takes equal shapes, not {shape_text(tensor.shape)} and {shape_text(other.shape)}")
 
 
 def are_unequal(one: Dim, other: Dim) -> bool:

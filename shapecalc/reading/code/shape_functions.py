@@ -15,7 +15,10 @@ from shapecalc.core.ops.strides import compute_clone_strides, compute_elementwis
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.indexing import index_with_arrays
+from shapecalc.reading.code.kind_checks import require_equal_kinds, require_indices, require_kinds
 from shapecalc.reading.code.logic import truth_value
+from shapecalc.reading.code.loss_functions import apply_class_loss, apply_elementwise_loss
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.shape_arguments import (
     BoundArguments,
@@ -37,7 +40,10 @@ from shapecalc.reading.code.values import (
     TracedTensor,
     add_conditions,
     derived_tensor,
+    initial_tensor,
     is_dim,
+    is_number,
+    kinds_of,
 )
 
 
@@ -65,9 +71,9 @@ def _gather(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Code
     The indices must have the rank of the tensor. Along the other axes, their dims must not exceed the dims of the
     tensor.
     """
-    index = require_tensor(arguments["index"], call)
-    _require_index_within(index, tensor, call.to_axis(tensor, arguments["dim"]), call)
-    return replace(derived_tensor(index.shape, tensor, index), is_bool=tensor.is_bool)
+    index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
+    _require_index_within(index, tensor, axis, call)
+    return require_indices(derived_tensor(index.shape, tensor, index), index, tensor, axis, call)
 
 
 def _require_index_within(index: TracedTensor, tensor: TracedTensor, axis: int | None, call: Call) -> None:
@@ -91,7 +97,8 @@ def _scatter(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Cod
     _require_index_within(index, tensor, axis, call)
     if isinstance(arguments["src"], TracedTensor):
         _require_index_within(index, arguments["src"], None, call)
-    return replace(derived_tensor(tensor.shape, tensor, index), is_bool=tensor.is_bool)
+    require_equal_kinds(tensor, arguments["src"], call)
+    return require_indices(derived_tensor(tensor.shape, tensor, index), index, tensor, axis, call)
 
 
 def _write_at_indices(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
@@ -103,11 +110,17 @@ def _write_at_indices(tensor: TracedTensor, arguments: BoundArguments, call: Cal
         differs = source.rank != tensor.rank or any(map(are_unequal, source.shape, wanted))
     if index.rank > 1 or (isinstance(source, TracedTensor) and differs):
         raise call.refusal(f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
-    return replace(derived_tensor(tensor.shape, tensor, index), is_bool=tensor.is_bool)
+    require_equal_kinds(tensor, source, call)
+    result = derived_tensor(tensor.shape, tensor, index)
+    return require_indices(result, index, tensor, axis, call, has_negative=call.name.startswith("index_fill"))
 
 
 def _masked_scatter(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     mask = require_tensor(arguments["mask"], call)
+    require_kinds(mask, "b", call, "the mask")
+    require_equal_kinds(tensor, arguments["source"], call)
+    if call.name == "masked_scatter_":
+        return add_conditions(tensor, [mask.apply(EXPAND, target=tensor.shape)])
     common = apply_multi_operand(BROADCAST, [tensor, mask], call.error)
     return derived_tensor(common.shape, common)
 
@@ -118,8 +131,12 @@ def _take_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call
     The result has the shape of the indices, broadcast along the other axes.
     """
     index = require_tensor(arguments["index"], call)
+    require_kinds(index, "i", call, "the index")
     if arguments["dim"] is None:
-        return derived_tensor((product(index.shape),), tensor, index)
+        flat = derived_tensor((product(tensor.shape),), tensor)
+        result = derived_tensor((product(index.shape),), tensor, index)
+        has_negative = not tensor.conventions.torch_checks
+        return require_indices(result, index, flat, 0, call, has_negative=has_negative)
     axis = call.to_axis(tensor, arguments["dim"])
     if tensor.rank != index.rank:
         raise call.refusal(f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
@@ -132,11 +149,19 @@ def _index_select(tensor: TracedTensor, arguments: BoundArguments, call: Call) -
     index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
     if index.rank > 1:
         raise call.refusal(f"the indices are a vector, not {shape_text(index.shape)}")
-    return derived_tensor(replace_dim(tensor.shape, axis, product(index.shape)), tensor, index)
+    result = derived_tensor(replace_dim(tensor.shape, axis, product(index.shape)), tensor, index)
+    return require_indices(result, index, tensor, axis, call)
 
 
 def _same_shape(tensor: TracedTensor, _: BoundArguments, __: Call) -> CodeValue:
     """Return a new tensor with the shape of `tensor`."""
+    return derived_tensor(tensor.shape, tensor)
+
+
+def _shift_frequencies(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    axes = arguments["dim"]
+    for axis in () if axes is None else axes if isinstance(axes, tuple) else (axes,):
+        call.to_axis(tensor, axis)
     return derived_tensor(tensor.shape, tensor)
 
 
@@ -158,7 +183,7 @@ def _values_and_indices(tensor: TracedTensor, arguments: BoundArguments, call: C
     if tensor.rank:
         call.to_axis(tensor, arguments["dim"])
     result = _clone_tensor(tensor) if call.name == "sort" else derived_tensor(tensor.shape, tensor)
-    return (result, replace(result, is_bool=False)) if tensor.conventions.returns_indices else result
+    return (result, result) if tensor.conventions.returns_indices else result
 
 
 def _indices_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
@@ -166,8 +191,7 @@ def _indices_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: C
     tensor = _flatten_without_axis(tensor, call)
     if tensor.rank:
         call.to_axis(tensor, arguments["dim"])
-    result = _clone_tensor(tensor) if call.name == "argsort" else derived_tensor(tensor.shape, tensor)
-    return replace(result, is_bool=False)
+    return _clone_tensor(tensor) if call.name == "argsort" else derived_tensor(tensor.shape, tensor)
 
 
 def _clone_tensor(tensor: TracedTensor) -> TracedTensor:
@@ -182,7 +206,7 @@ def _topk(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVa
     if isinstance(size, int) and isinstance(count, int) and count > size:
         raise call.refusal(f"there are no {count} of {size}")
     result = derived_tensor(replace_dim(tensor.shape, axis, count), tensor)
-    return result, replace(result, is_bool=False)
+    return result, result
 
 
 def _reduced_shape(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Shape:
@@ -322,10 +346,7 @@ def _elementwise(tensor: TracedTensor, call: Call) -> CodeValue:
     unknown = [value for value in values if isinstance(value, Monomial)]
     if unknown:
         raise call.error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
-    is_bool = call.name in TRUTH_FUNCTIONS
-    if not others:
-        return replace(tensor.apply_scalar_op(), is_bool=is_bool)
-    return replace(apply_multi_operand(BROADCAST, [tensor, *others], call.error), is_bool=is_bool or None)
+    return apply_multi_operand(BROADCAST, [tensor, *others], call.error) if others else tensor.apply_scalar_op()
 
 
 def _elementwise_in_place(tensor: TracedTensor, call: Call) -> CodeValue:
@@ -333,10 +354,35 @@ def _elementwise_in_place(tensor: TracedTensor, call: Call) -> CodeValue:
 
     The other tensors are broadcast to the shape of the tensor.
     """
+    if call.name == "fill_diagonal_":
+        _require_square(tensor, call)
     others = [value for value in (*call.positional, *call.keywords.values()) if isinstance(value, TracedTensor)]
     for other in others:
         tensor = add_conditions(tensor, [other.apply(EXPAND, target=tensor.shape)])
     return tensor
+
+
+def _put_at_indices(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Apply `index_put`: broadcast the values to the indexed elements, and write them."""
+    indices, values = arguments["indices"], arguments["values"]
+    if is_number(values):
+        values = replace(initial_tensor((), tensor.dialect, tensor.program), kinds=kinds_of(values))
+    values = require_tensor(values, call)
+    if not isinstance(indices, tuple) or not all(isinstance(index, TracedTensor) for index in indices):
+        raise call.error("the indices are a tuple of tensors")
+    require_equal_kinds(tensor, values, call)
+    written = values.apply(EXPAND, target=index_with_arrays(tensor, indices, call.error).shape)
+    return add_conditions(tensor, [written])
+
+
+def _require_square(tensor: TracedTensor, call: Call) -> None:
+    """Check that a tensor has a diagonal: it has 2 dims, or more that are equal.
+
+    Raises `CheckRefused` otherwise.
+    """
+    sizes = {dim for dim in tensor.shape if isinstance(dim, int)}
+    if tensor.rank < 2 or (tensor.rank > 2 and len(sizes) > 1):
+        raise call.refusal(f"it takes 2 dims or equal ones, not {shape_text(tensor.shape)}")
 
 
 def _view_as_complex(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
@@ -361,6 +407,10 @@ def _affine_grid(tensor: TracedTensor, arguments: BoundArguments, call: Call) ->
     sizes = arguments["size"]
     if not isinstance(sizes, tuple) or len(sizes) not in (4, 5):
         raise call.error("affine_grid needs the sizes of the output")
+    rank = len(sizes) - 2
+    wanted = (call.to_dim(sizes[0]), rank, rank + 1)
+    if tensor.rank != 3 or any(map(are_unequal, tensor.shape, wanted)):
+        raise call.refusal(f"its matrices are {shape_text(wanted)}, not {shape_text(tensor.shape)}")
     return derived_tensor((call.to_dim(sizes[0]), *map(call.to_dim, sizes[2:]), len(sizes) - 2), tensor)
 
 
@@ -393,19 +443,23 @@ def _embedding(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
     weight = require_tensor(arguments["weight"], call)
     if weight.rank != 2:
         raise call.refusal(f"the weight is a matrix, not {shape_text(weight.shape)}")
-    return derived_tensor((*tensor.shape, weight.shape[1]), tensor, weight)
+    result = replace(derived_tensor((*tensor.shape, weight.shape[1]), tensor, weight), kinds=weight.kinds)
+    return require_indices(result, tensor, weight, 0, call)
 
 
 def _one_hot(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     classes = arguments["num_classes"]
     if classes in (None, -1):
         raise call.error("the number of classes depends on the elements", "write num_classes=")
-    return derived_tensor((*tensor.shape, call.to_dim(classes)), tensor)
+    table = derived_tensor((call.to_dim(classes),), tensor)
+    return require_indices(derived_tensor((*tensor.shape, *table.shape), tensor), tensor, table, 0, call)
 
 
 def _masked_select(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply `masked_select`, which returns a vector of unknown length."""
-    common = apply_multi_operand(BROADCAST, [tensor, require_tensor(arguments["mask"], call)], call.error)
+    mask = require_tensor(arguments["mask"], call)
+    require_kinds(mask, "b", call, "the mask")
+    common = apply_multi_operand(BROADCAST, [tensor, mask], call.error)
     return derived_tensor((tensor.program.new_name("K"),), common)
 
 
@@ -427,27 +481,46 @@ def _glu(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVal
     return replace(result, strides=strides and compute_elementwise_strides(result.shape, [(result.shape, strides)]))
 
 
-def _searchsorted_shape(_: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    values = require_tensor(arguments["values"], call)
+def _searchsorted(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Apply `searchsorted`.
+
+    The boundaries are a vector, or one vector for each vector of values.
+    """
+    values = arguments["values"]
+    if is_number(values):
+        values = derived_tensor((), tensor)
+    values = require_tensor(values, call)
+    is_fit = tensor.rank == 1 or (
+        tensor.rank == values.rank > 0 and not any(map(are_unequal, tensor.shape[:-1], values.shape[:-1]))
+    )
+    if not is_fit:
+        raise call.refusal(f"boundaries {shape_text(tensor.shape)} do not fit {shape_text(values.shape)}")
     return derived_tensor(values.shape, values)
 
 
-def _loss(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    if arguments["reduction"] in (None, "mean", "sum"):
-        return derived_tensor((), tensor)
-    target = require_tensor(arguments["target"], call)
-    if call.name in ("cross_entropy", "nll_loss"):
-        raise call.error("a loss without a reduction is not supported")
-    common = apply_multi_operand(BROADCAST, [tensor, target], call.error)
-    return derived_tensor(common.shape, common)
+def _bucketize(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    boundaries = arguments["boundaries"]
+    if isinstance(boundaries, TracedTensor) and boundaries.rank != 1:
+        raise call.refusal(f"the boundaries are a vector, not {shape_text(boundaries.shape)}")
+    return derived_tensor(tensor.shape, tensor)
 
 
 def _multinomial(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    return derived_tensor((*tensor.shape[:-1], call.to_dim(arguments["num_samples"])), tensor)
+    if tensor.rank not in (1, 2):
+        raise call.refusal(f"it takes 1 or 2 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
+    count, size = call.to_dim(arguments["num_samples"]), tensor.shape[-1]
+    repeats = arguments["replacement"] is not None and truth_value(arguments["replacement"]) is not False
+    most = count if repeats else size
+    if isinstance(count, int) and (count < 1 or (isinstance(most, int) and count > most)):
+        raise call.refusal(f"there are no {count} of {size}")
+    return derived_tensor((*tensor.shape[:-1], count), tensor)
 
 
 def _histc(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    return derived_tensor((call.to_dim(arguments["bins"]),), tensor)
+    count = call.to_dim(100 if arguments["bins"] is None else arguments["bins"])
+    if isinstance(count, int) and count < 1:
+        raise call.refusal(f"it takes at least 1 bin, not {count}")
+    return derived_tensor((count,), tensor)
 
 
 def _add_product(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
@@ -484,6 +557,7 @@ def _as_strided(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> 
 ONE_AXIS = ("fft", "ifft", "rfft", "irfft")
 """The Fourier transforms along one axis."""
 _DIM, _LAST, _KEEP = "dim/axis", "dim/axis=-1", "keepdim/keepdims"
+_MEANS = ("size_average", "reduce")
 _WINDOW = ("kernel_size", "dilation", "padding", "stride")
 SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
     "gather": ShapeFunction(("dim", "index", "sparse_grad"), _gather),
@@ -498,7 +572,8 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
         for name in ("add", "copy", "fill")
         for end in ("", "_")
     },
-    "masked_scatter": ShapeFunction(("mask", "source"), _masked_scatter),
+    **dict.fromkeys(("index_put", "index_put_"), ShapeFunction(("indices", "values", "accumulate"), _put_at_indices)),
+    **dict.fromkeys(("masked_scatter", "masked_scatter_"), ShapeFunction(("mask", "source"), _masked_scatter)),
     "index_select": ShapeFunction(("dim", "index"), _index_select),
     "topk": ShapeFunction(("k", _LAST, "largest", "sorted"), _topk),
     "sort": ShapeFunction((_LAST, "descending", "stable"), _values_and_indices),
@@ -545,7 +620,7 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
             "irfftn",
         ]
     },
-    **{f"fft.{name}": ShapeFunction(("dim/axes",), _same_shape) for name in ("fftshift", "ifftshift")},
+    **{f"fft.{name}": ShapeFunction(("dim/axes",), _shift_frequencies) for name in ("fftshift", "ifftshift")},
     "stft": ShapeFunction(
         (
             *("n_fft", "hop_length", "win_length", "window", "center", "pad_mode"),
@@ -565,16 +640,22 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
     "masked_select": ShapeFunction(("mask",), _masked_select),
     "nonzero": ShapeFunction(("as_tuple",), _nonzero),
     "glu": ShapeFunction(("dim=-1",), _glu),
-    "searchsorted": ShapeFunction(("values/v", "right", "side", "sorter"), _searchsorted_shape),
-    "bucketize": ShapeFunction(("boundaries", "right"), _same_shape),
+    "searchsorted": ShapeFunction(("values/v", "right", "side", "sorter"), _searchsorted),
+    "bucketize": ShapeFunction(("boundaries", "right"), _bucketize),
     **dict.fromkeys(
-        ("mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"),
-        ShapeFunction(("target", "weight", "pos_weight", "reduction"), _loss),
+        ("mse_loss", "l1_loss", "smooth_l1_loss", "kl_div"),
+        ShapeFunction(("target", *_MEANS, "reduction", "beta/log_target/weight"), apply_elementwise_loss),
+    ),
+    "huber_loss": ShapeFunction(("target", "reduction", "delta", "weight"), apply_elementwise_loss),
+    **dict.fromkeys(
+        ("binary_cross_entropy", "binary_cross_entropy_with_logits"),
+        ShapeFunction(("target", "weight", *_MEANS, "reduction", "pos_weight"), apply_elementwise_loss),
     ),
     **dict.fromkeys(
         ("cross_entropy", "nll_loss"),
         ShapeFunction(
-            ("target", "weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing"), _loss
+            ("target", "weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing"),
+            apply_class_loss,
         ),
     ),
     "multinomial": ShapeFunction(("num_samples", "replacement", "generator"), _multinomial),
@@ -590,16 +671,10 @@ ELEMENTWISE_FUNCTIONS = {
     *("power", "mod", "copysign", "logaddexp", "ldexp"),
 }
 """Functions that compute each element of the result from one element of each tensor."""
-TRUTH_FUNCTIONS = {
-    *("eq", "ne", "lt", "le", "gt", "ge", "not_equal", "less", "greater", "less_equal", "greater_equal"),
-    *("logical_and", "logical_or", "logical_xor", "isclose"),
-}
-"""The elementwise functions that return booleans."""
 IN_PLACE_METHODS = {
     *("add_", "sub_", "mul_", "div_", "copy_", "fill_", "zero_", "clamp_", "clip_", "pow_", "relu_", "sigmoid_"),
     *("tanh_", "exp_", "sqrt_", "rsqrt_", "abs_", "neg_", "round_", "floor_", "ceil_", "normal_", "uniform_"),
     *("addcmul_", "addcdiv_", "lerp_", "bernoulli_", "fill_diagonal_", "logical_not_", "trunc_", "log_"),
-    *("index_put_", "masked_scatter_"),
 }
 """Methods that change the elements of a tensor and keep its shape."""
 NEW_METHODS = {"new_zeros", "new_ones", "new_empty", "new_full"}

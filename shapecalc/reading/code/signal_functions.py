@@ -104,5 +104,8 @@ def apply_stft(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
     if isinstance(length, int) and (size // 2 >= length if is_centred else size > length):
         raise call.refusal(f"{length} samples are too few for windows of {size}")
     frames = tensor.program.floor_dim((tensor.shape[-1], 0 if is_centred else -size), hop, 1)
-    bins = size if is_explicitly_false(arguments["onesided"]) else size // 2 + 1
+    has_both_sides = is_explicitly_false(arguments["onesided"]) or (
+        arguments["onesided"] is None and tensor.kinds == "c"
+    )
+    bins = size if has_both_sides else size // 2 + 1
     return derived_tensor((*tensor.shape[:-1], bins, frames), tensor)

@@ -9,8 +9,9 @@ from shapecalc.core.dims import Shape, product
 from shapecalc.core.record import replace
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.arithmetic import apply_binary_operator, get_item, square_root
+from shapecalc.reading.code.kinds import ANY_KIND, promote_kinds
 from shapecalc.reading.code.list_functions import triangle_indices_shape
-from shapecalc.reading.code.values import CodeValue, TracedTensor, is_dim
+from shapecalc.reading.code.values import CodeValue, TracedTensor, is_dim, is_integer, kinds_of
 from shapecalc.reading.preserving import CAST, ELEMENTWISE
 
 
@@ -50,7 +51,10 @@ def _require_size(value: CodeValue, call: Call) -> CodeValue:
     if isinstance(value, tuple) or is_dim(value):
         return value
     if isinstance(value, TracedTensor) and call.name in ("int", "floor"):
-        return replace(value.apply_shape_preserving(CAST if call.name == "int" else ELEMENTWISE), is_bool=False)
+        return replace(
+            value.apply_shape_preserving(CAST if call.name == "int" else ELEMENTWISE),
+            extremes=value.extremes,
+        )
     not_square = "a root needs a square number, and a size is whole"
     raise call.error(not_square if isinstance(value, float) else f"{call.name} works on sizes only")
 
@@ -133,3 +137,26 @@ CREATION_FUNCTIONS: dict[str, Callable[[Call], Shape]] = {
     **dict.fromkeys(("tril_indices", "triu_indices"), triangle_indices_shape),
 }
 """Functions that compute the shape of a created tensor, by the name of the creation function."""
+
+
+def created_elements(call: Call) -> tuple[str, tuple[int, int] | None]:
+    """Return the possible kinds of the elements that a creation function returns, and their extremes if known."""
+    if call.name in ("zeros", "ones"):
+        value = int(call.name == "ones")
+        return "f", (value, value)
+    if call.name in ("randint", "integers", "randperm", "tril_indices", "triu_indices"):
+        return "i", None
+    if call.name == "full":
+        rest = [value for value in call.positional if not isinstance(value, tuple)]
+        fill = call.keywords.get("fill_value", rest[-1] if rest else nan)
+        return kinds_of(fill) or ANY_KIND, (fill, fill) if is_integer(fill) else None
+    if call.name != "arange":
+        return "f", None
+    start, stop, step = call.bind_arguments("start/end/stop", "stop/end", "step")
+    start, stop, step = 0 if stop is None else start, start if stop is None else stop, 1 if step is None else step
+    (length,) = _arange_shape(call)
+    kinds = promote_kinds([kinds_of(number) or ANY_KIND for number in (start, stop, step)])
+    if not (is_integer(start) and is_integer(step) and is_integer(length)) or kinds != "i":
+        return kinds, None
+    ends = (start, start + step * (length - 1))
+    return kinds, (min(ends), max(ends))

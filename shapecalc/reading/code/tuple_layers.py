@@ -1,6 +1,6 @@
 """Result shapes of PyTorch layers that have no op.
 
-The layers are attention, recurrent layers, embeddings and losses. Source: the documentation of `torch.nn` in
+The layers are attention, recurrent layers and embeddings. Source: the documentation of `torch.nn` in
 PyTorch 2.13. `tests/engines/test_checks.py` compares the shapes with PyTorch on random inputs.
 """
 
@@ -10,12 +10,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from shapecalc.core.dims import Dim, Shape, product
-from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.kind_checks import require_indices
 from shapecalc.reading.code.logic import is_explicitly_false, truth_value
-from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.shape_arguments import are_unequal, require_tensor
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
@@ -43,7 +42,9 @@ class ResultLayer(Record):
 
 
 def _embedding(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
-    return derived_tensor((*tensor.shape, call.to_dim(arguments["embedding_dim"])), tensor)
+    result = replace(derived_tensor((*tensor.shape, call.to_dim(arguments["embedding_dim"])), tensor), kinds="f")
+    table = derived_tensor((call.to_dim(arguments["num_embeddings"]),), tensor)
+    return require_indices(result, tensor, table, 0, call)
 
 
 def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
@@ -52,25 +53,32 @@ def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
         *("key", "value", "key_padding_mask", "need_weights", "attn_mask", "average_attn_weights", "is_causal")
     )
     key, value = [require_tensor(part, call) for part in inputs[:2]]
-    parts, is_batched = (tensor, key, value), tensor.rank == 3
-    text = " ".join([shape_text(part.shape) for part in parts])
-    sizes = [arguments[name] or arguments["embed_dim"] for name in ("embed_dim", "kdim", "vdim")]
-    if tensor.rank not in (2, 3) or {part.rank for part in parts} != {tensor.rank}:
-        raise call.refusal(f"queries, keys and values have 2 or 3 dims: {text}")
-    if any(are_unequal(part.shape[-1], call.to_dim(size)) for part, size in zip(parts, sizes, strict=True)):
-        raise call.refusal(f"the last dims are {', '.join(map(str, sizes))}: {text}")
-    _require_divisible_by_heads(call, call.to_dim(arguments["embed_dim"]), call.to_dim(arguments["num_heads"]))
-    length = 1 if is_batched and truth_value(arguments["batch_first"]) else 0
-    batch = 1 - length
-    is_fit = not are_unequal(key.shape[length], value.shape[length])
-    if not is_fit or (is_batched and any(are_unequal(tensor.shape[batch], part.shape[batch]) for part in parts)):
-        raise call.refusal(f"queries, keys and values do not fit: {text}")
-    output = derived_tensor(tensor.shape, *parts)
+    sizes = [call.to_dim(arguments[name] or arguments["embed_dim"]) for name in ("embed_dim", "kdim", "vdim")]
+    length = 1 if tensor.rank == 3 and truth_value(arguments["batch_first"]) else 0
+    _require_attention_inputs((tensor, key, value), sizes, length, call)
+    _require_divisible_by_heads(call, sizes[0], call.to_dim(arguments["num_heads"]))
+    output = derived_tensor(tensor.shape, tensor, key, value)
     if is_explicitly_false(inputs[3]):
         return output, None
     heads = () if not is_explicitly_false(inputs[5]) else (call.to_dim(arguments["num_heads"]),)
-    batches = (tensor.shape[batch],) if is_batched else ()
-    return output, derived_tensor((*batches, *heads, tensor.shape[length], key.shape[length]), *parts)
+    batches = (tensor.shape[1 - length],) if tensor.rank == 3 else ()
+    return output, derived_tensor((*batches, *heads, tensor.shape[length], key.shape[length]), tensor, key, value)
+
+
+def _require_attention_inputs(parts: Sequence[TracedTensor], sizes: Sequence[Dim], length: int, call: Call) -> None:
+    """Check queries, keys and values, whose last dims are `sizes`; `length` is the axis of the sequence.
+
+    Raises `CheckRefused` if they do not fit.
+    """
+    tensor, key, value = parts
+    text = " ".join([shape_text(part.shape) for part in parts])
+    if tensor.rank not in (2, 3) or {part.rank for part in parts} != {tensor.rank}:
+        raise call.refusal(f"queries, keys and values have 2 or 3 dims: {text}")
+    if any(are_unequal(part.shape[-1], size) for part, size in zip(parts, sizes, strict=True)):
+        raise call.refusal(f"the last dims are {', '.join(map(str, sizes))}: {text}")
+    batches = [part.shape[1 - length] for part in parts] if tensor.rank == 3 else []
+    if are_unequal(key.shape[length], value.shape[length]) or any(are_unequal(batches[0], size) for size in batches):
+        raise call.refusal(f"queries, keys and values do not fit: {text}")
 
 
 def _require_divisible_by_heads(call: Call, size: Dim, heads: Dim) -> None:
@@ -106,20 +114,12 @@ def _transformer_layer(tensor: TracedTensor, arguments: Mapping[str, Any], call:
     if tensor.rank not in (2, 3) or are_unequal(tensor.shape[-1], size):
         raise call.refusal(f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
     _require_divisible_by_heads(call, size, call.to_dim(arguments["nhead"]))
-    return derived_tensor(tensor.shape, tensor)
-
-
-def _loss(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
-    """Apply a loss: return a scalar, or a loss for each element without a reduction."""
-    if arguments["reduction"] in (None, "mean", "sum", "batchmean"):
-        return derived_tensor((), tensor)
-    if arguments["reduction"] != "none" or not call.positional:
-        raise call.error("the reduction of this loss is not known")
-    target = require_tensor(call.positional[0], call)
-    if call.name in ("CrossEntropyLoss", "NLLLoss"):
-        classes = 1 if tensor.rank > 1 else 0
-        return derived_tensor((*tensor.shape[:classes], *tensor.shape[classes + 1 :]), tensor, target)
-    return apply_multi_operand(BROADCAST, (tensor, target), call.error)
+    if call.name == "TransformerEncoderLayer":
+        return derived_tensor(tensor.shape, tensor)
+    memory = require_tensor(call.keywords.get("memory", call.positional[0] if call.positional else None), call)
+    length = 1 if tensor.rank == 3 and truth_value(arguments["batch_first"]) else 0
+    _require_attention_inputs((tensor, memory, memory), (size,) * 3, length, call)
+    return derived_tensor(tensor.shape, tensor, memory)
 
 
 _RECURRENT = ("input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional", "proj_size")
@@ -137,17 +137,6 @@ RESULT_LAYERS: Mapping[str, ResultLayer] = {
     **dict.fromkeys(("LSTM", "GRU"), ResultLayer(_RECURRENT, _recurrent)),
     "RNN": ResultLayer(_PLAIN, _recurrent),
     **dict.fromkeys(
-        ("CrossEntropyLoss", "NLLLoss"),
-        ResultLayer(("weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing"), _loss),
-    ),
-    "BCEWithLogitsLoss": ResultLayer(("weight", "size_average", "reduce", "reduction", "pos_weight"), _loss),
-    "BCELoss": ResultLayer(("weight", "size_average", "reduce", "reduction"), _loss),
-    "HuberLoss": ResultLayer(("reduction", "delta"), _loss),
-    **dict.fromkeys(
-        ("MSELoss", "L1Loss", "SmoothL1Loss", "KLDivLoss"),
-        ResultLayer(("size_average", "reduce", "reduction", "beta", "log_target"), _loss),
-    ),
-    **dict.fromkeys(
         ("TransformerEncoderLayer", "TransformerDecoderLayer"),
         ResultLayer((*_TRANSFORMER, "norm_first", "bias"), _transformer_layer),
     ),
@@ -161,8 +150,19 @@ FUNCTIONS_OF_LAYERS: Mapping[str, str] = {
     "CosineSimilarity": "cosine_similarity",
     "UpsamplingNearest2d": "interpolate",
     "UpsamplingBilinear2d": "interpolate",
+    "CrossEntropyLoss": "cross_entropy",
+    "NLLLoss": "nll_loss",
+    "BCELoss": "binary_cross_entropy",
+    "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
+    "MSELoss": "mse_loss",
+    "L1Loss": "l1_loss",
+    "SmoothL1Loss": "smooth_l1_loss",
+    "HuberLoss": "huber_loss",
+    "KLDivLoss": "kl_div",
 }
 """The functions that layers call with their own arguments, by the name of the layer."""
+IMPLIED_ARGUMENTS: Mapping[str, Mapping[str, CodeValue]] = {"UpsamplingBilinear2d": {"mode": "bilinear"}}
+"""The arguments of the functions that the names of layers imply."""
 _PAD_LAYER = "(Zero|Constant|Reflection|Replication|Circular)Pad([123])d"
 _PAD_MODES = {"Reflection": "reflect", "Replication": "replicate", "Circular": "circular"}
 

@@ -13,16 +13,22 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Dim, Monomial, Shape, dim_names, named_dim, product, quotient
 from shapecalc.core.layout import contiguous_strides
 from shapecalc.core.limits import MAX_SHAPE_DIMS, MAX_STAGES
+from shapecalc.core.ops.expand import EXPAND
+from shapecalc.core.ops.flatten import FLATTEN
+from shapecalc.core.ops.flip import FLIP
 from shapecalc.core.ops.op import Op
+from shapecalc.core.ops.rearrange import REARRANGE
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.select import SELECT
 from shapecalc.core.ops.split import SPLIT, part_count
+from shapecalc.core.ops.squeeze import SQUEEZE
 from shapecalc.core.ops.strides import (
     compute_elementwise_strides,
     is_contiguous,
     strides_after_trace,
     strides_after_traces,
 )
+from shapecalc.core.ops.tile import TILE
 from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE, UNSQUEEZE_SEMANTICS
 from shapecalc.core.ops.view import VIEW
@@ -34,6 +40,7 @@ from shapecalc.core.results import NameAllocator, SizeExpression
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE
 from shapecalc.core.text import rank_text
 from shapecalc.reading.code.conventions import CODE_CONVENTIONS, CodeConventions
+from shapecalc.reading.code.kinds import ANY_KIND, number_kinds, promote_kinds
 from shapecalc.reading.code.modules import ImportedName
 from shapecalc.reading.preserving import SAME_STRIDES, PreservingFunction
 
@@ -52,6 +59,8 @@ Binding: TypeAlias = "CodeValue | ShapeError"
 """The value of a name, or the error that its use raises."""
 ErrorFactory: TypeAlias = Callable[..., ShapeError]
 """A function that converts a message and a hint to the error for an expression."""
+REARRANGING_OPS = (RESHAPE, VIEW, TRANSPOSE, UNSQUEEZE, SQUEEZE, FLATTEN, EXPAND, TILE, FLIP, REARRANGE)
+"""The ops whose result has every element of the input."""
 UNNAMED_CHANGE = "?"
 """The untraced change of a tensor whose expression is still being evaluated."""
 
@@ -187,8 +196,10 @@ class TracedTensor(Record):
     """The only dim of an input of rank 1; in arithmetic, the input is an integer with this value."""
     earlier_conditions: Conditions = ()
     """The conditions of other chains that this tensor depends on."""
-    is_bool: bool | None = None
-    """Whether the elements are truth values, or None if that is not known."""
+    kinds: str = ANY_KIND
+    """The possible kinds of the elements, see `kinds`."""
+    extremes: tuple[int, int] | None = None
+    """The smallest and the largest element, or None if they are not known or not integral."""
 
     @property
     def conditions(self) -> Conditions:
@@ -231,14 +242,16 @@ class TracedTensor(Record):
             raise StageRefused(self.input_shape, stages)
         strides = strides_after_trace(trace, self.strides, operand_strides)
         traces = (*self.traces, trace)
-        return replace(self, shape=trace.output, stages=stages, traces=traces, strides=strides, size=None)
+        extremes = self.extremes if op in REARRANGING_OPS else None
+        result = replace(self, shape=trace.output, stages=stages, traces=traces, strides=strides, size=None)
+        return result if extremes == self.extremes else replace(result, extremes=extremes)
 
     def start_chain(self) -> TracedTensor:
         """Return the tensor as the input of a new chain.
 
         This is necessary if the chain of the tensor has the maximum number of stages.
         """
-        return replace(derived_tensor(self.shape, self), strides=self.strides, is_bool=self.is_bool)
+        return replace(derived_tensor(self.shape, self), strides=self.strides, kinds=self.kinds)
 
     def reshape(self, *target: Dim) -> TracedTensor:
         """Reshape the tensor to `target`."""
@@ -287,9 +300,12 @@ class TracedTensor(Record):
             raise StageRefused(self.input_shape, stages) from None
 
     def apply_scalar_op(self) -> TracedTensor:
-        """Apply an elementwise op with a number."""
+        """Apply an elementwise op with a number.
+
+        The caller sets the kinds of the result.
+        """
         strides = self.strides and compute_elementwise_strides(self.shape, [(self.shape, self.strides), ((), ())])
-        return replace(self.apply_shape_preserving(SAME_STRIDES), strides=strides, is_bool=False)
+        return replace(self.apply_shape_preserving(SAME_STRIDES), strides=strides)
 
     def apply_shape_preserving(self, function: PreservingFunction) -> TracedTensor:
         """Apply a shape-preserving function."""
@@ -297,7 +313,9 @@ class TracedTensor(Record):
         if function.keeps_elements:
             return replace(self, strides=strides)
         change = self.untraced_change or UNNAMED_CHANGE
-        return replace(self, strides=strides, size=None, untraced_change=change, is_bool=False)
+        return replace(
+            self, strides=strides, size=None, untraced_change=change, kinds=ANY_KIND.replace("b", ""), extremes=None
+        )
 
 
 class TensorChunks(Record):
@@ -608,6 +626,11 @@ def is_dim(value: CodeValue) -> TypeGuard[Dim]:
     return isinstance(value, int | Monomial) and not isinstance(value, bool)
 
 
+def is_integer(value: CodeValue) -> TypeGuard[int]:
+    """Return whether a value is an integer, and no truth value."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def tensors_in(value: CodeValue) -> Iterator[TracedTensor]:
     """Yield the tensors in a value and its nested containers.
 
@@ -651,6 +674,12 @@ def add_conditions(tensor: TracedTensor, others: Iterable[TracedTensor]) -> Trac
     added = [condition for other in others for condition in other.conditions]
     earlier = tuple(dict.fromkeys((*tensor.earlier_conditions, *added)))
     return tensor if earlier == tensor.earlier_conditions else replace(tensor, earlier_conditions=earlier)
+
+
+def add_to_conditions(tensor: TracedTensor, conditions: Conditions) -> TracedTensor:
+    """Add conditions on sizes to a tensor."""
+    earlier = tuple(dict.fromkeys((*tensor.earlier_conditions, *conditions)))
+    return replace(tensor, earlier_conditions=earlier) if conditions else tensor
 
 
 def derived_tensor(dims: Shape, *sources: TracedTensor) -> TracedTensor:
@@ -716,6 +745,23 @@ def nested_shape(value: CodeValue, error: ErrorFactory) -> Shape:
 
 def has_bool_items(value: CodeValue) -> bool:
     """Return whether the items of nested tuples are booleans."""
-    while isinstance(value, tuple) and value:
-        value = value[0]
-    return isinstance(value, bool)
+    return kinds_of(value) == "b"
+
+
+def kinds_of(value: CodeValue) -> str:
+    """Return the possible kinds of a tensor, a number or the items of nested tuples; empty for another value."""
+    if isinstance(value, tuple):
+        kinds = [kinds_of(item) for item in value]
+        return promote_kinds(kinds) if kinds and all(kinds) else "" if kinds else "f"
+    return value.kinds if isinstance(value, TracedTensor) else number_kinds(value)
+
+
+def find_extremes(value: CodeValue) -> tuple[int, int] | None:
+    """Return the smallest and the largest integer in nested tuples, or None if an item is not an integer."""
+    if is_integer(value):
+        return value, value
+    pairs = [find_extremes(item) for item in value] if isinstance(value, tuple) else []
+    known = [pair for pair in pairs if pair is not None]
+    if not known or len(known) < len(pairs):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)

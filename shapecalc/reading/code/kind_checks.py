@@ -1,0 +1,215 @@
+"""Check the kinds and the values of elements, and set the kinds of results."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Mapping, Sequence
+
+from shapecalc.core.conditions import Conditions, Unsatisfiable, require_min_size
+from shapecalc.core.ops.concat import CONCAT
+from shapecalc.core.ops.einsum import EINSUM
+from shapecalc.core.ops.matmul import MATMUL
+from shapecalc.core.ops.mean import MEAN
+from shapecalc.core.ops.pad import PAD
+from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE
+from shapecalc.core.record import replace
+from shapecalc.core.rules import ELEMENT_KIND
+from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.kinds import (
+    ANY_KIND,
+    COMPARED_TENSORS,
+    INDEX_PAIRS,
+    KIND_RULES,
+    PROMOTING_KEYWORDS,
+    KindRule,
+    name_kinds,
+)
+from shapecalc.reading.code.values import (
+    CheckRefused,
+    CodeValue,
+    ErrorFactory,
+    TracedTensor,
+    add_to_conditions,
+    find_extremes,
+    is_integer,
+    kinds_of,
+    tensors_in,
+)
+
+
+def apply_kind_rule(
+    name: str,
+    positional: Sequence[CodeValue],
+    keywords: Mapping[str, CodeValue],
+    value: CodeValue,
+    error: ErrorFactory,
+    *,
+    cast: str = "",
+) -> CodeValue:
+    """Return the result of a function or layer with the possible kinds of its elements.
+
+    `cast` are the kinds of the argument `dtype`. Raises `CheckRefused` (element-kind) if PyTorch refuses the kinds of
+    the arguments.
+    """
+    operands = [*positional, *[word for key, word in keywords.items() if key in PROMOTING_KEYWORDS or tensors_in(word)]]
+    first = next((tensor for operand in operands for tensor in tensors_in(operand)), None)
+    is_in_place = name.endswith("_")
+    base_name = name.removesuffix("_") if name not in KIND_RULES else name
+    rule = KIND_RULES.get(_rule_name(base_name, operands, keywords))
+    if first is None or rule is None:
+        return value
+    kinds = _operand_kinds(name, rule, operands)
+    if cast:
+        kinds[0] = cast
+    result, own = rule.result(kinds), first.kinds
+    if first.conventions.torch_checks:
+        mask = kinds_of(operands[MASK_POSITIONS[base_name]]) if base_name in MASK_POSITIONS and operands[1:] else ""
+        if mask and "b" not in mask:
+            raise CheckRefused(error(f"{name}: the mask is bool, and this one is {name_kinds(mask)}"), ELEMENT_KIND)
+        if not result or (base_name == "addcdiv" and not rule.result(kinds[1:])):
+            raise kind_refusal(name, rule, kinds, error)
+        if is_in_place and ANY_KIND.index(result[0]) > ANY_KIND.index(own[-1]):
+            message = f"{name}: elements that are {name_kinds(own)} do not become {name_kinds(result)} in place"
+            raise CheckRefused(error(message), ELEMENT_KIND)
+    if base_name in ("add", "sub", "mul") and isinstance(value, TracedTensor):
+        value = replace(value, extremes=_extremes_of_result(base_name, operands))
+    return set_kinds(name, value, own if is_in_place else result or ANY_KIND, own)
+
+
+MASK_POSITIONS = {"masked_fill": 1, "where": 0}
+"""The index of the mask among the arguments of a function."""
+
+
+def _extremes_of_result(name: str, operands: Sequence[CodeValue]) -> tuple[int, int] | None:
+    """Return the extremes of a tensor of known ones after an operation with an integer."""
+    pairs = [operand.extremes if isinstance(operand, TracedTensor) else find_extremes(operand) for operand in operands]
+    numbers = [operand for operand in operands if is_integer(operand)]
+    if len(pairs) != 2 or not numbers or None in pairs:
+        return None
+    (low, high), (other_low, other_high) = pairs  # type: ignore[misc]  # none is None
+    function = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}[name]
+    results = [function(one, other) for one in (low, high) for other in (other_low, other_high)]
+    return min(results), max(results)
+
+
+def _rule_name(name: str, operands: Sequence[CodeValue], keywords: Mapping[str, CodeValue]) -> str:
+    """Return the name of the rule of a call, which can depend on its arguments."""
+    if name in ("div", "divide") and keywords.get("rounding_mode"):
+        return "floor_divide"
+    if name in ("max", "min") and any(isinstance(operand, TracedTensor) for operand in operands[1:]):
+        return "maximum"
+    if name == EINSUM.name:
+        return _einsum_rule(operands)
+    if "daptive" in name and (1 in operands or (1, 1) in operands or (1, 1, 1) in operands):
+        return MEAN.name if "avg" in name.lower() else name
+    if re.fullmatch(r"(Reflection|Replication)Pad\dd", name):
+        return "reflected"
+    if name == PAD.name and {"reflect", "replicate"} & {keywords.get("mode"), *operands[2:3]}:
+        return "reflected"
+    return PAD.name if re.fullmatch(r"(Zero|Constant|Circular)Pad\dd", name) else name
+
+
+def _einsum_rule(operands: Sequence[CodeValue]) -> str:
+    """Return the name of the rule of an `einsum`: that of a product of matrices, or of a product of elements.
+
+    PyTorch computes a product of matrices if it sums over a dim that two tensors have. Returns an empty string if this
+    is not known.
+    """
+    left, _, right = str(operands[0]).partition("->")
+    terms = left.replace(" ", "").split(",")
+    tensors = [tensor for operand in operands for tensor in tensors_in(operand)]
+    summed = {letter for letter in left if letter.isalpha() and letter not in right}
+    if len(terms) == 1:
+        return "sum"
+    if not right or "." in left or [*map(len, terms)] != [tensor.rank for tensor in tensors]:
+        return ""
+    pairs = [pair for term, tensor in zip(terms, tensors, strict=True) for pair in zip(term, tensor.shape, strict=True)]
+    sizes = [(letter, dim) for letter, dim in pairs if letter in summed and isinstance(dim, int) and dim > 1]
+    return MATMUL.name if any(sizes.count(size) > 1 for size in sizes) else "" if summed else CONCAT.name
+
+
+def _operand_kinds(name: str, rule: KindRule, operands: Sequence[CodeValue]) -> list[str]:
+    """Return the possible kinds of the operands that a rule compares."""
+    if rule.mode in ("promoted", "no-bool"):
+        operands = operands[1:] if name == "where" else operands
+        return [kinds for kinds in map(kinds_of, operands) if kinds]
+    tensors = [tensor for operand in operands for tensor in tensors_in(operand)]
+    return [tensor.kinds for tensor in tensors[: 1 if rule.mode == "first" else COMPARED_TENSORS.get(name)]]
+
+
+def kind_refusal(name: str, rule: KindRule, kinds: Sequence[str], error: ErrorFactory) -> CheckRefused:
+    """Build the refusal of operands of some kinds."""
+    found = " and ".join(dict.fromkeys(map(name_kinds, kinds)))
+    accepted = "".join(rule.results)
+    needs_equal = rule.mode == "equal" and all({*operand} & {*accepted} for operand in kinds)
+    wanted = "equal element types" if needs_equal else f"elements that are {name_kinds(accepted)}"
+    hint = "write .float() behind the tensor" if "f" in accepted else ""
+    return CheckRefused(error(f"{name}: it takes {wanted}, and these are {found}", hint), ELEMENT_KIND)
+
+
+def set_kinds(name: str, value: CodeValue, kinds: str, own: str) -> CodeValue:
+    """Return a tensor or a tuple of tensors with kinds; `own` are those of the operand."""
+    if isinstance(value, TracedTensor):
+        return replace(value, kinds=kinds)
+    if not isinstance(value, tuple):
+        return value
+    second = "i" if name in INDEX_PAIRS else own if name in ("std_mean", "var_mean") else kinds
+    return tuple([set_kinds(name, item, second if index == 1 else kinds, own) for index, item in enumerate(value)])
+
+
+def require_kinds(tensor: TracedTensor, kinds: str, call: Call, role: str) -> None:
+    """Check that the elements of an argument may have one of some kinds.
+
+    Raises `CheckRefused` (element-kind) otherwise.
+    """
+    if tensor.conventions.torch_checks and not {*kinds} & {*tensor.kinds}:
+        message = f"{role} is {name_kinds(kinds)}, and its elements are {name_kinds(tensor.kinds)}"
+        raise call.refusal(message, ELEMENT_KIND)
+
+
+def require_equal_kinds(tensor: TracedTensor, source: CodeValue, call: Call) -> None:
+    """Raise `CheckRefused` (element-kind) if a tensor and the tensor that is written to it have no kind in common."""
+    if isinstance(source, TracedTensor) and tensor.conventions.torch_checks and not {*source.kinds} & {*tensor.kinds}:
+        message = f"it writes {name_kinds(source.kinds)} elements to a tensor of {name_kinds(tensor.kinds)} ones"
+        raise call.refusal(message, ELEMENT_KIND)
+
+
+def range_conditions(
+    index: TracedTensor, tensor: TracedTensor, axis: int, error: ErrorFactory, *, has_negative: bool = False
+) -> Conditions:
+    """Return the conditions under which the known elements of an index tensor are indices of an axis.
+
+    Raises `CheckRefused` (index-out-of-range) if one of them is out of range. Negative indices count from the end if
+    `has_negative`.
+    """
+    if index.extremes is None or 0 in index.shape:
+        return ()
+    low, high = index.extremes
+    dim = tensor.shape[axis]
+    try:
+        if low < 0 and not has_negative:
+            raise Unsatisfiable
+        if dim == 0:
+            raise Unsatisfiable
+        return (*require_min_size(dim, high + 1), *require_min_size(dim, -low))
+    except Unsatisfiable:
+        outside = low if low < 0 and (not has_negative or (isinstance(dim, int) and low < -dim)) else high
+        raise CheckRefused(error(f"dim {axis} is {dim}, and has no index {outside}"), INDEX_OUT_OF_RANGE) from None
+
+
+def require_indices(
+    result: TracedTensor,
+    index: TracedTensor,
+    tensor: TracedTensor,
+    axis: int,
+    call: Call,
+    *,
+    has_negative: bool = False,
+) -> TracedTensor:
+    """Return the result of a call with the conditions that its index tensor requires of an axis of a tensor.
+
+    Raises `CheckRefused` if the index is not an integer, or if a known element of it is out of range.
+    """
+    require_kinds(index, "i", call, "the index")
+    return add_to_conditions(result, range_conditions(index, tensor, axis, call.error, has_negative=has_negative))

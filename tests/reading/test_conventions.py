@@ -12,6 +12,7 @@ from shapecalc.core.ops.calls import parse_signatures
 from shapecalc.core.record import fields
 from shapecalc.reading.code.conventions import CODE_CONVENTIONS
 from shapecalc.reading.code.source import MODULE_DIALECTS
+from shapecalc.reading.framework_words import FRAMEWORKS
 from tests.core.test_semantics import is_decided
 from tests.structure import PACKAGE, SOURCES
 
@@ -36,6 +37,8 @@ def test_every_framework_with_a_call_has_modules():
     missing = frameworks - {*MODULE_DIALECTS.values()} - {"einops"}
     assert not missing, f"add the modules of {', '.join(missing)} to MODULE_DIALECTS"
     assert {*MODULE_DIALECTS.values()} <= DIALECTS.keys()
+    missing = frameworks - {*FRAMEWORKS} - {"einops"}
+    assert not missing, f"add {', '.join(missing)} to FRAMEWORKS of reading/framework_words.py"
 
 
 def test_every_convention_differs_between_dialects():

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
+from shapecalc.core.answers import EMPTY_DICT, Stage, StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape
+from shapecalc.core.moves import Expand
 from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
 from shapecalc.core.ops.operands import possible_dims
 from shapecalc.core.problem import ShapeError, rule_error
 from shapecalc.core.record import Choice, FrozenDict, Record
-from shapecalc.core.rules import KEPT_DIM, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCASTABLE, STRETCHED
+from shapecalc.core.rules import BROADCASTED, KEPT_DIM, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCASTABLE, STRETCHED
 from shapecalc.core.text import rank_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeAlias
+
+SettledDim: TypeAlias = "tuple[int, StepRule, Conditions, Conditions]"
+"""The input axis of an output dim, negative if it is new, its rule, its conditions and the alternatives."""
 
 
 def expand(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
@@ -28,16 +37,28 @@ def expand(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
             raise _rank_error(shape, target, "adds a dim")
         if added < 0 and mode is not ExpandMode.BOTH_WAYS:
             raise _rank_error(shape, target, "drops a dim")
-        output = list[Dim]()
+        output, settled = list[Dim](), list[SettledDim]()
+        stage.explain = lambda finished: _expand_steps(finished, output, settled)
         for out in range(max(len(target), len(shape))):
             axis, index = out - max(added, 0), out + min(added, 0)
             dim = shape[axis] if axis >= 0 else None
             requested = target[index] if index >= 0 else 1
-            step = _expand_step(out, dim, requested, max(axis, 0), max(index, 0), mode)
-            output.append(step.dim)
-            stage.add(step)
+            value, rule, conditions, alternatives = _expand_dim(dim, requested, max(axis, 0), max(index, 0), mode)
+            output.append(value)
+            settled.append((axis, rule, conditions, alternatives))
         base.compute_volume(tuple(output), "target")
-        return base.finish_expand_stage(stage, tuple(output))
+        return stage.finish(Expand(tuple(output)))
+
+
+def _expand_steps(stage: Stage, output: Sequence[Dim], settled: Sequence[SettledDim]) -> tuple[Step, ...]:
+    """Return the steps of the settled output dims, and of the broadcast."""
+    steps = list[Step]()
+    for out, (axis, rule, conditions, alternatives) in enumerate(settled):
+        facts = FrozenDict(dim=stage.before[axis]) if rule is STRETCHED else EMPTY_DICT
+        steps.append(Step(rule, out, (axis,) if axis >= 0 else (), output[out], conditions, facts, alternatives))
+    if stage.after is not None:
+        steps.append(Step(BROADCASTED, None, tuple(range(len(stage.before))), stage.after))
+    return tuple(steps)
 
 
 def _rank_error(shape: Shape, target: Shape, action: str) -> ShapeError:
@@ -45,17 +66,19 @@ def _rank_error(shape: Shape, target: Shape, action: str) -> ShapeError:
     return rule_error(NOT_BROADCASTABLE, message, argument="target")
 
 
-def _expand_step(output_axis: int, dim: Dim | None, requested: Dim, axis: int, index: int, mode: ExpandMode) -> Step:
-    """Return the step of one output dim.
+def _expand_dim(
+    dim: Dim | None, requested: Dim, axis: int, index: int, mode: ExpandMode
+) -> tuple[Dim, StepRule, Conditions, Conditions]:
+    """Return an output dim with its rule, its conditions and the alternatives.
 
     `dim` is None for a new leading dim.
     """
     if dim is not None and requested == KEEP_VALUES.get(mode):
-        return Step(KEPT_DIM, output_axis, (axis,), dim)
+        return dim, KEPT_DIM, (), ()
     if isinstance(requested, int) and requested < 0:
         raise rule_error(NEGATIVE_SIZE, f"{requested} is not a size to expand to", argument="target", index=index)
     if dim is None:
-        return Step(NEW_DIM, output_axis, (), requested)
+        return requested, NEW_DIM, (), ()
     both = mode is ExpandMode.BOTH_WAYS
     ways = _possible_output_dims(dim, requested, both_ways=both)
     if not ways:
@@ -64,7 +87,7 @@ def _expand_step(output_axis: int, dim: Dim | None, requested: Dim, axis: int, i
         raise rule_error(NOT_BROADCASTABLE, message, argument="target", index=index)
     conditions, value = ways[0]
     alternatives = tuple([condition for conditions, _ in ways[1:] for condition in conditions])
-    return Step(STRETCHED, output_axis, (axis,), value, conditions, FrozenDict(dim=dim), alternatives)
+    return value, STRETCHED, conditions, alternatives
 
 
 def _possible_output_dims(dim: Dim, requested: Dim, *, both_ways: bool) -> list[tuple[Conditions, Dim]]:

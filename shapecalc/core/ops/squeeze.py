@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
-from shapecalc.core.conditions import require_different, require_equal, require_relation
+from shapecalc.core.answers import Stage, StageBuilder, StageKind, Stages, Step
+from shapecalc.core.conditions import Conditions, require_different, require_equal, require_relation
 from shapecalc.core.dialects.base import (
     NEWEST_VERSIONS,
     SINCE_13,
@@ -12,14 +12,23 @@ from shapecalc.core.dialects.base import (
     Param,
     ParamType,
     Setting,
-    finish_reshape_stage,
+    regroup_step,
 )
 from shapecalc.core.dims import Axes, Dim, Shape
+from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxesPolicy, normalize_axis_indices
 from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
 from shapecalc.core.problem import rule_error
 from shapecalc.core.record import Choice, Record
 from shapecalc.core.rules import AXIS_NOT_ONE, DROPPED_ONE, KEPT_DIM
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeAlias
+
+CheckedAxis: TypeAlias = "tuple[int, int | None, Conditions]"
+"""An axis that squeeze drops or leaves alone, its output axis if it is left alone, and the conditions for it."""
 
 
 def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
@@ -33,39 +42,37 @@ def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
         semantics = SQUEEZE_SEMANTICS.for_dialect(rules.dialect)
         drops_all = axes is None or (not axes and semantics.no_axes_is_all)
         named = {} if drops_all else normalize_axis_indices(axes or (), len(shape), rules, semantics.squeeze_repeats)
-        kept: list[Dim] = []
+        keeps_others = drops_all or semantics.not_one is NonUnitAxisPolicy.KEPT
+        kept, checked = list[Dim](), list[CheckedAxis]()
+        stage.explain = lambda finished: _squeeze_steps(finished, checked)
         for axis, dim in enumerate(shape):
-            if not drops_all and axis not in named:
+            is_named = drops_all or axis in named
+            is_kept = not is_named or (keeps_others and dim != 1)
+            if is_named:
+                conditions: Conditions = require_different(dim, 1) if is_kept else ()
+                if not keeps_others:
+                    conditions = _require_one(dim, axis, named[axis])
+                checked.append((axis, len(kept) if is_kept else None, conditions))
+            if is_kept:
                 kept.append(dim)
-                continue
-            keeps_others = drops_all or semantics.not_one is NonUnitAxisPolicy.KEPT
-            step = _drop_or_keep_step(axis, len(kept), dim) if keeps_others else _drop_step(axis, dim, named[axis])
-            if step.rule is KEPT_DIM:
-                kept.append(dim)
-            stage.add(step)
-        return finish_reshape_stage(stage, tuple(kept))
+        return stage.finish(Reshape(tuple(kept)))
 
 
-def _drop_or_keep_step(axis: int, out: int, dim: Dim) -> Step:
-    """Return the step that drops a dim of 1, or keeps a dim of another size.
+def _squeeze_steps(stage: Stage, checked: Sequence[CheckedAxis]) -> tuple[Step, ...]:
+    """Return the steps of the axes that squeeze checked, and of the regrouping."""
+    steps = [
+        Step(DROPPED_ONE if out is None else KEPT_DIM, out, (axis,), stage.before[axis], conditions)
+        for axis, out, conditions in checked
+    ]
+    return tuple(steps) if stage.after is None else (*steps, regroup_step(stage.before, stage.after))
 
-    `out` is the output axis of a kept dim.
-    """
+
+def _require_one(dim: Dim, axis: int, index: int) -> Conditions:
+    """Return the conditions under which a dim is 1, or raise `ShapeError` (axis-not-one)."""
     if dim == 1:
-        return Step(DROPPED_ONE, None, (axis,), dim)
-    return Step(KEPT_DIM, out, (axis,), dim, require_different(dim, 1))
-
-
-def _drop_step(axis: int, dim: Dim, index: int) -> Step:
-    """Return the step that drops a dim of 1.
-
-    Raises `ShapeError` (axis-not-one) if the dim is not 1.
-    """
+        return ()
     message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
-    conditions = require_relation(
-        require_equal, dim, 1, rule_error(AXIS_NOT_ONE, message, argument="axes", index=index)
-    )
-    return Step(DROPPED_ONE, None, (axis,), dim, conditions)
+    return require_relation(require_equal, dim, 1, rule_error(AXIS_NOT_ONE, message, argument="axes", index=index))
 
 
 class NonUnitAxisPolicy(Choice):

@@ -93,10 +93,9 @@ _init_templates: dict[tuple[int, bool], Any] = {}
 def _make_init(class_name: str, names: list[str], defaults: dict[str, object], *, has_hook: bool) -> Any:
     """Return an `__init__` that sets the fields of a record.
 
-    If `has_hook`, the function also calls `__post_init__`.
-
-    The code of two classes with equally many fields differs only in names. It is compiled once and renamed, since
-    compiling it for each class takes a twelfth of the time of a command.
+    If `has_hook`, the function also calls `__post_init__`. The code of two classes with equally many fields differs
+    only in names. It is compiled once and renamed, since compiling it for each class takes a twelfth of the time of a
+    command.
     """
     slots = {f"_{index}": f"_{name}" for index, name in enumerate(names)}
     key = len(names), has_hook

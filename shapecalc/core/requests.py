@@ -681,9 +681,8 @@ def _parse_default_opset(value: object) -> int:
 def parse_config_table(text: bytes, source: str, table_name: str = PROJECT_TABLE) -> Mapping[str, Any]:
     r"""Parse the options of shapecalc in a TOML file.
 
-    The options are in the table `table_name`, or at the top level of the file if `table_name` is empty.
-
-    Raises `ShapeError` (usage) with the name of the file, `source`, if the table is invalid.
+    The options are in the table `table_name`, or at the top level of the file if `table_name` is empty. Raises
+    `ShapeError` (usage) with the name of the file, `source`, if the table is invalid.
 
     >>> parse_config_table(b"[tool.shapecalc]\ndialect = 'torch'", "pyproject.toml")
     {'dialect': 'torch'}

@@ -347,9 +347,8 @@ def _parse_plain_case(text: str, defaults: Mapping[str, object]) -> Case:
 def _parse_code_question(words: Sequence[str], defaults: Mapping[str, object]) -> tuple[object, StageRequests]:
     """Parse a line of code and the shapes of its tensors.
 
-    Returns the input and the stages of the first result of the code.
-
-    Raises `ShapeError` (usage) if the code is not supported.
+    Returns the input and the stages of the first result of the code. Raises `ShapeError` (usage) if the code is not
+    supported.
 
     >>> _parse_code_question(["x.view(2, -1)", "x=2,3,4"], {})
     ((2, 3, 4), (('view', {'target': (2, -1), 'dialect': 'torch'}),))

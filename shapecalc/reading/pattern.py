@@ -449,9 +449,8 @@ def shape_and_type(value: object) -> tuple[Shape, str | None]:
 def match_pattern(pattern: object, shape: object, where: Mapping[str, int] | None) -> MatchedSizes:
     """Match a shape against a pattern, and return the sizes of the names.
 
-    `where` contains known sizes.
-
-    Raises `ShapeError` (differs) if the shape does not match, and `ShapeError` (usage) for an invalid argument.
+    `where` contains known sizes. Raises `ShapeError` (differs) if the shape does not match, and `ShapeError` (usage)
+    for an invalid argument.
     """
     matcher = Matcher(to_pattern(pattern), parse_sizes(where or {}))
     problem = matcher.match_shape(*shape_and_type(shape))

@@ -117,7 +117,7 @@ def invert(answer: Trace | Chain) -> Inversion:
 
 
 def _first_output_positions(chain: Chain) -> list[int] | None:
-    """Return the flat output index of each input element, or None.
+    """Return the flat output index of each input element.
 
     Returns None if an element is missing from the output, if the chain has more than `MAX_SEARCHED` elements, or if it
     computes elements.
@@ -152,10 +152,9 @@ class _InverseBuilder:
     def invert_chain(self, chain: Chain) -> list[Request]:
         """Return the requests that undo a chain.
 
-        Raises `NotInvertible` with the stage and the reason if the chain has no inverse.
-
         If a stage has no inverse, each input element is searched in the output, because the stage may drop only
-        elements that an earlier stage added.
+        elements that an earlier stage added. Raises `NotInvertible` with the stage and the reason if the chain has no
+        inverse.
         """
         output = chain.output or ()
         if 0 in chain.input and 0 in output:  # there are no elements to drop

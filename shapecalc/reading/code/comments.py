@@ -151,9 +151,8 @@ def parse_annotation(node: ast.expr | None) -> DeclaredShape | None:
 def declared_inputs(text: str, entry: EntryPoint) -> dict[str, Shape]:
     """Return the declared shapes of the inputs of a function.
 
-    The shapes are declared in the comment above the function or its class, or in annotations.
-
-    Raises `ShapeError` (usage) for an invalid shape in the comment.
+    The shapes are declared in the comment above the function or its class, or in annotations. Raises `ShapeError`
+    (usage) for an invalid shape in the comment.
     """
     source, owner = text.splitlines(), entry.class_node
     is_entry_method = owner is not None and select_entry_method(owner) is entry.node

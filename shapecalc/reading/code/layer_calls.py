@@ -154,9 +154,8 @@ def _bind_bias(call: Call) -> CodeValue:
 def _add_bias_conditions(result: TracedTensor, weight_rank: int, bias: TracedTensor, call: Call) -> TracedTensor:
     """Add the conditions that a bias requires to the result of a layer.
 
-    Raises `CheckRefused` if the bias does not fit.
-
     The bias of a convolution has one value for each output channel; the bias of `linear` is broadcast to the result.
+    Raises `CheckRefused` if the bias does not fit.
     """
     count = parse_spatial_rank(call.name)
     if weight_rank < 2:  # PyTorch adds a bias with addmm, which takes a matrix

@@ -191,9 +191,8 @@ def _iter_labelled_tensors(
 ) -> Iterator[tuple[str, TracedTensor | ShapeError]]:
     """Yield the tensors in a value with labels such as `q[0]`.
 
-    The errors of unknown items are also yielded.
-
-    The value is a tensor, a list or tuple of tensors, or a split tensor. `written` contains the names of its items.
+    The value is a tensor, a list or tuple of tensors, or a split tensor. `written` contains the names of its items. The
+    errors of unknown items are also yielded.
     """
     if isinstance(value, TensorChunks):
         items: dict[object, Binding] = {index: value.chunk(index) for index in range(value.count or 0)}

@@ -41,10 +41,8 @@ def imported_names(tree: ast.AST) -> dict[str, ImportedName]:
 def find_module(path: Path, imported: ImportedName) -> Path | None:
     """Return the file of a module that the file `path` imports.
 
-    The module must belong to the same package.
-
-    A relative import is resolved from the folder of the file, and an absolute import from the folder that contains the
-    outermost package.
+    The module must belong to the same package. A relative import is resolved from the folder of the file, and an
+    absolute import from the folder that contains the outermost package.
     """
     folder, parts = path.parent, imported.module.split(".") if imported.module else []
     if imported.level:

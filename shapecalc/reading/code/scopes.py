@@ -206,9 +206,8 @@ class InterpreterState:
     def list_unknown_calls(self, final: ShapeError | None = None) -> list[UnknownCall]:
         """Return the unknown calls that statements need, in order.
 
-        `final` is the error of the result.
-
-        A call that occurs on several lines is listed once, unless the proposals for its shape differ.
+        `final` is the error of the result. A call that occurs on several lines is listed once, unless the proposals for
+        its shape differ.
         """
         values = [value for record in self.records for value in record.names.values()]
         needed = [value for value in (*values, final) if isinstance(value, ShapeError)]

@@ -158,9 +158,8 @@ class CodeInterpreter(AssignmentEvaluator):
     def load_module(self, path: Path) -> CallFrame | None:
         """Interpret a module of the package, and return its frame.
 
-        Returns None if the module is not read.
-
-        The text of the module is appended to the text of the code, so that positions in both are unique.
+        Returns None if the module is not read. The text of the module is appended to the text of the code, so that
+        positions in both are unique.
         """
         if path in self.modules:
             return self.modules[path]
@@ -211,9 +210,8 @@ class CodeInterpreter(AssignmentEvaluator):
     def invalidate_assigned_attributes(self, owner: ObjectValue, entry: EntryPoint) -> None:
         """Mark the tensor attributes that other methods assign as unknown.
 
-        The assignments of `__init__` and of the entry point are kept.
-
-        A `forward` is called on a new object, but any other method may be called later.
+        The assignments of `__init__` and of the entry point are kept. A `forward` is called on a new object, but any
+        other method may be called later.
         """
         assert entry.class_node is not None
         if select_entry_method(entry.class_node) is entry.node:

@@ -434,6 +434,8 @@ def _layer_remedies(message: ParsedMessage) -> Iterator[str]:
     shape, other = message.input or (), (message.operands or ((),))[0]
     if message.op == MATMUL.name and message.framework == "numpy" and len(shape) == 2 and shape[:1] == other[:1]:
         yield f"transpose the first operand, a.T @ b: {shape[1]},{shape[0]} with {format_sizes(other)}"
+    elif message.op == MATMUL.name and message.framework == "numpy" and len(other) == 1 and abs(pair[0] - pair[1]) == 1:
+        yield "give both the constant column, or neither: one side has a column more, as add_constant inserts it"
     elif message.op == MATMUL.name and message.framework == "numpy":
         yield "make the two agree: transpose one of the operands, or cut or pad it"
     elif size_product(message.input or (1,)) == 0:
@@ -478,6 +480,8 @@ def _expand_remedy(message: ParsedMessage) -> str:
     line = message.failing_line.text if message.failing_line else ""
     if not shape or not target:
         return ""
+    if len(shape) > len(target) and shape[: len(target)] == target:
+        return "reduce or select before: a broadcast never drops a dim, as in x.argmax(-1) or x[:, 0]"
     if len(shape) == len(target) <= MAX_PERMUTED_RANK:
         for order in islice(permutations(range(len(shape))), 1, None):
             moved = [shape[axis] for axis in order]

@@ -112,7 +112,8 @@ CAUSES: Mapping[str, Cause] = {
         first_step="print the input's shape: build the layer for its channels, or move them to the axis that it reads",
     ),
     "window-too-large": Cause(
-        "the window does not fit into the padded input", "pad the input, or take a smaller window"
+        "the window does not fit into the padded input",
+        "give the network a larger picture: it has shrunk below the window here; or pool less, or pad",
     ),
     "rank-mismatch": Cause(
         "the number of dims is not the expected one",

@@ -35,8 +35,10 @@ PLACE_NUMBERS = re.compile(r"(?i)line \d+|:\d+\b|0x[0-9a-f]+|\d+:\d+|\b\d+[-/]\d
 """Numbers that are positions in files and times, not sizes."""
 MASK_INDEX = re.compile(r"mask .{0,60}?at index (\d+).{0,80}? indexed tensor .{0,60}?at index (\d+)")
 """The index of the mismatching dim in a mask and in its tensor, as printed by PyTorch."""
-STATE_WORDS = re.compile(r"(?i)hidden\[|attn_mask is|maximum sequence length")
+STATE_WORDS = re.compile(r"(?i)hidden\[|attn_mask is|maximum sequence length|model input size")
 """Words of messages whose first step follows from the wording alone."""
+POINT_MATRICES = ((3, 3), (3, 4), (4, 4))
+"""The shapes of matrices that move points in space."""
 MIN_PICTURE_SIDE = 8
 """The minimum height and width of an image."""
 
@@ -54,7 +56,10 @@ def explain_message(message: ParsedMessage, trace: Trace | None) -> tuple[Explan
     Returns an empty tuple if there are none.
     """
     figures = find_figures(message, trace)
-    return () if figures is None else explain_figures(figures.sizes, figures.context)
+    found = () if figures is None else explain_figures(figures.sizes, figures.context)
+    operands = (message.input, *(message.operands or ()))
+    has_points = None in operands or any(shape[-2:] in POINT_MATRICES for shape in operands if shape)
+    return tuple([one for one in found if one.kind != "homogeneous" or has_points])
 
 
 def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:

@@ -96,6 +96,88 @@ PHRASES = (
         "number the labels from 0 to classes - 1: subtract 1, or build the model for {1} classes or more",
         r"^(.*)target (\d+) is out of bounds",
     ),
+    Phrase("feature_names mismatch", "give the columns of the training data in their order: data[model.feature_names]"),
+    Phrase("features in booster", "give the columns that the model was trained on, in their order"),
+    Phrase("as it was in training data", "give the columns that the model was trained on, in their order"),
+    Phrase(
+        "valueerror: dimension mismatch", "print both shapes: a vectorizer is fitted once, and then only transforms"
+    ),
+    Phrase(
+        "y should be a 1d array",
+        "give class numbers or one column: y.argmax(1) for one-hot labels, y.ravel() for a column",
+    ),
+    Phrase("n_components=", "take at most {0} components: the smaller of samples and features", r"\)=(\d+)"),
+    Phrase("can't handle a mix of", "give both as class numbers: y.argmax(1) for one-hot or scores"),
+    Phrase(
+        "unexpected observation shape", "load the model that was trained on this environment, or apply its wrappers"
+    ),
+    Phrase(
+        "observation spaces do not match", "load the model that was trained on this environment, or apply its wrappers"
+    ),
+    Phrase(
+        "multi-target not supported",
+        "give class numbers of shape (N,): target.argmax(1) for one-hot labels, target.squeeze(1)",
+    ),
+    Phrase("to sum exactly to", "let the sizes sum to {0}, or give one size for all parts", r"sum exactly to (\d+)"),
+    Phrase(
+        "tensor with more than one", "say which truth is meant: (a == b).all(), or .any(); combine masks with & and |"
+    ),
+    Phrase(
+        "array with more than one element",
+        "say which truth is meant: (a == b).all(), or .any(); combine masks with & and |",
+    ),
+    Phrase("converted to scalar", "reduce it or select one: x.mean(), x[0]; for a list x.tolist()"),
+    Phrase("arrays can be converted", "reduce it or select one: x.mean(), x[0]; for all elements x.astype(float)"),
+    Phrase(
+        "not enough values to unpack",
+        "if it is a shape: {1} dims where {0} are named: insert the batch, x[None], or drop a name",
+        r"expected (\d+), got (\d+)",
+    ),
+    Phrase(
+        "too many values to unpack",
+        "if it is a shape: it has more dims than the {0} names: select x[0], or name them all",
+        r"expected (\d+)",
+    ),
+    Phrase(
+        "list of batch should be of equal size",
+        "give all samples of a batch one size, or write a collate_fn that pads them",
+    ),
+    Phrase(
+        "should probably activate truncation",
+        "pad the texts to one length: tokenizer(texts, padding=True, truncation=True)",
+    ),
+    Phrase(
+        "image features and image tokens",
+        "let the processor of this model insert the placeholders, one for each feature; use one version for both",
+    ),
+    Phrase(
+        "doesn't match model (",
+        "resize the picture to {0}, or pass interpolate_pos_encoding=True",
+        r"match model \(([\d*x, ]+)\)",
+    ),
+    Phrase(
+        "channel dimension of the pixel values", "convert the picture to RGB, or set num_channels in the configuration"
+    ),
+    Phrase(
+        "attention mask should be of size",
+        "build the mask for past and new tokens together, as the first of the two sizes says",
+    ),
+    Phrase(
+        "attention weights should be of size",
+        "give queries, keys and the mask one number of tokens: a cache adds its tokens to the keys alone",
+    ),
+    Phrase("device-side assert", "run on the CPU to see it: most often a label or an index outside 0 to size - 1"),
+    Phrase(
+        "expected target size",
+        "put the classes at dim 1: loss(logits.transpose(1, 2), target) for sequences",
+        r"size \(?\[?(\d+), \d+\]?\)?, got \D*\1, ",
+    ),
+    Phrase("update shape must be smaller", "make the update no longer than the operand: slice it, update[:n]"),
+    Phrase(
+        "element out of data bounds",
+        "cut the tokens to the positions of the model, truncation=True; for words, use its tokenizer",
+    ),
+    Phrase("not match model input size", "give one byte for each value, uint8: 4 bytes a value are float32"),
     Phrase(
         "storage that is not resizable", "give all samples of a batch one size, or write a collate_fn that pads them"
     ),

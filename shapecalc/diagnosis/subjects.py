@@ -133,7 +133,8 @@ def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
     explanations = () if changes else explain_message(message, None)
     advised = [(found.advice, None) for found in explanations[:1]]
     is_weak = any(found.kind in WEAK_KINDS for found in explanations[:1])
-    is_named = subject == WEIGHTS_SUBJECT and not any(found.kind == "squares" for found in explanations)
+    has_named_setting = subject == WEIGHTS_SUBJECT and not any(found.kind == "squares" for found in explanations)
+    is_named = has_named_setting or find_first_step(message.quote, message.nearby_text) != ""
     fixes = tuple(dict([*texts, *advised] if is_weak or is_named else [*advised, *texts]).items())[:MAX_FIXES]
     return Advice(summary, tuple(iter_declaration_findings(message)), fixes, None, None, explanations)
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import product
 from math import gcd, isqrt, prod
+from typing import NamedTuple
 
 from shapecalc.core.record import Record
 
@@ -54,6 +55,8 @@ KNOWN_CLASSES = frozenset({10, 20, 21, 37, 80, 81, 90, 91, 100, 101, 102, 150, 2
 """The numbers of classes of well-known data sets, some with a class for the background."""
 ENCODER_FEATURES = frozenset({384, 512, 640, 768, 1024, 1152, 1280, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 8192})
 """The feature counts of well-known encoders."""
+RESNET_FEATURES = {512, 2048}
+"""The feature counts of the small and of the large networks of the ResNet family."""
 FEED_FORWARD_RATIO = 4
 """The usual ratio of the inner width of a feed-forward block to its features."""
 TOKEN_POSITIONS = (77, 512, 1024)
@@ -262,37 +265,88 @@ def _explain_off_by_one(actual: int, expected: int, context: MismatchContext) ->
     is_map_side = (context.axis or 0) >= 2 and small > 1 and not context.is_channel
     if large - small != 1 or (small < MIN_LENGTH and not is_map_side):
         return
-    side = isqrt(small)
-    if side * side == small and side >= MIN_SIDE and not context.is_features:
-        arithmetic = f"{large} = {side}*{side}+1, {small} = {side}*{side}"
-        text, advice = "would be a class token that only one side has", f"drop it, x[:, 1:], or add it to the {small}"
-    elif context.is_features:
-        arithmetic = f"{large} = {small}+1"
-        text, advice = "would be one column that only one side has", "compare the lists of columns or features of both"
-    elif context.is_length:
-        arithmetic = f"{large} = {small}+1"
-        text, advice = "would be one row or item that only one side has", "find the row: a header, a total or a filter"
-    elif FOURIER_WORDS.search(context.text):
-        arithmetic = f"{large} = {small}+1, an odd and an even length"
-        text, advice = "irfft returns an even length unless it is given n", f"pass the length: irfft(..., n={actual})"
-    elif small >= MIN_VOCABULARY and context.axis != 0:
-        arithmetic = f"{large} = {small}+1"
-        text = "would be a vocabulary to which a token was added"
-        advice = "resize the embedding after tokens are added: model.resize_token_embeddings(len(tokenizer))"
-    elif LABEL_WORDS.search(context.text) and context.axis != 0:
-        arithmetic = f"{large} = {small}+1"
-        text, advice = "would be a class for the background", f"build both with {large} classes, or both with {small}"
-    elif TOKEN_WORDS.search(context.text) and not LEVEL_WORDS.search(context.text):
-        arithmetic = f"{large} = {small}+1"
-        text = "would be a mask or an index that lacks one token: a special token, or the next token beside a cache"
-        advice = f"build the mask for {large} tokens, or pass none where only one token is new"
-    else:
-        arithmetic = f"{large} = {small}+1, an odd and an even length"
-        text = "would be an odd length that was halved and doubled, or an end that is counted on one side only"
-        advice = f"cut the longer to {small}, or find what rounds"
-        if (context.axis or 0) >= 2 or LEVEL_WORDS.search(context.text):
-            advice = f"pad the picture until all strides divide its sides, often to a multiple of 32, or cut to {small}"
-    yield Candidate(1, arithmetic, text, advice)
+    row = next(row for row in ONE_MORE_ROWS if row.applies(small, context))
+    values = {"large": large, "small": small, "side": isqrt(small), "actual": actual}
+    yield Candidate(1, row.arithmetic.format(**values), row.text, row.advice.format(**values))
+
+
+class OneMoreRow(NamedTuple):
+    """A reason for a difference of one, with the condition under which it is likely."""
+
+    applies: Callable[[int, MismatchContext], bool]
+    """Whether the reason is likely for the smaller size in its context."""
+    text: str
+    advice: str
+    arithmetic: str = "{large} = {small}+1"
+
+
+def _is_square_grid(small: int, context: MismatchContext) -> bool:
+    return _grid_side(small) > 0 and not context.is_features
+
+
+def _is_map_side(_small: int, context: MismatchContext) -> bool:
+    return (context.axis or 0) >= 2 or LEVEL_WORDS.search(context.text) is not None
+
+
+ODD_LENGTH = "{large} = {small}+1, an odd and an even length"
+ONE_MORE_ROWS = (
+    OneMoreRow(
+        _is_square_grid,
+        "would be a class token that only one side has",
+        "drop it, x[:, 1:], or add it to the {small}",
+        "{large} = {side}*{side}+1, {small} = {side}*{side}",
+    ),
+    OneMoreRow(
+        lambda _, context: context.is_features,
+        "would be one column that only one side has",
+        "compare the lists of columns or features of both",
+    ),
+    OneMoreRow(
+        lambda _, context: context.is_length,
+        "would be one row or item that only one side has",
+        "find the row: a header, a total or a filter",
+    ),
+    OneMoreRow(
+        lambda _, context: context.axis == 0 and not context.is_joined,
+        "would be one sample that only one side has: a label that is missing, or an end that is counted twice",
+        "print the length of both at dim 0, and cut the longer to {small}",
+        "{large} = {small}+1, at dim 0",
+    ),
+    OneMoreRow(
+        lambda _, context: FOURIER_WORDS.search(context.text) is not None,
+        "irfft returns an even length unless it is given n",
+        "pass the length: irfft(..., n={actual})",
+        ODD_LENGTH,
+    ),
+    OneMoreRow(
+        lambda small, context: small >= MIN_VOCABULARY and context.axis != 0,
+        "would be a vocabulary to which a token was added",
+        "resize the embedding after tokens are added: model.resize_token_embeddings(len(tokenizer))",
+    ),
+    OneMoreRow(
+        lambda _, context: LABEL_WORDS.search(context.text) is not None and context.axis != 0,
+        "would be a class for the background",
+        "build both with {large} classes, or both with {small}",
+    ),
+    OneMoreRow(
+        lambda _, context: TOKEN_WORDS.search(context.text) is not None and not LEVEL_WORDS.search(context.text),
+        "would be a mask or an index that lacks one token: a special token, or the next token beside a cache",
+        "build the mask for {large} tokens, or pass none where only one token is new",
+    ),
+    OneMoreRow(
+        _is_map_side,
+        "would be an odd length that was halved and doubled, or an end that is counted on one side only",
+        "pad the picture until all strides divide its sides, often to a multiple of 32, or cut to {small}",
+        ODD_LENGTH,
+    ),
+    OneMoreRow(
+        lambda _small, _context: True,
+        "would be an odd length that was halved and doubled, or an end that is counted on one side only",
+        "cut the longer to {small}, or find what rounds",
+        ODD_LENGTH,
+    ),
+)
+"""The reasons for a difference of one; the first that applies is given."""
 
 
 def _explain_counted_twice(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
@@ -402,6 +456,14 @@ def _explain_channels(actual: int, expected: int, context: MismatchContext) -> I
     elif context.is_channel is None and context.axis in (0, 1) and {actual, expected} == {3, 4}:
         what, advice = PICTURE_CHANNELS[4, 3]
         yield Candidate(2, f"{actual} and {expected} at dim {context.axis}", f"if these are channels: {what}", advice)
+    for axis, size in enumerate(context.target if -1 not in context.target else ()):
+        others = prod((*context.target[:axis], *context.target[axis + 1 :]))
+        sides = context.target[axis + 1 : axis + 3] or context.target[:2]
+        channels, remainder = divmod(actual, others or 1)
+        is_picture = not remainder and len(sides) == 2 and min(sides) >= MIN_PICTURE_SIDE
+        if is_picture and (channels, size) in PICTURE_CHANNELS:
+            what, advice = PICTURE_CHANNELS[channels, size]
+            yield Candidate(0, f"{actual} = {channels}*{others}", f"would be {what}", advice)
     small, large = sorted((actual, expected))
     side = isqrt(max(small, 0))
     if context.target and large == 3 * small and side * side == small and side >= MIN_PICTURE_SIDE:
@@ -412,6 +474,15 @@ def _explain_channels(actual: int, expected: int, context: MismatchContext) -> I
 def _explain_encoder(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two feature counts by two well-known encoders."""
     large, small = max(actual, expected), max(1, min(actual, expected))
+    if context.is_features and {actual, expected} == RESNET_FEATURES:
+        given, wanted = ("ResNet-18 or 34", "ResNet-50") if actual == small else ("ResNet-50", "ResNet-18 or 34")
+        yield Candidate(
+            1,
+            f"{actual} and {expected} features",
+            f"would be the features of {given}, where those of {wanted} are expected",
+            f"build the layer for {actual} features, as model.fc.in_features says",
+        )
+        return
     is_map = large % small == 0 and isqrt(large // small) ** 2 == large // small
     if context.is_features and expected == FEED_FORWARD_RATIO * actual and actual in ENCODER_FEATURES:
         yield Candidate(
@@ -583,7 +654,13 @@ def _explain_stride(actual: int, expected: int, context: MismatchContext) -> Ite
     stride = large & -large
     while stride > 2 * (large - small):
         stride //= 2
-    if (context.axis or 0) < 2 or small <= stride or not large - small < stride <= MAX_STRIDE or large - small < 2:
+    if (
+        TOKEN_WORDS.search(context.text)
+        or (context.axis or 0) < 2
+        or small <= stride
+        or not large - small < stride <= MAX_STRIDE
+        or large - small < 2
+    ):
         return
     yield Candidate(
         1,
@@ -630,7 +707,7 @@ def _explain_rounding(actual: int, _expected: int, context: MismatchContext) -> 
     for axis in range(len(target) - 1):
         height, width = target[axis : axis + 2]
         others = prod(size for index, size in enumerate(target) if index not in (axis, axis + 1) and size != -1)
-        if -1 in target or height * width < MIN_MAP_AREA or min(height, width) <= MAX_ROUNDING:
+        if -1 in target or height * width < MIN_MAP_AREA or min(height, width) < MIN_CHANNELS:
             continue
         if others < 1 or actual % others:
             continue
@@ -947,7 +1024,7 @@ def _explain_loss_batch(actual: int, expected: int, context: MismatchContext) ->
         text = f"{times} predictions for each target: would be steps, tokens or inputs, flattened into the batch"
         advice, arithmetic = "give each prediction its target, or flatten with the batch kept: x.flatten(1)", ""
     else:
-        text = f"{times} targets for each prediction: would be labels of {times} classes or steps that were flattened"
+        text = f"{times} targets for each prediction: would be labels of tokens, steps or classes that were flattened"
         advice, arithmetic = "keep the batch of the labels; one-hot labels become numbers with labels.argmax(1)", ""
     product = f"{side}*{side}" if side >= 3 and side * side == times else str(times)
     equation = f"{max(actual, expected)} = {min(actual, expected)}*{product}"

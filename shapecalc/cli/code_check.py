@@ -21,6 +21,7 @@ from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import Record
 from shapecalc.core.text import TypedShape, escape_unprintable
 from shapecalc.reading.code.source import split_entry
+from shapecalc.reading.code.values import GivenValue
 
 
 class CheckedFile(Record):
@@ -54,7 +55,7 @@ def run_code_check(
     lines: Sequence[str],
     inputs: Mapping[str, TypedShape],
     dialect: str | None,
-    sizes: Mapping[str, int | Shape],
+    sizes: Mapping[str, GivenValue],
     output_options: OutputOptions,
     text: str | None,
     *,
@@ -75,7 +76,7 @@ def run_code_check(
 
 
 def _check_line(
-    line: str, inputs: Mapping[str, Shape], dialect: str | None, sizes: Mapping[str, int | Shape], text: str | None
+    line: str, inputs: Mapping[str, Shape], dialect: str | None, sizes: Mapping[str, GivenValue], text: str | None
 ) -> CheckedFile:
     """Check the declared shapes in one file, or in a line of code."""
     line, entry = split_entry(line)

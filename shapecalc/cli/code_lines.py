@@ -99,13 +99,20 @@ def print_unknown_calls(
         return
     from shlex import join
 
-    given = [f"{name}={shape_text(tensor.dims)}" for name, tensor in inputs.items()]
-    asked = [f"{call.call}={'SHAPE' if call.proposal is None else shape_text(call.proposal)}" for call in calls]
-    words = ["shapecalc", "code", place, "--input", " ".join([*given, *asked]), *(["--where", where] if where else [])]
+    shapes = [call for call in calls if call.option == "input"]
+    values = [call for call in calls if call.option == "where"]
+    given = [f"{name}={shape_text(tensor.dims)}".lstrip("=") for name, tensor in inputs.items()]
+    asked = [f"{call.call}={'SHAPE' if call.proposal is None else shape_text(call.proposal)}" for call in shapes]
+    sizes = [f"{call.call}={'NUMBER' if call.value is None else call.value}" for call in values]
+    words = ["shapecalc", "code", place, *(["--input", " ".join([*given, *asked])] if given or asked else [])]
+    words += ["--where", ",".join([*([where] if where else []), *sizes])] if where or sizes else []
     print_stderr(f"shapecalc: next: {escape_unprintable(join(words))}")
-    names = ", ".join([call.call for call in calls if call.proposal is not None])
+    names = ", ".join([call.call for call in shapes if call.proposal is not None])
     if names:
         print_stderr(f"shapecalc: proposed, as the shape of the first argument: {escape_unprintable(names)}")
+    conditions = ", ".join([call.call for call in values if call.value is not None])
+    if conditions:
+        print_stderr(f"shapecalc: proposed, as a condition that does not hold: {escape_unprintable(conditions)}")
 
 
 def lines_json(records: Sequence[StatementRecord], result_count: int) -> dict[str, object]:

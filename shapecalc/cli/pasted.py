@@ -17,7 +17,6 @@ from shapecalc.cli.output import (
 )
 from shapecalc.cli.text_input import read_text, read_text_file
 from shapecalc.core.dialects.base import parse_element_type
-from shapecalc.core.dims import Shape
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.core.requests import lookup_dialect, parse_printed_element_type
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from shapecalc.diagnosis.report import Diagnosis
     from shapecalc.engine.arrays import Source
     from shapecalc.reading.code.results import CodeChain, StatementRecord, UnknownCall
+    from shapecalc.reading.code.values import GivenValue
 
 
 def run_doctor(
@@ -127,13 +127,19 @@ INPUT_OPTION = Option(
 )
 
 
-def parse_named_sizes(text: str) -> dict[str, int | Shape]:
-    """Parse the value of `--where` into a dict of sizes and shapes.
+def parse_named_sizes(text: str) -> dict[str, GivenValue]:
+    """Parse the value of `--where` into a dict of sizes, shapes and constants, by name or expression.
 
     >>> parse_named_sizes("self.heads=8,shape=2,-1,B=4"), parse_named_sizes("shape=float32[2,3]")
     ({'self.heads': 8, 'shape': (2, -1), 'B': 4}, {'shape': (2, 3)})
+    >>> parse_named_sizes("mask is None=False,scale=0.5,act='gelu'")
+    {'mask is None': False, 'scale': 0.5, 'act': 'gelu'}
     """
-    from shapecalc.reading.code.source import split_named_shape  # deferred: it imports `ast`, which is slow
+    from shapecalc.reading.code.source import (  # imports `ast`, which is slow
+        normalize_expression,
+        parse_constant,
+        split_named_shape,
+    )
 
     pieces = list[str]()
     for piece in split_outside_brackets(text, ","):
@@ -141,11 +147,14 @@ def parse_named_sizes(text: str) -> dict[str, int | Shape]:
             pieces.append(piece)
         else:
             pieces[-1] += f",{piece}"
-    sizes: dict[str, int | Shape] = {}
+    sizes: dict[str, GivenValue] = {}
     for piece in pieces:
-        name, dims = split_named_shape(piece)
-        if not name or is_integer(dims):
+        name, dims = split_named_shape(piece, is_last=True)
+        is_name = name.replace(".", "").isidentifier()
+        if not name or (is_name and is_integer(dims)):
             sizes |= parse_sizes(piece)
+        elif (constant := parse_constant(dims)) is not None:
+            sizes[name if is_name else normalize_expression(name)] = constant[0]
         else:
             reject_unbracketed_names(dims, "where")
             sizes[name] = parse_dims(dims, "where")
@@ -255,7 +264,7 @@ def _print_code_answer(
     records: Sequence[StatementRecord],
     calls: Sequence[UnknownCall],
     options: Mapping[str, object],
-    sizes: Mapping[str, int | Shape],
+    sizes: Mapping[str, GivenValue],
     output_options: OutputOptions,
     source: Source | None,
 ) -> int:
@@ -302,7 +311,7 @@ def interpret_pasted_code(
     text: str,
     inputs: Mapping[str, TypedShape],
     dialect: str | None,
-    sizes: Mapping[str, int | Shape],
+    sizes: Mapping[str, GivenValue],
     records: list[StatementRecord],
     entry: str,
     path: str | None,
@@ -376,8 +385,8 @@ CODE_COMMAND = Command(
     details=""" The code is one or more statements, a function, a class or a file. In a file, the last
 function or class is used, or the one that FILE.py::NAME selects. The shapes of all lines are printed to stderr on
 a terminal. The output is that of chain; several results are printed one per line. Every name that is not
-a tensor is a size; --where sets names to numbers or lists of numbers. The shapes of tensors created
-in the code are known. Shapes in comments and jaxtyping annotations are checked; --check checks all functions
-whose inputs are declared there or in a comment above: # shapes: x=B,T,C. Without --dialect, the modules and
-methods in the code select the dialect.""",
+a tensor is a size; --where sets names to numbers, lists of numbers, True, None or 'text', and conditions that are
+not known: heads=8,mask is None=True. The shapes of tensors created in the code are known. Shapes in comments and
+jaxtyping annotations are checked; --check checks all functions whose inputs are declared there or in a comment
+above: # shapes: x=B,T,C. Without --dialect, the modules and methods in the code select the dialect.""",
 )

@@ -884,10 +884,10 @@ def _edit_distance(typed: str, known: str, limit: int) -> int:
 def split_outside_brackets(text: str, separator: str | None = None) -> list[str]:
     """Split a string at blanks, or at `separator`, outside brackets and quotes.
 
-    Without `separator`, enclosing quotes are removed. Raises `ShapeError` (usage) for an unclosed quote.
+    Without `separator`, quotes outside brackets are removed. Raises `ShapeError` (usage) for an unclosed quote.
 
-    >>> split_outside_brackets("reshape [2, 3, 4] '0, -1'")
-    ['reshape', '[2, 3, 4]', '0, -1']
+    >>> split_outside_brackets("reshape [2, 3, 4] '0, -1'"), split_outside_brackets("batch['x']=2,3")
+    (['reshape', '[2, 3, 4]', '0, -1'], ["batch['x']=2,3"])
     """
     pieces, piece, depth, quote = list[str](), list[str](), 0, ""
     started = False
@@ -904,7 +904,7 @@ def split_outside_brackets(text: str, separator: str | None = None) -> list[str]
             if started or separator:
                 pieces.append("".join(piece))
             piece, started = [], False
-        elif separator or char not in QUOTES:
+        elif separator or char not in QUOTES or depth > 0:
             piece.append(char)
             started = True
     if quote:

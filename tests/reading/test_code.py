@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from shapecalc.cli.pasted import parse_named_sizes
 from shapecalc.core.limits import MAX_CODE_LENGTH
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import parse_shape, shape_text
@@ -164,3 +165,38 @@ def test_code_with_several_results(line, inputs, expected):
         assert answer_code(reading).output == reading.outputs[0]
         with pytest.raises(ShapeError, match=f"ends with {len(reading.outputs)} tensors, and --as is for one"):
             reading.require_equal_elements("--as")
+
+
+@each_row(("line", "inputs", "where", "expected"), rows("code", "given values"))
+def test_code_with_given_values(line, inputs, where, expected):
+    """Values of names, attributes and conditions are given by `--where`; without them, another answer follows."""
+    sizes = parse_named_sizes(where)
+    assert describe_answer(answer_code(interpret_code(line, shapes_of(inputs), None, sizes))) == expected
+    try:
+        answer = describe_answer(answer_code(interpret_code(line, shapes_of(inputs))))
+    except ShapeError:
+        return
+    assert answer != expected
+
+
+@each_row(("line", "inputs", "expected"), rows("code", "numbers that depend on elements"))
+def test_code_size_of_elements_is_a_name(line, inputs, expected):
+    assert shape_text(answer_of(line, inputs).output) == expected
+
+
+@each_row("where", ["x == =1", "f(=2", "a b=True", "x y is=None"])
+def test_where_refuses_names_that_are_no_expressions(where):
+    with pytest.raises(ShapeError) as raised:
+        parse_named_sizes(where)
+    assert raised.value.problem.rule == "usage"
+
+
+def test_unknown_condition_is_asked_for_with_its_value():
+    code, calls = "def f(x, y):\n    if y.any() and x.size(0) == 2:\n        x = x.mT\n    return x\n", []
+    with pytest.raises(ShapeError):
+        interpret_code(code, {"x": (2, 3), "y": (2,)}, unknown_calls=calls)
+    (asked,) = calls
+    assert asked.as_json() == {"call": "y.any()", "line": 2, "proposal": False, "option": "--where"}
+    for value, shape in ((True, (3, 2)), (False, (2, 3))):
+        read = interpret_code(code, {"x": (2, 3), "y": (2,)}, None, {asked.call: value})
+        assert answer_code(read).output == shape

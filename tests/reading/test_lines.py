@@ -328,3 +328,14 @@ def test_unknown_calls_are_listed_with_proposals():
     records = []
     interpret_code(text, {"x": (2, 3), **given}, records=records)
     assert [line.format_values() for line in collect_code_lines(records)] == ["y 4", "z 5,6", "a 4  b 7", "4"]
+
+
+def test_lines_show_a_list_as_it_was_bound():
+    code = "def f(x):\n    parts = [x, x]\n    parts[0] = x.flatten(1)\n    return parts[0]\n"
+    records, _ = interpret(code, x="2,3,4")
+    assert [line.format_values() for line in collect_code_lines(records)][:1] == ["parts[:] 2,3,4"]
+
+
+def test_lines_leave_out_a_name_of_itself():
+    records, _ = interpret("def f(x, batch):\n    mask = batch['mask']\n    return x.mT\n", x="2,3,4")
+    assert [line.line for line in collect_code_lines(records)] == [3]

@@ -30,13 +30,14 @@ from shapecalc.reading.code.source import (
     select_entry,
 )
 from shapecalc.reading.code.statements import CodeInterpreter
+from shapecalc.reading.code.values import GivenValue
 
 
 def interpret_code(
     text: str,
     inputs: Mapping[str, Shape],
     dialect: str | None = None,
-    sizes: Mapping[str, int | Shape] = EMPTY_DICT,
+    sizes: Mapping[str, GivenValue] = EMPTY_DICT,
     strides: Mapping[str, Shape] = EMPTY_DICT,
     *,
     records: list[StatementRecord] | None = None,
@@ -47,12 +48,12 @@ def interpret_code(
     """Return the chain that code applies to the first of its input tensors.
 
     `inputs` maps the names of tensors to shapes; an empty name denotes the first tensor in the code. By default, the
-    inputs are those that the code declares. `sizes` maps names to the sizes that replace them. `strides` maps the names
-    of tensors that are not row-major to their strides. The interpreted statements are appended to `records`, even if
-    the code is refused. `entry` is the name of the function, class or method to interpret, such as `Net.forward`; by
-    default it is the last one. `path` is the file of the code: names that it imports from its own package are read in
-    their files. Calls whose results are not known are appended to `unknown_calls`. Raises `ShapeError` (usage) with a
-    span for code that is not supported.
+    inputs are those that the code declares. `sizes` maps names and unknown expressions, such as conditions, to their
+    values. `strides` maps the names of tensors that are not row-major to their strides. The interpreted statements are
+    appended to `records`, even if the code is refused. `entry` is the name of the function, class or method to
+    interpret, such as `Net.forward`; by default it is the last one. `path` is the file of the code: names that it
+    imports from its own package are read in their files. Calls whose results are not known are appended to
+    `unknown_calls`. Raises `ShapeError` (usage) with a span for code that is not supported.
 
     >>> from shapecalc.core.text import escape_unprintable, parse_dims, truncate
     >>> interpret_code("x.transpose(1, 2)", {"x": parse_dims("B,T,C")}).stages

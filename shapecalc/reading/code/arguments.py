@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
+from math import isfinite, isnan
 
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.ops.calls import argument_names
@@ -93,7 +93,7 @@ class Call(Record):
         if value is None and default is not None:
             return default
         if not isinstance(value, int) or isinstance(value, bool):
-            raise self.error(f"{self.name} needs whole numbers here")
+            raise self.error(f"{self.name} needs whole numbers here", unknown=value)
         return value
 
     def to_size(self, value: CodeValue) -> int | Shape:
@@ -106,9 +106,12 @@ class Call(Record):
     def to_dim(self, value: CodeValue) -> Dim:
         """Convert a value to a size.
 
-        Raises `ShapeError` (usage) for any other value.
+        A number that depends on elements is a new name. Raises `ShapeError` (usage) for any other value.
         """
         value = unwrap_size(value)
+        is_unknown = isinstance(value, float) and isnan(value)
+        if self.program is not None and (is_unknown or (isinstance(value, TracedTensor) and not value.rank)):
+            return self.program.element_size(value)
         if isinstance(value, float) and isfinite(value):
             raise self.error(f"{value} is not a whole number")
         if not is_dim(value):

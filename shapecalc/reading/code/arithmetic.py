@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
-from math import isqrt, nan
+from math import isnan, isqrt, nan
 
 from shapecalc.core.dims import Dim, Monomial, product, quotient
 from shapecalc.core.limits import MAX_SHAPE_DIMS
@@ -26,6 +26,7 @@ from shapecalc.reading.code.values import (
     ProgramSizes,
     TensorChunks,
     TracedTensor,
+    derived_tensor,
     index_count_error,
     is_number,
     unpack_chunks,
@@ -241,17 +242,31 @@ def index_tensor(tensor: TracedTensor, key: CodeValue, error: ErrorFactory) -> T
     items = _expand_index(key if isinstance(key, tuple) else (key,), tensor.rank, error)
     axes = [item for item in items if item is not None]
     slices = [item if isinstance(item, slice) else slice(None) for item in axes]
+    unknown = [axis for axis, part in enumerate(slices) if any(map(_depends_on_elements, _slice_ends(part)))]
+    slices = [slice(None) if axis in unknown else part for axis, part in enumerate(slices)]
     if any(part != slice(None) for part in slices):
-        ends = [end for part in slices for end in (part.start, part.stop, part.step)]
+        ends = [end for part in slices for end in _slice_ends(part)]
         if not all(end is None or isinstance(end, int) for end in ends):
-            raise error("a slice takes whole numbers", "give sizes with --where")
+            raise error("a slice takes whole numbers", unknown=next(end for end in ends if isinstance(end, Monomial)))
         tensor = tensor.apply(SLICE, slices=tuple(slices))
+    if unknown:
+        dims = [tensor.program.new_name("K") if axis in unknown else dim for axis, dim in enumerate(tensor.shape)]
+        tensor = replace(derived_tensor(tuple(dims), tensor), strides=None)
     for axis in reversed(range(len(axes))):
         if isinstance(axes[axis], int):
             tensor = tensor.apply(SELECT, axis=axis, index=axes[axis])
     kept = [item for item in items if item is None or isinstance(item, slice)]
     new = tuple([position for position, item in enumerate(kept) if item is None])
     return tensor.insert_axes(new) if new else tensor
+
+
+def _slice_ends(part: slice) -> tuple[CodeValue, ...]:
+    return part.start, part.stop, part.step
+
+
+def _depends_on_elements(value: CodeValue) -> bool:
+    """Return whether a number is unknown because it depends on the elements of a tensor."""
+    return (isinstance(value, float) and isnan(value)) or (isinstance(value, TracedTensor) and not value.rank)
 
 
 def _expand_index(items: tuple[CodeValue, ...], rank: int, error: ErrorFactory) -> list[CodeValue]:

@@ -46,6 +46,7 @@ from shapecalc.reading.code.values import (
     is_dim,
     kinds_of,
     nested_shape,
+    require_presence,
     unwrap_size,
 )
 from shapecalc.reading.layers import MULTI_OPERAND_FUNCTIONS
@@ -105,11 +106,8 @@ class CallEvaluator(LayerEvaluator):
     def evaluate_call(self, node: ast.Call) -> CodeValue:
         """Evaluate a call of a function, a method or a layer."""
         function, path = node.func, dotted_name(node.func)
-        if any("(" in name for name in (*self.inputs, *self.input_groups)):
-            text = ast.unparse(node)
-            for name in (f"{node.lineno}:{text}", text):
-                if name in self.inputs or name in self.input_groups:
-                    return self.inputs.get(name) or self.input_groups[name]
+        if (given := self.given_tensor(node)) is not MISSING:
+            return given
         try:
             callee, base = self.find_callee(function, path)
         except ShapeError as error:
@@ -184,7 +182,8 @@ class CallEvaluator(LayerEvaluator):
             if not is_known_layer(callee.name):
                 raise self.unknown_function_error(node)
             self.check_tensors_known(node.args[:1])
-            return self.apply_layer(callee, *self.evaluate_arguments(node, node.args), self.error_factory(node))
+            result = self.apply_layer(callee, *self.evaluate_arguments(node, node.args), self.error_factory(node))
+            return require_presence(result)
         if isinstance(callee, FunctionValue | ClassValue | ObjectValue):
             return self.call_user_code(node, callee, self.evaluate_bindings(node.args), self.evaluate_keywords(node))
         if isinstance(callee, Monomial):
@@ -577,7 +576,8 @@ class CallEvaluator(LayerEvaluator):
             raise self.unknown_function_error(node)
         if name in TARGET_FUNCTIONS and len(rest) == 1:
             self.check_reshape_target(rest[0])
-        return self.call_library_function(node, name, values, keywords, operands, is_method=is_method)
+        result = self.call_library_function(node, name, values, keywords, operands, is_method=is_method)
+        return require_presence(result)
 
     def call_library_function(
         self,

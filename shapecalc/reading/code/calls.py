@@ -74,7 +74,8 @@ def call_function(
     )
     if first is None and values:
         first, values = values[0], values[1:]
-    call = Call(name, tuple(values), keywords, error)
+    program = first.program if isinstance(first, TracedTensor) else None
+    call = Call(name, tuple(values), keywords, error, program)
     if name in SIZE_FUNCTIONS:
         return SIZE_FUNCTIONS[name](first, call)
     if not is_known_function(name) or name in CREATION_FUNCTIONS:

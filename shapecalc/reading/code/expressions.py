@@ -35,7 +35,7 @@ from shapecalc.reading.code.logic import (
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.scopes import InterpreterState
-from shapecalc.reading.code.source import dotted_name
+from shapecalc.reading.code.source import dotted_name, is_dict_item
 from shapecalc.reading.code.values import (
     UNNAMED_CHANGE,
     Binding,
@@ -58,6 +58,7 @@ from shapecalc.reading.code.values import (
     kinds_of,
     mark_untraced_change,
     nested_shape,
+    require_presence,
     unbind_first_axis,
     unwrap_size,
 )
@@ -80,7 +81,10 @@ class ExpressionEvaluator(InterpreterState):
 
         Raises `ShapeError` (usage) for an unsupported expression.
         """
-        return self.describe_untraced_change(node, self.evaluate_node(node))
+        value = self.evaluate_node(node)
+        if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Subscript | ast.Compare):
+            value = require_presence(value)
+        return self.describe_untraced_change(node, value)
 
     def describe_untraced_change(self, node: ast.expr | ast.stmt, value: CodeValue) -> CodeValue:
         """Describe an untraced change of a value by the source text of `node`.
@@ -168,15 +172,18 @@ class ExpressionEvaluator(InterpreterState):
             if isinstance(joined, ShapeError):
                 raise joined
             return joined
-        is_or = isinstance(node.op, ast.Or)
-        for operand in node.values[:-1]:
-            value = self.evaluate(operand)
-            is_true = truth_value(value)
-            if is_true is None:
+        is_or, last = isinstance(node.op, ast.Or), len(node.values) - 1
+        for index, operand in enumerate(node.values):
+            value = self.evaluate_binding(operand)
+            is_true = self.truth_of(operand, value)
+            if is_true is None and index < last:
                 return self.evaluate_unknown_logic(node)
-            if is_true == is_or:
-                return value
-        return self.evaluate(node.values[-1])
+            if index == last and isinstance(value, ShapeError) and is_true is None:
+                raise value
+            if index == last or is_true == is_or:
+                is_given = isinstance(value, ShapeError) or truth_value(value) is None
+                return bool(is_true) if is_given and is_true is not None else value  # type: ignore[return-value]
+        return nan
 
     def evaluate_unknown_logic(self, node: ast.BoolOp) -> CodeValue:
         """Evaluate `and` or `or` with an unknown operand.
@@ -191,10 +198,17 @@ class ExpressionEvaluator(InterpreterState):
 
     def evaluate_truth(self, node: ast.expr) -> bool | None:
         """Return the truth value of an expression, or None if unknown."""
-        try:
-            return truth_value(self.evaluate(node))
-        except ShapeError:
-            return None
+        return self.truth_of(node, self.evaluate_binding(node))
+
+    def truth_of(self, node: ast.expr, value: Binding) -> bool | None:
+        """Return the truth value of an evaluated expression, or None if unknown.
+
+        An unknown one is looked up in the values that the user gives.
+        """
+        is_true = None if isinstance(value, ShapeError) else truth_value(value)
+        if is_true is None and (given := self.given_value(node)) is not MISSING:
+            return truth_value(given)
+        return is_true
 
     def evaluate_binding(self, node: ast.expr) -> Binding:
         """Evaluate an expression, and return its value or error."""
@@ -281,7 +295,8 @@ class ExpressionEvaluator(InterpreterState):
             self.assign_target(clause.target, item)
             tests = [self.evaluate_truth(test) for test in clause.ifs]
             if None in tests and False not in tests:
-                raise self.error(clause.ifs[tests.index(None)], "whether this holds is not known")
+                test = clause.ifs[tests.index(None)]
+                raise self.ask_for_value(test, self.error(test, "whether this holds is not known"), False)
             if all(tests):
                 self.evaluate_clauses(node, rest, items)
 
@@ -351,11 +366,23 @@ class ExpressionEvaluator(InterpreterState):
             return value
         if isinstance(base, ObjectValue | ClassValue):
             return self.get_attribute(node, base)
-        if isinstance(base, Monomial) and dotted_name(node):
-            return self.lookup_size(node, dotted_name(node))
+        if isinstance(base, Monomial):
+            return self.evaluate_unknown_attribute(node, base)
         if isinstance(base, float) or (attribute == "value" and isinstance(base, str | int)):  # of an enumeration
             return base
         raise self.error(node, f".{truncate(attribute)} of this is not supported")
+
+    def evaluate_unknown_attribute(self, node: ast.Attribute, base: Monomial) -> CodeValue:
+        """Return an attribute of an unknown object: a size.
+
+        An object such as `text_config` may be passed on as `config`; its own name is looked up first.
+        """
+        if is_dict_item(node.value):
+            raise self.missing_shape_error(node.value)
+        if not (name := dotted_name(node)):
+            raise self.error(node, f".{truncate(node.attr)} of this is not supported")
+        own = f"{base}.{node.attr}"
+        return self.lookup_size(node, own if own in self.sizes else name)
 
     def evaluate_operator(
         self, node: ast.expr, left: CodeValue, op: ast.operator | ast.cmpop, right: CodeValue
@@ -366,7 +393,10 @@ class ExpressionEvaluator(InterpreterState):
         """
         if isinstance(op, ast.Is | ast.IsNot) and (right is None or left is None):
             is_same = left is right
-            is_unknown = isinstance(left, Monomial | float) or isinstance(right, Monomial | float)
+            is_unknown = any(
+                isinstance(value, Monomial | float) or (isinstance(value, TracedTensor) and value.absence is not None)
+                for value in (left, right)
+            )
             return nan if is_unknown and not is_same else is_same == isinstance(op, ast.Is)
         if isinstance(op, ast.operator) or isinstance(left, TracedTensor) or isinstance(right, TracedTensor):
             result = self.apply_operator(node, left, OPERATOR_SYMBOLS.get(type(op).__name__, "&"), right)
@@ -438,6 +468,8 @@ class ExpressionEvaluator(InterpreterState):
 
     def evaluate_subscript(self, node: ast.Subscript, base_node: ast.expr, index: ast.expr) -> CodeValue:
         """Return an item of a container, or index a tensor."""
+        if (given := self.given_tensor(node)) is not MISSING:
+            return given
         name, key = dotted_name(base_node), self.evaluate(index)
         if name == "ACT2FN":
             return LayerInstance("Activation", (), {})
@@ -520,9 +552,22 @@ class ExpressionEvaluator(InterpreterState):
         raise self.error(node, "how many values there are is not known", "give sizes with --where")
 
     def branch_error(self, node: ast.expr | ast.stmt, test: ast.expr) -> ShapeError:
-        """Build the error for a condition with an unknown truth value."""
-        hint = f"paste the lines of one, or give it: --where {truncate(self.source_text(test))}=0"
-        return self.error(node, "which branch is taken is not known", hint)
+        """Build the error for a condition with an unknown truth value.
+
+        It is recorded that the user can provide the value of the condition, or of its first unknown part.
+        """
+        part = self.unknown_part(test)
+        condition = truncate(ast.unparse(part))
+        mark = "" if dotted_name(part) else '"' if "'" in condition else "'"
+        option = f"{mark}{condition}=False{mark}"
+        hint = f"paste the lines of one, or give it: --where {option}"
+        return self.ask_for_value(part, self.error(node, "which branch is taken is not known", hint), False)
+
+    def unknown_part(self, test: ast.expr) -> ast.expr:
+        """Return the first part of a condition whose truth value is unknown."""
+        if isinstance(test, ast.BoolOp):
+            return next((self.unknown_part(part) for part in test.values if self.evaluate_truth(part) is None), test)
+        return self.unknown_part(test.operand) if isinstance(test, ast.UnaryOp) else test
 
     def count_iteration(self, node: ast.AST) -> None:
         """Count a statement or an iteration of a loop.

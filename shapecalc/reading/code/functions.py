@@ -257,6 +257,8 @@ class FunctionEvaluator(CallEvaluator):
         For example, the class of the object may derive from `nn.Sequential`.
         """
         base = self.library_base_name(cls)
+        if base == "PreTrainedModel" and positional:
+            self.journal.write(instance.attributes, "config", positional[0])
         if base in ("", *MODULE_CLASSES):
             return
         values = [*CodeList(positional).items]
@@ -381,6 +383,33 @@ class FunctionEvaluator(CallEvaluator):
             return MISSING  # type: ignore[no-any-return]
         return MISSING  # type: ignore[no-any-return]
 
+    def create_object(self, cls: ClassValue, node: ast.stmt | ast.expr) -> ObjectValue:
+        """Create an object whose constructor arguments are the values that the user gives, or names."""
+        owner = ObjectValue(cls)
+        initializer = self.find_member(owner, "__init__")
+        if isinstance(initializer, FunctionValue):
+            self.run_entry_point(CallFrame(f"{cls.name}.__init__", initializer.frame), initializer, {})
+        elif is_dataclass(cls):
+            self.initialize_dataclass(owner, (), {}, self.error_factory(node))
+        return owner
+
+    def create_annotated_object(self, annotation: ast.expr | None) -> ObjectValue | None:
+        """Create a module of the class that annotates a parameter, or return None for any other annotation."""
+        name = annotation.value if isinstance(annotation, ast.Constant) else annotation and dotted_name(annotation)
+        cls = self.find_value(name) if isinstance(name, str) and name else MISSING
+        if annotation is None or not isinstance(cls, ClassValue) or not self.is_module_class(cls):
+            return None
+        was_quiet, self.is_quiet = self.is_quiet, True
+        try:
+            return self.create_object(cls, annotation)
+        finally:
+            self.is_quiet = was_quiet
+
+    def is_module_class(self, cls: ClassValue) -> bool:
+        """Return whether a class derives from `nn.Module`."""
+        bases = [dotted_name(base) for own in cls.resolution_order() for base in own.node.bases]
+        return any(base.rpartition(".")[2] == "Module" for base in bases)
+
     def run_entry_point(self, frame: CallFrame, function: FunctionValue, inputs: Mapping[str, CodeValue]) -> Binding:
         """Interpret the entry function with the inputs, and return its result or error.
 
@@ -389,7 +418,9 @@ class FunctionEvaluator(CallEvaluator):
         frame.state |= {"node": function.node, "function": function}
         assert isinstance(function.node, ast.FunctionDef)
         arguments = function.node.args
-        names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        parameters = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+        names = [argument.arg for argument in parameters]
+        annotations = {argument.arg: argument.annotation for argument in parameters}
         defaults = dict(
             zip([argument.arg for argument in arguments.args][::-1], arguments.defaults[::-1], strict=False)
         )
@@ -408,6 +439,8 @@ class FunctionEvaluator(CallEvaluator):
                 self.used_size_names.add(name)
             elif name in defaults:
                 frame.variables[name] = self.evaluate_in_frame(function.frame, defaults[name])
+            elif (instance := self.create_annotated_object(annotations[name])) is not None:
+                frame.variables[name] = instance
         if arguments.kwarg is not None:
             frame.variables[arguments.kwarg.arg] = CodeDict({})
         if arguments.vararg is not None:

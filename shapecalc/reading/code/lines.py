@@ -171,7 +171,7 @@ def shapes_and_sizes(record: StatementRecord) -> tuple[dict[str, Shape | None], 
         if isinstance(value, ShapeError):
             shapes[name] = None
         elif isinstance(value, TracedTensor):
-            shapes[name] = value.shape
+            shapes[name] = None if value.absence is not None else value.shape
         elif is_dim(value):
             sizes[name or "result"] = value
         else:

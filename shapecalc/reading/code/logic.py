@@ -114,8 +114,8 @@ def join_values(left: Binding, right: Binding, error: ShapeError) -> Binding:
         return left
     if left is MISSING or right is MISSING or isinstance(left, ShapeError) or isinstance(right, ShapeError):
         return error
-    if isinstance(left, TracedTensor) and isinstance(right, TracedTensor):
-        return _join_tensors(left, right) if left.shape == right.shape else error
+    if isinstance(left, TracedTensor | None) and isinstance(right, TracedTensor | None):
+        return _join_tensors(left, right, error)
     if isinstance(left, TensorChunks) and isinstance(right, TensorChunks):
         return left if left == right else error
     if isinstance(left, tuple | CodeList) and type(left) is type(right):
@@ -156,9 +156,15 @@ def _join_sequences(
     return error if any(isinstance(item, ShapeError) for item in items) else tuple(items)  # type: ignore[arg-type]
 
 
-def _join_tensors(left: TracedTensor, right: TracedTensor) -> TracedTensor:
-    """Return a tensor that represents both of two tensors of equal shape."""
+def _join_tensors(left: TracedTensor | None, right: TracedTensor | None, error: ShapeError) -> Binding:
+    """Return a tensor that represents both of two tensors of equal shape, or a tensor that may be None."""
+    if left is None or right is None:
+        tensor = right if left is None else left
+        return None if tensor is None else replace(tensor, absence=error)
     if left == right:
         return left
+    if left.shape != right.shape:
+        return error
     strides = left.strides if left.strides == right.strides else None
-    return replace(derived_tensor(left.shape, left, right), strides=strides)
+    absence = left.absence or right.absence
+    return replace(derived_tensor(left.shape, left, right), strides=strides, absence=absence)

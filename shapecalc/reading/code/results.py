@@ -12,7 +12,7 @@ from shapecalc.core.record import Record
 from shapecalc.core.requests import StageRequest
 from shapecalc.core.results import SizeExpression
 from shapecalc.core.text import truncate
-from shapecalc.reading.code.values import Binding, LayerInstance
+from shapecalc.reading.code.values import Binding, GivenValue, LayerInstance
 
 
 class StatementRecord(Record):
@@ -33,17 +33,23 @@ class StatementRecord(Record):
 
 
 class UnknownCall(Record):
-    """A call whose result is not known; the user can give its shape."""
+    """A call or another expression whose value is not known; the user can give its shape or its value."""
 
     call: str
     """The source of the call, after its line and a colon if other lines contain it with another proposal."""
     line: int
     proposal: Shape | None
     """The shape of the first argument, or None if it is not a tensor."""
+    option: str = "input"
+    """The option that gives the answer: `input` for a shape, `where` for a number or a condition."""
+    value: GivenValue = None
+    """The proposed value of a condition, or None."""
 
     def as_json(self) -> dict[str, object]:
         """Return the call as a JSON object."""
-        return {"call": self.call, "line": self.line, "proposal": self.proposal and to_json(self.proposal)}
+        proposal = self.proposal and to_json(self.proposal)
+        answer = {} if self.option == "input" else {"option": f"--{self.option}"}
+        return {"call": self.call, "line": self.line, "proposal": self.value if answer else proposal, **answer}
 
 
 class CodeChain(Record):

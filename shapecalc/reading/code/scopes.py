@@ -16,12 +16,13 @@ from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable, shape_text, truncate
 from shapecalc.reading.code.memory import MISSING, Journal
 from shapecalc.reading.code.results import StatementRecord, UnknownCall, UnnamedInputIdentified
-from shapecalc.reading.code.source import MODULE_NAMES, EntryPoint, dotted_name, normalize_tensor_name
+from shapecalc.reading.code.source import MODULE_NAMES, EntryPoint, dotted_name, is_dict_item, normalize_tensor_name
 from shapecalc.reading.code.values import (
     Binding,
     CallFrame,
     CodeValue,
     ErrorFactory,
+    GivenValue,
     ProgramSizes,
     StageRefused,
     TracedTensor,
@@ -37,6 +38,8 @@ SEQUENCE_LAYER = "(?i)proj|fc|linear|dense|mlp|att|head|classif|embed|qkv"
 
 The input of other unknown layers is assumed to be `(B, C, H, W)` in hints.
 """
+PART_LABEL = r"(?s).*\[\d+\]"
+"""A regular expression for the names of tensors that are parts of an input, such as `self.f(x)[0]`."""
 SIZE_LIST_NAME = r"(.*_)?(shape|sizes|dims|perm|axes)"
 
 
@@ -44,7 +47,7 @@ class InterpreterState:
     """The state of an interpreter, with lookup of names and error builders."""
 
     def __init__(
-        self, text: str, dialect: str, sizes: Mapping[str, int | Shape], records: list[StatementRecord]
+        self, text: str, dialect: str, sizes: Mapping[str, GivenValue], records: list[StatementRecord]
     ) -> None:
         """Create an interpreter of the code `text`.
 
@@ -108,7 +111,7 @@ class InterpreterState:
         `strides` contains the strides of tensors that are not row-major. An empty name denotes a tensor whose name is
         not known yet.
         """
-        numbers = {name: size for name, size in self.sizes.items() if isinstance(size, int)}
+        numbers = {name: size for name, size in self.sizes.items() if type(size) is int}
         self.has_unnamed_input = "" in inputs
         for name, dims in inputs.items() if not self.has_unnamed_input else ():
             tensor = initial_tensor(tuple([substitute(dim, numbers) for dim in dims]), self.dialect, self.program)
@@ -119,9 +122,9 @@ class InterpreterState:
             self.inputs[normalize_tensor_name(name)] = replace(
                 tensor, input_name=name, is_main=not self.inputs, size=size, strides=own_strides
             )
-        for name in dict.fromkeys(name.rpartition("[")[0] for name in self.inputs if name.endswith("]")):
-            labels = [label for label in self.inputs if label.rpartition("[")[0] == name]
-            parts = [self.inputs.pop(label) for label in labels]
+        labels = [label for label in self.inputs if re.fullmatch(PART_LABEL, label)]
+        for name in dict.fromkeys(label.rpartition("[")[0] for label in labels):
+            parts = [self.inputs.pop(label) for label in labels if label.rpartition("[")[0] == name]
             self.input_groups[name] = tuple(parts)
         names = dim_names([dim for dims in inputs.values() for dim in dims])
         self.program.names.update(dict.fromkeys(names))
@@ -156,17 +159,43 @@ class InterpreterState:
     def lookup_size(self, node: ast.expr, name: str) -> CodeValue:
         """Return the size, or the list of sizes, that a name denotes.
 
-        An attribute is looked up by its full name, such as `self.heads`, then by its last component.
+        An attribute is looked up by its full name, such as `config.text.heads`, then by its last components.
         """
-        last = name.rpartition(".")[2]
+        parts = name.split(".")
+        last = parts[-1]
         if not name.isascii() or len(name) > MAX_DIM_TEXT_LENGTH:
             raise self.error(node, "a size has a name of plain letters")
-        self.used_size_names |= {name, last}
+        names = [".".join(parts[start:]) for start in range(len(parts))]
+        self.used_size_names.update(names)
+        given = next((own for own in names if own in self.sizes), None)
+        if given is not None:
+            return self.sizes[given]
         tensor = self.inputs.get(last)
-        value = self.sizes.get(name, self.sizes.get(last, tensor.size if tensor else None))
-        if value is None and re.fullmatch(SIZE_LIST_NAME, last):
+        if tensor is not None and tensor.size is not None:
+            return tensor.size
+        if re.fullmatch(SIZE_LIST_NAME, last):
             raise self.undeclared_size_list_error(node)
-        return named_dim(last) if value is None else value
+        return named_dim(last)
+
+    def given_value(self, node: ast.expr) -> CodeValue:
+        """Return the value that the user gives for an expression, or `MISSING`."""
+        if not self.sizes:
+            return MISSING  # type: ignore[no-any-return]
+        text = ast.unparse(node)
+        self.used_size_names.add(text)
+        return self.sizes.get(text, MISSING)  # type: ignore[no-any-return]
+
+    def given_tensor(self, node: ast.Call | ast.Subscript) -> CodeValue:
+        """Return the tensors that the user gives for a call or an item, or `MISSING`.
+
+        The line may precede the text of a call.
+        """
+        names = (*self.inputs, *self.input_groups)
+        if not any(name.endswith((")", "]")) for name in names):
+            return MISSING  # type: ignore[no-any-return]
+        text = ast.unparse(node)
+        name = next((own for own in (f"{node.lineno}:{text}", text) if own in names), "")
+        return (self.inputs.get(name) or self.input_groups[name]) if name else MISSING
 
     def undeclared_size_list_error(self, node: ast.expr) -> ShapeError:
         """Build the error for an undeclared list of sizes."""
@@ -177,7 +206,7 @@ class InterpreterState:
     def check_tensors_known(self, nodes: Iterable[ast.expr]) -> None:
         """Raise `ShapeError` (usage) for the first tensor of unknown shape."""
         for node in nodes:
-            if dotted_name(node) and isinstance(self.evaluate(node), Monomial):
+            if (is_dict_item(node) or dotted_name(node)) and isinstance(self.evaluate(node), Monomial):
                 raise self.missing_shape_error(node)
 
     def unknown_function_error(self, node: ast.Call) -> ShapeError:
@@ -203,6 +232,11 @@ class InterpreterState:
         self.unknown_calls[error] = UnknownCall(ast.unparse(node), node.lineno, proposal)
         return error
 
+    def ask_for_value(self, node: ast.expr, error: ShapeError, proposal: GivenValue = None) -> ShapeError:
+        """Record an expression whose value the user can provide, and return its error."""
+        self.unknown_calls[error] = UnknownCall(ast.unparse(node), node.lineno, None, "where", proposal)
+        return error
+
     def list_unknown_calls(self, final: ShapeError | None = None) -> list[UnknownCall]:
         """Return the unknown calls that statements need, in order.
 
@@ -226,7 +260,10 @@ class InterpreterState:
         """Build the error for a tensor of unknown shape, with a hint."""
         if self.has_unnamed_input:
             raise UnnamedInputIdentified(ast.unparse(node))
-        return self.error(node, "the shape of this tensor is not known", self.input_hint(node, example))
+        error = self.error(node, "the shape of this tensor is not known", self.input_hint(node, example))
+        if is_dict_item(node):
+            self.unknown_calls[error] = UnknownCall(ast.unparse(node), node.lineno, None)
+        return error
 
     def input_hint(self, node: ast.expr, example: str) -> str:
         """Return a hint to declare the shape of an expression with `--input`."""
@@ -253,11 +290,20 @@ class InterpreterState:
         start, end = self.node_span(node)
         return escape_unprintable(" ".join(self.text[start:end].split()))
 
-    def error(self, node: ast.expr | ast.stmt, message: str, hint: str = "") -> ShapeError:
-        """Build a usage error for a syntax node, with its span."""
-        return usage_error(
-            f"'{truncate(self.source_text(node))}': {message}", hint, argument="line", span=self.node_span(node)
-        )
+    def error(
+        self, node: ast.expr | ast.stmt, message: str, hint: str = "", *, unknown: CodeValue = None
+    ) -> ShapeError:
+        """Build a usage error for a syntax node, with its span.
+
+        If the reason is the unknown name `unknown`, it is recorded that the user can provide its value.
+        """
+        name = str(unknown) if isinstance(unknown, Monomial) and str(unknown).isidentifier() else ""
+        text = f"'{truncate(self.source_text(node))}': {message}"
+        hint = f"give it: --where {truncate(name)}=NUMBER" if name and not hint else hint
+        error = usage_error(text, hint, argument="line", span=self.node_span(node))
+        if name:
+            self.unknown_calls[error] = UnknownCall(name, node.lineno, None, "where")
+        return error
 
     def evaluate(self, node: ast.expr) -> CodeValue:
         """Evaluate an expression."""

@@ -89,13 +89,38 @@ def _is_partial(dims: str) -> bool:
     return is_open or ("=" in dims and dims.endswith(","))
 
 
-def split_named_shape(piece: str) -> tuple[str, str]:
-    """Split `NAME=SHAPE` at the first `=` outside brackets.
+def split_named_shape(piece: str, *, is_last: bool = False) -> tuple[str, str]:
+    """Split `NAME=SHAPE` at the first `=` outside brackets, or at the last one if `is_last`.
 
     The name is empty if there is no such `=`.
     """
-    first, *others = [piece] if piece.lstrip()[:1] == "<" else split_outside_brackets(piece, "=")
-    return (first.strip(), "=".join(others)) if others else ("", piece)
+    parts = [piece] if piece.lstrip()[:1] == "<" else split_outside_brackets(piece, "=")
+    end = len(parts) - 1 if is_last else 1
+    return ("=".join(parts[:end]).strip(), "=".join(parts[end:])) if len(parts) > 1 else ("", piece)
+
+
+def parse_constant(text: str) -> tuple[int | float | str | None] | None:
+    """Return a tuple that contains a number, truth value, string or None; return None for any other text.
+
+    >>> parse_constant("True"), parse_constant(" 0.5"), parse_constant("'gelu'"), parse_constant("N")
+    ((True,), (0.5,), ('gelu',), None)
+    """
+    try:
+        value = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return (value,) if value is None or isinstance(value, bool | int | float | str) else None
+
+
+def normalize_expression(text: str) -> str:
+    """Normalize the spelling of an expression in code.
+
+    Raises `ShapeError` (usage) for any other text.
+    """
+    match parse_code(text).body:
+        case [ast.Expr(value=node)]:
+            return ast.unparse(node)
+    raise usage_error(f"'{escape_unprintable(truncate(text))}' is not NAME=SIZE", "write N=8,C=3", argument="where")
 
 
 def normalize_pasted_code(text: str) -> str:
@@ -163,12 +188,12 @@ def refuse_deep_code() -> Iterator[None]:
 def normalize_tensor_name(name: str) -> str:
     """Normalize the spelling of a tensor name.
 
-    A call that returns a tensor is also accepted as a name. The result is formatted by `ast.unparse`. Raises
-    `ShapeError` (usage) for any other expression.
+    A call that returns a tensor and an item such as `batch['x']` are also accepted as names. The result is formatted by
+    `ast.unparse`. Raises `ShapeError` (usage) for any other expression.
     """
     line, part, index = re.fullmatch(INPUT_NAME, name).groups()  # type: ignore[union-attr]  # it matches any name
     match parse_code(part).body:
-        case [ast.Expr(value=ast.Name() | ast.Attribute() | ast.Call() as node)]:
+        case [ast.Expr(value=ast.Name() | ast.Attribute() | ast.Call() | ast.Subscript() as node)]:
             return f"{line or ''}{ast.unparse(node)}{index or ''}"
     raise usage_error(
         f"'{escape_unprintable(truncate(name))}' is not a name for a tensor",
@@ -401,6 +426,13 @@ def dotted_name(node: ast.AST) -> str:
         parts.append(node.attr)
         node = node.value
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
+def is_dict_item(node: ast.AST) -> bool:
+    """Return whether an expression is an item with a constant text as its key, such as `batch['x']`."""
+    return (
+        isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+    )
 
 
 IGNORED_STATEMENTS = (

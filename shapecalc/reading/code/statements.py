@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from shapecalc.core.answers import EMPTY_DICT
-from shapecalc.core.dims import Shape, dim_names
+from shapecalc.core.dims import Monomial, Shape, dim_names
 from shapecalc.core.limits import MAX_SHAPE_DIMS, MAX_STATEMENTS
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.text import escape_unprintable, truncate
@@ -20,7 +20,7 @@ from shapecalc.reading.code.layer_evaluation import is_shape_preserving
 from shapecalc.reading.code.logic import join_values
 from shapecalc.reading.code.memory import MISSING, Changes
 from shapecalc.reading.code.modules import MAX_FILES, find_module, imported_names, read_module
-from shapecalc.reading.code.results import CodeChain, StatementRecord, UnnamedInputIdentified
+from shapecalc.reading.code.results import CodeChain, StatementRecord, UnknownCall, UnnamedInputIdentified
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS
 from shapecalc.reading.code.source import (
     IGNORED_STATEMENTS,
@@ -50,7 +50,6 @@ from shapecalc.reading.code.values import (
     StageRefused,
     TensorChunks,
     TracedTensor,
-    is_dataclass,
     tensors_in,
 )
 
@@ -193,14 +192,13 @@ class CodeInterpreter(AssignmentEvaluator):
             self.interpret_body([entry.class_node])
             cls = module.variables[entry.class_node.name]  # type: ignore[assignment]
             assert isinstance(cls, ClassValue)
-            owner = ObjectValue(cls)
-            initializer = self.find_member(owner, "__init__")
-            if isinstance(initializer, FunctionValue):
-                frame = CallFrame(f"{cls.name}.__init__", initializer.frame)
-                self.run_entry_point(frame, initializer, {})
-            elif is_dataclass(cls):
-                self.initialize_dataclass(owner, (), {}, self.error_factory(entry.class_node))
+            owner = self.create_object(cls, entry.class_node)
             self.invalidate_assigned_attributes(owner, entry)
+            for name, value in self.sizes.items():
+                attribute = name.removeprefix("self.")
+                if attribute != name and attribute.isidentifier():
+                    owner.attributes[attribute] = value
+                    self.used_size_names.add(name)
         self.is_quiet = False
         method = self.find_member(owner, entry.node.name) if owner else MISSING
         function = method if isinstance(method, FunctionValue) else FunctionValue(entry.node, module)
@@ -216,12 +214,17 @@ class CodeInterpreter(AssignmentEvaluator):
         assert entry.class_node is not None
         if select_entry_method(entry.class_node) is entry.node:
             return
+        parameters = _parameter_names(entry.class_node)
         for method in entry.class_node.body:
             if isinstance(method, ast.FunctionDef) and method.name not in ("__init__", entry.node.name):
-                for name in names_in_statement(method, ast.Store):
+                for name, line in _assigned_values(method):
                     attribute = name.removeprefix("self.")
-                    if name != attribute and isinstance(owner.attributes.get(attribute), TracedTensor):
-                        owner.attributes[attribute] = self.error(method, f"{truncate(name)} is assigned here as well")
+                    value = owner.attributes.get(attribute)
+                    if name != attribute and name not in parameters and isinstance(value, TracedTensor):
+                        hint = f"give its shape: --input {truncate(name)}=SHAPE"
+                        error = self.error(method, f"{truncate(name)} is assigned here as well", hint)
+                        self.unknown_calls[error] = UnknownCall(name, line, value.shape)
+                        owner.attributes[attribute] = error
 
     def build_chain(self, value: CodeValue) -> CodeChain:
         """Build the chain that computes a value.
@@ -319,7 +322,7 @@ class CodeInterpreter(AssignmentEvaluator):
             self.journal.write(state, "last", error)
             self.record_statement(statement, {"": error})
             return
-        stored = names_in_statement(statement, ast.Store)
+        stored = names_in_statement(statement, ast.Store) - {""}
         self.record_in_place_change(statement)
         self.invalidate_containers(statement, error)
         if not stored or not self.assigns_declared_inputs(stored, names_in_statement(statement, ast.Load)):
@@ -428,11 +431,20 @@ class CodeInterpreter(AssignmentEvaluator):
             self.journal.write(state, "last", value)
 
     def record_statement(self, node: ast.stmt, names: Mapping[str, Binding]) -> None:
-        """Record the values that a statement binds or returns."""
+        """Record the values that a statement binds or returns.
+
+        A name that only stands for itself, such as an item of an unknown dict, is omitted.
+        """
         frame, end = self.frame, node.end_lineno or node.lineno
-        if not self.is_quiet:
-            text = self.source_text(node)
-            self.records.append(StatementRecord(node.lineno, end, frame.function, frame.depth, names, text))
+        if self.is_quiet:
+            return
+        values = {
+            name: CodeList(value.bindings) if isinstance(value, CodeList) and value.is_known else value
+            for name, value in names.items()
+            if not (isinstance(value, Monomial) and str(value) == name and name not in self.given_names)
+        }
+        text = self.source_text(node)
+        self.records.append(StatementRecord(node.lineno, end, frame.function, frame.depth, values, text))
 
     def interpret_definition(self, node: ast.FunctionDef | ast.ClassDef) -> None:
         """Bind the name of a function or class.
@@ -635,6 +647,27 @@ class CodeInterpreter(AssignmentEvaluator):
         if dims and name.endswith(".shape") and not (self.is_assigned(name) or {name, "shape"} & self.sizes.keys()):
             assert isinstance(value_node, ast.Attribute)
             raise self.missing_shape_error(value_node.value, dims)
+
+
+def _assigned_values(method: ast.FunctionDef) -> Iterator[tuple[str, int]]:
+    """Yield the names that a method assigns values other than constants, with their lines."""
+    for node in ast.walk(method):
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and not isinstance(node.value, ast.Constant):
+            for name in names_in_statement(node, ast.Store):
+                yield name, node.lineno
+
+
+def _parameter_names(cls: ast.ClassDef) -> set[str]:
+    """Return the names that `__init__` assigns a `Parameter`; other methods replace one to change the model itself."""
+    return {
+        name
+        for method in cls.body
+        if isinstance(method, ast.FunctionDef) and method.name == "__init__"
+        for node in ast.walk(method)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(part, ast.Call) and dotted_name(part.func).endswith("Parameter") for part in ast.walk(node))
+        for name in names_in_statement(node, ast.Store)
+    }
 
 
 LIST_METHODS = {

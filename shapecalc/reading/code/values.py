@@ -55,6 +55,8 @@ CodeValue: TypeAlias = (
     " | tuple[CodeValue, ...] | None"
 )
 """The value of an expression; nan represents an unknown number or truth value."""
+GivenValue: TypeAlias = "int | float | str | Shape | None"
+"""The value that the user gives for a name, or for an expression such as a condition."""
 Binding: TypeAlias = "CodeValue | ShapeError"
 """The value of a name, or the error that its use raises."""
 ErrorFactory: TypeAlias = Callable[..., ShapeError]
@@ -104,6 +106,8 @@ class ProgramSizes:
         """The definition of each named result, or None for any other name."""
         self.conditions: dict[Condition, None] = {}
         """The conditions of divisions of named sizes."""
+        self.element_sizes: dict[int, tuple[object, Dim]] = {}
+        """The tensors without dims that are used as sizes, and the names of these sizes, by identity."""
 
     def add_dims(self, left: Dim, right: Dim) -> Dim:
         """Return the sum of two sizes.
@@ -125,6 +129,12 @@ class ProgramSizes:
         result = allocator.floor_dim([part for term in terms for part in self._terms(term)], divisor, offset)
         self.names.update(allocator.new_results)
         return result
+
+    def element_size(self, value: object) -> Dim:
+        """Return the name of a size that depends on elements, which is the same for the same tensor."""
+        if id(value) not in self.element_sizes or isinstance(value, float):
+            self.element_sizes[id(value)] = (value, self.new_name("K"))
+        return self.element_sizes[id(value)][1]
 
     def new_name(self, prefix: str) -> Dim:
         """Return a new name for a size that depends on elements."""
@@ -200,6 +210,8 @@ class TracedTensor(Record):
     """The possible kinds of the elements, see `kinds`."""
     extremes: tuple[int, int] | None = None
     """The smallest and the largest element, or None if they are not known or not integral."""
+    absence: ShapeError | None = None
+    """The error of a branch in which the value is None instead of a tensor, or None if it is always a tensor."""
 
     @property
     def conditions(self) -> Conditions:
@@ -405,6 +417,11 @@ class CodeList:
         if isinstance(items, ShapeError):
             raise items
         return items
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the length is known."""
+        return not isinstance(self.state["items"], ShapeError)
 
 
 class CodeDict:
@@ -637,11 +654,18 @@ def tensors_in(value: CodeValue) -> Iterator[TracedTensor]:
     Raises the error of an unknown item.
     """
     if isinstance(value, TracedTensor):
+        if value.absence is not None:
+            raise value.absence
         yield value
     for item in items_in(value):
         if isinstance(item, ShapeError):
             raise item
         yield from tensors_in(item)
+
+
+def require_presence(value: CodeValue) -> CodeValue:
+    """Return a value that an operation has returned; its operands, and so a tensor, are not None."""
+    return replace(value, absence=None) if isinstance(value, TracedTensor) and value.absence is not None else value
 
 
 def items_in(value: CodeValue) -> Iterable[Binding]:

@@ -375,7 +375,7 @@ class ExpressionEvaluator(InterpreterState):
     def evaluate_unknown_attribute(self, node: ast.Attribute, base: Monomial) -> CodeValue:
         """Return an attribute of an unknown object: a size.
 
-        An object such as `text_config` may be passed on as `config`; its own name is looked up first.
+        An object may be passed on under another name; the size is first looked up with its own name.
         """
         if is_dict_item(node.value):
             raise self.missing_shape_error(node.value)

@@ -560,7 +560,8 @@ def simplify_conditions(conditions: Iterable[Condition], shared_work: WorkBudget
     >>> [str(c) for c in simplify_conditions(require_equal(N, M) + divisible + require_different(N, 1))]
     ['N == M', 'N % 64 == 0']
     """
-    kept = tuple(dict.fromkeys(conditions))
+    kept = tuple(conditions)
+    kept = tuple(dict.fromkeys(kept)) if len(kept) > 1 else kept
     if len(kept) < 2 or (shared_work and shared_work.remaining < 0):
         return kept
     groups, limit = _group_by_shared_names(kept), MAX_WORK + WORK_PER_CONDITION * len(kept)

@@ -18,6 +18,9 @@ TRIAL_DIVISION_BOUND = 1 << 16
 PRIME_CACHE_SIZE = 256
 """The maximum number of cached factorizations."""
 _prime_cache: dict[int, tuple[tuple[int, int], ...]] = {}
+MAX_CACHED_DIMS = 256
+"""The maximum number of cached dims of one name."""
+_named_dims: dict[str, Monomial] = {}
 
 
 class Monomial(Record):
@@ -92,7 +95,11 @@ def _display_name(name: str) -> str:
 
 def named_dim(name: str) -> Monomial:
     """Create a symbolic dim from its name."""
-    return Monomial(1, 1, ((name, 1),))
+    if name not in _named_dims:
+        if len(_named_dims) == MAX_CACHED_DIMS:
+            _named_dims.clear()
+        _named_dims[name] = Monomial(1, 1, ((name, 1),))
+    return _named_dims[name]
 
 
 def monomial(dim: Dim) -> Monomial:
@@ -235,7 +242,8 @@ def exceeds(dim: Dim, limit: int) -> bool:
     """
     if isinstance(dim, int):
         return dim > limit
-    return dim.numerator > limit * dim.denominator and _has_positive_powers(dim)
+    numerator = dim.numerator
+    return numerator > limit and numerator > limit * dim.denominator and _has_positive_powers(dim)
 
 
 def _has_positive_powers(dim: Monomial) -> bool:

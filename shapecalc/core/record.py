@@ -157,6 +157,7 @@ class _RecordMeta(type):
             # deferred to the first instance, since a command creates instances of half of the classes that it imports
             body.setdefault("__init__", make_and_call_init)
         record_class: Any = super().__new__(meta, name, bases, body)
+        record_class._setters = [getattr(record_class, field).__set__ for field in own if is_row]
         return record_class
 
 
@@ -216,12 +217,14 @@ class TableRow(Record):
         def __init__(self, *values, **named_values):
             """Set the fields; raise `TypeError` for values that are missing, unknown or given twice."""
             names = self.__match_args__
-            given = dict(zip(names, values, strict=False))
-            complete = {**self._defaults, **given, **named_values}
-            if len(values) > len(names) or given.keys() & named_values.keys() or complete.keys() != {*names}:
-                raise TypeError(f"{type(self).__name__} takes the values {', '.join(names)}")
-            for name, value in complete.items():
-                object.__setattr__(self, name, value)
+            if named_values or len(values) != len(names):
+                given = dict(zip(names, values, strict=False))
+                complete = {**self._defaults, **given, **named_values}
+                if len(values) > len(names) or given.keys() & named_values.keys() or complete.keys() != {*names}:
+                    raise TypeError(f"{type(self).__name__} takes the values {', '.join(names)}")
+                values = [complete[name] for name in names]
+            for set_field, value in zip(self._setters, values, strict=True):
+                set_field(self, value)
 
     def __setattr__(self, name: str, _: object) -> None:
         raise AttributeError(f"{type(self).__name__}.{name} cannot be changed")
@@ -240,7 +243,10 @@ def replace(record: R, **changes: Any) -> R:
 
     Raises `TypeError` for a name that is not a field.
     """
-    return type(record)(**{**{name: getattr(record, slot) for name, slot in record._slot_names.items()}, **changes})
+    values = {name: getattr(record, slot) for name, slot in record._slot_names.items()}
+    if not changes.keys() <= values.keys():
+        raise TypeError(f"{type(record).__name__} has the fields {', '.join(values)}")
+    return type(record)(*{**values, **changes}.values())
 
 
 if not TYPE_CHECKING:

@@ -73,7 +73,7 @@ def resolve(request: Request) -> Trace:
         same = _resolve_for_every_switch(request) if error.problem.rule is MISSING_SWITCH else None
         return same or Trace(request, problem=locate_problem(error.problem, request))
     if symbolic:
-        rules = replace(rules, names=NameAllocator(request.names, request.names_in_use))
+        rules = rules.with_names(NameAllocator(request.names, request.names_in_use))
     problem: Problem | None = None
     conditions: Conditions = ()
     try:
@@ -130,6 +130,8 @@ def _make_fraction_steps(request: Request) -> tuple[Step, ...]:
     A step requires that its fraction, such as `N/2`, is an integer. Raises `ShapeError` (indivisible) if that is
     impossible.
     """
+    if all(map(is_always_integral, request.dims)):
+        return ()
     steps = []
     for argument, value in (("input", request.input), *request.arguments.items()):
         for index, dim in enumerate([dim for dims in collect_shapes(value) for dim in dims]):

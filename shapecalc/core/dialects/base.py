@@ -9,7 +9,7 @@ from shapecalc.core import rules
 from shapecalc.core.answers import EMPTY_DICT, Stage, StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, Unsatisfiable, require_divisible, require_equal
 from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product, quotient
-from shapecalc.core.moves import Expand, Reshape
+from shapecalc.core.moves import Reshape
 from shapecalc.core.params import Param as Param
 from shapecalc.core.params import ParamType as ParamType
 from shapecalc.core.problem import Rule, ShapeError, rule_error, usage_error
@@ -381,16 +381,20 @@ def regroup_step(shape: Shape, output: Shape, conditions: Conditions = ()) -> St
     return Step(rules.REGROUPED, None, tuple(range(len(shape))), output, conditions, FrozenDict(before=shape))
 
 
+def broadcast_step(shape: Shape, output: Shape) -> Step:
+    """Return the last step of an expand, which broadcasts to a shape."""
+    return Step(rules.BROADCASTED, None, tuple(range(len(shape))), output)
+
+
+def explain_changed_axis(shape: Shape, step: Step) -> tuple[Step, ...]:
+    """Return the steps of a stage that changes one axis, whose step is given, and keeps the others."""
+    return tuple([step if out == step.out else Step(rules.KEPT_DIM, out, (out,), dim) for out, dim in enumerate(shape)])
+
+
 def finish_reshape_stage(stage: StageBuilder, output: Shape, conditions: Conditions = ()) -> Stages:
     """Finish a stage that regroups the elements."""
     stage.add(regroup_step(stage.before, output, conditions))
     return stage.finish(Reshape(output))
-
-
-def finish_expand_stage(stage: StageBuilder, output: Shape) -> Stages:
-    """Finish a stage that broadcasts to a shape."""
-    stage.add(Step(rules.BROADCASTED, None, tuple(range(len(stage.before))), output))
-    return stage.finish(Expand(output))
 
 
 def finish_unsqueeze_stage(

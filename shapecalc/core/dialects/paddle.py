@@ -10,6 +10,7 @@ from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
 from shapecalc.core.conditions import require_divisible, require_relation
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, product, quotient
+from shapecalc.core.moves import Expand
 from shapecalc.core.problem import ShapeError, rule_error
 
 MAX_EXPANDED_RANK = 8
@@ -115,7 +116,8 @@ def _expand_to_empty_target(shape: Shape) -> Stages:
     with StageBuilder(StageKind.EXPAND, "expand", "target", shape) as stage:
         for axis, dim in enumerate(shape):
             stage.add(Step(rules.KEPT_DIM, axis, (axis,), dim))
-        return base.finish_expand_stage(stage, shape)
+        stage.add(base.broadcast_step(shape, shape))
+        return stage.finish(Expand(shape))
 
 
 FLOAT8_TYPES = frozenset({"float8_e4m3fn", "float8_e5m2"})

@@ -11,7 +11,7 @@ from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
 from shapecalc.core.ops.operands import possible_dims
 from shapecalc.core.problem import ShapeError, rule_error
 from shapecalc.core.record import Choice, FrozenDict, Record
-from shapecalc.core.rules import BROADCASTED, KEPT_DIM, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCASTABLE, STRETCHED
+from shapecalc.core.rules import KEPT_DIM, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCASTABLE, STRETCHED
 from shapecalc.core.text import rank_text
 
 TYPE_CHECKING = False
@@ -57,7 +57,7 @@ def _expand_steps(stage: Stage, output: Sequence[Dim], settled: Sequence[Settled
         facts = FrozenDict(dim=stage.before[axis]) if rule is STRETCHED else EMPTY_DICT
         steps.append(Step(rule, out, (axis,) if axis >= 0 else (), output[out], conditions, facts, alternatives))
     if stage.after is not None:
-        steps.append(Step(BROADCASTED, None, tuple(range(len(stage.before))), stage.after))
+        steps.append(base.broadcast_step(stage.before, stage.after))
     return tuple(steps)
 
 

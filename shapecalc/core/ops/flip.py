@@ -48,9 +48,10 @@ def flip(shape: Shape, rules: Setting, axes: Axes) -> Stages:
     """
     with StageBuilder(StageKind.FLIP, "flip", "axes", shape) as stage:
         flipped = normalize_axis_indices(axes, len(shape), rules, RepeatedAxesPolicy.REFUSED)
-        for out, dim in enumerate(shape):
-            stage.add(Step(REVERSED_AXIS if out in flipped else KEPT_DIM, out, (out,), dim))
-        stage.add(Step(FLIPPED, None, tuple(axis for axis in sorted(flipped) if axis < len(shape)), shape))
+        stage.explain = lambda _: (
+            *[Step(REVERSED_AXIS if out in flipped else KEPT_DIM, out, (out,), dim) for out, dim in enumerate(shape)],
+            Step(FLIPPED, None, tuple(axis for axis in sorted(flipped) if axis < len(shape)), shape),
+        )
         starts = tuple([-1 if out in flipped else 0 for out in range(len(shape))])
         return stage.finish(StridedSlice(starts, tuple([-1 if start else 1 for start in starts]), shape))
 

@@ -6,7 +6,16 @@ from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_stages
 from shapecalc.core.conditions import Conditions, require_equal, require_relation
-from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting, check_rank, check_sizes, compute_volume
+from shapecalc.core.dialects.base import (
+    Operator,
+    Param,
+    ParamType,
+    Setting,
+    check_rank,
+    check_sizes,
+    compute_volume,
+    explain_changed_axis,
+)
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.limits import MAX_REPEATED
 from shapecalc.core.moves import Take
@@ -15,7 +24,7 @@ from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_test_vector
 from shapecalc.core.ops.tile import TileFactor, build_repeat_stages
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict
-from shapecalc.core.rules import KEPT_DIM, OVERFLOW
+from shapecalc.core.rules import OVERFLOW
 from shapecalc.core.text import format_count, shape_text, truncate
 
 SOURCE = "torch.repeat_interleave, numpy.repeat, jax.numpy.repeat"
@@ -116,10 +125,10 @@ def _take_repeated(shape: Shape, axis: int, repeats: Shape, conditions: Conditio
     """Take each index `i` of an axis `repeats[i]` times."""
     positions = tuple([index for index, count in enumerate(repeats) for _ in range(int(count))])  # type: ignore[arg-type]
     with StageBuilder(StageKind.TAKE, "repeat", "repeats", shape) as stage:
-        for out, dim in enumerate(shape):
-            facts = FrozenDict(text=truncate(shape_text(repeats)))
-            step = Step(REPEATED_POSITIONS, out, (out,), len(positions), conditions, facts)
-            stage.add(step if out == axis else Step(KEPT_DIM, out, (out,), dim))
+        facts = {"text": truncate(shape_text(repeats))}
+        stage.explain = lambda _: explain_changed_axis(
+            shape, Step(REPEATED_POSITIONS, axis, (axis,), len(positions), conditions, FrozenDict(facts))
+        )
         return stage.finish(Take(axis, positions))
 
 

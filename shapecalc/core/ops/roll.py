@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_stages
-from shapecalc.core.dialects.base import Param, ParamType, Setting, finish_reshape_stage
+from shapecalc.core.dialects.base import Param, ParamType, Setting, explain_changed_axis, regroup_step
 from shapecalc.core.dims import Axes, Shape
-from shapecalc.core.moves import Roll
+from shapecalc.core.moves import Reshape, Roll
 from shapecalc.core.ops.axes import flatten_axes, normalize_nonscalar_axis
 from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import Choice, FrozenDict, Record
-from shapecalc.core.rules import GIVEN_DIM, KEPT_DIM
+from shapecalc.core.rules import GIVEN_DIM
 from shapecalc.core.text import format_count, truncate
 
 ROLLED_AXIS = StepRule(
@@ -65,18 +65,18 @@ def roll(shape: Shape, rules: Setting, shift: Axes, axis: Axes | None = None) ->
 
 def _reshape_back(flattened: Shape, shape: Shape) -> Stages:
     with StageBuilder(StageKind.RESHAPE, "reshape", "", flattened) as stage:
-        for out, dim in enumerate(shape):
-            stage.add(Step(GIVEN_DIM, out, (), dim))
-        return finish_reshape_stage(stage, shape)
+        stage.explain = lambda _: (
+            *[Step(GIVEN_DIM, out, (), dim) for out, dim in enumerate(shape)],
+            regroup_step(flattened, shape),
+        )
+        return stage.finish(Reshape(shape))
 
 
 def _roll_axis(shape: Shape, shift: int, axis: int) -> Stages:
     with StageBuilder(StageKind.ROLL, "roll", "shift", shape) as stage:
-        for out, dim in enumerate(shape):
-            facts = FrozenDict(shift=shift)
-            stage.add(
-                Step(ROLLED_AXIS, out, (out,), dim, (), facts) if out == axis else Step(KEPT_DIM, out, (out,), dim)
-            )
+        stage.explain = lambda _: explain_changed_axis(
+            shape, Step(ROLLED_AXIS, axis, (axis,), shape[axis], (), FrozenDict(shift=shift))
+        )
         return stage.finish(Roll(shift, axis))
 
 

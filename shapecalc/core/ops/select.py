@@ -58,11 +58,12 @@ def select(shape: Shape, rules: Setting, axis: int, index: int) -> Stages:
             axis, shape, replace(rules, version=None)
         )  # Gather accepts negative axes since version 1
         rule, index_from_zero, conditions = resolve_index(index, shape[dropped], dropped, rules)
-        facts = FrozenDict(index=index, place=index_from_zero)
-        stage.add(Step(rule, None, (dropped,), shape[dropped], conditions, facts))
+        facts = {"index": index, "place": index_from_zero}
         sources = [source for source in range(len(shape)) if source != dropped]
-        for out, source in enumerate(sources):
-            stage.add(Step(KEPT_DIM, out, (source,), shape[source]))
+        stage.explain = lambda _: (
+            Step(rule, None, (dropped,), shape[dropped], conditions, FrozenDict(facts)),
+            *[Step(KEPT_DIM, out, (source,), shape[source]) for out, source in enumerate(sources)],
+        )
         starts = tuple([index_from_zero if source == dropped else 0 for source in range(len(shape))])
         return stage.finish(
             StridedSlice(

@@ -76,10 +76,12 @@ def shape(dims: Shape, _rules: Setting, start: int | None = None, end: int | Non
         for name, requested, clamped in (("start", start, first), ("end", end, last)):
             if requested is not None and requested != clamped:
                 stage.add(Step(CLAMPED, None, (), clamped, (), FrozenDict(end=name, wanted=requested, rank=rank)))
-        output = dims[first:last]
-        for out, dim in enumerate(output):
-            stage.add(Step(READ_DIM, out, (first + out,), dim))
-        stage.add(Step(SLICED_DIMS, None, tuple(range(first, max(first, last))), output, (), FrozenDict(rank=rank)))
+        clamps, output = stage.steps, dims[first:last]
+        stage.explain = lambda _: (
+            *clamps,
+            *[Step(READ_DIM, out, (first + out,), dim) for out, dim in enumerate(output)],
+            Step(SLICED_DIMS, None, tuple(range(first, max(first, last))), output, (), FrozenDict(rank=rank)),
+        )
         return stage.finish(ShapeVector(first, last))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
+from shapecalc.core.answers import Stage, StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, Unsatisfiable, require_min_size
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Axes, Dim, Monomial, Shape
@@ -87,6 +87,7 @@ def slice_(shape: Shape, rules: Setting, slices: str, *, must_keep: Axes = ()) -
             raise rule_error(AXIS_OUT_OF_RANGE, message, argument="slices", index=len(shape))
         keeps_all = SLICE_SEMANTICS.for_dialect(rules.dialect).refuses_empty_slices
         kept: list[AxisSlice] = []
+        stage.explain = lambda finished: _slice_steps(finished, kept, texts)
         for axis, dim in enumerate(shape):
             axis_slice: AxisSlice = (0, 1, dim, ())
             keeps_any = keeps_all or axis in must_keep
@@ -95,22 +96,23 @@ def slice_(shape: Shape, rules: Setting, slices: str, *, must_keep: Axes = ()) -
             if axis_slice[2] == 0 != dim and keeps_any:
                 raise rule_error(EMPTY_SLICE, f"no position of dim {axis} is kept", argument="slices", index=axis)
             kept.append(axis_slice)
-            if axis_slice[:3] == (0, 1, dim):
-                stage.add(Step(KEPT_DIM, axis, (axis,), dim, axis_slice[3]))
-            else:
-                stage.add(
-                    Step(
-                        KEPT_POSITIONS,
-                        axis,
-                        (axis,),
-                        axis_slice[2],
-                        axis_slice[3],
-                        FrozenDict(text=texts[axis], dim=dim),
-                    )
-                )
-        stage.add(Step(SLICED, None, tuple(range(len(shape))), tuple([size for _, _, size, _ in kept])))
         starts, steps, sizes, _ = zip(*kept, strict=True) if kept else ((), (), (), ())
         return stage.finish(StridedSlice(starts, steps, sizes))
+
+
+def _slice_steps(stage: Stage, kept: list[AxisSlice], texts: list[str]) -> tuple[Step, ...]:
+    """Return the steps of the axes that were sliced, and of the slice."""
+    steps = list[Step]()
+    for axis, (start, step, size, conditions) in enumerate(kept):
+        dim = stage.before[axis]
+        if (start, step, size) == (0, 1, dim):
+            steps.append(Step(KEPT_DIM, axis, (axis,), dim, conditions))
+        else:
+            facts = FrozenDict(text=texts[axis], dim=dim)
+            steps.append(Step(KEPT_POSITIONS, axis, (axis,), size, conditions, facts))
+    if stage.after is not None:
+        steps.append(Step(SLICED, None, tuple(range(len(stage.before))), stage.after))
+    return tuple(steps)
 
 
 def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting, keeps_any: bool) -> AxisSlice:

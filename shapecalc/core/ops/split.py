@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, Trace
 from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_relation
-from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
+from shapecalc.core.dialects.base import (
+    FLOATS,
+    SINCE_13,
+    UP_TO_12,
+    Operator,
+    Param,
+    ParamType,
+    Setting,
+    explain_changed_axis,
+)
 from shapecalc.core.dims import Dim, Shape, is_always_integral, monomial, product, quotient, sum_terms
 from shapecalc.core.limits import MAX_SHAPE_DIMS
 from shapecalc.core.moves import StridedSlice
@@ -21,7 +30,7 @@ from shapecalc.core.ops.op import (
 from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE
 from shapecalc.core.problem import Problem, Rule, ShapeError, rule_error
 from shapecalc.core.record import Choice, FrozenDict, Record
-from shapecalc.core.rules import KEPT_DIM, MISSING_ARGUMENT, NEEDS_SIZE
+from shapecalc.core.rules import MISSING_ARGUMENT, NEEDS_SIZE
 from shapecalc.core.text import remainder_text, shape_text, truncate
 
 PartRuns = tuple[tuple[int, Dim], ...]
@@ -122,9 +131,10 @@ def split(
         else:
             runs, conditions = _parts_by_count(shape[cut_axis], cut_axis, parts or 0, rules, uneven=uneven)
         start, kept = _locate_part(runs, part)
-        for out, dim in enumerate(shape):
-            cut_step = Step(SPLIT_AXIS, out, (cut_axis,), kept, conditions, FrozenDict(part=part, dim=dim, runs=runs))
-            stage.add(cut_step if out == cut_axis else Step(KEPT_DIM, out, (out,), dim))
+        facts = {"part": part, "dim": shape[cut_axis], "runs": runs}
+        stage.explain = lambda _: explain_changed_axis(
+            shape, Step(SPLIT_AXIS, cut_axis, (cut_axis,), kept, conditions, FrozenDict(facts))
+        )
         starts = tuple([start if out == cut_axis else 0 for out in range(len(shape))])
         output = (*shape[:cut_axis], kept, *shape[cut_axis + 1 :])
         return stage.finish(StridedSlice(starts, (1,) * len(shape), output))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_stages
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
+from shapecalc.core.answers import Stage, StageBuilder, StageKind, Stages, Step, StepRule, run_stages
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting, explain_changed_axis
 from shapecalc.core.dims import Axes, Dim, Shape
 from shapecalc.core.moves import Take
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_nonscalar_axis
@@ -14,7 +14,6 @@ from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE, INDEX_SEMANTICS, TAKEN
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE_SEMANTICS, unsqueeze
 from shapecalc.core.problem import rule_error
 from shapecalc.core.record import FrozenDict, Record, replace
-from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import shape_text, truncate
 
 
@@ -71,12 +70,14 @@ def _take_indices(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Sta
         ]
         positions = tuple([position for _, position, _ in resolved])
         conditions = tuple([condition for *_, conditions in resolved for condition in conditions])
-        facts = FrozenDict(text=shape_text(indices), places=positions, dim=shape[taken_axis])
-        for out, dim in enumerate(shape):
-            step = Step(TAKEN_POSITIONS, out, (out,), len(positions), conditions, facts)
-            stage.add(step if out == taken_axis else Step(KEPT_DIM, out, (out,), dim))
-        move = Take(taken_axis, positions)
-        return stage.finish(move)
+
+        def explain(_: Stage) -> tuple[Step, ...]:
+            facts = FrozenDict(text=shape_text(indices), places=positions, dim=shape[taken_axis])
+            step = Step(TAKEN_POSITIONS, taken_axis, (taken_axis,), len(positions), conditions, facts)
+            return explain_changed_axis(shape, step)
+
+        stage.explain = explain
+        return stage.finish(Take(taken_axis, positions))
 
 
 def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, run_stages
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, product
+from shapecalc.core.moves import Expand
 from shapecalc.core.ops.axes import merge_adjacent_axes
 from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.problem import Rule, ShapeError, rule_error
@@ -100,12 +101,16 @@ def _repeat_unit_dims(shape: Shape, factors: list[TileFactor]) -> Stages:
     """Repeat each dim of 1 as often as its factor requires."""
     with StageBuilder(StageKind.EXPAND, "repeat", "", shape, tuple([factor.count for factor in factors])) as stage:
         output = tuple([dim if factor.count == 1 else factor.count for dim, factor in zip(shape, factors, strict=True)])
-        for out, (dim, after) in enumerate(zip(shape, output, strict=True)):
-            if factors[out].count == 1:
-                stage.add(Step(KEPT_DIM, out, (out,), after))
-            else:
-                stage.add(Step(STRETCHED, out, (out,), after, (), FrozenDict(dim=dim)))
-        return base.finish_expand_stage(stage, output)
+        stage.explain = lambda _: (
+            *[
+                Step(KEPT_DIM, out, (out,), after)
+                if factors[out].count == 1
+                else Step(STRETCHED, out, (out,), after, (), FrozenDict(dim=shape[out]))
+                for out, after in enumerate(output)
+            ],
+            base.broadcast_step(shape, output),
+        )
+        return stage.finish(Expand(output))
 
 
 def _check_repeats(rank: int, rules: base.Setting, repeats: Shape) -> None:

@@ -1,4 +1,4 @@
-"""Replace the expectation in a case line by the answer."""
+"""Replace the expectation in a case line with the answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BLANKS = " \t\n\r\v\f"
 
 
 def rewrite_expectation(line: str, expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> str:
-    """Replace the expectation in a case line by the actual answer.
+    """Replace the expectation in a case line with the actual answer.
 
     Conditions are included if the expectation names conditions, or with `strict`.
 

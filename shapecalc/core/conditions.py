@@ -331,7 +331,7 @@ class Assumptions:
         )
 
     def substitute(self, ratio: dims.Monomial) -> dims.Monomial:
-        """Replace the solved names in a monomial by their values."""
+        """Replace the solved names in a monomial with their values."""
         while any(name in self.solutions for name, _ in ratio.powers):
             self.work.spend(len(ratio.powers))
             factors = [(self.solutions.get(name) or dims.named_dim(name), power) for name, power in ratio.powers]

@@ -179,7 +179,7 @@ def _normalize_axis(atoms: Iterable[Atom], known: Assumptions) -> Atoms:
 
 
 def _resolve_atom(atom: Atom, known: Assumptions) -> Atoms:
-    """Replace an atom by equivalent atoms of its base tensor, if there are any.
+    """Replace an atom with equivalent atoms of its base tensor, if there are any.
 
     The atom is kept if the atoms of the base tensor cannot be split at its ends. An atom that covers only a part of its
     base tensor is kept if this part has a nested base tensor or a reversed atom.

@@ -182,7 +182,7 @@ UNSUPPORTED_OPS = {
 def resolve_aliases(
     words: Sequence[str], dialect: object = None, *, with_input: bool = True, translates: bool = True
 ) -> list[str]:
-    """Replace a framework's op name by shapecalc's, and add `--dialect`.
+    """Replace a framework's op name with shapecalc's, and add `--dialect`.
 
     `dialect` is the default dialect for an alias with several meanings. A composite op with several stages becomes a
     chain. With `translates`, the names in the signatures of all ops are replaced, too. Raises `ShapeError` if a
@@ -382,7 +382,7 @@ parameters (optional parameters end in `?`), and the function that returns the s
 
 
 def expand_composites(text: str, dialect: object = None) -> str:
-    """Replace composite ops in a chain, such as `rot90`, by their stages.
+    """Replace composite ops in a chain, such as `rot90`, with their stages.
 
     Raises `ShapeError` if a stage before a composite op is refused, or if a composite op refuses its input.
 

@@ -431,5 +431,5 @@ def option_from_param(param: Param) -> Option:
 
 
 def to_dashes(name: str) -> str:
-    """Replace underscores in an option or command name by dashes."""
+    """Replace underscores in an option or command name with dashes."""
     return name.replace("_", "-")

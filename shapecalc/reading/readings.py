@@ -121,7 +121,7 @@ COMMAND_ALIASES = {
 
 
 def resolve_command_alias(words: Sequence[str]) -> list[str] | None:
-    """Replace another program's command name by shapecalc's.
+    """Replace another program's command name with shapecalc's.
 
     Returns None if the first word is not such a name. Raises `ShapeError` (usage) for `convert` without `--as`.
 

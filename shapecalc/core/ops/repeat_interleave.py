@@ -135,7 +135,7 @@ def _take_repeated(shape: Shape, axis: int, repeats: Shape, conditions: Conditio
 def _repeat_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
     """Yield valid repeats that are close to the invalid ones.
 
-    The candidates replace negative repeats by 0, then match the number of indices, and then keep only the first repeat.
+    The candidates replace negative repeats with 0, then match the number of indices, then keep only the first repeat.
     """
     repeats = tuple([max(0, count) if isinstance(count, int) else 1 for count in arguments["repeats"]]) or (1,)
     axis = arguments.get("axis")

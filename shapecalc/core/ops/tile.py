@@ -143,7 +143,7 @@ def _paddle_rank_error(shape: Shape, rules: base.Setting, repeats: Shape) -> Sha
 def _repeat_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
     """Yield valid repeats that are close to the invalid ones.
 
-    The candidates replace negative repeats by 1, then match the number of dims, and then repeat a single axis.
+    The candidates replace negative repeats with 1, then match the number of dims, and then repeat a single axis.
     """
     repeats = tuple([1 if isinstance(count, int) and count < 0 else count for count in arguments["repeats"]])
     rank = len(shape)

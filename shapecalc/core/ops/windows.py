@@ -430,7 +430,7 @@ def _count_runtime_windows(dim: int, rest: int, window: Window) -> int:
 
 
 def _resolve_undilated_padding(dim: Dim, window: Window, rules: Setting) -> Window:
-    """Replace `same` padding by numbers that ignore the dilation.
+    """Replace `same` padding with numbers that ignore the dilation.
 
     Source: ONNX Runtime, measured. Raises `ShapeError` (bad-padding or needs-size).
     """

@@ -122,7 +122,7 @@ def find_declared_inputs(text: str, tree: ast.Module, entry: str) -> dict[str, S
 
 
 def name_unnamed_input(shapes: Mapping[str, Shape], name: str) -> dict[str, Shape]:
-    """Replace the empty name among the names of tensors by `name`."""
+    """Replace the empty name among the names of tensors with `name`."""
     return {input_name or name: dims for input_name, dims in shapes.items()}
 
 

@@ -270,7 +270,7 @@ def _depends_on_elements(value: CodeValue) -> bool:
 
 
 def _expand_index(items: tuple[CodeValue, ...], rank: int, error: ErrorFactory) -> list[CodeValue]:
-    """Replace `...` and omitted axes in an index by full slices."""
+    """Replace `...` and omitted axes in an index with full slices."""
     for item in items:
         is_integer = isinstance(item, int) and not isinstance(item, bool)
         if not (item is None or item is Ellipsis or isinstance(item, slice) or is_integer):

@@ -75,7 +75,7 @@ def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: E
 
 
 def _fill_ellipsis(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorFactory) -> list[IndexItem]:
-    """Replace `...` and omitted axes in an index by full slices."""
+    """Replace `...` and omitted axes in an index with full slices."""
     count = sum(_count_consumed_axes(item, tensor, error) for item in items)
     gaps = [position for position, item in enumerate(items) if item is Ellipsis]
     if count > tensor.rank or len(gaps) > 1:
@@ -113,7 +113,7 @@ def _may_be_equal(one: Shape, other: Shape) -> bool:
 
 
 def _split_masks(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorFactory) -> list[IndexItem]:
-    """Replace each mask in an index by one index array per axis of the mask."""
+    """Replace each mask in an index with one index array per axis of the mask."""
     result, axis = list[IndexItem](), 0
     for item in items:
         if not isinstance(item, TracedTensor):

@@ -23,7 +23,11 @@ from shapecalc.core.record import Record, lazy, replace
 from shapecalc.core.text import format_count, join_with_and, shape_text
 from shapecalc.reasoning.examples import example_sizes
 from shapecalc.render.canvas import (
+    DOWN,
+    LEFT,
+    RIGHT,
     UNICODE,
+    UP,
     Canvas,
     GlyphSet,
     clip_text,
@@ -151,7 +155,7 @@ def draw_rulers(
                        !       !
     after ~x 3 +-------+-------+-------+
           ~y 2 +---+---+---+---+---+---+
-               ! cuts old blocks of 3 at different places: ~x and ~y mix axes
+               ! splits an old row of 3: ~x and ~y mix axes (order is kept)
     """
     sizes = _find_small_sizes(answer, layout)
     if sizes is None:
@@ -175,7 +179,71 @@ def draw_rulers(
             block = _remove_rulers(
                 first, [ruler for ruler in (*block.before, *block.after) if ruler.stride >= first.volume]
             )
+    if _has_dense_cuts(block, width):
+        lines = _draw_pieces(block, width, glyphs)
+        return stack_texts([*lines, *pack_notes([Text(note, "dim") for note in notes], width)][:height])
     return _fit_rulers(block, notes, (width, height), glyphs)
+
+
+def _has_dense_cuts(rulers: BlockRulers, width: int) -> bool:
+    """Return whether the cuts of an axis are too dense to be drawn to scale.
+
+    If cuts are misaligned, only these matter; otherwise those of all axes other than the innermost.
+    """
+    long = width - RULER_LABEL_WIDTH
+    all_strides = [ruler.stride for ruler in (*rulers.before, *rulers.after)]
+    strides = rulers.misaligned_strides or [stride for stride in all_strides if stride > 1]
+    return rulers.volume > long and rulers.volume // min(strides, default=rulers.volume) > long // 3
+
+
+def _draw_pieces(rulers: BlockRulers, width: int, glyphs: GlyphSet) -> list[Text]:
+    """Draw the rows of each axis with their lengths, not to scale, and a summary.
+
+    >>> cut = (Ruler("c 1080", "", 1080, 1920), Ruler("d 1920", "", 1920, 1))
+    >>> block = BlockRulers(cut, (Ruler("cd 2073600", "", 2073600, 1),), 2073600, "")
+    >>> for line in _draw_pieces(block, 60, UNICODE):
+    ...     print(line)
+       before c 1080 ├1920┼1920┼1920┼ … ┼1920┤ 1080 rows
+    after cd 2073600 ├──────────────── 2073600 ────────────────┤
+    all 1079 inner cuts are gone: nothing mixes
+    """
+    rows, counts = list[tuple[str, Ruler, int, int]](), list[int]()
+    for side, axes in (("before", rulers.before), ("after", rulers.after)):
+        cut = [ruler for ruler in axes if ruler.stride > 1]
+        for index, ruler in enumerate(cut or axes[:1]):
+            count, length = (rulers.volume // ruler.stride, ruler.stride) if cut else (1, rulers.volume)
+            rows.append((f"{side if not index else ''} {ruler.label}", ruler, count, length))
+        counts.append(max((rulers.volume // ruler.stride for ruler in cut), default=1))
+    label_width = max(len(label) for label, *_ in rows)
+    lines = list[Text]()
+    for label, ruler, count, length in rows:
+        ending = f" {count} rows" if count > 1 else ""
+        room = min(width - label_width - 1 - len(ending), 44)
+        line = Text(f"{label.rjust(label_width)} ", ruler.colour)
+        lines.append(line.append(_format_pieces(count, length, room, glyphs)).append(ending, "dim"))
+    return [*lines, *wrap_line(Text(_pieces_summary(rulers, *counts), "bold" if rulers.mixed_note else "dim"), width)]
+
+
+def _format_pieces(count: int, length: int, room: int, glyphs: GlyphSet) -> str:
+    """Format `count` rows of a length, the first and the last of them if not all fit."""
+    first, last, wall = (glyphs.box_lines[index] for index in (LEFT | UP | DOWN, RIGHT | UP | DOWN, 15))
+    if count == 1:
+        return f"{last}{f' {length} '.center(max(0, room - 2), glyphs.horizontal)}{first}"
+    whole = f"{last}{wall.join([str(length)] * count)}{first}" if count <= room else ""
+    if whole and len(whole) <= room:
+        return whole
+    shown = max(1, min(3, (room - len(str(length)) - 6) // (len(str(length)) + 1)))
+    return f"{last}{f'{length}{wall}' * shown} {glyphs.ellipsis} {wall}{length}{first}"
+
+
+def _pieces_summary(rulers: BlockRulers, before: int, after: int) -> str:
+    """Return a sentence about the numbers of cuts before and after, or about the axes that mix."""
+    if rulers.misaligned_strides is not None or rulers.mixed_note:
+        return _ruler_summary(rulers, is_to_scale=False).replace("! splits", "a new cut splits")
+    if after < before:
+        gone = f"all {before - 1}" if after == 1 else f"{before - after} of {before - 1}"
+        return f"{gone} inner cuts are gone: nothing mixes"
+    return f"{after - before} new cuts, none of them moves an old one: nothing mixes"
 
 
 def _too_few_elements_text(volume: int) -> Text:
@@ -273,12 +341,8 @@ def _block_notes(group_count: int, layout: StageLayout, block: AxisChange) -> li
         return []
     before = shape_text(layout.stage.before[axis] for axis in block.sources)
     after = shape_text(layout.cells[out].dim or 0 for out in block.outputs)
-    more = (
-        ""
-        if group_count == 1
-        else f"; {group_count - 1} more {'group' if group_count == 2 else 'groups'} of axes cut anew"
-    )
-    return [f"one block, the others alike: {before} becomes {after}{more}"]
+    more = "" if group_count == 1 else f", and {format_count(group_count - 1, 'more group', 'more groups')} of axes"
+    return [f"one of several equal blocks: {before} becomes {after}{more}"]
 
 
 def _make_rulers(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int], glyphs: GlyphSet) -> BlockRulers:
@@ -399,12 +463,11 @@ def _ruler_summary(rulers: BlockRulers, *, is_to_scale: bool) -> str:
     """Return a sentence that states whether and why axes mix."""
     scale_note = "to scale; " if is_to_scale else ""
     if rulers.misaligned_strides is not None:
-        old, new = rulers.misaligned_strides
-        cut = f"only some old blocks of {old}" if new > old else f"old blocks of {old} at different places"
-        return f"{scale_note}! cuts {cut}: {rulers.mixed_note or 'axes mix'}"
+        old, _ = rulers.misaligned_strides
+        return f"{scale_note}! splits an old row of {old}: {rulers.mixed_note or 'axes mix'}"
     if rulers.mixed_note:
-        return f"{scale_note}old blocks are cut alike by chance: at most sizes {rulers.mixed_note}"
-    return f"{scale_note}every old block is cut alike: nothing mixes"
+        return f"{scale_note}no new cut falls inside an old row here; at most sizes {rulers.mixed_note}"
+    return f"{scale_note}no new cut falls inside an old row: nothing mixes"
 
 
 def is_regrouping_step(step: Step | None) -> bool:

@@ -22,6 +22,8 @@ from shapecalc.render.stage_layout import (
 
 ARROW = "─▸"
 """The arrow of the answer line."""
+MIN_REASON_WIDTH = 24
+"""The minimum width of a reason, in cells; longer reasons are wrapped."""
 MAX_CARD_DIMS = 8
 """The maximum number of output dims whose reasons are shown."""
 
@@ -132,8 +134,8 @@ def dim_reason_lines(answer: Trace | Chain, indent: int, width: int, step_index:
     """Return lines with the reason for each output dim, below the answer.
 
     In the line of the answer, the output starts at column `indent` and has spaces around its commas. No lines are
-    returned if the reasons do not fit the width, or if there are several stages, because the reasons of the last stage
-    refer to the dims of the stage before it.
+    returned if the width leaves less than `MIN_REASON_WIDTH` for a reason, or if there are several stages, because the
+    reasons of the last stage refer to the dims of the stage before it.
 
     >>> import shapecalc as sc
     >>> for line in dim_reason_lines(sc.reshape((2, 3, 4), (0, -1)), 0, 78):
@@ -158,10 +160,14 @@ def dim_reason_lines(answer: Trace | Chain, indent: int, width: int, step_index:
             return []
         mark = "   (this step)" if cells[out].step_index == step_index else ""
         bars = "".join("│".ljust(after - start) for start, after in pairwise(starts[: out + 1]))
-        lines.append(
-            Text(" " * indent + bars).append("└ ").append(escape_unprintable(step.why) + mark, "" if mark else "dim")
-        )
-    return lines if all(len(line) <= width for line in lines) else []
+        before, after = f"{' ' * indent}{bars}└ ", f"{' ' * indent}{bars}  "
+        if width - len(before) < MIN_REASON_WIDTH:
+            return []
+        reason = Text(escape_unprintable(step.why) + mark, "" if mark else "dim")
+        for part in wrap_line(reason, width - len(before)):
+            lines.append(Text(before).append_text(part))
+            before = after
+    return lines
 
 
 def format_spaced_shape(answer: Trace | Chain) -> str:

@@ -26,7 +26,8 @@ from textual import events, on
 from textual.app import App, SystemCommand
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding
-from textual.command import CommandPalette, Hit, Hits, SearchIcon
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, SearchIcon
+from textual.content import Content
 from textual.filter import LineFilter, Monochrome
 from textual.markup import escape
 from textual.reactive import Reactive
@@ -63,6 +64,8 @@ MODE_NAMES = "work", "learn"
 """The names of the normal mode and of learning mode in the user file."""
 MIN_SCORE = 0.01
 """The minimum fuzzy-match score of a command whose name contains every word of the query."""
+LIKELY_ACTIONS = ("fix", "compare", "elements", "mode", "cut", "code", "copy", "choose", "home", "course", "lessons")
+"""The actions that the palette lists first."""
 MAX_FILE_SIZE = 1 << 20
 """The maximum size of the user file, in bytes."""
 MAX_QUESTIONS, MAX_QUESTION_LENGTH = 20, 1000
@@ -105,7 +108,9 @@ def _key_commands(explore: ExploreScreen) -> Iterator[SystemCommand]:
 
     A command that has no effect in the current state is not listed, but search finds it.
     """
-    for key in {key.action: key for key in (*COMMANDS[:2], *explore.keys, *COMMANDS[2:], *GLOBAL_KEYS)}.values():
+    keys = {key.action: key for key in (*GLOBAL_KEYS, *explore.keys, *COMMANDS)}.values()
+    ranks = {action: rank for rank, action in enumerate(LIKELY_ACTIONS)}
+    for key in sorted(keys, key=lambda key: ranks.get(key.action, len(ranks))):
         works = explore.state.is_available(key.action)
         if not key.action.endswith("palette") and explore.state.is_offered(key.action) is works:
             about = key.display if works else f"{key.display} it would do nothing now".lstrip()
@@ -170,6 +175,14 @@ class Palette(CommandPalette):
 
 class AllWordsProvider(SystemCommandsProvider):
     """A command provider that matches the names containing all words of a query."""
+
+    async def discover(self) -> Hits:
+        """Yield the commands in the order of the palette, each with its key after its name."""
+        for name, about, run, is_discovered in self.app.get_system_commands(self.screen):
+            if is_discovered:
+                key = about if about in {key.display for key in (*self.app.user_keys, *GLOBAL_KEYS)} else ""  # type: ignore[attr-defined]
+                title = Content.assemble(name, (f"   {key}", "$text-accent")) if key else name
+                yield DiscoveryHit(title, run, text=name, help="" if key else about)
 
     async def search(self, query: str) -> Hits:
         """Yield the matching commands; Textual's fuzzy matcher ranks them."""
@@ -320,8 +333,9 @@ class ShapecalcApp(App[QuestionResult]):
             step = None
         if learns is None:
             learns = step is not None and self.user_file.mode == MODE_NAMES[True]
+        self.user_keys = keys
         self.explore = ExploreScreen(question, step, progress, learns=learns, keys=keys, has_home=home)
-        self.set_keymap({key_binding_id(key): key.name for key in keys if key not in KEYS})
+        self.set_keymap({key_binding_id(main): key.name for main, key in zip(KEYS, keys, strict=True) if key != main})
         self.starts_with_lessons = lesson
         self.opening = opening
         self.explore.state.cursor = cursor

@@ -159,6 +159,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """The name of the field that was used last."""
         self._comparison: tuple[Question, Sequence[DialectRow]] | None = None
         """The question that was compared last, and its answer in each framework."""
+        self._compared_lines: dict[tuple[int, bool], list[Text]] = {}
+        """The lines of the comparison by their width and whether they are wrapped."""
         self._compare_timer: Timer | None = None
         self._stacked: tuple[int, ...] = ()
         """The width and the ranks for which the step was last below the map; empty if it was beside it."""
@@ -893,6 +895,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             elements=elements.count("\n") + 1 + BORDER_LINES if elements else 0,
             all_elements=every.count("\n") + 1 + BORDER_LINES if every else 0,
             compare=self._comparison_height(inner) if self._can_compare_dialects() else 0,
+            whole_compare=len(self._comparison_lines(inner, is_wrapped=True)) + BORDER_LINES,
             is_beside=is_beside,
         )
 
@@ -941,7 +944,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """Return the height of the comparison panel, in lines."""
         if self._comparison is None:
             return COMPARE_LINES
-        count = len(explore_text.comparison_lines(self._comparison[1], width))
+        count = len(self._comparison_lines(width, is_wrapped=False))
         return min(COMPARE_LINES, count + BORDER_LINES)
 
     def _can_compare_dialects(self) -> bool:
@@ -953,12 +956,20 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         question = self.state.question
         if self._can_compare_dialects():
             self._comparison = question, dialect_rows(question)
+            self._compared_lines.clear()
             self.schedule_draw()
 
     def _comparison_text(self, width: int, height: int) -> Text:
         """Draw the last comparison, with one line per distinct answer."""
-        rows = self._comparison[1] if self._comparison else ()
-        return stack_texts(explore_text.comparison_lines(rows, width)[:height])
+        lines = self._comparison_lines(width, is_wrapped=True)
+        return stack_texts(lines if len(lines) <= height else self._comparison_lines(width, is_wrapped=False)[:height])
+
+    def _comparison_lines(self, width: int, *, is_wrapped: bool) -> list[Text]:
+        """Return the lines of the last comparison, which are kept until the next one."""
+        rows, kept = self._comparison[1] if self._comparison else (), self._compared_lines
+        if (width, is_wrapped) not in kept:
+            kept[width, is_wrapped] = explore_text.comparison_lines(rows, width, is_wrapped=is_wrapped)
+        return kept[width, is_wrapped]
 
     def _set_text(self, name: str, text: Text) -> None:
         self.query_one(f"#{name}", widgets.ClickableText).set_text(text)

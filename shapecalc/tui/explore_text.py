@@ -533,8 +533,11 @@ def tapes_text(state: ExploreState, width: int, height: int = 0) -> Text:
     return stack_texts(lines)
 
 
-def comparison_lines(rows: Sequence[DialectRow], width: int) -> list[Text]:
-    """Return a line for each distinct answer, the most common answer first."""
+def comparison_lines(rows: Sequence[DialectRow], width: int, *, is_wrapped: bool = False) -> list[Text]:
+    """Return a line for each distinct answer, the most common answer first.
+
+    If `is_wrapped`, a line that does not fit the width is wrapped, and no name is omitted.
+    """
     by_dialect: dict[str, set[str]] = {}
     for row in rows:
         by_dialect.setdefault(row.question.dialect, set()).add(row.answer_text)
@@ -546,6 +549,10 @@ def comparison_lines(rows: Sequence[DialectRow], width: int) -> list[Text]:
     for answer, names in sorted(groups.items(), key=lambda item: -len(item[1])):
         verb = "refuse, " if answer.startswith("refused: ") else "answer "
         head = f"{len(names)} {verb}{escape_unprintable(answer.removeprefix('refused: '))}: "
+        if is_wrapped:
+            first, *others = wrap_line(Text.assemble((head, "bold"), ", ".join(dict.fromkeys(names))), width - 2)
+            lines += [first, *(Text("  ").append_text(line) for line in others)]
+            continue
         listed = _list_names([*dict.fromkeys(names)], width - len(head))
         lines.append(Text.assemble((clip_text(head, width, UNICODE), "bold"), listed))
     return lines

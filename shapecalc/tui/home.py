@@ -39,14 +39,15 @@ from shapecalc.tui.widgets import (
     ScreenWithHelp,
     SizeNotice,
     format_key_line,
+    key_binding_id,
 )
 
 EXAMPLES = (
     ("a shape and what it becomes", "2,3,4 0,-1"),
     ("an operation", "transpose 2,3,4 1,2,0"),
-    ("several in a row", "8,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3"),
+    ("several in a row", "2,3,4 | transpose 1,0,2 | reshape 0,-1"),
     ("code", "x.view(B, T, h, C // h).transpose(1, 2)"),
-    ("an error message", "RuntimeError: shape '[5, -1]' is invalid for input of size 24"),
+    ("an error message", "shape '[5, -1]' is invalid for input of size 24"),
     ("a file", "net.py, model.onnx, x.npy, train.log"),
 )
 """What the input reads: what it is, and an example; the last is not an example to type."""
@@ -153,7 +154,7 @@ class HomeScreen(ScreenWithHelp[None]):
     AUTO_FOCUS = "#held"
     BINDINGS = [
         *(
-            Binding(key.name, key.action, key.label, show=False, tooltip=key.help, id=f"home.{key.label}")
+            Binding(key.name, key.action, key.label, show=False, tooltip=key.help, id=key_binding_id(key))
             for key in HOME_KEYS
             if key.name not in ("question_mark", "f1")
         ),
@@ -393,7 +394,7 @@ class HomeScreen(ScreenWithHelp[None]):
 
     def _key_line(self, width: int) -> Text:
         taken = ("question_mark", "q", "e") if self.is_typing else ("f1", "ctrl+q")
-        keys = tuple(key for key in HOME_KEYS if key.name not in taken)
+        keys = self.with_user_keys(tuple(key for key in HOME_KEYS if key.name not in taken))
         return format_key_line(frozenset(key.action for key in keys), width, keys)
 
     def _list_text(self, entries: Sequence[HomeEntry], first: int, width: int, height: int) -> Text:

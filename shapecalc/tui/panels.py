@@ -50,6 +50,8 @@ class RequiredHeights(Record):
     compare: int = 0
     all_elements: int = 0
     """The lines of the elements at every stage, which replace `elements` if there is room for all panels."""
+    whole_compare: int = 0
+    """The lines of the comparison with all names, which replace `compare` if there is room for all panels."""
     is_beside: bool = True
     """Whether the step fits beside the map; otherwise it is below the map."""
 
@@ -91,9 +93,10 @@ def allocate_panel_heights(lines: int, needs: RequiredHeights) -> PanelHeights:
     for need in (needs.card, needs.elements, needs.command, needs.compare):
         others.append(need if need <= free else 0)
         free -= others[-1]
-    if needs.all_elements and others[1] and 0 <= needs.all_elements - others[1] <= free:
-        free -= needs.all_elements - others[1]
-        others[1] = needs.all_elements
+    for index, need in ((1, needs.all_elements), (3, needs.whole_compare)):
+        if need and others[index] and 0 <= need - others[index] <= free:
+            free -= need - others[index]
+            others[index] = need
     extra = min(free, MAX_SPARE_LINES)
     grow_map, grow_step = (extra, extra) if needs.is_beside else (extra // 2, extra - extra // 2)
     card, elements, command, compare = others

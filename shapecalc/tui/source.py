@@ -204,7 +204,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
     AUTO_FOCUS = ""
     BINDINGS = [
         *(
-            Binding(key.name, key.action, key.label, show=False, tooltip=key.help)
+            Binding(key.name, key.action, key.label, show=False, tooltip=key.help, id=widgets.key_binding_id(key))
             for key in SOURCE_KEYS
             if key.name != "question_mark"
         ),
@@ -364,7 +364,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         self.query_one("#map", Panel).set_renderer(self._picture_text)
         self.query_one("#answer", widgets.ClickableText).set_text(self._answer_text(width - 2))
         taken = ("e", "q", "question_mark", "enter") if self.is_typing else ()
-        keys = tuple(key for key in SOURCE_KEYS if key.name not in taken)
+        keys = self.with_user_keys(tuple(key for key in SOURCE_KEYS if key.name not in taken))
         active = frozenset(key.action for key in keys)
         self.query_one("#keys", widgets.ClickableText).set_text(widgets.format_key_line(active, width - 2, keys))
 

@@ -274,20 +274,27 @@ class ScreenWithHelp(Screen[ScreenResultType]):
 
     KEYS: tuple[Key, ...] = ()
     """The keys that the help lists."""
-    BINDINGS = [Binding("question_mark", "app.help", show=False)]
+    BINDINGS = [Binding("question_mark", "app.help", show=False, id="main.keys")]
 
     def help(self) -> tuple[str, list[tuple[str, str]]]:
         """Return the description of the screen and the help for its keys."""
         about = cleandoc(type(self).__doc__ or "").partition("\n\n")[0].replace("\n", " ")
         words = (f"{words.sentence}." for words in self.query(KeyHelp))
-        return " ".join([about, *words]), [*((key.display, key.help) for key in self.KEYS), *COMMON_KEYS]
+        return " ".join([about, *words]), [
+            *((key.display, key.help) for key in self.with_user_keys(self.KEYS)),
+            *COMMON_KEYS,
+        ]
+
+    def with_user_keys(self, keys: tuple[Key, ...]) -> tuple[Key, ...]:
+        """Return keys of this screen with the names that the user configured."""
+        return apply_user_keys(keys, getattr(self.app, "user_keys", KEYS))
 
 
 class Dialog(ModalScreen[ScreenResultType], ScreenWithHelp[ScreenResultType]):
     """A modal box on top of another screen."""
 
     CSS_PATH = "dialogs.tcss"
-    BINDINGS = [Binding("q", "leave", show=False)]
+    BINDINGS = [Binding("q", "leave", show=False, id="main.quit")]
 
     def action_leave(self) -> None:
         """Close the dialog, as Esc does."""
@@ -511,8 +518,27 @@ def format_key_line(
 
 
 def key_binding_id(key: Key) -> str:
-    """Return the binding id of a key of the main screen."""
-    return f"main.{key.label}"
+    """Return the binding id of a key.
+
+    Keys with the same name and action share an id on all screens, so that a key of the user's configuration replaces
+    each of them.
+
+    >>> key_binding_id(KEYS[5]), key_binding_id(Key("e", "e", "inputs", "edit", "", 0))
+    ('main.edit', 'main.edit')
+    """
+    label = next((main.label for main in KEYS if (main.name, main.action) == (key.name, key.action)), "")
+    return f"main.{label}" if label else f"other.{key.action}.{key.name}"
+
+
+def apply_user_keys(keys: tuple[Key, ...], user_keys: Sequence[Key]) -> tuple[Key, ...]:
+    """Return the keys of a screen with the names that the user configured for the main screen."""
+    changed = {key_binding_id(main): key for main, key in zip(KEYS, user_keys, strict=True) if main != key}
+
+    def rename(key: Key) -> Key:
+        user_key = changed.get(key_binding_id(key))
+        return replace(key, name=user_key.name, display=user_key.display) if user_key else key
+
+    return tuple([rename(key) for key in keys])
 
 
 def parse_settings(values: Mapping[str, object], source: str) -> dict[str, Any]:

@@ -158,3 +158,18 @@ def parse_rulers(plain):
             cuts = None if "░" in line else [x - left for x, char in enumerate(row) if x >= left and char in "├┼┤"]
             sides[side].append((int(match.group(3)), cuts, len(line) - 1))
     return sides
+
+
+PIECES = re.compile(r"^ *(before|after)? *\S+ +(\d+) ├(?=[^┤]*\d)(─* ?[\d┼ …]+ ?─*)┤(?: (\d+) rows)?$")
+
+
+def parse_pieces(plain):
+    """Return both sides of cuts that are not to scale: the size, the row lengths and the row count of each axis."""
+    sides = {"before": [], "after": []}
+    side = None
+    for row in plain.split("\n"):
+        if match := PIECES.match(row):
+            side = match[1] or side
+            lengths = {int(number) for number in re.findall(r"\d+", match[3])}
+            sides[side].append((int(match[2]), lengths, int(match[4] or 1)))
+    return sides

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import prod
+from operator import mul
 from random import Random
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from shapecalc.render.pictures import draw_picture
 from shapecalc.render.rulers import is_regrouping_step
 from shapecalc.render.stage_layout import stage_layouts
 from tests.render.questions import answer_to
-from tests.render.reading import dim_cells, parse_rulers, wire_sources
+from tests.render.reading import dim_cells, parse_pieces, parse_rulers, wire_sources
 from tests.sampling import some_and_rest
 
 REQUESTS = 220
@@ -134,8 +135,28 @@ def is_part_of(part, shape):
     return any(dims[index : index + len(part)] == list(part) for index in range(len(dims) - len(part) + 1))
 
 
+def check_pieces(sides, text, before, after, why):
+    """Compare cuts that are not to scale with the strides of the arrays, and the sentence with the cuts."""
+    rows = {}
+    volumes = set()
+    for side, shape in (("before", before.shape), ("after", after.shape)):
+        assert is_part_of([size for size, *_ in sides[side]], shape), text
+        counts = accumulate((size for size, *_ in sides[side]), mul)
+        for count, (size, lengths, shown) in zip(counts, sides[side], strict=True):
+            assert len(lengths) == 1, text
+            assert shown == count or (shown == 1 and lengths == {size}) or "repeats" in text, text
+            volumes.add(shown * max(lengths))
+        rows[side] = [max(lengths) for _, lengths, _ in sides[side]]
+    assert len(volumes) == 1, text
+    crosses = any(old % new and new % old for old in rows["before"] for new in rows["after"])
+    assert crosses == (" mix into " in why) == (" mix" in text.replace("nothing mixes", "")), text
+
+
 def check_rulers(text, before, after, why):
     """Compare the cuts of rulers with the changes of NumPy indices, and the sentences with the cuts."""
+    if (pieces := parse_pieces(text))["before"]:
+        check_pieces(pieces, text, before, after, why)
+        return
     sides = parse_rulers(text)
     has_omissions, block = "left out" in text, re.search(r"repeats: (\d+) of (\d+) elements", text)
     steps = {}
@@ -156,12 +177,10 @@ def check_rulers(text, before, after, why):
     crossings = [(old, new) for old in steps["before"] for new in steps["after"] if old % new and new % old]
     mixes = re.search(" mix(es)? axes", text) is not None
     assert mixes == bool(crossings) == (" mix into " in why), text
-    assert crossings or "every old block is cut alike: nothing mixes" in text
-    for some, old in re.findall(r"! cuts (only some )?old blocks of (\d+)", text):
+    assert crossings or "no new cut falls inside an old row: nothing mixes" in text
+    for old in re.findall(r"! splits an old row of (\d+)", text):
         new = next(step for step in steps["after"] if any(step == crossing for _, crossing in crossings))
         assert (int(old), new) in crossings, text
-        ends = [(start // new, (start + int(old) - 1) // new) for start in range(0, count, int(old))]
-        assert bool(some) == any(first == last for first, last in ends), text
 
 
 def check_request(request, size):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from textual.containers import VerticalScroll
 
@@ -67,3 +69,15 @@ async def test_f1_leads_to_the_legend(user):
     for sign, text in LEGEND:
         assert sign in user.text
         assert " ".join(text.split()[:3]) in user.text
+
+
+@driven("reshape", "2,3,4", "0,-1", size=(80, 40))
+async def test_palette_lists_likely_commands_first_each_with_its_key(user):
+    await user.press("slash")
+    await user.pilot.pause(0.2)
+    await user.settle()
+    listed = [line.strip() for line in user.lines if line.strip()]
+    first = next(index for index, line in enumerate(listed) if line.startswith("Compare all frameworks"))
+    assert re.fullmatch(r"Compare all frameworks   c *", listed[first])
+    assert listed[first + 1].startswith("Follow an element with the arrow keys   g")
+    assert not any(line.startswith("Go to the previous step") for line in listed[: first + 4])

@@ -71,3 +71,23 @@ async def test_user_config_sets_the_theme_and_the_keys(user):
     await user.press("?")
     assert "^E" in user.text
     assert UserFile().theme == ""
+
+
+@driven(home=True, **SETTINGS)
+async def test_user_config_sets_the_keys_of_the_start_screen_and_dialogs(user):
+    await user.press("escape", "e")
+    assert user.focus is None
+    assert "^E type" in user.keys
+    await user.press("ctrl+e")
+    assert user.focus == "held"
+
+
+QUIT = parse_settings({"keys": {"quit": "x", "keys": "k"}}, "config.toml")
+
+
+@driven("reshape", "2,3,4", "0,-1", **QUIT)
+async def test_user_config_sets_the_keys_of_dialogs(user):
+    await user.press(":compare", "q")
+    assert user.screen == "CompareDialog"
+    await user.press("x", "k")
+    assert user.screen == "HelpDialog"

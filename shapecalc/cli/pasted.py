@@ -17,6 +17,7 @@ from shapecalc.cli.output import (
 )
 from shapecalc.cli.text_input import read_text, read_text_file
 from shapecalc.core.dialects.base import parse_element_type
+from shapecalc.core.dims import Shape, dim_names
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.core.requests import lookup_dialect, parse_printed_element_type
@@ -183,6 +184,13 @@ def _input_notes(inputs: Mapping[str, TypedShape], dialect: str | None, options:
     return notes
 
 
+def _pop_sizes(inputs: dict[str, TypedShape]) -> dict[str, int | Shape]:
+    """Remove the numbers that are given for the dims of tensors, as in `x=N,3,H,W W=30`, and return them."""
+    names = dim_names([dim for tensor in inputs.values() for dim in tensor.dims])
+    numbers = {name: tensor.dims[0] for name, tensor in inputs.items() if name in names and len(tensor.dims) == 1}
+    return {name: size for name, size in numbers.items() if isinstance(size, int) and inputs.pop(name)}
+
+
 def run_code(
     line: str,
     input: str | None,
@@ -218,7 +226,7 @@ def run_code(
     try:
         check_line_options(mode, path, output_options, lines, in_place=in_place, github=github, has_files=bool(files))
         inputs, source = parse_inputs(input or "", dialect)
-        sizes = {} if where is None else parse_named_sizes(where)
+        sizes = _pop_sizes(inputs) | ({} if where is None else parse_named_sizes(where))
         if check:
             from shapecalc.cli.code_check import run_code_check
 

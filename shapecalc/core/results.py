@@ -6,7 +6,7 @@ name, such as `H1`. The size with this name is called a result. `Trace.results` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import gcd
 
 from shapecalc.core import dims
@@ -110,9 +110,18 @@ class NameAllocator:
 
         If the value is not a number or a monomial, the dim is a name that begins with the first name in `terms`.
         """
-        terms = tuple(terms)
+        terms = tuple([part for term in terms for part in self._expand_sum(term)])
         size = floor_quotient(terms, divisor, offset)
         return self.dim_for_expression(size, dims.dim_names(terms)[0]) if isinstance(size, SizeExpression) else size
+
+    def _expand_sum(self, dim: Dim) -> Sequence[Dim]:
+        """Return the terms of a dim; a multiple of a named sum has several."""
+        names = dims.dim_names([dim])
+        definition = self.results.get(names[0]) if len(names) == 1 else None
+        factor = 1 if definition is None else dims.quotient(dim, dims.named_dim(names[0]))
+        if definition is None or definition.dividend or not isinstance(factor, int):
+            return [dim]
+        return [dims.product((factor, term)) for term in definition.terms]
 
     @property
     def new_results(self) -> SizeExpressions:

@@ -33,9 +33,9 @@ def test_command_of_size_quotes_for_the_shell(shapecalc):
     assert "shapecalc '?,5,7' 0,-1" in shapecalc("size", "?,5,7").err
 
 
-@pytest.mark.parametrize(("name", "shape"), [("W", "N,3,H,32"), ("H", "N,3,30,W1")])
+@pytest.mark.parametrize(("name", "shape"), [("W", "10,9*H*N"), ("H", "10,9*N*W")])
 def test_hint_of_minus_gives_the_size(shapecalc, name, shape):
-    words = (f"F.pad(x, (0, -{name} % 32))", "x=N,3,H,W")
+    words = (f"x.reshape(-{name} + 40, -1)", "x=N,3,H,W")
     refused = shapecalc(*words)
     assert refused.code == ExitCode.USAGE
     option = re.search(rf"--where {name}=NUMBER", refused.err)[0].replace("NUMBER", "30")

@@ -148,6 +148,8 @@ def _apply_dim_operator(
         raise error("a division by 0")
     if symbol in INTEGER_OPERATORS and isinstance(left, int) and isinstance(right, int):
         return int(INTEGER_OPERATORS[symbol](left, right))
+    if symbol == "%" and isinstance(right, int) and right > 0 and program is not None:
+        return program.modulo(left, right)
     if symbol in ("/", "//"):
         ratio = quotient(left, right)
         return ratio.numerator / ratio.denominator if isinstance(ratio, Monomial) and not ratio.powers else ratio

@@ -115,8 +115,8 @@ class ExpressionEvaluator(InterpreterState):
                 if isinstance(result, TracedTensor):
                     return self.apply_operator_kinds(node, sign, (value,), result)
                 return result
-            case ast.BinOp(left=left, op=sign, right=right):
-                return self.evaluate_operator(node, self.evaluate(left), sign, self.evaluate(right))
+            case ast.BinOp():
+                return self._evaluate_binary_operator(node)
             case ast.Subscript(value=inner, slice=index):
                 return self.evaluate_subscript(node, inner, index)
             case ast.Slice(lower=lower, upper=upper, step=step):
@@ -126,6 +126,16 @@ class ExpressionEvaluator(InterpreterState):
             case ast.Call():
                 return self.evaluate_call(node)
         return self.evaluate_compound(node)
+
+    def _evaluate_binary_operator(self, node: ast.BinOp) -> CodeValue:
+        """Evaluate a binary operator; `-size % divisor` is the distance to the next multiple."""
+        if isinstance(node.left, ast.UnaryOp) and isinstance(node.left.op, ast.USub) and isinstance(node.op, ast.Mod):
+            value, divisor = self.evaluate(node.left.operand), self.evaluate(node.right)
+            if isinstance(value, Monomial) and isinstance(divisor, int) and divisor > 0:
+                return self.program.modulo(value, divisor, negates=True)
+            left = apply_unary_operator(value, node.left.op, self.error_factory(node.left))
+            return self.evaluate_operator(node, left, node.op, divisor)
+        return self.evaluate_operator(node, self.evaluate(node.left), node.op, self.evaluate(node.right))
 
     def evaluate_compound(self, node: ast.expr) -> CodeValue:
         """Evaluate a container, condition, comprehension or lambda."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from shapecalc.core.dims import Shape, quotient
+from shapecalc.core.dims import Dim, Monomial, Shape, quotient
+from shapecalc.core.ops.concat import CONCAT
 from shapecalc.core.ops.conv import CONV
 from shapecalc.core.ops.pad import PAD
 from shapecalc.core.ops.pool import POOL
@@ -109,8 +110,11 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
             return apply_window_layer(tensor.insert_axes((0,)), call).apply(SQUEEZE, axes=(0,))
     names = [name.partition("/")[0] for name in layer.parameters.values()]
     arguments = dict(zip(layer.parameters, call.bind_arguments(*layer.parameters.values()), strict=True))
-    if layer.op is PAD and tensor.conventions.numpy_arguments:
-        arguments["padding"] = _expand_pad_widths(arguments["padding"], tensor.rank)
+    if layer.op is PAD:
+        padded = _pad_by_named_sizes(tensor, arguments["padding"], call)
+        if padded is not None:
+            return padded
+        arguments["padding"] = _expand_pad_widths(arguments["padding"], tensor)
     if tensor.conventions.torch_checks and layer.op in (PAD, UPSAMPLE):
         _check_mode_rank(tensor, arguments, call)
     shapes = {name: value.shape if isinstance(value, TracedTensor) else value for name, value in arguments.items()}
@@ -144,6 +148,28 @@ def _check_mode_rank(tensor: TracedTensor, arguments: Mapping[str, CodeValue], c
     if tensor.rank not in ranks:
         dims = " or ".join(map(str, sorted(ranks)))
         raise call.refusal(f"{mode} takes {dims} dims, and {shape_text(tensor.shape)} has {tensor.rank}")
+
+
+def _pad_by_named_sizes(tensor: TracedTensor, padding: CodeValue, call: Call) -> TracedTensor | None:
+    """Pad the ends of axes by named sizes, as `F.pad(x, (0, -W % 32))` does; None if all sizes are numbers.
+
+    The new positions are concatenated. Raises `ShapeError` (usage) for a named size at the start of an axis.
+    """
+    sizes = padding if isinstance(padding, tuple) and tensor.conventions.torch_checks else ()
+    named: dict[int, Dim] = {index: size for index, size in enumerate(sizes) if isinstance(size, Monomial)}
+    if not named:
+        return None
+    mode = call.keywords.get("mode", call.positional[1] if len(call.positional) > 1 else "constant")
+    if mode != "constant" or any(index % 2 == 0 for index in named) or len(sizes) > 2 * tensor.rank:
+        raise call.error("a named size pads the end of an axis with a constant only", "give sizes with --where")
+    numbers = tuple([0 if index in named else size for index, size in enumerate(sizes)])
+    keywords = {name: value for name, value in call.keywords.items() if name not in ("pad", "padding")}
+    result = apply_window_layer(tensor, replace(call, positional=(numbers, *call.positional[1:]), keywords=keywords))
+    for index, size in named.items():
+        axis = tensor.rank - 1 - index // 2
+        added = (*result.shape[:axis], size, *result.shape[axis + 1 :])
+        result = result.apply(CONCAT, operands=[added], axis=axis)
+    return result
 
 
 def _bind_bias(call: Call) -> CodeValue:
@@ -227,18 +253,18 @@ def _apply_adaptive_pool(tensor: TracedTensor, count: int, call: Call) -> Traced
     return result if is_ordered else replace(result, strides=None)
 
 
-def _expand_pad_widths(widths: CodeValue, rank: int) -> CodeValue:
-    """Return one pair of padding widths per axis.
+def _expand_pad_widths(widths: CodeValue, tensor: TracedTensor) -> CodeValue:
+    """Return one pair of padding widths per axis in NumPy, and the widths unchanged in other frameworks.
 
     Source: numpy.pad, which repeats a single width or pair.
     """
-    if not isinstance(widths, tuple) or not widths:
+    if not tensor.conventions.numpy_arguments or not isinstance(widths, tuple) or not widths:
         return widths
     if len(widths) == 1 and isinstance(widths[0], tuple):
-        return widths * rank
+        return widths * tensor.rank
     if isinstance(widths[0], tuple):
         return widths
-    return ((widths[0], widths[-1]),) * rank
+    return ((widths[0], widths[-1]),) * tensor.rank
 
 
 def _has_unmapped_arguments(

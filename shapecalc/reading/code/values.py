@@ -10,7 +10,7 @@ from types import EllipsisType
 from shapecalc.core.answers import Request, Trace
 from shapecalc.core.conditions import Condition, Conditions, Unsatisfiable, require_divisible
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dims import Dim, Monomial, Shape, dim_names, named_dim, product, quotient
+from shapecalc.core.dims import Dim, Monomial, Shape, dim_names, named_dim, product
 from shapecalc.core.layout import contiguous_strides
 from shapecalc.core.limits import MAX_SHAPE_DIMS, MAX_STAGES
 from shapecalc.core.ops.expand import EXPAND
@@ -114,9 +114,8 @@ class ProgramSizes:
 
         A sum that is not a monomial is a named result.
         """
-        terms = [term for dim in (left, right) for term in self._terms(dim)]
         allocator = NameAllocator(self.names, self.names)
-        total = allocator.floor_dim(terms)
+        total = allocator.floor_dim([left, right])
         self.names.update(allocator.new_results)
         return total
 
@@ -126,7 +125,7 @@ class ProgramSizes:
         A value that is not a monomial is a named result.
         """
         allocator = NameAllocator(self.names, self.names)
-        result = allocator.floor_dim([part for term in terms for part in self._terms(term)], divisor, offset)
+        result = allocator.floor_dim(terms, divisor, offset)
         self.names.update(allocator.new_results)
         return result
 
@@ -144,17 +143,11 @@ class ProgramSizes:
         self.names[f"{prefix}{number}"] = None
         return named_dim(f"{prefix}{number}")
 
-    def _terms(self, dim: Dim) -> Sequence[Dim]:
-        """Return the terms of a size.
-
-        A multiple of a named sum has several terms.
-        """
-        if isinstance(dim, Monomial) and len(dim_names([dim])) == 1:
-            (name,) = dim_names([dim])
-            factor, definition = quotient(dim, named_dim(name)), self.names.get(name)
-            if isinstance(factor, int) and definition is not None and not definition.dividend:
-                return [product((factor, term)) for term in definition.terms]
-        return [dim]
+    def modulo(self, dim: Dim, divisor: int, *, negates: bool = False) -> Dim:
+        """Return `dim % divisor`, or `-dim % divisor` if `negates`, for a positive divisor."""
+        if negates:
+            return self.add_dims(product((divisor, self.floor_dim([dim, divisor - 1], divisor, 0))), product((-1, dim)))
+        return self.add_dims(dim, product((-divisor, self.floor_dim([dim], divisor, 0))))
 
     def divide_dim(self, fraction: Monomial, *, rounds_up: bool) -> Dim:
         """Divide a size, rounding down, or up if `rounds_up`.

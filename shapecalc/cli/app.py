@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from shapecalc.cli.terminal import AnyTerminalApp
     from shapecalc.core.ops.op import Op
+    from shapecalc.reading.readings import UserInput
 
 VERSION_OPTION = Option("version", "Print the version.", OptionKind.FLAG, short="-V")
 GLOBAL_OPTIONS = (
@@ -222,10 +223,7 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
             raise usage_error("standard input is no text", "name the file: shapecalc FILE")
         values[0] = text.strip("\ufeff \r\n")
     held = readings.UserInput(tuple(words), tuple(values), is_error_message)
-    line = readings.resolve_command_alias(words) or _parse_framework_call(words)
-    line = line or (readings.detect_command(held, options) if values else None)
-    if line is None:
-        raise _unknown_command_error(values)
+    line = _detect_command_line(held, options)
     quiet = not {"-q", "--quiet"}.isdisjoint(options)
     if not quiet:
         print_stderr(readings.format_command_message(line))
@@ -233,6 +231,31 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
     if line[0] == "reshape" and code == ExitCode.OK and not (quiet or {"--json", "--expect", "--as"} & {*options}):
         _report_other_chains(*line[1:3])
     return code
+
+
+def infer_command_line(words: Sequence[str]) -> list[str]:
+    """Infer the command line of arguments without a command name, for the command `tui`.
+
+    A text that would be read from standard input is a word of the command line. Raises `ShapeError` (usage) if no
+    command can be inferred.
+    """
+    from shapecalc.reading.readings import UserInput
+
+    values, options = _split_options(words)
+    user_input = UserInput(tuple(words), tuple(values), is_error_message)
+    return [user_input.text if word == "-" else word for word in _detect_command_line(user_input, options)]
+
+
+def _detect_command_line(user_input: UserInput, options: Sequence[str]) -> list[str]:
+    """Return the command line for an input, or raise `ShapeError` (usage) if none is detected."""
+    from shapecalc.reading import readings
+
+    words, values = user_input.arguments, user_input.words
+    line = readings.resolve_command_alias(words) or _parse_framework_call(words)
+    line = line or (readings.detect_command(user_input, options) if values else None)
+    if line is None:
+        raise _unknown_command_error(values)
+    return line
 
 
 def _parse_framework_call(words: Sequence[str]) -> list[str] | None:

@@ -11,11 +11,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from shlex import join
 from typing import TYPE_CHECKING, Any
 
 from shapecalc.cli.answer import print_answer, print_error
 from shapecalc.cli.model import NODE_OPTION
-from shapecalc.cli.options import Argument, Command, command_line_argument, select_output_options
+from shapecalc.cli.options import COMMAND_MODULES, Argument, Command, command_line_argument, select_output_options
 from shapecalc.cli.output import (
     ExitCode,
     OutputOptions,
@@ -229,11 +230,15 @@ def run_tui(
         if model is not None or node is not None:
             message = "the only option that --model takes here is --node"
             raise usage_error(message, "shapecalc tui --model FILE.onnx --node NAME")
+        words = _infer_question_words(words)
         opening = app.parse_code_command(words)
         words = [] if opening else words
         question = read_opening_question(app, words, output_options, _read_shape_from_stdin)
         if at is not None:
             app.follow_element(question if words else None, at)
+        if plain and opening:
+            hint = f"run shapecalc {escape_unprintable(join(opening.words))}"
+            raise usage_error(f"--plain prints the steps of ops, not of {opening.kind}", hint)
         if plain:
             return _print_plain_steps(app, question if words else None, step, options | {"at": at})
         course = load_opening_course(**options)
@@ -251,6 +256,31 @@ def run_tui(
         if result.problem is None
         else print_error(ShapeError(result.problem), question.op, {}, output_options)
     )
+
+
+OPENED_COMMANDS = ("chain", "equiv", "against", "code", "doctor")
+"""The commands, besides the ops, whose words the app opens."""
+
+
+def _infer_question_words(words: list[str]) -> list[str]:
+    """Replace words without a command by the command line that shapecalc without `tui` would run.
+
+    Raises `ShapeError` (usage) for a command that the app does not open.
+    """
+    from shapecalc.cli.app import infer_command_line
+    from shapecalc.reading.code.source import split_entry
+    from shapecalc.reading.commands import resolve_aliases
+    from shapecalc.reading.options import is_value
+
+    is_named = bool(words) and (words[0] in OPENED_COMMANDS or resolve_aliases(words)[0] in (*OPS, *OPENED_COMMANDS))
+    if not words or is_named or not is_value(words[0]) or split_entry(words[0])[1]:
+        return words
+    line = words if words[0] in COMMAND_MODULES else infer_command_line(words)
+    if line[0] == "size" and len(line) == 2:
+        return ["chain", line[1]]
+    if line[0] in OPS or line[0] in OPENED_COMMANDS:
+        return line
+    raise usage_error(f"{line[0]} is answered by the command line, not by the app", f"run shapecalc {join(line)}")
 
 
 def _print_plain_steps(app: AnyTerminalApp, question: Any, step: int | None, others: Mapping[str, object]) -> int:

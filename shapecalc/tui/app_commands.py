@@ -108,16 +108,14 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
 
 
 def parse_code_command(words: Sequence[str]) -> AppCommand | None:
-    """Return the command that shows code or a source file, or None.
-
-    The result is None if the words are neither code nor the name of a source file.
+    """Return the command that shows code, a source file or an error message, or None for other words.
 
     >>> [command and command.kind for command in map(parse_code_command, (["x.view(2, -1)", "x=2,3"], ["2,3", "6"]))]
     ['code', None]
     """
-    if not words or words[0] in QUESTION_COMMANDS or not (SOURCE_WORD.search(words[0]) or words[0] == CODE):
+    if not words or words[0] in QUESTION_COMMANDS or not (SOURCE_WORD.search(words[0]) or words[0] in (CODE, MESSAGE)):
         return None
-    if words[0] == CODE:
+    if words[0] in (CODE, MESSAGE):
         return AppCommand((*words,), words[1] if len(words) > 1 else "")
     if split_entry(words[0])[1]:
         return AppCommand((CODE, words[0], *(("--input", " ".join(words[1:])) if words[1:] else ())), words[0])

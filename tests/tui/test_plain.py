@@ -62,3 +62,26 @@ def test_plain_reads_a_pipe(words, code, shapecalc):
     ran = shapecalc("tui", "--plain", *words, stdin="\n")
     assert ran.code == code
     assert ("Step 1 of" in ran.out) is (code != 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["2,3,4 | flatten"], "2,3,4 becomes 2,12"),
+        (["2,3 -> 6"], "2,3 becomes 6"),
+        (["2,3,4", "unsqueeze", "0"], "2,3,4 becomes 1,2,3,4"),
+        (["Unsqueeze", "2,3", "0"], "2,3 becomes 1,2,3"),
+        (["2,3", "@", "3,4"], "2,3 becomes 2,4"),
+        (["NCHW->NHWC", "1,2,3,4"], "1,2,3,4 becomes 1,3,4,2"),
+        (["float32[2,3]"], "chain 2,3"),
+        (["?,5,7"], "chain '?,5,7'"),
+        (["2,3,4", "view(2, -1)"], "run shapecalc code 'x.view(2, -1)' --input x=2,3,4"),
+        (["x.T", "x=2,3"], "run shapecalc code x.T --input x=2,3"),
+        (["find", "2,3", "3,2"], "run shapecalc find 2,3 3,2"),
+        (["shape '[8, 3]' is invalid for input of size 1600"], "run shapecalc doctor"),
+        (["foo"], "no such command or file 'foo'"),
+    ],
+)
+def test_app_reads_what_the_command_line_reads(words, text, shapecalc):
+    ran = shapecalc("tui", "--plain", *words, stdin="\n")
+    assert text in ran.out + ran.err

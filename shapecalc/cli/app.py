@@ -35,7 +35,6 @@ from shapecalc.reading.options import (
     OptionKind,
     OptionLookup,
     is_value,
-    op_options,
     parse_words,
 )
 
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
 
     from shapecalc.cli.terminal import AnyTerminalApp
     from shapecalc.core.ops.op import Op
-    from shapecalc.reading.readings import UserInput
 
 VERSION_OPTION = Option("version", "Print the version.", OptionKind.FLAG, short="-V")
 GLOBAL_OPTIONS = (
@@ -89,7 +87,7 @@ def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: s
 
         return run_completion(words)
     try:
-        if words and words[0] in OPS and not _has_order(words):
+        if words and words[0] in OPS and not commands.has_order_argument(words):
             return _run_op(OPS[words[0]], words[1:])
         return _run_command(words, terminal_app, text)
     except ShapeError as error:
@@ -166,8 +164,10 @@ def _run_without_command(words: Sequence[str], app: AnyTerminalApp) -> int:
     executed. Without a global option, the command is inferred from the content of standard input; if standard input is
     empty, a short introduction is printed. Raises `ShapeError` (usage) for an option that needs a command.
     """
+    from shapecalc.cli.inference import split_options
+
     global_spellings = {spelling for option in GLOBAL_OPTIONS for spelling in option.spellings()}
-    values = _split_options(words)[0] if global_spellings.isdisjoint(words) else []
+    values = split_options(words)[0] if global_spellings.isdisjoint(words) else []
     if values:
         index = words.index(values[0])
         return run_command_line([values[0], *words[:index], *words[index + 1 :]], app)
@@ -204,9 +204,10 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
     `text` is the content of standard input, or empty if standard input was not read yet.
     Raises `ShapeError` (usage) if no command can be inferred.
     """
+    from shapecalc.cli.inference import detect_command_line, is_error_message, split_options
     from shapecalc.reading import readings
 
-    values, options = _split_options(words)
+    values, options = split_options(words)
     if len(values) == 1 and values[0].endswith(".onnx") and (log := _peek_stdin_file()) and is_error_message(log):
         values, options = [log], ["--model", *values, *options]
     if (
@@ -223,7 +224,7 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
             raise usage_error("standard input is no text", "name the file: shapecalc FILE")
         values[0] = text.strip("\ufeff \r\n")
     held = readings.UserInput(tuple(words), tuple(values), is_error_message)
-    line = _detect_command_line(held, options)
+    line = detect_command_line(held, options)
     quiet = not {"-q", "--quiet"}.isdisjoint(options)
     if not quiet:
         print_stderr(readings.format_command_message(line))
@@ -231,52 +232,6 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
     if line[0] == "reshape" and code == ExitCode.OK and not (quiet or {"--json", "--expect", "--as"} & {*options}):
         _report_other_chains(*line[1:3])
     return code
-
-
-def infer_command_line(words: Sequence[str]) -> list[str]:
-    """Infer the command line of arguments without a command name, for the command `tui`.
-
-    A text that would be read from standard input is a word of the command line. Raises `ShapeError` (usage) if no
-    command can be inferred.
-    """
-    from shapecalc.reading.readings import UserInput
-
-    values, options = _split_options(words)
-    user_input = UserInput(tuple(words), tuple(values), is_error_message)
-    return [user_input.text if word == "-" else word for word in _detect_command_line(user_input, options)]
-
-
-def _detect_command_line(user_input: UserInput, options: Sequence[str]) -> list[str]:
-    """Return the command line for an input, or raise `ShapeError` (usage) if none is detected."""
-    from shapecalc.reading import readings
-
-    words, values = user_input.arguments, user_input.words
-    line = readings.resolve_command_alias(words) or _parse_framework_call(words)
-    line = line or (readings.detect_command(user_input, options) if values else None)
-    if line is None:
-        raise _unknown_command_error(values)
-    return line
-
-
-def _parse_framework_call(words: Sequence[str]) -> list[str] | None:
-    """Convert a call of a framework's function to a command line, or return None."""
-    if not words or not words[0].replace(".", "").isidentifier() or (words[0] in OPS and not _has_order(words)):
-        return None
-    translated = commands.resolve_aliases(words)
-    if translated[0] in OPS and not _has_order(words):
-        return translated
-    from shapecalc.reading.framework_words import translate_onnx_operator
-    from shapecalc.reading.word_code import translate_to_code
-
-    return translate_onnx_operator(words) or translate_to_code(words)
-
-
-def _has_order(words: Sequence[str]) -> bool:
-    """Return whether a command line has NumPy's argument `order`.
-
-    An op with this argument is read as code.
-    """
-    return any(word == "--order" or word.removeprefix("--").startswith("order=") for word in words[1:])
 
 
 def _peek_stdin_file() -> str:
@@ -290,32 +245,6 @@ def _peek_stdin_file() -> str:
         return os.pread(stdin_stream().fileno(), MAX_STDIN_BYTES, 0).decode("utf-8", "replace")
     except (AttributeError, OSError, ValueError):  # stdin is not a file, or the platform has no `pread`
         return ""
-
-
-def _split_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split arguments without a command name into positional arguments and options.
-
-    The list of options also contains the values of the options.
-
-    >>> _split_options(["2,3,4", "-d", "torch", "to", "--json", "6,4"])
-    (['2,3,4', 'to', '6,4'], ['-d', 'torch', '--json'])
-    """
-    known = OptionLookup([*OUTPUT_OPTIONS.values(), Option("input", ""), *op_options(OPS["reshape"])])
-    values, options, needs_value = list[str](), list[str](), False
-    for index, word in enumerate(words):
-        if word == "--" and not needs_value:
-            return [*values, *words[index + 1 :]], options
-        is_option = not needs_value and not is_value(word)
-        (options if needs_value or is_option else values).append(word)
-        needs_value = is_option and (known.find(word) or (None, True))[1] is None
-    return values, options
-
-
-def is_error_message(text: str) -> bool:
-    """Return whether a string contains a known error message of a framework."""
-    from shapecalc.diagnosis.reading import has_known_message
-
-    return has_known_message(text)
 
 
 def _report_other_chains(input_text: str, output_text: str) -> None:
@@ -340,23 +269,6 @@ def _print_help(name: str) -> int:
 
     print_stdout(help_text(name))
     return ExitCode.OK
-
-
-def _unknown_command_error(words: Sequence[str]) -> ShapeError:
-    """Return the error for arguments from which no command can be inferred."""
-    from shapecalc.cli.info import topic_hint
-    from shapecalc.cli.options import COMMAND_MODULES
-    from shapecalc.core.text import escape_unprintable, suggest_name, truncate
-    from shapecalc.reading.readings import is_shape, suggest_command
-
-    word = words[0] if words else ""
-    hint = suggest_command(words) or topic_hint(word) or suggest_name(word, [*OPS, *COMMAND_MODULES])
-    if not hint and word.isidentifier() and is_shape(" ".join(words[1:2])):
-        hint = f"if it is a function: shapecalc '{word}(x)' {words[1]}"
-    return commands.unsupported_op_error(word) or usage_error(
-        f"no such command or file '{escape_unprintable(truncate(word))}'",
-        hint or "what is read: shapecalc help readings",
-    )
 
 
 def _report_usage_error(error: ShapeError, words: Sequence[str]) -> int:

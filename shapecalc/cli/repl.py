@@ -9,7 +9,8 @@ from io import BytesIO
 from pathlib import Path
 
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.app import is_error_message, run_command_line
+from shapecalc.cli.app import run_command_line
+from shapecalc.cli.inference import is_error_message
 from shapecalc.cli.options import COMMAND_MODULES as PROGRAM
 from shapecalc.cli.options import OUTPUT_OPTIONS, Command, op_command_parameters, select_output_options
 from shapecalc.cli.output import (

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from shapecalc.cli.answer import print_error, write_file
-from shapecalc.cli.app import is_error_message, run_command_line
+from shapecalc.cli.app import run_command_line
+from shapecalc.cli.inference import is_error_message
 from shapecalc.cli.options import COMMAND_MODULES, Argument, Command, select_output_options
 from shapecalc.cli.output import EarlyExit, ExitCode, OutputOptions, internal_error_text, print_stderr, print_stdout
 from shapecalc.core.ops import OPS

@@ -267,7 +267,7 @@ def _infer_question_words(words: list[str]) -> list[str]:
 
     Raises `ShapeError` (usage) for a command that the app does not open.
     """
-    from shapecalc.cli.app import infer_command_line
+    from shapecalc.cli.inference import infer_command_line
     from shapecalc.reading.code.source import split_entry
     from shapecalc.reading.commands import resolve_aliases
     from shapecalc.reading.options import is_value

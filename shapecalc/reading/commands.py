@@ -418,6 +418,14 @@ def _chain_output(text: str, dialect: object) -> Shape:
     return answer.output or ()
 
 
+def has_order_argument(words: Sequence[str]) -> bool:
+    """Return whether a command line has NumPy's argument `order`.
+
+    An op with this argument is read as code.
+    """
+    return any(word == "--order" or word.removeprefix("--").startswith("order=") for word in words[1:])
+
+
 def unsupported_op_error(name: str) -> ShapeError | None:
     """Build the usage error for an unsupported op, or return None for other names."""
     if name not in UNSUPPORTED_OPS:

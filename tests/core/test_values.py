@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import copy
 import pickle
+from contextlib import suppress
 
 import pytest
 
 import shapecalc as sc
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import ZeroMeaning
-from shapecalc.core.ops import all_rules
+from shapecalc.core.ops import OPS, all_rules
 from shapecalc.core.record import FrozenDict, Record, fields, replace
+from shapecalc.core.requests import make_request
+from shapecalc.core.resolve import resolve
 from tests.cases import answered
 
 VALUES = {
@@ -119,6 +122,24 @@ def test_answer_is_the_same_before_and_after_its_steps_are_read(answer):
     ]
     assert [step.why for step in copied.steps] == [step.why for step in read.steps] != []
     assert read.as_json() == copied.as_json()
+
+
+@pytest.mark.sampled(99)
+@pytest.mark.parametrize("name", OPS)
+def test_answers_of_every_op_are_the_same_before_and_after_their_steps_are_read(name):
+    unread, read = ([*map(resolve, requests_of(OPS[name]))] for _ in range(2))
+    assert any(answer.steps for answer in read)
+    assert unread == read
+    copied = pickle.loads(pickle.dumps(unread))
+    assert (copied, [hash(answer) for answer in copied]) == (read, [hash(answer) for answer in read])
+    assert [answer.steps for answer in copied] == [answer.steps for answer in read]
+
+
+def requests_of(op):
+    """Yield the test vectors of an op as requests, except those that cannot be parsed."""
+    for shape, arguments in op.vectors:
+        with suppress(sc.ShapeError):
+            yield make_request(op.name, shape, arguments)
 
 
 def refused_trace(shape, target):

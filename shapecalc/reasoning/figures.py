@@ -271,7 +271,7 @@ def _explain_off_by_one(actual: int, expected: int, context: MismatchContext) ->
 
 
 class OneMoreRow(NamedTuple):
-    """A reason for a difference of one, with the condition under which it is likely."""
+    """A reason for a difference of one, with the condition that makes it likely."""
 
     applies: Callable[[int, MismatchContext], bool]
     """Whether the reason is likely for the smaller size in its context."""

@@ -213,7 +213,10 @@ class Setting(TableRow):
     """The allocator of the names of results, which only requests with names need."""
 
     def with_names(self, names: NameAllocator) -> Setting:
-        """Return the rules with an allocator of names; this takes half as long as `replace`."""
+        """Return a copy of the rules with an allocator of names.
+
+        The method takes half as long as `replace`.
+        """
         fields = self.dialect, self.operator, self.resolve, self.version, self.reshape_semantics
         return Setting(*fields, self.options, self.extras, names)
 
@@ -382,12 +385,15 @@ def regroup_step(shape: Shape, output: Shape, conditions: Conditions = ()) -> St
 
 
 def broadcast_step(shape: Shape, output: Shape) -> Step:
-    """Return the last step of an expand, which broadcasts to a shape."""
+    """Return the last step of an expand, which broadcasts the tensor to a shape."""
     return Step(rules.BROADCASTED, None, tuple(range(len(shape))), output)
 
 
 def explain_changed_axis(shape: Shape, step: Step) -> tuple[Step, ...]:
-    """Return the steps of a stage that changes one axis, whose step is given, and keeps the others."""
+    """Return the steps of a stage that changes only one axis.
+
+    `step` is the step of this axis.
+    """
     return tuple([step if out == step.out else Step(rules.KEPT_DIM, out, (out,), dim) for out, dim in enumerate(shape)])
 
 

@@ -51,7 +51,7 @@ def expand(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
 
 
 def _expand_steps(stage: Stage, output: Sequence[Dim], settled: Sequence[SettledDim]) -> tuple[Step, ...]:
-    """Return the steps of the settled output dims, and of the broadcast."""
+    """Return the steps of the resolved output dims, and the step of the broadcast."""
     steps = list[Step]()
     for out, (axis, rule, conditions, alternatives) in enumerate(settled):
         facts = FrozenDict(dim=stage.before[axis]) if rule is STRETCHED else EMPTY_DICT
@@ -69,7 +69,7 @@ def _rank_error(shape: Shape, target: Shape, action: str) -> ShapeError:
 def _expand_dim(
     dim: Dim | None, requested: Dim, axis: int, index: int, mode: ExpandMode
 ) -> tuple[Dim, StepRule, Conditions, Conditions]:
-    """Return an output dim with its rule, its conditions and the alternatives.
+    """Return an output dim with its rule, its conditions and its alternatives.
 
     `dim` is None for a new leading dim.
     """

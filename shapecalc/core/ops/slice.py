@@ -101,7 +101,7 @@ def slice_(shape: Shape, rules: Setting, slices: str, *, must_keep: Axes = ()) -
 
 
 def _slice_steps(stage: Stage, kept: list[AxisSlice], texts: list[str]) -> tuple[Step, ...]:
-    """Return the steps of the axes that were sliced, and of the slice."""
+    """Return the steps of the sliced axes, and the step of the whole slice."""
     steps = list[Step]()
     for axis, (start, step, size, conditions) in enumerate(kept):
         dim = stage.before[axis]

@@ -59,7 +59,7 @@ def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
 
 
 def _squeeze_steps(stage: Stage, checked: Sequence[CheckedAxis]) -> tuple[Step, ...]:
-    """Return the steps of the axes that squeeze checked, and of the regrouping."""
+    """Return the steps of the checked axes, and the step of the regrouping."""
     steps = [
         Step(DROPPED_ONE if out is None else KEPT_DIM, out, (axis,), stage.before[axis], conditions)
         for axis, out, conditions in checked
@@ -68,7 +68,10 @@ def _squeeze_steps(stage: Stage, checked: Sequence[CheckedAxis]) -> tuple[Step, 
 
 
 def _require_one(dim: Dim, axis: int, index: int) -> Conditions:
-    """Return the conditions under which a dim is 1, or raise `ShapeError` (axis-not-one)."""
+    """Return the conditions under which a dim is 1.
+
+    Raises `ShapeError` (axis-not-one) if the dim is never 1.
+    """
     if dim == 1:
         return ()
     message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"

@@ -106,7 +106,8 @@ class Call(Record):
     def to_dim(self, value: CodeValue) -> Dim:
         """Convert a value to a size.
 
-        A number that depends on elements is a new name. Raises `ShapeError` (usage) for any other value.
+        A number that depends on the elements of a tensor becomes a new name. Raises `ShapeError` (usage) for any other
+        value.
         """
         value = unwrap_size(value)
         is_unknown = isinstance(value, float) and isnan(value)

@@ -216,7 +216,7 @@ def _get_dict_item(value: CodeDict, key: CodeValue, error: ErrorFactory) -> Code
 
 
 def part_of_complex(tensor: TracedTensor) -> TracedTensor:
-    """Return the real or imaginary part of a tensor, which is a view of its elements."""
+    """Return the real or imaginary part of a tensor, as a view of the tensor."""
     kinds = "".join(dict.fromkeys(tensor.kinds.replace("c", "f")))
     return replace(
         tensor.apply_shape_preserving(ELEMENTWISE), kinds=kinds, strides=None if "c" in tensor.kinds else tensor.strides
@@ -267,7 +267,7 @@ def _slice_ends(part: slice) -> tuple[CodeValue, ...]:
 
 
 def _depends_on_elements(value: CodeValue) -> bool:
-    """Return whether a number is unknown because it depends on the elements of a tensor."""
+    """Return whether a number is unknown because it depends on tensor elements."""
     return (isinstance(value, float) and isnan(value)) or (isinstance(value, TracedTensor) and not value.rank)
 
 

@@ -561,7 +561,7 @@ class CallEvaluator(LayerEvaluator):
             created = self.new_tensor(dims, kinds_of(values[0]), find_extremes(values[0]))
             return self.cast_created(node, created)
         has_tensors = any(isinstance(value, TracedTensor) for value in values)
-        if is_class and (name in FUNCTIONS_OF_LAYERS or not has_tensors):  # a loss can have the weights of its classes
+        if is_class and (name in FUNCTIONS_OF_LAYERS or not has_tensors):  # a loss may have weights of classes
             flags = {word.arg: self.evaluate(word.value) for word in node.keywords if word.arg == "inplace"}
             return LayerInstance(name, tuple(values), keywords | (flags if is_preserving_layer(name) else {}))
         if is_method or (
@@ -627,7 +627,7 @@ class CallEvaluator(LayerEvaluator):
         operands: Sequence[ast.expr],
         value: CodeValue,
     ) -> CodeValue:
-        """Return the result of a library function with the kinds and the extremes of its elements."""
+        """Set the element kinds and the extremes of the result of a library function."""
         if name == "dropout" and "training" not in keywords and len(operands) < 3:
             name = "training_dropout"
         if name in CHECKED_FUNCTIONS:
@@ -638,7 +638,10 @@ class CallEvaluator(LayerEvaluator):
         return apply_kind_rule(name, values, keywords, value, self.error_factory(node), cast=cast)
 
     def fill_extremes(self, node: ast.Call, name: str, operands: Sequence[ast.expr]) -> tuple[int, int] | None:
-        """Return the extremes of the result of a function such as `full_like`, or None for any other function."""
+        """Return the extremes of the result of a function that fills a tensor.
+
+        Returns None for any other function. An example is `full_like`.
+        """
         if name in ("full_like", "new_full"):
             fills = [word.value for word in node.keywords if word.arg == "fill_value"] or operands[-1:]
             return find_extremes(self.evaluate_frozen(fills[0])) if fills else None  # type: ignore[arg-type]

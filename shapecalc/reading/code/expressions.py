@@ -213,7 +213,7 @@ class ExpressionEvaluator(InterpreterState):
     def truth_of(self, node: ast.expr, value: Binding) -> bool | None:
         """Return the truth value of an evaluated expression, or None if unknown.
 
-        An unknown one is looked up in the values that the user gives.
+        An unknown truth value is looked up among the values that the user provides.
         """
         is_true = None if isinstance(value, ShapeError) else truth_value(value)
         if is_true is None and (given := self.given_value(node)) is not MISSING:
@@ -383,9 +383,9 @@ class ExpressionEvaluator(InterpreterState):
         raise self.error(node, f".{truncate(attribute)} of this is not supported")
 
     def evaluate_unknown_attribute(self, node: ast.Attribute, base: Monomial) -> CodeValue:
-        """Return an attribute of an unknown object: a size.
+        """Return an attribute of an unknown object, which denotes a size.
 
-        An object may be passed on under another name; the size is first looked up with its own name.
+        The object may be bound to several names; the size is first looked up with the original name.
         """
         if is_dict_item(node.value):
             raise self.missing_shape_error(node.value)
@@ -422,7 +422,7 @@ class ExpressionEvaluator(InterpreterState):
         operands: Sequence[CodeValue],
         result: TracedTensor,
     ) -> TracedTensor:
-        """Return the result of an operator with the kinds of its elements.
+        """Set the element kinds of the result of an operator.
 
         Raises `CheckRefused` (element-kind) if PyTorch refuses the kinds of the operands.
         """
@@ -564,7 +564,7 @@ class ExpressionEvaluator(InterpreterState):
     def branch_error(self, node: ast.expr | ast.stmt, test: ast.expr) -> ShapeError:
         """Build the error for a condition with an unknown truth value.
 
-        It is recorded that the user can provide the value of the condition, or of its first unknown part.
+        The condition, or its first unknown part, is recorded as a value that the user can provide.
         """
         part = self.unknown_part(test)
         condition = truncate(ast.unparse(part))

@@ -384,7 +384,10 @@ class FunctionEvaluator(CallEvaluator):
         return MISSING  # type: ignore[no-any-return]
 
     def create_object(self, cls: ClassValue, node: ast.stmt | ast.expr) -> ObjectValue:
-        """Create an object whose constructor arguments are the values that the user gives, or names."""
+        """Create an object with constructor arguments that the user provides.
+
+        An argument that the user does not provide is a name.
+        """
         owner = ObjectValue(cls)
         initializer = self.find_member(owner, "__init__")
         if isinstance(initializer, FunctionValue):
@@ -394,7 +397,10 @@ class FunctionEvaluator(CallEvaluator):
         return owner
 
     def create_annotated_object(self, annotation: ast.expr | None) -> ObjectValue | None:
-        """Create a module of the class that annotates a parameter, or return None for any other annotation."""
+        """Create an instance of the module class that annotates a parameter.
+
+        Returns None for any other annotation.
+        """
         name = annotation.value if isinstance(annotation, ast.Constant) else annotation and dotted_name(annotation)
         cls = self.find_value(name) if isinstance(name, str) and name else MISSING
         if annotation is None or not isinstance(cls, ClassValue) or not self.is_module_class(cls):

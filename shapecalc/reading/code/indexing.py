@@ -141,7 +141,7 @@ def _split_masks(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorF
 def _index_conditions(
     expanded: Sequence[IndexItem], tensor: TracedTensor, result: TracedTensor, error: ErrorFactory
 ) -> Conditions:
-    """Return the conditions under which the known elements of index arrays are in range.
+    """Return the conditions under which known elements of index arrays are in range.
 
     PyTorch does not check the indices of a result without elements, except along a dim of size 0.
     """

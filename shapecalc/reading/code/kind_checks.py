@@ -47,10 +47,10 @@ def apply_kind_rule(
     *,
     cast: str = "",
 ) -> CodeValue:
-    """Return the result of a function or layer with the possible kinds of its elements.
+    """Set the possible element kinds of the result of a function or layer.
 
-    `cast` are the kinds of the argument `dtype`. Raises `CheckRefused` (element-kind) if PyTorch refuses the kinds of
-    the arguments.
+    `cast` contains the kinds of the argument `dtype`. Raises `CheckRefused` (element-kind) if PyTorch refuses the kinds
+    of the arguments.
     """
     operands = [*positional, *[word for key, word in keywords.items() if key in PROMOTING_KEYWORDS or tensors_in(word)]]
     first = next((tensor for operand in operands for tensor in tensors_in(operand)), None)
@@ -82,7 +82,7 @@ MASK_POSITIONS = {"masked_fill": 1, "where": 0}
 
 
 def _extremes_of_result(name: str, operands: Sequence[CodeValue]) -> tuple[int, int] | None:
-    """Return the extremes of a tensor of known ones after an operation with an integer."""
+    """Return the extremes of the result of an operation on a tensor and an integer."""
     pairs = [operand.extremes if isinstance(operand, TracedTensor) else find_extremes(operand) for operand in operands]
     numbers = [operand for operand in operands if is_integer(operand)]
     if len(pairs) != 2 or not numbers or None in pairs:
@@ -111,10 +111,12 @@ def _rule_name(name: str, operands: Sequence[CodeValue], keywords: Mapping[str, 
 
 
 def _einsum_rule(operands: Sequence[CodeValue]) -> str:
-    """Return the name of the rule of an `einsum`: that of a product of matrices, or of a product of elements.
+    """Return the name of the rule that applies to an `einsum`.
 
-    PyTorch computes a product of matrices if it sums over a dim that two tensors have. Returns an empty string if this
-    is not known.
+    The rule is that of a matrix product or of an elementwise product.
+
+    PyTorch computes a matrix product if it sums over a dim that two tensors have. Returns an empty string if this is
+    unknown.
     """
     left, _, right = str(operands[0]).partition("->")
     terms = left.replace(" ", "").split(",")
@@ -139,7 +141,7 @@ def _operand_kinds(name: str, rule: KindRule, operands: Sequence[CodeValue]) -> 
 
 
 def kind_refusal(name: str, rule: KindRule, kinds: Sequence[str], error: ErrorFactory) -> CheckRefused:
-    """Build the refusal of operands of some kinds."""
+    """Return the exception that refuses operands of some kinds."""
     found = " and ".join(dict.fromkeys(map(name_kinds, kinds)))
     accepted = "".join(rule.results)
     needs_equal = rule.mode == "equal" and all({*operand} & {*accepted} for operand in kinds)
@@ -149,7 +151,10 @@ def kind_refusal(name: str, rule: KindRule, kinds: Sequence[str], error: ErrorFa
 
 
 def set_kinds(name: str, value: CodeValue, kinds: str, own: str) -> CodeValue:
-    """Return a tensor or a tuple of tensors with kinds; `own` are those of the operand."""
+    """Set the kinds of a tensor or of a tuple of tensors.
+
+    `own` contains the kinds of the operand.
+    """
     if isinstance(value, TracedTensor):
         return replace(value, kinds=kinds)
     if not isinstance(value, tuple):
@@ -159,17 +164,17 @@ def set_kinds(name: str, value: CodeValue, kinds: str, own: str) -> CodeValue:
 
 
 def require_kinds(tensor: TracedTensor, kinds: str, call: Call, role: str) -> None:
-    """Check that the elements of an argument may have one of some kinds.
-
-    Raises `CheckRefused` (element-kind) otherwise.
-    """
+    """Raise `CheckRefused` (element-kind) unless an argument may have one of `kinds`."""
     if tensor.conventions.torch_checks and not {*kinds} & {*tensor.kinds}:
         message = f"{role} is {name_kinds(kinds)}, and its elements are {name_kinds(tensor.kinds)}"
         raise call.refusal(message, ELEMENT_KIND)
 
 
 def require_equal_kinds(tensor: TracedTensor, source: CodeValue, call: Call) -> None:
-    """Raise `CheckRefused` (element-kind) if a tensor and the tensor that is written to it have no kind in common."""
+    """Raise `CheckRefused` (element-kind) if two tensors have no kind in common.
+
+    The elements of `source` are written to `tensor`.
+    """
     if isinstance(source, TracedTensor) and tensor.conventions.torch_checks and not {*source.kinds} & {*tensor.kinds}:
         message = f"it writes {name_kinds(source.kinds)} elements to a tensor of {name_kinds(tensor.kinds)} ones"
         raise call.refusal(message, ELEMENT_KIND)
@@ -178,10 +183,10 @@ def require_equal_kinds(tensor: TracedTensor, source: CodeValue, call: Call) -> 
 def range_conditions(
     index: TracedTensor, tensor: TracedTensor, axis: int, error: ErrorFactory, *, has_negative: bool = False
 ) -> Conditions:
-    """Return the conditions under which the known elements of an index tensor are indices of an axis.
+    """Return the conditions under which known elements of an index are in range.
 
-    Raises `CheckRefused` (index-out-of-range) if one of them is out of range. Negative indices count from the end if
-    `has_negative`.
+    The elements of `index` are indices of the axis `axis`. If `has_negative`, negative indices count from the end.
+    Raises `CheckRefused` (index-out-of-range) if an element is out of range.
     """
     if index.extremes is None or 0 in index.shape:
         return ()
@@ -207,7 +212,7 @@ def require_indices(
     *,
     has_negative: bool = False,
 ) -> TracedTensor:
-    """Return the result of a call with the conditions that its index tensor requires of an axis of a tensor.
+    """Add the conditions under which an index tensor is in range to a result.
 
     Raises `CheckRefused` if the index is not an integer, or if a known element of it is out of range.
     """

@@ -1,4 +1,4 @@
-"""Kinds of elements: which kinds the functions of PyTorch accept, and which they return.
+"""The kinds of elements that functions of PyTorch accept and return.
 
 A kind is a letter of NumPy's `dtype.kind`: b for bool, i for integer, f for float, c for complex. The possible kinds of
 a tensor are a string of these letters, in the order of type promotion. Sources: `torch.Tensor`, "Type promotion", and
@@ -19,7 +19,7 @@ KIND_NAMES: Mapping[str, str] = {"b": "bool", "i": "integer", "f": "float", "c":
 TYPE_NAMES: Mapping[str, str] = {
     r"bool": "b",
     r"u?int(4|16|32|64)?|int8|long|short": "i",
-    r"uint8|byte": "bif",  # a mask in an index, and accepted by some functions that refuse other integers
+    r"uint8|byte": "bif",  # a mask in an index; some functions refuse all other integers
     r"(float|half|double|bfloat)\d*": "f",
     r"(complex|cfloat|cdouble|chalf)\d*": "c",
 }
@@ -27,7 +27,7 @@ TYPE_NAMES: Mapping[str, str] = {
 
 
 class KindRule(Record):
-    """The kinds that a function accepts, with the kind of its result for each of them."""
+    """The kinds that a function accepts, with the kind of the result for each kind."""
 
     mode: str
     """The operands that are compared.
@@ -38,7 +38,10 @@ class KindRule(Record):
     results: Mapping[str, str]
 
     def result(self, operands: Sequence[str]) -> str:
-        """Return the possible kinds of the result, or an empty string if the function accepts no combination."""
+        """Return the possible kinds of the result for the kinds of the operands.
+
+        Returns an empty string if the function accepts no combination of these kinds.
+        """
         if self.mode == "no-bool" and "b" in operands:
             return ""
         if self.mode == "equal":
@@ -70,7 +73,9 @@ def name_kinds(kinds: str) -> str:
 
 
 def parse_type_name(name: str) -> str:
-    """Return the possible kinds of an element type by its name, or an empty string for another name.
+    """Return the possible kinds of the element type with this name.
+
+    Returns an empty string for any other name.
 
     >>> parse_type_name("float16"), parse_type_name("LongTensor"), parse_type_name("dtype")
     ('f', 'i', '')

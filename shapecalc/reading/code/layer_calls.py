@@ -136,7 +136,7 @@ INTERPOLATION_RANKS: Mapping[str, int] = {"linear": 3, "bilinear": 4, "bicubic":
 
 
 def _check_mode_rank(tensor: TracedTensor, arguments: Mapping[str, CodeValue], call: Call) -> None:
-    """Raise `CheckRefused` if the mode of a pad or of an interpolation requires another rank."""
+    """Raise `CheckRefused` if the mode of a pad or interpolation needs another rank."""
     mode, padding = arguments["mode"], arguments.get("padding")
     if "padding" not in arguments:
         ranks = {INTERPOLATION_RANKS.get(mode, tensor.rank) if isinstance(mode, str) else tensor.rank}
@@ -173,7 +173,7 @@ def _pad_by_named_sizes(tensor: TracedTensor, padding: CodeValue, call: Call) ->
 
 
 def _bind_bias(call: Call) -> CodeValue:
-    """Return the second argument of a function with a weight, or its bias by name."""
+    """Return the bias of a function with a weight, by position or by keyword."""
     return call.keywords.get("bias", call.positional[1] if len(call.positional) > 1 else None)
 
 

@@ -206,7 +206,7 @@ class LayerEvaluator(ExpressionEvaluator):
         return [text.rpartition(".")[2].strip("'\"") for text in texts if not re.search(DEVICE, text)]
 
     def cast_kinds(self, nodes: Iterable[ast.expr], tensor: TracedTensor) -> str:
-        """Return the possible kinds of the elements after a cast with the arguments `nodes`."""
+        """Return the possible element kinds after a cast with the arguments `nodes`."""
         kinds = [
             self.type_kinds(node)
             for node in nodes
@@ -216,7 +216,7 @@ class LayerEvaluator(ExpressionEvaluator):
         return kinds[0] if kinds else tensor.kinds
 
     def type_kinds(self, node: ast.expr) -> str:
-        """Return the possible kinds of an element type, or of the tensor whose type is used."""
+        """Return the possible kinds of an element type, or of the type of a tensor."""
         owner = node.value if isinstance(node, ast.Attribute) and node.attr == "dtype" else node
         value = self.evaluate_binding(owner)
         if isinstance(value, TracedTensor):
@@ -224,7 +224,10 @@ class LayerEvaluator(ExpressionEvaluator):
         return parse_type_name(self.source_text(node).rpartition(".")[2].strip("'\"")) or ANY_KIND
 
     def keyword_kinds(self, node: ast.Call) -> str:
-        """Return the possible kinds of the argument `dtype` of a call, or an empty string without this argument."""
+        """Return the possible kinds of the argument `dtype` of a call.
+
+        Returns an empty string without this argument.
+        """
         types = [word.value for word in node.keywords if word.arg == "dtype"]
         is_given = types and not (isinstance(types[0], ast.Constant) and types[0].value is None)
         return self.type_kinds(types[0]) if is_given else ""

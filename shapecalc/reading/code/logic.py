@@ -157,7 +157,10 @@ def _join_sequences(
 
 
 def _join_tensors(left: TracedTensor | None, right: TracedTensor | None, error: ShapeError) -> Binding:
-    """Return a tensor that represents both of two tensors of equal shape, or a tensor that may be None."""
+    """Return a tensor that represents two tensors of equal shape.
+
+    If one of the values is None, the result is a tensor that may be None.
+    """
     if left is None or right is None:
         tensor = right if left is None else left
         return None if tensor is None else replace(tensor, absence=error)

@@ -21,7 +21,7 @@ REDUCTIONS = (None, "mean", "sum", "batchmean")
 
 
 def apply_elementwise_loss(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply a loss of each element.
+    """Apply a loss function that computes one loss per element.
 
     A binary cross entropy requires equal shapes. The other losses broadcast the tensor and the target.
     """
@@ -52,15 +52,15 @@ def apply_class_loss(tensor: TracedTensor, arguments: BoundArguments, call: Call
         require_kinds(target, "f", call, "a target of probabilities")
         return result
     _require_class_indices(target, losses, call)
-    if target.extremes and target.extremes[0] < 0:  # an index that is ignored, -100 by default
+    if target.extremes and target.extremes[0] < 0:  # an ignored index, by default -100
         target = replace(target, extremes=None)
     return require_indices(result, target, tensor, axis, call)
 
 
 def _require_class_indices(target: TracedTensor, losses: Shape, call: Call) -> None:
-    """Check that a target has one index for each loss; a single one may be a vector.
+    """Raise `CheckRefused` unless a target has one class index for each loss.
 
-    Raises `CheckRefused` otherwise.
+    The index of a single loss may be a vector.
     """
     if not losses and not are_unequal(target.shape[0] if target.rank == 1 else 1, 1):
         losses = target.shape if target.rank == 1 else ()

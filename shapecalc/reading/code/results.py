@@ -33,7 +33,7 @@ class StatementRecord(Record):
 
 
 class UnknownCall(Record):
-    """A call or another expression whose value is not known; the user can give its shape or its value."""
+    """A call or another expression whose shape or value the user can provide."""
 
     call: str
     """The source of the call, after its line and a colon if other lines contain it with another proposal."""

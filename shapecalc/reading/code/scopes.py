@@ -178,7 +178,7 @@ class InterpreterState:
         return named_dim(last)
 
     def given_value(self, node: ast.expr) -> CodeValue:
-        """Return the value that the user gives for an expression, or `MISSING`."""
+        """Return the value that the user provides for an expression, or `MISSING`."""
         if not self.sizes:
             return MISSING  # type: ignore[no-any-return]
         text = ast.unparse(node)
@@ -186,9 +186,9 @@ class InterpreterState:
         return self.sizes.get(text, MISSING)  # type: ignore[no-any-return]
 
     def given_tensor(self, node: ast.Call | ast.Subscript) -> CodeValue:
-        """Return the tensors that the user gives for a call or an item, or `MISSING`.
+        """Return the tensors that the user provides for a call or an item, or `MISSING`.
 
-        The line may precede the text of a call.
+        The text of a call may be preceded by its line number.
         """
         names = (*self.inputs, *self.input_groups)
         if not any(name.endswith((")", "]")) for name in names):
@@ -295,7 +295,7 @@ class InterpreterState:
     ) -> ShapeError:
         """Build a usage error for a syntax node, with its span.
 
-        If the reason is the unknown name `unknown`, it is recorded that the user can provide its value.
+        If the reason is the unknown name `unknown`, the name is recorded as a value that the user can provide.
         """
         name = str(unknown) if isinstance(unknown, Monomial) and str(unknown).isidentifier() else ""
         text = f"'{truncate(self.source_text(node))}': {message}"

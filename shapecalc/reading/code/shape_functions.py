@@ -363,7 +363,7 @@ def _elementwise_in_place(tensor: TracedTensor, call: Call) -> CodeValue:
 
 
 def _put_at_indices(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply `index_put`: broadcast the values to the indexed elements, and write them."""
+    """Apply `index_put`: broadcast values to the indexed elements, and write them."""
     indices, values = arguments["indices"], arguments["values"]
     if is_number(values):
         values = replace(initial_tensor((), tensor.dialect, tensor.program), kinds=kinds_of(values))
@@ -376,10 +376,7 @@ def _put_at_indices(tensor: TracedTensor, arguments: BoundArguments, call: Call)
 
 
 def _require_square(tensor: TracedTensor, call: Call) -> None:
-    """Check that a tensor has a diagonal: it has 2 dims, or more that are equal.
-
-    Raises `CheckRefused` otherwise.
-    """
+    """Raise `CheckRefused` unless a tensor has two dims, or more dims that are equal."""
     sizes = {dim for dim in tensor.shape if isinstance(dim, int)}
     if tensor.rank < 2 or (tensor.rank > 2 and len(sizes) > 1):
         raise call.refusal(f"it takes 2 dims or equal ones, not {shape_text(tensor.shape)}")

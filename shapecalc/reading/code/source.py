@@ -90,9 +90,9 @@ def _is_partial(dims: str) -> bool:
 
 
 def split_named_shape(piece: str, *, is_last: bool = False) -> tuple[str, str]:
-    """Split `NAME=SHAPE` at the first `=` outside brackets, or at the last one if `is_last`.
+    """Split `NAME=SHAPE` at the first `=`, or with `is_last` at the last `=`.
 
-    The name is empty if there is no such `=`.
+    Only an `=` outside brackets counts. The name is empty if there is none.
     """
     parts = [piece] if piece.lstrip()[:1] == "<" else split_outside_brackets(piece, "=")
     end = len(parts) - 1 if is_last else 1
@@ -100,7 +100,9 @@ def split_named_shape(piece: str, *, is_last: bool = False) -> tuple[str, str]:
 
 
 def parse_constant(text: str) -> tuple[int | float | str | None] | None:
-    """Return a tuple that contains a number, truth value, string or None; return None for any other text.
+    """Parse a number, a truth value, a string or None, and return it in a tuple.
+
+    Returns None for any other text.
 
     >>> parse_constant("True"), parse_constant(" 0.5"), parse_constant("'gelu'"), parse_constant("N")
     ((True,), (0.5,), ('gelu',), None)
@@ -429,7 +431,7 @@ def dotted_name(node: ast.AST) -> str:
 
 
 def is_dict_item(node: ast.AST) -> bool:
-    """Return whether an expression is an item with a constant text as its key, such as `batch['x']`."""
+    """Return whether an expression is an item with a string as key, as `batch['x']`."""
     return (
         isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
     )

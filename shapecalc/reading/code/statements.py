@@ -433,7 +433,7 @@ class CodeInterpreter(AssignmentEvaluator):
     def record_statement(self, node: ast.stmt, names: Mapping[str, Binding]) -> None:
         """Record the values that a statement binds or returns.
 
-        A name that only stands for itself, such as an item of an unknown dict, is omitted.
+        An item of an unknown dict and other names without a value are omitted.
         """
         frame, end = self.frame, node.end_lineno or node.lineno
         if self.is_quiet:
@@ -650,7 +650,7 @@ class CodeInterpreter(AssignmentEvaluator):
 
 
 def _assigned_values(method: ast.FunctionDef) -> Iterator[tuple[str, int]]:
-    """Yield the names that a method assigns values other than constants, with their lines."""
+    """Yield the names to which a method assigns non-constant values, with the lines."""
     for node in ast.walk(method):
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and not isinstance(node.value, ast.Constant):
             for name in names_in_statement(node, ast.Store):
@@ -658,7 +658,10 @@ def _assigned_values(method: ast.FunctionDef) -> Iterator[tuple[str, int]]:
 
 
 def _parameter_names(cls: ast.ClassDef) -> set[str]:
-    """Return the names that `__init__` assigns a `Parameter`; other methods replace one to change the model itself."""
+    """Return the names to which `__init__` assigns a `Parameter`.
+
+    Another method that replaces a parameter changes the model itself.
+    """
     return {
         name
         for method in cls.body

@@ -66,9 +66,9 @@ def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
 
 
 def _require_attention_inputs(parts: Sequence[TracedTensor], sizes: Sequence[Dim], length: int, call: Call) -> None:
-    """Check queries, keys and values, whose last dims are `sizes`; `length` is the axis of the sequence.
+    """Raise `CheckRefused` if queries, keys and values do not fit together.
 
-    Raises `CheckRefused` if they do not fit.
+    `sizes` are the last dims of the three tensors, and `length` is the axis of the sequence.
     """
     tensor, key, value = parts
     text = " ".join([shape_text(part.shape) for part in parts])

@@ -130,7 +130,10 @@ class ProgramSizes:
         return result
 
     def element_size(self, value: object) -> Dim:
-        """Return the name of a size that depends on elements, which is the same for the same tensor."""
+        """Return the name of a size that depends on the elements of a tensor.
+
+        The name is the same for the same tensor.
+        """
         if id(value) not in self.element_sizes or isinstance(value, float):
             self.element_sizes[id(value)] = (value, self.new_name("K"))
         return self.element_sizes[id(value)][1]
@@ -637,7 +640,7 @@ def is_dim(value: CodeValue) -> TypeGuard[Dim]:
 
 
 def is_integer(value: CodeValue) -> TypeGuard[int]:
-    """Return whether a value is an integer, and no truth value."""
+    """Return whether a value is an integer rather than a truth value."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -657,7 +660,10 @@ def tensors_in(value: CodeValue) -> Iterator[TracedTensor]:
 
 
 def require_presence(value: CodeValue) -> CodeValue:
-    """Return a value that an operation has returned; its operands, and so a tensor, are not None."""
+    """Mark a value that an operation returns as not None.
+
+    The operands of an operation, and so its result, cannot be None.
+    """
     return replace(value, absence=None) if isinstance(value, TracedTensor) and value.absence is not None else value
 
 
@@ -766,7 +772,10 @@ def has_bool_items(value: CodeValue) -> bool:
 
 
 def kinds_of(value: CodeValue) -> str:
-    """Return the possible kinds of a tensor, a number or the items of nested tuples; empty for another value."""
+    """Return the possible kinds of a tensor, a number or items of nested tuples.
+
+    Returns an empty string for any other value.
+    """
     if isinstance(value, tuple):
         kinds = [kinds_of(item) for item in value]
         return promote_kinds(kinds) if kinds and all(kinds) else "" if kinds else "f"
@@ -774,7 +783,10 @@ def kinds_of(value: CodeValue) -> str:
 
 
 def find_extremes(value: CodeValue) -> tuple[int, int] | None:
-    """Return the smallest and the largest integer in nested tuples, or None if an item is not an integer."""
+    """Return the smallest and the largest integer in nested tuples.
+
+    Returns None if an item is not an integer.
+    """
     if is_integer(value):
         return value, value
     pairs = [find_extremes(item) for item in value] if isinstance(value, tuple) else []

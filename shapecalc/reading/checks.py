@@ -108,6 +108,8 @@ def _make_batch_norm_check(*ranks: int) -> Check:
         _require_rank(shape, *ranks)
         if arguments["affine"] or arguments["track_running_stats"]:
             yield _require_size(shape, 1, arguments["num_features"])
+        if arguments["affine"] and shape[1] == 0:
+            raise rule_error(LAYER_MISMATCH, "the weight of no channels cannot be applied")
         if not arguments["track_running_stats"]:
             _require_several_values(product((shape[0], *shape[2:])))
 
@@ -120,6 +122,8 @@ def _make_instance_norm_check(rank: int) -> Check:
         axis = len(shape) - rank
         if arguments["affine"] or arguments["track_running_stats"]:
             yield _require_size(shape, axis, arguments["num_features"])
+        if arguments["affine"] and 0 in shape[: axis + 1]:
+            raise rule_error(LAYER_MISMATCH, "the weight of no channels cannot be applied")
         if not arguments["track_running_stats"]:
             _require_several_values(product(shape[axis + 1 :]))
 

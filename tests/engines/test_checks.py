@@ -28,6 +28,7 @@ from shapecalc.reading.code.values import tensors_in
 from shapecalc.reading.layers import LAYERS, MULTI_OPERAND_FUNCTIONS
 from shapecalc.reasoning.answers import answer_code
 from tests.engines.drawing import rows
+from tests.fuzz.programs import UNCHECKED
 
 PYTHON = os.environ.get("SHAPECALC_TORCH_PYTHON") or (find_spec("torch") and sys.executable)
 DRAWS = 25
@@ -39,6 +40,8 @@ ROWS = rows("checked")
 CASTS = ("bool", "long", "cfloat")
 """The methods that cast to another kind of elements."""
 CAST_CHANCE = 0.2
+EMPTY_CHANCE = 0.1
+"""The part of the inputs that have a dim of size 0."""
 NUMBERS = "numbers"
 """The answer of PyTorch to code that it refuses because of the values of elements."""
 
@@ -47,6 +50,8 @@ def draw_request(line, ranks, chance, *, has_second):
     """Return code and the shapes of its inputs; about half of the sizes fit."""
     shape = [chance.choice(SIZES) for _ in range(int(chance.choice(ranks)))]
     rank = len(shape)
+    if rank and chance.random() < EMPTY_CHANCE:
+        shape[chance.randrange(rank)] = 0
     last = shape[chance.randint(0, rank) :] or [4]
     texts = {
         "{c}": str(chance.choice([*shape[-3:], chance.choice(SIZES)])),
@@ -74,19 +79,29 @@ def draw_cast(chance):
 
 
 def answer_of(request):
-    """Return the shape and the possible kinds of code, None if it is refused, or the text of a question."""
+    """Return the shape and the possible kinds of code, the rule that refuses it, or the text of a question."""
     code, records = request["code"], []
     try:
         reading = interpret_code(code, {name: tuple(dims) for name, dims in request["inputs"].items()}, records=records)
     except ShapeError as error:
-        return str(error) if error.problem.rule == USAGE else None
+        return str(error) if error.problem.rule == USAGE else error.problem.rule
     answer = answer_code(reading)
     if answer.problem:
-        return None
+        return answer.problem.rule
     kinds = [tensor.kinds for tensor in tensors_in(records[-1].names[""])]
     if reading.outputs:
         return [[*output] for output in reading.outputs], kinds
-    return None if answer.output is None else ([*answer.output], kinds[0] if len(kinds) == 1 else kinds)
+    return [*answer.output], kinds[0] if len(kinds) == 1 else kinds
+
+
+def is_right(request, answer, expected):
+    """Return whether an answer is that of PyTorch, which checks less of tensors without elements."""
+    is_empty = any(0 in shape for shape in request["inputs"].values()) or "x[:0]" in request["code"]
+    if isinstance(answer, str):
+        return expected in (None, NUMBERS) or (is_empty and f"{answer}*" in UNCHECKED)
+    if is_empty and re.search("(?i)pixel_?unshuffle", request["code"]):
+        return True  # a CPU keeps the shape of an empty tensor, and the meta device does not
+    return agrees(answer, expected)
 
 
 def agrees(answer, expected):
@@ -117,12 +132,12 @@ def test_code_answers_and_refuses_as_torch_does():
         for line, ranks in ROWS
         for _ in range(DRAWS)
     ]
-    wrong = []
-    for request, expected in zip(requests, answers_of_torch(requests), strict=True):
-        answer = answer_of(request)
-        is_right = expected is None if isinstance(answer, str) else agrees(answer, expected)
-        if not is_right:
-            wrong.append((request["code"], request["inputs"], answer, expected))
+    pairs = zip(requests, answers_of_torch(requests), strict=True)
+    wrong = [
+        (request["code"], request["inputs"], answer, expected)
+        for request, expected in pairs
+        if not is_right(request, answer := answer_of(request), expected)
+    ]
     assert wrong == []
 
 

@@ -28,6 +28,8 @@ CHANNELS_DIFFER = Rule(
 
 
 def _explain_filters(step: Step, filters: Dim, axis: int, groups: int) -> str:
+    if step.value == 0 and filters != 0:
+        return f"0: the input has no channels, and PyTorch returns none, not {filters}"
     by = f", {groups} times" if filters != step.value else ""
     return f"{step.value}: the filters of the weight, its axis {axis}{by}"
 
@@ -93,6 +95,9 @@ def conv(
         windows.numbers_per_axis(weight_dims.kernel, [count], "weight")
         channels, axes = windows.spatial_axes(shape, rules, count, layout)
         stage.add(_channel_step(shape[channels], channels, weight_dims, groups, transposed=transposed))
+        keeps_none = CONV_SEMANTICS.for_dialect(rules.dialect).keeps_no_channels
+        if keeps_none and (weight[0] == 0 or (transposed and weight_dims.filters == 0)):
+            raise rule_error(windows.WINDOW_VALUES, "PyTorch convolves with at least one filter", argument="weight")
         window_list = windows.build_windows(
             axes, rules, "transposed" if transposed else "conv", weight_dims.kernel, window_options
         )
@@ -109,7 +114,10 @@ def conv(
                 window.axis: partial(windows.transposed_conv_dim_step, shape[window.axis], window, extra, rules)
                 for window, extra in pairs
             }
-        steps[channels] = partial(_out_channel_step, channels, weight_dims, groups, transposed=transposed)
+        is_empty = keeps_none and shape[channels] == 0
+        steps[channels] = partial(
+            _out_channel_step, channels, weight_dims, groups, transposed=transposed, is_empty=is_empty
+        )
         weight_axes = {channels: (*[(0, channels)][: groups > 1], (1, weight_dims.axis))}
         mixing_axes = [window.axis for window in window_list if not window.is_identity]
         return windows.finish_window_stage(stage, steps, mixing_axes, weight, weight_axes=weight_axes)
@@ -137,9 +145,10 @@ def _channel_step(input_channels: Dim, axis: int, weight_dims: WeightDims, group
     return Step(CONTRACTED, None, (axis,), input_channels, conditions, FrozenDict(left=input_channels, right=want))
 
 
-def _out_channel_step(axis: int, weight_dims: WeightDims, groups: int, *, transposed: bool) -> Step:
+def _out_channel_step(axis: int, weight_dims: WeightDims, groups: int, *, transposed: bool, is_empty: bool) -> Step:
     facts = FrozenDict(filters=weight_dims.filters, axis=weight_dims.axis, groups=groups)
     channels = product((groups, weight_dims.filters)) if transposed else weight_dims.filters
+    channels = 0 if is_empty else channels
     return Step(OUT_CHANNELS, axis, (axis,) * (groups > 1), channels, (), facts)
 
 
@@ -151,18 +160,24 @@ def _add_transposed_variant(operator: Operator, transposed_operator: Operator) -
 
 
 class ConvSemantics(Record):
-    """The layout of convolution weights in a dialect."""
+    """The layout of convolution weights in a dialect, and its convolution without channels."""
 
     filters_last: bool = False
     """Whether weights have the shape (*kernel, in, out), or (*kernel, out, in) if transposed.
 
     Otherwise, the shape is (out, in, *kernel), or (in, out, *kernel) if transposed.
     """
+    keeps_no_channels: bool = False
+    """Whether an input without channels gives an output without channels, and a weight without filters is refused.
+
+    Source: `Convolution.cpp` of PyTorch 2.13.
+    """
 
 
 CONV_SEMANTICS = DialectTable(
     {
-        "onnx tensorrt openvino torch paddle": ConvSemantics(),
+        "onnx tensorrt openvino paddle": ConvSemantics(),
+        "torch": ConvSemantics(keeps_no_channels=True),
         "tensorflow tflite": ConvSemantics(filters_last=True),
     }
 )

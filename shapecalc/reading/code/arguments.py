@@ -132,6 +132,15 @@ class Call(Record):
             raise self.refusal(missing_axis_text(axis, rank), AXIS_OUT_OF_RANGE)
         return axis % rank
 
+    def to_reduced_axis(self, tensor: TracedTensor, value: CodeValue) -> int:
+        """Convert a value to a non-negative axis of a tensor; a scalar has the axes 0 and -1."""
+        axis = self.to_integer(value)
+        if tensor.rank == 0:
+            if axis not in (0, -1):
+                raise self.refusal(missing_axis_text(axis, 1), AXIS_OUT_OF_RANGE)
+            return 0
+        return self.to_axis(tensor, axis)
+
     def refusal(self, message: str, rule: Rule = LAYER_MISMATCH) -> CheckRefused:
         """Return the exception that refuses the call, by default for mismatched sizes."""
         return CheckRefused(self.error(f"{self.name}: {message}"), rule)

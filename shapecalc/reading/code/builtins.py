@@ -174,6 +174,8 @@ def _make_divisible(call: Call, _: ProgramSizes) -> CodeValue:
 
 def _to_float(call: Call, _: ProgramSizes) -> CodeValue:
     (value,) = call.positional
+    if isinstance(value, str) and value.strip("+-") in ("inf", "infinity"):
+        return float(value)
     return float(value) if isinstance(value, int) and abs(value) < 1 << 53 else value if is_number(value) else nan
 
 

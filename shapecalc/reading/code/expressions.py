@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from math import nan
+from math import inf, nan
 from types import EllipsisType
 
 from shapecalc.core.dims import Monomial, Shape
@@ -347,7 +347,7 @@ class ExpressionEvaluator(InterpreterState):
             if not name or self.is_assigned(name):
                 return self.evaluate_attribute(node, self.evaluate(node.value))
             if name.partition(".")[0] in LIBRARY_NAMES:
-                return LibraryName(name) if self.is_library_callable(name) else nan
+                return LibraryName(name) if self.is_library_callable(name) else inf if node.attr == "inf" else nan
             if node.attr == "shape" and not self.has_unnamed_input:
                 raise self.undeclared_size_list_error(node)
             if node.attr in ("shape", "T", "mT"):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from shapecalc.core.conditions import Conditions
 from shapecalc.core.dims import Shape
+from shapecalc.core.layout import contiguous_strides
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.record import Record, replace
 from shapecalc.core.rules import ELEMENT_KIND, LAYER_MISMATCH
@@ -70,8 +71,28 @@ def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: E
     is_adjacent = places == [*range(places[0], places[-1] + 1)]
     start = places[0] if is_adjacent else 0
     result = derived_tensor((*others[:start], *common.shape, *others[start:]), sliced, *arrays)
+    if tensor.conventions.is_strided:
+        result = replace(result, strides=_index_strides(sliced, arrays, places, result.shape))
     result = replace(result, kinds=tensor.kinds)
     return add_to_conditions(result, _index_conditions(expanded, tensor, result, error))
+
+
+def _index_strides(
+    sliced: TracedTensor, arrays: Sequence[TracedTensor], places: Sequence[int], shape: Shape
+) -> Shape | None:
+    """Return the strides of the result of an index with arrays along the axes `places`.
+
+    PyTorch returns a view if all arrays are scalars, and otherwise a new tensor. Its order follows that of the tensor
+    and of the arrays, so that the strides are only known if all of them are contiguous.
+    """
+    if sliced.strides is None:
+        return None
+    kept = [axis for axis in range(sliced.rank) if axis not in places]
+    if all(array.rank == 0 for array in arrays):
+        return tuple([sliced.strides[axis] for axis in kept])
+    if any(part.strides != contiguous_strides(part.shape) for part in (sliced, *arrays)):
+        return None
+    return contiguous_strides(shape)
 
 
 def _fill_ellipsis(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorFactory) -> list[IndexItem]:

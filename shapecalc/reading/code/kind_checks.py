@@ -58,7 +58,8 @@ def apply_kind_rule(
     base_name = name.removesuffix("_") if name not in KIND_RULES else name
     rule = KIND_RULES.get(_rule_name(base_name, operands, keywords))
     if first is None or rule is None:
-        return value
+        # an einsum of nothing has the type of one of its operands
+        return set_kinds(name, value, ANY_KIND, ANY_KIND) if name == EINSUM.name else value
     kinds = _operand_kinds(name, rule, operands)
     if cast:
         kinds[0] = cast
@@ -188,14 +189,12 @@ def range_conditions(
     The elements of `index` are indices of the axis `axis`. If `has_negative`, negative indices count from the end.
     Raises `CheckRefused` (index-out-of-range) if an element is out of range.
     """
-    if index.extremes is None or 0 in index.shape:
-        return ()
-    low, high = index.extremes
     dim = tensor.shape[axis]
+    if 0 in index.shape or (index.extremes is None and dim != 0):
+        return ()
+    low, high = index.extremes or (0, 0)
     try:
-        if low < 0 and not has_negative:
-            raise Unsatisfiable
-        if dim == 0:
+        if dim == 0 or (low < 0 and not has_negative):
             raise Unsatisfiable
         return (*require_min_size(dim, high + 1), *require_min_size(dim, -low))
     except Unsatisfiable:

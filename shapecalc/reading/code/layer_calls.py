@@ -127,7 +127,7 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
         raise call.error(f"{call.name} needs sizes or a tensor's shape for {', '.join(names[:3])}")
     result = tensor.apply(layer.op, **options)
     if tensor.conventions.torch_checks and isinstance(bias := _bind_bias(call), TracedTensor):
-        result = _add_bias_conditions(result, len(weight), bias, call)
+        result = _add_bias_conditions(result, weight, bias, call)
     return mark_untraced_change(result) if _has_unmapped_arguments(tensor, arguments, options) else result
 
 
@@ -177,16 +177,16 @@ def _bind_bias(call: Call) -> CodeValue:
     return call.keywords.get("bias", call.positional[1] if len(call.positional) > 1 else None)
 
 
-def _add_bias_conditions(result: TracedTensor, weight_rank: int, bias: TracedTensor, call: Call) -> TracedTensor:
+def _add_bias_conditions(result: TracedTensor, weight: Shape, bias: TracedTensor, call: Call) -> TracedTensor:
     """Add the conditions that a bias requires to the result of a layer.
 
     The bias of a convolution has one value for each output channel; the bias of `linear` is broadcast to the result.
     Raises `CheckRefused` if the bias does not fit.
     """
     count = parse_spatial_rank(call.name)
-    if weight_rank < 2:  # PyTorch adds a bias with addmm, which takes a matrix
-        raise call.refusal(f"with a bias its weight has 2 dims, and this one has {weight_rank}")
-    size = result.shape[-1 - count]
+    if len(weight) < 2:  # PyTorch adds a bias with addmm, which takes a matrix
+        raise call.refusal(f"with a bias its weight has 2 dims, and this one has {len(weight)}")
+    size = result.shape[-1 - count] or weight[0]
     if count:
         fits = bias.rank == 1 and not are_unequal(bias.shape[0], size)
     else:
@@ -240,7 +240,8 @@ def _apply_adaptive_pool(tensor: TracedTensor, count: int, call: Call) -> Traced
     )
     if not is_mean:  # for 1,1 and 1,1,1 PyTorch computes the mean of the last dims at any rank
         _check_window_ranks(tensor, count, call)
-        needs_channels = count == 3 or "max" in call.name.lower()
+        is_batched = tensor.rank == count + 2
+        needs_channels = count == 3 or ("max" in call.name.lower() and (is_batched or count == 1))
         if 0 in tensor.shape[-count - needs_channels :]:
             raise call.refusal(f"no dim except the batch may be 0, and the input is {shape_text(tensor.shape)}")
     kept = tensor.shape[-count:]

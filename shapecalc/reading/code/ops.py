@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from math import inf
 
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import ParamType
@@ -33,7 +34,7 @@ from shapecalc.core.ops.view import VIEW
 from shapecalc.core.record import replace
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.operands import apply_multi_operand
-from shapecalc.reading.code.shape_arguments import require_elements
+from shapecalc.reading.code.shape_arguments import require_distinct_axes, require_elements
 from shapecalc.reading.code.values import (
     CodeValue,
     TensorChunks,
@@ -354,11 +355,18 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
         options = {"axes": listed and tuple(map(call.to_integer, listed)), "kind": MEAN_KINDS[call.name]}
         reduced_tensor = tensor.apply(MEAN, **options, keepdims=bool(keepdims) or None)
         return (reduced_tensor, reduced_tensor) if returns_pair else reduced_tensor
+    if axes == () and conventions.torch_checks and call.name not in ("any", "all"):
+        axes = None
     requested = range(tensor.rank) if axes is None else axes if isinstance(axes, tuple) else (axes,)
     is_scalar = tensor.rank == 0 and conventions.torch_checks
-    reduced = [] if is_scalar and {*requested} <= {0, -1} else [call.to_axis(tensor, axis) for axis in requested]
+    reduced = [(call.to_reduced_axis if is_scalar else call.to_axis)(tensor, axis) for axis in requested]
+    require_distinct_axes(reduced, call)
+    reduced = [] if is_scalar else reduced
     order = arguments[0] if power else None
-    has_no_identity = isinstance(order, int | float) and order < 0  # the norm of an empty axis is undefined
+    if order == "nuc" and len(reduced) != 2:
+        raise call.refusal(f"the norm of a matrix takes 2 axes, not {len(reduced)}")
+    # the norm of an empty axis is undefined
+    has_no_identity = isinstance(order, int | float) and (order < 0 or order == inf)
     if call.name in ("argmax", "argmin") or (conventions.torch_checks and has_no_identity):
         require_elements(tensor, reduced, call)
     dims = [

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.ops.mean import EMPTY_REDUCTION
+from shapecalc.core.rules import REPEATED_AXIS
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.values import CodeValue, TracedTensor
@@ -54,6 +55,13 @@ def require_elements(tensor: TracedTensor, reduced: Iterable[int], call: Call) -
     for axis in reduced:
         if tensor.shape[axis] == 0:
             raise call.refusal(f"dim {axis} is 0, and {call.name} needs an element", EMPTY_REDUCTION)
+
+
+def require_distinct_axes(axes: Sequence[int], call: Call) -> None:
+    """Raise `CheckRefused` (repeated-axis) if an axis is listed twice."""
+    repeated = [axis for position, axis in enumerate(axes) if axis in axes[:position]]
+    if repeated:
+        raise call.refusal(f"axis {repeated[0]} is named twice", REPEATED_AXIS)
 
 
 def require_equal_shapes(tensor: TracedTensor, other: TracedTensor, call: Call) -> None:

@@ -25,6 +25,7 @@ from shapecalc.reading.code.shape_arguments import (
     ResultFunction,
     are_unequal,
     replace_dim,
+    require_distinct_axes,
     require_elements,
     require_tensor,
 )
@@ -180,8 +181,7 @@ def _values_and_indices(tensor: TracedTensor, arguments: BoundArguments, call: C
     NumPy returns only the values.
     """
     tensor = _flatten_without_axis(tensor, call)
-    if tensor.rank:
-        call.to_axis(tensor, arguments["dim"])
+    _require_axis(tensor, arguments["dim"], call)
     result = _clone_tensor(tensor) if call.name == "sort" else derived_tensor(tensor.shape, tensor)
     return (result, result) if tensor.conventions.returns_indices else result
 
@@ -189,9 +189,15 @@ def _values_and_indices(tensor: TracedTensor, arguments: BoundArguments, call: C
 def _indices_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply `argsort` and similar functions."""
     tensor = _flatten_without_axis(tensor, call)
-    if tensor.rank:
-        call.to_axis(tensor, arguments["dim"])
+    _require_axis(tensor, arguments["dim"], call)
     return _clone_tensor(tensor) if call.name == "argsort" else derived_tensor(tensor.shape, tensor)
+
+
+def _require_axis(tensor: TracedTensor, axis: CodeValue, call: Call) -> None:
+    """Check that a call has one axis of the tensor, which may be a scalar."""
+    if isinstance(axis, tuple):
+        raise call.error(f"{call.name} takes one dim")
+    call.to_reduced_axis(tensor, axis)
 
 
 def _clone_tensor(tensor: TracedTensor) -> TracedTensor:
@@ -202,19 +208,34 @@ def _clone_tensor(tensor: TracedTensor) -> TracedTensor:
 
 def _topk(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     axis, count = call.to_axis(tensor, arguments["dim"]), call.to_dim(arguments["k"])
-    size = tensor.shape[axis]
-    if isinstance(size, int) and isinstance(count, int) and count > size:
-        raise call.refusal(f"there are no {count} of {size}")
+    _require_count(count, 0, tensor.shape[axis], call)
     result = derived_tensor(replace_dim(tensor.shape, axis, count), tensor)
     return result, result
+
+
+def _require_count(count: Dim, least: int, size: Dim, call: Call) -> None:
+    """Raise `CheckRefused` if a count of elements is not from `least` to the size."""
+    if isinstance(count, int) and (count < least or (isinstance(size, int) and count > size)):
+        raise call.refusal(f"there are no {count} of {size}")
+
+
+ONE_AXIS_FUNCTIONS = ("kthvalue", "median", "nanmedian", "mode", "aminmax", "sort", "argsort", "cummax", "cummin")
+"""The functions along one axis, not along several."""
 
 
 def _reduced_shape(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Shape:
     axes, keeps = arguments.get("dim"), arguments.get("keepdim")
     listed = range(tensor.rank) if axes is None or axes == () else axes if isinstance(axes, tuple) else (axes,)
-    reduced = [call.to_axis(tensor, axis) for axis in listed] if tensor.rank else []
-    if call.name in ("kthvalue", "median", "mode", "nanmedian") and axes is not None:
-        require_elements(tensor, reduced, call)
+    if call.name in ONE_AXIS_FUNCTIONS and isinstance(axes, tuple):
+        raise call.error(f"{call.name} takes one dim")
+    if call.name == "logsumexp" and axes in (None, ()) and tensor.conventions.torch_checks:
+        raise call.error("logsumexp takes dims of its own", "write dim=")
+    reduced = [call.to_reduced_axis(tensor, axis) for axis in listed]
+    require_distinct_axes(reduced, call)
+    if call.name in ONE_AXIS_FUNCTIONS and (axes is not None or call.name == "aminmax"):
+        require_elements(tensor, [axis for axis in reduced if tensor.rank], call)
+    if call.name == "kthvalue":
+        _require_count(call.to_dim(arguments["k"]), 1, tensor.shape[reduced[0]] if tensor.rank else 1, call)
     return tuple(
         [1 if axis in reduced else dim for axis, dim in enumerate(tensor.shape) if keeps or axis not in reduced]
     )
@@ -232,6 +253,13 @@ def _reduction_values_and_indices(tensor: TracedTensor, arguments: BoundArgument
     result = derived_tensor(_reduced_shape(tensor, arguments, call), tensor)
     is_scalar = call.name in ("median", "nanmedian") and arguments.get("dim") is None
     return result if is_scalar else (result, result)
+
+
+def _extremes(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Apply `aminmax`, whose arguments are only given by name."""
+    if call.positional:
+        raise call.error("the arguments of aminmax are given by name", "write dim=")
+    return _reduction_values_and_indices(tensor, arguments, call)
 
 
 def _shape_of_other(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
@@ -397,6 +425,8 @@ def _grid_sample(tensor: TracedTensor, arguments: BoundArguments, call: Call) ->
     is_fit = tensor.rank == grid.rank and tensor.rank in (4, 5)
     if not is_fit or are_unequal(grid.shape[-1], tensor.rank - 2) or are_unequal(tensor.shape[0], grid.shape[0]):
         raise call.refusal(f"a grid {shape_text(grid.shape)} does not sample {shape_text(tensor.shape)}")
+    if 0 in tensor.shape[2:]:
+        raise call.refusal(f"there is nothing to sample in {shape_text(tensor.shape)}")
     return derived_tensor((*tensor.shape[:2], *grid.shape[1:-1]), tensor, grid)
 
 
@@ -449,6 +479,8 @@ def _one_hot(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Cod
     if classes in (None, -1):
         raise call.error("the number of classes depends on the elements", "write num_classes=")
     table = derived_tensor((call.to_dim(classes),), tensor)
+    if table.shape == (0,):
+        raise call.refusal("it takes at least 1 class")
     return require_indices(derived_tensor((*tensor.shape, *table.shape), tensor), tensor, table, 0, call)
 
 
@@ -510,6 +542,8 @@ def _multinomial(tensor: TracedTensor, arguments: BoundArguments, call: Call) ->
     most = count if repeats else size
     if isinstance(count, int) and (count < 1 or (isinstance(most, int) and count > most)):
         raise call.refusal(f"there are no {count} of {size}")
+    if size == 0 and 0 not in tensor.shape[:-1]:
+        raise call.refusal("a distribution without elements has no sample")
     return derived_tensor((*tensor.shape[:-1], count), tensor)
 
 
@@ -580,11 +614,12 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
     "kthvalue": ShapeFunction(("k", _LAST, _KEEP), _reduction_values_and_indices),
     "mode": ShapeFunction((_LAST, _KEEP), _reduction_values_and_indices),
     **dict.fromkeys(("median", "nanmedian"), ShapeFunction((_DIM, _KEEP), _reduction_values_and_indices)),
-    "aminmax": ShapeFunction((_DIM, _KEEP), _reduction_values_and_indices),
+    "aminmax": ShapeFunction((_DIM, _KEEP), _extremes),
     **dict.fromkeys(
         ("std_mean", "var_mean"), ShapeFunction((_DIM, "unbiased", _KEEP, "correction"), _reduction_values_and_indices)
     ),
-    **dict.fromkeys(("logsumexp", "nansum", "nanmean", "count_nonzero"), ShapeFunction((_DIM, _KEEP), _reduction)),
+    **dict.fromkeys(("logsumexp", "nansum", "nanmean"), ShapeFunction((_DIM, _KEEP), _reduction)),
+    "count_nonzero": ShapeFunction((_DIM, "keepdims"), _reduction),
     **dict.fromkeys(("view_as", "reshape_as", "expand_as"), ShapeFunction(("other",), _shape_of_other)),
     **{f"atleast_{rank}d": ShapeFunction((), _insert_missing_axes) for rank in (1, 2, 3)},
     "diagonal": ShapeFunction(("offset=0", "dim1/axis1=0", "dim2/axis2=1"), _diagonal),

@@ -36,9 +36,16 @@ def unfold_image(tensor: TracedTensor, arguments: BoundArguments, call: Call) ->
     """Apply `F.unfold`: return the columns of an image."""
     if tensor.rank not in (3, 4):
         raise call.refusal(f"unfold takes 3 or 4 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
+    _require_elements_after_batch(tensor, 3, call)
     windows = _window_counts(tensor.shape[-2:], arguments, call, tensor)
     kernel = to_dims(arguments["kernel_size"], 2, call)
     return derived_tensor((*tensor.shape[:-3], product((tensor.shape[-3], *kernel)), product(windows)), tensor)
+
+
+def _require_elements_after_batch(tensor: TracedTensor, count: int, call: Call) -> None:
+    """Raise `CheckRefused` if one of the last `count` dims is 0."""
+    if 0 in tensor.shape[-count:]:
+        raise call.refusal(f"only the batch may be 0, and the input is {shape_text(tensor.shape)}")
 
 
 def _window_counts(dims: Shape, arguments: BoundArguments, call: Call, tensor: TracedTensor) -> Shape:
@@ -63,6 +70,7 @@ def fold_image(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
     sizes, kernel = to_dims(arguments["output_size"], 2, call), to_dims(arguments["kernel_size"], 2, call)
     if tensor.rank not in (2, 3):
         raise call.refusal(f"fold takes 2 or 3 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
+    _require_elements_after_batch(tensor, 2, call)
     channels = quotient(tensor.shape[-2], product(kernel))
     columns = product(_window_counts(sizes, arguments, call, tensor))
     is_fraction = isinstance(channels, Monomial) and not channels.powers
@@ -84,6 +92,8 @@ def apply_fourier_transform(tensor: TracedTensor, arguments: BoundArguments, cal
         length = lengths[index] if index < len(lengths) else None
         if length is not None:
             shape[position] = call.to_dim(length)
+        if shape[position] == 0:
+            raise call.refusal(f"there is no transform of {shape_text(tensor.shape)}")
         is_last = index == len(axes if isinstance(axes, tuple) else (axes,)) - 1
         if is_real and is_last and name.startswith("rfft"):
             shape[position] = tensor.program.floor_dim((shape[position],), 2, 1)
@@ -100,6 +110,8 @@ def apply_stft(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
     hop = call.to_integer(arguments["hop_length"], size // 4)
     if not truth_value(arguments["return_complex"]) or tensor.rank not in (1, 2) or hop < 1:
         raise call.error("stft is read with return_complex=True, for signals of 1 or 2 dims")
+    if 0 in tensor.shape:
+        raise call.refusal(f"it takes signals with elements, not {shape_text(tensor.shape)}")
     is_centred, length = not is_explicitly_false(arguments["center"]), tensor.shape[-1]
     if isinstance(length, int) and (size // 2 >= length if is_centred else size > length):
         raise call.refusal(f"{length} samples are too few for windows of {size}")

@@ -83,6 +83,8 @@ def _require_attention_inputs(parts: Sequence[TracedTensor], sizes: Sequence[Dim
 
 def _require_divisible_by_heads(call: Call, size: Dim, heads: Dim) -> None:
     """Raise `CheckRefused` unless the size is a multiple of the number of heads."""
+    if size == 0:
+        raise call.refusal("its size is at least 1")
     if isinstance(size, int) and isinstance(heads, int) and (heads < 1 or size % heads):
         raise call.refusal(f"{size} is not a multiple of {heads} heads")
 
@@ -93,6 +95,8 @@ def _recurrent(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
     if tensor.rank not in (2, 3) or are_unequal(tensor.shape[-1], size):
         raise call.refusal(f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
     layers = call.to_integer(arguments["num_layers"], 1)
+    if 0 in (hidden, size, layers):
+        raise call.refusal("its sizes and the number of its layers are at least 1")
     directions = 2 if truth_value(arguments["bidirectional"]) else 1
     projected = arguments.get("proj_size") or hidden
     has_batch, is_batch_first = tensor.rank == 3, truth_value(arguments["batch_first"]) is True

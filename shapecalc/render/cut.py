@@ -11,6 +11,7 @@ from math import prod
 from rich.text import Text
 
 from shapecalc.core.dims import Shape
+from shapecalc.core.text import format_count, shape_text
 from shapecalc.render.canvas import UNICODE
 from shapecalc.render.tape import MAX_TAPE_ELEMENTS, tint_style
 
@@ -88,6 +89,21 @@ def can_cut(shape: Shape) -> bool:
     """
     sizes = [dim for dim in shape if isinstance(dim, int) and dim > 0]
     return len(sizes) == len(shape) and 1 < prod(sizes) <= MAX_TAPE_ELEMENTS
+
+
+def cut_heading(state: CutState, accent: str) -> Text:
+    """Return a line with the current length, and the shape in the style `accent` or what remains.
+
+    >>> cut_heading(CutState((2, 3, 4)), "bold").plain
+    '24 elements of 2,3,4, cut every 4 ▸ 6,4'
+    """
+    head = Text(f"{format_count(state.count, 'element', 'elements')} of {shape_text(state.shape_before)}, cut every ")
+    head.append(str(state.length), "bold").append(f" {UNICODE.pointer} ")
+    if state.shape is None:
+        head.append(f"{state.remainder} left over: {state.length} does not divide {state.piece_length}", "bold red")
+    else:
+        head.append(shape_text(state.shape), accent)
+    return head
 
 
 def draw_cut_tape(state: CutState, width: int) -> list[Text]:

@@ -43,6 +43,8 @@ PERMUTATION_WORDS = ("transpose", "--first", "--second")
 REFUSAL_WORDS = ("error", "refused")
 """The words that the user types to predict that the request is refused."""
 
+CUT = "cut"
+"""The kind of a task whose answer is given by cutting a tape of the elements."""
 CHAIN_SYNTAX = "the ops with | between them, such as transpose 2,1,0 | reshape 3,-1"
 
 Prediction = Shape | None
@@ -78,6 +80,8 @@ class Task(Record):
     """The index of the input element whose output index to predict; empty to predict a shape."""
     puzzle: str = ""
     """The description of the chain to write in a puzzle; empty for a prediction."""
+    kind: str = ""
+    """`CUT` if the answer is given by cutting a tape of the elements; empty if it is typed."""
 
     @property
     def text(self) -> str:
@@ -108,6 +112,8 @@ class Task(Record):
         """The prompt for the prediction or the chain."""
         if self.puzzle:
             return f"Type {CHAIN_SYNTAX}:"
+        if self.kind == CUT:
+            return "Cut the tape into the output shape:"
         if self.follow:
             return f"Where does the element at [{self.follow}] go?"
         return f"Predict {f'the shape after {self.stage}' if self.stage else 'the output shape'}, or error:"
@@ -248,7 +254,7 @@ def hint_text(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
     """Return a hint for a wrong prediction that does not reveal the answer.
 
     >>> hint_text(Task("reshape 2,3,4 2,-1,2"), resolve_command_line("reshape 2,3,4 2,-1,2"), (2, 4, 2))
-    'the input has 24 elements, the answer 2,4,2 has 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4 known = ?'
+    'the input has 24 elements, the answer 2,4,2 has 16'
     """
     right = extract_prediction(task, answer)
     if mistake := find_mistake(task, answer, prediction):
@@ -258,7 +264,7 @@ def hint_text(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
     if any(isinstance(dim, int) and dim < 0 for dim in prediction):
         return "no size in an answer is negative: -1 asks for a size, and the answer names it"
     if right is None:
-        return "; ".join(filter(None, (_describe_count_mismatch(answer, prediction), COUNT_HINT)))
+        return _describe_count_mismatch(answer, prediction) or COUNT_HINT
     if task.follow:
         return _describe_source_element(answer, right, prediction)
     return _describe_difference(task, answer, right, prediction)
@@ -428,21 +434,29 @@ def _describe_source_element(answer: Trace | Chain, right: Shape, index: Shape) 
 
 
 def _describe_difference(task: Task, answer: Trace | Chain, right: Shape, prediction: Shape) -> str:
-    """Describe how a prediction differs from the right answer.
+    """Describe the first difference of a prediction from the right answer.
 
-    The description covers the element count, the rank or the order, and the first wrong dim.
+    The differences are, in order: only the size of a -1 instead of a shape, the element count, the rank, the order of
+    the sizes, and the first wrong dim. More hints follow on request.
     """
-    faults = [count] if (count := _describe_count_mismatch(answer, prediction)) else []
+    stage = _task_stage(task, answer)
+    requested = [str(dim) for dim in stage.requested] if stage and stage.requested else []
+    sizes = [right[index] for index, dim in enumerate(requested[: len(right)]) if dim == str(INFER_CODE)]
+    if len(right) > 1 and [*prediction] == sizes:
+        blanks = ",".join(dim if dim.isdecimal() and dim != "0" else "_" for dim in requested)
+        return f"{prediction[0]} is right for the -1, now type the whole shape: {blanks}"
+    if count := _describe_count_mismatch(answer, prediction):
+        return count
     if len(prediction) != len(right):
-        faults.append(f"{format_count(len(right), 'dim comes', 'dims come')} out, not {len(prediction)}")
-    elif sorted(map(str, prediction)) == sorted(map(str, right)):
-        faults.append("the sizes are right, and their order is not")
-    for out in _differing_indices(right, prediction)[:1]:
-        stage = _task_stage(task, answer)
-        step = _step_of_dim(stage, out)
-        because = f": {make_hint(stage, step, out).arithmetic}" if stage and step else ""
-        faults.append(f"dim {out} is not {truncate(str(prediction[out]))}{because}")
-    return "; ".join(faults)
+        return f"{format_count(len(right), 'dim comes', 'dims come')} out, not {len(prediction)}"
+    out = _differing_indices(right, prediction)[0]
+    step = _step_of_dim(stage, out)
+    because = make_hint(stage, step, out).arithmetic if stage and step else ""
+    if step and step.rule == TAKEN_AXIS:
+        because = f"place {out} fetches dim {step.sources[0]}"
+    if because and sorted(map(str, prediction)) == sorted(map(str, right)):
+        return f"right sizes, wrong order: {because}"
+    return f"dim {out} is not {truncate(str(prediction[out]))}{f': {because}' if because else ''}"
 
 
 def _differing_indices(right: Prediction, prediction: Prediction) -> list[int]:

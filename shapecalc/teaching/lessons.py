@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.dims import product
 from shapecalc.core.problem import FILE, Problem, ShapeError, error_reason, usage_error
 from shapecalc.core.record import Record, fields, replace
 from shapecalc.core.text import UNPRINTABLE_CODES, parse_axes, truncate
@@ -32,7 +33,7 @@ PATH_DONE_ID = "path"
 MAX_LESSON_FILE_BYTES = 1 << 16
 """The maximum size of a lesson file, in bytes."""
 REQUIRED_KEYS = ("id", "title", "text", "question", "point")
-OPTIONAL_KEYS = ("stage", "follow", "notes", "wrong")
+OPTIONAL_KEYS = ("stage", "follow", "kind", "notes", "wrong")
 REQUIRED_WRONG_KEYS, OPTIONAL_WRONG_KEYS = ("typed", "said"), ("same_as",)
 MULTILINE_KEYS = ("text", "point", "notes", "said")
 """The keys of a lesson file whose strings may have several lines."""
@@ -79,13 +80,15 @@ class Lesson(Record):
     """The label of the stage whose output shape to predict; empty for the last stage."""
     follow: str = ""
     """The index of the input element whose output index to predict; empty to predict a shape."""
+    kind: str = ""
+    """`cut` if the learner cuts a tape of the elements into the shape; empty if the answer is typed."""
     notes: str = ""
     """The speaker notes, which are hidden from the class."""
 
     @property
     def task(self) -> Task:
         """The task that the question poses."""
-        return Task(self.question, self.stage, self.follow)
+        return Task(self.question, self.stage, self.follow, kind=self.kind)
 
 
 class Course(Record):
@@ -154,8 +157,8 @@ def judge_lesson_answer(lesson: Lesson, typed: str) -> Judgement:
     """Judge a prediction in a lesson, without revealing the answer.
 
     >>> lesson = next(lesson for lesson in load_lessons() if lesson.id == "hole")
-    >>> judge_lesson_answer(lesson, "2,6,2").right, judge_lesson_answer(lesson, "2,4,2").feedback.partition(": ")[2]
-    (True, '-1 is 24 elements (2*3*4) / 4 known = ?')
+    >>> judge_lesson_answer(lesson, "2,6,2").right, judge_lesson_answer(lesson, "6").feedback
+    (True, '6 is right for the -1, now type the whole shape: 2,_,2')
     """
     if problem := judging.invalid_reason(lesson.task, typed):
         return Judgement(False, problem)
@@ -282,7 +285,7 @@ def _text_error(name: str, text: str) -> str:
 
 def _question_errors(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
     """Yield the errors in a question and in the texts about its answer."""
-    task = Task(lesson["question"], lesson.get("stage", ""), lesson.get("follow", ""))
+    task = Task(lesson["question"], lesson.get("stage", ""), lesson.get("follow", ""), kind=lesson.get("kind", ""))
     try:
         answer = judging.resolve_command_line(task.question)
     except ShapeError as error:
@@ -302,7 +305,11 @@ def _question_errors(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _task_errors(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, str]]:
-    """Yield an error if the task names a missing stage or element."""
+    """Yield an error if the task names a missing stage or element, or if its shape cannot be cut."""
+    if task.kind:
+        if error := _cut_error(task, answer):
+            yield ("kind",), error
+        return
     labels = [stage.label for stage in answer.stages if stage.is_finished]
     if task.stage and task.follow:
         yield ("follow",), "stage asks for a shape and follow for an index: only one of them can stand here"
@@ -315,6 +322,24 @@ def _task_errors(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, s
                 yield ("follow",), "this element is left out on its way"
         except ShapeError as error:
             yield ("follow",), error.problem.message
+
+
+def _cut_error(task: Task, answer: Trace | Chain) -> str:
+    """Return the reason why the answer cannot be given by cutting a tape, or an empty string."""
+    from shapecalc.render.cut import CutState, can_cut  # imported here, since only these lessons draw tapes
+
+    if task.kind != judging.CUT:
+        return f"there is no kind '{truncate(task.kind)}': there is {judging.CUT}"
+    if task.stage or task.follow:
+        return "a tape is cut into the output shape, so neither stage nor follow can stand here"
+    if not can_cut(answer.input):
+        return "the input of a tape has at least 2 elements, few enough to be drawn, and no names"
+    output = answer.output or ()
+    if len(output) < 2 or product(output) != product(answer.input):
+        return "a tape is cut into a shape of at least 2 dims that has all elements"
+    if output == CutState(tuple(map(int, map(str, answer.input)))).shape:
+        return "the tape has this shape before it is cut"
+    return ""
 
 
 def _wrong_answer_errors(

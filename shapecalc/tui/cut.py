@@ -6,9 +6,9 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding
 
-from shapecalc.core.text import format_count, shape_text
+from shapecalc.core.text import shape_text
 from shapecalc.render.canvas import UNICODE, stack_texts, wrap_line
-from shapecalc.render.cut import CutState, draw_cut_tape
+from shapecalc.render.cut import CutState, cut_heading, draw_cut_tape
 from shapecalc.tui import explore_text
 from shapecalc.tui.question import Question, question_from_words
 from shapecalc.tui.state import ExploreState
@@ -80,15 +80,8 @@ class CutDialog(Dialog[Question | None]):
     def draw(self) -> None:
         """Draw the shape and the tape, and below them the map of the reshape."""
         state, width = self.state, max(20, self.size.width - 8)
-        shape, accent = state.shape, f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
-        head = Text(
-            f"{format_count(state.count, 'element', 'elements')} of {shape_text(state.shape_before)}, cut every "
-        )
-        head.append(str(state.length), "bold").append(f" {UNICODE.pointer} ")
-        if shape is None:
-            head.append(f"{state.remainder} left over: {state.length} does not divide {state.piece_length}", "bold red")
-        else:
-            head.append(shape_text(shape), accent).append(f"   reshape {state.request_text}", "dim")
+        head = cut_heading(state, f"bold {self.app.theme_variables.get('accent', '')}".rstrip())
+        head.append(f"   reshape {state.request_text}" if state.request_text else "", "dim")
         self.query_one("#shape", ClickableText).set_text(stack_texts(wrap_line(head, width)))
         self.query_one(Pane).set_renderer(self._tape_text)
         active = frozenset(key.action for key in CUT_KEYS if key.action != "undo" or state.kept)

@@ -17,8 +17,9 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import escape_unprintable, parse_axes, split_outside_brackets
-from shapecalc.render.canvas import stack_texts
+from shapecalc.core.text import escape_unprintable, parse_axes, shape_text, split_outside_brackets
+from shapecalc.render.canvas import stack_texts, wrap_line
+from shapecalc.render.cut import CutState, cut_heading, draw_cut_tape
 from shapecalc.render.grid import draw_grid
 from shapecalc.render.pictures import draw_explanation
 from shapecalc.teaching import ALL, BUILD, TOPICS, judging
@@ -49,6 +50,12 @@ KEYS = (
     Key("down", "↑↓", "scroll", "scroll(1)", "scroll down", 10),
 )
 """The keys that all screens with a task have."""
+CUT_KEYS = (
+    Key("", "←→", "cut", "", "move the cuts of the tape", -2),
+    Key("", "0", "keep", "", "keep the cuts, and cut each piece again", -1),
+    Key("", "backspace", "undo", "", "remove the cuts that were kept last", -1),
+)
+"""The key hints while a tape waits to be cut."""
 EXERCISES_TEXT = (
     "Questions that get harder. A missed one comes back soon, a known one later each time. Showing the "
     "answer counts as a miss; a hint does not count."
@@ -90,6 +97,8 @@ class TaskPane(Vertical):
         """The last judged prediction, as typed."""
         self._hint_count = 0
         self._last_prediction: Prediction = None
+        self.cut_state: CutState | None = None
+        """The cuts of the tape, or None if the answer is typed."""
 
     def compose(self) -> ComposeResult:
         """Compose the text, the task, the field, the feedback and the pictures."""
@@ -120,6 +129,10 @@ class TaskPane(Vertical):
             None,
         )
         self.remove_class("-revealed")
+        self.cut_state = None
+        if task and task.kind == judging.CUT:
+            self.cut_state = CutState(tuple(map(int, map(str, resolve_command_line(task.question).input))))
+        self.field.take_key = self._handle_cut_key if self.cut_state else None
         line = task and (task.text if task.puzzle else f"$ shapecalc {task.question}")
         prompt = f"{line}\n{task.prompt}" if task else TOPICS_PROMPT
         for name, content in (("#text", text), ("#asked", prompt), ("#judgement", ""), ("#shown", "")):
@@ -127,11 +140,34 @@ class TaskPane(Vertical):
         self.show_notes(notes)
         self.field.value = self.last_judged_prediction = ""
         example = "an index: one number for each axis" if task and task.follow else "a shape: sizes and commas"
+        example = "elements are left over" if self.cut_state else example
         self.field.placeholder = ("" if task.puzzle else example) if task else "topics such as zero perm"
+        self._show_cuts()
         self.query_one("#lesson").scroll_home(animate=False)
         self.call_after_refresh(
             self.draw_pictures
         )  # drawn after the layout, because the height of the picture depends on the texts
+
+    def _handle_cut_key(self, key: str) -> bool:
+        """Move, keep or undo the cuts of the tape; return whether the key does so."""
+        actions = {
+            "left": lambda state: state.move_cuts(-1),
+            "right": lambda state: state.move_cuts(1),
+            "0": CutState.keep_cuts,
+            "backspace": CutState.undo_cuts,
+        }
+        if self.cut_state is None or self.is_revealed or key not in actions:
+            return False
+        actions[key](self.cut_state)
+        self._show_cuts()
+        self.draw_pictures()
+        return True
+
+    def _show_cuts(self) -> None:
+        """Write the shape of the tape into the field."""
+        if self.cut_state is not None:
+            self.field.value = "" if self.cut_state.shape is None else shape_text(self.cut_state.shape)
+            self.field.cursor_position = len(self.field.value)
 
     def show_notes(self, notes: str) -> None:
         """Show the speaker notes, or hide their widget if there are none."""
@@ -172,6 +208,10 @@ class TaskPane(Vertical):
 
         A hint is shown if the prediction is empty or repeated.
         """
+        if self.cut_state is not None and (left := self.cut_state.remainder):
+            length, whole = self.cut_state.length, self.cut_state.piece_length
+            self.show_feedback(f"{length} does not divide {whole}: {left} left over", is_right=False)
+            return False
         if typed.strip() in ("", self.last_judged_prediction):
             self.show_hint()
             return False
@@ -194,7 +234,12 @@ class TaskPane(Vertical):
             return
         answer, width = resolve_command_line(self.current_task.question), max(MIN_PICTURE_WIDTH, self.size.width - 2)
         parts, size = list[Text | None](), dict[str, Any](width=width, height=GRID_HEIGHT)
-        if not self.is_revealed:
+        if self.cut_state is not None:
+            accent = f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
+            heading = wrap_line(cut_heading(self.cut_state, accent), width)
+            parts = [stack_texts([*heading, *draw_cut_tape(self.cut_state, width)])]
+            parts += [draw_explanation(answer, width=width)] if self.is_revealed else []
+        elif not self.is_revealed:
             size["height"] = self.query_one("#pictures").size.height
             parts = [judging.draw_task(self.current_task, answer, **size)]
         else:
@@ -252,7 +297,9 @@ class TaskScreen(Dialog[Question | None]):
     def show_keys(self) -> None:
         """Update the line of keys, and the score in the border."""
         self.query_one(".dialog").border_title = str(self.progress.session_score)
-        line = format_key_line(self.active_actions(), max(MIN_PICTURE_WIDTH, self.size.width - 4), self.KEYS)
+        keys = (*CUT_KEYS, *self.KEYS) if self.pane.cut_state and not self.is_answered else self.KEYS
+        active = self.active_actions() | {key.action for key in CUT_KEYS}
+        line = format_key_line(active, max(MIN_PICTURE_WIDTH, self.size.width - 4), keys)
         self.query_one("#keys", ClickableText).set_text(line)
 
     def warn_about_progress(self) -> None:

@@ -448,8 +448,14 @@ class AnswerField(TextField):
     In Textual's `Input`, the action of an editing key can run after later characters are inserted.
     """
 
+    take_key: Callable[[str], bool] | None = None
+    """A function that handles the name of a key in place of the field, and returns whether it did."""
+
     async def on_key(self, event: events.Key) -> None:
         """Run the action of an editing key or of Enter immediately."""
+        if self.take_key is not None and (self.take_key(event.key) or event.is_printable):
+            event.prevent_default().stop()
+            return
         if action := EDIT_ACTIONS.get(event.key):
             event.prevent_default().stop()
             await self.run_action(action)

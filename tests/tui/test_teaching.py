@@ -48,3 +48,35 @@ def test_lesson_screen_keys_do_not_reuse_main_keys():
     assert all(len({key.display for key in screen.KEYS}) <= 10 for screen in (LessonsScreen, DrillScreen))
     assert own & actions.keys() <= shared
     assert not own & {"f2", "f3", "f4", "f6", "f7", "f8", "f9", "f10"}
+
+
+@driven(lesson=True)
+async def test_cut_lesson_is_answered_by_cutting(user):
+    index = next(index for index, lesson in enumerate(load_lessons()) if lesson.id == "cut-pieces")
+    user.app.screen.action_go(index)
+    await user.press("enter")
+    assert "24 elements of 2,3,4, cut every 4 ▸ 6,4" in user.text
+    assert "←→ cut  0 keep" in user.text
+    await user.press("right", "7", "enter")
+    assert user.value == ""
+    assert "✗ 5 does not divide 24: 4 left over" in user.text
+    await user.press(*["left"] * 2, "enter")
+    assert "✗ the rows are right; keep the cuts of the 2 tables first, with 0" in user.text
+    await user.press(*["right"] * 9, "0", *["left"] * 8, "0", "backspace", "left", "enter")
+    assert user.value == "2,4,3"
+    assert "✓ Right. Rows of 12 first" in user.text
+    assert "←→ cut" not in user.text
+    await user.press("left")
+    assert "cut every 3 ▸ 2,4,3" in user.text
+
+
+@driven(lesson=True, size=(60, 18))
+async def test_cut_lesson_fits_the_smallest_terminal_and_can_be_revealed(user):
+    index = next(index for index, lesson in enumerate(load_lessons()) if lesson.id == "cut-rows")
+    user.app.screen.action_go(index)
+    await user.press("enter")
+    assert "cut every 4 ▸ 6,4" in user.text
+    await user.press("ctrl+g")
+    assert "It is 4,6." in user.text
+    await user.press("enter")
+    assert user.app.screen.lesson.id == "cut-pieces"

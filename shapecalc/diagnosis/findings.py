@@ -20,7 +20,14 @@ from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.ops.unflatten import UNFLATTEN
 from shapecalc.core.text import rank_text
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
-from shapecalc.diagnosis.reading import LOSS_SUBJECT, ParsedMessage, known_size_product, size_product, sizes_to_dims
+from shapecalc.diagnosis.reading import (
+    LOSS_SUBJECT,
+    ParsedMessage,
+    known_size_product,
+    resolve_zeros,
+    size_product,
+    sizes_to_dims,
+)
 from shapecalc.diagnosis.suggestions import describe_factors, find_rank_and_permutation, numeric_sizes, unequal_axes
 from shapecalc.reasoning.figures import describe_count
 from shapecalc.reasoning.fixing import find_differing_dims
@@ -149,7 +156,9 @@ def find_dim_mismatches(message: ParsedMessage) -> list[tuple[str, str, str]]:
 def _iter_element_count_findings(message: ParsedMessage) -> Iterator[str]:
     """Yield a comparison of the element counts of input and target."""
     count = message.elements if message.input is None else size_product(message.input)
-    target_count = known_size_product(message.target) if message.target_elements is None else message.target_elements
+    target_count = (
+        known_size_product(resolve_zeros(message)) if message.target_elements is None else message.target_elements
+    )
     if (
         count is None
         or target_count is None

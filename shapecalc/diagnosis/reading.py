@@ -421,7 +421,7 @@ def _determine_cause(message: ParsedMessage) -> ParsedMessage:
         return replace(message, cause="inner-differs" if message.op == MATMUL.name else "not-broadcastable")
     if message.cause == "bad-axis" and message.op == TRANSPOSE.name:
         return replace(message, cause="bad-perm")
-    target = _resolve_zeros(message)
+    target = resolve_zeros(message)
     if message.cause in ("counts", "asked", "infer-with-empty") and (
         message.target is not None or message.target_elements is not None
     ):
@@ -436,7 +436,7 @@ def _determine_cause(message: ParsedMessage) -> ParsedMessage:
     return message
 
 
-def _resolve_zeros(message: ParsedMessage) -> PrintedSizes | None:
+def resolve_zeros(message: ParsedMessage) -> PrintedSizes | None:
     """Return the target with each 0 replaced by the input dim that it copies.
 
     In frameworks where a 0 does not copy, the target is returned unchanged.

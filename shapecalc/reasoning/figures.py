@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import product
 from math import gcd, isqrt, prod
-from typing import NamedTuple
 
 from shapecalc.core.record import Record
 
@@ -265,12 +264,12 @@ def _explain_off_by_one(actual: int, expected: int, context: MismatchContext) ->
     is_map_side = (context.axis or 0) >= 2 and small > 1 and not context.is_channel
     if large - small != 1 or (small < MIN_LENGTH and not is_map_side):
         return
-    row = next(row for row in ONE_MORE_ROWS if row.applies(small, context))
+    row = next(row for row in OFF_BY_ONE_REASONS if row.applies(small, context))
     values = {"large": large, "small": small, "side": isqrt(small), "actual": actual}
     yield Candidate(1, row.arithmetic.format(**values), row.text, row.advice.format(**values))
 
 
-class OneMoreRow(NamedTuple):
+class OffByOneReason(Record):
     """A reason for a difference of one, with the condition that makes it likely."""
 
     applies: Callable[[int, MismatchContext], bool]
@@ -289,57 +288,57 @@ def _is_map_side(_small: int, context: MismatchContext) -> bool:
 
 
 ODD_LENGTH = "{large} = {small}+1, an odd and an even length"
-ONE_MORE_ROWS = (
-    OneMoreRow(
+OFF_BY_ONE_REASONS = (
+    OffByOneReason(
         _is_square_grid,
         "would be a class token that only one side has",
         "drop it, x[:, 1:], or add it to the {small}",
         "{large} = {side}*{side}+1, {small} = {side}*{side}",
     ),
-    OneMoreRow(
+    OffByOneReason(
         lambda _, context: context.is_features,
         "would be one column that only one side has",
         "compare the lists of columns or features of both",
     ),
-    OneMoreRow(
+    OffByOneReason(
         lambda _, context: context.is_length,
         "would be one row or item that only one side has",
         "find the row: a header, a total or a filter",
     ),
-    OneMoreRow(
+    OffByOneReason(
         lambda _, context: context.axis == 0 and not context.is_joined,
         "would be one sample that only one side has: a label that is missing, or an end that is counted twice",
         "print the length of both at dim 0, and cut the longer to {small}",
         "{large} = {small}+1, at dim 0",
     ),
-    OneMoreRow(
+    OffByOneReason(
         lambda _, context: FOURIER_WORDS.search(context.text) is not None,
         "irfft returns an even length unless it is given n",
         "pass the length: irfft(..., n={actual})",
         ODD_LENGTH,
     ),
-    OneMoreRow(
+    OffByOneReason(
         lambda small, context: small >= MIN_VOCABULARY and context.axis != 0,
         "would be a vocabulary to which a token was added",
         "resize the embedding after tokens are added: model.resize_token_embeddings(len(tokenizer))",
     ),
-    OneMoreRow(
+    OffByOneReason(
         lambda _, context: LABEL_WORDS.search(context.text) is not None and context.axis != 0,
         "would be a class for the background",
         "build both with {large} classes, or both with {small}",
     ),
-    OneMoreRow(
+    OffByOneReason(
         lambda _, context: TOKEN_WORDS.search(context.text) is not None and not LEVEL_WORDS.search(context.text),
         "would be a mask or an index that lacks one token: a special token, or the next token beside a cache",
         "build the mask for {large} tokens, or pass none where only one token is new",
     ),
-    OneMoreRow(
+    OffByOneReason(
         _is_map_side,
         "would be an odd length that was halved and doubled, or an end that is counted on one side only",
         "pad the picture until all strides divide its sides, often to a multiple of 32, or cut to {small}",
         ODD_LENGTH,
     ),
-    OneMoreRow(
+    OffByOneReason(
         lambda _small, _context: True,
         "would be an odd length that was halved and doubled, or an end that is counted on one side only",
         "cut the longer to {small}, or find what rounds",

@@ -160,7 +160,7 @@ def _add_transposed_variant(operator: Operator, transposed_operator: Operator) -
 
 
 class ConvSemantics(Record):
-    """The layout of convolution weights in a dialect, and its convolution without channels."""
+    """The layout of weights in a dialect, and its convolution without channels."""
 
     filters_last: bool = False
     """Whether weights have the shape (*kernel, in, out), or (*kernel, out, in) if transposed.

@@ -128,7 +128,10 @@ class ExpressionEvaluator(InterpreterState):
         return self.evaluate_compound(node)
 
     def _evaluate_binary_operator(self, node: ast.BinOp) -> CodeValue:
-        """Evaluate a binary operator; `-size % divisor` is the distance to the next multiple."""
+        """Evaluate a binary operator.
+
+        For example, `-size % divisor` is the distance from a size to the next multiple.
+        """
         if isinstance(node.left, ast.UnaryOp) and isinstance(node.left.op, ast.USub) and isinstance(node.op, ast.Mod):
             value, divisor = self.evaluate(node.left.operand), self.evaluate(node.right)
             if isinstance(value, Monomial) and isinstance(divisor, int) and divisor > 0:

@@ -80,7 +80,7 @@ def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: E
 def _index_strides(
     sliced: TracedTensor, arrays: Sequence[TracedTensor], places: Sequence[int], shape: Shape
 ) -> Shape | None:
-    """Return the strides of the result of an index with arrays along the axes `places`.
+    """Return the strides of the result of indexing with arrays along some axes.
 
     PyTorch returns a view if all arrays are scalars, and otherwise a new tensor. Its order follows that of the tensor
     and of the arrays, so that the strides are only known if all of them are contiguous.

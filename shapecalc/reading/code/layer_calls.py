@@ -151,7 +151,9 @@ def _check_mode_rank(tensor: TracedTensor, arguments: Mapping[str, CodeValue], c
 
 
 def _pad_by_named_sizes(tensor: TracedTensor, padding: CodeValue, call: Call) -> TracedTensor | None:
-    """Pad the ends of axes by named sizes, as `F.pad(x, (0, -W % 32))` does; None if all sizes are numbers.
+    """Pad the ends of axes by named sizes, as `F.pad(x, (0, -W % 32))` does.
+
+    Returns None if all sizes are numbers.
 
     The new positions are concatenated. Raises `ShapeError` (usage) for a named size at the start of an axis.
     """
@@ -255,7 +257,9 @@ def _apply_adaptive_pool(tensor: TracedTensor, count: int, call: Call) -> Traced
 
 
 def _expand_pad_widths(widths: CodeValue, tensor: TracedTensor) -> CodeValue:
-    """Return one pair of padding widths per axis in NumPy, and the widths unchanged in other frameworks.
+    """Return one pair of padding widths per axis, for NumPy.
+
+    Returns the widths unchanged for other frameworks.
 
     Source: numpy.pad, which repeats a single width or pair.
     """

@@ -147,7 +147,10 @@ class ProgramSizes:
         return named_dim(f"{prefix}{number}")
 
     def modulo(self, dim: Dim, divisor: int, *, negates: bool = False) -> Dim:
-        """Return `dim % divisor`, or `-dim % divisor` if `negates`, for a positive divisor."""
+        """Return `dim % divisor`, or with `negates` `-dim % divisor`.
+
+        The divisor is positive.
+        """
         if negates:
             return self.add_dims(product((divisor, self.floor_dim([dim, divisor - 1], divisor, 0))), product((-1, dim)))
         return self.add_dims(dim, product((-divisor, self.floor_dim([dim], divisor, 0))))

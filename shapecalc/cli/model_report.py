@@ -603,10 +603,10 @@ def _first_failing_node_name(report: reports.Report) -> str:
     """Return the name of the node at which a runtime would stop with an error.
 
     This is the first failing node that is listed. The result is empty if this node computes wrong values without an
-    error, or if an unlisted node fails earlier.
+    error, or if an unlisted node fails earlier: the shapes below it are those of the fixed model.
     """
     first = next((node_report for node_report in report.nodes if reports.is_failing(node_report)), None)
-    stop_positions = [_path_indices(stop.node.path) for stop in report.stops if not stop.silent]
+    stop_positions = [_path_indices(stop.node.path) for stop in report.stops]
     if first is None or first.verdict not in FAILING_VERDICTS:
         return ""
     if min([_path_indices(first.node.path), *stop_positions]) in stop_positions:

@@ -283,6 +283,23 @@ class BatchTracker:
             setattr(trial, name, getattr(self, name).copy())
         return trial
 
+    def keep_first_failures(self, trial: BatchTracker, first_stop: int, first_node: int) -> None:
+        """Add the failures of the first iteration of a loop that are unknown for all iterations.
+
+        `trial` is the tracker of the first iteration. The entries of this tracker from the indices `first_stop` and
+        `first_node` are those for all iterations. The failures have no fix, because it may not fit later iterations.
+        """
+        known = {stop.node.path for stop in self.stops[first_stop:]}
+        failing = [stop for stop in trial.stops[first_stop:] if stop.node.path not in known and not stop.silent]
+        self.stops += [replace(stop, cause=None, fix=None) for stop in failing]
+        found = {visit.node.path: verdict for visit, verdict in trial.judged_nodes[first_node:]}
+        for index, (visit, verdict) in enumerate(self.judged_nodes[first_node:], first_node):
+            first = found.get(visit.node.path, verdict)
+            if verdict.verdict is BatchVerdict.UNKNOWN and first.verdict in FAILING_VERDICTS:
+                kept = replace(first, fixes=())
+                self.judged_nodes[index] = visit, kept
+                self.failing_nodes[visit.node.path] = visit.node, kept
+
     def loop_marks(self, tensors: Sequence[int]) -> list[LaneMarks]:
         """Return the batch marks of loop-carried tensors."""
         return [self.marks_of(tensor) or self._no_marks for tensor in tensors]

@@ -579,7 +579,8 @@ class ControlFlowVisitor:
         if conditional and len(body.inputs) > 1:
             walk.set_elements(body.inputs[1], (np.array(True),) * len(walk.lanes), BOOL)
         inner, after = body.inputs[2:], body.outputs[1 : 1 + len(carried)]
-        self._walk_to_fixed_point(body, [*zip(carried, inner, after, strict=False)])
+        at_start = self._iteration_counts(node, body, has_condition=conditional)
+        self._walk_to_fixed_point(body, [*zip(carried, inner, after, strict=False)], at_start)
         for number, result in zip(node.outputs, after, strict=False):
             walk.set_shape(number, walk.shapes[result], walk.dtypes[result], CHANGED_BY_LOOP)
         turns = self._iteration_counts(node, body, has_condition=conditional)
@@ -593,7 +594,7 @@ class ControlFlowVisitor:
         """
         walk = self._walk
         counts = (walk.elements_of(node.inputs[0]) if node.inputs and node.inputs[0] else None) or walk.all_unknown
-        if not has_condition:
+        if not has_condition or not any(count is None or count.item() > 0 for count in counts):
             return [None if count is None else max(int(count.item()), 0) for count in counts]
         first = walk.elements_of(node.inputs[1]) or walk.all_unknown
         after = walk.elements_of(body.outputs[0]) or walk.all_unknown
@@ -621,35 +622,42 @@ class ControlFlowVisitor:
             turns = [size if turn is None else turn for turn, (size, _) in zip(turns, cuts, strict=True)]
             walk.set_shape(inner, tuple([shape for _, shape in cuts]), walk.dtypes[number])
             self._walker.tracker.mark_scan_input(node, number, inner, axis)
-        self._walk_to_fixed_point(body, [*zip(node.inputs[:states], body.inputs, body.outputs, strict=False)])
+        self._walk_to_fixed_point(body, [*zip(node.inputs[:states], body.inputs, body.outputs, strict=False)], turns)
         for number, result in zip(node.outputs[:states], body.outputs, strict=False):
             walk.set_shape(number, walk.shapes[result], walk.dtypes[result], CHANGED_BY_LOOP)
         along = node.attributes.get("scan_output_axes") or (0,) * len(node.outputs)
         for number, result, axis in zip(node.outputs[states:], body.outputs[states:], along, strict=False):
             self._record_scan_output(number, result, turns, axis)
 
-    def _walk_to_fixed_point(self, body: NodeGraph, loop_values: Sequence[LoopValue]) -> None:
+    def _walk_to_fixed_point(
+        self, body: NodeGraph, loop_values: Sequence[LoopValue], iteration_counts: Sequence[int | None]
+    ) -> None:
         """Walk a loop body until its carried shapes and marks hold in every iteration.
 
         The shapes and marks are found with trials, in which the body is walked. After each trial, a carried shape that
         the body changed becomes unknown, and the marks before and after the body are merged. The trials end when a
-        trial changes nothing.
+        trial changes nothing. The failures of the first iteration are kept, unless `iteration_counts` are all 0.
         """
         walk, walker, first = self._walk, self._walker, [outer for outer, _, _ in loop_values]
         shapes, marks = [walk.shapes_of(number) for number in first], walker.tracker.loop_marks(first)
+        first_iteration: BatchTracker | None = None
         for _ in range(MAX_TRIALS if walker.trial_depth < MAX_TRIAL_DEPTH else 0):
-            stable = self._walk_trial(body, loop_values, shapes, marks)
-            if stable == (shapes, marks):
+            *stable, trial = self._walk_trial(body, loop_values, shapes, marks)
+            first_iteration = first_iteration or trial
+            if stable == [shapes, marks]:
                 break
             shapes, marks = stable
         else:
             shapes, marks = [walk.all_unknown] * len(first), walker.tracker.lost_marks(len(first))
+        known_stops, known_nodes = len(walker.tracker.stops), len(walker.tracker.judged_nodes)
         self._walk_body(body, loop_values, shapes, marks)
+        if first_iteration is not None and any(count != 0 for count in iteration_counts):
+            walker.tracker.keep_first_failures(first_iteration, known_stops, known_nodes)
 
     def _walk_trial(
         self, body: NodeGraph, loop_values: Sequence[LoopValue], shapes: list[LaneShapes], marks: list[Any]
-    ) -> tuple[list[LaneShapes], list[Any]]:
-        """Walk a loop body as a trial, and return the shapes and marks for the next one.
+    ) -> tuple[list[LaneShapes], list[Any], BatchTracker]:
+        """Walk a loop body as a trial, and return the shapes and marks for the next one, and the tracker of the trial.
 
         A carried shape that the body changes becomes unknown. The batch marks before and after the body are merged. The
         trial does not change the tracker.
@@ -667,7 +675,7 @@ class ControlFlowVisitor:
             tuple([a if a == b else None for a, b in zip(before, walk.shapes_of(result), strict=True)])
             for before, result in zip(shapes, after, strict=True)
         ]
-        return common, trial.merge_loop_marks(marks, after)
+        return common, trial.merge_loop_marks(marks, after), trial
 
     def _walk_body(
         self, body: NodeGraph, loop_values: Sequence[LoopValue], shapes: Sequence[LaneShapes], marks: Sequence[Any]

@@ -47,8 +47,11 @@ def test_truth_reports_a_file_that_does_not_hold(tmp_path, monkeypatch, capsys):
 
     def copy(path, target):
         target.write_bytes(path.read_bytes())
-        return 0, {"declared_batch": None, "batch": "N", "assumed": {}}
+        inputs = [{"name": "x", "taken": ["N", 6]}]
+        return 0, {"declared_batch": None, "batch": "N", "assumed": {}, "inputs": inputs, "nodes": [], "stops": []}
 
     monkeypatch.setattr(truth, "fix", copy)
     assert truth.main([path]) == 1
-    assert "y differs at 2" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "exit 0: y differs at 2" in printed
+    assert "report: MISSED: y differs at 2" in printed

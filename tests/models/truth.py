@@ -1,12 +1,15 @@
-"""Judge `model --fix` beside ONNX Runtime: `python -m tests.models.truth FILE...`.
+"""Judge `model` and `model --fix` beside ONNX Runtime: `python -m tests.models.truth FILE...`.
 
 Each file is fixed, and the written file runs at 1, 2, 3 and 5 samples. Each sample must be as in the model that was
-read, at its declared batch. Prints a line per file, and exits with 1 if a file with exit code 0 does not hold.
+read, at its declared batch. The model that was read runs at these sizes, too: the report must name the node that fails
+or one above it, some node if a sample differs, and no node if every sample is equal. Prints a line per file, and exits with 1 if a
+file with exit code 0 does not hold, or if a report misses a failure or reports one that does not exist.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,7 +19,8 @@ import numpy as np
 import onnx
 
 from shapecalc.models.prove import FLOAT_TYPES, INTEGER_TYPES
-from tests.models.samples import dims_of, session
+from shapecalc.models.verdicts import FAILING_VERDICTS
+from tests.models.samples import dims_of, freed, session
 
 SIZES = (1, 2, 3, 5)
 DTYPES = FLOAT_TYPES | INTEGER_TYPES
@@ -29,11 +33,31 @@ def fix(path, target):
     return ran.returncode, json.loads(ran.stdout)
 
 
-def difference(path, target, report):
-    """Return the first difference between a model and its fixed file; empty if every sample agrees."""
-    declared, batch, proto = report["declared_batch"] or 1, report["batch"], onnx.load(target)
-    before, after = session(onnx.load(path)), session(proto)
-    dims = {value.name: dims_of(value) for value in proto.graph.input}
+def reported_failures(report):
+    """Return the paths of the nodes that a report names as failing."""
+    words = {verdict.value for verdict in FAILING_VERDICTS} | {"sometimes"}
+    failing = [node["path"] for node in report["nodes"] if node["verdict"] in words]
+    return failing + [stop["path"] for stop in report["stops"]]
+
+
+def wrong_report(path, report):
+    """Return what a report says of a model without fixes against ONNX Runtime; empty if both agree."""
+    proto = onnx.load(path)
+    truth = difference(proto, freed(proto), report)
+    failing = reported_failures(report)
+    if bool(truth) != bool(failing):
+        return f"MISSED: {truth}" if truth else f"FALSE ALARM: {', '.join(failing)}"
+    indices = {node.name: index for index, node in enumerate(proto.graph.node) if node.name}
+    stopped = [indices[name] for name in re.findall(r"Name:'([^']+)'", truth) if name in indices]
+    first = min([int(name.split("/")[0]) for name in failing], default=0)
+    return f"NAMES OTHERS: {truth}" if stopped and first > min(stopped) else ""
+
+
+def difference(model, fixed, report):
+    """Return the first difference between a model and its fixed model; empty if every sample agrees."""
+    declared, batch = report["declared_batch"] or 1, report["batch"]
+    before, after = session(model), session(fixed)
+    dims = {value["name"]: value["taken"] for value in report["inputs"]}
     samples = {}
     for value in after.get_inputs():
         shape = [report["assumed"].get(dim, max(SIZES)) if isinstance(dim, str) else dim for dim in dims[value.name]]
@@ -56,7 +80,7 @@ def difference(path, target, report):
         try:
             outputs = after.run(names, feeds(range(size)))
         except Exception as error:  # the exceptions of ONNX Runtime have no common base class
-            return f"fails at {size}: {str(error).splitlines()[-1]}"
+            return f"fails at {size}: {' '.join(str(error).splitlines())}"
         for index, name in enumerate(names):
             if not has_samples(outputs[index], [output[index] for output in alone[:size]], declared):
                 return f"{name} differs at {size}"
@@ -100,21 +124,24 @@ def is_close(array, other):
 
 
 def main(paths):
-    """Judge the files; return 1 if a file with exit code 0 does not hold."""
+    """Judge the files; return 1 if a file with exit code 0 does not hold, or a report is wrong."""
     wrong = 0
     for path in map(Path, paths):
         with tempfile.TemporaryDirectory() as folder:
             target = Path(folder) / "fixed.onnx"
             code, report = fix(path, target)
             found = (
-                difference(path, target, report)
+                difference(onnx.load(path), onnx.load(target), report)
                 if target.exists()
                 else "refused"
                 if report.get("problem")
                 else "nothing written"
             )
-        wrong += code == 0 and found != ""
+            said = "" if report.get("problem") else wrong_report(path, report)
+        wrong += (code == 0 and found != "") + (said != "")
         print(f"{path.name}: exit {code}: {found or 'holds'}: {(report.get('fixed') or {}).get('why', '')}")
+        if said:
+            print(f"{path.name}: report: {said}")
     return int(wrong > 0)
 
 

@@ -2,8 +2,8 @@
 
 Each file is fixed, and the written file runs at 1, 2, 3 and 5 samples. Each sample must be as in the model that was
 read, at its declared batch. The model that was read runs at these sizes, too: the report must name the node that fails
-or one above it, some node if a sample differs, and no node if every sample is equal. Prints a line per file, and exits with 1 if a
-file with exit code 0 does not hold, or if a report misses a failure or reports one that does not exist.
+or one above it, some node if a sample differs, and no node if every sample is equal. Prints a line per file, and exits
+with 1 if a file with exit code 0 does not hold, or if a report misses a failure or reports one that does not exist.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import onnx
 
 from shapecalc.models.prove import FLOAT_TYPES, INTEGER_TYPES
 from shapecalc.models.verdicts import FAILING_VERDICTS
-from tests.models.samples import dims_of, freed, session
+from tests.models.samples import freed, session
 
 SIZES = (1, 2, 3, 5)
 DTYPES = FLOAT_TYPES | INTEGER_TYPES

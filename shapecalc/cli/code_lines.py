@@ -103,7 +103,7 @@ def print_unknown_calls(
     values = [call for call in calls if call.option == "where"]
     given = [f"{name}={shape_text(tensor.dims)}".lstrip("=") for name, tensor in inputs.items()]
     asked = [f"{call.call}={'SHAPE' if call.proposal is None else shape_text(call.proposal)}" for call in shapes]
-    sizes = [f"{call.call}={'NUMBER' if call.value is None else call.value}" for call in values]
+    sizes = [f"{call.call}={call.placeholder if call.value is None else call.value}" for call in values]
     words = ["shapecalc", "code", place, *(["--input", " ".join([*given, *asked])] if given or asked else [])]
     words += ["--where", ",".join([*([where] if where else []), *sizes])] if where or sizes else []
     print_stderr(f"shapecalc: next: {escape_unprintable(join(words))}")

@@ -55,7 +55,7 @@ def _sequence_items(value: CodeValue, call: Call) -> Sequence[Binding]:
         return [value.chunk(index) for index in range(value.count)]
     if isinstance(value, tuple):
         return value
-    raise call.error(f"{call.name} needs a list of known length")
+    raise call.error(f"{call.name} needs a list of known length", unknown=value, placeholder="LIST")
 
 
 def _zip(call: Call, _: ProgramSizes) -> CodeValue:
@@ -231,6 +231,31 @@ BUILTINS: Mapping[str, Callable[[Call, ProgramSizes], CodeValue]] = {
     "_make_divisible": _make_divisible,
 }
 """Functions of Python, by name; each receives a call with evaluated arguments."""
+
+
+def _repeat(call: Call) -> CodeValue:
+    value, times = call.bind_arguments("object", "times")
+    count = call.to_integer(times)
+    if count > MAX_SHAPE_DIMS:
+        raise call.error(MAX_SHAPE_DIMS.message(f"{count} items"))
+    return (value,) * count
+
+
+def _chain(call: Call) -> CodeValue:
+    return CodeList([item for value in call.positional for item in _sequence_items(value, call)])
+
+
+def _islice(call: Call) -> CodeValue:
+    values, *ends = call.positional
+    return tuple(CodeList(_sequence_items(values, call)).items[slice(*map(call.to_integer, ends))])
+
+
+ITERATION_FUNCTIONS: Mapping[str, Callable[[Call], CodeValue]] = {
+    "itertools.repeat": _repeat,
+    "itertools.chain": _chain,
+    "itertools.islice": _islice,
+}
+"""Functions of the `itertools` module, by their full names."""
 MATH_FUNCTIONS: Mapping[str, Callable[[Call, ProgramSizes], CodeValue]] = {
     "ceil": _make_rounding_function(math.ceil),
     "floor": _make_rounding_function(math.floor),

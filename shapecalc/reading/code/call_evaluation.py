@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from math import nan
 
-from shapecalc.core.dims import Dim, Monomial
+from shapecalc.core.dims import Dim, Monomial, dim_names
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
@@ -14,7 +14,14 @@ from shapecalc.core.text import truncate
 from shapecalc.reading.checks import CHECKED_FUNCTIONS
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.arithmetic import apply_binary_operator, get_item
-from shapecalc.reading.code.builtins import BUILTINS, MATH_FUNCTIONS, REPEATING_FUNCTIONS, call_list_method, get_length
+from shapecalc.reading.code.builtins import (
+    BUILTINS,
+    ITERATION_FUNCTIONS,
+    MATH_FUNCTIONS,
+    REPEATING_FUNCTIONS,
+    call_list_method,
+    get_length,
+)
 from shapecalc.reading.code.calls import SHAPE_PRESERVING_FUNCTIONS, call_function, is_known_function
 from shapecalc.reading.code.expressions import LIBRARY_NAMES
 from shapecalc.reading.code.kind_checks import apply_kind_rule
@@ -44,6 +51,7 @@ from shapecalc.reading.code.values import (
     TracedTensor,
     find_extremes,
     is_dim,
+    is_number,
     kinds_of,
     nested_shape,
     require_presence,
@@ -75,6 +83,13 @@ FALSE_FUNCTIONS = {"is_scripting", "is_tracing", "is_exporting", "is_compiling",
 """Functions that are false when code is run without a compiler, as `is_grad_enabled` is during inference."""
 LIBRARY_TABLES = {"ACT2FN", "ALL_ATTENTION_FUNCTIONS"}
 """The tables of activations and of attention functions of transformers."""
+MASK_FUNCTIONS = {
+    *("create_causal_mask", "create_bidirectional_mask", "create_sliding_window_causal_mask"),
+    *("create_bidirectional_sliding_window_mask", "create_chunked_causal_mask", "get_extended_attention_mask"),
+    *("_prepare_4d_attention_mask", "_prepare_4d_causal_attention_mask", "_prepare_4d_attention_mask_for_sdpa"),
+    *("_prepare_4d_causal_attention_mask_for_sdpa", "invert_attention_mask"),
+}
+"""Functions of transformers that return a mask or None; adding the mask to attention weights keeps their shape."""
 ACTIVATION_FUNCTIONS = {"get_activation", "get_act_layer", "create_act_layer", "get_activation_fn"}
 """Functions of libraries that return an elementwise layer by its name."""
 TENSOR_CONSTRUCTORS = {"tensor", "as_tensor", "array", "asarray", "constant", "convert_to_tensor"}
@@ -264,6 +279,8 @@ class CallEvaluator(LayerEvaluator):
         name, error = node.func.attr, self.error_factory(node)
         if isinstance(base, ObjectValue | SuperValue):
             return self.call_module_method(node, base, name)
+        if isinstance(base, ClassValue) and name in ("_from_config", "from_config"):
+            return self.call_value(node, base)
         if isinstance(base, CodeList):
             call = Call(name, tuple(self.evaluate_bindings(node.args)), {}, error)  # type: ignore[arg-type]
             result, items = call_list_method(base, call)
@@ -490,13 +507,10 @@ class CallEvaluator(LayerEvaluator):
         """
         function = function or node.func
         name = path.rpartition(".")[2]
-        if name in ACTIVATION_FUNCTIONS:
-            return LayerInstance("Activation", (), {})
-        if name == "get_interface" and len(node.args) == 2:
-            return PartialValue(LibraryName(name), [self.evaluate(node.args[1])], {})
-        if name == "deepcopy" and len(node.args) == 1:
-            return self.evaluate(node.args[0])
         imported = self.frame.module.imports.get(path)
+        full_name = f"{imported.module}.{imported.name}" if imported and not imported.level else path
+        if (special := self.call_helper(node, name, full_name)) is not MISSING:
+            return special
         if imported and not (imported.level or is_known_function(path) or path[:1].isupper()):
             path = f"{imported.module}.{imported.name}"
             function = ast.copy_location(ast.parse(path, mode="eval").body, function)
@@ -521,6 +535,21 @@ class CallEvaluator(LayerEvaluator):
         if name in ("Parameter", "Buffer") and len(node.args) == 1:
             return self.evaluate(node.args[0])
         return self.evaluate_function_call(node, function, base, name, base_value)
+
+    def call_helper(self, node: ast.Call, name: str, full_name: str) -> CodeValue:
+        """Call a helper of a library, or return `MISSING` for any other function."""
+        if name in ACTIVATION_FUNCTIONS:
+            return LayerInstance("Activation", (), {})
+        if name in MASK_FUNCTIONS:
+            return nan
+        if name == "get_interface" and len(node.args) == 2:
+            return PartialValue(LibraryName(name), [self.evaluate(node.args[1])], {})
+        if name == "deepcopy" and len(node.args) == 1:
+            return self.evaluate(node.args[0])
+        if full_name in ITERATION_FUNCTIONS:
+            call = Call(name, tuple(self.evaluate_expressions(node.args)), {}, self.error_factory(node))
+            return ITERATION_FUNCTIONS[full_name](call)
+        return MISSING  # type: ignore[no-any-return]
 
     def make_module_list(self, node: ast.Call, name: str) -> CodeValue:
         """Create the list or dict of a `ModuleList`, `ModuleDict` or `ParameterList`."""
@@ -556,10 +585,9 @@ class CallEvaluator(LayerEvaluator):
         self.in_shape_argument, values = outer, [*first, *others]
         if outer and name in SHAPE_PRESERVING_FUNCTIONS and values and isinstance(values[0], tuple):
             return values[0]  # a list converted to a tensor, as in `x.repeat_interleave(torch.tensor([1, 2]), 0)`
-        if name in TENSOR_CONSTRUCTORS and values and isinstance(values[0], tuple):
-            dims = nested_shape(values[0], self.error_factory(node))
-            created = self.new_tensor(dims, kinds_of(values[0]), find_extremes(values[0]))
-            return self.cast_created(node, created)
+        is_scalar = values and not outer and self.is_known_number(values[0])
+        if name in TENSOR_CONSTRUCTORS and values and (is_scalar or isinstance(values[0], tuple)):
+            return self.create_tensor_of(node, values[0])
         has_tensors = any(isinstance(value, TracedTensor) for value in values)
         if is_class and (name in FUNCTIONS_OF_LAYERS or not has_tensors):  # a loss may have weights of classes
             flags = {word.arg: self.evaluate(word.value) for word in node.keywords if word.arg == "inplace"}
@@ -578,6 +606,16 @@ class CallEvaluator(LayerEvaluator):
             self.check_reshape_target(rest[0])
         result = self.call_library_function(node, name, values, keywords, operands, is_method=is_method)
         return require_presence(result)
+
+    def is_known_number(self, value: CodeValue) -> bool:
+        """Return whether a value is a number or a product of sizes of the inputs; another name may be a tensor."""
+        return is_number(value) and (not isinstance(value, Monomial) or {*dim_names([value])} <= self.given_names)
+
+    def create_tensor_of(self, node: ast.Call, value: CodeValue) -> TracedTensor:
+        """Return the tensor that `torch.tensor` creates of a number or of nested tuples."""
+        dims = nested_shape(value, self.error_factory(node)) if isinstance(value, tuple) else ()
+        created = self.new_tensor(dims, kinds_of(value), find_extremes(value))
+        return self.cast_created(node, replace(created, size=value if is_dim(value) else None))
 
     def call_library_function(
         self,
@@ -616,7 +654,7 @@ class CallEvaluator(LayerEvaluator):
             value = self.apply_preserving_function(node, name, value, operands[1:])
         if name in REDUCTION_FUNCTIONS and isinstance(value, TracedTensor) and value.rank and not value.stages:
             self.notes[f"the chain begins with what {truncate(self.source_text(node))} returns"] = None
-        return self.apply_call_kinds(node, name, values, keywords, operands, value)
+        return self.apply_call_kinds(node, name, values, keywords, operands, value, is_method=is_method)
 
     def apply_call_kinds(
         self,
@@ -626,6 +664,8 @@ class CallEvaluator(LayerEvaluator):
         keywords: Mapping[str, CodeValue],
         operands: Sequence[ast.expr],
         value: CodeValue,
+        *,
+        is_method: bool,
     ) -> CodeValue:
         """Set the element kinds and the extremes of the result of a library function."""
         if name == "dropout" and "training" not in keywords and len(operands) < 3:
@@ -635,6 +675,8 @@ class CallEvaluator(LayerEvaluator):
         if isinstance(value, TracedTensor) and (extremes := self.fill_extremes(node, name, operands)):
             value = replace(value, extremes=extremes)
         cast = self.keyword_kinds(node)
+        if name == "where" and is_method:  # the mask is the argument, not the tensor
+            values = [*values[1:2], values[0], *values[2:]]
         return apply_kind_rule(name, values, keywords, value, self.error_factory(node), cast=cast)
 
     def fill_extremes(self, node: ast.Call, name: str, operands: Sequence[ast.expr]) -> tuple[int, int] | None:

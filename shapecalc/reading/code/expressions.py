@@ -498,6 +498,8 @@ class ExpressionEvaluator(InterpreterState):
             raise self.missing_shape_error(base_node)
         if isinstance(base, TracedTensor):
             return self.index_tensor(node, base, key)
+        if isinstance(base, float):  # an unknown number, or a mask
+            return base
         if isinstance(base, CodeDict) and isinstance(key, Monomial | float):
             return self.select_alternative(node, base)
         return get_item(base, key, self.error_factory(node))

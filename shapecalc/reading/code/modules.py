@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from shapecalc.core.limits import MAX_CODE_LENGTH
 from shapecalc.core.record import Record
@@ -28,6 +29,7 @@ class ImportedName(Record):
     name: str
 
 
+@lru_cache(maxsize=4)
 def imported_names(tree: ast.AST) -> dict[str, ImportedName]:
     """Return the imported names in code, keyed by the names that they are bound to."""
     names = {}

@@ -44,6 +44,8 @@ class UnknownCall(Record):
     """The option that gives the answer: `input` for a shape, `where` for a number or a condition."""
     value: GivenValue = None
     """The proposed value of a condition, or None."""
+    placeholder: str = "NUMBER"
+    """The word for a value without a proposal in a command."""
 
     def as_json(self) -> dict[str, object]:
         """Return the call as a JSON object."""

@@ -291,7 +291,13 @@ class InterpreterState:
         return escape_unprintable(" ".join(self.text[start:end].split()))
 
     def error(
-        self, node: ast.expr | ast.stmt, message: str, hint: str = "", *, unknown: CodeValue = None
+        self,
+        node: ast.expr | ast.stmt,
+        message: str,
+        hint: str = "",
+        *,
+        unknown: CodeValue = None,
+        placeholder: str = "NUMBER",
     ) -> ShapeError:
         """Build a usage error for a syntax node, with its span.
 
@@ -299,10 +305,10 @@ class InterpreterState:
         """
         name = str(unknown) if isinstance(unknown, Monomial) and str(unknown).isidentifier() else ""
         text = f"'{truncate(self.source_text(node))}': {message}"
-        hint = f"give it: --where {truncate(name)}=NUMBER" if name and not hint else hint
+        hint = f"give it: --where {truncate(name)}={placeholder}" if name and not hint else hint
         error = usage_error(text, hint, argument="line", span=self.node_span(node))
         if name:
-            self.unknown_calls[error] = UnknownCall(name, node.lineno, None, "where")
+            self.unknown_calls[error] = UnknownCall(name, node.lineno, None, "where", None, placeholder)
         return error
 
     def evaluate(self, node: ast.expr) -> CodeValue:

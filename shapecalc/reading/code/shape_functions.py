@@ -466,6 +466,18 @@ def _attention(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
     return replace(result, strides=compute_clone_strides(result.shape, strides))
 
 
+def _dispatched_attention(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Apply attention of diffusers, whose tensors are `(batch, length, heads, channels)`.
+
+    Source: dispatch_attention_fn of diffusers.
+    """
+    key, value = require_tensor(arguments["key"], call), require_tensor(arguments["value"], call)
+    if {tensor.rank, key.rank, value.rank} != {4} or are_unequal(tensor.shape[-1], key.shape[-1]):
+        text = " ".join([shape_text(part.shape) for part in (tensor, key, value)])
+        raise call.refusal(f"queries, keys and values do not fit: {text}")
+    return replace(derived_tensor((*tensor.shape[:-1], value.shape[-1]), tensor, key, value), strides=None)
+
+
 def _embedding(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     weight = require_tensor(arguments["weight"], call)
     if weight.rank != 2:
@@ -666,6 +678,13 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
     "affine_grid": ShapeFunction(("size", "align_corners"), _affine_grid),
     "scaled_dot_product_attention": ShapeFunction(
         ("key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa"), _attention
+    ),
+    "dispatch_attention_fn": ShapeFunction(
+        (
+            *("key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa", "attention_kwargs"),
+            *("backend", "parallel_config"),
+        ),
+        _dispatched_attention,
     ),
     "embedding": ShapeFunction(("weight", "padding_idx", "max_norm"), _embedding),
     "one_hot": ShapeFunction(("num_classes",), _one_hot),

@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 
 from shapecalc.core.limits import MAX_CODE_LENGTH
 from shapecalc.core.problem import usage_error
@@ -16,6 +17,7 @@ from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, reject_unbracketed_names, split_outside_brackets, truncate
 from shapecalc.reading.code.calls import is_known_function
 from shapecalc.reading.code.modules import imported_names
+from shapecalc.reading.code.values import GivenValue
 
 MODULE_DIALECTS = {
     **dict.fromkeys(("torch", "F", "nn", "functional"), "torch"),
@@ -99,19 +101,31 @@ def split_named_shape(piece: str, *, is_last: bool = False) -> tuple[str, str]:
     return ("=".join(parts[:end]).strip(), "=".join(parts[end:])) if len(parts) > 1 else ("", piece)
 
 
-def parse_constant(text: str) -> tuple[int | float | str | None] | None:
-    """Parse a number, a truth value, a string or None, and return it in a tuple.
+def parse_constant(text: str) -> tuple[GivenValue] | None:
+    """Parse a number, a truth value, a string, a nested list or None, and return it in a tuple.
 
     Returns None for any other text.
 
-    >>> parse_constant("True"), parse_constant(" 0.5"), parse_constant("'gelu'"), parse_constant("N")
-    ((True,), (0.5,), ('gelu',), None)
+    >>> parse_constant("True"), parse_constant(" 0.5"), parse_constant("[(2, 3)]"), parse_constant("N")
+    ((True,), (0.5,), (((2, 3),),), None)
     """
     try:
-        value = ast.literal_eval(text.strip())
+        value = _freeze_literal(ast.literal_eval(text.strip()))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
-    return (value,) if value is None or isinstance(value, bool | int | float | str) else None
+    return None if isinstance(value, tuple) and all(isinstance(item, int) for item in value) else (value,)
+
+
+def _freeze_literal(value: object) -> GivenValue:
+    """Return a literal with tuples instead of lists.
+
+    Raises `ValueError` for other types.
+    """
+    if isinstance(value, list | tuple):
+        return tuple([_freeze_literal(item) for item in value])
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ValueError
 
 
 def normalize_expression(text: str) -> str:
@@ -204,6 +218,7 @@ def normalize_tensor_name(name: str) -> str:
     )
 
 
+@lru_cache(maxsize=4)
 def imported_modules(tree: ast.AST) -> dict[str, str]:
     """Map the names that `import` statements bind to the full names of modules."""
     aliases = [alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
@@ -219,6 +234,7 @@ def _library_names(tree: ast.AST) -> dict[str, str]:
     return libraries
 
 
+@lru_cache(maxsize=4)
 def _detect_module_dialect(tree: ast.AST) -> str | None:
     """Return the dialect of the first module that code uses, or None."""
     libraries = _library_names(tree)

@@ -13,7 +13,12 @@ from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.reading.code.arithmetic import OPERATOR_SYMBOLS
 from shapecalc.reading.code.assignments import AssignmentEvaluator
-from shapecalc.reading.code.call_evaluation import ACTIVATION_FUNCTIONS, IMPORTED_BUILTINS, LIBRARY_TABLES
+from shapecalc.reading.code.call_evaluation import (
+    ACTIVATION_FUNCTIONS,
+    IMPORTED_BUILTINS,
+    LIBRARY_TABLES,
+    MASK_FUNCTIONS,
+)
 from shapecalc.reading.code.comments import ShapeCheck, check_shapes
 from shapecalc.reading.code.functions import MODULE_CLASSES
 from shapecalc.reading.code.layer_evaluation import is_shape_preserving
@@ -114,7 +119,7 @@ class CodeInterpreter(AssignmentEvaluator):
         """
         self.bind_inputs(inputs, strides)
         self.given_names = {*dim_names([dim for dims in inputs.values() for dim in dims])}
-        self.frame.imports = imported_names(tree)
+        self.frame.imports = {**imported_names(tree)}
         self.module_names = MODULE_NAMES | imported_modules(tree).keys()
         entry, statements = select_entry(tree.body, entry_name)
         self.tree, self.entry = tree, entry
@@ -137,7 +142,7 @@ class CodeInterpreter(AssignmentEvaluator):
         is_known = (
             name in IMPORTED_BUILTINS
             or name in MODULE_CLASSES
-            or name in ACTIVATION_FUNCTIONS | LIBRARY_TABLES
+            or name in ACTIVATION_FUNCTIONS | LIBRARY_TABLES | MASK_FUNCTIONS | {"dispatch_attention_fn"}
             or is_shape_preserving(name)
         )
         path = None if frame.path is None or is_known else find_module(frame.path, imported)
@@ -170,7 +175,7 @@ class CodeInterpreter(AssignmentEvaluator):
         self.text = f"{self.text}\n{text}"
         self.line_starts = [0, *accumulate(map(len, self.text.splitlines(keepends=True)))]
         module = self.modules[path] = CallFrame("")
-        module.path, module.imports = path, imported_names(tree)
+        module.path, module.imports = path, {**imported_names(tree)}
         state = self.frame, self.line, self.in_shape_argument, self.is_quiet, {**self.skipped_errors}
         self.frame, self.is_quiet = module, True
         try:

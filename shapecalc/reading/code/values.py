@@ -55,7 +55,7 @@ CodeValue: TypeAlias = (
     " | tuple[CodeValue, ...] | None"
 )
 """The value of an expression; nan represents an unknown number or truth value."""
-GivenValue: TypeAlias = "int | float | str | Shape | None"
+GivenValue: TypeAlias = "int | float | str | Shape | tuple[GivenValue, ...] | None"
 """The value that the user gives for a name, or for an expression such as a condition."""
 Binding: TypeAlias = "CodeValue | ShapeError"
 """The value of a name, or the error that its use raises."""

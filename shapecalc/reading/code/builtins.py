@@ -255,7 +255,7 @@ ITERATION_FUNCTIONS: Mapping[str, Callable[[Call], CodeValue]] = {
     "itertools.chain": _chain,
     "itertools.islice": _islice,
 }
-"""Functions of the `itertools` module, by their full names."""
+"""Functions of itertools, by their full names."""
 MATH_FUNCTIONS: Mapping[str, Callable[[Call, ProgramSizes], CodeValue]] = {
     "ceil": _make_rounding_function(math.ceil),
     "floor": _make_rounding_function(math.floor),

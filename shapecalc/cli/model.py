@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import OUTPUT_OPTIONS, Argument, Command, select_output_options
-from shapecalc.cli.output import ExitCode, OutputOptions, print_json_if_requested, print_stderr, print_stdout
+from shapecalc.cli.output import ExitCode, OutputOptions, print_json_if_requested, print_report, print_stderr
 from shapecalc.cli.output_options import lazy_names
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import fields
@@ -302,9 +302,17 @@ def _run_rename(file: str, output_options: OutputOptions, renames: Sequence[str]
     return ExitCode.OK
 
 
+REPORT_STYLES = {
+    r"^\S.*  opset .*$|^ +#  node .*$": "bold",
+    r"(?<=  )(?:fails|sometimes|scrambles|swallows|rank-varies|only \S+=\d+)(?=  |$)": "bold red",
+    r"(?<=Next: )shapecalc .*$": "bold",
+}
+"""The styles of the title, the verdicts of failing nodes and the next command on a terminal."""
+
+
 def _print_lines(lines: Sequence[str]) -> None:
     if lines:
-        print_stdout("\n".join(lines))
+        print_report(lines, REPORT_STYLES)
 
 
 MODEL_COMMAND = Command(

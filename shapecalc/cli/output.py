@@ -262,6 +262,29 @@ def print_table(table: RenderableType) -> None:
     print_stdout(captured.get().rstrip("\n"))
 
 
+def print_report(lines: Sequence[str], styles: Mapping[str, str], indent: int | None = None) -> None:
+    """Print the lines of a report to stdout.
+
+    On a terminal, the parts that match a regular expression in `styles` have its style, and with `indent`, lines are
+    wrapped to the width of the terminal and continue with that indent.
+    """
+    terminal = _make_console()
+    if not terminal.is_terminal:
+        print_stdout("\n".join(lines))
+        return
+    from rich.text import Text
+
+    from shapecalc.render.report import wrap_text
+
+    with terminal.capture() as captured:
+        for line in lines:
+            text = Text(line)
+            for pattern, style in styles.items():
+                text.highlight_regex(pattern, style)
+            terminal.print(wrap_text(text, None if indent is None else terminal.width, indent or 0), soft_wrap=True)
+    print_stdout(captured.get().rstrip("\n"))
+
+
 def format_table(table: RenderableType) -> str:
     """Format a table as text, without wrapping its cells."""
     return "\n".join(line.rstrip() for line in _render_text(table, width=10_000).splitlines())

@@ -11,8 +11,8 @@ from shapecalc.cli.output import (
     ExitCode,
     OutputOptions,
     print_json_if_requested,
+    print_report,
     print_stderr,
-    print_stdout,
     read_input,
 )
 from shapecalc.cli.text_input import read_text, read_text_file
@@ -71,7 +71,7 @@ def run_doctor(
     except ShapeError as error:
         return print_error(error, "doctor", {"file": file or "-"}, output_options)
     if print_json_if_requested(output_options, lambda: objects):
-        print_stdout("\n".join(lines))
+        print_report(lines, DIAGNOSIS_STYLES, indent=8)
         is_log = text is None and len((file or "-").split()) == 1
         if source is None and is_log and (path := report.find_source_path(Path.cwd())):
             from shlex import quote
@@ -79,6 +79,10 @@ def run_doctor(
             words = ["shapecalc", "doctor", *([file] if file else []), "--code", path]
             print_stderr(f"shapecalc: next: {' '.join(map(quote, words))} reads the failing line")
     return ExitCode.OK if report.has_shape_error or has_node else ExitCode.FAILED
+
+
+DIAGNOSIS_STYLES = {r"(?<=: )[a-z]+(?:-[a-z]+)+$": "bold red", r"^  (?:what|why|do|else)\b": "bold"}
+"""The styles of the rule of a message and of the labels of an answer on a terminal."""
 
 
 def _diagnose_with_source(log: str, model: str | None, source: str) -> Diagnosis:

@@ -63,23 +63,23 @@ def steps_text(answer: Trace | Chain, width: int | None = None) -> Text:
         for (_, step), row in zip(labelled_steps, rows, strict=True):
             cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             reason = Text(f"{cells}  {escape_unprintable(step.why)}").append(f"  [{step.rule}]", "dim")
-            text.append_text(_wrap_text(reason, width, len(cells) + 2)).append("\n")
+            text.append_text(wrap_text(reason, width, len(cells) + 2)).append("\n")
     conditions = list(answer.caveats)
     if conditions:
         conditions += filter(None, [escape_unprintable(batch_hint(answer))])
     for condition in conditions:
-        text.append_text(_wrap_text(Text(condition, "bold"), width)).append("\n")
+        text.append_text(wrap_text(Text(condition, "bold"), width)).append("\n")
     if answer.assumes:
         verb = "is" if len(answer.assumes) == 1 else "are"
         text.append(f"assumes that {' and '.join(map(display_name, answer.assumes))} {verb} not 0\n", "dim")
     for dialect in dict.fromkeys(trace.dialect for trace in traces):
         source = Text(f"source: {DIALECTS[dialect].source}; each rule: shapecalc why RULE", "dim")
-        text.append_text(_wrap_text(source, width)).append("\n")
+        text.append_text(wrap_text(source, width)).append("\n")
     text.rstrip()
     return text
 
 
-def _wrap_text(line: Text, width: int | None, indent: int = 4) -> Text:
+def wrap_text(line: Text, width: int | None, indent: int = 4) -> Text:
     """Wrap a line with a hanging indent, unless `width` is None.
 
     The indent is reduced if it leaves less than half of the line.
@@ -186,10 +186,10 @@ def format_problem(problem: Problem, pieces: list[tuple[str | None, str]], width
       rule  shapecalc why indivisible
     """
     message = Text.assemble("shapecalc: ", (problem.rule, "bold red"), f": {escape_unprintable(problem.message)}")
-    parts = [_wrap_text(message, width, 2), Text("")]
+    parts = [wrap_text(message, width, 2), Text("")]
     parts.append(_command_with_caret(problem, pieces))
     if problem.hint:
-        parts.append(_wrap_text(Text(f"  hint  {escape_unprintable(problem.hint)}"), width, 8))
+        parts.append(wrap_text(Text(f"  hint  {escape_unprintable(problem.hint)}"), width, 8))
     if problem.rule != USAGE:
         parts.append(Text(f"  rule  shapecalc why {problem.rule}", "dim"))
     return Group(*parts)

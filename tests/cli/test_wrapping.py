@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import io
 import re
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, redirect_stdout
 
 import pytest
 
 import shapecalc as sc
-from shapecalc.cli.output import print_problem, print_stderr
+from shapecalc.cli.model import REPORT_STYLES
+from shapecalc.cli.model_report import table_lines
+from shapecalc.cli.output import print_problem, print_report, print_stderr
+from shapecalc.cli.pasted import DIAGNOSIS_STYLES
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import UNBROKEN_TEXT
+from shapecalc.diagnosis.report import diagnose
 from shapecalc.render.report import steps_text
+from tests.models.reports import YOLO
 
 REFUSED = {
     "indivisible": lambda: sc.reshape((2, 3, 4), (5, -1)),
     "zero": lambda: sc.reshape((2, 3, 4), (5, -1, 0), dialect="torch"),
     "matmul": lambda: sc.matmul((2, 3), (4, 5)),
 }
+MESSAGE = "RuntimeError: shape '[8, 3, 64]' is invalid for input of size 1600"
 COMMAND = "shapecalc code 'x.view(2, -1)' --input x=2,3,4"
 MESSAGES = [
     "shapecalc: 140*? bytes of float32, 70*? bytes of float16, 35*? bytes of int8",
@@ -107,3 +113,34 @@ def test_message_is_one_line_off_terminal(capsys):
     for message in MESSAGES:
         print_stderr(message * 3)
     assert capsys.readouterr().err.splitlines() == [message * 3 for message in MESSAGES]
+
+
+@pytest.mark.parametrize(
+    ("lines", "styles", "styled"),
+    [
+        (table_lines(YOLO, YOLO.nodes), REPORT_STYLES, ["\x1b[1;31m", "\x1b[1m "]),
+        (diagnose(MESSAGE).format_lines(), DIAGNOSIS_STYLES, ["\x1b[1;31mcount-mismatch", "\x1b[1m  what"]),
+    ],
+)
+def test_report_has_colours_on_a_terminal_alone(lines, styles, styled, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    outputs = []
+    for stream in (Terminal(), io.StringIO()):
+        with redirect_stdout(stream):
+            print_report(lines, styles)
+        outputs.append(stream.getvalue())
+    assert all(part in outputs[0] for part in styled)
+    assert outputs[1] == "\n".join([*lines, ""])
+    assert re.sub(r"\x1b\[[0-9;]*m", "", outputs[0]) == outputs[1]
+
+
+@WIDTHS
+def test_diagnosis_wraps_between_words(width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = diagnose(MESSAGE).format_lines()
+    with redirect_stdout(Terminal()) as stream:
+        print_report(lines, DIAGNOSIS_STYLES, indent=8)
+    wrapped = re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).splitlines()
+    assert not find_unwrapped(wrapped, width)
+    assert " ".join(" ".join(wrapped).split()) == " ".join(" ".join(lines).split())

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from rich.style import Style
 
 import shapecalc as sc
 from shapecalc.render.canvas import contrast_ratio
+from shapecalc.render.grid import TINTS
 from shapecalc.render.report import comparison_table, draw_report, format_problem
 from shapecalc.render.stage_layout import HUES
 
@@ -19,8 +23,8 @@ PALETTES = {
 }
 """The colours of palettes by name."""
 TEXT_CONTRAST = 4.5
-MARK_CONTRAST = 3
-"""The minimum contrast of large and bold text and of marks, by WCAG 2.1: colours of axes and the words of a refusal."""
+BOLD_CONTRAST = 3
+"""The minimum contrast of large and bold text by WCAG 2.1: the words of a refusal in the palettes of terminals."""
 ANSWERS = {
     "shuffle": lambda: sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1), second=(1, 0)),
     "condition": lambda: sc.reshape(("N", "C", "H", "W"), (0, -1, 64)),
@@ -55,14 +59,36 @@ def contrasts(name):
 
 def minimum(name):
     style = Style.parse(name)
-    is_axis_color = style.color is not None and style.color.name.upper() in HUES
-    return MARK_CONTRAST if style.bold or is_axis_color else TEXT_CONTRAST
+    is_named = style.color is not None and not style.color.name.startswith("#")
+    return BOLD_CONTRAST if style.bold and is_named else TEXT_CONTRAST
 
 
 def test_styles_are_legible_in_every_palette():
     styles = drawn_styles()
     assert {"bold", "bold red"} < styles
     assert {name: contrasts(name) for name in styles if contrasts(name) < minimum(name)} == {}
+
+
+@pytest.mark.parametrize("hue", HUES)
+def test_hue_of_axes_is_legible_on_white_and_on_black(hue):
+    assert contrasts(hue) >= TEXT_CONTRAST
+
+
+@pytest.mark.parametrize("tint", TINTS)
+def test_tint_of_elements_is_legible_under_black(tint):
+    assert contrast_ratio(tuple(bytes.fromhex(tint[1:])), BLACK) >= TEXT_CONTRAST
+
+
+STYLE_WORD = re.compile(
+    r"""["'](?:(?:bold|dim|italic|reverse) )*(red|green|yellow|blue|magenta|cyan|white|black|bright_\w+)["']"""
+)
+
+
+@pytest.mark.parametrize("package", ["cli", "render", "diagnosis", "models", "teaching"])
+def test_styles_of_reports_name_no_faint_color(package):
+    files = sorted((Path(sc.__file__).parent / package).rglob("*.py"))
+    found = {(path.name, match[0]) for path in files for match in STYLE_WORD.finditer(path.read_text("utf-8"))}
+    assert {(name, style) for name, style in found if contrasts(style[1:-1]) < minimum(style[1:-1])} == set()
 
 
 @pytest.mark.parametrize("name", ["yellow", "bold yellow", "cyan"])

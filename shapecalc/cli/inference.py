@@ -88,12 +88,10 @@ def _unknown_command_error(words: Sequence[str]) -> ShapeError:
     from shapecalc.cli.info import topic_hint
     from shapecalc.cli.options import COMMAND_MODULES
     from shapecalc.core.text import escape_unprintable, suggest_name, truncate
-    from shapecalc.reading.readings import is_shape, suggest_command
+    from shapecalc.reading.readings import suggest_command
 
     word = words[0] if words else ""
     hint = suggest_command(words) or topic_hint(word) or suggest_name(word, [*OPS, *COMMAND_MODULES])
-    if not hint and word.isidentifier() and is_shape(" ".join(words[1:2])):
-        hint = f"if it is a function: shapecalc '{word}(x)' {words[1]}"
     return commands.unsupported_op_error(word) or usage_error(
         f"no such command or file '{escape_unprintable(truncate(word))}'",
         hint or "what is read: shapecalc help readings",

@@ -389,12 +389,14 @@ def expand_composites(text: str, dialect: object = None) -> str:
     >>> expand_composites("2,3,4 | transpose 2,0,1 | narrow 0 1 2")
     '2,3,4 | transpose 2,0,1 | slice 1:3 --dialect torch'
     """
-    if not any(word in text for word in COMPOSITE_OPS):
+    if not any(word in text for word in (*COMPOSITE_OPS, "order")):
         return text
     shape, *stages = split_outside_brackets(text, "|")
     for index, stage in enumerate(stages):
         words = split_outside_brackets(stage)
-        if words and words[0] in COMPOSITE_OPS:
+        if words and has_order_argument(words):
+            stages[index] = f" {' | '.join(map(_quote_words, expand_order(words)))} "
+        elif words and words[0] in COMPOSITE_OPS:
             values = list(takewhile(is_value, words[1:]))
             option_words = _add_dialect(words[1 + len(values) :], COMPOSITE_OPS[words[0]][1])
             expanded = expand_composite(words[0], _chain_output("|".join([shape, *stages[:index]]), dialect), values)
@@ -402,6 +404,34 @@ def expand_composites(text: str, dialect: object = None) -> str:
                 f" {' | '.join([_quote_words([*expanded_stage, *option_words]) for expanded_stage in expanded])} "
             )
     return "|".join([shape, *stages]).rstrip()
+
+
+def expand_order(words: Sequence[str]) -> list[list[str]]:
+    """Return the stages of a stage with NumPy's argument `order`.
+
+    In the order F, the first axis changes fastest: the axes are reversed before and after the op. Raises `ShapeError`
+    (usage) for another order, and for an op without this argument.
+
+    >>> expand_order(["reshape", "6,4", "order=F"])
+    [['transpose', '--dialect', 'numpy'], ['reshape', '4,6', '--dialect', 'numpy'], ['transpose', '--dialect', 'numpy']]
+    """
+    text = join_words(words).replace("--order ", "--order=")
+    own = [word for word in split_outside_brackets(text) if not has_order_argument(["", word])]
+    order = text.partition("order=")[2].partition(" ")[0].strip("'\"").upper()
+    op = OP_ALIASES.get(own[0], (own[0], ""))[0].replace("ravel", "flatten")
+    if op not in ("reshape", "flatten") or order not in ("C", "F") or len(own) < 1 + (op == "reshape"):
+        message = (
+            f"the order '{escape_unprintable(truncate(order))}' of {escape_unprintable(truncate(own[0]))} is not read"
+        )
+        raise usage_error(message, "reshape TARGET and flatten take order=C and order=F")
+    stage = _add_dialect([op, *own[1:]], "numpy")
+    reverse = ["transpose", *stage[-2:]]
+    if order == "C":
+        return [stage]
+    if op == "flatten":
+        return [reverse, stage]
+    target = ",".join(reversed(split_outside_brackets(own[1].strip("[]() "), ",")))
+    return [reverse, ["reshape", target, *stage[2:]], reverse]
 
 
 def _chain_output(text: str, dialect: object) -> Shape:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+import numpy as np
 import pytest
 
 from shapecalc.core.dialects import DIALECTS
@@ -51,3 +52,30 @@ def test_missing_op_hint_names_targets_with_a_writer(dialect, shapecalc):
             words = shlex.split(op.examples[0])
             has_hint = f"--as {dialect} writes it" in shapecalc(*words, "--dialect", dialect).err
             assert has_hint == (shapecalc(*words, "--as", dialect).code == 0), words
+
+
+@pytest.mark.parametrize(
+    ("chain", "compute"),
+    [
+        ("2,3,4 | reshape 6,4 order=F", lambda x: x.reshape((6, 4), order="F")),
+        ("2,3,4 | reshape -1,4 --order F", lambda x: x.reshape((-1, 4), order="F")),
+        ("2,3,4 | ravel order=F", lambda x: x.ravel(order="F")),
+        ("2,3,4 | flatten order='C'", lambda x: x.flatten(order="C")),
+        (
+            "2,3,4 | transpose 1,0,2 | reshape 4,6 order=F | flatten -d numpy",
+            lambda x: x.transpose(1, 0, 2).reshape((4, 6), order="F").ravel(),
+        ),
+    ],
+)
+def test_order_in_a_chain_is_numpys(chain, compute, tmp_path, shapecalc):
+    np.save(tmp_path / "x.npy", np.arange(24).reshape(2, 3, 4))
+    stages = chain.partition("|")[2]
+    ran = shapecalc("chain", f"{tmp_path / 'x.npy'} |{stages}", "--out", str(tmp_path / "y.npy"))
+    assert ran.code == 0
+    assert np.array_equal(np.load(tmp_path / "y.npy"), compute(np.load(tmp_path / "x.npy")))
+
+
+@pytest.mark.parametrize("stage", ["squeeze order=F", "reshape order=F", "reshape 6,4 order=A", "flatten --order"])
+def test_order_in_a_chain_is_refused(stage, shapecalc):
+    ran = shapecalc("chain", f"2,3,4 | {stage}")
+    assert (ran.code, "take order=C and order=F" in ran.err) == (2, True)

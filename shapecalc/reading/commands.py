@@ -406,6 +406,10 @@ def expand_composites(text: str, dialect: object = None) -> str:
     return "|".join([shape, *stages]).rstrip()
 
 
+ORDERED_OPS = {"reshape": True, "flatten": False}
+"""The ops with NumPy's argument `order`, and whether they have a target."""
+
+
 def expand_order(words: Sequence[str]) -> list[list[str]]:
     """Return the stages of a stage with NumPy's argument `order`.
 
@@ -418,20 +422,19 @@ def expand_order(words: Sequence[str]) -> list[list[str]]:
     text = join_words(words).replace("--order ", "--order=")
     own = [word for word in split_outside_brackets(text) if not has_order_argument(["", word])]
     order = text.partition("order=")[2].partition(" ")[0].strip("'\"").upper()
-    op = OP_ALIASES.get(own[0], (own[0], ""))[0].replace("ravel", "flatten")
-    if op not in ("reshape", "flatten") or order not in ("C", "F") or len(own) < 1 + (op == "reshape"):
-        message = (
-            f"the order '{escape_unprintable(truncate(order))}' of {escape_unprintable(truncate(own[0]))} is not read"
-        )
-        raise usage_error(message, "reshape TARGET and flatten take order=C and order=F")
+    op = "flatten" if own[0] == "ravel" else own[0]
+    takes_target = ORDERED_OPS.get(op, False)
+    if op not in ORDERED_OPS or order not in ("C", "F") or len(own) <= takes_target:
+        shown = escape_unprintable(truncate(f"{own[0]} order={order}"))
+        raise usage_error(f"'{shown}' is not read", "reshape TARGET and flatten take order=C and order=F")
     stage = _add_dialect([op, *own[1:]], "numpy")
     reverse = ["transpose", *stage[-2:]]
     if order == "C":
         return [stage]
-    if op == "flatten":
+    if not takes_target:
         return [reverse, stage]
     target = ",".join(reversed(split_outside_brackets(own[1].strip("[]() "), ",")))
-    return [reverse, ["reshape", target, *stage[2:]], reverse]
+    return [reverse, [op, target, *stage[2:]], reverse]
 
 
 def _chain_output(text: str, dialect: object) -> Shape:

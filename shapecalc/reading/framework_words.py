@@ -30,11 +30,12 @@ WORD_RANKS = {"mm": (2, 2), "bmm": (3, 3), "dot": (1, 2), "t": (0, 2)}
 """The minimum and the maximum rank of the tensors of a word whose op takes other ranks, too."""
 
 
+POOLING = "pool"
 ONNX_OPERATORS = {
     "Gather": ("take",),
-    "AveragePool": ("pool", "--kind", "average"),
-    "GlobalAveragePool": ("pool", "global", "--kind", "average"),
-    "GlobalMaxPool": ("pool", "global"),
+    "AveragePool": (POOLING, "--kind", "average"),
+    "GlobalAveragePool": (POOLING, "global", "--kind", "average"),
+    "GlobalMaxPool": (POOLING, "global"),
     **{f"Reduce{kind}": ("mean", "--kind", kind.lower()) for kind in ("Sum", "Max", "Min")},
     **dict.fromkeys(("Sub", "Mul", "Div", "Pow", "Where"), ("broadcast",)),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from shapecalc.core.answers import CHAIN_TENSOR
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops.op import operator_of
@@ -32,14 +34,11 @@ def call_text(call, answer):
 
     The input is `x`, and the operands have the names of `operand_shapes`.
     """
-    arguments = dict(answer.request.arguments)
-    part = arguments.pop("part", 0)
+    arguments, part = dict(answer.request.arguments), answer.request.arguments.get("part", 0)
+    arguments.pop("part", None)
     if any(arguments.pop(name, None) != value for name, value in call.options.items()):
         return None
-    if answer.op == "pad":
-        pairs = pairs_of(len(answer.input), arguments["padding"], arguments.pop("axes", None))
-        is_reversed = call.exists_in("torch")
-        arguments["padding"] = [width for pair in pairs[::-1] for width in pair] if is_reversed else pairs
+    arguments = _framework_arguments(call, answer, arguments)
     if not arguments.keys() - {"operands"} <= {argument.param for argument in call.arguments}:
         return None
     values = {name: repr(_plain_value(value)) for name, value in arguments.items()}
@@ -48,7 +47,32 @@ def call_text(call, answer):
     names, items = iter(operand_shapes((answer,))), arguments.get("operands", ())
     items = items if CHAIN_TENSOR in items else (CHAIN_TENSOR, *items)
     values["operands"] = f"[{', '.join('x' if item == CHAIN_TENSOR else next(names) for item in items)}]"
-    parts = [] if call.is_method or "(x" not in call.text else ["x"]
+    parts = _argument_texts(call, values)
+    if parts is None:
+        return None
+    tensor = [] if call.is_method or "(x" not in call.text else ["x"]
+    text = f"{call.path}({', '.join([*tensor, *parts])})"
+    return f"{text}[{part}]" if answer.op == "split" else text
+
+
+def _framework_arguments(call, answer, arguments):
+    """Return the arguments of an op as those of a call, where their values differ."""
+    if answer.op == "pad":
+        pairs = pairs_of(len(answer.input), arguments["padding"], arguments.pop("axes", None))
+        is_reversed = call.exists_in("torch")
+        arguments["padding"] = [width for pair in pairs[::-1] for width in pair] if is_reversed else pairs
+    if answer.op == "split" and call.exists_in("numpy"):  # NumPy takes the positions of the cuts
+        arguments.pop("all", None)
+        if sizes := arguments.pop("sizes", None):
+            arguments["parts"] = [*accumulate(sizes)][:-1]
+        if "array_split" in call.names:
+            arguments.pop("uneven", None)
+    return arguments
+
+
+def _argument_texts(call, values):
+    """Return the arguments of a call as code, or None if a required one is missing."""
+    parts = []
     for index, argument in enumerate(call.arguments):
         value = values.get(argument.param)
         is_positional = all(earlier.param in values for earlier in call.arguments[:index])
@@ -57,8 +81,7 @@ def call_text(call, answer):
         if value is not None:
             is_unpacked = argument.param == "operands" and argument.style == "*"
             parts.append(f"*{value}" if is_unpacked else value if is_positional else f"{argument.names[0]}={value}")
-    text = f"{call.path}({', '.join(parts)})"
-    return f"{text}[{part}]" if answer.op == "split" else text
+    return parts
 
 
 def _plain_value(value):

@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from shapecalc.core import requests
+from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.calls import parse_signatures
+from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.engine import run
@@ -23,6 +25,7 @@ from shapecalc.render.code import generate_code
 from shapecalc.render.code.calls import operand_shapes
 from tests.engines.library_worker import indices
 from tests.render.running import data, run_code
+from tests.render.test_arguments import requests as argument_requests
 from tests.signatures import answers_of, call_text
 
 ONLY_IN_LIBRARIES = {"conv", "pool", "upsample", "linear", "rearrange"}
@@ -73,6 +76,8 @@ DEFINITIONS = {
     "space_to_depth": space_to_depth,
 }
 """The ops without a call in NumPy, as their documents define them."""
+NOT_IN_CALLS = {"mean": {"keepdims"}}
+"""The options that no call in the signatures of an op has in NumPy."""
 
 
 def expected_array(answer, x, operands):
@@ -86,32 +91,42 @@ def expected_array(answer, x, operands):
     return combine_arrays(answer, [x, *map(data, operands.values())])
 
 
+def all_answers(op):
+    """Return the answers of an op to its test vectors, and to requests with each of its optional arguments."""
+    dialect = "numpy" if operator_of(op, DIALECTS["numpy"]) else op.default_dialect
+    optional = [answered for name, _, _, row, _, answered in argument_requests() if (name, row) == (op.name, dialect)]
+    return [*answers_of(op, "numpy"), *optional]
+
+
 def compared(op):
-    """Return pairs of the elements of the answers of an op, and those of NumPy or of the definition."""
-    for answer in answers_of(op, "numpy"):
+    """Yield the code of the answers of an op, their elements, and those of NumPy or of the definition."""
+    for answer in all_answers(op):
         x, operands = data(answer.input), operand_shapes((answer,))
         if op.name in DEFINITIONS:
             arguments = {name: value for name, value in answer.request.arguments.items() if name != "strides"}
-            yield answer, run(answer, x).array, DEFINITIONS[op.name](x, **arguments)
+            yield answer, answer, run(answer, x).array, DEFINITIONS[op.name](x, **arguments)
             continue
         for call in parse_signatures(op.name):
             text = call_text(call, answer) if call.exists_in("numpy") else None
             if text is not None and not (op.name == "broadcast" and len(operands) != 1):  # `out` follows two arrays
                 zeros = [f"{name} = 0 * {name}" for name in operands if op.name == "broadcast"]
                 code = "\n".join(["import numpy as np", *zeros, f"y = {text}"])
-                yield code, expected_array(answer, x, operands), run_code("numpy", code, x, operands)
+                yield answer, code, expected_array(answer, x, operands), run_code("numpy", code, x, operands)
 
 
 @pytest.mark.sampled(99)
 @pytest.mark.parametrize("name", [name for name in OPS if name not in ONLY_IN_LIBRARIES])
 def test_op_has_the_elements_of_its_numpy_call(name):
-    count = 0
+    count, names = 0, set()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # the mean of an empty array
-        for text, ours, theirs in compared(OPS[name]):
+        for answer, text, ours, theirs in compared(OPS[name]):
             assert ours.shape == theirs.shape, text
             np.testing.assert_allclose(ours, theirs, rtol=1e-6, err_msg=str(text))
             count += ours.size > 1
+            names |= answer.request.arguments.keys()
+    missing = {option for answer in all_answers(OPS[name]) for option in answer.request.arguments} - names
+    assert missing == NOT_IN_CALLS.get(name, set()), f"no call of {name} that is compared has these options"
     assert count, f"{name} needs a call of NumPy in its signatures, or a definition in DEFINITIONS"
 
 

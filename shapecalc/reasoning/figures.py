@@ -14,6 +14,8 @@ from math import gcd, isqrt, prod
 from shapecalc.core.record import Record
 
 MAX_EXPLANATIONS = 2
+MAX_TARGET_RANK = 64
+"""The largest rank of a requested shape that is explained, which is that of NumPy's arrays."""
 TOKEN_COUNTS = (0, 1, 77, 226, 256, 512)
 """The numbers of tokens that well-known models add to a grid of patches: none, a class token, text tokens."""
 MIN_SIDE = 7
@@ -196,6 +198,8 @@ def explain_figures(figures: tuple[int, ...], context: MismatchContext | None = 
     ()
     """
     around = context or MismatchContext()
+    if len(around.target) > MAX_TARGET_RANK:
+        return ()
     target_count = prod(size for size in around.target if size != -1)
     actual, expected = (*figures, target_count)[:2]
     if actual == expected or min(actual, expected) < 0:

@@ -43,8 +43,9 @@ def literal(page):
 
 
 def files_of_pages():
-    """Return the names and texts of the files that manual pages define for their sessions."""
+    """Return the names and texts of the files that manual pages and Markdown files define for their sessions."""
     blocks = [block for page in PAGES for block in literal(page.read_text("utf-8"))]
+    blocks += [block for file in MARKDOWN for block in fenced("python", file.read_text("utf-8"))]
     matches = [(re.match(r"# file: (\S+)", block), block) for block in blocks]
     return [(name.group(1), block) for name, block in matches if name]
 

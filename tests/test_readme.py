@@ -30,7 +30,7 @@ def test_readme_sessions_print_what_is_shown(session, folder):
 
 def test_readme_is_short_and_begins_with_the_two_commands():
     assert len(commands(fenced("console", README))) > 7
-    assert len(README.splitlines()) <= 200
+    assert len(README.splitlines()) <= 160
     install, test = SHELL[0].splitlines()
     assert install.endswith("shapecalc reshape 2,3,4 0,-1")
     assert test.endswith("-m pytest")

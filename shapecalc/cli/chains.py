@@ -11,6 +11,7 @@ from shapecalc.cli.answer import (
     pop_code_opset,
     print_error,
     print_notes,
+    write_file,
 )
 from shapecalc.cli.chain import CHAIN_ARGUMENT, locate_in_chain, resolve_stages
 from shapecalc.cli.options import (
@@ -34,7 +35,7 @@ from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import fields, replace
 from shapecalc.core.requests import MissingOpError, StageRequest, apply_chain_options, common_option_names
-from shapecalc.core.text import format_count, shape_text
+from shapecalc.core.text import escape_unprintable, format_count, shape_text
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading import commands
 from shapecalc.reading.commands import ChainRequest
@@ -331,11 +332,11 @@ same under conditions with --strict; 3: undecided, or a chain is refused.""",
 )
 
 
-def run_against(first: str, second: str, output_options: OutputOptions, **options: object) -> int:
+def run_against(first: str, second: str, film: str | None, output_options: OutputOptions, **options: object) -> int:
     """Print the outputs of two chains side by side, and count the differences.
 
-    `options` apply to every stage that accepts them and does not set them itself. Return 0 if the outputs are equal, 1
-    if they differ, and 3 if a chain is refused.
+    `film` is the file for an animation, or None. `options` apply to every stage that accepts them and does not set them
+    itself. Return 0 if the outputs are equal, 1 if they differ, and 3 if a chain is refused.
     """
     from shapecalc.reasoning.equiv import (
         EquivalenceVerdict,
@@ -350,17 +351,40 @@ def run_against(first: str, second: str, output_options: OutputOptions, **option
             raise usage_error("an input shape is missing", "write --input 2,3", argument="input")
         answers = resolve_parsed_chains(*_parse_chain_pair(first, second, shape, options, output_options), {})
         result = check_equivalence(*answers)
+        counterexample = result.counterexample
+        is_same = result.verdict is EquivalenceVerdict.SAME
+        elsewhere = 0 if is_same else None if counterexample is None else count_differences(*answers, counterexample)
+        if film is not None:
+            _write_race(answers, None if result.by_shape else counterexample, elsewhere, film, output_options)
     except ShapeError as error:
         return print_error(error, "against", {"first": first, "second": second}, output_options)
-    counterexample = result.counterexample
-    is_same = result.verdict is EquivalenceVerdict.SAME
-    elsewhere = 0 if is_same else None if counterexample is None else count_differences(*answers, counterexample)
     if output.print_json_if_requested(output_options, lambda: result.as_json() | {"elsewhere": elsewhere}):
         _print_counterexample(None if result.by_shape else counterexample, answers, on_stdout=True)
         output.print_stdout(_conclusion_text(result, elsewhere))
     if result.verdict is EquivalenceVerdict.UNDECIDED:
         return ExitCode.UNRESOLVED
     return ExitCode.OK if is_same else ExitCode.FAILED
+
+
+def _write_race(
+    answers: tuple[Chain, Chain],
+    counterexample: Counterexample | None,
+    elsewhere: int | None,
+    name: str,
+    output_options: OutputOptions,
+) -> None:
+    """Write an animation of two outputs to a file, and print its duration to stderr.
+
+    Raises `ShapeError` (usage) if the outputs do not differ in the place of an element.
+    """
+    if counterexample is None or not elsewhere:
+        raise usage_error("a film shows two outputs of one shape with elements elsewhere", argument="film")
+    from shapecalc.render.race import render_race
+
+    seconds, data = render_race(answers, counterexample, elsewhere, name, output_options.theme)
+    write_file(name, data, force=output_options.force)
+    if not (output_options.quiet or output_options.json):
+        output.print_stderr(escape_unprintable(f"shapecalc: {name}: {seconds:.0f} seconds"))
 
 
 def _conclusion_text(result: Equivalence, elsewhere: int | None) -> str:
@@ -379,13 +403,15 @@ AGAINST_COMMAND = Command(
         Argument("first", "the stages of a chain", "'OP ...'"),
         Argument("second", "the stages of the chain to compare it with", "'OTHER OP ...'"),
         INPUT_OPTION,
+        Option("film", "Write an animation of both outputs to this .svg file.", metavar="FILE"),
         *rule_options(),
-        *select_output_options("json", "quiet", "no_config"),
+        *select_output_options("force", "json", "quiet", "no_config", "theme"),
     ],
     summary="Show the outputs of two chains side by side, and count the elements that differ.",
     examples="""\
   shapecalc against 'reshape 3,2' 'transpose 1,0' --input 2,3
   shapecalc against 'view B,S,H,D' 'permute 0,2,1,3 | view B,S,H,D' --input B,H,S,D
+  shapecalc against 'reshape 3,2' 'transpose 1,0' --input 2,3 --film race.svg
   shapecalc against 'reshape 3,2' 'transpose 1,0' --input 2,3 --json""",
     details=""" Names get the smallest sizes at which the outputs differ. Exit 0: equal; 1: not equal; 3: undecided, or
 a chain is refused.""",

@@ -6,7 +6,7 @@ whose font is missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from importlib.resources import as_file, files
 from io import StringIO
@@ -58,6 +58,8 @@ MIN_CONTRAST = 4.5
 FONT_FILE = files("shapecalc.render") / "fonts" / "DejaVuSansMono.ttf"
 """The font file; DejaVu Sans Mono has all glyphs of the pictures."""
 FONT_FAMILY = "DejaVu Sans Mono"
+StyleKey = tuple[Colour | None, bool, bool, bool]
+"""The colour of a text, and whether it is bold, dimmed, and on a coloured background."""
 PICTURE_SUFFIXES = (".svg", ".png", ".html")
 DEFAULT_WIDTH, MIN_WIDTH, MAX_WIDTH = 80, 40, 400
 """The default, minimum and maximum width of a picture in characters."""
@@ -104,30 +106,79 @@ def render_svg(text: Text, description: str, theme: str | None = None) -> str:
     width = max((line.cell_len for line in lines), default=0) * CELL_WIDTH + 2 * MARGIN
     height = len(lines) * CELL_HEIGHT + 2 * MARGIN
     name = f"s{crc32(text.plain.encode()):08x}"
-    styles: dict[tuple[Colour | None, bool, bool], str] = {}
+    styles = dict[StyleKey, str]()
     body = [piece for row, line in enumerate(lines) for piece in _line_elements(line, row, name, styles)]
-    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    return _svg_document(body, (width, height), name, _style_sheet(name, styles, theme), description)
+
+
+def _svg_document(body: Iterable[str], size: tuple[int, int], css_prefix: str, styles: str, description: str) -> str:
+    width, height = size
+    dimensions = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(description)}">',
-            _style_sheet(name, styles, theme),
-            f'<rect class="{name}" width="100%" height="100%"/>',
+            f'<svg xmlns="http://www.w3.org/2000/svg" {dimensions} role="img" aria-label="{escape(description)}">',
+            styles,
+            f'<rect class="{css_prefix}" width="100%" height="100%"/>',
             *body,
             "</svg>\n",
         ]
     )
 
 
-def _line_elements(
-    line: Text, row: int, css_prefix: str, styles: dict[tuple[Colour | None, bool, bool], str]
-) -> Iterator[str]:
-    """Yield the SVG elements of a line of text.
+def render_animation(frames: Sequence[Text], seconds: Sequence[float], description: str, theme: str | None) -> str:
+    r"""Render styled texts as an animated SVG without scripts, which shows each for its number of seconds.
+
+    Lines that are equal in all frames are contained once. If `theme` is None, the SVG follows the colour scheme of the
+    viewer.
+
+    >>> svg = render_animation([Text("one\nend"), Text("two\nend")], [1, 2], "count", "light")
+    >>> svg.count(">end<"), svg.count("<animate "), 'keyTimes="0;0.3333"' in svg
+    (1, 2, True)
+    """
+    rows = [[*text.split("\n", allow_blank=True)] for text in frames]
+    height = max(map(len, rows))
+    width = max(line.cell_len for lines in rows for line in lines) * CELL_WIDTH + 2 * MARGIN
+    name = f"s{crc32(''.join(text.plain for text in frames).encode()):08x}"
+    styles, body, total = dict[StyleKey, str](), list[str](), sum(seconds)
+    for lines in rows:
+        lines += [Text()] * (height - len(lines))
+    fixed = {row for row in range(height) if all(lines[row] == rows[0][row] for lines in rows)}
+    body += [piece for row in sorted(fixed) for piece in _line_elements(rows[0][row], row, name, styles)]
+    start = 0.0
+    for lines, duration in zip(rows, seconds, strict=True):
+        times = [time / total for time in (0.0, start, start + duration) if time < total]
+        values = ["hidden", "visible", "hidden"][: len(times)]
+        if start == 0:
+            times, values = times[1:], values[1:]
+        attributes = f'values="{";".join(values)}" keyTimes="{";".join(f"{time:.4g}" for time in times)}"'
+        pieces = (
+            piece
+            for row in range(height)
+            if row not in fixed
+            for piece in _line_elements(lines[row], row, name, styles)
+        )
+        body.append(f'<g visibility="{"hidden" if start else "visible"}">{"".join(pieces)}')
+        body.append(
+            f'<animate attributeName="visibility" calcMode="discrete" {attributes} dur="{total:.2f}s" '
+            'repeatCount="indefinite"/></g>'
+        )
+        start += duration
+    size = (width, height * CELL_HEIGHT + 2 * MARGIN)
+    return _svg_document(body, size, name, _style_sheet(name, styles, theme), description)
+
+
+def _line_elements(line: Text, row: int, css_prefix: str, styles: dict[StyleKey, str]) -> Iterator[str]:
+    """Yield the SVG elements of a line of text, with its coloured backgrounds.
 
     New text styles are added to `styles`, which maps them to the names of CSS classes.
     """
     column, y = 0, MARGIN + row * CELL_HEIGHT + 13
     for segment in line.render(Console(file=StringIO(), color_system="truecolor"), end=""):
         cells = segment.cell_length
+        if segment.style and segment.style.bgcolor and not segment.style.bgcolor.is_default:
+            place = f'x="{MARGIN + column * CELL_WIDTH}" y="{MARGIN + row * CELL_HEIGHT}"'
+            fill = css_colour(tuple(segment.style.bgcolor.get_truecolor()))  # type: ignore[arg-type]
+            yield f'<rect {place} width="{cells * CELL_WIDTH}" height="{CELL_HEIGHT}" fill="{fill}"/>'
         if segment.text.strip():
             class_name = styles.setdefault(_style_key(segment.style), f"{css_prefix}-{len(styles)}")
             attributes = f'x="{MARGIN + column * CELL_WIDTH}" y="{y}" textLength="{cells * CELL_WIDTH}"'
@@ -152,28 +203,34 @@ def _vertical_paths(text: str, left: int, top: int) -> Iterator[str]:
             yield f"M{left + (column + 0.5) * CELL_WIDTH - 0.5} {start}h1v{height}h-1z"
 
 
-def _style_key(style: Style | None) -> tuple[Colour | None, bool, bool]:
-    """Return the colour of a style, and whether it is bold and dimmed."""
+def _style_key(style: Style | None) -> StyleKey:
+    """Return the colour of a style, and whether it is bold, dimmed, and has a background."""
     if style is None:
-        return None, False, False
+        return None, False, False, False
     colour = None if style.color is None or style.color.is_default else tuple(style.color.get_truecolor())
-    return colour, bool(style.bold), bool(style.dim)  # type: ignore[return-value]  # a colour has three parts
+    has_background = style.bgcolor is not None and not style.bgcolor.is_default
+    return colour, bool(style.bold), bool(style.dim), has_background  # type: ignore[return-value]  # a colour has three parts
 
 
-def _style_sheet(css_prefix: str, styles: dict[tuple[Colour | None, bool, bool], str], theme: str | None) -> str:
+def _style_sheet(css_prefix: str, styles: dict[StyleKey, str], theme: str | None) -> str:
     """Return the CSS style sheet for a theme, or for both if `theme` is None."""
     font = f"text.{css_prefix} {{ font: 13px {FONT_STACK}; white-space: pre; }}"
-    bold = [f".{kind} {{ font-weight: bold; }}" for (_, is_bold, _), kind in styles.items() if is_bold]
+    bold = [f".{kind} {{ font-weight: bold; }}" for (_, is_bold, *_), kind in styles.items() if is_bold]
     light, dark = (
         [f"rect.{css_prefix} {{ fill: {css_colour(page)}; }}"]
-        + [
-            f".{kind} {{ fill: {css_colour(legible_shade(colour or (quiet if is_dim else ink), page, ink))}; }}"
-            for (colour, _, is_dim), kind in styles.items()
-        ]
+        + [f".{kind} {{ fill: {css_colour(_text_colour(key, page, ink, quiet))}; }}" for key, kind in styles.items()]
         for page, ink, quiet in (PAGE_COLOURS[page_theme] for page_theme in (theme or "light", theme or "dark"))
     )
     media = [] if theme else ["@media (prefers-color-scheme: dark) {", *dark, "}"]
     return "\n".join(["<style>", font, *bold, *light, *media, "</style>"])
+
+
+def _text_colour(key: StyleKey, page: Colour, ink: Colour, quiet: Colour) -> Colour:
+    """Return the colour of a text; on a background of its own, it is not adjusted to the page."""
+    colour, _, is_dim, has_background = key
+    if colour and has_background:
+        return colour
+    return legible_shade(colour or (quiet if is_dim else ink), page, ink)
 
 
 def legible_shade(colour: Colour, page: Colour, text_colour: Colour) -> Colour:

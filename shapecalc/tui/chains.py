@@ -38,6 +38,7 @@ from shapecalc.reasoning.equiv import (
 from shapecalc.reasoning.simplify import Simplification, simplify
 from shapecalc.render.canvas import stack_texts
 from shapecalc.render.grid import TensorPath, build_tensor_path, draw_output_grids
+from shapecalc.render.race import position_text
 from shapecalc.render.tape import MAX_TAPE_ELEMENTS, draw_output_tapes
 from shapecalc.tui.explore_text import problem_text
 from shapecalc.tui.question import CHAIN, question_from_words, resolve_question
@@ -153,18 +154,6 @@ EQUIV_KEYS = (
 )
 SCRUB_NAMES = ("left", "right", "t")
 """The names of the keys that need two outputs."""
-
-
-def _position_text(outputs: tuple[TensorPath, TensorPath], position: int) -> str:
-    """Format the elements of two outputs at one position, with their input indices."""
-    shape, texts = outputs[0].tensors[-1].shape, list[str]()
-    index = unravel(position, shape)
-    for name, path in zip(("first", "second"), outputs, strict=True):
-        source = path.source_index(len(path.tensors) - 1, index)
-        is_element = isinstance(source, tuple)
-        value = ravel(source, path.tensors[0].shape) if isinstance(source, tuple) else source
-        texts.append(f"{name} {value}" + (f" from x[{shape_text(source)}]" if is_element else " from the pad"))  # type: ignore[arg-type]
-    return f"place {position + 1} of {prod(shape)}, [{shape_text(index)}]: {', '.join(texts)}"
 
 
 def difference_text(comparison: ChainComparison) -> str:
@@ -321,7 +310,7 @@ class EquivDialog(Dialog[str]):
         index, lines = unravel(position, shape), list[Text]()
         if prod(shape) <= MAX_TAPE_ELEMENTS:
             race = draw_output_tapes(outputs, position, tinted_axis=self.tinted_axis, width=width)
-            lines = [race, Text(_position_text(outputs, position), "bold"), Text(end="")]
+            lines = [race, Text(position_text(outputs, position), "bold"), Text(end="")]
             lines = lines if sum(line.plain.count("\n") + 1 for line in lines) <= height else []
         free = height - sum(line.plain.count("\n") + 1 for line in lines)
         if free >= MIN_GRID_LINES:

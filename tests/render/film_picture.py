@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shapecalc.render.film import render_film
-from tests.render.questions import answer_to
+import shapecalc as sc
+from shapecalc.reasoning.equiv import check_equivalence, count_differences
+from shapecalc.render.race import render_race
 
 FILM = Path(__file__).parents[2] / "screenshots" / "film.svg"
-LINE = "shuffle 2,3,4 --first 1,0,2 --to 0,-1"
+INPUT, STAGES = "2,3", ("reshape 3,2", "transpose 1,0")
 
 
 def made() -> bytes:
     """Render the animation."""
-    return render_film(answer_to(LINE), FILM.name)[1]
+    first, second = (sc.chain(INPUT, stage) for stage in STAGES)
+    example = check_equivalence(first, second).counterexample
+    assert example
+    return render_race((first, second), example, count_differences(first, second, example) or 0, FILM.name)[1]

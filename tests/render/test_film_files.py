@@ -34,7 +34,7 @@ from shapecalc.render.film import (
 )
 from shapecalc.render.scenes import Film, Frame, Sprite, make_film, sample_moments
 from tests.cli.browser import WHY_NOT, opened
-from tests.render.film_picture import FILM, LINE, made
+from tests.render.film_picture import FILM, made
 from tests.render.questions import answer_to
 from tests.sampling import each_row
 
@@ -42,6 +42,7 @@ pytestmark = pytest.mark.sessions(8)
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</script><b>&\"'\u2028 ]]> {0} $x"
+LINE = "shuffle 2,3,4 --first 1,0,2 --to 0,-1"
 SHUFFLE = answer_to(LINE)
 SMALL = answer_to("transpose 2,2 1,0")
 

@@ -1,0 +1,95 @@
+"""An animation of two outputs of equal shape, which are compared element by element."""
+
+from __future__ import annotations
+
+from math import prod
+
+from rich.text import Text
+
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.moves import ravel, unravel
+from shapecalc.core.problem import usage_error
+from shapecalc.core.text import shape_text
+from shapecalc.reading.commands import chain_text
+from shapecalc.reasoning.equiv import Counterexample, differences_text
+from shapecalc.render.canvas import UNICODE, clip_line, stack_texts
+from shapecalc.render.files import check_theme, match_extension, render_animation
+from shapecalc.render.grid import TensorPath, build_tensor_path, draw_output_grids
+from shapecalc.render.tape import MAX_TAPE_ELEMENTS, draw_output_tapes
+
+RACE_SUFFIXES = (".svg",)
+RACE_WIDTH, GRID_LINES = 64, 14
+"""The width of the animation in characters, and the maximum height of the tables in lines."""
+END_SECONDS, SCRUB_SECONDS, MAX_FRAMES = 1.2, 4.8, 24
+"""The duration of the first and of the last frame, the duration of all others, and their maximum number."""
+
+
+def position_text(paths: tuple[TensorPath, TensorPath], position: int) -> str:
+    """Describe the elements at a flat index of two outputs, with their input indices.
+
+    >>> import shapecalc as sc
+    >>> pair = tuple(build_tensor_path(sc.chain("2,3", op)) for op in ("reshape 3,2", "transpose 1,0"))
+    >>> position_text(pair, 1)
+    'place 2 of 6, [0,1]: first 1 from x[0,1], second 3 from x[1,0]'
+    """
+    shape, texts = paths[0].tensors[-1].shape, list[str]()
+    index = unravel(position, shape)
+    for name, path in zip(("first", "second"), paths, strict=True):
+        source = path.source_index(len(path.tensors) - 1, index)
+        if isinstance(source, tuple):
+            texts.append(f"{name} {ravel(source, path.tensors[0].shape)} from x[{shape_text(source)}]")
+        else:
+            texts.append(f"{name} {source} from the pad")
+    return f"place {position + 1} of {prod(shape)}, [{shape_text(index)}]: {', '.join(texts)}"
+
+
+def draw_race_frames(
+    answers: tuple[Trace | Chain, Trace | Chain], counterexample: Counterexample, elsewhere: int
+) -> list[Text]:
+    """Draw both outputs once for each element, first and last with the first difference.
+
+    `elsewhere` is the number of elements that differ. Raises `ShapeError` (usage) if there are too many elements.
+    """
+    first, second = (build_tensor_path(answer, counterexample.sizes) for answer in answers)
+    shape = first.tensors[-1].shape
+    if max(prod(tensor.shape) for path in (first, second) for tensor in path.tensors) > MAX_TAPE_ELEMENTS:
+        raise usage_error(f"a film of two outputs has at most {MAX_TAPE_ELEMENTS} elements", "take smaller sizes")
+    difference = ravel(counterexample.index or (0,) * len(shape), shape)
+    around = range(max(0, min(difference, prod(shape) - MAX_FRAMES)), prod(shape))[:MAX_FRAMES]
+    heads = [
+        clip_line(Text(f"{name}  {chain_text(answer)}", "bold"), RACE_WIDTH, UNICODE)
+        for name, answer in zip(("first ", "second"), answers, strict=True)
+    ]
+    frames = list[Text]()
+    for position in (difference, *around, difference):
+        index = unravel(position, shape)
+        tapes = draw_output_tapes((first, second), position, width=RACE_WIDTH)
+        grids = draw_output_grids(
+            answers, counterexample, index=index, tinted_axis=0, width=RACE_WIDTH, height=GRID_LINES
+        )
+        said = Text(position_text((first, second), position), "bold")
+        end = Text(differences_text(elsewhere, counterexample), "bold red")
+        frames.append(stack_texts([*heads, Text(), grids, Text(), tapes, said, Text(), end]))
+    return frames
+
+
+def render_race(
+    answers: tuple[Trace | Chain, Trace | Chain],
+    counterexample: Counterexample,
+    elsewhere: int,
+    name: str,
+    theme: str | None = None,
+) -> tuple[float, bytes]:
+    """Return the duration in seconds and the contents of an animation of two outputs.
+
+    It lasts about 7 seconds, and begins and ends with the first difference. Raises `ShapeError` (usage) if there are
+    too many elements, and for an unknown extension or theme.
+    """
+    match_extension(name, RACE_SUFFIXES, "film of two outputs")
+    if theme is not None:
+        check_theme(theme)
+    frames = draw_race_frames(answers, counterexample, elsewhere)
+    between = [SCRUB_SECONDS / (len(frames) - 2)] * (len(frames) - 2)
+    seconds = [END_SECONDS, *between, END_SECONDS]
+    title = f"{chain_text(answers[0])} against {chain_text(answers[1])}"
+    return sum(seconds), render_animation(frames, seconds, title, theme).encode()

@@ -14,6 +14,7 @@ from shapecalc.core.text import truncate
 from shapecalc.reading.checks import CHECKED_FUNCTIONS
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.arithmetic import apply_binary_operator, get_item
+from shapecalc.reading.code.bindings import propose_binding
 from shapecalc.reading.code.builtins import (
     BUILTINS,
     ITERATION_FUNCTIONS,
@@ -647,6 +648,8 @@ class CallEvaluator(LayerEvaluator):
             }
             return apply_kind_rule(name, [values[0], *others], named, kept, self.error_factory(node))
         value = call_function(name, values, keywords, self.error_factory(node))
+        if name in ("view", "reshape"):
+            self.note_binding(operands, values)
         changes = name in IN_PLACE_METHODS or (name in SHAPE_FUNCTIONS and name.endswith("_"))
         if changes or any(keyword.arg == "out" for keyword in node.keywords):
             self.in_place_change = self.in_place_change or self.source_text(node)
@@ -655,6 +658,18 @@ class CallEvaluator(LayerEvaluator):
         if name in REDUCTION_FUNCTIONS and isinstance(value, TracedTensor) and value.rank and not value.stages:
             self.notes[f"the chain begins with what {truncate(self.source_text(node))} returns"] = None
         return self.apply_call_kinds(node, name, values, keywords, operands, value, is_method=is_method)
+
+    def note_binding(self, operands: Sequence[ast.expr], values: Sequence[CodeValue]) -> None:
+        """Note the line that binds the free names of a reshape target, if the user gives numbers."""
+        tensor, *target = values
+        name = dotted_name(operands[0])
+        if not isinstance(tensor, TracedTensor) or not name or not target:
+            return
+        dims = target[0] if isinstance(target[0], tuple) else target
+        line = propose_binding(name, tensor.shape, dims, self.given_names | self.sizes.keys())
+        if line:
+            names = line.partition(" = ")[0]
+            self.notes[f"{names} can be any size; to bind: {line}"] = None
 
     def apply_call_kinds(
         self,

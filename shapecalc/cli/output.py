@@ -268,8 +268,9 @@ def print_report(lines: Sequence[str], styles: Mapping[str, str], indent: int | 
     On a terminal, the parts that match a regular expression in `styles` have its style, and with `indent`, lines are
     wrapped to the width of the terminal and continue with that indent.
     """
-    terminal = _make_console()
-    if not terminal.is_terminal:
+    is_terminal = sys.stdout is not None and (sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR")))
+    terminal = _make_console() if is_terminal else None  # in a pipe, importing Rich would take longer than the rest
+    if terminal is None or not terminal.is_terminal:
         print_stdout("\n".join(lines))
         return
     from rich.text import Text

@@ -7,6 +7,7 @@ Layers are checked in evaluation mode. Sources: `torch/nn/functional.py` and `to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from math import isnan
 
 from shapecalc.core.conditions import Conditions, Unsatisfiable, require_divisible, require_equal
 from shapecalc.core.dims import Dim, Shape, product, quotient
@@ -187,6 +188,14 @@ def _make_axis_check(default: int | None = None) -> Check:
     return check
 
 
+def _check_rate(_: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
+    """Check that the rate of a dropout is from 0 to 1."""
+    rate = arguments["p"]
+    if isinstance(rate, int | float) and not isnan(rate) and not 0 <= rate <= 1:
+        raise rule_error(LAYER_MISMATCH, f"its rate is from 0 to 1, and this one is {rate}")
+    yield ()
+
+
 def _check_matrix(shape: Shape, _: CheckedArguments) -> Iterator[Conditions]:
     _require_min_rank(shape, 2)
     yield ()
@@ -228,17 +237,16 @@ CHECKED_LAYERS: Mapping[str, CheckedLayer] = {
     "GroupNorm": CheckedLayer(("num_groups", "num_channels", "eps", "affine=True"), _check_group_norm),
     "LocalResponseNorm": CheckedLayer(("size", "alpha", "beta", "k"), _check_response_norm),
     "PReLU": CheckedLayer(("num_parameters=1", "init"), _check_prelu),
+    **dict.fromkeys(
+        ("Dropout", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"),
+        CheckedLayer(("p", "inplace"), _check_rate),
+    ),
     "Dropout1d": CheckedLayer(("p", "inplace"), _make_rank_check(2, 3)),
     "Softmax2d": CheckedLayer((), _make_rank_check(3, 4)),
     **dict.fromkeys(("Softmax", "LogSoftmax", "Softmin"), CheckedLayer(("dim",), _make_axis_check())),
     **dict.fromkeys(
         [
             "Identity",
-            "Dropout",
-            "Dropout2d",
-            "Dropout3d",
-            "AlphaDropout",
-            "FeatureAlphaDropout",
             "ReLU",
             "ReLU6",
             "LeakyReLU",
@@ -276,6 +284,7 @@ CHECKED_FUNCTIONS: Mapping[str, CheckedLayer] = {
     **dict.fromkeys(
         ("softmax", "log_softmax", "softmin", "cumsum", "cumprod"), CheckedLayer(("dim",), _make_axis_check())
     ),
+    "dropout": CheckedLayer(("p", "training"), _check_rate),
     "normalize": CheckedLayer(("p", "dim"), _make_axis_check(1)),
     "tril": CheckedLayer(("diagonal",), _check_matrix),
     "triu": CheckedLayer(("diagonal",), _check_matrix),

@@ -29,9 +29,10 @@ from shapecalc.reading.code.kind_checks import apply_kind_rule
 from shapecalc.reading.code.layer_evaluation import LayerEvaluator, is_known_layer
 from shapecalc.reading.code.logic import freeze_value, join_values
 from shapecalc.reading.code.memory import MISSING
+from shapecalc.reading.code.namespaces import find_namespace, is_missing
 from shapecalc.reading.code.ops import REDUCTION_FUNCTIONS, SHAPE_CHANGING_FUNCTIONS
 from shapecalc.reading.code.shape_functions import IN_PLACE_METHODS, SHAPE_FUNCTIONS, qualified_name
-from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS, created_elements
+from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS, created_elements, require_created_size
 from shapecalc.reading.code.source import dotted_name, is_preserving_layer
 from shapecalc.reading.code.tuple_layers import FUNCTIONS_OF_LAYERS
 from shapecalc.reading.code.values import (
@@ -56,6 +57,7 @@ from shapecalc.reading.code.values import (
     kinds_of,
     nested_shape,
     require_presence,
+    tensors_in,
     unwrap_size,
 )
 from shapecalc.reading.layers import MULTI_OPERAND_FUNCTIONS
@@ -603,6 +605,7 @@ class CallEvaluator(LayerEvaluator):
             )
         if not is_known_function(name):
             raise self.unknown_function_error(node)
+        self.check_namespace(node, base_name, name, values, is_method=is_method)
         if name in TARGET_FUNCTIONS and len(rest) == 1:
             self.check_reshape_target(rest[0])
         result = self.call_library_function(node, name, values, keywords, operands, is_method=is_method)
@@ -618,6 +621,15 @@ class CallEvaluator(LayerEvaluator):
         created = self.new_tensor(dims, kinds_of(value), find_extremes(value))
         return self.cast_created(node, replace(created, size=value if is_dim(value) else None))
 
+    def check_namespace(
+        self, node: ast.Call, base_name: str, name: str, values: Sequence[CodeValue], *, is_method: bool
+    ) -> None:
+        """Raise `ShapeError` (usage) if PyTorch has the function elsewhere."""
+        is_torch = any(tensor.conventions.torch_checks for value in values[:1] for tensor in tensors_in(value))
+        if is_torch and is_missing(name, base_name, is_method=is_method):
+            owner = "a tensor has no method" if is_method else f"{base_name} has no"
+            raise self.error(node, f"{owner} {name}", f"write {find_namespace(name)}")
+
     def call_library_function(
         self,
         node: ast.Call,
@@ -631,7 +643,9 @@ class CallEvaluator(LayerEvaluator):
         """Call a known library function with evaluated arguments."""
         if name in CREATION_FUNCTIONS and not is_method:
             call = Call(name, tuple(values), keywords, self.error_factory(node), self.program)
-            return self.cast_created(node, self.new_tensor(CREATION_FUNCTIONS[name](call), *created_elements(call)))
+            created = self.new_tensor(CREATION_FUNCTIONS[name](call), *created_elements(call))
+            require_created_size(created, call)
+            return self.cast_created(node, created)
         if name in SCALAR_DIVISIONS and values and all(map(is_dim, values)):
             quotient = apply_binary_operator(values[0], "//", values[1], self.error_factory(node), self.program)
             return replace(self.new_tensor((), "i"), size=quotient if is_dim(quotient) else None)

@@ -10,11 +10,19 @@ from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.layer_calls import apply_window_layer
 from shapecalc.reading.code.list_functions import apply_meshgrid, apply_stack_function, pack_tensors, unpack_tensor
+from shapecalc.reading.code.logic import truth_value
 from shapecalc.reading.code.operands import call_multi_operand_function
 from shapecalc.reading.code.ops import SHAPE_CHANGING_FUNCTIONS
 from shapecalc.reading.code.shape_functions import SHAPE_FUNCTION_NAMES, call_shape_function
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS, require_dims
-from shapecalc.reading.code.values import CodeValue, ErrorFactory, TracedTensor, is_number, unpack_chunks
+from shapecalc.reading.code.values import (
+    CodeValue,
+    ErrorFactory,
+    TracedTensor,
+    derived_tensor,
+    is_number,
+    unpack_chunks,
+)
 from shapecalc.reading.layers import LAYERS, MULTI_OPERAND_FUNCTIONS
 from shapecalc.reading.preserving import PRESERVING_FUNCTIONS
 
@@ -66,6 +74,8 @@ def call_function(
     (usage) for an unsupported function or argument, and `StageRefused` if a rule refuses the op.
     """
     keywords = dict(keywords)
+    if name == "where" and len(values) == 1 and isinstance(values[0], TracedTensor) and not keywords:
+        return call_shape_function("nonzero", values[0], Call("nonzero", (), {"as_tuple": True}, error))
     if name in LIST_FUNCTIONS or name in MULTI_OPERAND_FUNCTIONS:
         call = Call(name, tuple([unpack_chunks(value) for value in values]), keywords, error)
         return _call_list_function(call) if name in LIST_FUNCTIONS else call_multi_operand_function(call)
@@ -100,7 +110,9 @@ def _call_tensor_function(name: str, first: CodeValue, call: Call) -> CodeValue:
     if name in SHAPE_FUNCTION_NAMES:
         return call_shape_function(name, first, call)
     if name in LAYERS:
-        return apply_window_layer(first, call)
+        result = apply_window_layer(first, call)
+        has_indices = first.conventions.torch_checks and truth_value(call.keywords.get("return_indices", False))
+        return (result, derived_tensor(result.shape, result)) if has_indices else result
     return first if name in SHAPE_PRESERVING_FUNCTIONS else SHAPE_CHANGING_FUNCTIONS[name](first, call)
 
 

@@ -29,6 +29,7 @@ from shapecalc.reading.code.layer_calls import layer_attribute
 from shapecalc.reading.code.logic import (
     compare_values,
     freeze_value,
+    has_nested_items,
     join_values,
     truth_value,
 )
@@ -521,9 +522,14 @@ class ExpressionEvaluator(InterpreterState):
 
         A list in the index is an index array.
         """
-        error, items = self.error_factory(node), list[IndexItem](key if isinstance(key, tuple) else (key,))
+        error = self.error_factory(node)
+        if base.conventions.torch_checks and isinstance(key, CodeList) and has_nested_items(key):
+            key = key.items
+        items = list[IndexItem](key if isinstance(key, tuple) else (key,))
+        while Ellipsis in items[:-1] and items[-1] is Ellipsis:  # PyTorch accepts it, as it selects no axis
+            items.pop()
         for position, item in enumerate(items):
-            if isinstance(item, CodeList):
+            if isinstance(item, CodeList | tuple):
                 values = freeze_value(item)
                 array = self.new_tensor(nested_shape(values, error), kinds_of(values), find_extremes(values))
                 items[position] = array if has_bool_items(values) else IndexArray(array)
@@ -531,7 +537,7 @@ class ExpressionEvaluator(InterpreterState):
                 items[position] = replace(item, size=None)
         if has_arrays(items):
             return index_with_arrays(base, items, error)
-        return index_tensor(base, key, error)
+        return index_tensor(base, tuple(items), error)  # type: ignore[arg-type]  # without arrays
 
     def new_tensor(self, dims: Shape, kinds: str = "f", extremes: tuple[int, int] | None = None) -> TracedTensor:
         """Return a new tensor that is not computed from the inputs."""

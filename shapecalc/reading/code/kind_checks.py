@@ -33,6 +33,7 @@ from shapecalc.reading.code.values import (
     add_to_conditions,
     find_extremes,
     is_integer,
+    is_number,
     kinds_of,
     tensors_in,
 )
@@ -64,6 +65,11 @@ def apply_kind_rule(
     if cast:
         kinds[0] = cast
     result, own = rule.result(kinds), first.kinds
+    if (
+        base_name in ("clamp", "clip")
+        and len({isinstance(bound, TracedTensor) for bound in operands[1:] if is_bound(bound)}) > 1
+    ):
+        raise error("PyTorch takes two numbers or two tensors as bounds")
     if first.conventions.torch_checks:
         mask = kinds_of(operands[MASK_POSITIONS[base_name]]) if base_name in MASK_POSITIONS and operands[1:] else ""
         if mask and "b" not in mask:
@@ -76,6 +82,11 @@ def apply_kind_rule(
     if base_name in ("add", "sub", "mul") and isinstance(value, TracedTensor):
         value = replace(value, extremes=_extremes_of_result(base_name, operands))
     return set_kinds(name, value, own if is_in_place else result or ANY_KIND, own)
+
+
+def is_bound(value: CodeValue) -> bool:
+    """Return whether an argument is a bound of `clamp`; a scalar tensor can be a number."""
+    return (isinstance(value, TracedTensor) and value.rank > 0) or is_number(value)
 
 
 MASK_POSITIONS = {"masked_fill": 1, "where": 0}
@@ -102,6 +113,8 @@ def _rule_name(name: str, operands: Sequence[CodeValue], keywords: Mapping[str, 
         return "maximum"
     if name == EINSUM.name:
         return _einsum_rule(operands)
+    if name == "where" and len(operands) == 1:
+        return "nonzero"
     if "daptive" in name and (1 in operands or (1, 1) in operands or (1, 1, 1) in operands):
         return MEAN.name if "avg" in name.lower() else name
     if re.fullmatch(r"(Reflection|Replication)Pad\dd", name):

@@ -192,7 +192,9 @@ OPERATOR_FUNCTIONS: Mapping[str, str] = {
     "Invert": "invert",
 }
 """The functions with the same kinds as Python's operators, by the name of the `ast` class."""
-INDEX_PAIRS = {"topk", "sort", "cummax", "cummin", "kthvalue", "mode", "median", "nanmedian", "max", "min"}
+INDEX_PAIRS = {"topk", "sort", "cummax", "cummin", "kthvalue", "mode", "median", "nanmedian", "max", "min"} | {
+    f"{name}{rank}d" for name in ("max_pool", "adaptive_max_pool", "MaxPool", "AdaptiveMaxPool") for rank in (1, 2, 3)
+}
 """The functions that return values and their indices."""
 PROMOTING_KEYWORDS = {"other", "min", "max", "exponent", "input", "y"}
 """The keyword arguments that are operands if they are numbers."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from shapecalc.core.dims import Dim, Monomial, Shape, quotient
 from shapecalc.core.ops.concat import CONCAT
 from shapecalc.core.ops.conv import CONV
+from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.pad import PAD
 from shapecalc.core.ops.pool import POOL
 from shapecalc.core.ops.squeeze import SQUEEZE
@@ -115,8 +116,8 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
         if padded is not None:
             return padded
         arguments["padding"] = _expand_pad_widths(arguments["padding"], tensor)
-    if tensor.conventions.torch_checks and layer.op in (PAD, UPSAMPLE):
-        _check_mode_rank(tensor, arguments, call)
+    if tensor.conventions.torch_checks:
+        _check_mode(tensor, layer.op, arguments, call)
     shapes = {name: value.shape if isinstance(value, TracedTensor) else value for name, value in arguments.items()}
     try:
         options = layer.build_options(tensor.shape, shapes, layer)
@@ -135,9 +136,19 @@ INTERPOLATION_RANKS: Mapping[str, int] = {"linear": 3, "bilinear": 4, "bicubic":
 """The rank that a mode of PyTorch's `interpolate` requires. Source: torch.nn.functional.interpolate, 2.13."""
 
 
+def _check_mode(tensor: TracedTensor, op: Op, arguments: Mapping[str, CodeValue], call: Call) -> None:
+    """Raise `CheckRefused` if the mode of a pad, an interpolation or a convolution refuses the tensor."""
+    if op in (PAD, UPSAMPLE):
+        _check_mode_rank(tensor, arguments, call)
+    elif op is CONV:
+        _check_padding_mode(tensor, arguments, call)
+
+
 def _check_mode_rank(tensor: TracedTensor, arguments: Mapping[str, CodeValue], call: Call) -> None:
     """Raise `CheckRefused` if the mode of a pad or interpolation needs another rank."""
     mode, padding = arguments["mode"], arguments.get("padding")
+    if isinstance(padding, tuple) and len(padding) % 2:
+        raise call.refusal(f"the pads are pairs, and there are {len(padding)}")
     if "padding" not in arguments:
         ranks = {INTERPOLATION_RANKS.get(mode, tensor.rank) if isinstance(mode, str) else tensor.rank}
     elif mode in (None, "constant"):
@@ -172,6 +183,23 @@ def _pad_by_named_sizes(tensor: TracedTensor, padding: CodeValue, call: Call) ->
         added = (*result.shape[:axis], size, *result.shape[axis + 1 :])
         result = result.apply(CONCAT, operands=[added], axis=axis)
     return result
+
+
+def _check_padding_mode(tensor: TracedTensor, arguments: Mapping[str, CodeValue], call: Call) -> None:
+    """Raise `CheckRefused` if a convolution pads an axis by more than its mode can."""
+    mode, padding = arguments.get("padding_mode"), arguments.get("padding")
+    if mode in (None, "zeros"):
+        return
+    if "Transpose" in call.name:
+        raise call.refusal(f"it pads with zeros, not by {mode}")
+    count = parse_spatial_rank(call.name)
+    if 0 in tensor.shape[-count - 1 :]:
+        raise call.refusal(f"only the batch may be 0, and the input is {shape_text(tensor.shape)}")
+    widths = padding if isinstance(padding, tuple) else (padding,) * count
+    spare = {"reflect": -1, "circular": 0}.get(str(mode))
+    for dim, width in zip(tensor.shape[-count:], widths, strict=False):
+        if spare is not None and isinstance(dim, int) and isinstance(width, int) and width > dim + spare:
+            raise call.refusal(f"{mode} pads a dim of {dim} by at most {dim + spare}, not by {width}")
 
 
 def _bind_bias(call: Call) -> CodeValue:

@@ -101,6 +101,12 @@ def freeze_value(value: CodeValue) -> CodeValue:
     return tuple([freeze_value(item) for item in value]) if isinstance(value, tuple) else value
 
 
+def has_nested_items(value: CodeList) -> bool:
+    """Return whether a list that indexes a tensor of PyTorch is read as a tuple: an item is no number."""
+    items = (CodeList, tuple, slice, TracedTensor)
+    return any(item is None or item is Ellipsis or isinstance(item, items) for item in value.bindings)
+
+
 CALLABLES = (LayerInstance, ObjectValue, FunctionValue, ClassValue, LibraryName, AlternativeValue)
 """The types of values that can be called."""
 

@@ -34,7 +34,7 @@ from shapecalc.core.ops.view import VIEW
 from shapecalc.core.record import replace
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.operands import apply_multi_operand
-from shapecalc.reading.code.shape_arguments import require_distinct_axes, require_elements
+from shapecalc.reading.code.shape_arguments import require_distinct_axes, require_elements, require_flag
 from shapecalc.reading.code.values import (
     CodeValue,
     TensorChunks,
@@ -112,6 +112,8 @@ def _sequence_argument_names(op: Op, param: str, tensor: TracedTensor, call: Cal
 
 
 def _view(tensor: TracedTensor, call: Call) -> TracedTensor:
+    if len(call.positional) == 1 and isinstance(call.positional[0], float):
+        raise call.error("a view with another element type is not supported", "write the shape")
     target = call.dims_argument(*_sequence_argument_names(VIEW, "target", tensor, call))
     return tensor.view(target, call.error) if tensor.conventions.is_strided else tensor.reshape(*target)
 
@@ -346,6 +348,7 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
     if spread and isinstance(axes, bool):
         axes = None
     conventions = tensor.conventions
+    require_flag(keepdims, call)
     if conventions.torch_checks and call.name in SINGLE_DIM_REDUCTIONS and isinstance(axes, tuple):
         other = f"write a{call.name}, which takes several" if call.name in ("max", "min") else "call it for each dim"
         raise call.error(f"{call.name} takes one dim", other)

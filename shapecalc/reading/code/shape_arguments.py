@@ -64,6 +64,12 @@ def require_distinct_axes(axes: Sequence[int], call: Call) -> None:
         raise call.refusal(f"axis {repeated[0]} is named twice", REPEATED_AXIS)
 
 
+def require_flag(value: CodeValue, call: Call) -> None:
+    """Raise `ShapeError` (usage) if `keepdim` is a number, as in `x.sum(-1, -2)`."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        raise call.error(f"keepdim is True or False, not {value}", "write several dims in a tuple")
+
+
 def require_equal_shapes(tensor: TracedTensor, other: TracedTensor, call: Call) -> None:
     """Raise `CheckRefused` if two shapes differ."""
     if tensor.rank != other.rank or any(map(are_unequal, tensor.shape, other.shape)):

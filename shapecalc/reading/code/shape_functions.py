@@ -27,6 +27,7 @@ from shapecalc.reading.code.shape_arguments import (
     replace_dim,
     require_distinct_axes,
     require_elements,
+    require_flag,
     require_tensor,
 )
 from shapecalc.reading.code.signal_functions import (
@@ -225,6 +226,7 @@ ONE_AXIS_FUNCTIONS = ("kthvalue", "median", "nanmedian", "mode", "aminmax", "sor
 
 def _reduced_shape(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Shape:
     axes, keeps = arguments.get("dim"), arguments.get("keepdim")
+    require_flag(keeps, call)
     listed = range(tensor.rank) if axes is None or axes == () else axes if isinstance(axes, tuple) else (axes,)
     if call.name in ONE_AXIS_FUNCTIONS and isinstance(axes, tuple):
         raise call.error(f"{call.name} takes one dim")
@@ -455,6 +457,15 @@ def _attention(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
         raise call.refusal(f"queries, keys and values do not fit: {text}")
     if truth_value(arguments["enable_gqa"]):
         return derived_tensor((*tensor.shape[:-1], value.shape[-1]), *parts)
+    if 0 in tensor.shape + key.shape and len({part.rank for part in parts}) > 1:
+        raise call.error("PyTorch returns a result of another rank for inputs without elements")
+    mask, scores = arguments["attn_mask"], (tensor.shape[-2], key.shape[-2])
+    if isinstance(mask, TracedTensor):
+        if truth_value(arguments["is_causal"]):
+            raise call.refusal("it takes a mask or is_causal, not both")
+        require_kinds(mask, "bf", call, "its mask")
+        if 0 not in tensor.shape + key.shape:
+            mask.apply(EXPAND, target=(*tensor.shape[:-2], *scores))
     batches = [derived_tensor(part.shape[:-2], part) for part in parts]
     batch = apply_multi_operand(BROADCAST, batches, call.error)
     result, strides = derived_tensor((*batch.shape, tensor.shape[-2], value.shape[-1]), batch), tensor.strides

@@ -160,3 +160,16 @@ def created_elements(call: Call) -> tuple[str, tuple[int, int] | None]:
         return kinds, None
     ends = (start, start + step * (length - 1))
     return kinds, (min(ends), max(ends))
+
+
+def require_created_size(created: TracedTensor, call: Call) -> None:
+    """Raise `CheckRefused` if PyTorch does not create a tensor of this size."""
+    if any(isinstance(dim, int) and dim < 0 for dim in created.shape):
+        raise call.refusal("a size is not negative")
+    if call.name != "arange" or not created.conventions.torch_checks:
+        return
+    start, stop, step = call.bind_arguments("start/end/stop", "stop/end", "step")
+    start, stop, step = 0 if stop is None else start, start if stop is None else stop, 1 if step is None else step
+    numbers = [number for number in (start, stop, step) if isinstance(number, int | float)]
+    if len(numbers) == 3 and (numbers[1] - numbers[0]) * numbers[2] < 0:
+        raise call.refusal(f"steps of {step} do not lead from {start} to {stop}")

@@ -13,7 +13,7 @@ from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.kind_checks import require_indices
+from shapecalc.reading.code.kind_checks import require_indices, require_kinds
 from shapecalc.reading.code.logic import is_explicitly_false, truth_value
 from shapecalc.reading.code.shape_arguments import are_unequal, require_tensor
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
@@ -57,6 +57,7 @@ def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
     length = 1 if tensor.rank == 3 and truth_value(arguments["batch_first"]) else 0
     _require_attention_inputs((tensor, key, value), sizes, length, call)
     _require_divisible_by_heads(call, sizes[0], call.to_dim(arguments["num_heads"]))
+    _require_masks(tensor, key, inputs[4], inputs[2], length, call.to_dim(arguments["num_heads"]), call)
     output = derived_tensor(tensor.shape, tensor, key, value)
     if is_explicitly_false(inputs[3]):
         return output, None
@@ -79,6 +80,27 @@ def _require_attention_inputs(parts: Sequence[TracedTensor], sizes: Sequence[Dim
     batches = [part.shape[1 - length] for part in parts] if tensor.rank == 3 else []
     if are_unequal(key.shape[length], value.shape[length]) or any(are_unequal(batches[0], size) for size in batches):
         raise call.refusal(f"queries, keys and values do not fit: {text}")
+
+
+def _require_masks(
+    tensor: TracedTensor, key: TracedTensor, mask: CodeValue, padding: CodeValue, length: int, heads: Dim, call: Call
+) -> None:
+    """Check the mask of attention, and that of the keys that are padding; `length` is the axis of the sequence.
+
+    Raises `CheckRefused` if a mask does not fit.
+    """
+    batches = (tensor.shape[1 - length],) if tensor.rank == 3 else ()
+    matrix, keys = (tensor.shape[length], key.shape[length]), (*batches, key.shape[length])
+    wanted = {2: matrix, 3: (product((*batches, heads)), *matrix)}
+    for name, part, dims in (
+        ("attn_mask", mask, wanted.get(mask.rank, matrix) if isinstance(mask, TracedTensor) else ()),
+        ("key_padding_mask", padding, keys),
+    ):
+        if not isinstance(part, TracedTensor):
+            continue
+        require_kinds(part, "bf", call, f"its {name}")
+        if part.rank != len(dims) or any(map(are_unequal, part.shape, dims)):
+            raise call.refusal(f"its {name} is {shape_text(part.shape)}, and it takes {shape_text(dims)}")
 
 
 def _require_divisible_by_heads(call: Call, size: Dim, heads: Dim) -> None:
@@ -108,9 +130,24 @@ def _recurrent(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
         width = output.shape[-1]
         output = replace(output, strides=(width, product((output.shape[0], width)), 1))
     state = derived_tensor((layers * directions, *batch, projected), tensor)
-    if call.name != "LSTM":
-        return output, state
-    return output, (state, derived_tensor((layers * directions, *batch, hidden), tensor))
+    states: tuple[TracedTensor, ...] = (state,)
+    if call.name == "LSTM":
+        states = (state, derived_tensor((layers * directions, *batch, hidden), tensor))
+    _require_states(call.keywords.get("hx", call.positional[0] if call.positional else None), states, call)
+    return output, states if call.name == "LSTM" else state
+
+
+def _require_states(given: CodeValue, states: Sequence[TracedTensor], call: Call) -> None:
+    """Raise `CheckRefused` if the first states of a recurrent layer do not have the shapes of its last states."""
+    parts = given if isinstance(given, tuple) else (given,)
+    if given is None or not all(isinstance(part, TracedTensor) for part in parts):
+        return
+    shapes = [part.shape for part in parts if isinstance(part, TracedTensor)]
+    wanted = [state.shape for state in states]
+    pairs = zip(shapes, wanted, strict=False)
+    if [*map(len, shapes)] != [*map(len, wanted)] or any(any(map(are_unequal, *pair)) for pair in pairs):
+        found, expected = (" ".join(map(shape_text, part)) for part in (shapes, wanted))
+        raise call.refusal(f"its states are {found}, and it takes {expected}")
 
 
 def _transformer_layer(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
@@ -119,6 +156,9 @@ def _transformer_layer(tensor: TracedTensor, arguments: Mapping[str, Any], call:
         raise call.refusal(f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
     _require_divisible_by_heads(call, size, call.to_dim(arguments["nhead"]))
     if call.name == "TransformerEncoderLayer":
+        mask, padding, *_ = call.bind_arguments("src_mask", "src_key_padding_mask", "is_causal")
+        length = 1 if tensor.rank == 3 and truth_value(arguments["batch_first"]) else 0
+        _require_masks(tensor, tensor, mask, padding, length, call.to_dim(arguments["nhead"]), call)
         return derived_tensor(tensor.shape, tensor)
     memory = require_tensor(call.keywords.get("memory", call.positional[0] if call.positional else None), call)
     length = 1 if tensor.rank == 3 and truth_value(arguments["batch_first"]) else 0

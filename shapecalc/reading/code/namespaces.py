@@ -1,0 +1,59 @@
+"""The namespaces of PyTorch: which known functions are methods, and which are in `torch` and in `torch.nn.functional`.
+
+`tests/engines/test_checks.py` compares the names with those of PyTorch.
+"""
+
+from __future__ import annotations
+
+_FUNCTIONAL = """
+adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
+adaptive_max_pool3d affine_grid avg_pool1d avg_pool2d avg_pool3d batch_norm binary_cross_entropy
+binary_cross_entropy_with_logits celu conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
+cosine_similarity cross_entropy dropout elu embedding gelu glu grid_sample group_norm hardsigmoid hardswish hardtanh
+huber_loss interpolate kl_div l1_loss layer_norm leaky_relu linear logsigmoid max_pool1d max_pool2d max_pool3d mish
+mse_loss nll_loss normalize one_hot pad pixel_shuffle pixel_unshuffle relu6 rms_norm scaled_dot_product_attention selu
+silu smooth_l1_loss softmin softplus softsign
+"""
+FUNCTIONAL = {*_FUNCTIONAL.split(), "log_softmax", "relu", "relu_", "sigmoid", "softmax", "tanh", "unfold", "fold"}
+"""The known functions of `torch.nn.functional`."""
+NOT_METHODS = {
+    *_FUNCTIONAL.split(),
+    *("as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "bucketize", "cat"),
+    *("cdist", "column_stack", "complex", "concat", "concatenate", "dstack", "einsum", "empty_like", "from_numpy"),
+    *("full_like", "hstack", "meshgrid", "ones_like", "polar", "rand_like", "randn_like", "row_stack"),
+    *("searchsorted", "stack", "std_mean", "tensor", "var_mean", "view_as_complex", "view_as_real", "vstack"),
+    "zeros_like",
+}
+"""The known functions that are not methods of a tensor."""
+NOT_IN_TORCH = {
+    *("adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool2d", "adaptive_max_pool3d", "affine_grid"),
+    *("avg_pool2d", "avg_pool3d", "binary_cross_entropy", "cross_entropy", "elu", "gelu", "glu", "grid_sample"),
+    *("hardsigmoid", "hardswish", "hardtanh", "huber_loss", "interpolate", "l1_loss", "leaky_relu", "linear"),
+    *("logsigmoid", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "relu6", "silu", "smooth_l1_loss"),
+    *("scaled_dot_product_attention", "softmin", "softplus", "softsign", "char", "contiguous", "expand", "expand_as"),
+    *("item", "new_empty", "new_full", "new_ones", "new_zeros", "repeat", "reshape_as", "size", "stride", "to", "type"),
+    *("type_as", "unfold", "view", "view_as", "add_", "sub_", "mul_", "div_", "pow_", "copy_", "masked_fill_"),
+    *("scatter_", "scatter_add_", "index_add_", "index_copy_", "index_fill_", "normal_", "uniform_", "bernoulli_"),
+}
+"""The known functions and methods that are not in `torch`."""
+
+
+def find_namespace(name: str) -> str:
+    """Return how a function is called that is not found in the namespace where code looks for it.
+
+    >>> find_namespace("gelu"), find_namespace("stack"), find_namespace("view")
+    ('F.gelu(x)', 'torch.stack(x)', 'x.view()')
+    """
+    if name in FUNCTIONAL:
+        return f"F.{name}(x)"
+    return f"x.{name}()" if name in NOT_IN_TORCH else f"torch.{name}(x)"
+
+
+def is_missing(name: str, module: str, *, is_method: bool) -> bool:
+    """Return whether a known name is missing in its namespace: the methods of a tensor, or a module of PyTorch."""
+    if is_method:
+        return name in NOT_METHODS
+    if module == "torch":
+        return name in NOT_IN_TORCH
+    is_functional = module in ("F", "nn.functional", "torch.nn.functional")
+    return is_functional and name.removeprefix("F.") not in FUNCTIONAL

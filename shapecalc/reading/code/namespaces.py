@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-_FUNCTIONAL = """
+_FUNCTIONAL_ONLY = """
 adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
 adaptive_max_pool3d affine_grid avg_pool1d avg_pool2d avg_pool3d batch_norm binary_cross_entropy
 binary_cross_entropy_with_logits celu conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
@@ -14,28 +14,28 @@ huber_loss interpolate kl_div l1_loss layer_norm leaky_relu linear logsigmoid ma
 mse_loss nll_loss normalize one_hot pad pixel_shuffle pixel_unshuffle relu6 rms_norm scaled_dot_product_attention selu
 silu smooth_l1_loss softmin softplus softsign
 """
-FUNCTIONAL = {*_FUNCTIONAL.split(), "log_softmax", "relu", "relu_", "sigmoid", "softmax", "tanh", "unfold", "fold"}
+_ALSO_FUNCTIONAL = "log_softmax relu relu_ sigmoid softmax tanh unfold fold"
+FUNCTIONAL = {*_FUNCTIONAL_ONLY.split(), *_ALSO_FUNCTIONAL.split()}
 """The known functions of `torch.nn.functional`."""
-NOT_METHODS = {
-    *_FUNCTIONAL.split(),
-    *("as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "bucketize", "cat"),
-    *("cdist", "column_stack", "complex", "concat", "concatenate", "dstack", "einsum", "empty_like", "from_numpy"),
-    *("full_like", "hstack", "meshgrid", "ones_like", "polar", "rand_like", "randn_like", "row_stack"),
-    *("searchsorted", "stack", "std_mean", "tensor", "var_mean", "view_as_complex", "view_as_real", "vstack"),
-    "zeros_like",
-}
+_NO_METHODS = """
+as_tensor asarray atleast_1d atleast_2d atleast_3d broadcast_tensors bucketize cat cdist column_stack complex concat
+concatenate dstack einsum empty_like from_numpy full_like hstack meshgrid ones_like polar rand_like randn_like
+row_stack searchsorted stack std_mean tensor var_mean view_as_complex view_as_real vstack zeros_like
+"""
+NOT_METHODS = {*_FUNCTIONAL_ONLY.split(), *_NO_METHODS.split()}
 """The known functions that are not methods of a tensor."""
-NOT_IN_TORCH = {
-    *("adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool2d", "adaptive_max_pool3d", "affine_grid"),
-    *("avg_pool2d", "avg_pool3d", "binary_cross_entropy", "cross_entropy", "elu", "gelu", "glu", "grid_sample"),
-    *("hardsigmoid", "hardswish", "hardtanh", "huber_loss", "interpolate", "l1_loss", "leaky_relu", "linear"),
-    *("logsigmoid", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "relu6", "silu", "smooth_l1_loss"),
-    *("scaled_dot_product_attention", "softmin", "softplus", "softsign", "char", "contiguous", "expand", "expand_as"),
-    *("item", "new_empty", "new_full", "new_ones", "new_zeros", "repeat", "reshape_as", "size", "stride", "to", "type"),
-    *("type_as", "unfold", "view", "view_as", "add_", "sub_", "mul_", "div_", "pow_", "copy_", "masked_fill_"),
-    *("scatter_", "scatter_add_", "index_add_", "index_copy_", "index_fill_", "normal_", "uniform_", "bernoulli_"),
-}
+_ABSENT = """
+adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d add_ affine_grid avg_pool2d avg_pool3d
+bernoulli_ binary_cross_entropy char contiguous copy_ cross_entropy div_ elu expand expand_as gelu glu grid_sample
+hardsigmoid hardswish hardtanh huber_loss index_add_ index_copy_ index_fill_ interpolate item l1_loss leaky_relu
+linear logsigmoid masked_fill_ mish mse_loss mul_ new_empty new_full new_ones new_zeros nll_loss normal_ normalize
+one_hot pad pow_ relu6 repeat reshape_as scaled_dot_product_attention scatter_ scatter_add_ silu size smooth_l1_loss
+softmin softplus softsign stride sub_ to type type_as unfold uniform_ view view_as
+"""
+NOT_IN_TORCH = {*_ABSENT.split()}
 """The known functions and methods that are not in `torch`."""
+TORCH_MODULES = ("torch",)
+FUNCTIONAL_MODULES = ("F", "nn.functional", "torch.nn.functional")
 
 
 def find_namespace(name: str) -> str:
@@ -53,7 +53,6 @@ def is_missing(name: str, module: str, *, is_method: bool) -> bool:
     """Return whether a known name is missing in its namespace: the methods of a tensor, or a module of PyTorch."""
     if is_method:
         return name in NOT_METHODS
-    if module == "torch":
-        return name in NOT_IN_TORCH
-    is_functional = module in ("F", "nn.functional", "torch.nn.functional")
-    return is_functional and name.removeprefix("F.") not in FUNCTIONAL
+    if module in FUNCTIONAL_MODULES:
+        return name.removeprefix("F.") not in FUNCTIONAL
+    return module in TORCH_MODULES and name in NOT_IN_TORCH

@@ -112,7 +112,7 @@ def _sequence_argument_names(op: Op, param: str, tensor: TracedTensor, call: Cal
 
 
 def _view(tensor: TracedTensor, call: Call) -> TracedTensor:
-    if len(call.positional) == 1 and isinstance(call.positional[0], float):
+    if len(call.positional) == 1 and call.positional[0] != call.positional[0]:  # nan is an element type
         raise call.error("a view with another element type is not supported", "write the shape")
     target = call.dims_argument(*_sequence_argument_names(VIEW, "target", tensor, call))
     return tensor.view(target, call.error) if tensor.conventions.is_strided else tensor.reshape(*target)

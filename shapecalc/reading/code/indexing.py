@@ -164,12 +164,13 @@ def _index_conditions(
 ) -> Conditions:
     """Return the conditions under which known elements of index arrays are in range.
 
-    PyTorch does not check the indices of a result without elements, except along a dim of size 0.
+    PyTorch does not check the indices of a result without elements, except along a dim of size 0 and of a scalar.
     """
     conditions: Conditions = ()
     axis = 0
     for item in expanded:
-        if isinstance(item, IndexArray) and not (0 in result.shape and tensor.shape[axis] != 0):
+        is_unread = isinstance(item, IndexArray) and item.tensor.rank and 0 in result.shape and tensor.shape[axis] != 0
+        if isinstance(item, IndexArray) and not is_unread:
             conditions += range_conditions(item.tensor, tensor, axis, error, has_negative=True)
         axis += item is not None
     return conditions

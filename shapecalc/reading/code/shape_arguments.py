@@ -65,7 +65,7 @@ def require_distinct_axes(axes: Sequence[int], call: Call) -> None:
 
 
 def require_flag(value: CodeValue, call: Call) -> None:
-    """Raise `ShapeError` (usage) if `keepdim` is a number, as in `x.sum(-1, -2)`."""
+    """Raise `ShapeError` (usage) if the argument keepdim is a number, as in `x.sum(-1, -2)`."""
     if isinstance(value, int) and not isinstance(value, bool):
         raise call.error(f"keepdim is True or False, not {value}", "write several dims in a tuple")
 

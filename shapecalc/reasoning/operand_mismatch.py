@@ -38,6 +38,10 @@ MIN_FLATTENED = 6
 """The minimum number of rows that a missing flatten would merge."""
 
 
+MATRIX_PRODUCTS = ("matmul", "linear")
+"""The ops that multiply matrices."""
+
+
 class ArgumentChange(Record):
     """A new value of an argument that may fix a refused request."""
 
@@ -293,7 +297,7 @@ def find_missing_flatten(request: Request) -> str:
     '14336*7 = 32*3136: 32 rows of 3136, so a flatten may be missing'
     """
     pair = find_size_mismatch(request)
-    rows = request.input[:-1] if request.op in ("matmul", "linear") else ()
+    rows = request.input[:-1] if request.op in MATRIX_PRODUCTS else ()
     if pair is None or len(rows) != 1 or not isinstance(rows[0], int) or min(pair) < 2:
         return ""
     actual, expected = pair
@@ -316,7 +320,7 @@ def explain_mismatch(request: Request) -> str:
     pair = find_size_mismatch(request)
     if pair is None:
         return ""
-    is_features = request.op in ("matmul", "linear", "conv")
+    is_features = request.op in (*MATRIX_PRODUCTS, "conv")
     context = MismatchContext(is_joined=request.op == "concat", is_features=is_features)
     found = explain_figures(pair, context)[:1]
     large, small = max(pair), max(1, min(pair))

@@ -383,7 +383,8 @@ class RequestBuilder:
         """Return the request that executes the moves of a stage, or None."""
         first = stage[0]
         op = "transpose" if isinstance(first, Permute) else "expand" if isinstance(first, Expand) else "reshape"
-        op = "shuffle" if self.has_shuffles and op != "expand" else op
+        is_shuffle = self.has_shuffles and not isinstance(first, Expand)
+        op = "shuffle" if is_shuffle else op
         dialect = next(
             (name for name in self.templates if operator_of(OPS[op], DIALECTS[name])), OPS[op].default_dialect
         )
@@ -391,12 +392,12 @@ class RequestBuilder:
         arguments: dict[str, Any] = {}
         for move in stage:
             if isinstance(move, Permute):
-                arguments["perm" if op != "shuffle" else "second" if arguments else "first"] = move.axes
+                arguments[("second" if arguments else "first") if is_shuffle else "perm"] = move.axes
             elif isinstance(move, (Reshape, Expand)):
                 target = _choose_target(shape, move, dialect)
                 if target is None:
                     return None
-                arguments["to" if op == "shuffle" else "target"] = target
+                arguments["to" if is_shuffle else "target"] = target
             shape = move.output_shape(shape)
         opset, dtype, switch = (model.opset, model.dtype, model.switch) if model else (None, None, None)
         literal = any(isinstance(move, Reshape) and 0 in move.shape for move in stage)

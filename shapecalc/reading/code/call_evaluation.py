@@ -8,6 +8,10 @@ from math import nan
 
 from shapecalc.core.dims import Dim, Monomial, dim_names
 from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.core.ops.calls import parse_signatures
+from shapecalc.core.ops.expand import EXPAND
+from shapecalc.core.ops.reshape import RESHAPE
+from shapecalc.core.ops.view import VIEW
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import truncate
@@ -97,7 +101,7 @@ ACTIVATION_FUNCTIONS = {"get_activation", "get_act_layer", "create_act_layer", "
 """Functions of libraries that return an elementwise layer by its name."""
 TENSOR_CONSTRUCTORS = {"tensor", "as_tensor", "array", "asarray", "constant", "convert_to_tensor"}
 """Functions that create a tensor from nested lists."""
-TARGET_FUNCTIONS = {"reshape", "view", "expand", "broadcast_to"}
+TARGET_FUNCTIONS = {name for op in (RESHAPE, VIEW, EXPAND) for call in parse_signatures(op.name) for name in call.names}
 """Functions whose target may be a list, or the only size of a vector."""
 INSTANCE_TYPES: Mapping[str, tuple[type, ...]] = {
     "int": (int,),
@@ -662,7 +666,7 @@ class CallEvaluator(LayerEvaluator):
             }
             return apply_kind_rule(name, [values[0], *others], named, kept, self.error_factory(node))
         value = call_function(name, values, keywords, self.error_factory(node))
-        if name in ("view", "reshape"):
+        if name in (VIEW.name, RESHAPE.name):
             self.note_binding(operands, values)
         changes = name in IN_PLACE_METHODS or (name in SHAPE_FUNCTIONS and name.endswith("_"))
         if changes or any(keyword.arg == "out" for keyword in node.keywords):

@@ -11,7 +11,7 @@ import pytest
 
 import shapecalc as sc
 from shapecalc.testing import assert_shape, shapes
-from tests.cli.conftest import run_program
+from tests.cli.conftest import environment, run_program
 
 
 def test_match_continues_past_damaged_files(shapecalc, tmp_path, monkeypatch):
@@ -87,9 +87,9 @@ def test_assert_shape_traceback_shows_the_callers_line(tmp_path):
     (tmp_path / "test_it.py").write_text(
         "from shapecalc.testing import assert_shape\n\ndef test_it():\n    assert_shape((2, 3), 'N,N')\n"
     )
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
-    words = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
-    output = run_program(words, cwd=tmp_path, capture_output=True, text=True).stdout
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    env = environment() | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # loading Hypothesis and others takes 0.5 s
+    output = run_program(words, cwd=tmp_path, env=env, capture_output=True, text=True).stdout
     assert "E   AssertionError: 2,3 is not N,N: dim 1 is 3, and N is 2 (dim 0)" in output.replace("       ", "   ")
     assert "error.problem.rule" not in output
 

@@ -19,6 +19,7 @@ def pytest_configure(config):
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored under nohup
     for name in ("SHAPECALC_DIALECT", "SHAPECALC_OPSET"):
         os.environ.pop(name, None)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # every subprocess would compile all modules, which takes 0.2 s
     os.environ["SHAPECALC_CONFIG"] = os.devnull  # no configuration of who runs the tests
     gc.set_threshold(200_000)  # a collection every 700 objects takes a third of the time of the app tests
 

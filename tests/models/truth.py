@@ -8,16 +8,19 @@ with 1 if a file with exit code 0 does not hold, or if a report misses a failure
 
 from __future__ import annotations
 
+import io
 import json
 import re
-import subprocess
 import sys
 import tempfile
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import numpy as np
 import onnx
 
+from shapecalc.__main__ import TextualApp
+from shapecalc.cli.app import run_command_line
 from shapecalc.models.prove import FLOAT_TYPES, INTEGER_TYPES
 from shapecalc.models.verdicts import FAILING_VERDICTS
 from tests.models.samples import freed, session
@@ -28,9 +31,10 @@ DTYPES = FLOAT_TYPES | INTEGER_TYPES
 
 def fix(path, target):
     """Run `model --fix --json`; return the exit code and the JSON object."""
-    command = [sys.executable, "-m", "shapecalc", "model", str(path), "--fix", "-o", str(target), "--json"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    return ran.returncode, json.loads(ran.stdout)
+    with redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")) as out:
+        code = run_command_line(["model", str(path), "--fix", "-o", str(target), "--json"], TextualApp())
+    out.seek(0)
+    return code, json.load(out)
 
 
 def reported_failures(report):

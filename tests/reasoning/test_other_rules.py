@@ -28,7 +28,7 @@ def outcome_under(answer, dialect):
 
 
 @given(answers())
-@examples(300)
+@examples(120)
 def test_line_names_exactly_the_dialects_that_answer_otherwise(answer):
     if not isinstance(answer, Trace) or answer.dialect != OPS[answer.op].default_dialect:
         return

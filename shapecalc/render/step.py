@@ -22,6 +22,8 @@ from shapecalc.render.stage_layout import (
 
 ARROW = "─▸"
 """The arrow of the answer line."""
+JOINING_WIDTH = 21
+"""The distance between the dims and the places of a drawing whose lines are drawn by hand, in cells."""
 MIN_REASON_WIDTH = 24
 """The minimum width of a reason, in cells; longer reasons are wrapped."""
 MAX_CARD_DIMS = 8
@@ -107,6 +109,40 @@ def draw_slots(
     for line in lines:
         line.rstrip()
     return stack_texts(lines if len(lines) <= height else lines[-height:])
+
+
+def draw_joining(answer: Trace | Chain, blank: str, glyphs: GlyphSet = UNICODE) -> Text | None:
+    """Draw the input dims of a reshape or a transpose opposite its request, to be joined by hand.
+
+    Nothing in the drawing depends on the answer. Returns None for several stages and for other ops.
+
+    >>> import shapecalc as sc
+    >>> print(draw_joining(sc.transpose((2, 3, 4), (1, 2, 0)), "[    ]"))
+    dim 0  a 2 •            • place 0 fetches dim 1  [    ]
+    dim 1  b 3 •            • place 1 fetches dim 2  [    ]
+    dim 2  c 4 •            • place 2 fetches dim 0  [    ]
+    >>> print(draw_joining(sc.reshape((2, 3, 4), (0, -1)), "[    ]"))
+    dim 0  a 2 •            • place 0:  0  [    ]
+    dim 1  b 3 •            • place 1: -1  [    ]
+    dim 2  c 4 •
+    """
+    all_layouts = stage_layouts(answer)
+    requested = all_layouts[0].stage.requested if len(all_layouts) == 1 else None
+    is_permutation = bool(all_layouts) and all_layouts[0].stage.kind is StageKind.PERMUTE
+    if not requested or not (is_permutation or all_layouts[0].is_regrouping):
+        return None
+    dims = [f"{mark_text(cell.mark, glyphs)} {cell.dim}" for cell in all_layouts[0].cells_before]
+    tokens = [str(token) for token in requested]
+    width, token_width = max(map(len, dims), default=0), max(map(len, tokens))
+    lines = list[Text]()
+    for row in range(max(len(dims), len(tokens))):
+        line = Text(f"dim {row}  {dims[row].rjust(width)} {glyphs.junction}" if row < len(dims) else "")
+        if row < len(tokens):
+            middle = " fetches dim " if is_permutation else ": "
+            line.append(" " * (width + JOINING_WIDTH - len(line)))
+            line.append(f"{glyphs.junction} place {row}{middle}{tokens[row].rjust(token_width)}  {blank}")
+        lines.append(line)
+    return stack_texts(lines)
 
 
 def _reason_lines(

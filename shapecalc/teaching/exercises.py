@@ -56,6 +56,7 @@ MAX_REDRAWS = 30
 SEED_BOUND = 10**6
 """The exclusive upper bound of generated seeds; short seeds are easy to type."""
 PREDICT_INSTRUCTION = "Write the output shape, or error if the request is refused."
+DRAW_INSTRUCTION = "Where dots face each other, draw a line from each dim to the place where it goes."
 BUILD_INSTRUCTION = "Where a task stands in words, write the ops that do it: transpose 1,0 | reshape 6."
 DEFAULT_DIALECT = "onnx"
 """The default dialect of most ops."""
@@ -64,8 +65,9 @@ DRAWING_BLANK = "[      ]"
 """The placeholder in the drawing of a worksheet question for a dim to fill in."""
 WORKSHEET_CSS = """\
 @page { margin: 12mm; }
-body { font: 12pt/1.5 sans-serif; max-width: 48em; margin: 2em auto; padding: 0 1em; color: #000; background: #fff; }
+body { font: 12pt/1.5 sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em; color: #000; background: #fff; }
 code { font: 11pt ui-monospace, Menlo, Consolas, monospace; }
+ol.questions { columns: 2 24em; column-gap: 2.5em; }
 li { break-inside: avoid; margin-bottom: 0.8em; }
 svg { display: block; max-width: 100%; height: auto; }
 .blank { display: inline-block; min-width: 10em; border-bottom: 1px solid; }
@@ -782,7 +784,7 @@ def dialects_note(questions: Sequence[str]) -> str:
     """Describe the dialects of questions, and how dims are counted.
 
     >>> dialects_note(["reshape 2,3 0,-1", "shuffle 2,3 --to -1", "transpose 2,3 1,0 --dialect torch"])
-    'Rules of ONNX (opset 25), for shuffle of tensorrt, of torch where it is named. Dims are counted from 0.'
+    'Rules of ONNX (opset 25); for shuffle, those of tensorrt; where it is named, torch. Dims are counted from 0.'
     """
     named = {question.rpartition("--dialect ")[2].split()[0] for question in questions if "--dialect" in question}
     ops = {
@@ -793,9 +795,9 @@ def dialects_note(questions: Sequence[str]) -> str:
     }
     special = {op: default_dialect(op) for op in sorted(ops) if default_dialect(op) != DEFAULT_DIALECT}
     parts = [f"of {DEFAULT_DIALECT.upper()} (opset {DEFAULT_OPSET})"] if ops - {*special} else []
-    parts += [f"for {op} of {dialect}" for op, dialect in special.items()]
-    parts += [f"of {' or '.join(sorted(named))} where it is named"] if named else []
-    return f"Rules {', '.join(parts)}. Dims are counted from 0."
+    parts += [f"for {op}, those of {dialect}" for op, dialect in special.items()]
+    parts += [f"where it is named, {' or '.join(sorted(named))}"] if named else []
+    return f"Rules {'; '.join(parts)}. Dims are counted from 0."
 
 
 def _answer_text(exercise: Exercise, answer: Trace | Chain, refusal_word: str = judging.REFUSAL_WORDS[0]) -> str:
@@ -849,11 +851,14 @@ def worksheet_html(sheet: Worksheet) -> str:
 
     When the page is printed, the answers start on a new sheet.
     """
+    from shapecalc.render.canvas import UNICODE
+
     blank = '<span class="blank">&nbsp;</span>'
     questions = [
         f"<li><code>{escape(text)}</code> &rarr; {blank}{_render_svg(text, answer)}</li>"
         for text, answer in zip_longest(sheet.questions, sheet.answers_to_draw)
     ]
+    joining = [DRAW_INSTRUCTION] if any(UNICODE.junction in question for question in questions) else []
     items = [f"<li>{escape(text)}</li>" for text in sheet.answers]
     answers = ['<section class="answers">', "<h2>Answers</h2>", "<ol>", *items, "</ol>", "</section>"] if items else []
     return "\n".join(
@@ -862,8 +867,8 @@ def worksheet_html(sheet: Worksheet) -> str:
             f'<head><meta charset="utf-8"><title>{escape(sheet.title)}</title>',
             f"<style>\n{WORKSHEET_CSS}\n</style></head>",
             f"<body>\n<h1>{escape(sheet.title)}</h1>\n<p>Name {blank} Date {blank}</p>",
-            *(f"<p>{escape(sentence)}</p>" for sentence in _instructions(sheet)),
-            *("<ol>", *questions, "</ol>"),
+            *(f"<p>{escape(sentence)}</p>" for sentence in [*_instructions(sheet), *joining]),
+            *('<ol class="questions">', *questions, "</ol>"),
             *answers,
             f"<footer><code>{escape(sheet.command)}</code></footer>\n</body>\n</html>",
         ]
@@ -879,12 +884,12 @@ def _render_svg(question: str, answer: Trace | Chain | None) -> str:
 
     from shapecalc.render.files import render_svg
     from shapecalc.render.pictures import draw_request
+    from shapecalc.render.step import draw_joining
 
-    return (
-        "\n" + render_svg(Text(draw_request(answer, placeholder=DRAWING_BLANK).plain), question, "light")
-        if answer
-        else ""
-    )
+    if answer is None:
+        return ""
+    drawing = draw_joining(answer, DRAWING_BLANK) or draw_request(answer, placeholder=DRAWING_BLANK)
+    return "\n" + render_svg(Text(drawing.plain), question, "light")
 
 
 FORMATTERS: Mapping[str, Callable[[Worksheet], str]] = {"text": worksheet_text, "html": worksheet_html}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from html import unescape
 from math import prod
-from re import findall
+from re import DOTALL, findall, split
 
 import pytest
 
@@ -16,6 +17,7 @@ from shapecalc.render.pictures import draw_request
 from shapecalc.teaching import ALL, BUILD, FORMATS, TOPICS
 from shapecalc.teaching.exercises import (
     DIFFICULTIES,
+    DRAW_INSTRUCTION,
     FORMATTERS,
     KINDS,
     REVIEW_INTERVALS,
@@ -24,7 +26,9 @@ from shapecalc.teaching.exercises import (
     draw_exercises,
     judge_answer,
     load_puzzles,
+    make_worksheet,
     select_kinds,
+    worksheet_html,
 )
 from shapecalc.teaching.judging import correct_prediction, graded_hints, prediction_text, resolve_command_line
 from shapecalc.teaching.lessons import reveals_answer
@@ -265,3 +269,20 @@ def test_drill_of_all_topics_locks_no_learner_in_a_topic(mistake, seed):
 def test_drill_level_waits_for_a_right_answer_of_the_level_before():
     exercises = play_drill(Drill("perm", "x"), 20, lambda *_: False)
     assert {exercise.kind.first_level for exercise in exercises} == {1}
+
+
+def test_worksheet_drawings_ask_which_dim_a_place_fetches_and_hide_the_answer():
+    exercises = [draw_exercise(KINDS[name], 3, "x") for name in ("cycled", "inferred", "indivisible", "no-permutation")]
+    html = unescape(worksheet_html(make_worksheet(exercises, "perm infer", "x", with_answers=False)))
+    assert "columns: 2" in html
+    assert html.count(DRAW_INSTRUCTION) == 1
+    drawings = findall(r"<svg.*?</svg>", html, DOTALL)
+    assert len(drawings) == len(exercises)
+    for exercise, drawing in zip(exercises, drawings, strict=True):
+        trace = resolve_command_line(exercise.task.question)
+        shown = "\n".join(findall(r">([^<]*)</text>", drawing))
+        places = findall(r"• place (\d+)(?: fetches dim |: +)(-?\d+) +\[ +\]", shown)
+        requested = split(r"[ ,]", exercise.task.question.split()[2])
+        assert [int(place) for place, _ in places] == [*range(len(requested))]
+        assert [token for _, token in places] == requested
+        assert shown.count("dim") >= len(trace.input)

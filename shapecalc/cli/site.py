@@ -7,24 +7,34 @@ page has the standard library, Rich and Typer, but no NumPy, no terminal and no 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
+from html import escape
 from importlib.resources import files
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
+
+from rich.text import Text
 
 from shapecalc.cli.answer import print_error, write_file
 from shapecalc.cli.app import run_command_line
 from shapecalc.cli.inference import is_error_message
 from shapecalc.cli.options import COMMAND_MODULES, Argument, Command, select_output_options
 from shapecalc.cli.output import EarlyExit, ExitCode, OutputOptions, internal_error_text, print_stderr, print_stdout
+from shapecalc.core.answers import Chain
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, Problem, ShapeError
 from shapecalc.core.record import fields
-from shapecalc.core.text import escape_unprintable, split_outside_brackets, truncate
+from shapecalc.core.text import escape_unprintable, parse_axes, split_outside_brackets, truncate
+from shapecalc.reading.commands import command_line
 from shapecalc.reading.options import Option
 from shapecalc.reading.readings import COMMAND_ALIASES, UserInput, detect_command
-from shapecalc.render.files import render_svg
+from shapecalc.reasoning.fixing import apply_fix, find_fixes
+from shapecalc.render.canvas import stack_texts
+from shapecalc.render.files import draw_still, render_svg
+from shapecalc.render.grid import draw_grid
+from shapecalc.render.pictures import draw_explanation
 from shapecalc.teaching import judging
 from shapecalc.teaching.lessons import Lesson, judge_lesson_answer, load_path_lessons
 
@@ -40,6 +50,14 @@ EXCLUDED_FOLDERS = tuple(
 """Folders that are excluded from the zip of the page."""
 PACKED_SUFFIXES = (".py", ".toml", ".txt", ".html")
 """Suffixes of the files that are included in the zip of the page."""
+FIRST_EXAMPLE = "reshape 2,3,4 0,-1"
+"""The question whose answer the page shows before Python runs."""
+PICTURE_WIDTHS = {"": 76, "-narrow": 42}
+"""The widths of the pictures made at build time, in characters, by the suffix of their names."""
+MAX_TASK_LINES = 16
+"""The maximum height of a picture of a question, in lines."""
+COURSE_MARK = "<!-- course -->"
+"""The place in the page where the lessons are inserted."""
 PICTURE_PATH = "picture.svg"
 """Path of the picture file that the script of the page requests."""
 UNAVAILABLE_COMMANDS = ("tui", "serve", "drill", "repl", "mcp", "model", "check", "match", "site")
@@ -77,11 +95,53 @@ def _write_page(folder: Path, pyodide: Path, *, force: bool) -> int:
     keys = ("id", "title", "text", "question", "point")
     stations = [{key: getattr(lesson, key) for key in keys} | _task_json(lesson.task) for lesson in load_path_lessons()]
     contents |= {"stations.json": json.dumps(stations).encode(), "program.zip": _build_program_zip()}
+    contents |= {name: picture.encode() for name, picture in _static_pictures()}
+    page = contents["index.html"].decode()
+    contents["index.html"] = page.replace(COURSE_MARK, "\n".join(map(_station_html, load_path_lessons()))).encode()
     contents |= {name: (pyodide / name).read_bytes() for name in PYODIDE_FILES}
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in contents.items():
         write_file(str(folder / name), data, force=force)
     return sum(map(len, contents.values()))
+
+
+def _static_pictures() -> Iterator[tuple[str, str]]:
+    """Yield the file names and the SVG of the pictures that the page shows without scripts.
+
+    They are the answer to the first example, and the question and the answer of each lesson of the path, each at two
+    widths.
+    """
+    for suffix, width in PICTURE_WIDTHS.items():
+        first = judging.resolve_command_line(FIRST_EXAMPLE)
+        yield f"first{suffix}.svg", render_svg(draw_still(first, None, width), str(first))
+        for lesson in load_path_lessons():
+            answer = judging.resolve_command_line(lesson.question)
+            task = judging.draw_task(lesson.task, answer, width=width, height=MAX_TASK_LINES)
+            yield f"ask-{lesson.id}{suffix}.svg", render_svg(task, lesson.task.prompt)
+            picture = draw_explanation(answer, width=width)
+            if lesson.follow:
+                grid = draw_grid(answer, parse_axes(lesson.follow), width=width, height=MAX_TASK_LINES)
+                picture = stack_texts([grid, Text(), picture])
+            yield f"told-{lesson.id}{suffix}.svg", render_svg(picture, lesson.point)
+
+
+def _station_html(lesson: Lesson) -> str:
+    """Return a lesson as HTML that can be unfolded without scripts: text, picture and answer."""
+    right = judging.prediction_text(judging.correct_prediction(lesson.task))
+    return (
+        f"<details><summary>{escape(lesson.title)}</summary><p>{escape(' '.join(lesson.text.split()))}</p>"
+        f"<p><code>{escape(lesson.question)}</code><br>{escape(lesson.task.prompt)}</p>"
+        f"{_picture_html(f'ask-{lesson.id}', 'the question')}"
+        f"<details><summary>Answer</summary><p><b>{escape(right)}</b>: {escape(lesson.point)}</p>"
+        f"{_picture_html(f'told-{lesson.id}', 'the answer')}</details></details>"
+    )
+
+
+def _picture_html(name: str, description: str) -> str:
+    return (
+        f'<picture><source media="(max-width: 40rem)" srcset="{name}-narrow.svg">'
+        f'<img src="{name}.svg" alt="{escape(description)}" loading="lazy"></picture>'
+    )
 
 
 def _task_json(task: judging.Task) -> dict[str, str]:
@@ -209,6 +269,20 @@ def lesson_picture(lesson_id: str, width: int) -> str:
     return render_svg(
         judging.draw_task(task, judging.resolve_command_line(task.question), width=width, height=16), task.prompt
     )
+
+
+def fixed_command(question: str) -> str:
+    """Return the command line of a refused request with its first fix, or an empty string.
+
+    >>> fixed_command("reshape 2,3,4 5,-1"), fixed_command("reshape 2,3,4 6,4")
+    ('reshape 2,3,4 4,-1', '')
+    """
+    answer = judging.resolve_command_line(question)
+    if isinstance(answer, Chain) or answer.problem is None:
+        return ""
+    fixes = find_fixes(answer)
+    fixed = judging.answer_request(apply_fix(answer.request, fixes[0])) if fixes else None
+    return command_line(fixed).removeprefix("shapecalc ") if fixed else ""
 
 
 def judge_prediction(question: str, prediction: str, lesson_id: str) -> str:

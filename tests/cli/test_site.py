@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from functools import partial
+from html import unescape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from threading import Thread
@@ -15,9 +16,17 @@ from zipfile import ZipFile
 
 import pytest
 
-from shapecalc.cli.site import PAGE_FOLDER, PYODIDE_FILES, answer_line, judge_prediction
+from shapecalc.cli.site import (
+    PAGE_FOLDER,
+    PICTURE_WIDTHS,
+    PYODIDE_FILES,
+    answer_line,
+    fixed_command,
+    judge_prediction,
+)
 from shapecalc.render.canvas import contrast_ratio
-from shapecalc.teaching.lessons import load_path_lessons
+from shapecalc.teaching.judging import correct_prediction, prediction_text
+from shapecalc.teaching.lessons import load_path_lessons, reveals_answer
 from tests.cli.browser import PYODIDE as PACKAGE
 from tests.cli.browser import WHY_NOT, opened
 from tests.cli.conftest import rows
@@ -25,6 +34,11 @@ from tests.sampling import each_row
 
 NO_PAGE = WHY_NOT or ("" if PACKAGE else "SHAPECALC_PYODIDE names no folder of the npm package pyodide")
 PAGE_FILES = {"index.html", "site.js", "site.css", "stations.json", "program.zip"}
+PICTURES = {
+    f"{name}{suffix}.svg"
+    for suffix in PICTURE_WIDTHS
+    for name in ("first", *(f"{kind}-{lesson.id}" for kind in ("ask", "told") for lesson in load_path_lessons()))
+}
 MAX_PAGE_BYTES = 2_000_000
 PATIENCE = 120
 
@@ -47,9 +61,10 @@ def folder(tmp_path, monkeypatch):
 def test_site_is_small_self_contained_and_overwritable(shapecalc, folder):
     assert (shapecalc("site", "one").out, shapecalc("site", "sub/two", "-q").err) == ("one\n", "")
     contents = {path.name: path.read_bytes() for path in (folder / "one").iterdir()}
-    assert contents.keys() == PAGE_FILES | {*PYODIDE_FILES}
+    assert contents.keys() == PAGE_FILES | PICTURES | {*PYODIDE_FILES}
     assert contents == {path.name: path.read_bytes() for path in (folder / "sub" / "two").iterdir()}
-    assert sum(len(contents[name]) for name in PAGE_FILES) <= MAX_PAGE_BYTES
+    assert sum(len(contents[name]) for name in PAGE_FILES | PICTURES) <= MAX_PAGE_BYTES
+    check_course_without_scripts(contents)
     assert contents["site.js"].count(b"\n") <= 400
     assert not re.search(rb"https?:|//\w", b"".join(contents[name] for name in PAGE_FILES - {"program.zip", "site.js"}))
     assert not re.search(rb"https?:", contents["site.js"])
@@ -60,6 +75,25 @@ def test_site_is_small_self_contained_and_overwritable(shapecalc, folder):
         lesson.question for lesson in load_path_lessons()
     ]
     assert [shapecalc("site", "one", *more).code for more in ((), ("--force",))] == [4, 0]
+
+
+def check_course_without_scripts(contents):
+    """Check that the page has text, pictures and answers of all lessons, which need no scripts."""
+    page = unescape(contents["index.html"].decode())
+    assert {*re.findall(r'(?:src|srcset)="([\w-]+\.svg)"', page)} == PICTURES
+    for lesson in load_path_lessons():
+        assert f"<summary>{lesson.title}</summary>" in page
+        assert lesson.point in page
+        right = prediction_text(correct_prediction(lesson.task))
+        asked, told = (contents[f"{kind}-{lesson.id}.svg"].decode() for kind in ("ask", "told"))
+        assert not reveals_answer(re.sub(r"<[^>]*>", " ", asked), right), lesson.id
+        assert asked != told
+    for name in PICTURES:
+        svg = contents[name].decode()
+        assert "<script" not in svg
+        assert "prefers-color-scheme: dark" in svg
+        width = int(re.search(r'width="(\d+)"', svg)[1])
+        assert width <= 380 or "-narrow" not in name, name
 
 
 @pytest.mark.parametrize(("name", "minimum"), [("ink", 4.5), ("quiet", 4.5), ("mark", 4.5), ("line", 3)])
@@ -107,6 +141,12 @@ def test_site_reads_lines_as_the_entry_point(line, expected):
     assert answer["out"].startswith(out.strip())
     assert answer["told"].startswith(message.strip())
     assert "Traceback" not in answer["told"]
+
+
+def test_site_fixes_refusals():
+    assert fixed_command("reshape 2,3,4 5,-1") == "reshape 2,3,4 4,-1"
+    assert fixed_command("chain '2,3 | reshape 5,-1'") == ""
+    assert fixed_command("reshape 2,3,4 0,-1") == ""
 
 
 def test_site_judges_predictions_by_their_station():
@@ -176,6 +216,7 @@ def test_site_in_a_browser_answers_asks_and_links(address):
             assert not await tab.page.evaluate(SCROLLS_SIDEWAYS)
             await tab.page.click("#next")
             await tab.until(ALT.format("step 1 of 8: output dim 0 is input dim 1, 3"))
+            assert tab.page.url.endswith("&step=1")
             await tab.page.click("#film")
             await tab.until(ALT.format("film of chain"))
             assert not await tab.page.evaluate(SCROLLS_SIDEWAYS)

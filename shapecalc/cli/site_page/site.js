@@ -1,8 +1,16 @@
 // The page asks the command line for everything: what a line means, its answer, its steps, its pictures and its film.
 import { loadPyodide } from "./pyodide.mjs";
 
-const EXAMPLES = ["2,3,4 0,-1", "2,3,4 | transpose 1,0,2 | reshape 2,-1,3", "x.view(2, -1) x=2,3,4",
-  "'b (h w) c -> b h w c' 2,6,3 h=2", "reshape 2,3,4 5,-1", "help topics"];
+const EXAMPLES = {
+  "Two shapes": "2,3,4 0,-1",
+  "An error message": "RuntimeError: shape '[8, 3, 64]' is invalid for input of size 1600",
+  "A line of code": "x.view(2, -1) x=2,3,4",
+  "View or permute?": "against 'reshape 3,2' 'transpose 1,0' --input 2,3",
+  "Split heads": "8,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3",
+  "The batch is wrong": "reshape N,255,13,13 1,3,85,13,13",
+  "It is refused": "reshape 2,3,4 5,-1",
+};
+const TYPING_PAUSE = 400; // milliseconds without a key, after which the line is answered
 const byId = (id) => document.getElementById(id);
 const write = (texts) => Object.entries(texts).forEach(([id, text]) => { byId(id).textContent = text ?? ""; });
 const link = (key, value, text = value) =>
@@ -27,17 +35,24 @@ async function start() {
 async function open() {
   const address = new URLSearchParams(location.hash.slice(1));
   const station = stations.find(({ id }) => id === address.get("path"));
-  const line = station?.question ?? address.get("ask") ?? address.get("show") ?? EXAMPLES[0];
+  const line = station?.question ?? address.get("ask") ?? address.get("show") ?? Object.values(EXAMPLES)[0];
   const asks = station || address.has("ask");
   now = { line, station, ...ask(line) };
-  byId("line").value = line;
+  byId("made").hidden = true;
+  if (byId("line").value.trim() !== line) byId("line").value = line;
   byId("first").checked = address.has("ask");
   if (!asks) tell();
   await new Promise((done) => setTimeout(done)); // the answer is seen before it is drawn
   readSteps();
   if (asks && now.command) hide();
   else if (asks) tell();
-  draw();
+  if (now.code === 3 && now.command && !asks) offerFix();
+  draw(Math.min(Number(address.get("step")) || 0, now.steps.length));
+}
+
+function offerFix() {
+  const fixed = site.fixed_command(now.command);
+  if (fixed) byId("more").append("Try: ", link("show", fixed));
 }
 
 // What has no steps has no pictures. A film and a prediction need the line in shapecalc's own words.
@@ -87,6 +102,7 @@ function draw(at = 0, film = false) {
   const said = film ? `film of ${command}` : at ? `step ${at} of ${steps.length}: ${steps[at - 1]}` : "";
   const [src, cells] = [`data:image/svg+xml,${encodeURIComponent(picture ?? "")}`, /width="(\d+)"/.exec(picture)?.[1]];
   Object.assign(now, { at, film });
+  remember(at);
   Object.assign(byId("picture"), { src, width: zoom * cells, alt: said || whole, className: film ? "film" : "" });
   byId("walk").hidden = !command || hides;
   byId("figure").hidden = !picture;
@@ -95,6 +111,25 @@ function draw(at = 0, film = false) {
   byId("back").setAttribute("aria-disabled", at === 0);
   byId("next").setAttribute("aria-disabled", at === steps.length);
   write({ place: film && !picture ? told : said });
+}
+
+// The address names the step, too, so that a link opens it.
+function remember(at) {
+  const address = new URLSearchParams(location.hash.slice(1));
+  if (at) address.set("step", at); else address.delete("step");
+  const hash = `${address}`;
+  if (`#${hash}` !== location.hash && location.hash + hash) history.replaceState(null, "", `#${hash}`);
+}
+
+function step(by) {
+  if (!byId("walk").hidden) draw(Math.max(0, Math.min(now.steps.length, now.at + by)));
+}
+
+function answerWhileTyping() {
+  const line = byId("line").value.trim();
+  if (!site || !line || line === now.line || byId("first").checked) return;
+  history.replaceState(null, "", link("show", line).hash);
+  open().catch(fail);
 }
 
 const on = (id, event, does) => byId(id).addEventListener(event, (happened) => { happened.preventDefault(); does(); });
@@ -111,16 +146,36 @@ on("guess", "submit", () => {
 const fail = ({ message }) => write({ answer: "This page cannot go on.", told: message });
 const give = (said) => { tell(said); draw(); };
 on("give", "click", () => give(now.station?.point ?? "the answer is"));
-on("back", "click", () => draw(Math.max(0, now.at - 1)));
-on("next", "click", () => draw(Math.min(now.steps.length, now.at + 1)));
+on("back", "click", () => step(-1));
+on("next", "click", () => step(1));
+on("compare", "click", () => {
+  if (!site || !now.command || !byId("guess").hidden) return;
+  const { out, told } = ask(`compare ${now.command}`);
+  write({ answer: out.trimEnd(), told: told.trim().replace(/^shapecalc: /gm, "") });
+  byId("answer").className = "long";
+});
+on("copy", "click", async () => {
+  await navigator.clipboard.writeText(location.href);
+  write({ told: "The link is copied." });
+});
 on("film", "click", () => draw(now.at, !now.film));
 byId("line").addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();
   byId("ask").requestSubmit();
 });
+let pause;
+byId("line").addEventListener("input", () => {
+  clearTimeout(pause);
+  pause = setTimeout(answerWhileTyping, TYPING_PAUSE);
+});
+addEventListener("keydown", ({ key, target, altKey, ctrlKey, metaKey }) => {
+  if (altKey || ctrlKey || metaKey || ["TEXTAREA", "INPUT"].includes(target.tagName)) return;
+  if (key === "ArrowLeft") step(-1);
+  if (key === "ArrowRight") step(1);
+});
 addEventListener("hashchange", () => site && open().catch(fail));
-byId("examples").append(...EXAMPLES.map((example) => link("show", example)));
+byId("examples").append(...Object.entries(EXAMPLES).map(([words, line]) => link("show", line, words)));
 
-write({ told: "About 14 MB, once. Nothing that you type leaves this page." });
+write({ told: "Python is starting in this page: about 14 MB, once. Nothing that you type leaves it. This is reshape 2,3,4 0,-1." });
 start().then(open).catch(fail);

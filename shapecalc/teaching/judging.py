@@ -289,13 +289,16 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
     """Draw a task, with underscores for the dims to predict.
 
     If there are no dims to predict, the elements of the input are drawn. For a single op, the drawing contains only the
-    sizes in the command line, so that it does not reveal a refusal.
+    sizes in the command line, so that it does not reveal a refusal. A permutation is drawn as places that fetch dims.
     """
-    from shapecalc.render.canvas import UNICODE
+    from rich.text import Text
+
+    from shapecalc.render.canvas import UNICODE, stack_texts
     from shapecalc.render.flow import draw_flow
     from shapecalc.render.grid import draw_question_grid
     from shapecalc.render.pictures import draw_picture
-    from shapecalc.render.stage_layout import COMBINING_KINDS, unresolved_dims, unresolved_trace
+    from shapecalc.render.stage_layout import COMBINING_KINDS, stage_layouts, unresolved_dims, unresolved_trace
+    from shapecalc.render.step import draw_slots
 
     whole = isinstance(answer, Chain) and answer.problem is None
     drawn = answer if whole else unresolved_trace(answer)
@@ -309,6 +312,11 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
             return draw_question_grid(
                 resolve_command_line(f"chain {shape_text(answer.input)}"), table_count=1, width=width, height=height
             )
+    layout, *later = stage_layouts(drawn) or (None,)
+    if not whole and layout and layout.stage.kind is StageKind.PERMUTE and layout.stage.requested:
+        blanks = dict.fromkeys(range(len(layout.stage.requested)), UNICODE.placeholder)
+        then = [f"then {other.name} {shape_text(other.stage.requested or ())}" for other in later if other]
+        return stack_texts([draw_slots(layout, blanks, width=width, height=height - len(then)), *map(Text, then)])
     return (
         draw_flow(drawn, None, placeholders=placeholders, width=width, height=height)
         if whole

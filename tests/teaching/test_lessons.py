@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from importlib.resources import files
 from shlex import split
@@ -16,6 +17,7 @@ from shapecalc.teaching.exercises import KINDS, draw_exercise
 from shapecalc.teaching.judging import (
     Task,
     correct_prediction,
+    draw_task,
     graded_hints,
     parse_prediction,
     prediction_text,
@@ -214,3 +216,18 @@ def test_stations_show_a_refusal_and_the_elements_of_a_transpose_beside_a_reshap
     assert ids.index("hole") < ids.index("indivisible")
     assert {"transpose", "reshape"} <= {*followed}
     assert shown_words(load_path_lessons()[: ids.index("indivisible")]) & {"error"} == set()
+
+
+@pytest.mark.parametrize("question", ["transpose 2,3,4 1,2,0", "transpose 2,3,4 1,2,1", "transpose 2,3,4 1,2"])
+def test_task_draws_a_permutation_as_places_that_fetch_dims(question):
+    drawing = draw_task(Task(question), resolve_command_line(question), 60, 12).plain
+    perm = question.split()[-1].split(",")
+    assert re.findall(r"^place (\d) fetches dim (\d) +_$", drawing, re.M) == [
+        (str(place), dim) for place, dim in enumerate(perm)
+    ]
+
+
+def test_task_draws_the_stages_after_a_permutation():
+    question = "shuffle 2,3,4 --first 1,0,2 --to 0,-1"
+    drawing = draw_task(Task(question), resolve_command_line(question), 60, 12).plain
+    assert drawing.endswith("place 2 fetches dim 2   _\nthen reshape 0,-1")

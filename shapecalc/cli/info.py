@@ -460,7 +460,7 @@ def topic_page_text(topic: str) -> str:
 def _overview_entry(command: str, source: str) -> str:
     """Return the mdoc source of a short page about a command.
 
-    It contains the synopsis and the description of the command in `source`, the overview page.
+    `source` is the mdoc source of the overview page, from which the synopsis and the description are taken.
     """
     name, synopsis = source.partition("\n.Sh DESCRIPTION\n")[0].split("\n.Sh SYNOPSIS\n")
     usage = next(text for text in synopsis.split(".Nm\n") if text.startswith(f".Cm {command}\n"))

@@ -289,7 +289,7 @@ def judge_prediction(question: str, prediction: str, lesson_id: str) -> str:
     """Judge a predicted answer to a question, and return the verdict as JSON.
 
     `question` is a command line, and `prediction` is the answer that the user typed. `lesson_id` is the id of a lesson,
-    or empty; the verdict explains the typical mistakes in this lesson.
+    or empty. For a lesson, the verdict also names a typical mistake of that lesson.
 
     >>> json.loads(judge_prediction("reshape 2,3,4 0,-1", "2,12", ""))["feedback"]
     'the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12'

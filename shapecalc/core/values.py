@@ -313,10 +313,10 @@ def _split_slices(text: str) -> Iterator[tuple[str, int]]:
         start += len(part) + 1
 
 
-def _parse_slice(part: str, argument: str, index: int) -> SliceParts:
-    """Parse the slice of an axis.
+def _parse_slice(part: str, argument: str, axis: int) -> SliceParts:
+    """Parse the slice of one axis.
 
-    `index` is the axis. Raises `ShapeError` (usage) if the slice is invalid.
+    Raises `ShapeError` (usage) if it is invalid.
     """
     ends = part.split(":")
     try:
@@ -328,7 +328,7 @@ def _parse_slice(part: str, argument: str, index: int) -> SliceParts:
         message = (
             f"a slice is start:stop or start:stop:step, in whole numbers, not '{escape_unprintable(truncate(part))}'"
         )
-        raise usage_error(message, hint, argument=argument, index=index)
+        raise usage_error(message, hint, argument=argument, index=axis)
     return numbers[0], numbers[1], numbers[2] if len(numbers) == MAX_SLICE_PARTS else None
 
 

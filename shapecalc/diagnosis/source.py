@@ -48,9 +48,9 @@ def locate_in_source(message: ParsedMessage, text: str, source: str, name: str) 
 
 
 def replace_fixes_with_code(message: ParsedMessage, advice: Advice) -> Advice:
-    """Express the fixes of a target as corrections of the failing line.
+    """Rewrite the fixes of a target as edits of the failing line.
 
-    The command of such a fix is `shapecalc code`. A fix is left unchanged if the corrected call would also fail for
+    The command of a rewritten fix is `shapecalc code`. A fix is left unchanged if the edited call would also fail for
     the shapes in the message.
     """
     line, target = message.line, message.target

@@ -78,7 +78,7 @@ def _format_call(
 ) -> str:
     """Format the call of a function as code.
 
-    A convolution with numbers of channels is formatted as a layer, and so is an embedding with the size of its table.
+    A convolution whose channel counts are given, and an embedding whose table size is given, are formatted as layers.
     """
     named = [f"{keyword}={value}" for keyword, value in keywords.items()]
     if name in LIST_FUNCTIONS or (name in JOINING_FUNCTIONS and module):

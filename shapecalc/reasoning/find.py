@@ -245,10 +245,11 @@ class PairFactor(Record):
 
 
 class PairSearch(Record):
-    """The rearrangements that fit every pair, and each pair's symbolic sizes by name."""
+    """The result of a search for rearrangements that fit several pairs of input and output shapes."""
 
     search: ChainSearch
     sizes: tuple[Mapping[str, int], ...] = ()
+    """The symbolic sizes of each pair, by name."""
 
 
 def find_splits(before: Shape, after: Shape) -> FactorSplits:

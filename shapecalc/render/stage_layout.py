@@ -651,7 +651,8 @@ def _find_parts(cells_before: Sequence[Cell], atoms: Origin, boundaries: Sequenc
 def _find_input_parts(atoms: Origin, named_parts: Sequence[tuple[str, Dim]]) -> AxisParts | None:
     """Return the named parts of the answer's input that form an output dim.
 
-    `named_parts` are the names and sizes of parts. Returns None if the sizes do not match the origin of the dim.
+    `named_parts` are the names and sizes of the parts of the input, in order. Returns None if the sizes do not match
+    the origin of the dim.
     """
     result: AxisParts = []
     remaining = list(named_parts)

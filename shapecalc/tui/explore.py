@@ -436,7 +436,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """Toggle the focus of the elements panel."""
         if self.state.shows_grid:
             self.action_leave_field()
-        elif self._visible_answer() is not None:
+        elif self._require_visible_answer() is not None:
             self.query_one("#elements").display = True
             self.set_focus(self.query_one("#elements"))
 
@@ -561,17 +561,17 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     def action_compare(self) -> None:
         """Open the comparison of all dialects, unless the answer is hidden."""
-        if self.state.result.answer is None or self._visible_answer() is not None:
+        if self.state.result.answer is None or self._require_visible_answer() is not None:
             self.app.push_screen(CompareDialog(self.state.question), self._open_comparison_row)
 
     def action_equiv(self) -> None:
         """Open the comparison with a second chain, unless the answer is hidden."""
-        if (answer := self._visible_answer()) is not None:
+        if (answer := self._require_visible_answer()) is not None:
             self.app.push_screen(EquivDialog(answer, self.state.question.second_chain), self._store_second_chain)
 
     def action_cut(self) -> None:
         """Open the dialog that cuts the elements of the input."""
-        if (answer := self._visible_answer()) is not None:
+        if (answer := self._require_visible_answer()) is not None:
             self.app.push_screen(CutDialog(tuple(map(int, map(str, answer.input)))), self._open_optional_question)
 
     def on_mouse_scroll_down(self) -> None:
@@ -588,11 +588,11 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     def action_simplify(self) -> None:
         """Open the simplification of the answer, unless the answer is hidden."""
-        if (answer := self._visible_answer()) is not None:
+        if (answer := self._require_visible_answer()) is not None:
             self.app.push_screen(SimplifyDialog(answer), self._open_simplified_chain)
 
-    def _visible_answer(self) -> Trace | Chain | None:
-        """Return the answer, or None with a notification if it is hidden."""
+    def _require_visible_answer(self) -> Trace | Chain | None:
+        """Return the answer; if it is hidden, notify the user and return None."""
         if self.state.is_answer_hidden:
             self.notify(explore_text.HIDDEN_ANSWER_WARNING, markup=False)
         return None if self.state.is_answer_hidden else self.state.answer
@@ -603,7 +603,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         The film asks for the dims that are still hidden.
         """
         state = self.state
-        answer = self._visible_answer() if state.must_predict_validity else state.answer
+        answer = self._require_visible_answer() if state.must_predict_validity else state.answer
         if answer is not None and len(answer.stages) > MAX_FILM_STAGES:
             self.notify(MAX_FILM_STAGES.message(f"{len(answer.stages)} stages to film"), severity="warning")
         elif answer is not None:
@@ -617,7 +617,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
         In a browser, the file is downloaded.
         """
-        if (answer := self._visible_answer()) is not None:
+        if (answer := self._require_visible_answer()) is not None:
             save_answer(
                 self.app,
                 kind,
@@ -724,7 +724,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     def action_code(self) -> None:
         """Show the answer as code for a framework."""
-        if (answer := self._visible_answer()) is not None:
+        if (answer := self._require_visible_answer()) is not None:
             self.app.push_screen(CodeScreen(answer))
 
     def help(self) -> tuple[str, list[tuple[str, str]]]:

@@ -205,7 +205,7 @@ class HomeScreen(ScreenWithHelp[None]):
         self.draw()
 
     def on_descendant_focus(self) -> None:
-        """Update the line of keys."""
+        """Update the key hints."""
         self.draw()
 
     def on_descendant_blur(self) -> None:

@@ -478,7 +478,7 @@ class LessonsScreen(TaskScreen):
 
     @property
     def _entry_count(self) -> int:
-        """The number of entries: lessons, visible topics, and the end of a path."""
+        """The number of entries: lessons, visible topics, and the last entry of a learning path."""
         return len(self.course.lessons) + (self.course.is_path or len(TOPICS) * self._is_list_visible)
 
     @property

@@ -71,7 +71,7 @@ class SettingsDialog(Dialog[Question | None]):
 
     @on(OptionList.OptionHighlighted)
     def apply_choice(self, event: OptionList.OptionHighlighted) -> None:
-        """Apply the highlighted op, dialect or switch to the question."""
+        """Set the highlighted op, dialect or switch in the question."""
         choices, chosen, switch = event.option_list, str(event.option_id), self.question.switch
         if choices.highlighted != event.option_index:
             return  # a held key has already moved the highlight

@@ -94,7 +94,7 @@ class Predictions:
 
     @property
     def output_blanks(self) -> tuple[Blank, ...]:
-        """The positions of the output dims that are determined by a step."""
+        """The blanks of the output dims that a step determines."""
         return tuple(filter(self.is_in_output, self.cells))
 
     def is_in_output(self, blank: Blank) -> bool:
@@ -248,7 +248,7 @@ class QuestionHistory:
 
 
 @lru_cache(maxsize=1)
-def has_elements(answer: Trace | Chain | None) -> bool:
+def can_draw_elements(answer: Trace | Chain | None) -> bool:
     """Return whether the elements of an answer can be drawn at every stage."""
     try:
         return answer is not None and prod(build_tensor_path(answer).tensors[0].shape) > 0
@@ -345,7 +345,7 @@ class ExploreState:
             return
         self.answer, self.highlighted, self.cursor = self.result.answer, None, None
         self.shows_grid, self.shows_mistake = (
-            self.shows_grid and has_elements(self.answer) and not self.is_learning,
+            self.shows_grid and can_draw_elements(self.answer) and not self.is_learning,
             False,
         )
         self._is_before_refusal = False
@@ -611,7 +611,7 @@ ACTION_CONDITIONS: dict[str, Callable[[ExploreState], bool]] = {
     **dict.fromkeys(("equiv", "simplify"), lambda state: state.result.answer is not None),
     "cut": lambda state: state.answer is not None and can_cut(state.answer.input),
     **dict.fromkeys(("film", "save"), lambda state: state.answer is not None),
-    **dict.fromkeys(("elements", "tint"), lambda state: has_elements(state.answer)),
+    **dict.fromkeys(("elements", "tint"), lambda state: can_draw_elements(state.answer)),
     "mode": lambda state: bool(state.answer and state.answer.traces),
     "code": lambda state: state.answer is not None and state.answer.output is not None,
 }

@@ -461,7 +461,7 @@ class AnswerField(TextField):
             await self.run_action(action)
 
 
-for _sequence in ("\x1bb", "\x1bf"):  # Textual parses Esc or Alt and these letters as ctrl+left and ctrl+right
+for _sequence in ("\x1bb", "\x1bf"):  # Textual parses Alt+b and Alt+f as ctrl+left and ctrl+right
     cast(dict[str, object], ANSI_SEQUENCES_KEYS).pop(_sequence, None)
 
 

@@ -130,14 +130,15 @@ def move_blocks(
     )
 
 
-def _split_blocks(shape: Shape, block: int, cuts: Sequence[tuple[int, str, str]]) -> Stages:
-    """Split axes into parts, one output dim for each cut.
+def _split_blocks(shape: Shape, block: int, parts: Sequence[tuple[int, str, str]]) -> Stages:
+    """Split axes into parts, which are the output dims.
 
-    A cut consists of an input axis, the letter of a part, and the letters of all parts of the axis.
+    `parts` contains, for each output dim, the input axis, the letter of the part, and the letters of all parts of that
+    axis.
     """
-    dims: list[Dim] = [block] * len(cuts)
+    dims: list[Dim] = [block] * len(parts)
     with StageBuilder(StageKind.RESHAPE, "split", "block", shape) as stage:
-        for out, (axis, part, word) in sorted(enumerate(cuts), key=lambda item: _has_quotient_size(*item[1][1:])):
+        for out, (axis, part, word) in sorted(enumerate(parts), key=lambda item: _has_quotient_size(*item[1][1:])):
             dims[out] = stage.add(_part_step(out, axis, part, word, shape[axis], block)).dim
         base.compute_volume(tuple(dims), "input")
         return base.finish_reshape_stage(stage, tuple(dims))

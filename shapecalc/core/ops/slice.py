@@ -116,10 +116,10 @@ def _slice_steps(stage: Stage, kept: list[AxisSlice], texts: list[str]) -> tuple
 
 
 def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting, keeps_any: bool) -> AxisSlice:
-    """Return the slice of an axis.
+    """Return the slice of one axis.
 
-    `slice_parts` are its start, stop and step. Raises `ShapeError` (bad-step, no-such-attribute, slice-out-of-bounds or
-    needs-size).
+    `slice_parts` are the start, the stop and the step of the slice. Raises `ShapeError` (bad-step, no-such-attribute,
+    slice-out-of-bounds or needs-size).
     """
     step = 1 if slice_parts[2] is None else slice_parts[2]
     if step == 0 or (step < 0 and not SLICE_SEMANTICS.for_dialect(rules.dialect).slices_backwards):

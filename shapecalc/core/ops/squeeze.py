@@ -1,4 +1,4 @@
-"""Squeeze: drop dims of 1."""
+"""Squeeze: remove dims of size 1."""
 
 from __future__ import annotations
 

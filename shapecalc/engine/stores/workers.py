@@ -87,8 +87,10 @@ class Cluster:
 
         Each worker must have the same version of shapecalc, the same source and the same output folder.
         """
-        expected = describe_worker(source, str(target.parent))
-        for worker, actual in self.client.run(describe_worker, source, str(target.parent), on_error="return").items():
+        expected = worker_fingerprint(source, str(target.parent))
+        for worker, actual in self.client.run(
+            worker_fingerprint, source, str(target.parent), on_error="return"
+        ).items():
             if isinstance(actual, Exception):
                 raise FileError(f"worker {worker}: {error_reason(actual)}")
             for name, value in expected.items():
@@ -237,7 +239,7 @@ def make_thread_runner(count: int) -> TaskRunner:
     return run_tasks
 
 
-def describe_worker(source: str, folder: str) -> dict[str, object]:
+def worker_fingerprint(source: str, folder: str) -> dict[str, object]:
     """Return values that must be equal on all workers of a job.
 
     The values are the version of shapecalc, the digest of the source, and the inode of the output folder.

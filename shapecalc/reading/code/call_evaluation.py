@@ -59,8 +59,8 @@ from shapecalc.reading.code.values import (
     is_dim,
     is_number,
     kinds_of,
+    mark_not_none,
     nested_shape,
-    require_presence,
     tensors_in,
     unwrap_size,
 )
@@ -205,7 +205,7 @@ class CallEvaluator(LayerEvaluator):
                 raise self.unknown_function_error(node)
             self.check_tensors_known(node.args[:1])
             result = self.apply_layer(callee, *self.evaluate_arguments(node, node.args), self.error_factory(node))
-            return require_presence(result)
+            return mark_not_none(result)
         if isinstance(callee, FunctionValue | ClassValue | ObjectValue):
             return self.call_user_code(node, callee, self.evaluate_bindings(node.args), self.evaluate_keywords(node))
         if isinstance(callee, Monomial):
@@ -613,7 +613,7 @@ class CallEvaluator(LayerEvaluator):
         if name in TARGET_FUNCTIONS and len(rest) == 1:
             self.check_reshape_target(rest[0])
         result = self.call_library_function(node, name, values, keywords, operands, is_method=is_method)
-        return require_presence(result)
+        return mark_not_none(result)
 
     def is_known_number(self, value: CodeValue) -> bool:
         """Return whether a value is a number or a product of sizes of the inputs; another name may be a tensor."""

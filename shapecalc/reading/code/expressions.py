@@ -57,9 +57,9 @@ from shapecalc.reading.code.values import (
     is_dim,
     is_number,
     kinds_of,
+    mark_not_none,
     mark_untraced_change,
     nested_shape,
-    require_presence,
     unbind_first_axis,
     unwrap_size,
 )
@@ -84,7 +84,7 @@ class ExpressionEvaluator(InterpreterState):
         """
         value = self.evaluate_node(node)
         if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Subscript | ast.Compare):
-            value = require_presence(value)
+            value = mark_not_none(value)
         return self.describe_untraced_change(node, value)
 
     def describe_untraced_change(self, node: ast.expr | ast.stmt, value: CodeValue) -> CodeValue:
@@ -502,13 +502,13 @@ class ExpressionEvaluator(InterpreterState):
         if isinstance(base, float):  # an unknown number, or a mask
             return base
         if isinstance(base, CodeDict) and isinstance(key, Monomial | float):
-            return self.select_alternative(node, base)
+            return self.assume_item(node, base)
         return get_item(base, key, self.error_factory(node))
 
-    def select_alternative(self, node: ast.Subscript, table: CodeDict) -> CodeValue:
-        """Return the item of a dict for an unknown key.
+    def assume_item(self, node: ast.Subscript, table: CodeDict) -> CodeValue:
+        """Return the item of a dict that is assumed when the value of the key is not known.
 
-        The item is one of several functions or layers, or the common value of all items.
+        The items are joined: equal items are one item, and functions or layers are alternatives.
         """
         first, *others = table.items.values() or (MISSING,)
         for other in others:

@@ -19,7 +19,7 @@ KIND_NAMES: Mapping[str, str] = {"b": "bool", "i": "integer", "f": "float", "c":
 TYPE_NAMES: Mapping[str, str] = {
     r"bool": "b",
     r"u?int(4|16|32|64)?|int8|long|short": "i",
-    r"uint8|byte": "bif",  # a mask in an index; some functions refuse all other integers
+    r"uint8|byte": "bif",  # uint8 is a mask in an index; some functions accept no other integer type
     r"(float|half|double|bfloat)\d*": "f",
     r"(complex|cfloat|cdouble|chalf)\d*": "c",
 }

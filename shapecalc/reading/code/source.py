@@ -154,7 +154,10 @@ def normalize_pasted_code(text: str) -> str:
 
 
 def _dedent(text: str) -> str:
-    """Remove the common indentation of lines, unless the first line has none."""
+    """Remove the common indentation of lines.
+
+    A text whose first line is not indented is returned unchanged.
+    """
     if not text[:1].isspace():
         return text
     from textwrap import dedent  # the import costs 2 of the 70 ms of `code`

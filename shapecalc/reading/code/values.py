@@ -662,8 +662,8 @@ def tensors_in(value: CodeValue) -> Iterator[TracedTensor]:
         yield from tensors_in(item)
 
 
-def require_presence(value: CodeValue) -> CodeValue:
-    """Mark a value that an operation returns as not None.
+def mark_not_none(value: CodeValue) -> CodeValue:
+    """Mark the result of an operation as not None.
 
     The operands of an operation, and so its result, cannot be None.
     """

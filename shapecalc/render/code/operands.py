@@ -215,8 +215,8 @@ class OperandCall(Record):
         moves = [stage.move for stage in self.trace.stages]
         return next((move.concat_axis for move in moves if isinstance(move, Combine)), None)
 
-    def read_axes_tuple(self) -> str:
-        """Return the reduced axes as a tuple, or for OpenVINO as a list."""
+    def read_axes_sequence(self) -> str:
+        """Return the reduced axes as code: a tuple, or a list for OpenVINO."""
         axes = self.read_reduced_axes()
         return str(axes if self.framework == "openvino" else tuple(axes))
 
@@ -246,7 +246,7 @@ FIELDS: Mapping[str, Callable[[OperandCall], Any]] = {
     "kind": lambda call: call.arguments.read("kind", MEAN_KINDS[0]),
     "torch_kind": lambda call: TORCH_KINDS.get(kind := call.arguments.read("kind", MEAN_KINDS[0]), kind),
     "torch_axes": OperandCall.read_torch_axes,
-    "reduced": OperandCall.read_axes_tuple,
+    "reduced": OperandCall.read_axes_sequence,
     "keepdims": OperandCall.read_keepdims,
     "x": lambda call: call.tensor,
     "all": lambda call: ", ".join(call.read_variables()),

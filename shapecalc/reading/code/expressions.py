@@ -70,6 +70,8 @@ if TYPE_CHECKING:
 
 LIBRARY_NAMES = {"torch", "np", "numpy", "math", "tf", "tensorflow", "jnp", "jax", "nn"}
 """Names of modules whose attributes are constants or types, such as `torch.float32`."""
+UNKNOWN_KEY = float("nan")
+"""The key of the items of a dict whose keys are not known."""
 OPAQUE_ATTRIBUTES = {"dtype", "device", "requires_grad", "is_cuda", "is_sparse", "grad", "itemsize", "layout"}
 """Attributes of tensors that are neither tensors nor sizes."""
 
@@ -264,6 +266,8 @@ class ExpressionEvaluator(InterpreterState):
         """
         if key is None or isinstance(key, str | int):
             return key
+        if isinstance(key, float | Monomial):
+            return UNKNOWN_KEY
         raise self.error(node, "a key is a text or a whole number")
 
     def evaluate_string(self, parts: Sequence[ast.expr]) -> CodeValue:
@@ -501,7 +505,7 @@ class ExpressionEvaluator(InterpreterState):
             return self.index_tensor(node, base, key)
         if isinstance(base, float):  # an unknown number, or a mask
             return base
-        if isinstance(base, CodeDict) and isinstance(key, Monomial | float):
+        if isinstance(base, CodeDict) and (isinstance(key, Monomial | float) or UNKNOWN_KEY in base.items):
             return self.assume_item(node, base)
         return get_item(base, key, self.error_factory(node))
 
@@ -510,7 +514,8 @@ class ExpressionEvaluator(InterpreterState):
 
         The items are joined: equal items are one item, and functions or layers are alternatives.
         """
-        first, *others = table.items.values() or (MISSING,)
+        key = self.make_dict_key(node.slice, self.evaluate(node.slice))
+        first, *others = [table.items[key]] if key in table.items else table.items.values() or (MISSING,)
         for other in others:
             first = join_values(first, other, self.error(node, "the key is not known", "give it with --where"))
         if isinstance(first, ShapeError) or first is MISSING:

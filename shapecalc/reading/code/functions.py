@@ -31,6 +31,7 @@ from shapecalc.reading.code.values import (
     dataclass_fields,
     is_dataclass,
     is_enumeration,
+    is_integer,
 )
 
 MAX_CALL_DEPTH = 30
@@ -175,12 +176,7 @@ class FunctionEvaluator(CallEvaluator):
         """Bind the parameters of a function to arguments or defaults."""
         arguments, variables, rest = function.node.args, frame.variables, {**keywords}
         names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
-        defaults = dict(zip(names[::-1], arguments.defaults[::-1], strict=False))
-        defaults |= {
-            argument.arg: default
-            for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-            if default is not None
-        }
+        defaults = _default_expressions(arguments)
         variables.update(zip(names, positional, strict=False))
         if len(positional) > len(names) and arguments.vararg is None:
             raise error(f"{truncate(function.name)} takes at most {len(names)} arguments")
@@ -383,23 +379,26 @@ class FunctionEvaluator(CallEvaluator):
             return MISSING  # type: ignore[no-any-return]
         return MISSING  # type: ignore[no-any-return]
 
-    def create_object(self, cls: ClassValue, node: ast.stmt | ast.expr) -> ObjectValue:
-        """Create an object with constructor arguments that the user provides.
+    def create_object(
+        self, cls: ClassValue, node: ast.stmt | ast.expr, *, has_unknown_numbers: bool = False
+    ) -> ObjectValue:
+        """Create an object whose constructor arguments are the values that the user gives, defaults or names.
 
-        An argument that the user does not provide is a name.
+        If `has_unknown_numbers`, names replace the defaults that are numbers.
         """
         owner = ObjectValue(cls)
         initializer = self.find_member(owner, "__init__")
         if isinstance(initializer, FunctionValue):
-            self.run_entry_point(CallFrame(f"{cls.name}.__init__", initializer.frame), initializer, {})
+            frame = CallFrame(f"{cls.name}.__init__", initializer.frame)
+            self.run_entry_point(frame, initializer, {}, has_unknown_numbers=has_unknown_numbers)
         elif is_dataclass(cls):
             self.initialize_dataclass(owner, (), {}, self.error_factory(node))
         return owner
 
     def create_annotated_object(self, annotation: ast.expr | None) -> ObjectValue | None:
-        """Create an instance of the module class that annotates a parameter.
+        """Create a module of the class that annotates a parameter, or return None for any other annotation.
 
-        Returns None for any other annotation.
+        The caller probably passes other numbers than the defaults of the class.
         """
         name = annotation.value if isinstance(annotation, ast.Constant) else annotation and dotted_name(annotation)
         cls = self.find_value(name) if isinstance(name, str) and name else MISSING
@@ -407,7 +406,7 @@ class FunctionEvaluator(CallEvaluator):
             return None
         was_quiet, self.is_quiet = self.is_quiet, True
         try:
-            return self.create_object(cls, annotation)
+            return self.create_object(cls, annotation, has_unknown_numbers=True)
         finally:
             self.is_quiet = was_quiet
 
@@ -416,10 +415,18 @@ class FunctionEvaluator(CallEvaluator):
         bases = [dotted_name(base) for own in cls.resolution_order() for base in own.node.bases]
         return any(base.rpartition(".")[2] == "Module" for base in bases)
 
-    def run_entry_point(self, frame: CallFrame, function: FunctionValue, inputs: Mapping[str, CodeValue]) -> Binding:
+    def run_entry_point(
+        self,
+        frame: CallFrame,
+        function: FunctionValue,
+        inputs: Mapping[str, CodeValue],
+        *,
+        has_unknown_numbers: bool = False,
+    ) -> Binding:
         """Interpret the entry function with the inputs, and return its result or error.
 
-        A parameter without a value stays unbound. Its name then denotes a size.
+        A parameter without a value stays unbound. Its name then denotes a size. If `has_unknown_numbers`, this includes
+        parameters whose default is a number.
         """
         frame.state |= {"node": function.node, "function": function}
         assert isinstance(function.node, ast.FunctionDef)
@@ -427,14 +434,7 @@ class FunctionEvaluator(CallEvaluator):
         parameters = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
         names = [argument.arg for argument in parameters]
         annotations = {argument.arg: argument.annotation for argument in parameters}
-        defaults = dict(
-            zip([argument.arg for argument in arguments.args][::-1], arguments.defaults[::-1], strict=False)
-        )
-        defaults |= {
-            argument.arg: default
-            for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-            if default is not None
-        }
+        defaults = _default_expressions(arguments, has_numbers=not has_unknown_numbers)
         if function.owner is not None and names:
             frame.variables[names.pop(0)] = function.owner
         for name in names:
@@ -459,3 +459,14 @@ class FunctionEvaluator(CallEvaluator):
     def interpret_body(self, statements: Sequence[ast.stmt]) -> None:
         """Interpret statements in order."""
         raise NotImplementedError
+
+
+def _default_expressions(arguments: ast.arguments, *, has_numbers: bool = True) -> dict[str, ast.expr]:
+    """Return the default of each parameter that has one, without integers unless `has_numbers`."""
+    names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+    defaults = dict(zip(names[::-1], arguments.defaults[::-1], strict=False))
+    pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    defaults |= {argument.arg: default for argument, default in pairs if default is not None}
+    return {
+        name: node for name, node in defaults.items() if has_numbers or not is_integer(getattr(node, "value", None))
+    }

@@ -21,11 +21,15 @@ from shapecalc.reading.code.values import (
     LayerInstance,
     LibraryName,
     ObjectValue,
+    PartialValue,
     TensorChunks,
     TracedTensor,
     derived_tensor,
     is_dim,
 )
+
+CALLABLES = (LayerInstance, ObjectValue, FunctionValue, ClassValue, LibraryName, AlternativeValue)
+"""The types of values that can be called."""
 
 
 def truth_value(value: CodeValue) -> bool | None:
@@ -38,7 +42,7 @@ def truth_value(value: CodeValue) -> bool | None:
         return bool(value.bindings)
     if isinstance(value, CodeDict):
         return bool(value.items)
-    return True if isinstance(value, LayerInstance | ObjectValue) else None
+    return True if isinstance(value, (*CALLABLES, PartialValue)) else None
 
 
 def is_explicitly_false(value: CodeValue) -> bool:
@@ -105,10 +109,6 @@ def has_nested_items(value: CodeList) -> bool:
     """Return whether a list that indexes a tensor of PyTorch is read as a tuple: an item is no number."""
     items = (CodeList, tuple, slice, TracedTensor)
     return any(item is None or item is Ellipsis or isinstance(item, items) for item in value.bindings)
-
-
-CALLABLES = (LayerInstance, ObjectValue, FunctionValue, ClassValue, LibraryName, AlternativeValue)
-"""The types of values that can be called."""
 
 
 def join_values(left: Binding, right: Binding, error: ShapeError) -> Binding:

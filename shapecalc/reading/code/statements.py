@@ -577,8 +577,11 @@ class CodeInterpreter(AssignmentEvaluator):
         if key == "items" and isinstance(left, tuple) and isinstance(right, tuple):
             joined = join_values(CodeList(left), CodeList(right), error)
             return joined.state["items"] if isinstance(joined, CodeList) else error
+        if isinstance(left, dict) and isinstance(right, dict):
+            shared = left.keys() & right.keys()
+            return {**left, **right, **{name: self.join_slot(name, left[name], right[name], error) for name in shared}}
         if isinstance(left, dict) or isinstance(right, dict):
-            return left if left == right else error
+            return error
         return left if left is right else join_values(left, right, error)
 
     def interpret_loop(self, node: ast.For | ast.While) -> None:

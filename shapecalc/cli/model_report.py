@@ -582,6 +582,7 @@ def _failure_counts(report: reports.Report, failing_nodes: Sequence[reports.Judg
             f"at {report.batch} = {size} already" if report.batch else "at every size",
         ),
         BatchVerdict.ONLY: ("fails", "fail", elsewhere),
+        BatchVerdict.SOMETIMES: ("fails", "fail", f"at some {report.batch}"),
         BatchVerdict.SCRAMBLES: ("mixes", "mix", "the samples without an error"),
         BatchVerdict.SWALLOWS: ("puts", "put", "the batch elsewhere without an error"),
         BatchVerdict.RANK_VARIES: ("drops", "drop", f"the axis of the batch at {report.batch} = 1"),

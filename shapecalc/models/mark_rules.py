@@ -75,6 +75,14 @@ def concat_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
     return infer_mark(along, np.concatenate(parts), node.batch)
 
 
+def dynamic_quantization_mark_rule(node: LaneNode, output_index: int) -> BatchMark:
+    """Return the batch mark after a DynamicQuantizeLinear, whose scale depends on all samples.
+
+    Source: the ONNX operator DynamicQuantizeLinear.
+    """
+    return MixedSamples("takes one scale for all samples", intended=None if output_index else node.marks[0])
+
+
 def quantized_concat_mark_rule(node: LaneNode, output_index: int) -> BatchMark:
     """Return the batch mark after a quantized Concat.
 

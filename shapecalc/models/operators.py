@@ -75,6 +75,8 @@ class BroadcastShapeRule(Record):
 
     first_opset: int = 7
     is_comparison: bool = False
+    typed_input: int = -1
+    """The index of the input that has the element type of the output, unless it is a comparison."""
 
 
 class InferredShapeRule(Record):
@@ -85,13 +87,14 @@ class InferredShapeRule(Record):
 
 
 class ComputedShapeRule(Record):
-    """A shape rule: a function computes the output shapes.
-
-    The outputs have the element type of the first input.
-    """
+    """A shape rule: a function computes the output shapes."""
 
     compute: Callable[[Attributes, InputSizes], InputSizes]
     """A function that maps attributes and input shapes to output shapes, or None for an unknown output shape."""
+    is_shortcut: bool = False
+    """Whether ONNX shape inference replaces an unknown output shape. It takes ten times as long as the function."""
+    typed_input: int = 0
+    """The index of the input that has the element type of the first output."""
 
 
 class ControlFlow(Enum):
@@ -510,6 +513,39 @@ def _matmul_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
     return (None if inner != second_inner or isinstance(leading, str) else (*leading, rows, columns),)
 
 
+def _concat_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
+    """Return the output shape of a Concat.
+
+    >>> _concat_shape({"axis": 1}, [(2, 3), (2, 4)]), _concat_shape({"axis": 0}, [(2, 3), (2, 4)])
+    (((2, 7),), (None,))
+    """
+    axis, first = attributes.get("axis"), shapes[0]
+    if axis is None or first is None or not -len(first) <= axis < len(first):
+        return (None,)
+    axis %= len(first)
+    total = 0
+    for shape in shapes:
+        if shape is None or len(shape) != len(first):
+            return (None,)
+        if shape[:axis] != first[:axis] or shape[axis + 1 :] != first[axis + 1 :]:
+            return (None,)
+        total += shape[axis]
+    return ((*first[:axis], total, *first[axis + 1 :]),)
+
+
+def _gather_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
+    """Return the output shape of a Gather.
+
+    >>> _gather_shape({"axis": 1}, [(2, 3, 4), (5, 6)])
+    ((2, 5, 6, 4),)
+    """
+    data, indices, axis = shapes[0], shapes[1], attributes.get("axis", 0)
+    if data is None or indices is None or not -len(data) <= axis < len(data):
+        return (None,)
+    axis %= len(data)
+    return ((*data[:axis], *indices, *data[axis + 1 :]),)
+
+
 def _attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
     """Return the output shape of multi-head attention.
 
@@ -759,7 +795,12 @@ ONNX_OPERATORS = _split_operator_names(
         "CenterCropPad": OperatorSpec(axis_rule=axis_rules.resize_axis_rule),
         "Clip": OperatorSpec(SAME_AS_FIRST, _clip, axis_rule=axis_rules.broadcast_axis_rule),
         "Col2Im": OperatorSpec(axis_rule=axis_rules.make_first_input_pointwise_rule(0)),
-        "Concat": OperatorSpec(evaluate=_concat, mark_rule=mark_rules.concat_mark_rule, size_check=_check_concat),
+        "Concat": OperatorSpec(
+            ComputedShapeRule(_concat_shape, is_shortcut=True),
+            _concat,
+            mark_rule=mark_rules.concat_mark_rule,
+            size_check=_check_concat,
+        ),
         "Constant": OperatorSpec(evaluate=constant_elements),
         "ConstantOfShape": OperatorSpec(evaluate=_constant_of_shape, element_inputs=0),
         "Conv": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.make_conv_rule(), size_check=_check_conv),
@@ -775,6 +816,7 @@ ONNX_OPERATORS = _split_operator_names(
         "DequantizeLinear QuantizeLinear": OperatorSpec(axis_rule=axis_rules.make_unmixed_axes_rule(slice(0, 0))),
         "Det": OperatorSpec(axis_rule=axis_rules.make_unmixed_axes_rule(slice(-2, None))),
         "Div": OperatorSpec(BROADCAST, _divide, axis_rule=axis_rules.broadcast_axis_rule),
+        "DynamicQuantizeLinear": OperatorSpec(mark_rule=mark_rules.dynamic_quantization_mark_rule),
         "Einsum": OperatorSpec(axis_rule=axis_rules.einsum_axis_rule),
         "Expand": OperatorSpec(mark_rule=mark_rules.repeat_mark_rule, core_op=EXPAND),
         "EyeLike": OperatorSpec(element_inputs=0),
@@ -782,7 +824,12 @@ ONNX_OPERATORS = _split_operator_names(
         "GRU LSTM RNN": OperatorSpec(
             axis_rule=axis_rules.recurrent_axis_rule, size_check=_shared_batch_check(_recurrent_batch_inputs)
         ),
-        "Gather": OperatorSpec(evaluate=_gather, mark_rule=mark_rules.gather_mark_rule, size_check=check_indices),
+        "Gather": OperatorSpec(
+            ComputedShapeRule(_gather_shape, is_shortcut=True),
+            _gather,
+            mark_rule=mark_rules.gather_mark_rule,
+            size_check=check_indices,
+        ),
         "GatherElements": OperatorSpec(axis_rule=axis_rules.make_gather_elements_rule(1), size_check=check_indices),
         "GatherND": OperatorSpec(mark_rule=mark_rules.gather_nd_mark_rule, size_check=check_indices),
         "Gemm": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.make_gemm_rule(), size_check=GEMM_SIZE_CHECK),
@@ -808,7 +855,9 @@ ONNX_OPERATORS = _split_operator_names(
         "LpNormalization": OperatorSpec(
             SAME_AS_FIRST, axis_rule=axis_rules.make_unmixed_axes_rule(axis_rules.axis_from_attribute)
         ),
-        "MatMul": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.make_matmul_rule()),
+        "MatMul": OperatorSpec(
+            ComputedShapeRule(_matmul_shape, is_shortcut=True), axis_rule=axis_rules.make_matmul_rule()
+        ),
         "MatMulInteger": OperatorSpec(axis_rule=axis_rules.make_matmul_rule()),
         "Max": OperatorSpec(BROADCAST_8, _variadic_evaluator(np.maximum), axis_rule=axis_rules.broadcast_axis_rule),
         "Mean": OperatorSpec(BROADCAST_8, axis_rule=axis_rules.broadcast_axis_rule),
@@ -825,7 +874,7 @@ ONNX_OPERATORS = _split_operator_names(
         "OneHot": OperatorSpec(axis_rule=axis_rules.one_hot_axis_rule),
         "Pad": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.pad_axis_rule),
         "Pow": OperatorSpec(
-            BROADCAST,
+            BroadcastShapeRule(typed_input=0),
             _dtype_preserving_evaluator(lambda a, b: np.power(a.astype(np.float64), b)),
             axis_rule=axis_rules.broadcast_axis_rule,
         ),
@@ -887,12 +936,15 @@ CONTRIB_OPERATORS = _split_operator_names(
         "DequantizeLinear": OperatorSpec(
             axis_rule=axis_rules.make_unmixed_axes_rule(slice(0, 0)), onnx_equivalent="DequantizeLinear"
         ),
-        "DynamicQuantizeMatMul MatMulIntegerToFloat": OperatorSpec(
+        "DynamicQuantizeMatMul": OperatorSpec(
             ComputedShapeRule(_matmul_shape), axis_rule=axis_rules.make_matmul_rule()
+        ),
+        "MatMulIntegerToFloat": OperatorSpec(
+            ComputedShapeRule(_matmul_shape, typed_input=2), axis_rule=axis_rules.make_matmul_rule()
         ),
         "DynamicQuantizeLSTM": OperatorSpec(axis_rule=axis_rules.recurrent_axis_rule, onnx_equivalent="LSTM"),
         "EmbedLayerNormalization": OperatorSpec(
-            ComputedShapeRule(_embedding_shape(2)), axis_rule=axis_rules.make_pointwise_rule(0)
+            ComputedShapeRule(_embedding_shape(2), typed_input=2), axis_rule=axis_rules.make_pointwise_rule(0)
         ),
         "MatMulBnb4 MatMulNBits": OperatorSpec(
             ComputedShapeRule(_packed_matmul_shape), axis_rule=axis_rules.make_unmixed_axes_rule(slice(-1, None))
@@ -901,14 +953,14 @@ CONTRIB_OPERATORS = _split_operator_names(
             ComputedShapeRule(_packed_attention_shape), axis_rule=axis_rules.make_first_input_pointwise_rule(0)
         ),
         "QEmbedLayerNormalization": OperatorSpec(
-            ComputedShapeRule(_embedding_shape(2)), axis_rule=axis_rules.make_pointwise_rule(0)
+            ComputedShapeRule(_embedding_shape(2), typed_input=2), axis_rule=axis_rules.make_pointwise_rule(0)
         ),
         "QGemm": OperatorSpec(ComputedShapeRule(_quantized_gemm_shape), axis_rule=axis_rules.make_gemm_rule(3)),
         "QLinearAdd QLinearMul QLinearWhere": OperatorSpec(
             BroadcastShapeRule(1), axis_rule=axis_rules.broadcast_axis_rule
         ),
         "QLinearConcat": OperatorSpec(
-            ComputedShapeRule(_quantized_concat_shape), mark_rule=mark_rules.quantized_concat_mark_rule
+            ComputedShapeRule(_quantized_concat_shape, typed_input=2), mark_rule=mark_rules.quantized_concat_mark_rule
         ),
         "QLinearConv": OperatorSpec(axis_rule=axis_rules.make_conv_rule(3), onnx_equivalent="QLinearConv"),
         "QLinearGlobalAveragePool": OperatorSpec(

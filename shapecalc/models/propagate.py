@@ -78,6 +78,8 @@ class NodeVerdict(Record):
     """The verdict on a node with a core op."""
 
     verdict: BatchVerdict
+    is_failing: bool
+    """Whether the verdict is one of `FAILING_VERDICTS`, or SOMETIMES in a model that declares its batch size."""
     why: str
     """The reason for the verdict, without a final full stop."""
     outputs: LaneShapes
@@ -295,7 +297,7 @@ class BatchTracker:
         found = {visit.node.path: verdict for visit, verdict in trial.judged_nodes[first_node:]}
         for index, (visit, verdict) in enumerate(self.judged_nodes[first_node:], first_node):
             first = found.get(visit.node.path, verdict)
-            if verdict.verdict is BatchVerdict.UNKNOWN and first.verdict in FAILING_VERDICTS:
+            if verdict.verdict is BatchVerdict.UNKNOWN and first.is_failing:
                 kept = replace(first, fixes=())
                 self.judged_nodes[index] = visit, kept
                 self.failing_nodes[visit.node.path] = visit.node, kept
@@ -498,14 +500,15 @@ class BatchTracker:
         return [mark.intended if isinstance(mark, SharedSample) else mark for mark in marks]
 
     def _repair_indices(self, node: Node) -> tuple[NodeFix, LaneShapes, LaneMarks] | None:
-        """Return the fix of a node with hard-coded sample indices, or None.
+        """Return the fix of a node with hard-coded sample indices or batch sizes, or None.
 
         The fix is returned with the output shapes and batch marks of the fixed node.
         """
         mark = repairs.first_batch_axis(self.marks_of(node.inputs[0])) if len(node.inputs) > 1 else None
         if mark is None or self._walk.declared_batch is None:
             return None
-        found = repairs.find_index_fix(node, self._walk, mark, self.declared_batch)
+        finders = (repairs.find_index_fix, repairs.find_grid_fix)
+        found = next(filter(None, (find(node, self._walk, mark, self.declared_batch) for find in finders)), None)
         if found is None:
             return None
         fix, shapes, after = found
@@ -549,7 +552,7 @@ class BatchTracker:
         if verdict is None:
             verdict = self._verdict_cache[key] = self._build_verdict(visit, before or self._no_marks)
         self._store_marks(node.outputs[0], verdict.marks)
-        is_failing = verdict.verdict in FAILING_VERDICTS
+        is_failing = verdict.is_failing
         if is_failing:
             self.failing_nodes[node.path] = node, verdict
         blocked_by = self._propagate_failure(node, is_failing=is_failing)
@@ -571,7 +574,9 @@ class BatchTracker:
         if visit.unknown_reason:
             lost = next((mark.why for mark in input_marks if isinstance(mark, LostBatch)), "")
             verdict, why = BatchVerdict.UNKNOWN, visit.unknown_reason if lost in ("", NO_SHAPE) else lost
-        fixes = self._find_fixes(visit, input_marks) if verdict in FAILING_VERDICTS else []
+        is_declared = self._walk.declared_batch is not None
+        is_failing = verdict in FAILING_VERDICTS or (is_declared and verdict is BatchVerdict.SOMETIMES)
+        fixes = self._find_fixes(visit, input_marks) if is_failing else []
         outputs = fixes[0].outputs if fixes else visit.outputs
         marks = (
             tuple(map(verdicts.mark_after_fix, input_marks, visit.input, outputs, self._batches)) if fixes else after
@@ -579,6 +584,7 @@ class BatchTracker:
         batch_in, batch_out = next(((run.batch_in, run.batch_out) for run in runs[::-1] if run.batch > 1), (None, None))
         return NodeVerdict(
             verdict=verdict,
+            is_failing=is_failing,
             why=why,
             outputs=outputs,
             marks=marks,
@@ -640,7 +646,7 @@ class BatchTracker:
             del self._marks[number]
 
     def record_index_fix(self, node: Node, failures: LaneFailures) -> LaneShapes | None:
-        """Record a failing node with hard-coded sample indices, and its fixed shapes.
+        """Record a failing node with hard-coded sample indices or batch sizes, and its fixed shapes.
 
         Returns the fixed shapes, or None if the node has no fix.
         """

@@ -11,7 +11,7 @@ from shapecalc.core.dims import IntTuple
 from shapecalc.models.batch_axis import BatchAxis, BatchMark, LaneShapes
 from shapecalc.models.file import ABSENT, Node, load_elements
 from shapecalc.models.operators import find_operator
-from shapecalc.models.verdicts import NodeFix
+from shapecalc.models.verdicts import NodeFix, build_insertion_fix
 from shapecalc.models.walk_state import WalkState, is_same_in_all_lanes
 
 REPEATABLE_INPUTS: Mapping[str, Sequence[int] | None] = {
@@ -167,6 +167,24 @@ def find_index_fix(
         output.append(None if sizes is None else (*before, *(index[:-1] if is_nd else index), *rest))
     fix = NodeFix(None, None, "", "counts the batch", (*BATCH_NODES, "Range"), counts=(axis, declared_batch, steps))
     return fix, tuple(output), BatchAxis(axis if is_nd else first + axis, 1)
+
+
+def find_grid_fix(
+    node: Node, walk: WalkState, mark: BatchAxis, declared_batch: int
+) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
+    """Return the fix of an AffineGrid whose constant sizes contain the declared batch.
+
+    `mark` is the batch mark of the matrices. The result contains the output shapes and the batch mark of the output.
+    Source: the ONNX operator AffineGrid, whose sizes are N, C, H, W or N, C, D, H, W.
+    """
+    values = walk.elements_of(node.inputs[1])
+    if node.op != "AffineGrid" or node.domain or values is None or not is_same_in_all_lanes(values):
+        return None
+    sizes = values[0].ravel().tolist()
+    if mark != BatchAxis(0, 1) or "/@" in node.path or sizes[:1] != [declared_batch]:
+        return None
+    output = tuple([(lane.batch, *sizes[2:], len(sizes) - 2) for lane in walk.lanes])
+    return build_insertion_fix(walk.batch, 0), output, mark
 
 
 def _has_differing_lanes(value: Any, array: Any) -> bool:

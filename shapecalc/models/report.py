@@ -203,7 +203,7 @@ def is_failing(judged: JudgedNode, *, strict: bool = False) -> bool:
 
     If `strict`, a node with an unknown verdict counts as failing.
     """
-    return judged.verdict in FAILING_VERDICTS or (strict and judged.verdict is BatchVerdict.UNKNOWN)
+    return judged.is_failing or (strict and judged.verdict is BatchVerdict.UNKNOWN)
 
 
 def counts_as_failure(stop: NonCoreFailure, report: Report, *, strict: bool = False) -> bool:
@@ -219,7 +219,7 @@ def list_failing_nodes(nodes: Iterable[JudgedNode], *, strict: bool = False) -> 
 
     Nodes with the same verdict are in file order. `strict` is passed to `is_failing`.
     """
-    order = [*FAILING_VERDICTS, BatchVerdict.UNKNOWN]
+    order = [*FAILING_VERDICTS, BatchVerdict.SOMETIMES, BatchVerdict.UNKNOWN]
     failing = [judged for judged in nodes if is_failing(judged, strict=strict)]
     return sorted(failing, key=lambda judged: order.index(judged.verdict))
 

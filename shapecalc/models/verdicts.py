@@ -451,7 +451,8 @@ def squeeze_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
         sizes = [{*sizes} for sizes in zip(*[shape or () for shape in shapes], strict=True)]
         axes = tuple([axis for axis, found in enumerate(sizes) if found == {1}])
         fix = NodeFix(axes, None, "", "keeps the batch axis", gains_axis=True)
-        yield FixCandidate((axes,) * len(node.batches), fix)
+        if axes:  # a Squeeze with an empty list removes every axis of size 1
+            yield FixCandidate((axes,) * len(node.batches), fix)
 
 
 def _insertion_candidates(node: BatchFailure) -> Iterator[FixCandidate]:

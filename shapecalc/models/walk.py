@@ -304,9 +304,24 @@ class InferredNodeVisitor:
         elif isinstance(rule, operators.ComputedShapeRule):
             lanes = zip(*map(walk.shapes_of, inputs), strict=True)
             outputs = [*zip(*[rule.compute(node.attributes, shapes) for shapes in lanes], strict=True)]
-            self._walker.record_outputs(node, outputs, [walk.dtypes[inputs[0]]] * len(outputs), None)
+            is_known = None not in outputs[0] and walk.dtypes[inputs[0]] != 0
+            if rule.is_shortcut and (not is_known or self._has_invalid_index(node, spec)):
+                self._record_inferred_outputs(node, spec)
+                return
+            self._walker.record_outputs(node, outputs, [walk.dtypes[inputs[rule.typed_input]]] * len(outputs), None)
         else:
             self._record_inferred_outputs(node, spec)
+
+    def _has_invalid_index(self, node: Node, spec: OperatorSpec) -> bool:
+        """Return whether a Gather has an invalid index for some size assignment."""
+        if spec.size_check is not operators.check_indices:
+            return False
+        walk = self._walk
+        lanes = enumerate(zip(*map(walk.shapes_of, node.inputs), strict=True))
+        return any(
+            operators.check_indices(node, shapes, walk.initializers, partial(self._index_range, node, lane))
+            for lane, shapes in lanes
+        )
 
     def _record_elements(self, node: Node, spec: OperatorSpec) -> bool:
         """Evaluate a node and record its outputs.
@@ -404,7 +419,7 @@ class InferredNodeVisitor:
             shapes = tuple([None if isinstance(lane, str) else lane for lane in lanes])
             result = self._broadcasts[key] = shapes, errors if any(errors) else None
         output, failures = result
-        dtype = BOOL if rule.is_comparison else walk.dtypes[node.inputs[-1]]
+        dtype = BOOL if rule.is_comparison else walk.dtypes[node.inputs[rule.typed_input]]
         self._walker.record_outputs(node, (output,), (dtype,), failures)
 
     def _record_inferred_outputs(self, node: Node, spec: OperatorSpec) -> None:

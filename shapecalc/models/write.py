@@ -668,7 +668,8 @@ def add_value_info(walk: WalkState) -> None:
     """Declare the known but undeclared shapes of tensors in the ModelProto of a walk.
 
     A dim is declared with its size if all size assignments agree on it, or with the name of the only free dim that
-    always has an equal size. Other dims are declared as unknown.
+    always has an equal size. Other dims are declared as unknown. The outputs of custom operators are left undeclared,
+    because the element type of some of them is not known.
     """
     graph = walk.model.proto.graph
     declared_names = {value.name for value in (*graph.input, *graph.output, *graph.value_info)}
@@ -683,7 +684,7 @@ def add_value_info(walk: WalkState) -> None:
         sizes: name for name, sizes in sizes_of.items() if repeats[sizes] == 1 and in_file.get(name) == {name}
     }
     for node in walk.model.graph.nodes:
-        for tensor in node.outputs:
+        for tensor in () if node.domain else node.outputs:
             dims = transpose_lane_shapes([walk.shapes_of(tensor)[lane] for lane in lanes])
             name, dtype = walk.model.names[tensor], walk.dtypes[tensor]
             if name and name not in declared_names and dims is not None and dtype:

@@ -85,13 +85,12 @@ def compare(path, report, batch, counts, notes):
 
     A node that swallows the batch does not fail itself; it is reported with the failure below it.
     """
-    from shapecalc.models.verdicts import FAILING_VERDICTS
     from tests.models.judging import size_of
 
     found, failed = run(path, report, batch)
     nodes = [each for each in report.nodes if "/" not in each.node.path]
     failing = [each for each in nodes if each.runs.get(batch) == "fails"]
-    offends, judged = any(each.verdict in FAILING_VERDICTS for each in report.nodes), batch in report.sizes
+    offends, judged = any(each.is_failing for each in report.nodes), batch in report.sizes
     if judged and failed and not (failing or offends or report.stops):
         counts["missed"] += 1
         notes.append(f"N={batch}: fails, and nothing was told: {failed[:200]}")

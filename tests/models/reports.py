@@ -10,7 +10,7 @@ from shapecalc.models.file import Node
 from shapecalc.models.free_dims import DimSum
 from shapecalc.models.propagate import NonCoreFailure
 from shapecalc.models.report import JudgedNode, ModelInput, Report
-from shapecalc.models.verdicts import BatchVerdict, NodeFix
+from shapecalc.models.verdicts import FAILING_VERDICTS, BatchVerdict, NodeFix
 
 N = named_dim("N")
 
@@ -33,7 +33,8 @@ def judged(path, op, name, shapes, verdict=BatchVerdict.SAFE, attributes=(), **t
     tensors = {"tensors": ((f"in{path}", f"target{path}"), (f"out{path}",))}
     runs = FrozenDict({size: "fails" if verdict is BatchVerdict.ONLY and size > 1 else "ok" for size in (1, 2, 3)})
     fields = NOTHING | KEPT | SAID | tensors | told
-    return JudgedNode(node=node(path, op, name, attributes), verdict=verdict, runs=runs, **shown, **fields)
+    failing = {"is_failing": verdict in FAILING_VERDICTS}
+    return JudgedNode(node=node(path, op, name, attributes), verdict=verdict, runs=runs, **shown, **fields, **failing)
 
 
 FIRST = judged(

@@ -12,7 +12,7 @@ import onnxruntime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, defs, helper, numpy_helper
 
 from shapecalc.models.batch_axis import (
     BatchAxis,
@@ -24,7 +24,13 @@ from shapecalc.models.batch_axis import (
     sample_numbers_along_axis,
 )
 from shapecalc.models.file import build_model
-from shapecalc.models.operators import LISTED_OPERATORS, OPERATORS, InferredShapeRule, OperatorSpec
+from shapecalc.models.operators import (
+    LISTED_OPERATORS,
+    ONNX_OPERATORS,
+    OPERATORS,
+    InferredShapeRule,
+    OperatorSpec,
+)
 from shapecalc.models.propagate import output_mark
 from shapecalc.models.queries import ShapeInference
 from shapecalc.models.walk import InferredNodeVisitor
@@ -184,8 +190,23 @@ def test_onnx_inference_runs_once_if_the_batch_continues(monkeypatch):
         ShapeInference, "infer_lane", lambda self, node, *rest: inferred.append(node.op) or infer(self, node, *rest)
     )
     monkeypatch.setattr(InferredNodeVisitor, "_infer_each_lane", lambda *_: pytest.fail("each size is inferred"))
-    walk_and_judge(model("y = MatMul (N,4) zeros(4,5)"))
-    assert inferred == ["MatMul"]
+    walk_and_judge(model("y = Gemm (N,4) zeros(4,5)"))
+    assert inferred == ["Gemm"]
+
+
+def test_rules_give_the_element_type_of_outputs():
+    wrong = []
+    for name, row in ONNX_OPERATORS.items():
+        if isinstance(row.shape_rule, InferredShapeRule) or row.core_op or not defs.has(name):
+            continue
+        schema = defs.get_schema(name)
+        index = getattr(row.shape_rule, "typed_input", 0)
+        is_comparison = getattr(row.shape_rule, "is_comparison", False)
+        expected = {c.type_param_str: [*c.allowed_type_strs] for c in schema.type_constraints}
+        types = [expected.get(each.type_str, each.type_str) for each in (schema.inputs[index], schema.outputs[0])]
+        if types[1] != (["tensor(bool)"] if is_comparison else types[0]):
+            wrong.append(name)
+    assert not wrong
 
 
 SMALL = st.lists(st.integers(1, 4), max_size=3)

@@ -14,6 +14,10 @@ x = (1,3,4,4); y = Resize x _ _ [1,3,8,8] mode=linear
 x = (1,4); m = (1,6); a = Reshape x [1,2,2]; b = Reshape m [1,2,3]; y = Concat a b axis=2
 x = (1,6); i = Constant value=[[0]]; g = Gather x i; y = Concat g floats(1,1,2) axis=2
 x = (8,6); y = Reshape x [8,2,3]
+x = (1,6); a = Reshape x [1,2,3]; p = Pow a 2; y = Relu p
+x = (8,3,8); y = Reshape x [8,3,-1,4]
+x = (8,2); a = Reshape x [8,-1,2]; y = Add a floats(1,1,2)
+opset 20; x = (1,6); t = Reshape x [1,2,3]; y = AffineGrid t [1,3,4,5]
 x = (1,3,8,8); p = GlobalAveragePool x; y = Squeeze p; z = Mul y y
 x = (N,3,1); y = Squeeze x
 opset 11; x = (N,3,1); y = Squeeze x
@@ -23,6 +27,7 @@ FAIL = """
 x = (N,6); m = ReduceMean x [0]; y = Sub x m
 x = (1,6); m = ReduceMax x [0]; y = Sub x m
 x = (N,3,4); y = Slice x [0] [1] [0]
+x = (1,6); q s z = DynamicQuantizeLinear x; a = Reshape q [1,2,3]; y = Cast a to=1
 x = (2,3); y = Concat x floats(2,2) axis=1
 x = (1,6); a = Reshape x [1,2,3]; s = Shape x end=1; n = Cast s to=1; y = Mul a n
 x = (1,6); a = Reshape x [1,2,3]; b = RandomNormalLike a; y = Add a b

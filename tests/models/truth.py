@@ -39,7 +39,8 @@ def fix(path, target):
 
 def reported_failures(report):
     """Return the paths of the nodes that a report names as failing."""
-    words = {verdict.value for verdict in FAILING_VERDICTS} | {"sometimes"}
+    words = {verdict.value for verdict in FAILING_VERDICTS}
+    words |= {"sometimes"} if report["declared_batch"] else set()
     failing = [node["path"] for node in report["nodes"] if node["verdict"] in words]
     return failing + [stop["path"] for stop in report["stops"]]
 

@@ -24,6 +24,8 @@ from shapecalc.reading.code.kinds import (
     PROMOTING_KEYWORDS,
     KindRule,
     name_kinds,
+    promote_kinds,
+    unite_kinds,
 )
 from shapecalc.reading.code.values import (
     CheckRefused,
@@ -59,8 +61,7 @@ def apply_kind_rule(
     base_name = name.removesuffix("_") if name not in KIND_RULES else name
     rule = KIND_RULES.get(_rule_name(base_name, operands, keywords))
     if first is None or rule is None:
-        # an einsum of nothing has the type of one of its operands
-        return set_kinds(name, value, ANY_KIND, ANY_KIND) if name == EINSUM.name else value
+        return _set_einsum_kinds(operands, value) if name == EINSUM.name else value
     kinds = _operand_kinds(name, rule, operands)
     if cast:
         kinds[0] = cast
@@ -124,6 +125,19 @@ def _rule_name(name: str, operands: Sequence[CodeValue], keywords: Mapping[str, 
     return PAD.name if re.fullmatch(r"(Zero|Constant|Circular)Pad\dd", name) else name
 
 
+def _set_einsum_kinds(operands: Sequence[CodeValue], value: CodeValue) -> CodeValue:
+    """Return the result of an einsum whose product is not known.
+
+    A sum of truth values is an integer, and an einsum of nothing has the type of one of its operands.
+    """
+    tensors = [tensor for operand in operands for tensor in tensors_in(operand)]
+    kinds = promote_kinds([tensor.kinds for tensor in tensors])
+    kinds = (
+        ANY_KIND if any(0 in tensor.shape for tensor in tensors) else unite_kinds((kinds, "bi" if "b" in kinds else ""))
+    )
+    return set_kinds(EINSUM.name, value, kinds, kinds)
+
+
 def _einsum_rule(operands: Sequence[CodeValue]) -> str:
     """Return the name of the rule that applies to an `einsum`.
 
@@ -138,9 +152,14 @@ def _einsum_rule(operands: Sequence[CodeValue]) -> str:
     summed = {letter for letter in left if letter.isalpha() and letter not in right}
     if len(terms) == 1:
         return "sum"
-    if not right or "." in left or [*map(len, terms)] != [tensor.rank for tensor in tensors]:
+    letters = [term.removeprefix("...") for term in terms]
+    if not right or "." in "".join(letters) or len(terms) != len(tensors):
         return ""
-    pairs = [pair for term, tensor in zip(terms, tensors, strict=True) for pair in zip(term, tensor.shape, strict=True)]
+    pairs = [
+        pair
+        for term, tensor in zip(letters, tensors, strict=True)
+        for pair in zip(term[::-1], tensor.shape[::-1], strict=False)
+    ]
     sizes = [(letter, dim) for letter, dim in pairs if letter in summed and isinstance(dim, int) and dim > 1]
     return MATMUL.name if any(sizes.count(size) > 1 for size in sizes) else "" if summed else CONCAT.name
 

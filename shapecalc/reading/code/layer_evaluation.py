@@ -181,7 +181,11 @@ class LayerEvaluator(ExpressionEvaluator):
         result = tensor.apply_shape_preserving(function)
         if name in CASTING_FUNCTIONS or name in ("long", "short", "char"):
             kinds = self.cast_kinds(nodes, tensor) if name in CASTING_FUNCTIONS else "i"
-            result = replace(result, kinds=kinds, extremes=tensor.extremes if kinds in ("i", "f") else None)
+            result = replace(
+                result,
+                kinds=kinds,
+                extremes=tensor.extremes if kinds in ("i", "f") and "b" not in tensor.kinds else None,
+            )
         if "memory_format" not in keywords or not tensor.conventions.is_strided:
             return result
         return self.apply_memory_format(node, name, tensor, result)

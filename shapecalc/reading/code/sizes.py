@@ -144,8 +144,11 @@ def created_elements(call: Call) -> tuple[str, tuple[int, int] | None]:
     if call.name in ("zeros", "ones"):
         value = int(call.name == "ones")
         return "f", (value, value)
-    if call.name in ("randint", "integers", "randperm", "tril_indices", "triu_indices"):
+    if call.name in ("randint", "integers", "tril_indices", "triu_indices"):
         return "i", None
+    if call.name == "randperm":
+        (count,) = CREATION_FUNCTIONS[call.name](call)
+        return "i", (0, count - 1) if isinstance(count, int) else None
     if call.name == "full":
         rest = [value for value in call.positional if not isinstance(value, tuple)]
         fill = call.keywords.get("fill_value", rest[-1] if rest else nan)

@@ -79,7 +79,12 @@ def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: s
             from shapecalc.cli.info import question_error
 
             raise question_error(words)
-        words = commands.resolve_aliases(words, translates=False)
+        resolved = commands.resolve_aliases(words, translates=False)
+        if words[:1] and words[0] in commands.OP_ALIASES and not {"-h", *HELP.spellings(), "-q", "--quiet"} & {*words}:
+            from shapecalc.reading.readings import format_command_message
+
+            print_stderr(format_command_message(resolved))
+        words = resolved
     except ShapeError as error:
         return print_error(error, words[0], {}, OutputOptions(json="--json" in words, quiet="-q" in words))
     if COMPLETION_VARIABLE in os.environ:
@@ -224,7 +229,7 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
             raise usage_error("standard input is no text", "name the file: shapecalc FILE")
         values[0] = text.strip("\ufeff \r\n")
     held = readings.UserInput(tuple(words), tuple(values), is_error_message)
-    line = detect_command_line(held, options)
+    line = commands.resolve_aliases(detect_command_line(held, options), translates=False)
     quiet = not {"-q", "--quiet"}.isdisjoint(options)
     if not quiet:
         print_stderr(readings.format_command_message(line))

@@ -158,12 +158,20 @@ def parse_named_sizes(text: str) -> dict[str, GivenValue]:
         is_name = name.replace(".", "").isidentifier()
         if not name or (is_name and is_integer(dims)):
             sizes |= parse_sizes(piece)
-        elif (constant := parse_constant(dims)) is not None:
+        elif not _is_printed_shape(dims) and (constant := parse_constant(dims)) is not None:
             sizes[name if is_name else normalize_expression(name)] = constant[0]
         else:
             reject_unbracketed_names(dims, "where")
             sizes[name] = parse_dims(dims, "where")
     return sizes
+
+
+def _is_printed_shape(text: str) -> bool:
+    """Return whether a quoted text is a shape, such as `'(np.int64(2), 3)'`, and not the text of a constant."""
+    from shapecalc.reading.readings import is_shape  # imported here because few commands have quoted shapes
+
+    inner = text.strip()[1:-1]
+    return text.strip()[:1] in ("'", '"') and not inner.strip().isidentifier() and is_shape(inner)
 
 
 def _input_notes(inputs: Mapping[str, TypedShape], dialect: str | None, options: dict[str, object]) -> list[str]:

@@ -43,9 +43,17 @@ def literal(page):
 
 
 def files_of_pages():
-    """Return the names and texts of the files that manual pages and Markdown files define for their sessions."""
-    blocks = [block for page in PAGES for block in literal(page.read_text("utf-8"))]
-    blocks += [block for file in MARKDOWN for block in fenced("python", file.read_text("utf-8"))]
+    """Return the names and texts of the files that manual pages define for their sessions."""
+    return _named_files(block for page in PAGES for block in literal(page.read_text("utf-8")))
+
+
+def files_of_markdown():
+    """Return the names and texts of the files that Markdown files define for their sessions."""
+    return _named_files(block for file in MARKDOWN for block in fenced("python", file.read_text("utf-8")))
+
+
+def _named_files(blocks):
+    blocks = [*blocks]
     matches = [(re.match(r"# file: (\S+)", block), block) for block in blocks]
     return [(name.group(1), block) for name, block in matches if name]
 
@@ -53,7 +61,7 @@ def files_of_pages():
 def folder_of_sessions(folder):
     """Write `shapecalc` and the files of all sessions to a folder, and return it."""
     detector.write(folder / "yolo.onnx")
-    return folder_with_shapecalc(folder, files_of_pages())
+    return folder_with_shapecalc(folder, [*files_of_pages(), *files_of_markdown()])
 
 
 def run(session, folder):

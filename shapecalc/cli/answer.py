@@ -507,19 +507,22 @@ def write_picture(answer: Trace | Chain, output_options: OutputOptions) -> dict[
     """
     name, about = output_options.film or output_options.picture, dict[str, object]()
     if name is None:
-        raise usage_error("--step, --theme and --width need a picture", "add --picture FILE")
+        raise usage_error("--step, --theme, --width and --pixels need a picture", "add --picture FILE")
+    from shapecalc.render.files import DEFAULT_WIDTH, SLIDE_CELLS, SLIDE_PIXELS, parse_pixels
+
+    pixels = None if output_options.pixels is None else parse_pixels(output_options.pixels)
     if output_options.film:
         from shapecalc.render.film import render_film
 
-        film, data = render_film(answer, name, output_options.theme)
+        film, data = render_film(answer, name, output_options.theme, pixels)
         about = {"file": name, "frames": len(film.frames), "seconds": round(film.seconds, 2), "notes": [*film.notes]}
         messages = [f"{len(film.frames)} frames, {film.seconds:.0f} seconds", *film.notes]
     else:
-        from shapecalc.render.files import DEFAULT_WIDTH, render_still
+        from shapecalc.render.files import MIN_WIDTH, render_still
 
-        data = render_still(
-            answer, name, output_options.step, theme=output_options.theme, width=output_options.width or DEFAULT_WIDTH
-        )
+        columns = DEFAULT_WIDTH if pixels is None else max(MIN_WIDTH, pixels[0] * SLIDE_CELLS[0] // SLIDE_PIXELS[0])
+        width = output_options.width or min(DEFAULT_WIDTH, columns)
+        data = render_still(answer, name, output_options.step, theme=output_options.theme, width=width, pixels=pixels)
         step_text = "" if output_options.step is None else f" of step {output_options.step} of {len(answer.steps)}"
         messages = [f"a picture{step_text}"]
     write_file(name, data, force=output_options.force)

@@ -19,7 +19,7 @@ FILM_PARAMETERS: tuple[Argument | Option, ...] = (
     command_line_argument("the command line of an op or of chain", "OP ARGS...", CHAIN),
     Option("film", "Output file: .svg, .gif or .html.", metavar="FILE", long="--out", short="-o"),
     THEME_OPTION,
-    *select_output_options("force", "json", "quiet", "no_config"),
+    *select_output_options("pixels", "force", "json", "quiet", "no_config"),
 )
 
 

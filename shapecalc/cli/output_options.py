@@ -122,6 +122,9 @@ class OutputOptions(Record):
         minimum=40,
         maximum=400,
     )
+    pixels: str | None = _declare_option(
+        "pixels", "Size of the picture or film in pixels, such as 1280x720 for a slide.", metavar="WxH"
+    )
     no_config: bool = _declare_option(
         "no_config", "Ignore defaults from the environment, pyproject.toml and config.toml.", OptionKind.FLAG
     )
@@ -154,7 +157,8 @@ class OutputOptions(Record):
     @property
     def has_picture_options(self) -> bool:
         """Whether any option that concerns a picture or a film is set."""
-        return any(value is not None for value in (self.film, self.picture, self.step, self.theme, self.width))
+        values = (self.film, self.picture, self.step, self.theme, self.width, self.pixels)
+        return any(value is not None for value in values)
 
 
 THEME_OPTION = OUTPUT_OPTIONS["theme"]

@@ -6,6 +6,7 @@ whose font is missing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from importlib.resources import as_file, files
@@ -58,6 +59,10 @@ MIN_CONTRAST = 4.5
 FONT_FILE = files("shapecalc.render") / "fonts" / "DejaVuSansMono.ttf"
 """The font file; DejaVu Sans Mono has all glyphs of the pictures."""
 FONT_FAMILY = "DejaVu Sans Mono"
+SLIDE_PIXELS, SLIDE_CELLS = (1280, 720), (88, 24)
+"""The size of a slide in pixels, and the maximum size of its picture in cells."""
+SLIDE_FONT_SIZE, MAX_SCALE = 13.6, 3
+"""The size of the font in a slide before it is enlarged, for 24 pixels at 24 lines, and the maximum enlargement."""
 StyleKey = tuple[Colour | None, bool, bool, bool]
 """The colour of a text, and whether it is bold, dimmed, and on a coloured background."""
 PICTURE_SUFFIXES = (".svg", ".png", ".html")
@@ -165,6 +170,55 @@ def render_animation(frames: Sequence[Text], seconds: Sequence[float], descripti
         start += duration
     size = (width, height * CELL_HEIGHT + 2 * MARGIN)
     return _svg_document(body, size, name, _style_sheet(name, styles, theme), description)
+
+
+def parse_pixels(text: str) -> tuple[int, int]:
+    """Parse the size of a picture in pixels.
+
+    Raises `ShapeError` (usage) if it is not one.
+
+    >>> parse_pixels("1280x720")
+    (1280, 720)
+    """
+    match = re.fullmatch(r"([1-9]\d{2,4})x([1-9]\d{2,4})", text)
+    if match is None:
+        raise usage_error(f"'{escape_unprintable(truncate(text))}' is not a size in pixels", "write 1280x720")
+    return int(match[1]), int(match[2])
+
+
+def fit_svg(svg: str, pixels: tuple[int, int]) -> str:
+    """Return a picture or a film with a size in pixels, its text enlarged and centred.
+
+    Its text is at least 24 pixels high at 1280x720, which has room for 88x24 cells. There is a margin if it fits.
+    Raises `ShapeError` (usage) with the least size if the picture needs more cells.
+
+    >>> fit_svg(render_svg(Text("2,12"), "answer"), (1280, 720)).partition(" role")[0]
+    '<svg xmlns="http://www.w3.org/2000/svg" width="1280" height="720" viewBox="-187.33 -101.5 426.67 240"'
+    >>> fit_svg(render_svg(Text("-" * 100), "line"), (1280, 720))
+    Traceback (most recent call last):
+    shapecalc.core.problem.ShapeError: usage: 1280x720 has room for 88x24 cells, and this takes 100x1 (write 1455x720)
+    """
+    old = re.search(r'width="(\d+)" height="(\d+)" viewBox="[^"]*"', svg)
+    assert old
+    columns, lines = ((int(old[1]) - 2 * MARGIN) // CELL_WIDTH, (int(old[2]) - 2 * MARGIN) // CELL_HEIGHT)
+    room = [size * cells // whole for size, cells, whole in zip(pixels, SLIDE_CELLS, SLIDE_PIXELS, strict=True)]
+    if columns > room[0] or lines > room[1]:
+        least = [
+            max(size, -(-needed * whole // cells))
+            for size, needed, cells, whole in zip(pixels, (columns, lines), SLIDE_CELLS, SLIDE_PIXELS, strict=True)
+        ]
+        message = f"{pixels[0]}x{pixels[1]} has room for {room[0]}x{room[1]} cells, and this takes {columns}x{lines}"
+        raise usage_error(message, f"write {least[0]}x{least[1]}", argument="pixels")
+    content = (columns * CELL_WIDTH, lines * CELL_HEIGHT)
+    whole = min(size / part for size, part in zip(pixels, content, strict=True))
+    with_margin = min(size / (part + 2 * MARGIN) for size, part in zip(pixels, content, strict=True))
+    scale = min(MAX_SCALE, whole, max(with_margin, SLIDE_PIXELS[1] / SLIDE_CELLS[1] / CELL_HEIGHT))
+    box = [size / scale for size in pixels]
+    left, top = (f"{MARGIN + (part - size) / 2:.5g}" for part, size in zip(content, box, strict=True))
+    view = f'viewBox="{left} {top} {box[0]:.5g} {box[1]:.5g}"'
+    svg = svg.replace(old[0], f'width="{pixels[0]}" height="{pixels[1]}" {view}', 1)
+    svg = svg.replace('width="100%" height="100%"/>', f'x="{left}" y="{top}" width="100%" height="100%"/>', 1)
+    return re.sub(r"font:( ?)13px", rf"font:\g<1>{SLIDE_FONT_SIZE}px", svg, count=1)
 
 
 def _line_elements(line: Text, row: int, css_prefix: str, styles: dict[StyleKey, str]) -> Iterator[str]:
@@ -302,12 +356,19 @@ def check_step(answer: Trace | Chain, step: int | None) -> None:
 
 
 def render_still(
-    answer: Trace | Chain, name: str, step: int | None = None, *, theme: str | None = None, width: int = DEFAULT_WIDTH
+    answer: Trace | Chain,
+    name: str,
+    step: int | None = None,
+    *,
+    theme: str | None = None,
+    width: int = DEFAULT_WIDTH,
+    pixels: tuple[int, int] | None = None,
 ) -> bytes:
     """Return the contents of a picture file for a step or for the whole answer.
 
     The extension of `name` selects the format. Steps are numbered from 1; in step 0, all output dims are hidden. If
     `theme` is None, an SVG or HTML picture follows the colour scheme of the viewer, and a PNG has the theme `light`.
+    `pixels` is the size of the picture, by default that of its text.
     Raises `ShapeError` (usage) for an unknown extension, step or theme, and (file) if the renderer is not installed.
     """
     ending = match_extension(name, PICTURE_SUFFIXES, "picture")
@@ -316,8 +377,10 @@ def render_still(
         check_theme(theme)
     text = draw_still(answer, None if step is None else step - 1, width)
     picture_svg = render_svg(text, str(answer), theme or ("light" if ending == ".png" else None))
+    if pixels is not None:
+        picture_svg = fit_svg(picture_svg, pixels)
     if ending == ".png":
-        return render_png(picture_svg)
+        return render_png(picture_svg, zoom=2 if pixels is None else 1)
     return (picture_svg if ending == ".svg" else _html_page(picture_svg, command_line(answer), theme)).encode()
 
 

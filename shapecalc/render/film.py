@@ -374,10 +374,13 @@ A function returns None if its file would be too large.
 """
 
 
-def render_film(answer: Trace | Chain, name: str, theme: str | None = None) -> tuple[Film, bytes]:
+def render_film(
+    answer: Trace | Chain, name: str, theme: str | None = None, pixels: tuple[int, int] | None = None
+) -> tuple[Film, bytes]:
     """Return the film of an answer and the contents of its file.
 
     The extension of `name` selects the format. If the film is too large, it is rendered again with a smaller height.
+    `pixels` is the size of an SVG, by default that of its text.
     Raises `ShapeError` (usage) if the theme or the extension is unknown, or if the film is too long, and (file) if the
     renderer is not installed.
 
@@ -393,11 +396,16 @@ def render_film(answer: Trace | Chain, name: str, theme: str | None = None) -> t
     write = FORMATS[files.match_extension(name, FORMATS, "film")]
     if theme is not None:
         files.check_theme(theme)
+    if pixels is not None and not name.lower().endswith(".svg"):
+        hint = "an .html page fits its window"
+        raise usage_error("only a film in .svg has a size in pixels", hint, argument="pixels")
     if len(answer.stages) > MAX_FILM_STAGES:
         raise MAX_FILM_STAGES.error(f"{len(answer.stages)} stages to film", "film a part of the chain")
     for height in (FILM_HEIGHT, MIN_FILM_HEIGHT):
         film = make_film(answer, height=height)
         contents = write(film, theme)
+        if contents is not None and pixels is not None:
+            contents = files.fit_svg(contents.decode(), pixels).encode()
         if contents is not None:
             return film, contents
     raise usage_error("the film is too long for a moving picture that pages can show", "end its name in .html")

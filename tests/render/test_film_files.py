@@ -367,3 +367,22 @@ def test_picture_of_a_long_answer_counts_omitted_lines():
     svg, _ = notebook_picture(answer_to(f"reshape {','.join('1' * 450)} {'1,' * 449}-1"))
     assert len({element.get("y") for element in ElementTree.fromstring(svg).iter(f"{SVG}text")}) <= MAX_LINES
     assert "more lines, which explain() prints" in svg
+
+
+@pytest.mark.parametrize("pixels", [(1280, 720), (1920, 1080), (1400, 900)])
+@pytest.mark.parametrize("line", ["reshape 2,3,4 0,-1", "transpose 2,3 1,0"])
+def test_sized_picture_has_its_size_and_large_text_within_it(line, pixels):
+    svg = render_still(answer_to(line), "x.svg", pixels=pixels).decode()
+    root = ElementTree.fromstring(svg)
+    assert (root.get("width"), root.get("height")) == tuple(map(str, pixels))
+    left, top, width, height = map(float, root.get("viewBox").split())
+    scale = pixels[0] / width
+    assert pixels[1] / height == pytest.approx(scale, rel=1e-3)
+    size = float(re.search(r"font: ([\d.]+)px", svg)[1])
+    assert size * scale >= 23.99 * pixels[1] / 720 or size * scale >= 24
+    for text in root.iter(f"{SVG}text"):
+        x, y = float(text.get("x")), float(text.get("y"))
+        assert left <= x
+        assert x + float(text.get("textLength")) <= left + width + 0.1
+        assert top <= y - 10
+        assert y + 3 <= top + height + 0.1

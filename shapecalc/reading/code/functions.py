@@ -215,7 +215,7 @@ class FunctionEvaluator(CallEvaluator):
             if isinstance(positional[0], ShapeError):
                 raise positional[0]
             return positional[0]
-        initializer = self.find_member(instance, "__init__")
+        initializer = self.find_initializer(instance)
         if isinstance(initializer, FunctionValue):
             self.call_function(initializer, positional, keywords, error)
         elif is_dataclass(cls):
@@ -223,6 +223,12 @@ class FunctionEvaluator(CallEvaluator):
         elif positional or keywords:
             self.initialize_layer(instance, cls, positional, keywords, error)
         return instance
+
+    def find_initializer(self, instance: ObjectValue) -> CodeValue:
+        """Return the `__init__` of an object, or `MISSING` if there is none or a dataclass generates it."""
+        cls = instance.cls
+        is_generated = is_dataclass(cls) and "__init__" not in cls.members.variables
+        return MISSING if is_generated else self.find_member(instance, "__init__")
 
     def initialize_dataclass(
         self,
@@ -387,7 +393,7 @@ class FunctionEvaluator(CallEvaluator):
         If `has_unknown_numbers`, names replace the defaults that are numbers.
         """
         owner = ObjectValue(cls)
-        initializer = self.find_member(owner, "__init__")
+        initializer = self.find_initializer(owner)
         if isinstance(initializer, FunctionValue):
             frame = CallFrame(f"{cls.name}.__init__", initializer.frame)
             self.run_entry_point(frame, initializer, {}, has_unknown_numbers=has_unknown_numbers)

@@ -113,9 +113,11 @@ HOG_CELL = 36
 """The features of a block of HOG: 4 cells with 9 directions."""
 VOCABULARY_RATIO = 1.2
 """The maximum ratio of the sizes of two vocabularies of the same kind of text."""
+PRODUCT_LINE = re.compile(r"^[^-+/]*\*[^-+/*]*$")
+"""A line of code whose only operator is `*`."""
 MEMBERSHIP = re.compile(r"(?:where|nonzero)\(\s*([\w.\[\]]{1,40}) == ([\w.\[\]]{1,40})\s*\)")
 """A search for equal elements in a line of code."""
-COMPUTED_KINDS = ("prompts", "floored")
+COMPUTED_KINDS = ("prompts", "floored", "boxes")
 """The kinds of explanations by a computed size, after which no other target is proposed."""
 CERTAIN_KINDS = ("rounding", "heads")
 """The kinds of explanations of a count whose advice comes before other fixes, unless the line of code is known."""
@@ -462,7 +464,7 @@ def _op_specific_remedies(message: ParsedMessage) -> Iterator[str]:
     elif message.op == REARRANGE.name and message.pair is not None:
         yield from _pattern_remedies(message.cause, *message.pair)
     elif message.op == EXPAND.name and message.framework == "numpy" and "input array" in message.quote:
-        yield ASSIGN_REMEDY
+        yield _assignment_remedy(numeric_sizes(message.input), numeric_sizes(message.target))
     elif message.op == EXPAND.name and message.cause == "not-broadcastable" and _expand_remedy(message):
         yield _expand_remedy(message)
     elif message.op == EXPAND.name and message.cause == "not-broadcastable":
@@ -472,6 +474,15 @@ def _op_specific_remedies(message: ParsedMessage) -> Iterator[str]:
             yield "take the last row of the square mask, mask[..., -1:, :]: only one query is new"
         elif len(pairs) > 1 and all(abs(one - two) == 1 for _, one, two in pairs):
             yield "pad the picture until all strides divide its sides: both sides were rounded differently"
+
+
+def _assignment_remedy(shape: tuple[int, ...], target: tuple[int, ...]) -> str:
+    """Return the remedy for a value that is assigned to a slice of another shape."""
+    if shape == (3,) and target == (4,):
+        return "give the colour a fourth value, alpha, or drop the alpha channel of the picture: x[..., :3]"
+    if len(shape) == len(target) == 2 and shape[0] == shape[1] and (shape[0] in target) and target[0] != target[1]:
+        return f"build the value from both lengths: it is square, {shape[0]} on both axes, and the slice is not"
+    return ASSIGN_REMEDY
 
 
 def _expand_remedy(message: ParsedMessage) -> str:
@@ -529,9 +540,20 @@ def _pattern_remedies(cause: str, actual: int, expected: int) -> Iterator[str]:
         yield f"join {expected} of them along that axis before, as frames or samples, or let the length be {actual}"
 
 
+def _flattened_remedy(shape: PrintedSizes, other: PrintedSizes) -> str:
+    """Return the remedy for two shapes with equal element counts, one of which was flattened, or an empty string."""
+    pairs = [(one, two) for one, two in zip(numeric_sizes(shape), numeric_sizes(other), strict=False) if one != two]
+    is_regrouped = len(shape) == len(other) > 2 and len(pairs) == 2 and 1 in (*pairs[0], *pairs[1])
+    if is_regrouped and size_product(shape) == size_product(other) and {*pairs[0]} != {*pairs[1]}:
+        return f"reshape one to the other, {format_sizes(shape)}: both hold as many elements, and one was flattened"
+    return ""
+
+
 def _concat_remedy(message: ParsedMessage) -> str:
     """Return the remedy for differing operands of a concatenation or a stack."""
     shape, other = message.input or (), (message.operands or ((),))[0]
+    if text := _flattened_remedy(shape, other):
+        return text
     if message.op == CONCAT.name and message.pair is not None and min(message.pair) == 1:
         return REPEAT_REMEDY if max(message.pair) <= MAX_BATCH else MOVED_AXIS_REMEDY.format(max(message.pair))
     differences = numeric_differences(shape, other)
@@ -569,8 +591,8 @@ def _broadcast_remedy(message: ParsedMessage) -> str:
     shape, other = message.input or (), (message.operands or ((),))[0]
     differ = numeric_differences(shape, other) if len(shape) == len(other) > 1 else ()
     line = message.failing_line.text if message.failing_line else ""
-    if len(shape) == len(other) == 2 and shape[1] == other[0] and shape != other and "*" in line:
-        return "* multiplies element by element: for the product of matrices write a @ b"
+    if text := _flattened_remedy(shape, other) or _operator_remedy(message, shape, other, line):
+        return text
     if message.framework in MODEL_FILE_FRAMEWORKS:
         return "give the model the sizes that it was exported with, which the file may contain, or export dynamic axes"
     if len(shape) > 2 and (shape[1:] == other[:-1] or other[1:] == shape[:-1]):
@@ -584,6 +606,20 @@ def _broadcast_remedy(message: ParsedMessage) -> str:
         keeps_axis = "keepdim=True" if message.framework == "torch" else "keepdims=True"
         return f"if a mean, a max or the like made the second, let it keep that axis as 1: {keeps_axis}"
     return _vector_remedy(shape, other, line) or _length_remedy(message, line)
+
+
+def _operator_remedy(message: ParsedMessage, shape: PrintedSizes, other: PrintedSizes, line: str) -> str:
+    """Return the remedy that follows from the operator in the line of code, or an empty string."""
+    if message.framework == "dask" or ".compute()" in f"{line} {message.nearby_text}":
+        return "print x.chunks: the sizes may be those of chunks; give both the same ones, x.rechunk(y.chunks)"
+    if message.framework == "mxnet" and len(shape) != len(other):
+        return "write broadcast_sub, broadcast_mul and so on: the operators of MXNet's symbols do not broadcast"
+    is_chained = len(shape) == len(other) == 2 and shape[1] == other[0]
+    if is_chained and shape[0] != shape[1] and line and PRODUCT_LINE.search(line) is None:
+        return f"an axis is missing or transposed on one side: {shape[1]} is last in one, first in the other"
+    if is_chained and shape != other and "*" in line:
+        return "* multiplies element by element: for the product of matrices write a @ b"
+    return ""
 
 
 def _length_remedy(message: ParsedMessage, line: str) -> str:

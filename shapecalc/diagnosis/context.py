@@ -76,6 +76,7 @@ class FailingLine(Record):
         if joined := JOINED_OPERANDS.search(code):
             code = joined[1]
         code = SUBSCRIPT.sub("", SHAPE_ATTRIBUTE.sub("", code))
+        code = OBJECT_METHOD.sub("", code)
         names = (name for name in VALUE_NAME.findall(code) if name.partition(".")[0] not in NOT_VALUES)
         return tuple([*dict.fromkeys(name for name in names if name != "self")][:3])
 
@@ -179,15 +180,25 @@ LIBRARY = re.compile(
 """A file that the user did not write."""
 CODE_LINE = re.compile(r"[\w.,\[\]: ]{1,80} ?[-+*/@]?= ?\S|(?:return )?[\w.]{1,80}\(.*\)$|[\w.\[\]]{1,60} @ \S")
 """A line that is likely to be code."""
-PROSE = re.compile(r"(?!(?:return|for|with|if|assert|yield|await) )[A-Za-z]\w* [A-Za-z]\w*[ ,]")
+PROSE = re.compile(
+    r".*\b(?:error|triggered|problem)\b.*:$|(?!(?:return|for|with|if|assert|yield|await) )[A-Za-z]\w* [A-Za-z]\w*[ ,]"
+)
 """The start of a sentence: two words without an operator between them."""
 MAX_FRAMES = 80
 """The maximum number of lines before a message that are searched for frames."""
+ARRAY_METHODS = (
+    "add|all|any|argmax|argsort|astype|bmm|chunk|clone|copy|cpu|cuda|cumsum|detach|div|dot|expand_as|gather|index_select|"
+    "item|masked_fill|matmul|max|mean|min|mm|mul|numpy|repeat|repeat_interleave|scatter|size|softmax|split|std|sub|sum|to|"
+    "unfold|view_as|where"
+)
+"""Methods of arrays and tensors that compute with their elements."""
 MAX_CALL_LENGTH = 200
 """The maximum number of characters of a call."""
 OPENING_BRACKETS = {"]": "[", ")": "(", "}": "{"}
 TENSOR_METHODS = r"transpose|permute|contiguous|reshape|view|flatten|squeeze|unsqueeze|expand|float|half|t"
 """Methods that change the shape or the type of a tensor but not its elements."""
+OBJECT_METHOD = re.compile(rf"(?<![\w.])\w+(?:\.\w+)*\.(?!(?:{TENSOR_METHODS}|{ARRAY_METHODS})_?\()\w+(?=\()")
+"""A call of a method that arrays do not have, so its object has no shape."""
 METHOD_CHAIN = re.compile(
     rf"((?:self\.)?[A-Za-z_]\w*(?:\.(?!(?:{TENSOR_METHODS})\()[A-Za-z_]\w*)*?)((?:\.(?:{TENSOR_METHODS})\([^()]*\))*)"
 )

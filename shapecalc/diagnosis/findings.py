@@ -232,7 +232,8 @@ def _iter_rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator
     if trace is None or message.op == CONCAT.name:
         return
     if trace.problem is not None and (message.strides or message.op in (EXPAND.name, REARRANGE.name)):
-        yield ": ".join(filter(None, (trace.problem.message, trace.problem.hint)))
+        hint = "" if message.op == EXPAND.name else trace.problem.hint
+        yield ": ".join(filter(None, (trace.problem.message, hint)))
     if trace.output is not None and trace.conditions:
         yield f"it holds when {' and '.join(condition.phrase for condition in trace.conditions)}"
     elif trace.output is not None:

@@ -57,7 +57,7 @@ PHRASES = (
     Phrase("'c' argument has", "give c as many values as there are points: {0}", r"with size (\d+)"),
     Phrase(
         "sizes of input arguments do not match",
-        "resize one to the other, cv2.resize(b, (a.shape[1], a.shape[0])), with equal channels",
+        "give both one size, number of channels and element type: cv2.resize, cv2.cvtColor, x.astype('uint8')",
     ),
     Phrase(
         "number of channels in input image",
@@ -88,7 +88,7 @@ PHRASES = (
     ),
     Phrase(
         "attn_mask is torch.size",
-        "build the mask for the lengths of queries and keys: torch.ones({0})",
+        "give the attention (length, batch, features), or batch_first=True: ({0}) may be batches; or mask that length",
         r"should be \(([\d, ]+)\)",
     ),
     Phrase(
@@ -108,6 +108,7 @@ PHRASES = (
     ),
     Phrase("n_components=", "take at most {0} components: the smaller of samples and features", r"\)=(\d+)"),
     Phrase("can't handle a mix of", "give both as class numbers: y.argmax(1) for one-hot or scores"),
+    Phrase("unexpected observation shape (2,)", "take both values that reset returns: observation, info = env.reset()"),
     Phrase(
         "unexpected observation shape", "load the model that was trained on this environment, or apply its wrappers"
     ),
@@ -178,6 +179,32 @@ PHRASES = (
         "cut the tokens to the positions of the model, truncation=True; for words, use its tokenizer",
     ),
     Phrase("not match model input size", "give one byte for each value, uint8: 4 bytes a value are float32"),
+    Phrase(
+        "conflicting sizes for dimension",
+        "give each axis its own name: one name stands for two axes",
+        r"on <this-array> and length \d+ on '",
+    ),
+    Phrase(
+        "dims.nbdims == 4 || dims.nbdims == 5",
+        "fold the BatchNormalization of two dims into the layer before, or use a newer TensorRT",
+    ),
+    Phrase(
+        "does not match network definition",
+        "give a fixed dim one size, min=opt=max={0}, or export it as a free dim",
+        r"min=opt=max=(\d+)",
+    ),
+    Phrase(
+        "label size predict size not match",
+        "give as many predictions as labels: {0} where {1} are expected; num_class is not for a ranker",
+        r"\((\d+) vs\. (\d+)\)",
+    ),
+    Phrase(
+        "dimensions of c",
+        "give C of (len(Y), len(X)) for 'nearest', one less on each axis for 'flat': C is ({0}), X {1}, Y {2}",
+        r"c \(([\d, ]+)\).{0,40}x \((\d+)\).{0,20}y \((\d+)\)",
+    ),
+    Phrase("roi.x + roi.width", "keep the rectangle inside the picture: x + width <= cols and y + height <= rows"),
+    Phrase("4-d or 5-d tensor. but received", "insert the batch dim, x[None]", r"dimension is 3"),
     Phrase(
         "storage that is not resizable", "give all samples of a batch one size, or write a collate_fn that pads them"
     ),

@@ -9,7 +9,7 @@ from shapecalc.core.record import Record
 from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.explanations import explain_message, is_channel_axis
 from shapecalc.diagnosis.findings import EXPECTED_RANK, find_dim_mismatches, iter_declaration_findings
-from shapecalc.diagnosis.match import PrintedSizes
+from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.phrases import find_first_step
 from shapecalc.diagnosis.reading import (
     CONTRADICTED_SHAPE,
@@ -129,6 +129,8 @@ def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
     )
     if changes and message.framework == "keras":
         remedy = ""
+    if subject == WEIGHTS_SUBJECT and (message.framework == "torch" or size_product(shape) != size_product(declared)):
+        changes = []
     texts = [*((text, None) for text in changes), *([(remedy, command)] if remedy else [])]
     explanations = () if changes else explain_message(message, None)
     advised = [(found.advice, None) for found in explanations[:1]]
@@ -179,6 +181,11 @@ def _mask_remedy(_message: ParsedMessage, shape: PrintedSizes, declared: Printed
 def _weights_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedSizes) -> str:
     """Return the remedy for a weight that does not fit the model, or an empty string."""
     saved, built = numeric_sizes(shape), numeric_sizes(declared)
+    if len(saved) == len(built) == 4 and saved[:2] != saved[2:] and saved[2:] == built[:2] and saved[2] == saved[3]:
+        return (
+            f"the saved kernel has the channels first, the model has them last: set the data format, "
+            f"or transpose it, w.transpose(2, 3, 1, 0), to {format_sizes((*saved[2:], saved[1], saved[0]))}"
+        )
     if message.framework in ("flax", "jax"):
         return _parameter_remedy(saved, built)
     if message.framework != "torch":
@@ -218,6 +225,8 @@ def _state_dict_remedy(quote: str, saved: tuple[int, ...], built: tuple[int, ...
     match = WEIGHT_NAME.search(quote)
     name = match[1] if match else ""
     axes = unequal_axes(saved, built)
+    if saved[:2] == built[:2] and {saved[2:], built[2:]} == {(), (1, 1)}:
+        return "one has a linear layer where the other has a 1x1 convolution: load it into its own version of the model"
     if len(saved) != len(built) or not axes:
         return ""
     one, two = saved[axes[0]], built[axes[0]]

@@ -91,6 +91,8 @@ PICTURE_CHANNELS = {
 """The meaning of an actual and an expected number of channels of a picture, and the advice."""
 MIN_PICTURE_SIDE = 16
 """The minimum side of a square picture that explains an element count."""
+BOX_FIELDS = 5
+"""The fields of a box beside its classes: two coordinates, two sides, and whether it holds an object."""
 PIXEL_CHANNELS, MAX_PATCH = (1, 3, 4), 32
 """The channels of a pixel, and the maximum side of a patch, in `_explain_pixels`."""
 MAX_STRIDE = 64
@@ -99,6 +101,8 @@ HEAD_DIMS = (32, 64, 80, 96, 112, 128, 160, 192, 256)
 """The usual sizes of an attention head."""
 MAX_INFERRED = 50
 """The largest ratio of a size that is computed beside a -1 to the requested one."""
+MAX_RATIO = 16
+"""The maximum ratio of two sizes that is explained; larger ratios are often chance."""
 MAX_JOINED = 8
 """The maximum number of inputs that are concatenated along the features."""
 RATIO_SENTENCES = {
@@ -367,7 +371,8 @@ def _explain_counted_twice(actual: int, expected: int, context: MismatchContext)
 
 def _explain_squares(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two sizes as square grids of patches with equally many extra tokens."""
-    if context.is_features or context.is_length or context.target:  # these sizes are not numbers of tokens
+    is_own_square = max(actual, expected) == min(actual, expected) ** 2
+    if context.is_features or context.is_length or context.target or is_own_square:  # no numbers of tokens
         return
     both_powers = _is_power_of_two(actual) and _is_power_of_two(expected)
     tokens = dict.fromkeys([*TOKEN_COUNTS, *sorted(context.numbers - {actual, expected})])
@@ -429,6 +434,8 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
     channels, factor = common, 1
     while _odd_part(channels) > 1 and channels % (factor + 2) ** 2 == 0:  # the square belongs to the sides of the map
         factor += 2
+    if not context.is_features and context.axis is not None and min(side, other) == 1:  # it has features if flattened
+        return
     channels //= factor * factor
     side, other = side * factor, other * factor
     least = 3 if context.is_features and min(side, other) > 1 else MIN_CHANNELS
@@ -543,6 +550,39 @@ def _explain_pixels(actual: int, expected: int, context: MismatchContext) -> Ite
         )
 
 
+def _explain_groups(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
+    """Explain an element count by rows that do not form whole groups; the number of groups is inferred."""
+    target = context.target
+    if target.count(-1) != 1 or target[0] != -1:
+        return
+    start = next((index for index in range(1, len(target)) if actual % prod(target[index:]) == 0), len(target))
+    rows, group = actual // prod(target[start:]), prod(target[1:start])
+    if 1 < start < len(target) and rows % group and rows > group:
+        row = "x".join(map(str, target[start:]))
+        yield Candidate(
+            1,
+            f"{actual} = {rows}*{'*'.join(map(str, target[start:]))}",
+            f"would be {rows} rows of {row}, no whole groups of {group}: {rows % group} are left over",
+            f"find what makes {rows} rows: samples are missing or left over, or rows of another kind are among them",
+        )
+
+
+def _explain_box_fields(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
+    """Explain an element count by the fields of boxes: 5 and one for each class."""
+    target = context.target
+    for axis, size in enumerate(target if -1 not in target else ()):
+        needed, remainder = divmod(actual, expected // size) if size else (0, 1)
+        classes = needed - BOX_FIELDS
+        if axis and not remainder and 3 in target[:axis] and classes in KNOWN_CLASSES and size > BOX_FIELDS:
+            asked = size - BOX_FIELDS
+            yield Candidate(
+                0,
+                f"{3 * needed} = 3*({classes}+{BOX_FIELDS}), {3 * size} = 3*({asked}+{BOX_FIELDS})",
+                f"would be a last layer for {classes} classes, where {asked} are configured: 3 boxes of 5 fields",
+                f"set filters={3 * size} in the layer before each head for {asked} classes, or classes={classes}",
+            )
+
+
 def _explain_prompts(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain an element count by a different number of prompts of 77 tokens."""
     tokens, target = TOKEN_POSITIONS[0], context.target
@@ -583,7 +623,8 @@ def _explain_resized_map(actual: int, expected: int, context: MismatchContext) -
         others = prod(size for index, size in enumerate(target) if index not in (axis, axis + 1))
         if -1 in target or min(height, width) < MIN_CHANNELS or others < MIN_CHANNELS or actual % others:
             continue
-        if actual % expected == 0 or expected % actual == 0:  # a ratio is more informative
+        has_one_size = any(actual % (expected // size) == 0 for size in target[1:] if size)
+        if has_one_size or expected % actual == 0:  # one other size, or a ratio, is a simpler reason
             continue
         area = actual // others
         ratio = height / width
@@ -931,7 +972,7 @@ def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iter
         )
         return
     is_half = times == 2 and context.axis == 1 and small % MIN_MAP_CHANNELS == 0
-    is_known = 2 <= times <= MAX_COFACTOR and small >= MIN_CHANNELS
+    is_known = 2 <= times <= MAX_RATIO and small >= MIN_CHANNELS
     if not is_known or not (is_half or _odd_part(small) >= MIN_ODD_PART):
         return
     if is_half:
@@ -1138,6 +1179,8 @@ KINDS: dict[str, Search] = {
     "encoder": _explain_encoder,
     "pixels": _explain_pixels,
     "prompts": _explain_prompts,
+    "groups": _explain_groups,
+    "boxes": _explain_box_fields,
     "floored": _explain_floored_size,
     "latents": _explain_latents,
     "positions": _explain_positions,

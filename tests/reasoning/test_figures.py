@@ -88,6 +88,8 @@ EXPLAINED = [
     ((196608,), MismatchContext(target=(12, 320, 51)), "floored", "196608 = 3840*51.2"),
     ((14, 9), MismatchContext(axis=1, is_features=True), "latents", "14 = 9+5"),
     ((3509, 7017), MismatchContext(axis=3, text="attn_mask"), "counted-twice", "7017 = 2*3509-1"),
+    ((33024,), MismatchContext(target=(-1, 2, 768)), "groups", "33024 = 43*768"),
+    ((16711680,), MismatchContext(target=(16, 3, 49, 64, 64)), "boxes", "255 = 3*(80+5), 147 = 3*(44+5)"),
     ((9907170,), MismatchContext(target=(65536,), text="img_to_array(label)"), "picture", "65536 = 256*256"),
 ]
 MAX_RANDOM_SHARE = 0.05

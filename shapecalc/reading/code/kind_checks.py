@@ -189,7 +189,7 @@ def set_kinds(name: str, value: CodeValue, kinds: str, own: str) -> CodeValue:
     `own` contains the kinds of the operand.
     """
     if isinstance(value, TracedTensor):
-        return replace(value, kinds=kinds)
+        return value if value.kinds == kinds else replace(value, kinds=kinds)
     if not isinstance(value, tuple):
         return value
     second = "i" if name in INDEX_PAIRS else own if name in ("std_mean", "var_mean") else kinds

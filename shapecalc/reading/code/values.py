@@ -61,8 +61,10 @@ Binding: TypeAlias = "CodeValue | ShapeError"
 """The value of a name, or the error that its use raises."""
 ErrorFactory: TypeAlias = Callable[..., ShapeError]
 """A function that converts a message and a hint to the error for an expression."""
-REARRANGING_OPS = (RESHAPE, VIEW, TRANSPOSE, UNSQUEEZE, SQUEEZE, FLATTEN, EXPAND, TILE, FLIP, REARRANGE)
-"""The ops whose result has every element of the input."""
+REARRANGING_OPS = {
+    op.name for op in (RESHAPE, VIEW, TRANSPOSE, UNSQUEEZE, SQUEEZE, FLATTEN, EXPAND, TILE, FLIP, REARRANGE)
+}
+"""The names of the ops whose result has every element of the input."""
 UNNAMED_CHANGE = "?"
 """The untraced change of a tensor whose expression is still being evaluated."""
 
@@ -253,7 +255,7 @@ class TracedTensor(Record):
             raise StageRefused(self.input_shape, stages)
         strides = strides_after_trace(trace, self.strides, operand_strides)
         traces = (*self.traces, trace)
-        extremes = self.extremes if op in REARRANGING_OPS else None
+        extremes = self.extremes if op.name in REARRANGING_OPS else None
         result = replace(self, shape=trace.output, stages=stages, traces=traces, strides=strides, size=None)
         return result if extremes == self.extremes else replace(result, extremes=extremes)
 

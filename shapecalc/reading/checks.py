@@ -145,6 +145,13 @@ def _check_last_dims(shape: Shape, arguments: CheckedArguments) -> Iterator[Cond
             raise rule_error(LAYER_MISMATCH, f"its {name} is {shape_text(arguments[name])}, not {shape_text(dims)}")
 
 
+def _check_listed_dims(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
+    """Check that the last dims equal the normalized shape, which is not a single number."""
+    if isinstance(arguments["normalized_shape"], int):
+        raise rule_error(LAYER_MISMATCH, "its normalized shape is a list, as in (4,)")
+    yield from _check_last_dims(shape, arguments)
+
+
 def _check_group_norm(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
     _require_min_rank(shape, 2)
     groups, channels = arguments["num_groups"], arguments.get("num_channels")
@@ -277,8 +284,8 @@ CHECKED_LAYERS: Mapping[str, CheckedLayer] = {
 }
 """The shape-preserving layers, by name."""
 CHECKED_FUNCTIONS: Mapping[str, CheckedLayer] = {
-    "layer_norm": CheckedLayer(("normalized_shape", "weight", "bias", "eps"), _check_last_dims),
-    "rms_norm": CheckedLayer(("normalized_shape", "weight", "eps"), _check_last_dims),
+    "layer_norm": CheckedLayer(("normalized_shape", "weight", "bias", "eps"), _check_listed_dims),
+    "rms_norm": CheckedLayer(("normalized_shape", "weight", "eps"), _check_listed_dims),
     "group_norm": CheckedLayer(("num_groups", "weight", "bias", "eps"), _check_group_norm),
     "batch_norm": CheckedLayer(("running_mean", "running_var", "weight", "bias"), _check_batch_norm_function),
     **dict.fromkeys(

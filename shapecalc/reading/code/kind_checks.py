@@ -110,6 +110,8 @@ def _rule_name(name: str, operands: Sequence[CodeValue], keywords: Mapping[str, 
     """Return the name of the rule of a call, which can depend on its arguments."""
     if name in ("div", "divide") and keywords.get("rounding_mode"):
         return "floor_divide"
+    if name == "l1_loss" and keywords.get("reduction") == "none":
+        return "sub"
     if name in ("max", "min") and any(isinstance(operand, TracedTensor) for operand in operands[1:]):
         return "maximum"
     if name == EINSUM.name:

@@ -187,4 +187,8 @@ def test_namespaces_are_those_of_torch():
 
 def test_every_kind_rule_is_of_a_known_call():
     known = {name for name in KIND_RULES if is_known_function(name) or is_known_function(f"{name}_")}
-    assert {name for name in {*KIND_RULES} - known if not is_known_layer(name)} == {"invert", "reflected"}
+    assert {name for name in {*KIND_RULES} - known if not is_known_layer(name)} == {
+        "invert",
+        "reflected",
+        "absolute_difference",
+    }

@@ -111,7 +111,7 @@ def _rule_name(name: str, operands: Sequence[CodeValue], keywords: Mapping[str, 
     if name in ("div", "divide") and keywords.get("rounding_mode"):
         return "floor_divide"
     if name == "l1_loss" and keywords.get("reduction") == "none":
-        return "sub"
+        return "absolute_difference"
     if name in ("max", "min") and any(isinstance(operand, TracedTensor) for operand in operands[1:]):
         return "maximum"
     if name == EINSUM.name:

@@ -151,6 +151,7 @@ _SPECIFICATIONS: Mapping[str, str] = {
     "promoted f>f": "hypot cosine_similarity mse_loss smooth_l1_loss",
     "no-bool ifc>ifc": "sub subtract",
     "no-bool fc>ff": "l1_loss",
+    "no-bool ifc>iff": "absolute_difference",
     "equal f>f": "kl_div layer_norm group_norm batch_norm cdist grid_sample scaled_dot_product_attention "
     "binary_cross_entropy binary_cross_entropy_with_logits MultiheadAttention TransformerDecoderLayer",
     "equal f>c": "complex polar",

@@ -231,6 +231,8 @@ class CallEvaluator(LayerEvaluator):
             except ShapeError as error:
                 results.append(error)
         joined = results[0]
+        if isinstance(joined, ShapeError) and all(isinstance(result, ShapeError) for result in results):
+            raise joined
         for result in results[1:]:
             joined = join_values(joined, result, callee.error)
         if isinstance(joined, ShapeError):
@@ -240,7 +242,11 @@ class CallEvaluator(LayerEvaluator):
     def is_library_callable(self, path: str) -> bool:
         """Return whether a name is a supported library function or layer."""
         name = path.rpartition(".")[2]
-        return (is_known_layer(name) if name[:1].isupper() else is_known_function(name)) or name == "ModuleList"
+        return (
+            (is_known_layer(name) if name[:1].isupper() else is_known_function(name))
+            or name == "ModuleList"
+            or name in MASK_FUNCTIONS
+        )
 
     def call_partial(self, node: ast.Call, callee: PartialValue) -> CodeValue:
         """Call a `functools.partial` object."""
@@ -401,7 +407,7 @@ class CallEvaluator(LayerEvaluator):
         if name in ("str", "repr", "type", "id") and len(node.args) == 1:
             value = self.evaluate_binding(node.args[0])
             return str(value) if name == "str" and isinstance(value, int | str) else nan
-        if name in ("isinstance", "hasattr", "callable", "getattr", "setattr", "dict"):
+        if name in ("isinstance", "issubclass", "hasattr", "callable", "getattr", "setattr", "dict"):
             return self.call_reflection(node, name)
         if name == "slice" and node.args:
             return slice(*[unwrap_size(value) for value in self.evaluate_expressions(node.args)])
@@ -438,7 +444,7 @@ class CallEvaluator(LayerEvaluator):
                 raise self.error(node, "only a dict and keyword arguments of dict are supported")
             added = self.evaluate_keywords(node)
             return CodeDict(items.items | {name: item for name, item in added.items()})  # noqa: C416 - other types
-        if name in ("isinstance", "callable"):
+        if name in ("isinstance", "issubclass", "callable"):
             return self.evaluate_type_test(node, name)
         return self.call_attribute_function(node, name)
 
@@ -487,8 +493,16 @@ class CallEvaluator(LayerEvaluator):
         if name == "callable":
             return True if isinstance(value, FunctionValue | LayerInstance | ClassValue) else nan
         kinds = [*getattr(node.args[1], "elts", node.args[1:])]
-        results = [self.is_instance(value, kind) for kind in kinds]
+        test = self.is_subclass if name == "issubclass" else self.is_instance
+        results = [test(value, kind) for kind in kinds]
         return True if True in results else nan if None in results else False
+
+    def is_subclass(self, value: CodeValue, kind: ast.expr) -> bool | None:
+        """Return whether a class derives from a class, or None if unknown."""
+        base = self.find_value(dotted_name(kind))
+        return (
+            base in value.resolution_order() if isinstance(value, ClassValue) and isinstance(base, ClassValue) else None
+        )
 
     def is_instance(self, value: CodeValue, kind: ast.expr) -> bool | None:
         """Return whether a value is an instance of a type, or None if unknown."""

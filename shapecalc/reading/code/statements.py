@@ -20,6 +20,7 @@ from shapecalc.reading.code.call_evaluation import (
     MASK_FUNCTIONS,
 )
 from shapecalc.reading.code.comments import ShapeCheck, check_shapes
+from shapecalc.reading.code.expressions import UNKNOWN_KEY
 from shapecalc.reading.code.functions import MODULE_CLASSES
 from shapecalc.reading.code.layer_evaluation import is_shape_preserving
 from shapecalc.reading.code.logic import join_values
@@ -578,8 +579,11 @@ class CodeInterpreter(AssignmentEvaluator):
             joined = join_values(CodeList(left), CodeList(right), error)
             return joined.state["items"] if isinstance(joined, CodeList) else error
         if isinstance(left, dict) and isinstance(right, dict):
+            added = left.keys() ^ right.keys()  # a key of one branch is missing in the other, unless it is not known
+            items = {name: error for name in added if name is not UNKNOWN_KEY}
             shared = left.keys() & right.keys()
-            return {**left, **right, **{name: self.join_slot(name, left[name], right[name], error) for name in shared}}
+            items |= {name: self.join_slot(name, left[name], right[name], error) for name in shared}
+            return {**left, **right, **items}
         if isinstance(left, dict) or isinstance(right, dict):
             return error
         return left if left is right else join_values(left, right, error)

@@ -117,14 +117,16 @@ class TextualApp:
         app.run()
         return app.return_code or output.ExitCode.OK
 
-    def visitor_command(self, question: Question, course: Course | None) -> list[str]:
+    def visitor_command(self, question: Question, course: Course | None, site: str = "") -> list[str]:
         """Return the command that starts the app for a browser session.
+
+        `site` is the address of the static page that small screens are referred to.
 
         Raises `ShapeError` (file) if the input file of the request cannot be read.
         """
         from shapecalc.tui.served import app_command
 
-        return app_command(question, course)
+        return app_command(question, course, site)
 
 
 def main() -> int:

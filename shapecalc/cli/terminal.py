@@ -6,6 +6,7 @@ The app shows a question: a request or chain whose answer the user predicts and 
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,7 +35,7 @@ from shapecalc.core.packages import missing_package_message
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.core.requests import StageRequest
-from shapecalc.core.text import escape_unprintable
+from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.reading.commands import parse_chain
 from shapecalc.reading.options import Option, OptionKind
 
@@ -49,6 +50,8 @@ The module `__main__` imports this package, so the class cannot be imported here
 """
 PICTURES_HINT = "shapecalc OP ... --explain=all prints the same pictures"
 """Hint in the error message about a terminal that is unsuitable for the app."""
+SITE_ADDRESS = re.compile(r"https?://[!-~]{1,200}")
+"""The pattern of the address of a static page."""
 LAST_STEP = "last"
 """The value of `--step` with which the app opens at the end of the answer."""
 
@@ -364,12 +367,14 @@ def serve_app(
     allow_host: list[str] | None,
     sessions: int,
     opens: bool,
+    site: str | None,
     **course: Any,
 ) -> int:
     """Serve the app over HTTP until interrupted, with one process per visitor.
 
     `sessions` is the maximum number of concurrent visitors, and `allow_host` lists additional host names. With `opens`,
-    the page is opened in a browser. `course` contains the arguments of `load_opening_course`.
+    the page is opened in a browser. `site` is the address of a static page for small screens. `course` contains the
+    arguments of `load_opening_course`.
     """
     try:
         import asyncio
@@ -379,9 +384,11 @@ def serve_app(
         raise report_stream_error("serve", missing_package_message(str(error.name), "serve")) from None
     words = words or []
     try:
-        command = list(
-            app.visitor_command(read_opening_question(app, words, output_options), load_opening_course(**course))
-        )
+        if site is not None and not SITE_ADDRESS.fullmatch(site):
+            shown = escape_unprintable(truncate(site))
+            raise usage_error(f"'{shown}' is not the address of a page", "write https://HOST/...", argument="site")
+        question = read_opening_question(app, words, output_options)
+        command = list(app.visitor_command(question, load_opening_course(**course), site or ""))
         policy = create_access_policy(host, allow_host or [])
     except ShapeError as error:
         return _print_opening_error(error, "serve", words, output_options)
@@ -450,6 +457,7 @@ SERVE_COMMAND = Command(
         Option("allow_host", "Another host name that browsers may use; may be repeated.", OptionKind.TEXTS, "NAME"),
         _number_option("sessions", "Limit on concurrent sessions, 1 to 256.", "8", 256),
         Option("opens", "Open the address in a browser.", OptionKind.FLAG, long="--open"),
+        Option("site", "The address of the page of shapecalc site, for small screens.", metavar="URL"),
         *LESSON_OPTIONS,
         *select_output_options("no_config"),
     ],

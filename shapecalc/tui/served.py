@@ -27,11 +27,11 @@ MAX_COURSE_BYTES = 100_000
 """The maximum size of a course as JSON, in bytes, since systems limit command-line arguments."""
 
 
-def app_command(question: Question, course: Course | None = None) -> list[str]:
+def app_command(question: Question, course: Course | None = None, site: str = "") -> list[str]:
     """Return the command line of a process that opens the app at a question.
 
     A file name in the question is replaced with the shape of the file. If `course` is not None, the app opens its
-    lessons, without speaker notes.
+    lessons, without speaker notes. `site` is the address of the static page that small screens are referred to.
 
     Raises `ShapeError` (file) if the file cannot be used, or if the course is too long for a command-line argument.
     """
@@ -39,7 +39,7 @@ def app_command(question: Question, course: Course | None = None) -> list[str]:
     lessons = "" if course is None else json.dumps(course.without_notes().as_json(), ensure_ascii=False)
     if len(lessons.encode()) > MAX_COURSE_BYTES:
         raise ShapeError(Problem(FILE, f"the lessons are too long to be served: {MAX_COURSE_BYTES} bytes are the most"))
-    return [sys.executable, "-P", "-m", __name__, question_json, lessons]
+    return [sys.executable, "-P", "-m", __name__, question_json, lessons, site]
 
 
 def limit_process_resources() -> None:
@@ -75,14 +75,14 @@ def _renew_cpu_limit() -> None:
 def main() -> None:
     """Run the app for a visitor.
 
-    The command-line arguments contain the question and the course.
+    The command-line arguments contain the question, the course and the address of the static page.
     """
     limit_process_resources()
     disable_file_access()
-    question, course = sys.argv[1:]
+    question, course, site = sys.argv[1:]
     link = json.loads(os.environ["SHAPECALC_LINK"])
     lessons = Course.from_json(json.loads(course)) if course else None
-    ServedApp(*parse_opening_question(json.loads(question), link), course=lessons).run()
+    ServedApp(*parse_opening_question(json.loads(question), link), course=lessons, site=site).run()
 
 
 if __name__ == "__main__":

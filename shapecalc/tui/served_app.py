@@ -18,6 +18,8 @@ from shapecalc.tui.explore import ExploreScreen
 from shapecalc.tui.question import Question, question_from_words, resolve_question
 
 PROGRAM = "shapecalc"
+SITE_HINT = "on a phone, use {}"
+"""The hint for screens that are too small, with the address of the static page."""
 MAX_LINKED_QUESTION = 2000
 """The maximum length of a question in a link, in characters.
 
@@ -80,11 +82,17 @@ class ServedApp(ShapecalcApp):
     """
 
     def __init__(
-        self, question: Question, step: int | None = 0, link_error: str = "", course: Course | None = None
+        self,
+        question: Question,
+        step: int | None = 0,
+        link_error: str = "",
+        course: Course | None = None,
+        site: str = "",
     ) -> None:
         """Open a question at a step.
 
         `link_error` is the error message for an invalid link. If `course` is not None, the app opens its lessons.
+        `site` is the address of the static page that small screens are referred to.
         """
         super().__init__(
             question, step, lesson=course is not None, progress=VisitorProgress(), user_file=UserFile(NO_FILE)
@@ -92,6 +100,7 @@ class ServedApp(ShapecalcApp):
         self.explore.course = course
         self.driver_class = PipeDriver
         self.link_error = link_error
+        self.small_screen_hint = SITE_HINT.format(site or "the page that 'shapecalc site' writes")
         self._link: dict[str, str] = {}
 
     def on_ready(self) -> None:

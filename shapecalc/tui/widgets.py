@@ -256,9 +256,14 @@ class SizeNotice(Widget):
     MIN_SIZE = Size(60, 18)
 
     def render(self) -> str:
-        """Return a message with the required and the current terminal size."""
-        width, height = self.app.size
-        return f"enlarge the terminal to {self.MIN_SIZE.width}x{self.MIN_SIZE.height}; it is {width}x{height}"
+        """Return a message with the required and the current terminal size.
+
+        In a served app, the message names the static page instead.
+        """
+        (width, height), least = self.app.size, f"{self.MIN_SIZE.width}x{self.MIN_SIZE.height}"
+        if hint := getattr(self.app, "small_screen_hint", ""):
+            return f"this screen is {width}x{height}, and {least} are needed: {hint}"
+        return f"enlarge the terminal to {least}; it is {width}x{height}"
 
     @classmethod
     def is_needed(cls, size: Size) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import split_outside_brackets
 from shapecalc.tui.question import question_command, question_from_words, resolve_question
-from shapecalc.tui.served_app import build_link, parse_link, parse_opening_question
+from shapecalc.tui.served_app import ServedApp, build_link, parse_link, parse_opening_question
 from tests.tui.tables import table
 
 
@@ -54,3 +56,20 @@ def test_served_app_opens_the_owners_question(text):
     question, step, complaint = parse_opening_question(["reshape", {"input": "2,3", "target": "6"}], [text, "2"])
     assert (question.texts["input"], step) == ("2,3", 0)
     assert complaint
+
+
+@pytest.mark.parametrize(
+    ("site", "hint"),
+    [("", "the page that 'shapecalc site' writes"), ("https://example.org/shapes", "https://example.org/shapes")],
+)
+def test_served_app_refers_small_screens_to_the_static_page(site, hint):
+    async def look():
+        app = ServedApp(question_from_words(["reshape", "2,3,4", "0,-1"]), site=site)
+        app.driver_class = None
+        async with app.run_test(size=(43, 40)) as pilot:
+            await pilot.pause()
+            lines = [strip.text for strip in app.screen._compositor.render_strips()]
+            shown = " ".join(" ".join(lines).split())
+            assert f"this screen is 43x40, and 60x18 are needed: on a phone, use {hint}" in shown
+
+    asyncio.run(look())

@@ -84,6 +84,11 @@ IDLE_SECONDS = 0.05
 """The time since the last drawing, in seconds, after which the screen is drawn at once."""
 COMPARE_SECONDS = 0.15
 """The time after a change of the question, in seconds, after which the frameworks are compared."""
+MAX_STACKED_SHAPES = 4
+"""The number of shapes whose step is below the map that are remembered.
+
+While the user types, refused and answered requests alternate, and drawing both layouts takes 2 ms.
+"""
 COMPARE_LINES = 5
 """The height of the comparison, in lines, with its border."""
 EDIT_CHARACTERS = frozenset("0123456789-[")
@@ -162,8 +167,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self._compared_lines: dict[tuple[int, bool], list[Text]] = {}
         """The lines of the comparison by their width and whether they are wrapped."""
         self._compare_timer: Timer | None = None
-        self._stacked: tuple[int, ...] = ()
-        """The width and the ranks for which the step was last below the map; empty if it was beside it."""
+        self._stacked: tuple[tuple[int, ...], ...] = ()
+        """The last widths, steps and ranks for which the step was below the map, which need not be drawn beside it."""
         self._drawn: dict[str, Text] = {}
         """The texts with which the lines of the panels were planned."""
 
@@ -872,7 +877,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         all_layouts = stage_layouts(state.answer) if state.answer else ()
         shape = (width, state.current_step, *(len(layout.cells) for layout in all_layouts))
         drawn_map = beside = Text(end="")
-        is_beside = width >= MIN_BESIDE_WIDTH and shape != self._stacked  # keep the layout while only sizes change
+        is_beside = width >= MIN_BESIDE_WIDTH and shape not in self._stacked  # keep the layout while only sizes change
         if is_beside:
             drawn_map = explore_text.map_text(state, half, content)
             is_beside = not is_truncated(drawn_map, half)
@@ -884,7 +889,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         if not is_beside:
             drawn_map = explore_text.map_text(state, inner, content)
             beside = explore_text.step_text(state, inner, content)
-        self._stacked = () if is_beside else shape
+        if not is_beside and shape not in self._stacked:
+            self._stacked = (*self._stacked[1 - MAX_STACKED_SHAPES :], shape)
         self._drawn = {"map": drawn_map, "step": beside}
         elements = "" if state.shows_grid else self._elements_text(inner, 0).plain
         every = self._elements_text(inner, lines).plain if elements and lines > MIN_ELEMENTS_LINES else ""

@@ -69,7 +69,7 @@ FIX_OPTIONS = (
     Option("static", "Write the model with these sizes for its free dims to the file of -o.", metavar="NAME=SIZE,..."),
     Option(
         "rename",
-        "Write the model with this name for an axis of an input, or of every input; may be repeated.",
+        "Set the name of an axis of an input, or of every input; write the model to the file of -o; may be repeated.",
         OptionKind.TEXTS,
         "[INPUT:]AXIS=NAME",
     ),

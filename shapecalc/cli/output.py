@@ -617,7 +617,7 @@ def _find_pyproject() -> str | None:
     try:
         depth = os.getcwd().count(os.sep)  # noqa: PTH109 - importing `pathlib` takes longer than answering
     except OSError:
-        return None  # the working folder was deleted
+        return None  # the working directory was deleted
     path = "pyproject.toml"
     for _ in range(depth + 1):
         if os.path.isfile(path):  # noqa: PTH113

@@ -154,7 +154,7 @@ def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | No
 
 
 def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedSizes) -> str:
-    """Return the remedy for predictions and targets that differ, or an empty string."""
+    """Return the remedy for predictions and targets of different shapes, or an empty string."""
     if 1 in (*shape[-1:], *declared[-1:]) and abs(len(shape) - len(declared)) == 1:
         return "give both one rank: target.unsqueeze(1), or output.squeeze(1); otherwise they broadcast to a square"
     if shape[:-1] == declared != () or declared[:-1] == shape != ():
@@ -257,7 +257,7 @@ def _declared_input_remedy(message: ParsedMessage) -> tuple[str, str | None]:
     """
     remedy, command = REMEDIES_BY_SUBJECT[DECLARED_INPUT], None
     shape, declared = message.input or (), (message.operands or ((),))[0]
-    sides, mismatches = _declared_image_sides(message), find_dim_mismatches(message)
+    sides, mismatches = _declared_spatial_sizes(message), find_dim_mismatches(message)
     if text := _named_input_remedy(message, mismatches):
         remedy = text
     elif sides:
@@ -338,7 +338,7 @@ def _is_batch_mismatch(mismatches: list[tuple[str, str, str]]) -> bool:
     return any(axis == "0" and int(declared) <= MAX_BATCH for axis, _, declared in mismatches)
 
 
-def _declared_image_sides(message: ParsedMessage) -> list[tuple[int, object]]:
+def _declared_spatial_sizes(message: ParsedMessage) -> list[tuple[int, object]]:
     """Return the height and width axes with their declared sizes.
 
     Returns an empty list if other axes also differ.

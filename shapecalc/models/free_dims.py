@@ -406,7 +406,7 @@ class _ShapeGuesser:
         elif first is None or (batch_name and batch_name in known):
             self.batch = batch_name or self._reserve_batch_name()
         else:
-            self.batch = self._name_first_batch(first, batch_name)
+            self.batch = self._use_first_dim_as_batch(first, batch_name)
         for declared, dims in zip(self.inputs, self.shapes, strict=True):
             pairs = zip(dims or (), declared.dims or (), strict=False) if declared.name in self.user_shapes else ()
             self.declared_sizes |= {
@@ -424,7 +424,7 @@ class _ShapeGuesser:
         )
         return next((name for group in names for name in group), None)
 
-    def _name_first_batch(self, index: int, batch_name: str | None) -> str:
+    def _use_first_dim_as_batch(self, index: int, batch_name: str | None) -> str:
         """Select the first dim of an input as the batch dim, and return its name.
 
         If the user has set the shape of the input, the batch dim is its first named dim.

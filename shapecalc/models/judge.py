@@ -192,10 +192,10 @@ class JudgedModel(Record):
         return [ModelInput(declared.name, declared.dims, taken) for declared, taken in pairs]
 
     def _find_fixed_batch_inputs(self, inputs: Sequence[ModelInput]) -> Iterator[FixedBatchInput]:
-        """Yield the inputs that keep a dim of the declared batch size.
+        """Yield the inputs with a dim that is still fixed to the declared batch size.
 
-        Each input is yielded with the failure that occurs if the dim is freed. The model is walked once for each of the
-        first `MAX_FREED_TRIALS` of these inputs.
+        Each input is yielded with the failure that occurs if the dim is symbolic. The model is walked once for each of
+        the first `MAX_FREED_TRIALS` of these inputs.
         """
         choice = self.walk.choice
         axis_of_batch = next((e.taken.index(choice.batch) for e in inputs if e.taken and choice.batch in e.taken), None)
@@ -361,7 +361,7 @@ def _describe_downstream_failure(model: JudgedModel, path: str) -> str:
 def find_movement_chains(model: Model, nodes: Iterable[JudgedNode]) -> list[list[JudgedNode]]:
     """Return the chains of consecutive nodes with core ops that only move elements.
 
-    Each node of a chain is the only reader of the previous node's output. A chain has at least two nodes. The chains
+    Each node of a chain is the only consumer of the previous node's output. A chain has at least two nodes. The chains
     are in file order.
     """
     uses = Counter(chain(model.graph.outputs, *[node.used_tensors for node in iter_nodes((model.graph,))]))

@@ -106,7 +106,7 @@ def _mark_after_selection(node: LaneNode, axis: int, select: Callable[[np.ndarra
     if samples is None or not len(samples):
         return LostBatch(f"nobody can say which samples {node.op} takes")
     after = infer_mark(axis, samples, node.batch)
-    # a selection of equal size permutes the samples if no axis of the result separates them
+    # as many samples as before, but no batch axis in the result: it is treated as a permutation of the samples
     is_permuted = isinstance(after, LostBatch) and len(samples) == shape[axis]
     return MixedSamples("mixes the samples", intended=mark) if is_permuted else after
 

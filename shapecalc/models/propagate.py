@@ -714,7 +714,7 @@ class BatchTracker:
         return "refused" if visit.problems[lane] else "ok"
 
     def _propagate_failure(self, node: Node, *, is_failing: bool = False) -> str | None:
-        """Pass the first failing upstream node of a node on to its outputs.
+        """Propagate the first failing upstream node to the outputs of a node.
 
         If no upstream node fails and `is_failing`, the outputs get the node itself. Returns the path of the first
         failing upstream node, or None.

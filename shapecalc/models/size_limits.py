@@ -391,11 +391,11 @@ def _select_conditions(prober: _Prober, templates: Sequence[SizeCondition]) -> t
     return [], False
 
 
-def _iter_range_conditions(prober: _Prober, running: Sequence[Sizes]) -> Iterator[SizeCondition]:
-    """Yield candidate conditions that restrict a dim to the sizes in `running`."""
+def _iter_range_conditions(prober: _Prober, passing_probes: Sequence[Sizes]) -> Iterator[SizeCondition]:
+    """Yield candidate conditions that restrict a dim to its sizes in `passing_probes`."""
     failing = prober.list_probes(runs=False)
     for name in prober.dims:
-        sizes = sorted({probe[name] for probe in running})
+        sizes = sorted({probe[name] for probe in passing_probes})
         if sizes[0] > 1:
             yield SizeCondition(f"{name} >= {sizes[0]}", (name,), False, True, partial(_is_at_least, name, sizes[0]))
         gaps = sorted({probe[name] for probe in failing} - {*sizes})

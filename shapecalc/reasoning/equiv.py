@@ -435,7 +435,7 @@ class _StridedChain(Record):
     view: View
 
     @lazy
-    def rank(self) -> int:
+    def max_rank(self) -> int:
         """Return the largest rank of the shapes."""
         return max(map(len, self.shapes))
 
@@ -448,7 +448,7 @@ class _StridedChain(Record):
         numbers: dict[dims.Dim, Any] = {dim: dims.substitute(dim, sizes) for dim in self.distinct_dims}
         if 0 in numbers.values() or not dims.is_concrete(numbers.values()):
             return None
-        is_small = max(numbers.values(), default=1) ** self.rank <= dims.INT64_MAX
+        is_small = max(numbers.values(), default=1) ** self.max_rank <= dims.INT64_MAX
         if not is_small and max([prod([numbers[dim] for dim in shape]) for shape in self.shapes]) > dims.INT64_MAX:
             return None
         pairs = [[(dims.substitute(atom.size, sizes), atom.stride) for atom in axis] for axis in self.view.axes]

@@ -401,7 +401,7 @@ def _has_unknown_size(dim: Dim) -> bool:
 
 
 def search_chains(before: Shape, after: Shape) -> ChainSearch:
-    """Return the chains from one shape to another, the simplest first.
+    """Search for chains from one shape to another, the simplest first.
 
     The candidates are a single reshape, the well-known layout changes, and all splits into the fewest factors with one
     transpose and one merge. Shapes with different element counts have no candidates.

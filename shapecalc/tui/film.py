@@ -340,7 +340,7 @@ class FilmScreen(widgets.Dialog[None]):
 
     @on(Input.Submitted)
     def check_prediction(self, event: Input.Submitted) -> None:
-        """Continue the film after a right prediction.
+        """Continue the film after a correct prediction.
 
         An empty prediction reveals the dim.
         """

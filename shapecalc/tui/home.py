@@ -133,9 +133,9 @@ class HomeInput(TextArea):
         await super()._on_key(event)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable the up key in the first line and the down key in the last line.
+        """Disable cursor-up on the first line and cursor-down on the last line of the input.
 
-        In these lines, the keys select entries of the lists.
+        There, the keys select entries of the lists on the screen.
         """
         row, last = self.cursor_location[0], self.document.line_count - 1
         return (action, row) not in (("cursor_up", 0), ("cursor_down", last)) or bool(parameters and parameters[0])

@@ -93,7 +93,7 @@ class NodeListState:
     def filter_nodes(self, filter_text: str, *, failing_only: bool) -> None:
         """Show only the nodes whose names contain `filter_text`.
 
-        If `failing_only`, other nodes are hidden too. The selected node stays selected if it is visible.
+        If `failing_only`, nodes that do not fail are hidden too. The selected node stays selected if it is visible.
         """
         selected, self.filter_text, self.failing_only = self.selected_node, filter_text, failing_only
         self.visible_nodes = tuple(

@@ -400,7 +400,7 @@ def _split_axes(view: Any, sizes: Sequence[Sequence[int]]) -> Any:
 def _target_view(axis_map: AxisMap, target: FillTarget, output: Any) -> Any:
     """Return the view of `output` that a fill target covers.
 
-    The view has one axis per output sub-axis, after the axes of repeated sub-axes.
+    The axes of repeated sub-axes come first, and are followed by one axis per output sub-axis.
     """
     axes = axis_map.output_parts
     atoms = [atom for axis in axes for atom in axis]

@@ -90,7 +90,7 @@ class AssignmentEvaluator(FunctionEvaluator):
         return replace(value, strides=before.strides, untraced_change=change)
 
     def require_shape(self, node: ast.AugAssign, value: TracedTensor, shape: Shape) -> TracedTensor:
-        """Add the conditions under which a tensor has a shape to the tensor.
+        """Require a tensor to have a shape, and add the conditions for that to the tensor.
 
         Raises `CheckRefused` if the shapes cannot be equal.
         """

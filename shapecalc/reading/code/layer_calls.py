@@ -208,7 +208,7 @@ def _bind_bias(call: Call) -> CodeValue:
 
 
 def _add_bias_conditions(result: TracedTensor, weight: Shape, bias: TracedTensor, call: Call) -> TracedTensor:
-    """Add the conditions that a bias requires to the result of a layer.
+    """Add the conditions on a layer's bias to the result of the layer.
 
     The bias of a convolution has one value for each output channel; the bias of `linear` is broadcast to the result.
     Raises `CheckRefused` if the bias does not fit.

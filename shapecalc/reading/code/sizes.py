@@ -140,7 +140,7 @@ CREATION_FUNCTIONS: dict[str, Callable[[Call], Shape]] = {
 
 
 def created_elements(call: Call) -> tuple[str, tuple[int, int] | None]:
-    """Return the possible kinds of created elements, and their extremes if known."""
+    """Return the possible element kinds of the tensor that a call creates, and its extremes if known."""
     if call.name in ("zeros", "ones"):
         value = int(call.name == "ones")
         return "f", (value, value)

@@ -52,6 +52,7 @@ DISPLAY_OPTIONS = (
     Option("lint", "Print one line for each failing node, the worst first; exit 1 if there are any.", OptionKind.FLAG),
     Option("github", "Print the lines of --lint as GitHub Actions annotations.", OptionKind.FLAG),
     Option("diff", "Print the differences in names, shapes and operators to this model.", metavar="FILE"),
+    Option("free", "Print the numbers in nodes that are sizes of these free dims: H,W.", metavar="NAMES"),
     Option("trt", "Print the shape options of trtexec for sizes min:opt:max.", metavar="NAME=MIN:OPT:MAX,..."),
     Option("strict", "Count a node that cannot be checked as failing.", OptionKind.FLAG),
     Option(
@@ -109,7 +110,7 @@ def _check_option_conflicts(arguments: Mapping[str, Any], output_options: Output
     fixing |= {"--fix-as": bool(arguments["fix_as"]), "--no-prove": arguments["no_prove"]}
     showing = {
         f"--{name}": arguments[name]
-        for name in ("op", "all", "offenders", "node", "lint", "github", "dialect", "diff", "trt", "static")
+        for name in ("op", "all", "offenders", "node", "lint", "github", "dialect", "diff", "free", "trt", "static")
     } | {"--rename": bool(arguments["rename"])}
     writing = [name for name in ("fix", "static", "rename") if arguments[name]]
     for name in writing:
@@ -118,7 +119,7 @@ def _check_option_conflicts(arguments: Mapping[str, Any], output_options: Output
     for name in [name for name, is_set in fixing.items() if is_set and not arguments["fix"]]:
         if not writing or name == "--fix-as" or (name == "--no-prove" and writing == ["rename"]):
             raise usage_error(f"{name} needs --fix")
-    alone = {name: (name,) for name in ("--dialect", "--diff", "--trt", "--static")}
+    alone = {name: (name,) for name in ("--dialect", "--diff", "--trt", "--static")} | {"--free": ("--free", "--lint")}
     if not arguments["fix"]:
         alone["--rename"] = ("--rename",)
     for chosen, others in {"--fix": ("--rename",), **alone, "--all": ("--all", "--op")}.items():
@@ -140,6 +141,8 @@ def _print_report(file: str, sizes: BatchOptions, output_options: OutputOptions,
     """
     if arguments["diff"] is not None:
         return _print_differences(file, arguments["diff"], output_options)
+    if arguments["free"] is not None:
+        return _print_held_sizes(file, sizes, output_options, arguments["free"], lint=arguments["lint"])
     if arguments["trt"] is not None:
         return _print_trtexec_options(file, sizes, output_options, arguments["trt"])
     if arguments["dialect"]:
@@ -187,6 +190,23 @@ def _print_differences(file: str, other: str, output_options: OutputOptions) -> 
     if print_json_if_requested(output_options, lambda: header | {"differences": [*map(fields, differences)]}):
         _print_lines([difference_line(difference) for difference in differences])
     return ExitCode.FAILED if differences else ExitCode.OK
+
+
+def _print_held_sizes(file: str, sizes: BatchOptions, output_options: OutputOptions, text: str, *, lint: bool) -> int:
+    """Print the numbers that are sizes of free dims.
+
+    `text` contains the names of the dims. Return 1 with `lint` or `-q` if there are any.
+    """
+    from shapecalc.cli.model_report import held_size_json, held_size_lines
+    from shapecalc.models.file import read_model
+    from shapecalc.models.held_sizes import find_held_sizes
+    from shapecalc.models.judge import judge_model
+
+    names = [*dict.fromkeys(name.strip() for name in text.split(","))]
+    found = find_held_sizes(judge_model(read_model(file), sizes), names)
+    if print_json_if_requested(output_options, lambda: {"model": file, **held_size_json(found)}):
+        _print_lines(held_size_lines(found))
+    return ExitCode.FAILED if found.held and (lint or output_options.quiet) else ExitCode.OK
 
 
 def _print_trtexec_options(file: str, sizes: BatchOptions, output_options: OutputOptions, text: str) -> int:

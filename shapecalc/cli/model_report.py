@@ -44,6 +44,7 @@ from shapecalc.render.code import find_generator
 
 if TYPE_CHECKING:
     from shapecalc.diagnosis.reading import ParsedMessage  # slow to import: it contains a table of messages
+    from shapecalc.models.held_sizes import HeldSizes
     from shapecalc.models.rename import RenamedModel
     from shapecalc.models.static import StaticModel
 
@@ -211,6 +212,42 @@ def _parse_range(text: str) -> tuple[int, int, int]:
             f"'{shown}' is not MIN:OPT:MAX with sizes that do not decrease", "write N=1:4:8", argument="trt"
         )
     return sizes[0], sizes[1], sizes[2]
+
+
+def held_size_lines(found: HeldSizes) -> list[str]:
+    """Format the numbers that are sizes of free dims: a line per number, and a summary."""
+    lines = []
+    for held in found.held:
+        name = f"{reports.node_name(held.node)}: {held.node.op}"
+        if held.number is None:
+            lines.append(f"{name} fails: {held.holder}")
+        elif not held.expression:
+            lines.append(f"{name} holds {held.number} ({held.holder})")
+        else:
+            lines.append(
+                f"{name} holds {held.number} ({held.holder}), which {'was' if held.is_certain else 'may be'} "
+                f"{held.expression}"
+            )
+    nodes = len({held.node.path for held in found.held})
+    names = " or ".join(map(truncate, found.sizes))
+    count = format_count(nodes, "node holds", "nodes hold") if nodes else "no node holds"
+    unchecked = f" {found.unchecked_count} cannot be checked." if found.unchecked_count else ""
+    lines.append(f"{count} a size of {names} (walked from {_sizes_text(found.sizes)}).{unchecked}")
+    return [*map(escape_line, lines)]
+
+
+def held_size_json(found: HeldSizes) -> JsonObject:
+    """Return the JSON object of the numbers that are sizes of free dims."""
+    held = [
+        {
+            **_json_fields(number.node, "path", "name", "op"),
+            **_json_fields(number, "number", "axis", "holder"),
+            "expression": number.expression or None,
+            "certain": number.is_certain,
+        }
+        for number in found.held
+    ]
+    return {"free": {**found.sizes}, "held": held, "unchecked": found.unchecked_count}
 
 
 def trtexec_options(report: reports.Report, profile: Sequence[Mapping[str, int]]) -> tuple[str, ...]:

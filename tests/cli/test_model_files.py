@@ -1,4 +1,4 @@
-"""`model --diff`, `--trt`, `--static` and `--rename`."""
+"""`model --diff`, `--free`, `--trt`, `--static` and `--rename`."""
 
 from __future__ import annotations
 
@@ -177,3 +177,22 @@ def test_failing_node_names_the_line_of_code(shapecalc, tmp_path, monkeypatch):
     monkeypatch.chdir("/")
     code.unlink()
     assert shapecalc("model", path, "--github").out.startswith(f"::error file={path}::")
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "text"),
+    [
+        (["--free", "W"], 0, "y: Reshape holds 384 (target 1,3,384), which was 16*W"),
+        (["--free", "W", "--lint"], 1, "which was"),
+        (["--free", "W", "-q"], 1, ""),
+        (["--free", "W", "--json"], 0, '"expression": "16*W"'),
+        (["--free", "Q"], 2, "no free dim is called Q (it has H, W;"),
+        (["--free", "N"], 2, "no free dim is called N"),
+        (["--free", "W", "--fix", "-o", "fixed.onnx"], 2, "--fix cannot be combined with --free"),
+    ],
+)
+def test_free_prints_the_numbers_that_are_sizes(options, code, text, save, shapecalc):
+    path = save("x = (1,3,16,24); y = Reshape x [1,3,384]")
+    result = shapecalc("model", path, "--set", "x=N,3,H,W", *options)
+    assert result.code == code
+    assert text in result.out + result.err

@@ -36,6 +36,8 @@ from shapecalc.render.scenes import (
 from shapecalc.render.stage_layout import HUES
 
 BASELINE_OFFSET = 13
+RESULT_SECONDS = 2.0
+"""The duration of the result at the beginning of a film, in seconds."""
 MAX_SVG_BYTES = 500_000
 """The maximum size of an animated SVG in bytes."""
 GLYPH_SPACING = 'lengthAdjust="spacingAndGlyphs"'
@@ -155,6 +157,18 @@ def render_moment(film: Film, sprites: Iterable[Sprite], theme: str) -> str:
         "".join(_sprite_element(word.text, word.text_style, word.x, word.y) for word in sprites if word.text),
         theme,
     )
+
+
+def begin_with_result(film: Film) -> Film:
+    """Return a film that first shows its last frame, so that a viewer knows what it is about.
+
+    >>> import shapecalc as sc
+    >>> [frame.sentence for frame in begin_with_result(make_film(sc.reshape((2, 3), (3, 2)))).frames[:2]]
+    ['The answer is 3,2.', 'The input is 2,3. Which shape comes out?']
+    """
+    first, *others = film.frames
+    result = replace(film.frames[-1], arrival_seconds=0.0, hold_seconds=RESULT_SECONDS, prompt=None)
+    return replace(film, frames=(result, replace(first, arrival_seconds=0.0), *others))
 
 
 def pixel_size(film: Film) -> tuple[int, int]:
@@ -403,6 +417,8 @@ def render_film(
         raise MAX_FILM_STAGES.error(f"{len(answer.stages)} stages to film", "film a part of the chain")
     for height in (FILM_HEIGHT, MIN_FILM_HEIGHT):
         film = make_film(answer, height=height)
+        if write is not render_page:  # a page asks for the dims before it shows them
+            film = begin_with_result(film)
         contents = write(film, theme)
         if contents is not None and pixels is not None:
             contents = files.fit_svg(contents.decode(), pixels).encode()

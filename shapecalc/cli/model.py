@@ -21,6 +21,7 @@ from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import fields
 from shapecalc.core.text import escape_unprintable, lookup, truncate
 from shapecalc.reading.options import Option, OptionKind
+from shapecalc.render.styles import BOLD_ERROR
 
 if TYPE_CHECKING:
     from shapecalc.models.free_dims import BatchOptions
@@ -324,7 +325,7 @@ def _run_rename(file: str, output_options: OutputOptions, renames: Sequence[str]
 
 REPORT_STYLES = {
     r"^\S.*  opset .*$|^ +#  node .*$": "bold",
-    r"(?<=  )(?:fails|sometimes|scrambles|swallows|rank-varies|only \S+=\d+)(?=  |$)": "bold red",
+    r"(?<=  )(?:fails|sometimes|scrambles|swallows|rank-varies|only \S+=\d+)(?=  |$)": BOLD_ERROR,
     r"(?<=Next: )shapecalc .*$": "bold",
 }
 """The styles of the title, the verdicts of failing nodes and the next command on a terminal."""

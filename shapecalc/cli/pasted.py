@@ -34,6 +34,7 @@ from shapecalc.core.text import (
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading.options import RULE_OPTIONS, Option, OptionKind
 from shapecalc.reasoning.answers import answer_code, answer_further_results
+from shapecalc.render.styles import BOLD_ERROR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def run_doctor(
     return ExitCode.OK if report.has_shape_error or has_node else ExitCode.FAILED
 
 
-DIAGNOSIS_STYLES = {r"(?<=: )[a-z]+(?:-[a-z]+)+$": "bold red", r"^  (?:what|why|do|else)\b": "bold"}
+DIAGNOSIS_STYLES = {r"(?<=: )[a-z]+(?:-[a-z]+)+$": BOLD_ERROR, r"^  (?:what|why|do|else)\b": "bold"}
 """The styles of the rule of a message and of the labels of an answer on a terminal."""
 
 

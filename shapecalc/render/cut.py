@@ -13,6 +13,7 @@ from rich.text import Text
 from shapecalc.core.dims import Shape
 from shapecalc.core.text import format_count, shape_text
 from shapecalc.render.canvas import UNICODE
+from shapecalc.render.styles import BOLD_ERROR
 from shapecalc.render.tape import MAX_TAPE_ELEMENTS, tint_style
 
 
@@ -100,7 +101,7 @@ def cut_heading(state: CutState, accent: str) -> Text:
     head = Text(f"{format_count(state.count, 'element', 'elements')} of {shape_text(state.shape_before)}, cut every ")
     head.append(str(state.length), "bold").append(f" {UNICODE.pointer} ")
     if state.shape is None:
-        head.append(f"{state.remainder} left over: {state.length} does not divide {state.piece_length}", "bold red")
+        head.append(f"{state.remainder} left over: {state.length} does not divide {state.piece_length}", BOLD_ERROR)
     else:
         head.append(shape_text(state.shape), accent)
     return head
@@ -132,7 +133,7 @@ def draw_cut_tape(state: CutState, width: int) -> list[Text]:
                 line.append(UNICODE.cuts[1] if first + per_line >= end else "")
                 lines.append(line)
             if end - start < state.length:
-                lines[-1].append(f" {end - start} left over", "bold red")
+                lines[-1].append(f" {end - start} left over", BOLD_ERROR)
         if state.kept and piece + state.piece_length < state.count:
             lines.append(Text(end=""))
     return lines

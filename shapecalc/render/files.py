@@ -39,6 +39,7 @@ from shapecalc.render.hints import conditions_text
 from shapecalc.render.pictures import division_notes, draw_picture, most_informative_step
 from shapecalc.render.report import draw_report
 from shapecalc.render.stage_layout import INFER_RULES, stage_layouts, unresolved_dims
+from shapecalc.render.styles import BOLD_ERROR
 
 SVG_TYPE = "image/svg+xml"
 CELL_WIDTH, CELL_HEIGHT, MARGIN = 8, 17, 10
@@ -424,7 +425,7 @@ def _caption_lines(answer: Trace | Chain, step_index: int | None, width: int) ->
         step = answer.steps[step_index]
         sentence, style = f"{step.why}  [{step.rule}]", ""
     elif problem is not None:
-        sentence, style = f"refused: {problem}", "bold red"
+        sentence, style = f"refused: {problem}", BOLD_ERROR
     else:
         sentence, style = f"answer {shape_text(answer.output or ())}{conditions_text(answer, ', when ')}", "bold"
     return [Text(line, style) for line in wrap(escape_unprintable(sentence), width)]

@@ -34,6 +34,7 @@ from shapecalc.render.scenes import (
     sample_moments,
 )
 from shapecalc.render.stage_layout import HUES
+from shapecalc.render.styles import BOLD_ERROR
 
 BASELINE_OFFSET = 13
 RESULT_SECONDS = 2.0
@@ -73,7 +74,7 @@ TEXT_STYLES: Mapping[str, TextStyle] = {
     "bold": TextStyle("bold", is_bold=True),
     "quiet": TextStyle("", is_dimmed=True),
     "lit": TextStyle("bold reverse", "#ffffff", is_bold=True, background="#0072B2"),
-    "bad": TextStyle("bold red", "#C00000", is_bold=True),
+    "bad": TextStyle(BOLD_ERROR, "#C00000", is_bold=True),
     **{f"axis{number}": TextStyle(hue, hue) for number, hue in enumerate(HUES)},
 }
 """The text styles of films, keyed by name.

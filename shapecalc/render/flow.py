@@ -41,6 +41,7 @@ from shapecalc.render.stage_layout import (
     stage_layouts,
     stage_operands,
 )
+from shapecalc.render.styles import BOLD_ERROR
 from shapecalc.render.wires import Wiring, draw_wires, is_partially_connected, route_wires
 
 Placeholders = Mapping[tuple[int, int], str]
@@ -361,7 +362,7 @@ def _flow_notes(
         notes.append(f"{glyphs.ellipsis} stages {first + 1} to {last} of {len(all_layouts)}")
     texts = [Text(note, "dim") for note in dict.fromkeys(notes)]
     if shown_layouts and not is_map and (problem := shown_layouts[-1].problem):
-        texts.append(Text(f"{glyphs.fail} stopped at {shown_layouts[-1].name}: {problem.rule}", "bold red"))
+        texts.append(Text(f"{glyphs.fail} stopped at {shown_layouts[-1].name}: {problem.rule}", BOLD_ERROR))
     return texts
 
 
@@ -462,7 +463,7 @@ class _FlowDrawing(Record):
         Returns the x coordinate after the column.
         """
         right = x + gap.width(output_column.width)
-        self.canvas.write_text(x, 0, gap.title, "bold" if layout.problem is None else "bold red")
+        self.canvas.write_text(x, 0, gap.title, "bold" if layout.problem is None else BOLD_ERROR)
         draw_wires(
             self.canvas, gap.wiring, (x, right), lambda axes, outs: self._line_style(layout, outs, axes, column_index)
         )
@@ -474,7 +475,7 @@ class _FlowDrawing(Record):
                 token = clip_text(cell.token, MAX_DIM_WIDTH, self.canvas.glyphs)
             draw_token(self.canvas, cell, token, self.step_index, (right, self._canvas_line(row)))
             if layout.refused_dim == row:
-                self.canvas.write_text(right - 1, self._canvas_line(row), self.canvas.glyphs.fail, "bold red")
+                self.canvas.write_text(right - 1, self._canvas_line(row), self.canvas.glyphs.fail, BOLD_ERROR)
         if gap.is_beside_heading:
             self.canvas.write_text(right + 1, 0, OUTPUT_HEADING, "bold")
         return self.draw_column(output_column, column_index, right + 1)
@@ -563,7 +564,7 @@ def _current_step_text(answer: Trace | Chain, step_index: int, glyphs: GlyphSet)
             f" [{step_index + 1} of {len(answer.steps)}: {answer.steps[step_index].name}]",
             _step_style(step_index, True),
         )
-    return Text(f" [{glyphs.fail} {answer.problem.rule}]", "bold red") if answer.problem else Text(" [done]")
+    return Text(f" [{glyphs.fail} {answer.problem.rule}]", BOLD_ERROR) if answer.problem else Text(" [done]")
 
 
 @lru_cache(maxsize=256)

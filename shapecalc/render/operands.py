@@ -28,6 +28,7 @@ from shapecalc.core.values import ELLIPSIS, parse_subscripts
 from shapecalc.render.canvas import GlyphSet, clip_line, clip_text, pack_notes, stack_texts, wrap_line
 from shapecalc.render.hints import arithmetic_with_placeholder
 from shapecalc.render.stage_layout import HUES, StageLayout, is_window_step, stage_operands
+from shapecalc.render.styles import BOLD_ERROR
 
 RulerRow = tuple[str, Callable[[int], str]]
 """The label of a row, and a function that returns the row's string at an index."""
@@ -235,7 +236,7 @@ def _column_style(layout: StageLayout, column: OperandColumn, step_index: int) -
     """Return the style of a column: bold for the column of the current step."""
     step = layout.stage.steps[step_index - layout.step_range.start] if step_index in layout.step_range else None
     is_current = step is not None and step.out == column.out_dim
-    return "bold red" if column.is_refused else "bold" if is_current else ""
+    return BOLD_ERROR if column.is_refused else "bold" if is_current else ""
 
 
 def draw_operand_table(
@@ -333,7 +334,7 @@ def _table_notes(
             others = [condition for condition in step.alternatives if condition in answer.alternatives]
             yield from ((f"another answer when {condition.phrase}", "bold") for condition in others)
     if layout.problem:
-        yield f"{glyphs.fail} {layout.problem.rule}", "bold red"
+        yield f"{glyphs.fail} {layout.problem.rule}", BOLD_ERROR
 
 
 def _operand_bars(

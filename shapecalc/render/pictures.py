@@ -53,6 +53,7 @@ from shapecalc.render.stage_layout import (
     unresolved_dims,
     unresolved_trace,
 )
+from shapecalc.render.styles import BOLD_ERROR
 from shapecalc.render.wires import draw_wires, route_wires
 
 InformativeSteps = dict[int, tuple[StageLayout, Step | None]]
@@ -350,7 +351,7 @@ def _draw_bars(have: int, known: int, glyphs: GlyphSet, *, is_divided: bool) -> 
     pieces, rest = divmod(have, known) if is_divided else (1, abs(have - known))
     wall = glyphs.vertical if is_divided and known > 1 else ""
     same = glyphs.block * (known if is_divided else min(have, known))
-    whole, over = Text(wall.join([same] * pieces)), Text(glyphs.excess * rest, "bold red")
+    whole, over = Text(wall.join([same] * pieces)), Text(glyphs.excess * rest, BOLD_ERROR)
     if is_divided:
         return [whole.append(wall * bool(pieces and rest)).append_text(over), Text(same)]
     return [Text(same).append_text(over if more else Text()) for more in (have > known, known > have)]
@@ -588,7 +589,7 @@ def _dim_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int) ->
         if row is not None and not (hidden and step.out in (None, *hidden)):
             reasons[row] = step.why, "bold" if number == step_index else "dim"
     if layout.problem and layout.refused_dim is not None and step_index >= layout.step_range.stop:
-        reasons[layout.refused_dim] = f"{layout.problem.rule}", "bold red"
+        reasons[layout.refused_dim] = f"{layout.problem.rule}", BOLD_ERROR
     return reasons
 
 

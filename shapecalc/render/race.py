@@ -15,6 +15,7 @@ from shapecalc.reasoning.equiv import Counterexample, differences_text
 from shapecalc.render.canvas import UNICODE, clip_line, stack_texts
 from shapecalc.render.files import check_theme, match_extension, render_animation
 from shapecalc.render.grid import TensorPath, build_tensor_path, draw_output_grids
+from shapecalc.render.styles import BOLD_ERROR
 from shapecalc.render.tape import MAX_TAPE_ELEMENTS, draw_output_tapes
 
 RACE_SUFFIXES = (".svg",)
@@ -68,7 +69,7 @@ def draw_race_frames(
             answers, counterexample, index=index, tinted_axis=0, width=RACE_WIDTH, height=GRID_LINES
         )
         said = Text(position_text((first, second), position), "bold")
-        end = Text(differences_text(elsewhere, counterexample), "bold red")
+        end = Text(differences_text(elsewhere, counterexample), BOLD_ERROR)
         frames.append(stack_texts([*heads, Text(), grids, Text(), tapes, said, Text(), end]))
     return frames
 

@@ -21,6 +21,7 @@ from shapecalc.render.canvas import UNICODE, GlyphSet, stack_texts
 from shapecalc.render.flow import draw_flow
 from shapecalc.render.hints import display_name, verdict_text
 from shapecalc.render.pictures import draw_explanation, draw_picture, steps_to_draw
+from shapecalc.render.styles import BOLD_ERROR
 
 TYPE_CHECKING = False  # importing Rich's tables costs 4 of the 75 ms of --explain
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ def format_problem(problem: Problem, pieces: list[tuple[str | None, str]], width
       hint  try 4,-1
       rule  shapecalc why indivisible
     """
-    message = Text.assemble("shapecalc: ", (problem.rule, "bold red"), f": {escape_unprintable(problem.message)}")
+    message = Text.assemble("shapecalc: ", (problem.rule, BOLD_ERROR), f": {escape_unprintable(problem.message)}")
     parts = [wrap_text(message, width, 2), Text("")]
     parts.append(_command_with_caret(problem, pieces))
     if problem.hint:
@@ -207,7 +208,7 @@ def _command_with_caret(problem: Problem, pieces: list[tuple[str | None, str]]) 
     line.rstrip()
     if caret:
         line.append("\n" + " " * caret[0])
-        line.append("^" * max(1, caret[1] - caret[0]), "bold red")
+        line.append("^" * max(1, caret[1] - caret[0]), BOLD_ERROR)
     return line
 
 

@@ -42,6 +42,7 @@ from shapecalc.render.stage_layout import (
     mark_colour,
     mark_text,
 )
+from shapecalc.render.styles import BOLD_ERROR
 
 RULER_LABEL_WIDTH = 14
 """The width of the labels to the left of the rulers, in cells."""
@@ -456,7 +457,7 @@ def _mark_misaligned_cuts(
     left, long, y = area
     for cut in range(new, rulers.volume, new) if rulers.volume // new <= long else ():
         if cut % old:
-            canvas.write_text(left + cut * long // rulers.volume, y, "!", "bold red")
+            canvas.write_text(left + cut * long // rulers.volume, y, "!", BOLD_ERROR)
 
 
 def _ruler_summary(rulers: BlockRulers, *, is_to_scale: bool) -> str:

@@ -19,6 +19,7 @@ from shapecalc.render.stage_layout import (
     mark_text,
     stage_layouts,
 )
+from shapecalc.render.styles import BOLD_ERROR
 
 ARROW = "─▸"
 """The arrow of the answer line."""
@@ -162,7 +163,7 @@ def _reason_lines(
         style = "bold" if number == min(step_index, layout.step_range.stop - 1) else "dim"
         lines += wrap_line(Text(escape_unprintable(step.why), style), width)
     if layout.problem and step_index >= layout.step_range.stop:
-        lines += wrap_line(Text(f"refused: {layout.problem.rule}", "bold red"), width)
+        lines += wrap_line(Text(f"refused: {layout.problem.rule}", BOLD_ERROR), width)
     return lines
 
 

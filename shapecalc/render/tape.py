@@ -21,6 +21,7 @@ from shapecalc.core.text import shape_text
 from shapecalc.render.canvas import UNICODE, GlyphSet, stack_texts
 from shapecalc.render.grid import TINTS, TensorPath, build_tensor_path
 from shapecalc.render.stage_layout import layout_index, stage_layouts
+from shapecalc.render.styles import BOLD_ERROR
 
 MAX_TAPE_ELEMENTS = 96
 """The maximum number of elements that are drawn by default."""
@@ -167,7 +168,7 @@ def draw_output_tapes(
             (glyphs.fail if cells[0][place][0] != cells[1][place][0] else "").rjust(digits + 1).ljust(step)
             for place in places
         )
-        lines.append(Text(" " * indent).append(marks.rstrip(), "bold red"))
+        lines.append(Text(" " * indent).append(marks.rstrip(), BOLD_ERROR))
     return stack_texts(lines)
 
 

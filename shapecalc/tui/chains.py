@@ -39,6 +39,7 @@ from shapecalc.reasoning.simplify import Simplification, simplify
 from shapecalc.render.canvas import stack_texts
 from shapecalc.render.grid import TensorPath, build_tensor_path, draw_output_grids
 from shapecalc.render.race import position_text
+from shapecalc.render.styles import ERROR_COLOUR, SUCCESS_COLOUR
 from shapecalc.render.tape import MAX_TAPE_ELEMENTS, draw_output_tapes
 from shapecalc.tui.explore_text import problem_text
 from shapecalc.tui.question import CHAIN, question_from_words, resolve_question
@@ -60,10 +61,10 @@ MIN_GRID_LINES = 5
 MAX_COMPARED_ELEMENTS = 1 << 18
 """The maximum number of elements that are compared after each key press."""
 VERDICT_SYMBOLS = {
-    EquivalenceVerdict.SAME: ("✓", "green"),
-    EquivalenceVerdict.SAME_WHEN: ("✓", "yellow"),
-    EquivalenceVerdict.DIFFERENT: ("≠", "red"),
-    EquivalenceVerdict.UNDECIDED: ("?", "yellow"),
+    EquivalenceVerdict.SAME: ("✓", SUCCESS_COLOUR),
+    EquivalenceVerdict.SAME_WHEN: ("✓", "bold"),
+    EquivalenceVerdict.DIFFERENT: ("≠", ERROR_COLOUR),
+    EquivalenceVerdict.UNDECIDED: ("?", "bold"),
 }
 """The symbol of each verdict, and the colour of the symbol."""
 COMPARE_MORE_HINT = "the command below compares more elements"

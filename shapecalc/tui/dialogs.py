@@ -20,6 +20,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import escape_unprintable
 from shapecalc.diagnosis.report import Diagnosis
 from shapecalc.render.code import TARGETS, generate_code
+from shapecalc.render.styles import ERROR_COLOUR
 from shapecalc.tui.question import Question, question_from_words
 from shapecalc.tui.widgets import ChoiceList, Dialog, KeyHelp, copy_text
 
@@ -157,10 +158,10 @@ class CodeScreen(Dialog[None]):
         try:
             result = generate_code(self.answer, target)
         except ShapeError as error:
-            return Text(escape_unprintable(error.problem.message), "red")
+            return Text(escape_unprintable(error.problem.message), ERROR_COLOUR)
         text = Text(result.text)
         for warning in result.warnings:
-            text.append(f"\n\n! {warning}", "yellow")
+            text.append(f"\n\n! {warning}", "bold")
         return text
 
 

@@ -38,6 +38,7 @@ from shapecalc.core.text import escape_unprintable
 from shapecalc.diagnosis.report import diagnose
 from shapecalc.render.canvas import UNICODE, stack_texts
 from shapecalc.render.stage_layout import stage_layouts
+from shapecalc.render.styles import BOLD_ERROR
 from shapecalc.teaching.lessons import Course, load_path_lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text, widgets
@@ -821,7 +822,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             left, right = (max(0, min(end, room)) for end in ends)
             left = min(left, room - 1)
             marks = explore_text.CARET * max(1, right - left)
-            panel.carets.set_text(Text(" " * (start + left)).append(marks, "bold red"))
+            panel.carets.set_text(Text(" " * (start + left)).append(marks, BOLD_ERROR))
 
     def _key_line(self, width: int) -> Text:
         """Return a line of the keys that are active with the current focus."""

@@ -26,6 +26,7 @@ from shapecalc.render.pictures import most_informative_step
 from shapecalc.render.report import operator_text
 from shapecalc.render.stage_layout import layout_index, stage_layouts, unresolved_dims
 from shapecalc.render.step import ARROW, dim_reason_lines, draw_step, format_spaced_shape, step_title
+from shapecalc.render.styles import BOLD_ERROR, ERROR_COLOUR
 from shapecalc.render.tape import draw_tapes, element_equation, tape_path, tensor_index_before
 from shapecalc.tui.question import DialectRow, Question, QuestionResult, question_command
 from shapecalc.tui.state import Blank, ExploreState
@@ -83,7 +84,7 @@ def title_text(question: Question, result: QuestionResult, width: int, placehold
     right = "   ".join(texts)
     line = Text(no_wrap=True, end="").append(left.ljust(width - len(right)), "bold")
     refused = answer is None or (answer.output is None and not placeholder)
-    return line.append(right, "bold" if not refused else "bold red" if not result.is_incomplete else "bold dim")
+    return line.append(right, "bold" if not refused else BOLD_ERROR if not result.is_incomplete else "bold dim")
 
 
 def _answer_text(answer: Trace | Chain) -> str:
@@ -119,7 +120,7 @@ def problem_and_fix_text(state: ExploreState, width: int, fix_key: str = "f") ->
     hides = state.must_predict_validity and state.result.answer is not None
     if problem is None or state.result.is_incomplete or hides:
         return Text(end="")
-    lines = wrap_line(Text(f"{UNICODE.fail} {escape_unprintable(problem.message)}", "red"), width)
+    lines = wrap_line(Text(f"{UNICODE.fail} {escape_unprintable(problem.message)}", ERROR_COLOUR), width)
     fix, divisors = f"{fix_key}  {state.fix.description}" if state.fix else "", divisors_text(state)
     why = "" if problem.rule in (USAGE, FILE) else f"shapecalc why {problem.rule}"
     help_ = fix or escape_unprintable(problem.hint) or why
@@ -151,7 +152,7 @@ def divisors_text(state: ExploreState) -> str:
 
 def problem_text(problem: Problem) -> Text:
     """Format the message of a problem, with its hint on the next line."""
-    text = Text(escape_unprintable(problem.message), "red")
+    text = Text(escape_unprintable(problem.message), ERROR_COLOUR)
     return text.append(f"\n{escape_unprintable(problem.hint)}" if problem.hint else "", "default")
 
 
@@ -164,7 +165,7 @@ def answer_lines(state: ExploreState, width: int, accent: str = "bold", card: Se
     answer, problem = state.answer, state.result.problem
     if state.result.answer is None or answer is None:
         typed = escape_unprintable(state.question.texts.get("input", ""))
-        verdict = ("...", "dim") if state.result.is_incomplete else ("cannot be read", "bold red")
+        verdict = ("...", "dim") if state.result.is_incomplete else ("cannot be read", BOLD_ERROR)
         return [Text.assemble(f"{clip_text(typed, max(8, width - 20), UNICODE)} {ARROW} ", verdict)]
     if card:
         sentences = _answer_sentences(state) if state.is_complete else []
@@ -197,7 +198,7 @@ def _output_text(state: ExploreState, width: int, accent: str) -> tuple[str, str
     if state.must_predict_validity or answer is None:
         return UNICODE.unknown, accent
     if answer.output is None:
-        return f"refused: {answer.problem.rule if answer.problem else ''}", "bold red"
+        return f"refused: {answer.problem.rule if answer.problem else ''}", BOLD_ERROR
     hidden = {row for column, row in state.blanks if state.predictions.is_in_output((column, row))}
     if not hidden:
         return clip_text(shape_text(answer.output), width, UNICODE), accent
@@ -456,11 +457,13 @@ def feedback_text(state: ExploreState, width: int, height: int) -> Text:
     works = not (state.answer and state.answer.problem)
     first = min((cell.step_index for cell in predictions.blanks_to_predict.values()), default=state.end_step)
     if predictions.is_valid is (not works) and not predictions.texts and (state.shown_step_count <= first or not works):
-        lines.append(Text(f"{WRONG_SYMBOL} {WRONG_REFUSAL_FEEDBACK if works else WRONG_VALIDITY_FEEDBACK}", "red"))
+        lines.append(
+            Text(f"{WRONG_SYMBOL} {WRONG_REFUSAL_FEEDBACK if works else WRONG_VALIDITY_FEEDBACK}", ERROR_COLOUR)
+        )
     if blank is not None and predictions.is_wrong(blank):
-        lines.append(Text(f"{WRONG_SYMBOL} {_entry_error(state, blank)}", "red"))
+        lines.append(Text(f"{WRONG_SYMBOL} {_entry_error(state, blank)}", ERROR_COLOUR))
     if state.mistake is not None:
-        lines += [Text(line, "red") for line in wrap(mistake_sentence(state.mistake), width)]
+        lines += [Text(line, ERROR_COLOUR) for line in wrap(mistake_sentence(state.mistake), width)]
     hint_count = predictions.hint_count(blank) if blank is not None and state.is_awaiting_input else 0
     if blank is not None and hint_count and (state.mistake is None or predictions.requested_hints.get(blank)):
         helps = _wrap_hint(predictions.hint(blank).levels[hint_count - 1], width)

@@ -25,6 +25,7 @@ from shapecalc.diagnosis.report import diagnose
 from shapecalc.render.canvas import UNICODE, clip_text, stack_texts, wrap_line, wrap_lines
 from shapecalc.render.hints import verdict_text
 from shapecalc.render.step import ARROW
+from shapecalc.render.styles import ERROR_COLOUR
 from shapecalc.teaching.lessons import PATH_DONE_ID, load_lessons, load_path_lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text
@@ -423,7 +424,7 @@ class HomeScreen(ScreenWithHelp[None]):
             return stack_texts(wrap_line(Text(PURPOSE, "dim"), width))
         if self.command is None:
             problem = self.problem.problem if self.problem else None
-            style = "red" if is_refused else "dim"
+            style = ERROR_COLOUR if is_refused else "dim"
             message = f"{UNICODE.fail if is_refused else '…'} {escape_unprintable(problem.message if problem else '')}"
             lines = wrap_line(Text(message, style), width)
             return (
@@ -445,7 +446,7 @@ class HomeScreen(ScreenWithHelp[None]):
         result = resolve_question(command.question)
         if result.answer is None or result.problem is not None:
             message = result.problem.message if result.problem else "it is not complete"
-            return wrap_line(Text(f"{UNICODE.fail} {escape_unprintable(message)}", "red"), width)[:2]
+            return wrap_line(Text(f"{UNICODE.fail} {escape_unprintable(message)}", ERROR_COLOUR), width)[:2]
         accent = f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
         shape = clip_text(escape_unprintable(shape_text(result.answer.input)), max(8, width // 2), UNICODE)
         return [

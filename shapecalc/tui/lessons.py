@@ -22,6 +22,7 @@ from shapecalc.render.canvas import stack_texts, wrap_line
 from shapecalc.render.cut import CutState, cut_heading, draw_cut_tape
 from shapecalc.render.grid import draw_grid
 from shapecalc.render.pictures import draw_explanation
+from shapecalc.render.styles import BOLD_ERROR, BOLD_SUCCESS
 from shapecalc.teaching import ALL, BUILD, TOPICS, judging
 from shapecalc.teaching.exercises import KINDS, Drill, judge_answer, question_topic, random_seed
 from shapecalc.teaching.judging import Prediction, Task, resolve_command_line
@@ -180,7 +181,7 @@ class TaskPane(Vertical):
 
         `is_right` selects a check mark or a cross; None selects neither.
         """
-        mark, style = {True: ("✓ ", "bold green"), False: ("✗ ", "bold red"), None: ("", "")}[is_right]
+        mark, style = {True: ("✓ ", BOLD_SUCCESS), False: ("✗ ", BOLD_ERROR), None: ("", "")}[is_right]
         self.query_one("#judgement", Static).update(Text.assemble((mark, style), text))
         if is_right is False:
             self.field.action_select_all()  # the next key press replaces the selected text

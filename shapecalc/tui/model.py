@@ -25,6 +25,7 @@ from shapecalc.models.verdicts import NodeFix
 from shapecalc.reasoning.answers import answer_request
 from shapecalc.render.canvas import UNICODE, clip_text, rows_around
 from shapecalc.render.flow import draw_flow
+from shapecalc.render.styles import BOLD_ERROR
 from shapecalc.tui.explore_text import wrap_lines
 from shapecalc.tui.widgets import COMMON_KEYS, Pane, ScreenWithHelp, SizeNotice, TextField
 
@@ -265,7 +266,7 @@ def _node_row(judged: report.JudgedNode, width: int, *, selected: bool) -> Text:
     is_failing = report.is_failing(judged)
     name = _fit_width(escape_unprintable(report.node_name(judged.node)), name_width)
     text = f"{SELECTED_SIGN if selected else ' '}{FAILING_SIGN if is_failing else '  '}{name}  {shape}"
-    return Text(_fit_width(text, width), f"{'bold red' if is_failing else ''}{' reverse' if selected else ''}".strip())
+    return Text(_fit_width(text, width), f"{BOLD_ERROR if is_failing else ''}{' reverse' if selected else ''}".strip())
 
 
 def _fit_width(text: str, width: int) -> str:
@@ -282,7 +283,7 @@ def node_text(nodes: NodeListState, width: int, height: int) -> Text:
         return Text()
     name = _truncate_start(escape_unprintable(report.node_name(judged.node)), width // 2)
     head = f"{name}  {report.format_verdict(judged, nodes.report)}"
-    lines = [Text(set_cell_size(head, width).rstrip(), "bold red" if report.is_failing(judged) else "bold")]
+    lines = [Text(set_cell_size(head, width).rstrip(), BOLD_ERROR if report.is_failing(judged) else "bold")]
     target = "" if judged.target is None else report.format_shape(judged.target)
     target = report.format_fix(nodes.shown_fix) if nodes.shown_fix else target
     lines.append(Text(clip_text(f"{judged.node.op} {target}".rstrip(), width, UNICODE)))

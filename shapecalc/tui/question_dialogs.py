@@ -17,6 +17,7 @@ from shapecalc.core.ops import OPS, supporting_dialects
 from shapecalc.core.text import escape_unprintable
 from shapecalc.render.canvas import UNICODE, clip_text
 from shapecalc.render.report import setting_text
+from shapecalc.render.styles import BOLD_ERROR, ERROR_COLOUR
 from shapecalc.tui.explore_text import title_text
 from shapecalc.tui.question import (
     QUESTION_OPS,
@@ -123,7 +124,7 @@ class SettingsDialog(Dialog[Question | None]):
         result = resolve_question(self.question)
         text = title_text(self.question, result, max(20, self.query_one("#preview").size.width), self.hidden_text)
         if result.problem:
-            text = Text.assemble(text, "\n", (escape_unprintable(result.problem.message), "red"))
+            text = Text.assemble(text, "\n", (escape_unprintable(result.problem.message), ERROR_COLOUR))
         self.query_one("#preview", Static).update(text)
 
 
@@ -200,7 +201,7 @@ class CompareDialog(Dialog[Question | None]):
             differs = row.answer_text != current.answer_text
             *texts, answer = map(Text, row.cell_texts)
             answer.style = "bold" if differs else ""
-            table.add_row(Text("≠" if differs else "", "bold red"), *texts, answer)
+            table.add_row(Text("≠" if differs else "", BOLD_ERROR), *texts, answer)
         table.move_cursor(row=matching_row_index(self.rows, current))
         table.focus()
 

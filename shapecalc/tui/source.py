@@ -32,6 +32,7 @@ from shapecalc.reading.commands import chain_text
 from shapecalc.reasoning.answers import answer_chain
 from shapecalc.render.canvas import UNICODE, clip_text, stack_texts, wrap_line, wrap_lines
 from shapecalc.render.step import ARROW
+from shapecalc.render.styles import ERROR_COLOUR
 from shapecalc.tui import explore_text, widgets
 from shapecalc.tui.app_commands import AppCommand
 from shapecalc.tui.panels import (
@@ -375,7 +376,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
             return Text(end="")
         line = f" (line {self.state.failing_line})" if self.state.failing_line else ""
         missing = MISSING_INPUT.fullmatch(problem.message)
-        style = "" if missing else "red"
+        style = "" if missing else ERROR_COLOUR
         lines = wrap_line(Text(f"{UNICODE.fail} {escape_unprintable(problem.message)}{line}", style), width)
         hint = "" if missing else escape_unprintable(problem.hint)
         return stack_texts([*lines, *(wrap_line(Text(f"  {hint}"), width) if hint else [])])
@@ -404,7 +405,9 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
             code = clip_text(
                 escape_unprintable(state.rows[number - 1]), max(8, width - value_width - digits - 5), UNICODE
             )
-            text = Text(no_wrap=True, end="").append(f"{mark}{number:>{digits}} ", "red" if is_failing else "dim")
+            text = Text(no_wrap=True, end="").append(
+                f"{mark}{number:>{digits}} ", ERROR_COLOUR if is_failing else "dim"
+            )
             text.append(code.ljust(max(8, width - value_width - digits - 5)), "" if line else "dim")
             value = clip_text(line.format_values(), value_width, UNICODE) if line else ""
             text.append(f"  {value.ljust(value_width)}", "bold")

@@ -118,8 +118,8 @@ def test_message_is_one_line_off_terminal(capsys):
 @pytest.mark.parametrize(
     ("lines", "styles", "styled"),
     [
-        (table_lines(YOLO, YOLO.nodes), REPORT_STYLES, ["\x1b[1;31m", "\x1b[1m "]),
-        (diagnose(MESSAGE).format_lines(), DIAGNOSIS_STYLES, ["\x1b[1;31mcount-mismatch", "\x1b[1m  what"]),
+        (table_lines(YOLO, YOLO.nodes), REPORT_STYLES, [r"\x1b\[1;[\d;]+m", r"\x1b\[1m "]),
+        (diagnose(MESSAGE).format_lines(), DIAGNOSIS_STYLES, [r"\x1b\[1;[\d;]+mcount-mismatch", r"\x1b\[1m  what"]),
     ],
 )
 def test_report_has_colours_on_a_terminal_alone(lines, styles, styled, monkeypatch):
@@ -130,7 +130,7 @@ def test_report_has_colours_on_a_terminal_alone(lines, styles, styled, monkeypat
         with redirect_stdout(stream):
             print_report(lines, styles)
         outputs.append(stream.getvalue())
-    assert all(part in outputs[0] for part in styled)
+    assert all(re.search(part, outputs[0]) for part in styled)
     assert outputs[1] == "\n".join([*lines, ""])
     assert re.sub(r"\x1b\[[0-9;]*m", "", outputs[0]) == outputs[1]
 

@@ -1,0 +1,9 @@
+"""Styles of text whose colours can be read on white and on black, with a contrast of at least 4.5:1 on both."""
+
+from __future__ import annotations
+
+ERROR_COLOUR = "#DD3333"
+"""The colour of refusals and errors; ANSI red is too dark on black in many terminals."""
+SUCCESS_COLOUR = "#008830"
+BOLD_ERROR = f"bold {ERROR_COLOUR}"
+BOLD_SUCCESS = f"bold {SUCCESS_COLOUR}"

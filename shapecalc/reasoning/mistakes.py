@@ -134,8 +134,13 @@ def _invert_permutations(trace: Trace) -> Iterator[MisreadRequest]:
         if isinstance(stage.move, Permute):
             axes = stage.move.axes
             inverse = tuple(sorted(range(len(axes)), key=axes.__getitem__))
-            sentence = "was read the other way: entry i names the dim that comes to place i, not where dim i goes"
-            yield _replace_arguments(trace, **{stage.argument: inverse}), f"{stage.argument} {sentence}"
+            place = next((place for place, axis in enumerate(axes) if place != axis), 0)
+            axis = axes[place] if axes else 0
+            sentence = (
+                f"{stage.argument} was read the other way round: entry {place}, which is {axis}, fetches dim {axis} "
+                f"to place {place}, it does not send dim {place} to place {axis}"
+            )
+            yield _replace_arguments(trace, **{stage.argument: inverse}), sentence
 
 
 def _miscount_zeros(trace: Trace) -> Iterator[MisreadRequest]:

@@ -98,6 +98,7 @@ class TaskPane(Vertical):
         """The last judged prediction, as typed."""
         self._hint_count = 0
         self._last_prediction: Prediction = None
+        self._mistaken_prediction = ""
         self.cut_state: CutState | None = None
         """The cuts of the tape, or None if the answer is typed."""
 
@@ -160,6 +161,7 @@ class TaskPane(Vertical):
         if self.cut_state is None or self.is_revealed or key not in actions:
             return False
         actions[key](self.cut_state)
+        self.show_feedback("")
         self._show_cuts()
         self.draw_pictures()
         return True
@@ -219,10 +221,14 @@ class TaskPane(Vertical):
         self.last_judged_prediction = typed.strip()
         return True
 
-    def reveal_answer(self) -> None:
-        """Show the answer to the task in the pictures."""
+    def reveal_answer(self, mistaken: str = "") -> None:
+        """Show the answer to the task in the pictures.
+
+        `mistaken` is a wrong prediction whose elements are drawn beside those of the answer if the user made none.
+        """
         if self.current_task is not None:
             self.is_revealed = True
+            self._mistaken_prediction = mistaken
             self.add_class("-revealed")
             self.draw_pictures()
 
@@ -247,7 +253,8 @@ class TaskPane(Vertical):
             if self.current_task.follow:
                 parts = [draw_grid(answer, parse_axes(self.current_task.follow), **size)]
             parts += [
-                judging.draw_comparison(self.current_task, self.field.value, **size),
+                judging.draw_comparison(self.current_task, self.field.value, **size)
+                or judging.draw_comparison(self.current_task, self._mistaken_prediction, **size),
                 draw_explanation(answer, width=width),
             ]
         self.query_one("#shown", Static).update(
@@ -594,8 +601,14 @@ class LessonsScreen(TaskScreen):
             self.progress.mark_done(lesson.id)
             self._fill_list()
             self.warn_about_progress()
-            self.pane.reveal_answer()
+            self.pane.reveal_answer(self._followed_mistake)
         self.show_keys()
+
+    @property
+    def _followed_mistake(self) -> str:
+        """The wrong index that the lesson explains by another question, or an empty string."""
+        wrong = self.lesson.wrong if self.lesson and self.lesson.follow else ()
+        return next((answer.typed for answer in wrong if answer.same_as), "")
 
     def action_answer(self) -> None:
         """Reveal the answer and the point of the lesson.
@@ -607,7 +620,7 @@ class LessonsScreen(TaskScreen):
             self.is_answered = True
             right = judging.prediction_text(judging.correct_prediction(self.lesson.task))
             self.pane.show_feedback(f"It is {right}. {self.lesson.point}")
-        self.pane.reveal_answer()
+        self.pane.reveal_answer(self._followed_mistake)
         self.show_keys()
 
     def action_go(self, offset: int) -> None:

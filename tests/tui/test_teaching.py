@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from shapecalc.teaching.lessons import load_lessons
@@ -80,3 +82,12 @@ async def test_cut_lesson_fits_the_smallest_terminal_and_can_be_revealed(user):
     assert "It is 4,6." in user.text
     await user.press("enter")
     assert user.app.screen.lesson.id == "cut-pieces"
+
+
+@driven(lesson=True, size=(120, 40))
+async def test_reshape_lesson_shows_the_transpose_beside_it(user):
+    index = next(index for index, lesson in enumerate(load_lessons()) if lesson.id == "reshape-is-not-transpose")
+    user.app.screen.action_go(index)
+    await user.press("enter", "ctrl+g")
+    assert "It is 1,0." in user.text
+    assert re.search(r"asked 3,2 +mistaken 3,2", user.text)

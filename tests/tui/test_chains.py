@@ -78,7 +78,7 @@ def test_equiv_screen_keeps_the_second_chain():
     assert question_command(question, resolve_question(question).answer) == f"shapecalc chain '{FIRST}'"
     changed = question.with_text("input", "3,4").with_op("reshape").with_setting("opset", "13")
     assert changed.second_chain == OTHER
-    assert Question(*json.loads(app_command(question)[-2])) == question
+    assert Question(*json.loads(app_command(question)[-3])) == question
 
 
 @pytest.mark.parametrize("words", [["equiv"], ["equiv", FIRST], ["equiv", FIRST, OTHER, "--where", "N=2"]])

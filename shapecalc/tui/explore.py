@@ -23,7 +23,6 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container
-from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
 from textual.widget import Widget
@@ -799,10 +798,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def _draw_question(self) -> None:
         """Draw the title of the question, and carets below invalid characters."""
         state, panel = self.state, self.query_one(FieldPanel)
-        panel.border_title = Content(
-            explore_text.question_title(state.question, state.result, is_learning=state.is_learning)
-        )
-        panel.border_subtitle = Content(str(state.score))
+        title = explore_text.question_title(state.question, state.result, is_learning=state.is_learning)
+        panel.set_titles(title, str(state.score))
         hides = state.result.answer is not None and state.must_predict_validity
         shows = state.result.problem is not None and not state.result.is_incomplete and not hides
         span = find_invalid_text(state.question, state.result) if shows else None

@@ -255,6 +255,13 @@ class FieldPanel(Container):
         """Create the panel with the given fields."""
         super().__init__(*widgets.label_fields(fields), Carets(), id="question")
         self._wrapping_layout = WrappingLayout()
+        self._shown_titles = ("", "")
+
+    def set_titles(self, title: str, subtitle: str) -> None:
+        """Set the title and the subtitle; setting equal ones would draw all fields again."""
+        if (title, subtitle) != self._shown_titles:
+            self._shown_titles = title, subtitle
+            self.border_title, self.border_subtitle = Content(title), Content(subtitle)
 
     @property
     def layout(self) -> Layout:

@@ -19,6 +19,7 @@ import numpy as np
 
 from shapecalc.core.dims import IntTuple
 from shapecalc.core.record import FrozenDict, Record, replace
+from shapecalc.core.text import truncate
 from shapecalc.models import repairs, verdicts
 from shapecalc.models.axis_rules import MIXES
 from shapecalc.models.batch_axis import (
@@ -665,6 +666,9 @@ class BatchTracker:
         """
         why = next((reason for reason in failures if reason), "it fails")
         cause = self._find_cause(node)
+        differing = repairs.find_differing_constant(node, self._walk, self.marks_of, self.declared_batch)
+        if differing is not None and self.declared_batch > 1:
+            why += f"; the samples in the constant {truncate(differing)} differ"
         self.stops.append(NonCoreFailure(node, why, cause[0].path if cause else None))
         if cause:
             self.cause_fixes[cause[0].path] = cause

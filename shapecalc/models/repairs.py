@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,8 +75,35 @@ def find_repeat_fix(
 ) -> NodeFix | None:
     """Return the fix that repeats constant inputs of a node for each sample.
 
-    Such an input has the size of the declared batch where another input has the batch axis. If the declared batch is
-    larger than 1, the samples in the input must be equal. Returns None if there is no such input.
+    If the declared batch is larger than 1, the samples in the input must be equal. Returns None if there is no such
+    input.
+    """
+    repeats = [
+        (index, axis, inner)
+        for index, axis, inner in _iter_batch_constants(node, walk, marks_of, declared_batch)
+        if declared_batch == 1 or _has_equal_samples(walk, node.inputs[index], axis, declared_batch)
+    ]
+    inserts = (*BATCH_NODES, "Tile")
+    return NodeFix(None, None, "", "repeats a constant", inserts, repeats=tuple(repeats)) if repeats else None
+
+
+def find_differing_constant(
+    node: Node, walk: WalkState, marks_of: Callable[[int], Sequence[BatchMark] | None], declared_batch: int
+) -> str | None:
+    """Return the name of a constant input with different samples, which cannot be repeated, or None."""
+    for index, axis, _ in _iter_batch_constants(node, walk, marks_of, declared_batch):
+        number = node.inputs[index]
+        if walk.is_constant(number) and not _has_equal_samples(walk, number, axis, declared_batch):
+            return walk.model.names[number]
+    return None
+
+
+def _iter_batch_constants(
+    node: Node, walk: WalkState, marks_of: Callable[[int], Sequence[BatchMark] | None], declared_batch: int
+) -> Iterator[tuple[int, int, int]]:
+    """Yield the inputs that have the size of the declared batch where another input has the batch axis.
+
+    Each input is yielded as input index, axis, and size of one sample on the axis.
     """
     allowed = REPEATABLE_INPUTS.get(node.op, () if not find_operator(node).is_pointwise else None)
     marked = next(
@@ -88,9 +115,8 @@ def find_repeat_fix(
         None,
     )
     if marked is None or node.domain or node.opset < INSERTED_SINCE or "/@" in node.path:
-        return None
+        return
     mark, shape = marked
-    repeats = []
     for index, number in enumerate(node.inputs):
         lanes = [walk.shapes_of(number)[lane] for lane in walk.judged_lanes]
         own = lanes[0]
@@ -99,10 +125,7 @@ def find_repeat_fix(
         axis = mark.axis - len(shape or ()) + len(own)
         if axis < 0 or own[axis] != declared_batch * mark.inner or (allowed is not None and index not in allowed):
             continue
-        if declared_batch == 1 or _has_equal_samples(walk, number, axis, declared_batch):
-            repeats.append((index, axis, mark.inner))
-    inserts = (*BATCH_NODES, "Tile")
-    return NodeFix(None, None, "", "repeats a constant", inserts, repeats=tuple(repeats)) if repeats else None
+        yield index, axis, mark.inner
 
 
 def first_batch_axis(marks: Sequence[BatchMark] | None) -> BatchAxis | None:

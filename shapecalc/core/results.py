@@ -108,25 +108,38 @@ class NameAllocator:
     def floor_dim(self, terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> Dim:
         """Return `floor(sum(terms) / divisor) + offset` as a dim.
 
-        If the value is not a number or a monomial, the dim is a name that begins with the first name in `terms`.
+        If the value is not a number or a monomial, the dim is a name that begins with the first name in `terms`. Named
+        sums in `terms` are expanded if the value then has fewer names.
         """
-        terms = tuple([part for term in terms for part in self._expand_sum(term)])
+        terms = tuple(terms)
+        expanded = self.expand_sums(terms)
+        if len(_names_in_sum(expanded)) < len(_names_in_sum(terms)):
+            terms = expanded
         size = floor_quotient(terms, divisor, offset)
         return self.dim_for_expression(size, dims.dim_names(terms)[0]) if isinstance(size, SizeExpression) else size
 
-    def _expand_sum(self, dim: Dim) -> Sequence[Dim]:
-        """Return the terms of a dim; a multiple of a named sum has several."""
-        names = dims.dim_names([dim])
-        definition = self.results.get(names[0]) if len(names) == 1 else None
-        factor = 1 if definition is None else dims.quotient(dim, dims.named_dim(names[0]))
-        if definition is None or definition.dividend or not isinstance(factor, int):
-            return [dim]
-        return [dims.product((factor, term)) for term in definition.terms]
+    def expand_sums(self, terms: Iterable[Dim]) -> tuple[Dim, ...]:
+        """Replace each multiple of a named sum with the terms of the sum."""
+        expanded: list[Dim] = []
+        for term in terms:
+            names = dims.dim_names([term])
+            definition = self.results.get(names[0]) if len(names) == 1 else None
+            factor = 1 if definition is None else dims.quotient(term, dims.named_dim(names[0]))
+            if definition is None or definition.dividend or not isinstance(factor, int):
+                expanded.append(term)
+            else:
+                expanded += [dims.product((factor, part)) for part in definition.terms]
+        return tuple(expanded)
 
     @property
     def new_results(self) -> SizeExpressions:
         """The results of this request, without the results of earlier stages."""
         return {name: result for name, result in self.results.items() if name not in self.earlier_names}
+
+
+def _names_in_sum(terms: Iterable[Dim]) -> Sequence[str]:
+    """Return the names in a sum that do not cancel."""
+    return dims.dim_names(dims.sum_terms(terms))
 
 
 def select_used_results(names: Mapping[str, SizeExpression | None], used_dims: Iterable[Dim]) -> SizeExpressions:

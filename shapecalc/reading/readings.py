@@ -129,7 +129,7 @@ def resolve_command_alias(words: Sequence[str]) -> list[str] | None:
     (['model', '--lint', 'yolo.onnx'], None)
     """
     command = COMMAND_ALIASES.get(words[0]) if words else None
-    if words[:1] == ["convert"] and not any(word.startswith("--as") for word in words):
+    if words and words[0] == "convert" and not any(word.startswith("--as") for word in words):
         raise usage_error("convert needs what to write", "add --as torch, onnx, tensorrt ...")
     return None if command is None else [*command.split(), *words[1:]]
 

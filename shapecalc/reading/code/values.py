@@ -117,7 +117,7 @@ class ProgramSizes:
         A sum that is not a monomial is a named result.
         """
         allocator = NameAllocator(self.names, self.names)
-        total = allocator.floor_dim([left, right])
+        total = allocator.floor_dim(allocator.expand_sums([left, right]))
         self.names.update(allocator.new_results)
         return total
 
@@ -127,7 +127,7 @@ class ProgramSizes:
         A value that is not a monomial is a named result.
         """
         allocator = NameAllocator(self.names, self.names)
-        result = allocator.floor_dim(terms, divisor, offset)
+        result = allocator.floor_dim(allocator.expand_sums(terms), divisor, offset)
         self.names.update(allocator.new_results)
         return result
 

@@ -518,12 +518,12 @@ async def _run_app_process(command: Sequence[str], environment: dict[str, str]) 
     finally:
         _get_app_stdin(app).close()
         with suppress(TimeoutError):
-            # an app has 2 seconds to exit on its own
+            # output that was not forwarded is read, because an app does not exit while its pipe is full
             async with asyncio.timeout(2):
-                await app.wait()
+                await app.communicate()
         if app.returncode is None:
             app.kill()
-            await app.wait()
+            await app.communicate()
 
 
 def make_app_environment(query: Mapping[str, str]) -> dict[str, str]:

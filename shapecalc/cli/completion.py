@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from shutil import which
 
 from shapecalc.cli.answer import print_error
@@ -24,14 +23,14 @@ SHELLS = ("bash", "zsh", "fish", "powershell")
 
 def run_completion_command(shell: str, output_options: OutputOptions) -> int:
     """Print the completion script of a shell, and return the exit code."""
-    from shapecalc.cli.typer_adapter import run_completion
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]  # its own callback calls it
 
     try:
         lookup(shell, dict.fromkeys(SHELLS, ""), "shell")
     except ShapeError as error:
         return print_error(error, "completion", {"shell": shell}, output_options)
-    os.environ[COMPLETION_VARIABLE] = f"source_{shell}"  # a shell requests the script through this variable
-    return run_completion(())
+    print_stdout(get_completion_script(prog_name=PACKAGE_NAME, complete_var=COMPLETION_VARIABLE, shell=shell))
+    return ExitCode.OK
 
 
 def install_completion(shell: str) -> int:
@@ -64,6 +63,6 @@ COMPLETION_COMMAND = Command(
   shapecalc completion fish > ~/.config/fish/completions/shapecalc.fish
   shapecalc completion powershell >> $PROFILE""",
     details=""" --install-completion installs it for the current shell. In zsh, the folder must be in fpath
-before compinit runs: fpath+=~/.zfunc; autoload -Uz compinit; compinit. Only the bash script has been tested in its
-shell.""",
+before compinit runs: fpath+=~/.zfunc; autoload -Uz compinit; compinit. The powershell script has not been tested in
+its shell.""",
 )

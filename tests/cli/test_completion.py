@@ -1,9 +1,10 @@
-"""Completion in shells: bash by its completion function, zsh and fish by environment variables."""
+"""Completion in shells: by their scripts where they are installed, and by environment variables."""
 
 from __future__ import annotations
 
 import shlex
 import subprocess
+from shutil import which
 
 import pytest
 
@@ -94,8 +95,29 @@ def test_completion_script_of_each_shell(name, shell):
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish", "powershell"])
 def test_completion_command_prints_the_script(name, shell):
     printed = shell(f"shapecalc completion {name}; exit $?")
-    assert (printed.returncode, printed.stdout) == (0, shell(f"_SHAPECALC_COMPLETE=source_{name} shapecalc").stdout)
+    requested = shell(f"_SHAPECALC_COMPLETE=source_{name} shapecalc").stdout
+    assert (printed.returncode, printed.stdout.strip()) == (0, requested.strip())
     assert "_SHAPECALC_COMPLETE" in printed.stdout
+
+
+def test_completion_script_for_zsh_begins_with_its_tag(shell):
+    # compinit reads the first line of each file in fpath only
+    assert shell("shapecalc completion zsh").stdout.startswith("#compdef shapecalc\n")
+
+
+@pytest.mark.skipif(which("fish") is None, reason="fish is not installed")
+def test_completion_command_completes_in_fish(shell):
+    script = "shapecalc completion fish | source; complete -C 'shapecalc reshape 2,3 6 --dialect torc'"
+    assert shell(f'fish -c "{script}"').stdout.split() == ["torch"]
+
+
+@pytest.mark.skipif(which("zsh") is None, reason="zsh is not installed")
+def test_completion_command_completes_in_zsh(shell):
+    script = (
+        "mkdir ~/zfunc; shapecalc completion zsh > ~/zfunc/_shapecalc; "
+        "zsh -f -c 'fpath=(~/zfunc $fpath); autoload -Uz compinit; compinit -u; print $_comps[shapecalc]'"
+    )
+    assert shell(script).stdout == "_shapecalc\n"
 
 
 def test_completion_command_completes_in_bash(shell):

@@ -125,7 +125,8 @@ REPEATED_AXIS = Rule(
     "repeated-axis",
     "an axis is named twice",
     "Some frameworks count a repeated axis once. For example, OpenVINO does so in squeeze and unsqueeze, and ONNX "
-    "Runtime does so in squeeze. ONNX, NumPy and PyTorch refuse a repeated axis.",
+    "Runtime does so in squeeze. ONNX, NumPy and PyTorch refuse a repeated axis. JAX accepts a repeated destination of "
+    "moveaxis.",
     "shapecalc squeeze 1,3,1 --axes 0,-3",
     "numpy.squeeze, ONNX Unsqueeze",
 )

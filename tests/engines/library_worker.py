@@ -123,7 +123,9 @@ def jax_library():
     from jax import numpy
 
     jax.config.update("jax_enable_x64", True)
-    return lambda array, dtype: numpy.asarray(array).astype(getattr(numpy, dtype)), array_operators(numpy)
+    return lambda array, dtype: numpy.asarray(array).astype(getattr(numpy, dtype)), array_operators(numpy) | {
+        "take": lambda x, axis, indices: x[(*[slice(None)] * range(x.ndim)[axis], numpy.array(indices, int))],
+    }
 
 
 def torch_pad(x, padding, axes=None, mode="constant", fill=0):
@@ -166,9 +168,12 @@ def torch_library():
     def upsample(x, scale=None, size=None):
         return F.interpolate(x, *[each[0] if each and len(each) == 1 else each for each in (size, scale)])
 
-    def unshuffled(x, block):
-        made = F.pixel_unshuffle(x, block)  # on the CPU it returns an empty input unchanged
-        return made if x.numel() else F.pixel_unshuffle(x.to("meta"), block)
+    def with_meta(call):
+        def shuffled(x, block):
+            made = call(x, block)  # on the CPU it returns an empty input unchanged; meta tensors lack its checks
+            return made if x.numel() else call(x.to("meta"), block)
+
+        return shuffled
 
     names = "reshape flatten flip squeeze swapaxes moveaxis=movedim roll unflatten"
     table = operators(torch, names, torch.chunk, expand=torch.Tensor.expand, tile=torch.Tensor.repeat)
@@ -179,8 +184,8 @@ def torch_library():
         "repeat_interleave": lambda x, repeats, axis=None: x.repeat_interleave(
             repeats[0] if len(repeats) == 1 else torch.tensor(repeats).long(), axis
         ),
-        "depth_to_space": lambda x, block: F.pixel_shuffle(x if x.numel() else x.to("meta"), block),
-        "space_to_depth": unshuffled,
+        "depth_to_space": with_meta(F.pixel_shuffle),
+        "space_to_depth": with_meta(F.pixel_unshuffle),
     }
     names = {"max": "amax", "min": "amin"}
     table["mean"] = lambda x, kind, keepdims, axes=(): getattr(x.double(), names.get(kind, kind))(axes, keepdims)

@@ -36,7 +36,7 @@ JAX = Dialect(
     aliases=("jnp",),
     source="JAX reference of jax.numpy; verified with JAX 0.10.2",
     operators=operators_by_op(
-        "reshape transpose flatten squeeze shape split flip roll tile swapaxes moveaxis",
+        "reshape transpose flatten squeeze shape split flip roll tile swapaxes",
         unsqueeze="expand_dims",
         expand="broadcast_to",
         select="indexing",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from shapecalc.core.answers import StageBuilder, StageKind, Stages
 from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Axes, Shape
-from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxesPolicy, normalize_axis_indices
+from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxesPolicy, normalize_axis_index, normalize_axis_indices
 from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.ops.transpose import TRANSPOSE_SEMANTICS, transpose
 from shapecalc.core.problem import Rule, rule_error
@@ -22,18 +24,20 @@ UNPAIRED_AXES = Rule(
 )
 
 
-def moveaxis(shape: Shape, rules: Setting, axes: Axes, destination: Axes) -> Stages:
+def moveaxis(shape: Shape, rules: Setting, axes: Axes, destination: Axes, *, repeats_positions: bool = False) -> Stages:
     """Move each axis to its destination index in the output.
 
-    The other axes keep their order. Source: numpy.moveaxis ("other axes remain in their original order"),
-    torch.movedim, paddle.moveaxis. Raises `ShapeError` (unpaired-axes, axis-out-of-range or repeated-axis).
+    The other axes keep their order. `repeats_positions` specifies that `destination` may list an index twice. Source:
+    numpy.moveaxis ("other axes remain in their original order"), torch.movedim, paddle.moveaxis, and the source code of
+    jax.numpy.moveaxis, which inserts the axes in the order of their destination and does not check for repeats. Raises
+    `ShapeError` (unpaired-axes, axis-out-of-range or repeated-axis).
     """
     with StageBuilder(StageKind.PERMUTE, "moveaxis", "", shape):
-        order = _axis_order(len(shape), rules, axes, destination)
+        order = _axis_order(len(shape), rules, axes, destination, repeats_positions)
     return transpose(shape, rules, order, "moveaxis", "")
 
 
-def _axis_order(rank: int, rules: Setting, axes: Axes, destination: Axes) -> Axes:
+def _axis_order(rank: int, rules: Setting, axes: Axes, destination: Axes, repeats_positions: bool) -> Axes:
     """Return the input axis of each output axis.
 
     Raises `ShapeError` (unpaired-axes, axis-out-of-range or repeated-axis).
@@ -43,15 +47,16 @@ def _axis_order(rank: int, rules: Setting, axes: Axes, destination: Axes) -> Axe
         shorter = "axes" if len(axes) < len(destination) else "destination"
         raise rule_error(UNPAIRED_AXES, f"{moved} and {places} are named", argument=shorter)
     moving = normalize_axis_indices(axes, rank, rules, RepeatedAxesPolicy.REFUSED)
-    moved_axes = dict(
-        zip(
-            normalize_axis_indices(destination, rank, rules, RepeatedAxesPolicy.REFUSED, "destination"),
-            moving,
-            strict=True,
-        )
-    )
-    others = iter([axis for axis in range(rank) if axis not in moving])
-    return tuple([moved_axes[position] if position in moved_axes else next(others) for position in range(rank)])
+    if repeats_positions:
+        positions = [normalize_axis_index(axis, rank, rules, "destination", at) for at, axis in enumerate(destination)]
+    else:
+        positions = [*normalize_axis_indices(destination, rank, rules, RepeatedAxesPolicy.REFUSED, "destination")]
+    if not rank:  # some dialects accept axis 0 of a scalar
+        return ()
+    order = [axis for axis in range(rank) if axis not in moving]
+    for position, axis in sorted(zip(positions, moving, strict=True)):
+        order.insert(position, axis)
+    return tuple(order)
 
 
 def _equal_length_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
@@ -86,6 +91,7 @@ MOVEAXIS = Op(
     resolve=moveaxis,
     operators={
         "paddle": Operator("moveaxis", scalar_axis=False),
+        "jax": Operator("moveaxis", resolve=partial(moveaxis, repeats_positions=True)),
         **operators_by_dialect(moveaxis="numpy", movedim="torch"),
     },
     signatures=(

@@ -57,11 +57,14 @@ def _take_indices(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Sta
         taken_axis = normalize_nonscalar_axis(
             axis, shape, replace(rules, version=None)
         )  # Gather accepts negative axes since version 1
+        semantics = TAKE_SEMANTICS.for_dialect(rules.dialect)
         negative = next((entry for entry, index in enumerate(indices) if index < 0), None)
-        if negative is not None and not TAKE_SEMANTICS.for_dialect(rules.dialect).takes_from_the_end:
+        if negative is not None and not semantics.takes_from_the_end:
             message = f"{rules.operator.name} counts positions from 0, and this is {truncate(str(indices[negative]))}"
             raise rule_error(INDEX_OUT_OF_RANGE, message, argument="indices", index=negative)
-        skips_indices = 0 in shape[:taken_axis] and TAKE_SEMANTICS.for_dialect(rules.dialect).skips_indices
+        skips_indices = (semantics.skips_indices and 0 in shape[:taken_axis]) or (
+            semantics.skips_indices_if_empty and 0 in (*shape[:taken_axis], *shape[taken_axis + 1 :])
+        )
         resolved = [
             (TAKEN_INDEX, 0, ())
             if skips_indices
@@ -97,11 +100,17 @@ class TakeSemantics(Record):
     """Whether a scalar is taken from as if it had one axis, of size 1."""
     skips_indices: bool = False
     """Whether no index is looked at if a dim before the axis is 0."""
+    skips_indices_if_empty: bool = False
+    """Whether no index is looked at if another dim than that of the axis is 0.
+
+    Source: the source code of JAX, which returns an empty result without a gather.
+    """
 
 
 TAKE_SEMANTICS = DialectTable(
     {
-        "onnx openvino torch jax": TakeSemantics(),
+        "onnx openvino torch": TakeSemantics(),
+        "jax": TakeSemantics(skips_indices_if_empty=True),
         "numpy": TakeSemantics(takes_scalars=True, skips_indices=True),
         "tensorflow": TakeSemantics(takes_from_the_end=False),
     }

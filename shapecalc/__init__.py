@@ -20,7 +20,7 @@ N,C*H*W/64,64 when C*H*W % 64 == 0
 from __future__ import annotations
 
 from shapecalc.core import __version__ as __version__
-from shapecalc.core.answers import Chain, Stage, Step, Trace
+from shapecalc.core.answers import Answer, Chain, Stage, Step, Trace
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError, usage_error
 from shapecalc.core.requests import make_request
@@ -909,3 +909,21 @@ def _parse_stage(stage: object) -> tuple[str, Mapping[str, object]]:
     raise usage_error(
         f"a stage is text or an op's name with its options, not {escape_unprintable(truncate(repr(stage)))}"
     )
+
+
+def _format_request(answer: Trace | Chain) -> str:
+    """Format the request of an answer as one line."""
+    from shapecalc.reading.commands import request_text
+
+    return request_text(answer)
+
+
+def _render_report(answer: Trace | Chain, media_type: str, encoding: str | None, *, everything: bool = False) -> str:
+    """Render an answer with all its steps, as SVG or as text."""
+    from shapecalc.render.files import render_report
+
+    return render_report(answer, media_type, encoding, everything=everything)
+
+
+Answer.format_request = _format_request
+Answer.render_report = _render_report

@@ -66,7 +66,7 @@ def shapes(*, returns: object = None, **patterns: object) -> Callable[[Callable[
                 raise usage_error(message, suggest_name(name, parameters.parameters))
 
         @wraps(function)
-        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
             """Check the arguments, call the function, and check its result."""
             __tracebackhide__ = True
             bound = parameters.bind(*args, **kwargs).arguments
@@ -81,7 +81,7 @@ def shapes(*, returns: object = None, **patterns: object) -> Callable[[Callable[
                 _check_shape(matcher, result, f"{function.__qualname__}: the result", "result")
             return result
 
-        return checked
+        return wrapper
 
     return decorate
 

@@ -306,6 +306,14 @@ def final_shape(shape: Shape, stages: Stages) -> Shape:
 class Answer(Record):
     """The base class of `Trace` and `Chain`, the results of requests."""
 
+    format_request: ClassVar[Callable[[Any], str]]
+    """Format the request as one line.
+
+    The package sets this function and `render_report`, so that the core does not depend on readers and pictures.
+    """
+    render_report: ClassVar[Callable[..., str]]
+    """Render the answer with its steps; the parameters are those of `shapecalc.render.files.render_report`."""
+
     @property
     def shape(self) -> Shape | None:
         """The output shape.
@@ -321,10 +329,8 @@ class Answer(Record):
         return shape_text(self.output) + (f" when {conditions}" if conditions else "")
 
     def __repr__(self) -> str:
-        from shapecalc.reading.commands import request_text  # imported here because only displayed answers need it
-
         result = f"-> {self}" if self.problem is None else f"refused: {self.problem.rule}"
-        return f"{type(self).__name__}({request_text(self)} {result})"  # type: ignore[arg-type]  # a trace or a chain
+        return f"{type(self).__name__}({self.format_request()} {result})"
 
     @property
     def input(self) -> Shape:
@@ -455,17 +461,12 @@ class Answer(Record):
         """
         import sys
 
-        from shapecalc.render.files import render_report  # imported here because only displayed answers need it
-
         encoding = getattr(sys.stdout, "encoding", None)
-        print(render_report(self, "text/plain", encoding, everything=everything))  # type: ignore[arg-type]  # a trace or a chain
+        print(self.render_report("text/plain", encoding, everything=everything))
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """Return the answer as a picture and as text, for a notebook."""
-        from shapecalc.render.files import render_report
-
-        kinds = ("image/svg+xml", "text/plain")
-        return {kind: render_report(self, kind, "utf-8") for kind in kinds}  # type: ignore[arg-type]  # a trace or a chain
+        return {kind: self.render_report(kind, "utf-8") for kind in ("image/svg+xml", "text/plain")}
 
     def _conclusions_as_json(self) -> dict[str, object]:
         from shapecalc.core.origins import origins_as_json

@@ -28,17 +28,6 @@ LAYERS = (
 """The subpackages by layer, lowest first. Subpackages of one layer do not import each other, except as `ALSO` says."""
 ALSO = {("reasoning", "reading")}
 """Pairs of importer and imported subpackage that are allowed within a layer."""
-EXCEPTIONS = {
-    ("shapecalc.core.answers", "shapecalc.render.files"),
-    ("shapecalc.core.answers", "shapecalc.reading.commands"),
-}
-"""Pairs of importer and imported module that are allowed although the second is in a higher layer.
-
-`Answer.explain` and the notebook display draw pictures, and import them when they are called: both are methods of the
-public API. A function of `render` could not be called as `answer.explain()`; a function that the package's `__init__`
-registers, or a look-up of the module by its name, would be the same arrow, which no test could see, and a subclass of
-`Trace` that draws would need every call in `core` that makes a trace to know the subclass.
-"""
 TOP = len(LAYERS)
 """The layer of the modules beside the subpackages: the Python API and the entry point."""
 ORDER = {
@@ -108,14 +97,8 @@ def violation(module, imported):
 def test_imports_follow_the_layers_without_cycles():
     imported = {module: imports(source) for module, source in SOURCES.items()}
     pairs = {(module, name) for module, names in imported.items() for name in names}
-    assert pairs > EXCEPTIONS
-    assert {pair: why for pair in pairs - EXCEPTIONS if (why := violation(*pair))} == {}
-    assert (
-        circle(
-            {module: {name for name in names if (module, name) not in EXCEPTIONS} for module, names in imported.items()}
-        )
-        == []
-    )
+    assert {pair: why for pair in pairs if (why := violation(*pair))} == {}
+    assert circle(imported) == []
 
 
 @pytest.mark.parametrize(

@@ -533,7 +533,7 @@ def _glu(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVal
     return replace(result, strides=strides and compute_elementwise_strides(result.shape, [(result.shape, strides)]))
 
 
-def _searchsorted(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+def _apply_searchsorted(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply `searchsorted`.
 
     The boundaries are a vector, or one vector for each vector of values.
@@ -702,7 +702,7 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
     "masked_select": ShapeFunction(("mask",), _masked_select),
     "nonzero": ShapeFunction(("as_tuple",), _nonzero),
     "glu": ShapeFunction(("dim=-1",), _glu),
-    "searchsorted": ShapeFunction(("values/v", "right", "side", "sorter"), _searchsorted),
+    "searchsorted": ShapeFunction(("values/v", "right", "side", "sorter"), _apply_searchsorted),
     "bucketize": ShapeFunction(("boundaries", "right"), _bucketize),
     **dict.fromkeys(
         ("mse_loss", "l1_loss", "smooth_l1_loss", "kl_div"),

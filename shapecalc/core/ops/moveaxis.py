@@ -14,6 +14,10 @@ from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.rules import REPEATED_AXIS
 from shapecalc.core.text import format_count
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 UNPAIRED_AXES = Rule(
     "unpaired-axes",
     "each axis moves to one position",
@@ -53,8 +57,17 @@ def _axis_order(rank: int, rules: Setting, axes: Axes, destination: Axes, repeat
         positions = [*normalize_axis_indices(destination, rank, rules, RepeatedAxesPolicy.REFUSED, "destination")]
     if not rank:  # some dialects accept axis 0 of a scalar
         return ()
-    order = [axis for axis in range(rank) if axis not in moving]
-    for position, axis in sorted(zip(positions, moving, strict=True)):
+    return insert_axes(rank, tuple(moving), positions)
+
+
+def insert_axes(rank: int, axes: Axes, positions: Sequence[int]) -> Axes:
+    """Return the input axis of each output axis if `axes` move to `positions`, all counted from 0.
+
+    >>> insert_axes(3, (0,), (2,))
+    (1, 2, 0)
+    """
+    order = [axis for axis in range(rank) if axis not in axes]
+    for position, axis in sorted(zip(positions, axes, strict=True)):
         order.insert(position, axis)
     return tuple(order)
 

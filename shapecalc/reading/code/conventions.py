@@ -26,6 +26,8 @@ class CodeConventions(Record):
     """Whether `nonzero` returns one matrix of indices, instead of a vector for each axis."""
     broadcasts_integers: bool = True
     """Whether an integer in an index is broadcast with the arrays in the index, as in NumPy."""
+    repeats_destinations: bool = False
+    """Whether `moveaxis` accepts a repeated destination."""
     meshgrid_indexing: str = "xy"
     """The default order of the axes of `meshgrid`."""
 
@@ -43,7 +45,7 @@ CODE_CONVENTIONS = DialectTable(
             meshgrid_indexing="ij",
         ),
         "numpy": CodeConventions(numpy_arguments=True, updates_in_place=True),
-        "jax": CodeConventions(numpy_arguments=True),
+        "jax": CodeConventions(numpy_arguments=True, repeats_destinations=True),
     }
 )
 """The conventions of each framework's code.

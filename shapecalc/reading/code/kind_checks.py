@@ -55,7 +55,8 @@ def apply_kind_rule(
     `cast` contains the kinds of the argument `dtype`. Raises `CheckRefused` (element-kind) if PyTorch refuses the kinds
     of the arguments.
     """
-    operands = [*positional, *[word for key, word in keywords.items() if key in PROMOTING_KEYWORDS or tensors_in(word)]]
+    named = [word for key, word in keywords.items() if key in PROMOTING_KEYWORDS or any(True for _ in tensors_in(word))]
+    operands = [*positional, *named]
     first = next((tensor for operand in operands for tensor in tensors_in(operand)), None)
     is_in_place = name.endswith("_")
     base_name = name.removesuffix("_") if name not in KIND_RULES else name
@@ -72,7 +73,8 @@ def apply_kind_rule(
     ):
         raise error("PyTorch takes two numbers or two tensors as bounds")
     if first.conventions.torch_checks:
-        mask = kinds_of(operands[MASK_POSITIONS[base_name]]) if base_name in MASK_POSITIONS and operands[1:] else ""
+        _check_alpha(name, keywords, result, error)
+        mask = _mask_kinds(base_name, operands, keywords)
         if mask and "b" not in mask:
             raise CheckRefused(error(f"{name}: the mask is bool, and this one is {name_kinds(mask)}"), ELEMENT_KIND)
         if not result or (base_name == "addcdiv" and not rule.result(kinds[1:])):
@@ -83,6 +85,21 @@ def apply_kind_rule(
     if base_name in ("add", "sub", "mul") and isinstance(value, TracedTensor):
         value = replace(value, extremes=_extremes_of_result(base_name, operands))
     return set_kinds(name, value, own if is_in_place else result or ANY_KIND, own)
+
+
+def _check_alpha(name: str, keywords: Mapping[str, CodeValue], result: str, error: ErrorFactory) -> None:
+    """Raise `CheckRefused` (element-kind) for a boolean factor of `add` or `sub` whose result is not boolean."""
+    if isinstance(keywords.get("alpha"), bool) and result and "b" not in result:
+        raise CheckRefused(
+            error(f"{name}: a boolean alpha is for boolean results only", "write a number"), ELEMENT_KIND
+        )
+
+
+def _mask_kinds(name: str, operands: Sequence[CodeValue], keywords: Mapping[str, CodeValue]) -> str:
+    """Return the element kinds of the mask of a function, or `""` for a function or a call without a mask."""
+    if name not in MASK_POSITIONS or not operands[1:]:
+        return ""
+    return kinds_of(keywords.get("mask", operands[MASK_POSITIONS[name]]))
 
 
 def is_bound(value: CodeValue) -> bool:
@@ -110,7 +127,7 @@ def _rule_name(name: str, operands: Sequence[CodeValue], keywords: Mapping[str, 
     """Return the name of the rule of a call, which can depend on its arguments."""
     if name in ("div", "divide") and keywords.get("rounding_mode"):
         return "floor_divide"
-    if name == "l1_loss" and keywords.get("reduction") == "none":
+    if name == "l1_loss" and "none" in (keywords.get("reduction"), *operands[4:5]):
         return "absolute_difference"
     if name in ("max", "min") and any(isinstance(operand, TracedTensor) for operand in operands[1:]):
         return "maximum"

@@ -19,7 +19,7 @@ from shapecalc.core.ops.calls import argument_names, calls_by_name, find_call, p
 from shapecalc.core.ops.expand import EXPAND
 from shapecalc.core.ops.flatten import FLATTEN, FLATTEN_SEMANTICS, FlattenMode
 from shapecalc.core.ops.mean import MEAN
-from shapecalc.core.ops.moveaxis import MOVEAXIS
+from shapecalc.core.ops.moveaxis import MOVEAXIS, insert_axes
 from shapecalc.core.ops.op import Op, operator_of
 from shapecalc.core.ops.rearrange import REARRANGE, RearrangePlan, axis_lengths, plan_rearrange
 from shapecalc.core.ops.repeat_interleave import REPEAT_INTERLEAVE
@@ -138,12 +138,10 @@ def _moveaxis(tensor: TracedTensor, call: Call) -> TracedTensor:
     values = call.bind_params(MOVEAXIS, tensor.dialect, "axes", "destination")
     lists = [value if isinstance(value, tuple) else (value,) for value in values]
     sources, destinations = ([call.to_axis(tensor, axis) for axis in group] for group in lists)
-    if len({len(sources), len(destinations), len({*sources}), len({*destinations})}) > 1:
+    is_repeated = not tensor.conventions.repeats_destinations and len({*destinations}) < len(destinations)
+    if len({len(sources), len(destinations), len({*sources})}) > 1 or is_repeated:
         raise call.error("each axis moves to one place")
-    order = [axis for axis in range(tensor.rank) if axis not in sources]
-    for destination, axis in sorted(zip(destinations, sources, strict=True)):
-        order.insert(destination, axis)
-    return tensor.permute(order)
+    return tensor.permute(insert_axes(tensor.rank, tuple(sources), destinations))
 
 
 def _flatten(tensor: TracedTensor, call: Call) -> TracedTensor:

@@ -202,7 +202,7 @@ def explain_figures(figures: tuple[int, ...], context: MismatchContext | None = 
     ()
     """
     around = context or MismatchContext()
-    if len(around.target) > MAX_TARGET_RANK:
+    if len(around.target) > MAX_TARGET_RANK or (len(around.target) > 1 and 0 in around.target):
         return ()
     target_count = prod(size for size in around.target if size != -1)
     actual, expected = (*figures, target_count)[:2]
@@ -296,6 +296,7 @@ def _is_map_side(_small: int, context: MismatchContext) -> bool:
 
 
 ODD_LENGTH = "{large} = {small}+1, an odd and an even length"
+HALVED_LENGTH = "would be an odd length that was halved and doubled, or an end that is counted on one side only"
 OFF_BY_ONE_REASONS = (
     OffByOneReason(
         _is_square_grid,
@@ -342,13 +343,13 @@ OFF_BY_ONE_REASONS = (
     ),
     OffByOneReason(
         _is_map_side,
-        "would be an odd length that was halved and doubled, or an end that is counted on one side only",
+        HALVED_LENGTH,
         "pad the picture until all strides divide its sides, often to a multiple of 32, or cut to {small}",
         ODD_LENGTH,
     ),
     OffByOneReason(
         lambda _small, _context: True,
-        "would be an odd length that was halved and doubled, or an end that is counted on one side only",
+        HALVED_LENGTH,
         "cut the longer to {small}, or find what rounds",
         ODD_LENGTH,
     ),
@@ -571,7 +572,7 @@ def _explain_box_fields(actual: int, expected: int, context: MismatchContext) ->
     """Explain an element count by the fields of boxes: 5 and one for each class."""
     target = context.target
     for axis, size in enumerate(target if -1 not in target else ()):
-        needed, remainder = divmod(actual, expected // size) if size else (0, 1)
+        needed, remainder = divmod(actual, expected // size)
         classes = needed - BOX_FIELDS
         if axis and not remainder and 3 in target[:axis] and classes in KNOWN_CLASSES and size > BOX_FIELDS:
             asked = size - BOX_FIELDS

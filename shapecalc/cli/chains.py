@@ -349,6 +349,8 @@ def run_against(first: str, second: str, film: str | None, output_options: Outpu
     try:
         if shape is None:
             raise usage_error("an input shape is missing", "write --input 2,3", argument="input")
+        if film is None and (output_options.theme or output_options.force):
+            raise usage_error("--theme and --force need a film", "add --film FILE.svg")
         answers = resolve_parsed_chains(*_parse_chain_pair(first, second, shape, options, output_options), {})
         result = check_equivalence(*answers)
         counterexample = result.counterexample

@@ -105,6 +105,17 @@ def run_model(file: str, output_options: OutputOptions, **arguments: Any) -> int
         gc.enable()
 
 
+def _check_options_of_rename(
+    arguments: Mapping[str, Any], writing: Sequence[str], output_options: OutputOptions
+) -> None:
+    """Raise `ShapeError` (usage) for options that have no effect if a file is written with `--rename` alone."""
+    checking = {"--batch": arguments["batch"], "--set": arguments["shapes"], "--where": arguments["where"]}
+    checking["--strict"] = output_options.strict
+    unused = [name for name, is_set in checking.items() if is_set and writing == ["rename"]]
+    if unused:
+        raise usage_error(f"{unused[0]} has no effect on --rename", "leave it out")
+
+
 def _check_option_conflicts(arguments: Mapping[str, Any], output_options: OutputOptions) -> None:
     """Raise `ShapeError` (usage) for options that cannot be combined."""
     fixing = {"-o": output_options.out is not None, "--force": output_options.force}
@@ -120,6 +131,7 @@ def _check_option_conflicts(arguments: Mapping[str, Any], output_options: Output
     for name in [name for name, is_set in fixing.items() if is_set and not arguments["fix"]]:
         if not writing or name == "--fix-as" or (name == "--no-prove" and writing == ["rename"]):
             raise usage_error(f"{name} needs --fix")
+    _check_options_of_rename(arguments, writing, output_options)
     alone = {name: (name,) for name in ("--dialect", "--diff", "--trt", "--static")} | {"--free": ("--free", "--lint")}
     if not arguments["fix"]:
         alone["--rename"] = ("--rename",)
@@ -196,18 +208,22 @@ def _print_differences(file: str, other: str, output_options: OutputOptions) -> 
 def _print_held_sizes(file: str, sizes: BatchOptions, output_options: OutputOptions, text: str, *, lint: bool) -> int:
     """Print the numbers that are sizes of free dims.
 
-    `text` contains the names of the dims. Return 1 with `lint` or `-q` if there are any.
+    `text` contains the names of the dims. Return 1 with `lint` or `-q` if there are any, or with `--strict` if a node
+    cannot be checked.
     """
     from shapecalc.cli.model_report import held_size_json, held_size_lines
     from shapecalc.models.file import read_model
     from shapecalc.models.held_sizes import find_held_sizes
     from shapecalc.models.judge import judge_model
 
-    names = [*dict.fromkeys(name.strip() for name in text.split(","))]
+    names = [*dict.fromkeys(name.strip() for name in text.split(",") if name.strip())]
+    if not names:
+        raise usage_error("--free needs a name", "write --free H,W", argument="free")
     found = find_held_sizes(judge_model(read_model(file), sizes), names)
     if print_json_if_requested(output_options, lambda: {"model": file, **held_size_json(found)}):
         _print_lines(held_size_lines(found))
-    return ExitCode.FAILED if found.held and (lint or output_options.quiet) else ExitCode.OK
+    fails = bool(found.held) or (output_options.strict and found.unchecked_count > 0)
+    return ExitCode.FAILED if fails and (lint or output_options.quiet) else ExitCode.OK
 
 
 def _print_trtexec_options(file: str, sizes: BatchOptions, output_options: OutputOptions, text: str) -> int:

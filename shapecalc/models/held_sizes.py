@@ -269,6 +269,8 @@ def find_held_sizes(judged: JudgedModel, names: Sequence[str]) -> HeldSizes:
     free = dict.fromkeys(dim for dims in choice.inputs for dim in dims or () if isinstance(dim, str))
     free.pop(choice.batch, None)
     for name in names:
+        if name == choice.batch:
+            raise usage_error(f"{escape_unprintable(name)} is the batch", "leave out --free", argument="free")
         if name not in free:
             known = escape_unprintable(", ".join(free)) or "no free dim besides the batch"
             hint = f"it has {known}; --set x=N,3,H,W names the dims of an input"

@@ -95,7 +95,7 @@ def rename_dims(proto: Any, renames: Sequence[DimRename], model: Model) -> dict[
 
     `proto` is the ModelProto of `model`, or a fixed copy of it. Returns the names as in `RenamedModel.renamed`.
     Raises `ShapeError` (usage) for an input or an axis that does not exist, for a dim with a fixed size, and if dims of
-    different sizes would get the same name.
+    different sizes would get the same name. Dims without a name are not compared with others.
     """
     chosen: dict[str, list[_RenamedDim]] = {}
     for rename in renames:
@@ -114,12 +114,21 @@ def rename_dims(proto: Any, renames: Sequence[DimRename], model: Model) -> dict[
                 raise usage_error(f"{_escape(old)} gets two names, {new_names[old]} and {name}", argument="rename")
     result = {dim.label: (dim.shown, name) for name, dims in chosen.items() for dim in dims}
     unnamed = [(dim.proto, name) for name, dims in chosen.items() for dim in dims if not dim.proto.dim_param]
+    _check_one_name_each(unnamed)
     for message in messages:
         if message.dim_param in new_names:
             message.dim_param = new_names[message.dim_param]
     for message, name in unnamed:
         message.dim_param = name
     return result
+
+
+def _check_one_name_each(named: Iterable[tuple[Any, str]]) -> None:
+    """Raise `ShapeError` (usage) if a dim of a ModelProto is listed with two names."""
+    names: dict[int, str] = {}
+    for dim, name in named:
+        if names.setdefault(id(dim), name) != name:
+            raise usage_error(f"an axis gets two names, {names[id(dim)]} and {name}", argument="rename")
 
 
 def _find_dims(proto: Any, rename: DimRename) -> Iterator[_RenamedDim]:

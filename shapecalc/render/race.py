@@ -47,9 +47,10 @@ def position_text(paths: tuple[TensorPath, TensorPath], position: int) -> str:
 def draw_race_frames(
     answers: tuple[Trace | Chain, Trace | Chain], counterexample: Counterexample, elsewhere: int
 ) -> list[Text]:
-    """Draw both outputs once for each element, first and last with the first difference.
+    """Draw both outputs at up to `MAX_FRAMES` elements in order, and first and last at the first difference.
 
-    `elsewhere` is the number of elements that differ. Raises `ShapeError` (usage) if there are too many elements.
+    The elements begin at the first difference, or earlier if fewer follow it. `elsewhere` is the number of elements
+    that differ. Raises `ShapeError` (usage) if there are too many elements.
     """
     first, second = (build_tensor_path(answer, counterexample.sizes) for answer in answers)
     shape = first.tensors[-1].shape

@@ -59,8 +59,8 @@ FIELD_HELP = {
 }
 """The help on the fields that are not parameters of an op, keyed by field name."""
 WIDGET_HELP = {
-    "": "The panels: the question, the map with the path of each dim, the step, the elements before and after it, and "
-    "the answer. The arrow keys step; tab enters a panel.",
+    "": "The panels: the question, the map with the path of each dim, the step, the elements before and after its "
+    "stage, and the answer. The arrow keys step; tab enters a panel.",
     "map": "The map: the path of each dim to the output. While it asks, type whether the request works, then the size "
     "of the lit blank; enter gives up to three hints. The arrow keys light another dim and its origin.",
     "step": "The step: what the current step does.",

@@ -303,7 +303,7 @@ def elements_title(state: ExploreState) -> str:
     if state.shows_grid:
         return "Elements"
     is_past_end = state.answer is not None and state.current_step >= len(state.answer.steps)
-    return f"Elements · before and after {'the last stage' if is_past_end else 'this step'}"
+    return f"Elements · before and after {'the last stage' if is_past_end else 'this stage'}"
 
 
 def step_panel_title(state: ExploreState) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import escape_unprintable, shape_text
+from shapecalc.core.text import escape_unprintable, format_count, shape_text
 from shapecalc.render.stage_layout import layout_index, stage_layouts
 from shapecalc.teaching.progress import Score
 from shapecalc.tui import explore_text
@@ -21,6 +21,7 @@ from shapecalc.tui.state import YES_NO_KEYS, ExploreState
 BACK, LEARN, FIX, QUIT, HELP = "b", "l", "f", "q", "?"
 """The lines that go back a step, ask before anything is said, apply the fix, end, and give a hint."""
 KEYS_TEXT = "Enter goes on, b goes back, l asks you first, q ends; or type another request."
+VALIDITY_TEXT = "Type y or n; enter shows it, l stops asking, q ends."
 ASKING_TEXT = "Type the answer; ? gives a hint, Enter shows it, l stops asking, q ends."
 WELCOME_TEXT = "Type a request, such as 2,3,4 0,-1 or shuffle 2,3,4 --first 1,0,2 --to 0,-1."
 RIGHT, WRONG = "Right.", "Not right."
@@ -72,7 +73,7 @@ class PlainSession:
             return self._problem_lines()
         line = question_command(state.question, state.result.answer).removeprefix("shapecalc ")
         count = len(state.result.answer.steps)
-        steps = f"{count} {'step' if count == 1 else 'steps'}"
+        steps = format_count(count, "step", "steps")
         return [f"{escape_unprintable(line)}. {steps}. {KEYS_TEXT}", *self.position_lines()]
 
     def reply(self, line: str) -> list[str]:
@@ -124,7 +125,7 @@ class PlainSession:
             expected = state.answer is not None and state.answer.problem is None
             guess = YES_NO_KEYS.get(typed[:1].lower()) if typed else None
             if typed and guess is None:
-                return [explore_text.VALIDITY_HELP]
+                return [VALIDITY_TEXT]
             state.predict_validity(guess)
             lines = [] if guess is None else [RIGHT if guess is expected else WRONG]
             return [*lines, *self.position_lines()]
@@ -155,7 +156,7 @@ class PlainSession:
         if state is None or state.answer is None:
             return []
         if state.must_predict_validity:
-            return [f"{explore_text.WORKS_QUESTION} y or n."]
+            return [f"{explore_text.WORKS_QUESTION} {VALIDITY_TEXT}"]
         if state.is_awaiting_input and state.current_blank is not None:
             return [f"{_format_as_sentence(state.predictions.hint(state.current_blank).question)} {ASKING_TEXT}"]
         if state.current_step >= state.end_step:

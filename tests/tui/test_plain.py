@@ -44,7 +44,7 @@ def test_plain_prints_all_steps_at_the_end_of_the_input():
 
 def test_plain_asks_for_every_size_of_a_shuffle():
     lines = answer(SHUFFLE, "l", "y", "3", "7", "?", "2", "3", "", "", "q")
-    assert lines[2:5] == ["Will it run? y or n.", "Right.", lines[4]]
+    assert lines[2:5] == ["Will it run? Type y or n; enter shows it, l stops asking, q ends.", "Right.", lines[4]]
     assert lines[4].startswith("how large is dim 0 after transpose 1,0,2?")
     assert lines.count("Right.") == 4
     assert lines.count("Not right.") == 1

@@ -65,6 +65,11 @@ MAX_STDIN_BYTES = 1 << 28
 """Maximum number of bytes that are read from standard input."""
 
 
+def _is_quiet(words: Sequence[str]) -> bool:
+    """Return whether a command line has the option `-q`, which may be in a group of short options, such as `-qd`."""
+    return any(word == "--quiet" or word.startswith("-q") for word in words)
+
+
 def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: str | None = None) -> int:
     """Run one command line and return its exit code.
 
@@ -80,13 +85,14 @@ def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: s
 
             raise question_error(words)
         resolved = commands.resolve_aliases(words, translates=False)
-        if words[:1] and words[0] in commands.OP_ALIASES and not {"-h", *HELP.spellings(), "-q", "--quiet"} & {*words}:
+        is_silent = _is_quiet(words) or not {"-h", *HELP.spellings()}.isdisjoint(words)
+        if words[:1] and words[0] in commands.OP_ALIASES and not is_silent:
             from shapecalc.reading.readings import format_command_message
 
             print_stderr(format_command_message(resolved))
         words = resolved
     except ShapeError as error:
-        return print_error(error, words[0], {}, OutputOptions(json="--json" in words, quiet="-q" in words))
+        return print_error(error, words[0], {}, OutputOptions(json="--json" in words, quiet=_is_quiet(words)))
     if COMPLETION_VARIABLE in os.environ:
         from shapecalc.cli.typer_adapter import run_completion
 
@@ -230,7 +236,7 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
         values[0] = text.strip("\ufeff \r\n")
     held = readings.UserInput(tuple(words), tuple(values), is_error_message)
     line = commands.resolve_aliases(detect_command_line(held, options), translates=False)
-    quiet = not {"-q", "--quiet"}.isdisjoint(options)
+    quiet = _is_quiet(options)
     if not quiet:
         print_stderr(readings.format_command_message(line))
     code = run_command_line(line, app, held.text if "-" in line and "-" not in words[1:] else None)
@@ -294,11 +300,9 @@ def _report_usage_error(error: ShapeError, words: Sequence[str]) -> int:
         command = f"{first} " if first in OPS or first in COMMAND_MODULES else ""
         is_missing = isinstance(error, MissingArgumentError) and first in OPS
         example = f"as in shapecalc {OPS[first].examples[0]}; " if is_missing else ""
-        if first == "code" and isinstance(error, ExtraValueError):
-            example = "tensors and sizes are given in one word: --input 'x=N,C n=8'; "
         problem = replace(problem, hint=f"{example}see shapecalc {command}-h") if problem.rule != FILE else problem
     if "--json" not in words:
         print_stderr(problem_text(problem))
-    elif not {"-q", "--quiet"} & {*words}:
+    elif not _is_quiet(words):
         print_json(error_json(problem, first, {}))
     return ExitCode.FILE if problem.rule == FILE else ExitCode.USAGE

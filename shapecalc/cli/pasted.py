@@ -204,6 +204,16 @@ def _pop_sizes(inputs: dict[str, TypedShape]) -> dict[str, int | Shape]:
     return {name: size for name, size in numbers.items() if isinstance(size, int) and inputs.pop(name)}
 
 
+def _split_shapes(words: Sequence[str], input: str | None) -> tuple[list[str], str]:
+    """Split words into names of files, and shapes of tensors such as `x=2,3`, which are added to the option `input`.
+
+    >>> _split_shapes(["x=2,3", "net.py"], "y=4")
+    (['net.py'], 'y=4 x=2,3')
+    """
+    shapes = [word for word in words if "=" in word and word.partition("=")[0].isidentifier() and not isfile(word)]  # noqa: PTH113
+    return [word for word in words if word not in shapes], " ".join([*([input] if input else []), *shapes])
+
+
 def run_code(
     line: str,
     input: str | None,
@@ -223,22 +233,23 @@ def run_code(
     """Convert Python code to a chain, and print the answer to the chain.
 
     `line` is the code or the name of a file; `-` denotes `text`, or standard input if `text` is None. `input`
-    contains the shapes of the input tensors, and `where` contains sizes. The assumptions about the code are printed to
-    stderr, and with `lines` also the shapes of its lines. With `annotate`, the source with these shapes is printed
-    instead of the answer, or written to the file with `in_place`. With `check`, the declared shapes in the code and in
-    `files` are checked instead. `options` apply to every stage that supports them.
+    contains the shapes of the input tensors, and `where` contains sizes. Words such as `x=2,3` among `files` belong to
+    `input`. The assumptions about the code are printed to stderr, and with `lines` also the shapes of its lines. With
+    `annotate`, the source with these shapes is printed instead of the answer, or written to the file with `in_place`.
+    With `check`, the declared shapes in the code and in `files` are checked instead. `options` apply to every stage.
     """
     from shapecalc.cli.code_lines import check_line_options, print_annotated, print_lines, print_unknown_calls
     from shapecalc.reading.code.source import split_entry
 
-    words = [line, *(files or ())]
+    files, input = _split_shapes(files or (), input)
+    words = [line, *files]
     line, entry = split_entry(line)
     file_text, path, records = line, line if isfile(line) else None, list["StatementRecord"]()  # noqa: PTH113
     calls, inputs = list["UnknownCall"](), dict[str, TypedShape]()
     mode = "--check" if check else "--annotate" if annotate else ""
     try:
         check_line_options(mode, path, output_options, lines, in_place=in_place, github=github, has_files=bool(files))
-        inputs, source = parse_inputs(input or "", dialect)
+        inputs, source = parse_inputs(input, dialect)
         sizes = _pop_sizes(inputs) | ({} if where is None else parse_named_sizes(where))
         if check:
             from shapecalc.cli.code_check import run_code_check

@@ -517,13 +517,15 @@ async def _run_app_process(command: Sequence[str], environment: dict[str, str]) 
         yield app
     finally:
         _get_app_stdin(app).close()
-        with suppress(TimeoutError):
-            # output that was not forwarded is read, because an app does not exit while its pipe is full
-            async with asyncio.timeout(2):
+        try:
+            with suppress(TimeoutError):
+                # output that was not forwarded is read, because an app does not exit while its pipe is full
+                async with asyncio.timeout(2):
+                    await app.communicate()
+        finally:  # also if the server is stopped meanwhile
+            if app.returncode is None:
+                app.kill()
                 await app.communicate()
-        if app.returncode is None:
-            app.kill()
-            await app.communicate()
 
 
 def make_app_environment(query: Mapping[str, str]) -> dict[str, str]:

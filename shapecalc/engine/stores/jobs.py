@@ -373,6 +373,7 @@ def run_job(
     with SignalGuard():
         try:
             with lock_partial_output(output_path, manifest, resume=resume) as partial:
+                _check_output_while_locked(partial, output_path, source, force=force)
                 _run_passes(job, partial, run_tasks, tick)
                 check_output_path(output_path, source, force=force)
                 finish_output(partial, len(job.plan.passes) - 1, output_path)
@@ -381,6 +382,19 @@ def run_job(
         except Exception as error:
             how = "; mend it and go on with --resume" if partial_output_folder(output_path).is_dir() else ""
             raise FileError(f"{output_path}: {error_reason(error)}{how}") from error
+
+
+def _check_output_while_locked(partial: PartialOutput, output_path: Path, source: Path, *, force: bool) -> None:
+    """Raise `FileError` if another process has finished the output before the incomplete output was locked.
+
+    An incomplete output without finished tasks is removed.
+    """
+    try:
+        check_output_path(output_path, source, force=force)
+    except FileError:
+        if not partial.finished_tasks:
+            _remove_partial_folder(partial.folder)
+        raise
 
 
 def _run_passes(job: StoreJob, partial: PartialOutput, run_tasks: TaskRunner, tick: Callable[[int], object]) -> None:

@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
-    from typing import Any, ClassVar, Self
+    from typing import Any, ClassVar, Self, TypeAlias
 
     from shapecalc.core.layout import MoveChain
     from shapecalc.core.origins import Origins
@@ -206,6 +206,16 @@ class Step(Record):
         return why.format(step=self, **self.facts) if isinstance(why, str) else why(self, **self.facts)
 
 
+ResolvedDim: TypeAlias = "tuple[StepRule, Dim, Conditions, Mapping[str, object]]"
+"""A dim that an op determines: its rule, the dim, its conditions, and the facts of its step."""
+
+
+def make_step(out: int | None, sources: tuple[int, ...], resolved: ResolvedDim) -> Step:
+    """Return the step of a dim that an op determines."""
+    rule, dim, conditions, facts = resolved
+    return Step(rule, out, sources, dim, conditions, FrozenDict(facts))
+
+
 class Stage(Record):
     """A stage of an op: the requested value, the steps and the move."""
 
@@ -243,21 +253,26 @@ class Stage(Record):
 Stages = tuple[Stage, ...]
 
 
+def _no_steps(_: Stage) -> tuple[Step, ...]:
+    return ()
+
+
 class StageBuilder:
-    """A context manager that collects the steps of a stage.
+    """A context manager that makes a stage.
 
     If a `ShapeError` is raised in the `with` block, the refused stage is stored in the error.
     """
 
-    __slots__ = ("argument", "before", "explain", "kind", "label", "requested", "steps")
+    __slots__ = ("argument", "before", "explain", "kind", "label", "requested")
 
     def __init__(self, kind: StageKind, label: str, argument: str, before: Shape, requested: Shape = ()) -> None:
         """Create a builder of a stage."""
         self.kind, self.label, self.argument, self.before, self.requested = kind, label, argument, before, requested
-        self.steps: list[Step] = []
-        """The steps so far, in order."""
-        self.explain: Callable[[Stage], tuple[Step, ...]] | None = None
-        """A function that computes the steps from the stage; it replaces `steps`."""
+        self.explain: Callable[[Stage], tuple[Step, ...]] = _no_steps
+        """A function that computes the steps when they are first read, from the stage and from what the op keeps.
+
+        If the stage is refused, the function returns the steps up to the refusal.
+        """
 
     def __enter__(self) -> Self:
         return self
@@ -267,13 +282,12 @@ class StageBuilder:
             error.stages = self._build(None, None)
 
     def _build(self, after: Shape | None, move: Move | None) -> Stages:
-        steps = self.explain or tuple(self.steps)
-        return (Stage(self.kind, self.label, self.argument, self.before, self.requested, steps, after, move),)
+        return (Stage(self.kind, self.label, self.argument, self.before, self.requested, self.explain, after, move),)
 
-    def add(self, step: Step) -> Step:
-        """Append a step to the stage, and return it."""
-        self.steps.append(step)
-        return step
+    def add_explanation(self, explain: Callable[[Stage], Iterable[Step]]) -> None:
+        """Add a function that computes steps after those of `explain`."""
+        earlier = self.explain
+        self.explain = lambda stage: (*earlier(stage), *explain(stage))
 
     def finish(self, move: Move) -> Stages:
         """Set the move of the stage, and return the stage in a tuple."""

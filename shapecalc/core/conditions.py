@@ -179,15 +179,17 @@ def require_divisible(a: dims.Dim, b: dims.Dim) -> Conditions:
     return (Condition(over, "%", under),)
 
 
-def require_relation(relation: RelationFunction, left: dims.Dim, right: dims.Dim, error: ShapeError) -> Conditions:
+def require_relation(
+    relation: RelationFunction, left: dims.Dim, right: dims.Dim, make_error: Callable[[], ShapeError]
+) -> Conditions:
     """Return `relation(left, right)`, the conditions of a relation of two dims.
 
-    Raises `error` if no sizes satisfy the relation.
+    Raises the error that `make_error` returns if no sizes satisfy the relation.
     """
     try:
         return relation(left, right)
     except Unsatisfiable:
-        raise error from None
+        raise make_error() from None
 
 
 def require_different(a: dims.Dim, b: dims.Dim) -> Conditions:
@@ -216,6 +218,10 @@ def require_at_least(a: dims.Dim, b: dims.Dim) -> Conditions:
     >>> [str(c) for c in require_at_least(dims.product((2, H)), 7)], require_at_least(H, 1)
     (['H >= 4'], ())
     """
+    if isinstance(a, int) and isinstance(b, int) and b > 0:
+        if a < b:
+            raise Unsatisfiable
+        return ()
     ratio = dims.monomial(dims.quotient(a, b))
     if is_at_least_one(ratio):
         return ()

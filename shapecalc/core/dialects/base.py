@@ -6,8 +6,8 @@ Differences between frameworks are fields of `Dialect`; shared behaviour is impl
 from __future__ import annotations
 
 from shapecalc.core import rules
-from shapecalc.core.answers import EMPTY_DICT, Stage, StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.conditions import Conditions, Unsatisfiable, require_divisible, require_equal
+from shapecalc.core.answers import EMPTY_DICT, ResolvedDim, Stage, StageBuilder, StageKind, Stages, Step, make_step
+from shapecalc.core.conditions import Conditions, Unsatisfiable, require_divisible, require_equal, require_relation
 from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product, quotient
 from shapecalc.core.moves import Reshape
 from shapecalc.core.params import Param as Param
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 NO_VERSIONS: Mapping[int, frozenset[str]] = {}
 RefusalCheck: TypeAlias = "Callable[..., ShapeError | None]"
 """A check with the signature of `Op.resolve` that returns an error or None."""
-Inference: TypeAlias = "tuple[StepRule, Dim, Conditions, Mapping[str, object]]"
-"""The rule that infers -1, the dim, its conditions, and the facts of the step."""
 EndCounts: TypeAlias = "tuple[int, int]"
 """The numbers of dims at the start and at the end of a shape."""
 
@@ -366,6 +364,24 @@ def require_equal_counts(shape: Shape, target: Shape, input_count: Dim, target_c
     raise rule_error(rules.VOLUME_MISMATCH, message, argument=argument)
 
 
+def require_one(dim: Dim, axis: int, index: int) -> Conditions:
+    """Return the conditions under which a dim is 1.
+
+    Raises `ShapeError` (axis-not-one) if the dim is never 1.
+    """
+    return require_relation(
+        require_equal,
+        dim,
+        1,
+        lambda: rule_error(
+            rules.AXIS_NOT_ONE,
+            f"dim {axis} is {dim}, and only a dim of 1 can be squeezed",
+            argument="axes",
+            index=index,
+        ),
+    )
+
+
 def check_negative_dim(index: int, dim: int, infer_index: int | None, argument: str = "target") -> None:
     """Raise `ShapeError` unless a negative dim of a requested shape is the only -1.
 
@@ -399,7 +415,7 @@ def explain_changed_axis(shape: Shape, step: Step) -> tuple[Step, ...]:
 
 def finish_reshape_stage(stage: StageBuilder, output: Shape, conditions: Conditions = ()) -> Stages:
     """Finish a stage that regroups the elements."""
-    stage.add(regroup_step(stage.before, output, conditions))
+    stage.add_explanation(lambda _: (regroup_step(stage.before, output, conditions),))
     return stage.finish(Reshape(output))
 
 
@@ -427,7 +443,7 @@ def finish_unsqueeze_stage(
     return stage.finish(Reshape(output))
 
 
-def infer_dim(shape: Shape, known: Dim, index: int, why_any: str = WHY_ANY_SIZE) -> Inference:
+def infer_dim(shape: Shape, known: Dim, index: int, why_any: str = WHY_ANY_SIZE) -> ResolvedDim:
     """Return the size that is inferred for a -1.
 
     The size is the element count divided by `known`, the product of the other dims. `why_any` is the reason in the
@@ -472,7 +488,7 @@ class Target:
         self.reached = 0
         """The number of dims resolved before an error."""
         self.infer_index: int | None = None
-        self.inference: Inference | None = None
+        self.inference: ResolvedDim | None = None
         self.conditions: Conditions = ()
         """The conditions under which the element counts are equal."""
         self.output: Shape | None = None
@@ -488,7 +504,7 @@ class Target:
         """Return the step that explains the dim of a 0."""
         return Step(rules.LITERAL_ZERO, index, (), 0)
 
-    def resolve_infer(self, known: Dim, index: int) -> Inference:
+    def resolve_infer(self, known: Dim, index: int) -> ResolvedDim:
         """Return the inferred size of the -1 at `index` of the target.
 
         `known` is the product of the other dims.
@@ -546,9 +562,8 @@ class Target:
             elif out != self.infer_index:
                 steps.append(self.zero_step(out) if target[out] == 0 else Step(rules.GIVEN_DIM, out, (), dim))
         if self.inference is not None:
-            rule, dim, conditions, facts = self.inference
             axes = tuple([axis for axis in range(len(self.shape)) if axis not in sources])
-            steps.append(Step(rule, self.infer_index, axes, dim, conditions, FrozenDict(facts)))
+            steps.append(make_step(self.infer_index, axes, self.inference))
         return steps
 
 

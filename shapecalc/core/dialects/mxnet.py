@@ -6,14 +6,20 @@ of `NDArray.reshape`, or the measured behaviour where the two differ. Operators 
 
 from __future__ import annotations
 
+from functools import partial
+
 from shapecalc.core import rules
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
+from shapecalc.core.answers import EMPTY_DICT, ResolvedDim, StageBuilder, StageKind, Stages, Step, StepRule, make_step
 from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_relation
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Axes, Dim, Shape, product, quotient
 from shapecalc.core.problem import Rule, ShapeError, rule_error
-from shapecalc.core.record import FrozenDict, Record, replace
+from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text, truncate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 SOURCE = "the documentation of MXNet NDArray.reshape; verified with MXNet 1.9.1"
 COPY_REST, MERGE_TWO, SPLIT_ONE_DIM = -2, -3, -4
@@ -137,6 +143,10 @@ UNKNOWN_SHAPE = Rule(
 )
 
 
+SourcedDim: TypeAlias = "tuple[Axes, ResolvedDim]"
+"""An output dim with its input axes, which are counted in reading order."""
+
+
 class MxnetTarget(Record):
     """The requested shape and the input shape of a reshape, in reading order.
 
@@ -175,59 +185,63 @@ def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = F
     volume-mismatch, overflow or a refusal of the dialect).
     """
     request = MxnetTarget(shape[::-1], target[::-1], reverse) if reverse else MxnetTarget(shape, target, reverse)
-    steps, error = _resolve_entries(request)
-    dims: Shape = tuple([step.dim for step in steps])
+    entries, error = _resolve_entries(request)
+    dims: Shape = tuple([dim for _, (_, dim, *_) in entries])
     if error is not None:
         dims += request.target[request.index_of(error.problem.index or 0, len(target)) :]
     requested = request.reorder(dims)
     with StageBuilder(StageKind.RESHAPE, "reshape", "target", shape, requested) as stage:
-        for step_position, step in enumerate(steps):
-            if step.dim != -1:
-                stage.add(_convert_to_indices(request, step, step_position, len(dims)))
+        stage.explain = lambda _: tuple(
+            [
+                _entry_step(request, entry, out_position, len(dims))
+                for out_position, entry in enumerate(entries)
+                if entry[1][1] != -1
+            ]
+        )
         if error is not None:
             raise error
         infer_index = requested.index(-1) if -1 in requested else None
         output = tuple([1 if out == infer_index else dim for out, dim in enumerate(requested)])
         base.compute_volume(output, "target")
-        used_axes = {request.index_of(axis, len(shape)) for step in steps for axis in step.sources}
-        new_dims = [step.dim for step in steps if not step.sources and step.dim != -1]
+        used_axes = {request.index_of(axis, len(shape)) for sources, _ in entries for axis in sources}
+        new_dims = [dim for sources, (_, dim, *_) in entries if not sources and dim != -1]
         have, known = product(shape), product([*new_dims, *[shape[axis] for axis in used_axes]])
         conditions: Conditions = ()
         if infer_index is not None:
             # -1 has the same position in target and output: SHIFTED_INFER refuses any other request.
-            position = request.index_of(infer_index, len(steps))
+            position = request.index_of(infer_index, len(entries))
             index = request.index_of(position, len(target))
             why_any = "the known dims multiply to 0: MXNet divides by 0"
-            rule, dim, conditions, facts = base.infer_dim(shape, known, index, why_any)
+            inferred = base.infer_dim(shape, known, index, why_any)
             axes = tuple([axis for axis in range(len(shape)) if axis not in used_axes])
-            stage.add(Step(rule, infer_index, axes, dim, conditions, FrozenDict(facts)))
-            return base.finish_reshape_stage(stage, (*output[:infer_index], dim, *output[infer_index + 1 :]))
+            stage.add_explanation(lambda _: (make_step(infer_index, axes, inferred),))
+            return base.finish_reshape_stage(stage, (*output[:infer_index], inferred[1], *output[infer_index + 1 :]))
         if have != known:
-            stage.add(Step(UNCHECKED_COUNT, None, (), output))
+            stage.add_explanation(lambda _: (Step(UNCHECKED_COUNT, None, (), output),))
             conditions = base.require_equal_counts(shape, output, have, known, "target")
         return base.finish_reshape_stage(stage, output, conditions)
 
 
-def _resolve_entries(request: MxnetTarget) -> tuple[list[Step], ShapeError | None]:
+def _resolve_entries(request: MxnetTarget) -> tuple[list[SourcedDim], ShapeError | None]:
     """Resolve the entries up to the first error.
 
-    Returns the steps, and the error or None. The axes in the steps are counted in reading order. The dim of a -1
-    stays -1, because it is inferred last.
+    Returns the dims with their input axes, and the error or None. The dim of a -1 stays -1, because it is inferred
+    last.
     """
-    steps, position, cursor, infer_position = list[Step](), 0, 0, None
+    dims, position, cursor, infer_position = list[SourcedDim](), 0, 0, None
     while position < len(request.target):
         code = request.target[position]
         try:
             if code == -1:
-                _check_infer_position(request, position, len(steps), infer_position)
+                _check_infer_position(request, position, len(dims), infer_position)
                 infer_position = position
-            new_steps = _entry_steps(request, position, cursor)
+            new_dims = _resolve_entry(request, position, cursor)
         except ShapeError as error:
-            return steps, error
-        steps += new_steps
-        cursor += len(new_steps) if code == COPY_REST else 2 if code == MERGE_TWO else 1
+            return dims, error
+        dims += new_dims
+        cursor += len(new_dims) if code == COPY_REST else 2 if code == MERGE_TWO else 1
         position += 3 if code == SPLIT_ONE_DIM else 1
-    return steps, None
+    return dims, None
 
 
 def _check_infer_position(
@@ -246,39 +260,38 @@ def _check_infer_position(
         raise request.build_error(SHIFTED_INFER, message, position)
 
 
-def _entry_steps(request: MxnetTarget, position: int, cursor: int) -> list[Step]:
-    """Return the steps of one entry of the target.
+def _resolve_entry(request: MxnetTarget, position: int, cursor: int) -> list[SourcedDim]:
+    """Return the dims of one entry of the target, with their input axes.
 
     `position` is the position of the entry, and `cursor` is the position of the next input dim.
     """
     code, shape = request.target[position], request.shape
     left = max(0, len(shape) - cursor)
     if code == COPY_REST:
-        return [Step(COPIED_REST, None, (axis,), shape[axis]) for axis in range(cursor, len(shape))]
+        return [((axis,), (COPIED_REST, shape[axis], (), EMPTY_DICT)) for axis in range(cursor, len(shape))]
     if code == 0:
         if not left:
             message = f"0 copies the next dim, and none of {len(shape)} is left"
             raise request.build_error(rules.ZERO_OUT_OF_RANGE, message, position)
-        return [Step(COPIED_NEXT, None, (cursor,), shape[cursor])]
+        return [((cursor,), (COPIED_NEXT, shape[cursor], (), EMPTY_DICT))]
     if code == MERGE_TWO:
         if left < 2:
             raise request.build_error(
                 NO_DIM_LEFT, f"-3 merges the next two dims, and {left} of {len(shape)} are left", position
             )
         dims = request.reorder(shape[cursor : cursor + 2])
-        facts = FrozenDict(factors="*".join(map(str, dims)))
-        return [Step(MERGED_TWO, None, (cursor, cursor + 1), product(dims), facts=facts)]
+        return [((cursor, cursor + 1), (MERGED_TWO, product(dims), (), {"factors": "*".join(map(str, dims))}))]
     if code == SPLIT_ONE_DIM:
-        return _split_steps(request, position, cursor)
+        return _split_dim(request, position, cursor)
     if isinstance(code, int) and code < SPLIT_ONE_DIM:
         raise request.build_error(
             rules.BELOW_MINUS_ONE, f"{code} is below -4, the last code that has a meaning", position
         )
-    return [Step(rules.GIVEN_DIM, None, (), code)]
+    return [((), (rules.GIVEN_DIM, code, (), EMPTY_DICT))]
 
 
-def _split_steps(request: MxnetTarget, position: int, cursor: int) -> list[Step]:
-    """Return the steps of a -4, which splits an input dim into two output dims."""
+def _split_dim(request: MxnetTarget, position: int, cursor: int) -> list[SourcedDim]:
+    """Return the dims of a -4, which splits an input dim into two output dims."""
     parts = list(request.target[position + 1 : position + 3])
     if len(parts) < 2:
         raise request.build_error(
@@ -296,14 +309,13 @@ def _split_steps(request: MxnetTarget, position: int, cursor: int) -> list[Step]
         raise request.build_error(rules.BELOW_MINUS_ONE, "a part of a split is a size or -1", position)
     if -1 not in parts:
         message = f"{'*'.join(map(str, request.reorder(tuple(parts))))} is not {dim}, the dim to split"
-        conditions = require_relation(
-            require_equal, dim, product(parts), request.build_error(SPLIT_MISMATCH, message, position)
-        )
+        make_error = partial(request.build_error, SPLIT_MISMATCH, message, position)
+        conditions = require_relation(require_equal, dim, product(parts), make_error)
     else:
         infer_part = parts.index(-1)
         parts[infer_part], conditions = _infer_split_size(request, parts[1 - infer_part], dim, position)
-    first = Step(SPLIT_ONE, None, (cursor,), parts[0], conditions, FrozenDict(dim=dim))
-    return [first, replace(first, value=parts[1], conditions=())]
+    sources, facts = (cursor,), {"dim": dim}
+    return [(sources, (SPLIT_ONE, parts[0], conditions, facts)), (sources, (SPLIT_ONE, parts[1], (), facts))]
 
 
 def _infer_split_size(request: MxnetTarget, known: Dim, dim: Dim, position: int) -> tuple[Dim, Conditions]:
@@ -314,21 +326,23 @@ def _infer_split_size(request: MxnetTarget, known: Dim, dim: Dim, position: int)
     if known == 0:
         message = f"the -1 in the split of {dim} could be any size, because the other part is 0"
         raise request.build_error(rules.ZERO_VOLUME_INFER, message, position)
-    error = request.build_error(rules.INDIVISIBLE, f"{dim}, the dim to split, cannot be divided by {known}", position)
-    return quotient(dim, known), require_relation(require_divisible, dim, known, error)
+    message = f"{dim}, the dim to split, cannot be divided by {known}"
+    make_error = partial(request.build_error, rules.INDIVISIBLE, message, position)
+    return quotient(dim, known), require_relation(require_divisible, dim, known, make_error)
 
 
-def _convert_to_indices(request: MxnetTarget, step: Step, position: int, count: int) -> Step:
-    """Convert the positions in a step to indices from the left.
+def _entry_step(request: MxnetTarget, entry: SourcedDim, position: int, count: int) -> Step:
+    """Return the step of a dim, with all positions converted to indices from the left.
 
     A 0 that copies the dim at its own index cites `COPIED_ZERO`, the rule of the other dialects.
     """
+    sources, resolved = entry
     rank, out = len(request.shape), request.index_of(position, count)
-    axes = tuple(sorted(request.index_of(axis, rank) for axis in step.sources))
-    if step.rule is COPIED_NEXT and axes == (out,):
+    axes = tuple(sorted(request.index_of(axis, rank) for axis in sources))
+    if resolved[0] is COPIED_NEXT and axes == (out,):
         from_left = not request.is_reversed and rank != count and out != 0
-        step = replace(step, rule=rules.COPIED_ZERO, facts=FrozenDict(from_left=from_left))
-    return replace(step, out=out, sources=axes)
+        resolved = rules.COPIED_ZERO, resolved[1], (), {"from_left": from_left}
+    return make_step(out, axes, resolved)
 
 
 def transpose_error(shape: Shape, rules: base.Setting, **_: object) -> ShapeError | None:
@@ -370,14 +384,11 @@ def _squeeze_all_but_one(shape: Shape, kept_axis: int, axes: Axes = ()) -> Stage
     `axes` is empty or lists all axes. If it lists all axes, every dim must be 1. Raises `ShapeError` (axis-not-one).
     """
     with StageBuilder(StageKind.SQUEEZE, "squeeze", "axes", shape, axes) as stage:
-        named = [axis % len(shape) for axis in axes]
+        named, resolved = [axis % len(shape) for axis in axes], list[ResolvedDim]()
+        stage.explain = lambda _: tuple([make_step(None, (axis,), dim) for axis, dim in enumerate(resolved)])
         for axis, dim in enumerate(shape):
-            conditions: Conditions = ()
-            if named:
-                message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
-                error = rule_error(rules.AXIS_NOT_ONE, message, argument="axes", index=named.index(axis))
-                conditions = require_relation(require_equal, dim, 1, error)
-            stage.add(Step(KEPT_ONE if axis == kept_axis else rules.DROPPED_ONE, None, (axis,), dim, conditions))
+            conditions = base.require_one(dim, axis, named.index(axis)) if named else ()
+            resolved.append((KEPT_ONE if axis == kept_axis else rules.DROPPED_ONE, dim, conditions, EMPTY_DICT))
         return base.finish_reshape_stage(stage, (1,) if named else (shape[kept_axis],))
 
 

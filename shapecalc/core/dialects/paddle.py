@@ -6,7 +6,7 @@ unsqueeze inserts one axis at a time, so each axis is an index of the shape buil
 from __future__ import annotations
 
 from shapecalc.core import rules
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
+from shapecalc.core.answers import ResolvedDim, StageBuilder, StageKind, Stages, Step
 from shapecalc.core.conditions import require_divisible, require_relation
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, product, quotient
@@ -40,7 +40,7 @@ class EmptyTensorTarget(base.Target):
 
     __slots__ = ()
 
-    def resolve_infer(self, known: Dim, index: int) -> base.Inference:
+    def resolve_infer(self, known: Dim, index: int) -> ResolvedDim:
         """Return the inferred size of the -1, with its rule, conditions and facts.
 
         Raises `ShapeError` (zero-volume-infer or indivisible).
@@ -55,10 +55,12 @@ class EmptyTensorTarget(base.Target):
             )
             raise rule_error(rules.ZERO_VOLUME_INFER, message, argument="target", index=index)
         have, known = (product(dim for dim in dims if dim not in (0, -1)) for dims in (shape, target))
-        message = f"the input's {have} cannot be divided by {known}, both without their zeros"
-        conditions = require_relation(
-            require_divisible, have, known, rule_error(rules.INDIVISIBLE, message, argument="target", index=index)
-        )
+
+        def make_error() -> ShapeError:
+            message = f"the input's {have} cannot be divided by {known}, both without their zeros"
+            return rule_error(rules.INDIVISIBLE, message, argument="target", index=index)
+
+        conditions = require_relation(require_divisible, have, known, make_error)
         facts = {"have": have, "known": known, "left_out": rules.ExcludedDims.ZEROS}
         return rules.INFERRED_EMPTY, quotient(have, known), conditions, facts
 
@@ -114,9 +116,10 @@ def _expand_to_empty_target(shape: Shape) -> Stages:
     The shape is unchanged. Source: paddle.expand, measured; the documentation does not mention empty targets.
     """
     with StageBuilder(StageKind.EXPAND, "expand", "target", shape) as stage:
-        for axis, dim in enumerate(shape):
-            stage.add(Step(rules.KEPT_DIM, axis, (axis,), dim))
-        stage.add(base.broadcast_step(shape, shape))
+        stage.explain = lambda _: (
+            *[Step(rules.KEPT_DIM, axis, (axis,), dim) for axis, dim in enumerate(shape)],
+            base.broadcast_step(shape, shape),
+        )
         return stage.finish(Expand(shape))
 
 

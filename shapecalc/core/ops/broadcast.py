@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import CHAIN_TENSOR, StageBuilder, StageKind, Stages, Step
-from shapecalc.core.dialects.base import ARITHMETIC_TYPES, FLOATS, NUMBERS, Operator, Setting, compute_volume
+from collections.abc import Sequence
+
+from shapecalc.core.answers import CHAIN_TENSOR, Stage, StageBuilder, StageKind, Stages, Step
+from shapecalc.core.dialects.base import (
+    ARITHMETIC_TYPES,
+    FLOATS,
+    NUMBERS,
+    Operator,
+    Setting,
+    broadcast_step,
+    compute_volume,
+)
 from shapecalc.core.dims import Shape
 from shapecalc.core.moves import Combine
 from shapecalc.core.ops.op import Op, make_test_vectors, operators_by_dialect
@@ -11,6 +21,7 @@ from shapecalc.core.ops.operands import (
     ALIGNED,
     OPERAND_SEMANTICS,
     OPERANDS,
+    AlignedDim,
     align_operands,
     alignment_step,
     check_equal_ranks,
@@ -18,7 +29,7 @@ from shapecalc.core.ops.operands import (
     operand_shapes,
 )
 from shapecalc.core.problem import ShapeError, rule_error
-from shapecalc.core.rules import BROADCASTED, NOT_BROADCASTABLE
+from shapecalc.core.rules import NOT_BROADCASTABLE
 
 BROADCASTS_SINCE = 7
 """The first version of ONNX Add with multidirectional broadcasting."""
@@ -36,14 +47,18 @@ def broadcast(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -
         if OPERAND_SEMANTICS.for_dialect(rules.dialect).equal_ranks:
             check_equal_ranks(ordered, f"{rules.dialect.name} {rules.operator.name}")
         aligned = [*align_operands(ordered)]
-        for out, aligned_dim in enumerate(aligned):
-            stage.add(alignment_step(out, aligned_dim))
+        stage.explain = lambda finished: _broadcast_steps(finished, aligned)
         output = tuple([aligned_dim.dim for aligned_dim in aligned])
         compute_volume(output, "operands")
-        stage.add(Step(BROADCASTED, None, tuple(range(len(shape))), output))
         return stage.finish(
             Combine(output, operand_shapes(ordered), tuple([aligned_dim.operand_axes for aligned_dim in aligned]))
         )
+
+
+def _broadcast_steps(stage: Stage, aligned: Sequence[AlignedDim]) -> tuple[Step, ...]:
+    """Return the steps of the output dims, and the step of the broadcast."""
+    steps = [alignment_step(out, aligned_dim) for out, aligned_dim in enumerate(aligned)]
+    return tuple(steps) if stage.after is None else (*steps, broadcast_step(stage.before, stage.after))
 
 
 def _unequal_shapes_error(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> ShapeError | None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
+from shapecalc.core.answers import ResolvedDim, StageBuilder, StageKind, Stages, Step, StepRule, make_step
 from shapecalc.core.conditions import Conditions, require_equal, require_relation
 from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting, compute_volume
-from shapecalc.core.dims import Dim, Shape
+from shapecalc.core.dims import Shape
 from shapecalc.core.moves import Combine
 from shapecalc.core.ops import operands as joint
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_axis_index
 from shapecalc.core.ops.op import Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.ops.operands import Operand
-from shapecalc.core.problem import rule_error
+from shapecalc.core.problem import ShapeError, rule_error
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import truncate
 
@@ -73,41 +73,39 @@ def _concat_operands(
         if rank == 0:
             raise rule_error(joint.RANKS_DIFFER, "scalars have no axis to lie along", argument="operands", index=0)
         joined_axis = normalize_axis_index(axis or 0, rank, rules, "axis")
-        output = list[Dim]()
+        resolved = list[ResolvedDim]()
+        stage.explain = lambda _: tuple([make_step(out, (out,), dim) for out, dim in enumerate(resolved)])
         for out in range(rank):
-            step = (
-                _concat_dim_step(rules, out, used_operands)
-                if out == joined_axis
-                else equal_dim_step(out, out, used_operands)
-            )
-            output.append(step.dim)
-            stage.add(step)
-        compute_volume(tuple(output), "operands")
+            joins = out == joined_axis
+            resolved.append(_sum_dims(rules, out, used_operands) if joins else require_equal_dims(out, used_operands))
+        output = tuple([dim for _, dim, *_ in resolved])
+        compute_volume(output, "operands")
         places = [tuple([(operand.number, out) for operand in used_operands]) for out in range(rank)]
-        return stage.finish(Combine(tuple(output), joint.operand_shapes(operands), tuple(places), joined_axis))
+        return stage.finish(Combine(output, joint.operand_shapes(operands), tuple(places), joined_axis))
 
 
-def _concat_dim_step(rules: Setting, axis: int, operands: Sequence[Operand]) -> Step:
+def _sum_dims(rules: Setting, axis: int, operands: Sequence[Operand]) -> ResolvedDim:
     dims = tuple([operand.shape[axis] for operand in operands])
-    total = rules.names.floor_dim(dims)
-    return Step(END_TO_END, axis, (axis,), total, (), FrozenDict(dims=dims))
+    return END_TO_END, rules.names.floor_dim(dims), (), {"dims": dims}
 
 
-def equal_dim_step(
-    output_axis: int, axis: int, operands: Sequence[Operand], requirement: str = "only the axis may differ"
-) -> Step:
-    """Return the step of an output dim that must be equal in all operands.
+def require_equal_dims(
+    axis: int, operands: Sequence[Operand], requirement: str = "only the axis may differ"
+) -> ResolvedDim:
+    """Return the dim of an axis on which all operands must be equal.
 
     `requirement` is the last part of the error message. Raises `ShapeError` (dims-differ) if the dims are never equal.
     """
     dims = tuple([operand.shape[axis] for operand in operands])
     conditions: Conditions = ()
-    for operand in operands[1:]:
+
+    def make_error(operand: Operand) -> ShapeError:
         message = f"dim {axis} is {truncate(str(dims[0]))} and {truncate(str(operand.shape[axis]))}; {requirement}"
-        index = max(operand.number - 1, 0)
-        error = rule_error(joint.DIMS_DIFFER, message, argument="operands", index=index)
-        conditions += require_relation(require_equal, dims[0], operand.shape[axis], error)
-    return Step(SAME_DIM, output_axis, (axis,), joint.prefer_known_dim(dims), conditions, FrozenDict(dims=dims))
+        return rule_error(joint.DIMS_DIFFER, message, argument="operands", index=max(operand.number - 1, 0))
+
+    for operand in operands[1:]:
+        conditions += require_relation(require_equal, dims[0], operand.shape[axis], partial(make_error, operand))
+    return SAME_DIM, joint.prefer_known_dim(dims), conditions, {"dims": dims}
 
 
 def _resolve_torch_cat(

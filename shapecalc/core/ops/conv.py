@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.conditions import require_divisible, require_equal, require_relation
+from shapecalc.core.answers import ResolvedDim, StageBuilder, StageKind, Stages, Step, StepRule
+from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_relation
 from shapecalc.core.dialects.base import FLOATS, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops import windows
-from shapecalc.core.ops.matmul import CONTRACTED
+from shapecalc.core.ops.matmul import contraction_step
 from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
-from shapecalc.core.problem import Rule, rule_error, usage_error
-from shapecalc.core.record import FrozenDict, Record, replace
+from shapecalc.core.problem import Rule, ShapeError, rule_error, usage_error
+from shapecalc.core.record import Record, replace
 from shapecalc.core.rules import INDIVISIBLE
 from shapecalc.core.text import rank_text, truncate
 
@@ -94,15 +94,17 @@ def conv(
         windows.numbers_per_axis((groups,), (), "groups")
         windows.numbers_per_axis(weight_dims.kernel, [count], "weight")
         channels, axes = windows.spatial_axes(shape, rules, count, layout)
-        stage.add(_channel_step(shape[channels], channels, weight_dims, groups, transposed=transposed))
+        channel_sizes = _match_channels(shape[channels], channels, weight_dims, groups, transposed=transposed)
+        stage.explain = lambda _: (contraction_step((channels,), *channel_sizes),)
         keeps_none = CONV_SEMANTICS.for_dialect(rules.dialect).keeps_no_channels
         if keeps_none and (weight[0] == 0 or (transposed and weight_dims.filters == 0)):
             raise rule_error(windows.WINDOW_VALUES, "PyTorch convolves with at least one filter", argument="weight")
         window_list = windows.build_windows(
             axes, rules, "transposed" if transposed else "conv", weight_dims.kernel, window_options
         )
-        steps = {
-            window.axis: partial(windows.window_dim_step, shape[window.axis], window, rules) for window in window_list
+        resolvers: dict[int, windows.DimResolver] = {
+            window.axis: partial(windows.resolve_window_dim, shape[window.axis], window, rules)
+            for window in window_list
         }
         if transposed:
             known = output_padding is not None
@@ -110,46 +112,50 @@ def conv(
                 windows.numbers_per_axis(output_padding, [count], "output_padding", 0) if known else (None,) * count
             )
             pairs = zip(window_list, paddings, strict=True)
-            steps = {
-                window.axis: partial(windows.transposed_conv_dim_step, shape[window.axis], window, extra, rules)
+            resolvers = {
+                window.axis: partial(windows.resolve_transposed_dim, shape[window.axis], window, extra, rules)
                 for window, extra in pairs
             }
         is_empty = keeps_none and shape[channels] == 0
-        steps[channels] = partial(
-            _out_channel_step, channels, weight_dims, groups, transposed=transposed, is_empty=is_empty
+        resolvers[channels] = partial(
+            _resolve_out_channels, weight_dims, groups, transposed=transposed, is_empty=is_empty
         )
         weight_axes = {channels: (*[(0, channels)][: groups > 1], (1, weight_dims.axis))}
         mixing_axes = [window.axis for window in window_list if not window.is_identity]
-        return windows.finish_window_stage(stage, steps, mixing_axes, weight, weight_axes=weight_axes)
+        return windows.finish_window_stage(stage, resolvers, mixing_axes, weight, weight_axes=weight_axes)
 
 
-def _channel_step(input_channels: Dim, axis: int, weight_dims: WeightDims, groups: int, *, transposed: bool) -> Step:
-    """Return the step that compares the channels of the input and the weight.
+def _match_channels(
+    input_channels: Dim, axis: int, weight_dims: WeightDims, groups: int, *, transposed: bool
+) -> tuple[Dim, Dim, Conditions]:
+    """Return the channels of the input and the weight, and the conditions under which they match.
 
     Raises `ShapeError` (channels-differ or indivisible).
     """
     want = weight_dims.channels if transposed else product((groups, weight_dims.channels))
-    expected = truncate(str(weight_dims.channels)) + (
-        f" in each of {groups} groups" if groups > 1 and not transposed else ""
-    )
-    message = f"the input has {truncate(str(input_channels))} channels (dim {axis}), and the weight is for {expected}"
-    index = weight_dims.axis ^ 1 if weight_dims.axis < 2 else None
-    conditions = require_relation(
-        require_equal, input_channels, want, rule_error(CHANNELS_DIFFER, message, argument="weight", index=index)
-    )
     divided = want if transposed else weight_dims.filters
-    message = f"{truncate(str(divided))} of the weight make no {groups} equal groups"
-    conditions += require_relation(
-        require_divisible, divided, groups, rule_error(INDIVISIBLE, message, argument="groups")
-    )
-    return Step(CONTRACTED, None, (axis,), input_channels, conditions, FrozenDict(left=input_channels, right=want))
+
+    def make_error() -> ShapeError:
+        expected = truncate(str(weight_dims.channels)) + (
+            f" in each of {groups} groups" if groups > 1 and not transposed else ""
+        )
+        shown = truncate(str(input_channels))
+        message = f"the input has {shown} channels (dim {axis}), and the weight is for {expected}"
+        index = weight_dims.axis ^ 1 if weight_dims.axis < 2 else None
+        return rule_error(CHANNELS_DIFFER, message, argument="weight", index=index)
+
+    def make_groups_error() -> ShapeError:
+        message = f"{truncate(str(divided))} of the weight make no {groups} equal groups"
+        return rule_error(INDIVISIBLE, message, argument="groups")
+
+    conditions = require_relation(require_equal, input_channels, want, make_error)
+    return input_channels, want, conditions + require_relation(require_divisible, divided, groups, make_groups_error)
 
 
-def _out_channel_step(axis: int, weight_dims: WeightDims, groups: int, *, transposed: bool, is_empty: bool) -> Step:
-    facts = FrozenDict(filters=weight_dims.filters, axis=weight_dims.axis, groups=groups)
+def _resolve_out_channels(weight_dims: WeightDims, groups: int, *, transposed: bool, is_empty: bool) -> ResolvedDim:
     channels = product((groups, weight_dims.filters)) if transposed else weight_dims.filters
-    channels = 0 if is_empty else channels
-    return Step(OUT_CHANNELS, axis, (axis,) * (groups > 1), channels, (), facts)
+    facts = {"filters": weight_dims.filters, "axis": weight_dims.axis, "groups": groups}
+    return OUT_CHANNELS, 0 if is_empty else channels, (), facts
 
 
 def _add_transposed_variant(operator: Operator, transposed_operator: Operator) -> Operator:

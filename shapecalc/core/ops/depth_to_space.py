@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_stages
+from shapecalc.core.answers import (
+    EMPTY_DICT,
+    ResolvedDim,
+    StageBuilder,
+    StageKind,
+    Stages,
+    Step,
+    StepRule,
+    make_step,
+    run_stages,
+)
 from shapecalc.core.conditions import require_divisible, require_relation
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, quotient
 from shapecalc.core.ops.axes import merge_adjacent_axes
 from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_test_vectors, nearest_integers
 from shapecalc.core.ops.transpose import transpose
-from shapecalc.core.problem import Rule, rule_error
-from shapecalc.core.record import FrozenDict
+from shapecalc.core.problem import Rule, ShapeError, rule_error
 from shapecalc.core.rules import INDIVISIBLE, KEPT_DIM
 from shapecalc.core.text import rank_text, remainder_text, truncate
 
@@ -137,9 +146,12 @@ def _split_blocks(shape: Shape, block: int, parts: Sequence[tuple[int, str, str]
     axis.
     """
     dims: list[Dim] = [block] * len(parts)
+    resolved: dict[int, ResolvedDim] = {}
     with StageBuilder(StageKind.RESHAPE, "split", "block", shape) as stage:
+        stage.explain = lambda _: tuple([make_step(out, (parts[out][0],), dim) for out, dim in resolved.items()])
         for out, (axis, part, word) in sorted(enumerate(parts), key=lambda item: _has_quotient_size(*item[1][1:])):
-            dims[out] = stage.add(_part_step(out, axis, part, word, shape[axis], block)).dim
+            resolved[out] = _resolve_part(axis, part, word, shape[axis], block)
+            dims[out] = resolved[out][1]
         base.compute_volume(tuple(dims), "input")
         return base.finish_reshape_stage(stage, tuple(dims))
 
@@ -148,23 +160,25 @@ def _has_quotient_size(part: str, axis_parts: str) -> bool:
     return len(axis_parts) > 1 and part not in BLOCK_PARTS
 
 
-def _part_step(output_axis: int, axis: int, part: str, axis_parts: str, dim: Dim, block: int) -> Step:
-    """Return the step of an output dim that is a part of an input axis.
+def _resolve_part(axis: int, part: str, axis_parts: str, dim: Dim, block: int) -> ResolvedDim:
+    """Return an output dim that is a part of an input axis.
 
     `part` is the letter of the part, and `axis_parts` are the letters of all parts of the axis. Raises `ShapeError`
     (indivisible).
     """
     if len(axis_parts) == 1:
-        return Step(KEPT_DIM, output_axis, (axis,), dim)
+        return KEPT_DIM, dim, (), EMPTY_DICT
+    facts: dict[str, object] = {"counts": PART_NAMES[part], "cut": dim}
     if part in BLOCK_PARTS:
-        return Step(SPLIT_BLOCKS, output_axis, (axis,), block, (), FrozenDict(counts=PART_NAMES[part], cut=dim))
+        return SPLIT_BLOCKS, block, (), facts
     by = block ** (len(axis_parts) - 1)
-    message = f"dim {axis}, {truncate(str(dim))}, cannot be divided by {truncate(str(by))}{remainder_text(dim, by)}"
-    conditions = require_relation(
-        require_divisible, dim, by, rule_error(INDIVISIBLE, message, argument="input", index=axis)
-    )
-    facts = FrozenDict(counts=PART_NAMES[part], cut=dim, by=by)
-    return Step(SPLIT_BLOCKS, output_axis, (axis,), quotient(dim, by), conditions, facts)
+
+    def make_error() -> ShapeError:
+        message = f"dim {axis}, {truncate(str(dim))}, cannot be divided by {truncate(str(by))}{remainder_text(dim, by)}"
+        return rule_error(INDIVISIBLE, message, argument="input", index=axis)
+
+    conditions = require_relation(require_divisible, dim, by, make_error)
+    return SPLIT_BLOCKS, quotient(dim, by), conditions, {**facts, "by": by}
 
 
 def block_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:

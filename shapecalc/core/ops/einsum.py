@@ -13,8 +13,8 @@ from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops import operands as joint
 from shapecalc.core.ops.op import Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.ops.operands import LABEL_DIFFERS, Operand
-from shapecalc.core.problem import Rule, rule_error, usage_error
-from shapecalc.core.record import FrozenDict, replace
+from shapecalc.core.problem import Rule, ShapeError, rule_error, usage_error
+from shapecalc.core.record import replace
 from shapecalc.core.text import format_count, rank_text, truncate
 from shapecalc.core.values import ELLIPSIS, Subscripts, parse_subscripts
 
@@ -98,16 +98,19 @@ def einsum(
         aligned = {
             label: _align_label(label, axes, broadcasts_ones=broadcasts_ones) for label, axes in label_axes.items()
         }
-        for label, aligned_dim in aligned.items():
-            if label not in labels:
-                stage.add(_label_step(SUMMED, None, label, aligned_dim))
-        for out, label in enumerate(labels):
-            aligned_dim = aligned[label]
-            stage.add(
-                joint.alignment_step(out, aligned_dim)
+        stage.explain = lambda _: (
+            *[
+                joint.alignment_step(None, dim, SUMMED, label=ELLIPSIS if isinstance(label, int) else label)
+                for label, dim in aligned.items()
+                if label not in labels
+            ],
+            *[
+                joint.alignment_step(out, aligned[label])
                 if isinstance(label, int)
-                else _label_step(LABELLED, out, label, aligned_dim)
-            )
+                else joint.alignment_step(out, aligned[label], LABELLED, label=label)
+                for out, label in enumerate(labels)
+            ],
+        )
         output = tuple([aligned[label].dim for label in labels])
         compute_volume(output, "operands")
         return stage.finish(
@@ -155,38 +158,25 @@ def _align_label(label: Label, label_axes: LabelAxes, *, broadcasts_ones: bool) 
     Raises `ShapeError` (label-differs, not-broadcastable) if the dims of the axes are incompatible.
     """
     if isinstance(label, int):
-        return joint.align_dims(label_axes, f"dims {-label} of ...:")
+        return joint.align_dims(label_axes, "dims {} of ...:", -label)
     groups = dict[int, LabelAxes]()
     for operand_axis, dim in label_axes:
         groups.setdefault(operand_axis[0] if broadcasts_ones else 0, []).append((operand_axis, dim))
+
+    def make_error(first: Dim, number: int, dim: Dim) -> ShapeError:
+        message = f"{label} is {truncate(str(first))} and {truncate(str(dim))}, which are not equal"
+        return rule_error(LABEL_DIFFERS, message, argument="operands", index=number - 1 if number else None)
+
     conditions: Conditions = ()
     for (_, first), *others in groups.values():
         for (number, _), dim in others:
-            message = f"{label} is {truncate(str(first))} and {truncate(str(dim))}, which are not equal"
-            index = number - 1 if number else None
-            conditions += require_relation(
-                require_equal, first, dim, rule_error(LABEL_DIFFERS, message, argument="operands", index=index)
-            )
+            conditions += require_relation(require_equal, first, dim, partial(make_error, first, number, dim))
     operand_dims = [(group[0][0], joint.prefer_known_dim([dim for _, dim in group])) for group in groups.values()]
-    aligned = joint.align_dims(operand_dims, f"{label}:", LABEL_DIFFERS)
+    aligned = joint.align_dims(operand_dims, "{}:", label, LABEL_DIFFERS)
     axes = tuple(
         [operand_axis for group in groups.values() if group[0][0] in aligned.operand_axes for operand_axis, _ in group]
     )
-    given = tuple([(operand_axis[0], dim) for operand_axis, dim in label_axes])
-    return replace(aligned, operand_axes=axes, conditions=conditions + aligned.conditions, operand_dims=given)
-
-
-def _label_step(rule: StepRule, output_axis: int | None, label: Label, aligned: joint.AlignedDim) -> Step:
-    facts = FrozenDict(label=ELLIPSIS if isinstance(label, int) else label, given=aligned.operand_dims)
-    return Step(
-        rule,
-        output_axis,
-        joint.input_axes(aligned.operand_axes),
-        aligned.dim,
-        aligned.conditions,
-        facts,
-        aligned.alternatives,
-    )
+    return replace(aligned, operand_axes=axes, conditions=conditions + aligned.conditions, dims=label_axes)
 
 
 PATTERN_HELP = "the labels of the axes of the operands and of the output: ij,jk->ik"

@@ -8,13 +8,12 @@ from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
 from shapecalc.core.conditions import require_equal, require_relation
 from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting, compute_volume
 from shapecalc.core.dims import Monomial, Shape
-from shapecalc.core.moves import Combine, OperandAxis
-from shapecalc.core.ops.matmul import CONTRACTED, FROM_OPERAND, MATMUL
+from shapecalc.core.moves import Combine
+from shapecalc.core.ops.matmul import MATMUL, contraction_step, operand_dim_step
 from shapecalc.core.ops.op import Op, make_test_vectors
 from shapecalc.core.ops.operands import INNER_DIFFERS, OPERAND_SEMANTICS, RANKS_DIFFER, Operand, check_equal_ranks
 from shapecalc.core.ops.transpose import TRANSPOSE
-from shapecalc.core.problem import rule_error, usage_error
-from shapecalc.core.record import FrozenDict
+from shapecalc.core.problem import ShapeError, rule_error, usage_error
 from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import rank_text, shape_text, truncate
 
@@ -49,21 +48,22 @@ def linear(
             )
         summed_axis = 0 if in_first else len(weight_shape) - 1
         inner, across = shape[last], weight_shape[summed_axis]
-        weight_text = truncate(shape_text(weight_shape))
-        message = f"the input ends in {truncate(str(inner))}, and the weight {weight_text} takes {across}"
-        conditions = require_relation(
-            require_equal, inner, across, rule_error(INNER_DIFFERS, message, argument=argument, index=summed_axis)
+
+        def make_error() -> ShapeError:
+            weight_text = truncate(shape_text(weight_shape))
+            message = f"the input ends in {truncate(str(inner))}, and the weight {weight_text} takes {across}"
+            return rule_error(INNER_DIFFERS, message, argument=argument, index=summed_axis)
+
+        conditions = require_relation(require_equal, inner, across, make_error)
+        output_axes = [axis for axis in range(len(weight_shape)) if axis != summed_axis]
+        stage.explain = lambda _: (
+            contraction_step((last,), inner, across, conditions),
+            *[Step(KEPT_DIM, out, (out,), shape[out]) for out in range(last)],
+            *[operand_dim_step(last, (1, axis), weight_shape[axis]) for axis in output_axes],
         )
-        stage.add(Step(CONTRACTED, None, (last,), inner, conditions, FrozenDict(left=inner, right=across)))
-        for out in range(last):
-            stage.add(Step(KEPT_DIM, out, (out,), shape[out]))
-        operand_axes: list[tuple[OperandAxis, ...]] = [((0, axis),) for axis in range(last)]
-        output = shape[:last]
-        for axis in [axis for axis in range(len(weight_shape)) if axis != summed_axis]:
-            stage.add(Step(FROM_OPERAND, last, (), weight_shape[axis], (), FrozenDict(operand=1, axis=axis)))
-            operand_axes.append(((1, axis),))
-            output += (weight_shape[axis],)
+        output = (*shape[:last], *[weight_shape[axis] for axis in output_axes])
         compute_volume(output, argument)
+        operand_axes = [*[((0, axis),) for axis in range(last)], *[((1, axis),) for axis in output_axes]]
         return stage.finish(Combine(output, (shape, weight_shape), tuple(operand_axes)))
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.conditions import require_equal, require_relation
+from shapecalc.core.conditions import Conditions, require_equal, require_relation
 from shapecalc.core.dialects.base import ARITHMETIC_TYPES, FLOATS, Operator, Setting, compute_volume
-from shapecalc.core.dims import Dim, Shape
+from shapecalc.core.dims import Axes, Dim, Shape
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops import operands as joint
 from shapecalc.core.ops.op import Op, make_test_vectors, operators_by_dialect
-from shapecalc.core.problem import rule_error, usage_error
+from shapecalc.core.problem import ShapeError, rule_error, usage_error
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import format_count, shape_text, truncate
 
@@ -68,27 +68,42 @@ def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> S
                 message = f"{shape_text(factor.shape)} is no matrix: it needs {format_count(least, 'dim', 'dims')}"
                 raise rule_error(joint.RANKS_DIFFER, message, argument="operands" if factor.number else "input")
         inner, across = left.shape[-1], right.shape[-2:][0]
-        message = f"{truncate(str(inner))} and {truncate(str(across))} are summed together, and are not equal"
-        conditions = require_relation(
-            require_equal, inner, across, rule_error(joint.INNER_DIFFERS, message, argument="operands", index=0)
+
+        def make_error() -> ShapeError:
+            message = f"{truncate(str(inner))} and {truncate(str(across))} are summed together, and are not equal"
+            return rule_error(joint.INNER_DIFFERS, message, argument="operands", index=0)
+
+        conditions = require_relation(require_equal, inner, across, make_error)
+        aligned, kept = list[joint.AlignedDim](), list[tuple[OperandAxis, Dim]]()
+        stage.explain = lambda _: (
+            contraction_step((len(left.shape) - 1,) * (left.number == 0), inner, across, conditions),
+            *[joint.alignment_step(out, aligned_dim) for out, aligned_dim in enumerate(aligned)],
+            *[operand_dim_step(out, axis, dim) for out, (axis, dim) in enumerate(kept, len(aligned))],
         )
-        summed_axis = len(left.shape) - 1
-        facts = FrozenDict(left=inner, right=across)
-        stage.add(Step(CONTRACTED, None, (summed_axis,) * (left.number == 0), inner, conditions, facts))
-        output, operand_axes = list[Dim](), list[tuple[OperandAxis, ...]]()
-        for aligned in joint.align_operands(ordered, skip_last=2):
-            stage.add(joint.alignment_step(len(output), aligned))
-            output.append(aligned.dim)
-            operand_axes.append(aligned.operand_axes)
-        for operand, axis in [
-            (factor, len(factor.shape) - last) for factor, last in ((left, 2), (right, 1)) if factor.shape[1:]
-        ]:
-            dim, facts = operand.shape[axis], FrozenDict(operand=operand.number, axis=axis)
-            stage.add(Step(FROM_OPERAND, len(output), (axis,) * (operand.number == 0), dim, (), facts))
-            output.append(dim)
-            operand_axes.append(((operand.number, axis),))
-        compute_volume(tuple(output), "operands")
-        return stage.finish(Combine(tuple(output), joint.operand_shapes(ordered), tuple(operand_axes)))
+        for aligned_dim in joint.align_operands(ordered, skip_last=2):
+            aligned.append(aligned_dim)
+        for operand, axis in ((left, len(left.shape) - 2), (right, len(right.shape) - 1)):
+            if operand.shape[1:]:
+                kept.append(((operand.number, axis), operand.shape[axis]))
+        output = tuple([aligned_dim.dim for aligned_dim in aligned] + [dim for _, dim in kept])
+        compute_volume(output, "operands")
+        axes = (*[aligned_dim.operand_axes for aligned_dim in aligned], *[(operand_axis,) for operand_axis, _ in kept])
+        return stage.finish(Combine(output, joint.operand_shapes(ordered), axes))
+
+
+def contraction_step(axes: Axes, left: Dim, right: Dim, conditions: Conditions) -> Step:
+    """Return the step of the dims `left` and `right`, which are summed together.
+
+    `axes` is the input axis that is summed, or empty.
+    """
+    return Step(CONTRACTED, None, axes, left, conditions, FrozenDict(left=left, right=right))
+
+
+def operand_dim_step(output_axis: int, operand_axis: OperandAxis, dim: Dim) -> Step:
+    """Return the step of an output dim that occurs in only one operand."""
+    operand, axis = operand_axis
+    facts = FrozenDict(operand=operand, axis=axis)
+    return Step(FROM_OPERAND, output_axis, joint.input_axes((operand_axis,)), dim, (), facts)
 
 
 MATMUL = Op(

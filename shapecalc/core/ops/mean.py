@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import count
 
-from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule
+from shapecalc.core.answers import EMPTY_DICT, ResolvedDim, StageBuilder, StageKind, Stages, Step, StepRule, make_step
 from shapecalc.core.conditions import Conditions, require_at_least, require_relation
 from shapecalc.core.dialects.base import (
     ARITHMETIC_TYPES,
@@ -63,19 +64,31 @@ def mean(
         named = {} if reduces_all else normalize_axis_indices(axes or (), len(shape), rules, semantics.repeats)
         reduced = range(len(shape)) if reduces_all else [axis for axis in sorted(named) if axis < len(shape)]
         keeps = semantics.keeps_dims if keepdims is None else keepdims
+        resolved = list[ResolvedDim]()
+        stage.explain = lambda _: _reduction_steps(resolved, keeps=keeps)
         output, sources = list[Dim](), list[tuple[OperandAxis, ...]]()
         for axis, dim in enumerate(shape):
-            if axis not in reduced:
-                step = Step(KEPT_DIM, len(output), (axis,), dim)
-            else:
+            is_reduced = axis in reduced
+            if is_reduced:
                 conditions = _require_elements(dim, axis, kind) if semantics.refuses_empty else ()
-                out, facts = (len(output) if keeps else None), FrozenDict(kind=kind, size=dim)
-                step = Step(REDUCED, out, (axis,), 1 if keeps else dim, conditions, facts)
-            stage.add(step)
-            if step.out is not None:
-                output.append(step.dim)
-                sources.append(((0, axis),) if step.rule is KEPT_DIM else ())
+                resolved.append((REDUCED, 1 if keeps else dim, conditions, {"kind": kind, "size": dim}))
+            else:
+                resolved.append((KEPT_DIM, dim, (), EMPTY_DICT))
+            if keeps or not is_reduced:
+                output.append(resolved[axis][1])
+                sources.append(() if is_reduced else ((0, axis),))
         return stage.finish(Combine(tuple(output), (shape,), tuple(sources)))
+
+
+def _reduction_steps(resolved: Iterable[ResolvedDim], *, keeps: bool) -> tuple[Step, ...]:
+    """Return the steps of the input axes; `keeps` tells whether reduced axes are kept as dims of 1."""
+    output_axes = count()
+    return tuple(
+        [
+            make_step(next(output_axes) if keeps or dim[0] is KEPT_DIM else None, (axis,), dim)
+            for axis, dim in enumerate(resolved)
+        ]
+    )
 
 
 def _require_elements(dim: Dim, axis: int, kind: str) -> Conditions:
@@ -85,8 +98,12 @@ def _require_elements(dim: Dim, axis: int, kind: str) -> Conditions:
     """
     if kind not in ("max", "min"):
         return ()
-    error = rule_error(EMPTY_REDUCTION, f"dim {axis} is 0, and {kind} needs an element", argument="axes")
-    return require_relation(require_at_least, dim, 1, error)
+    return require_relation(
+        require_at_least,
+        dim,
+        1,
+        lambda: rule_error(EMPTY_REDUCTION, f"dim {axis} is 0, and {kind} needs an element", argument="axes"),
+    )
 
 
 class ReduceSemantics(Record):

@@ -119,8 +119,8 @@ class AlignedDim(Record):
     """The operand axes along the output dim; repeated axes of size 1 are omitted."""
     conditions: Conditions = ()
     alternatives: Conditions = ()
-    operand_dims: tuple[tuple[int, Dim], ...] = ()
-    """The aligned dims, each as a pair of the operand number and the dim."""
+    dims: Sequence[tuple[OperandAxis, Dim]] = ()
+    """The aligned dims, each with its operand axis."""
 
 
 def possible_dims(candidates: Iterable[tuple[Dim, Dim, Dim]]) -> list[tuple[Conditions, Dim]]:
@@ -139,28 +139,35 @@ def possible_dims(candidates: Iterable[tuple[Dim, Dim, Dim]]) -> list[tuple[Cond
 
 
 def align_dims(
-    aligned_dims: Iterable[tuple[OperandAxis, Dim] | None], label: str, rule: Rule = NOT_BROADCASTABLE
+    aligned_dims: Iterable[tuple[OperandAxis, Dim] | None],
+    label: str,
+    position: object = "",
+    rule: Rule = NOT_BROADCASTABLE,
 ) -> AlignedDim:
     """Return the dim to which aligned dims broadcast.
 
     All dims must be equal or 1. If two symbolic dims differ, the result is that of the general case, in which neither
     dim is 1, and its alternatives are the conditions of the other cases. `label` describes the dims in the error
-    message. Raises `ShapeError` (`rule`, by default not-broadcastable).
+    message; its placeholder is replaced by `position`. Raises `ShapeError` (`rule`, by default not-broadcastable).
     """
     dims = [pair for pair in aligned_dims if pair is not None]
     dim, conditions, alternatives = dims[0][1], list[Condition](), list[Condition]()
     for (number, _), size in dims[1:]:
+        if size in (dim, 1):
+            continue
+        if dim == 1:
+            dim = size
+            continue
         ways = possible_dims([(dim, size, size if isinstance(size, int) else dim), (size, 1, dim), (dim, 1, size)])
         if not ways:
-            message = f"{label} {truncate(str(dim))} and {truncate(str(size))} are not equal, and neither is 1"
+            shown = f"{label.format(position)} {truncate(str(dim))} and {truncate(str(size))}"
+            message = f"{shown} are not equal, and neither is 1"
             raise rule_error(rule, message, argument="operands", index=number - 1 if number else None)
-        certain = next((way for way in ways if not way[0]), None)
-        conditions += (certain or ways[0])[0]
-        alternatives += [condition for way in ways[1:] for condition in way[0]] if certain is None else []
-        dim = (certain or ways[0])[1]
+        conditions += ways[0][0]
+        alternatives += [condition for way in ways[1:] for condition in way[0]]
+        dim = ways[0][1]
     sources = [operand_axis for operand_axis, size in dims if size != 1]
-    operand_dims = tuple([(operand_axis[0], size) for operand_axis, size in dims])
-    return AlignedDim(dim, tuple(sources or [dims[0][0]]), tuple(conditions), tuple(alternatives), operand_dims)
+    return AlignedDim(dim, tuple(sources or [dims[0][0]]), tuple(conditions), tuple(alternatives), dims)
 
 
 def _explain_alignment(step: Step, given: tuple[tuple[int, Dim], ...]) -> str:
@@ -189,16 +196,19 @@ ALIGNED = StepRule(
 )
 
 
-def alignment_step(output_axis: int, aligned: AlignedDim) -> Step:
-    """Return the step of an output dim to which operands broadcast."""
-    facts = FrozenDict(given=aligned.operand_dims)
+def alignment_step(output_axis: int | None, aligned: AlignedDim, rule: StepRule = ALIGNED, **facts: object) -> Step:
+    """Return the step of a dim to which operands broadcast.
+
+    `facts` are the facts of `rule` besides the dims of the operands.
+    """
+    given = tuple([(number, size) for (number, _), size in aligned.dims])
     return Step(
-        ALIGNED,
+        rule,
         output_axis,
         input_axes(aligned.operand_axes),
         aligned.dim,
         aligned.conditions,
-        facts,
+        FrozenDict(facts, given=given),
         aligned.alternatives,
     )
 
@@ -214,7 +224,7 @@ def align_operands(operands: Sequence[Operand], skip_last: int = 0) -> Iterator[
     The last `skip_last` dims of each operand are omitted. Raises `ShapeError` (not-broadcastable).
     """
     for distance in range(max([len(operand.shape) for operand in operands]), skip_last, -1):
-        yield align_dims([operand.axis_from_right(distance) for operand in operands], f"dims {-distance}:")
+        yield align_dims([operand.axis_from_right(distance) for operand in operands], "dims {}:", -distance)
 
 
 def check_equal_ranks(operands: Sequence[Operand], operator_name: str) -> None:

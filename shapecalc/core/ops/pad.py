@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule, run_stages
+from shapecalc.core.answers import EMPTY_DICT, ResolvedDim, StageBuilder, StageKind, Stages, StepRule, run_stages
+from shapecalc.core.conditions import Conditions
 from shapecalc.core.dialects.base import (
     FLOATS,
     INTEGERS,
@@ -200,9 +201,10 @@ def pad(
         must_keep = ends if semantics.removes_new_positions else added
         for axis, both in ends.items():
             least = (axis in must_keep) - sum(min(end, 0) for end in both)
-            message = f"{mode} reads the new positions from what is left of dim {axis}, and that is empty"
             if least:
-                windows.require_min_dim(shape[axis], least, rule_error(PADDING_LIMIT, message, argument="padding"))
+                message = f"{mode} reads the new positions from what is left of dim {axis}, and that is empty"
+                make_error = partial(rule_error, PADDING_LIMIT, message, argument="padding")
+                windows.require_min_dim(shape[axis], least, make_error)
     slices = [ends.get(axis, (0, 0)) for axis in range(len(shape))]
     text = ",".join([f"{-min(begin, 0) or ''}:{min(end, 0) or ''}" for begin, end in slices])
 
@@ -250,13 +252,13 @@ def _finish_pad(
     if semantics.pads_trailing_dims_only(mode, ends.values()):
         _check_padded_dims(shape, ends, mode, semantics, rules)
     max_excess, fill = semantics.max_excess.get(mode), 0 if fill is None else fill
-    steps = {
-        axis: partial(_pad_step, rules, axis, max_excess, _pad_facts(shape[axis], both, mode, fill))
+    resolvers = {
+        axis: partial(_resolve_padded_dim, rules, axis, max_excess, _pad_facts(shape[axis], both, mode, fill))
         for axis, both in ends.items()
     }
     begins, lasts = ([ends.get(axis, (0, 0))[end] for axis in range(len(shape))] for end in (0, 1))
     make_move = partial(Pad, begins=tuple(begins), ends=tuple(lasts), mode=mode, fill=fill)
-    return windows.finish_window_stage(stage, steps, ends, make_move=make_move)
+    return windows.finish_window_stage(stage, resolvers, ends, make_move=make_move)
 
 
 def _check_mode(mode: str, semantics: PadSemantics, rules: Setting) -> None:
@@ -305,30 +307,39 @@ def _check_padded_dims(
         raise rule_error(PADDING_LIMIT, message, argument="input", index=empty)
 
 
-def _pad_facts(dim: Dim, ends: tuple[int, ...], mode: str, fill: float) -> FrozenDict:
+def _pad_facts(dim: Dim, ends: tuple[int, ...], mode: str, fill: float) -> Mapping[str, Any]:
     begin, end = ends
-    return FrozenDict(dim=dim, begin=begin, end=end, mode=mode, fill=fill)
+    return {"dim": dim, "begin": begin, "end": end, "mode": mode, "fill": fill}
 
 
-def _pad_step(rules: Setting, axis: int, max_excess: int | None, facts: FrozenDict) -> Step:
+def _resolve_padded_dim(rules: Setting, axis: int, max_excess: int | None, facts: Mapping[str, Any]) -> ResolvedDim:
+    """Return the output dim of a padded axis.
+
+    Raises `ShapeError` (nothing-left or padding-limit).
+    """
     dim, begin, end, mode = (facts[name] for name in ("dim", "begin", "end", "mode"))
     semantics = PAD_SEMANTICS.for_dialect(rules.dialect)
     removes_any = mode in semantics.crops_last or (mode == CONSTANT and semantics.removes_new_positions)
     removed = max(0, -begin - end) if removes_any else -min(begin, 0) - min(end, 0)
-    message = f"dim {axis} is {truncate(str(dim))}, and {removed} are taken away"
-    error = rule_error(windows.NOTHING_LEFT, message, argument="padding")
-    least = removed + (removed > 0 and mode in semantics.nonempty)
-    conditions = windows.require_min_dim(dim, least, error) if removed else ()
-    if mode != CONSTANT and max(begin, end) > 0:
-        largest = max(begin, end)
+    largest, least = max(begin, end), removed + (removed > 0 and mode in semantics.nonempty)
+    conditions: Conditions = ()
+
+    def make_removal_error() -> ShapeError:
+        message = f"dim {axis} is {truncate(str(dim))}, and {removed} are taken away"
+        return rule_error(windows.NOTHING_LEFT, message, argument="padding")
+
+    def make_limit_error() -> ShapeError:
         message = f"{mode} reads the new positions from dim {axis}, and it is empty"
         if max_excess is not None and isinstance(dim, int) and dim:
             message = f"{mode} adds at most {dim + max_excess} at each end of dim {axis}, which is {dim}, not {largest}"
-        error = rule_error(PADDING_LIMIT, message, argument="padding")
+        return rule_error(PADDING_LIMIT, message, argument="padding")
+
+    if removed:
+        conditions = windows.require_min_dim(dim, least, make_removal_error)
+    if mode != CONSTANT and largest > 0:
         limit = 1 if max_excess is None else largest - max_excess
-        conditions = windows.require_min_dim(dim, max(limit, least), error)
-    size = rules.names.floor_dim((dim, begin, end))
-    return Step(LENGTHENED, axis, (axis,), size, conditions, facts)
+        conditions = windows.require_min_dim(dim, max(limit, least), make_limit_error)
+    return LENGTHENED, rules.names.floor_dim((dim, begin, end)), conditions, facts
 
 
 MODE_PARAM = Param(

@@ -52,11 +52,12 @@ def pool(
             window_list = [windows.Window(axis, shape[axis]) for axis in axes]
         if kind == "average" and len(axes) == POOL_SEMANTICS.for_dialect(rules.dialect).average_rank_within:
             window_list = [replace(window, must_fit=True) for window in window_list]
-        steps = {
-            window.axis: partial(windows.window_dim_step, shape[window.axis], window, rules) for window in window_list
+        resolvers = {
+            window.axis: partial(windows.resolve_window_dim, shape[window.axis], window, rules)
+            for window in window_list
         }
         return windows.finish_window_stage(
-            stage, steps, [window.axis for window in window_list if not window.is_identity]
+            stage, resolvers, [window.axis for window in window_list if not window.is_identity]
         )
 
 

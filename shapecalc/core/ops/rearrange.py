@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 from math import prod
 
-from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, Step, StepRule, Trace, run_stages
+from shapecalc.core.answers import (
+    EMPTY_DICT,
+    ResolvedDim,
+    StageBuilder,
+    StageKind,
+    Stages,
+    Step,
+    StepRule,
+    Trace,
+    make_step,
+    run_stages,
+)
 from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_relation
 from shapecalc.core.dialects.base import Param, ParamType, Setting, check_rank, compute_volume, finish_reshape_stage
 from shapecalc.core.dims import Dim, Shape, product, quotient, to_json
@@ -16,7 +28,7 @@ from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.transpose import TRANSPOSE, transpose
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE_SEMANTICS, unsqueeze
 from shapecalc.core.problem import Problem, Rule, ShapeError
-from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.record import Record
 from shapecalc.core.rules import DROPPED_ONE, INDIVISIBLE, KEPT_DIM
 from shapecalc.core.text import rank_text, remainder_text, truncate
 from shapecalc.core.values import ELLIPSIS, AxisGroup, parse_axis_pattern, parse_lengths
@@ -168,40 +180,43 @@ def rearrange(shape: Shape, rules: Setting, pattern: str, lengths: str | None = 
 def _split_into_axes(shape: Shape, rules: Setting, plan: RearrangePlan) -> Stages:
     """Split every dim into the axes of the left side."""
     with StageBuilder(StageKind.RESHAPE, "split", "pattern", shape) as stage:
-        dims = list[Dim]()
-        for axis in range(len(shape)):
-            for step in _split_steps(shape[axis], axis, len(dims), plan):
-                stage.add(step)
-                if step.out is not None:
-                    dims.append(step.dim)
-        output = tuple(dims)
+        resolved = list[tuple[int, list[ResolvedDim]]]()
+        stage.explain = lambda _: _split_steps(resolved)
+        for axis, dim in enumerate(shape):
+            resolved.append((axis, _split_dim(dim, axis, plan)))
+        output = tuple([dim for _, dims in resolved for rule, dim, *_ in dims if rule is not DROPPED_ONE])
         check_rank(output, rules.dialect, "input")
         compute_volume(output, "input")
         return finish_reshape_stage(stage, output)
 
 
-def _split_steps(dim: Dim, axis: int, output_axis: int, plan: RearrangePlan) -> list[Step]:
-    """Return the steps that split one dim into axes.
+def _split_steps(resolved: Iterable[tuple[int, list[ResolvedDim]]]) -> tuple[Step, ...]:
+    """Return the steps of the axes into which each input axis is split."""
+    steps, output_axes = list[Step](), count()
+    for axis, dims in resolved:
+        steps += [make_step(None if dim[0] is DROPPED_ONE else next(output_axes), (axis,), dim) for dim in dims]
+    return tuple(steps)
 
-    `output_axis` is the output index of the first of these axes.
-    """
+
+def _split_dim(dim: Dim, axis: int, plan: RearrangePlan) -> list[ResolvedDim]:
+    """Return the axes into which an input dim is split, or a dropped dim of 1."""
     names, part = plan.left[axis], plan.groups[axis]
     lengths = [plan.lengths.get(name) for name in names]
     if lengths == [None]:
-        return [Step(KEPT_DIM, output_axis, (axis,), dim)]
+        return [(KEPT_DIM, dim, (), EMPTY_DICT)]
     if lengths.count(None) > 1:
         open_names = " and ".join(name for name, length in zip(names, lengths, strict=True) if length is None)
         raise _pattern_error(f"{truncate(open_names)} both need a length: only one can be computed", _group_span(part))
     known = prod(length for length in lengths if length is not None)
     inferred, conditions = _infer_length(dim, known, axis, part, complete=None not in lengths)
     if not names:
-        return [Step(DROPPED_ONE, None, (axis,), dim, conditions)]
-    steps = list[Step]()
-    for index, (name, length) in enumerate(zip(names, lengths, strict=True)):
-        facts = FrozenDict(axis=name, cut=dim, by=known if length is None else None)
+        return [(DROPPED_ONE, dim, conditions, EMPTY_DICT)]
+    resolved = list[ResolvedDim]()
+    for name, length in zip(names, lengths, strict=True):
+        facts = {"axis": name, "cut": dim, "by": known if length is None else None}
         value = inferred if length is None else length
-        steps.append(Step(PATTERN_AXIS, output_axis + index, (axis,), value, () if index else conditions, facts))
-    return steps
+        resolved.append((PATTERN_AXIS, value, () if resolved else conditions, facts))
+    return resolved
 
 
 def _group_span(group: AxisGroup) -> tuple[int, int]:
@@ -215,18 +230,20 @@ def _infer_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete
     The length is `dim` divided by `known`, the product of the other lengths. If the group is `complete`, it omits no
     length: `dim` must equal `known`, and the returned length is 1. Raises `ShapeError` (bad-pattern or indivisible).
     """
-    shown = f"dim {axis}, {truncate(str(dim))},"
+
+    def make_error() -> ShapeError:
+        shown, text = f"dim {axis}, {truncate(str(dim))},", truncate(group.text)
+        if complete:
+            extra = (
+                f"leave one out before, such as a class token: slice '[{':, ' * axis}1:]'" if dim == known + 1 else ""
+            )
+            return _pattern_error(f"{text} is {known} in all, and {shown} is not", _group_span(group), hint=extra)
+        message = f"{shown} cannot be divided by {known} for {text}{remainder_text(dim, known) if known else ''}"
+        return ShapeError(Problem(INDIVISIBLE, message, "", "pattern", None, _group_span(group)))
+
     if complete:
-        extra = f"leave one out before, such as a class token: slice '[{':, ' * axis}1:]'" if dim == known + 1 else ""
-        error = _pattern_error(
-            f"{truncate(group.text)} is {known} in all, and {shown} is not", _group_span(group), hint=extra
-        )
-        return 1, require_relation(require_equal, dim, known, error)
-    message = (
-        f"{shown} cannot be divided by {known} for {truncate(group.text)}{remainder_text(dim, known) if known else ''}"
-    )
-    error = ShapeError(Problem(INDIVISIBLE, message, "", "pattern", None, _group_span(group)))
-    return quotient(dim, known), require_relation(require_divisible, dim, known, error)
+        return 1, require_relation(require_equal, dim, known, make_error)
+    return quotient(dim, known), require_relation(require_divisible, dim, known, make_error)
 
 
 def _repeat_new_axes(shape: Shape, rules: Setting, new_axes: dict[int, int]) -> Stages:

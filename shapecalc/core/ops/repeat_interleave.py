@@ -22,7 +22,7 @@ from shapecalc.core.moves import Take
 from shapecalc.core.ops.axes import flatten_axes, normalize_nonscalar_axis
 from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_test_vectors
 from shapecalc.core.ops.tile import TileFactor, build_repeat_stages
-from shapecalc.core.problem import Rule, rule_error
+from shapecalc.core.problem import Rule, ShapeError, rule_error
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import OVERFLOW
 from shapecalc.core.text import format_count, shape_text, truncate
@@ -97,13 +97,13 @@ def _check_repeats(repeats: Shape, dim: Dim) -> Conditions:
             raise rule_error(UNPAIRED_REPEATS, message, argument="repeats", index=index)
     if len(repeats) == 1 or dim == len(repeats):
         return ()
-    counts = format_count(len(repeats), "repeat", "repeats")
-    error = rule_error(
-        UNPAIRED_REPEATS,
-        f"{counts} for {_format_position_count(dim)}: one for all, or one for each",
-        argument="repeats",
-    )
-    return require_relation(require_equal, dim, len(repeats), error)
+
+    def make_error() -> ShapeError:
+        counts = format_count(len(repeats), "repeat", "repeats")
+        message = f"{counts} for {_format_position_count(dim)}: one for all, or one for each"
+        return rule_error(UNPAIRED_REPEATS, message, argument="repeats")
+
+    return require_relation(require_equal, dim, len(repeats), make_error)
 
 
 def _format_position_count(dim: Dim) -> str:

@@ -8,7 +8,7 @@ unchanged"; "at most one dimension of the new shape can be -1"). Differences bet
 from __future__ import annotations
 
 from shapecalc.core import rules
-from shapecalc.core.answers import Stages, Step
+from shapecalc.core.answers import ResolvedDim, Stages, Step
 from shapecalc.core.conditions import Unsatisfiable, require_divisible
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, exceeds, product, quotient
@@ -73,7 +73,7 @@ class ReshapeTarget(base.Target):
         facts = COPIED_FROM_LEFT_FACTS if from_left else COPIED_ZERO_FACTS
         return Step(rules.COPIED_ZERO, index, (index,), self.dims[index], (), facts)
 
-    def resolve_infer(self, known: Dim, index: int) -> base.Inference:
+    def resolve_infer(self, known: Dim, index: int) -> ResolvedDim:
         """Return the inferred size of -1: the element count divided by `known`.
 
         `known` is the product of the other dims. The result includes the rule, the conditions and the facts.

@@ -73,12 +73,13 @@ def shape(dims: Shape, _rules: Setting, start: int | None = None, end: int | Non
     with StageBuilder(StageKind.SHAPE, "shape", "start", dims) as stage:
         rank = len(dims)
         first, last, _ = slice(start, end).indices(rank)
-        for name, requested, clamped in (("start", start, first), ("end", end, last)):
-            if requested is not None and requested != clamped:
-                stage.add(Step(CLAMPED, None, (), clamped, (), FrozenDict(end=name, wanted=requested, rank=rank)))
-        clamps, output = stage.steps, dims[first:last]
+        output = dims[first:last]
         stage.explain = lambda _: (
-            *clamps,
+            *[
+                Step(CLAMPED, None, (), clamped, (), FrozenDict(end=name, wanted=requested, rank=rank))
+                for name, requested, clamped in (("start", start, first), ("end", end, last))
+                if requested not in (None, clamped)
+            ],
             *[Step(READ_DIM, out, (first + out,), dim) for out, dim in enumerate(output)],
             Step(SLICED_DIMS, None, tuple(range(first, max(first, last))), output, (), FrozenDict(rank=rank)),
         )

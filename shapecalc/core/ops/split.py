@@ -162,12 +162,16 @@ def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: 
     if parts < 1:
         raise rule_error(BAD_PARTS, f"there is at least 1 part, and this is {truncate(str(parts))}", argument="parts")
     size = quotient(dim, parts)
-    message = f"dim {axis}, {truncate(str(dim))}, has no {truncate(str(parts))} equal parts{remainder_text(dim, parts)}"
-    error = rule_error(UNEQUAL_PARTS, message, argument="parts")
+
+    def make_error() -> ShapeError:
+        shown = f"dim {axis}, {truncate(str(dim))},"
+        message = f"{shown} has no {truncate(str(parts))} equal parts{remainder_text(dim, parts)}"
+        return rule_error(UNEQUAL_PARTS, message, argument="parts")
+
     if not isinstance(dim, int):
         if uneven and not is_always_integral(size):
             raise _missing_size_error(dim, axis, "parts")
-        return ((parts, size),), require_relation(require_divisible, dim, parts, error)
+        return ((parts, size),), require_relation(require_divisible, dim, parts, make_error)
     if dim % parts == 0:
         return ((parts, size),), ()
     if uneven and SPLIT_SEMANTICS.for_dialect(rules.dialect).splits_unevenly:
@@ -179,7 +183,7 @@ def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: 
     if rest_rule is UnevenSplitPolicy.FEWER:
         return _parts_by_size(dim, axis, rounded_up), ()
     if rest_rule is UnevenSplitPolicy.REFUSED or last < 0:
-        raise error
+        raise make_error()
     return ((parts - 1, rounded_up), (1, last)), ()
 
 
@@ -210,13 +214,16 @@ def _parts_by_sizes(dim: Dim, axis: int, sizes: Shape, *, infers: bool) -> tuple
         message = f"a part has at least 0 positions, and this is {truncate(str(sizes[negative[-1]]))}"
         raise rule_error(BAD_SIZES, message, argument="sizes", index=negative[-1])
     sum_sizes = only_term(sum_terms([size for size in sizes if size != -1]), "the sizes together")
-    requested = f"the sizes {truncate(shape_text(sizes))} make {truncate(str(sum_sizes))}"
-    error = rule_error(BAD_SIZES, f"dim {axis} is {truncate(str(dim))}, and {requested}", argument="sizes")
+
+    def make_error() -> ShapeError:
+        requested = f"the sizes {truncate(shape_text(sizes))} make {truncate(str(sum_sizes))}"
+        return rule_error(BAD_SIZES, f"dim {axis} is {truncate(str(dim))}, and {requested}", argument="sizes")
+
     if not negative:
-        return tuple([(1, size) for size in sizes]), require_relation(require_equal, dim, sum_sizes, error)
+        return tuple([(1, size) for size in sizes]), require_relation(require_equal, dim, sum_sizes, make_error)
     rest = only_term(sum_terms((dim, product((-1, sum_sizes)))), "the part of -1")
     if monomial(rest).numerator < 0:
-        raise error
+        raise make_error()
     return tuple([(1, rest if size == -1 else size) for size in sizes]), ()
 
 

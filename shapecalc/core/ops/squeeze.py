@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import Stage, StageBuilder, StageKind, Stages, Step
-from shapecalc.core.conditions import Conditions, require_different, require_equal, require_relation
+from shapecalc.core.conditions import Conditions, require_different
 from shapecalc.core.dialects.base import (
     NEWEST_VERSIONS,
     SINCE_13,
@@ -13,14 +13,14 @@ from shapecalc.core.dialects.base import (
     ParamType,
     Setting,
     regroup_step,
+    require_one,
 )
 from shapecalc.core.dims import Axes, Dim, Shape
 from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxesPolicy, normalize_axis_indices
 from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
-from shapecalc.core.problem import rule_error
 from shapecalc.core.record import Choice, Record
-from shapecalc.core.rules import AXIS_NOT_ONE, DROPPED_ONE, KEPT_DIM
+from shapecalc.core.rules import DROPPED_ONE, KEPT_DIM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
             if is_named:
                 conditions: Conditions = require_different(dim, 1) if is_kept else ()
                 if not keeps_others:
-                    conditions = _require_one(dim, axis, named[axis])
+                    conditions = require_one(dim, axis, named[axis])
                 checked.append((axis, len(kept) if is_kept else None, conditions))
             if is_kept:
                 kept.append(dim)
@@ -65,17 +65,6 @@ def _squeeze_steps(stage: Stage, checked: Sequence[CheckedAxis]) -> tuple[Step, 
         for axis, out, conditions in checked
     ]
     return tuple(steps) if stage.after is None else (*steps, regroup_step(stage.before, stage.after))
-
-
-def _require_one(dim: Dim, axis: int, index: int) -> Conditions:
-    """Return the conditions under which a dim is 1.
-
-    Raises `ShapeError` (axis-not-one) if the dim is never 1.
-    """
-    if dim == 1:
-        return ()
-    message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
-    return require_relation(require_equal, dim, 1, rule_error(AXIS_NOT_ONE, message, argument="axes", index=index))
 
 
 class NonUnitAxisPolicy(Choice):

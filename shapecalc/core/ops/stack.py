@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
+from shapecalc.core.answers import EMPTY_DICT, ResolvedDim, StageBuilder, StageKind, Stages, StepRule, make_step
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Setting, check_rank, compute_volume
-from shapecalc.core.dims import Dim, Shape
-from shapecalc.core.moves import Combine, OperandAxis
+from shapecalc.core.dims import Shape
+from shapecalc.core.moves import Combine
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_axis_index
-from shapecalc.core.ops.concat import AXIS_PARAM, AXIS_REQUIRED, CONCAT, equal_dim_step
+from shapecalc.core.ops.concat import AXIS_PARAM, AXIS_REQUIRED, CONCAT, require_equal_dims
 from shapecalc.core.ops.op import Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.ops.operands import OPTIONAL_OPERANDS, check_equal_ranks, number_operands, operand_shapes
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE
@@ -34,20 +34,24 @@ def stack(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), 
         ordered = number_operands(shape, operands)
         check_equal_ranks(ordered, f"{rules.dialect.name} stack")
         new_axis = normalize_axis_index(axis or 0, len(shape) + 1, rules, "axis")
-        output, operand_axes = list[Dim](), list[tuple[OperandAxis, ...]]()
-        for out in range(len(shape) + 1):
-            if out == new_axis:
-                step, sources = Step(STACKED, out, (), len(ordered)), list[OperandAxis]()
-            else:
-                source = out - (out > new_axis)
-                step = equal_dim_step(out, source, ordered, "all are of one shape")
-                sources = [(operand.number, source) for operand in ordered]
-            stage.add(step)
-            output.append(step.dim)
-            operand_axes.append(tuple(sources))
-        check_rank(tuple(output), rules.dialect, "operands")
-        compute_volume(tuple(output), "operands")
-        return stage.finish(Combine(tuple(output), operand_shapes(ordered), tuple(operand_axes), new_axis))
+        sources = [*range(new_axis), None, *range(new_axis, len(shape))]
+        resolved = list[ResolvedDim]()
+        stage.explain = lambda _: tuple(
+            [
+                make_step(out, () if axis is None else (axis,), dim)
+                for out, (axis, dim) in enumerate(zip(sources, resolved, strict=False))
+            ]
+        )
+        for axis in sources:
+            stacked: ResolvedDim = (STACKED, len(ordered), (), EMPTY_DICT)
+            resolved.append(stacked if axis is None else require_equal_dims(axis, ordered, "all are of one shape"))
+        output = tuple([dim for _, dim, *_ in resolved])
+        check_rank(output, rules.dialect, "operands")
+        compute_volume(output, "operands")
+        operand_axes = [
+            () if axis is None else tuple([(operand.number, axis) for operand in ordered]) for axis in sources
+        ]
+        return stage.finish(Combine(output, operand_shapes(ordered), tuple(operand_axes), new_axis))
 
 
 STACK = Op(

@@ -91,8 +91,12 @@ def _product_conditions(dim: Dim, axis: int, size_product: Dim) -> Conditions:
 
     Raises `ShapeError` (volume-mismatch) if the product is never the axis size.
     """
-    message = f"dim {axis} is {truncate(str(dim))}, and the sizes multiply to {truncate(str(size_product))}"
-    return require_relation(require_equal, dim, size_product, rule_error(VOLUME_MISMATCH, message, argument="sizes"))
+
+    def make_error() -> ShapeError:
+        message = f"dim {axis} is {truncate(str(dim))}, and the sizes multiply to {truncate(str(size_product))}"
+        return rule_error(VOLUME_MISMATCH, message, argument="sizes")
+
+    return require_relation(require_equal, dim, size_product, make_error)
 
 
 def _size_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
+from shapecalc.core.answers import ResolvedDim, StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops import windows
 from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors, operators_by_dialect
-from shapecalc.core.problem import rule_error, usage_error
-from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.problem import ShapeError, rule_error, usage_error
+from shapecalc.core.record import Record
 from shapecalc.core.text import truncate
 from shapecalc.core.values import scale_ratios
 
@@ -52,28 +52,31 @@ def upsample(shape: Shape, rules: Setting, scale: str | None = None, size: Shape
         windows.numbers_per_axis(size, [len(axes)], "size")
         texts = windows.values_per_axis(values, [len(axes)], name)
         pairs = [*zip(axes, texts, strict=True)]
-        steps = {
-            axis: partial(_scale_step, axis, shape[axis], text, rules, is_size=scale is None) for axis, text in pairs
+        resolvers = {
+            axis: partial(_scale_dim, axis, shape[axis], text, rules, is_size=scale is None) for axis, text in pairs
         }
-        return windows.finish_window_stage(stage, steps, [axis for axis, text in pairs if not scale or text != "1"])
+        window_axes = [axis for axis, text in pairs if not scale or text != "1"]
+        return windows.finish_window_stage(stage, resolvers, window_axes)
 
 
-def _scale_step(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_size: bool) -> Step:
-    """Return the step that scales a dim, or with `is_size` sets its size.
+def _scale_dim(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_size: bool) -> ResolvedDim:
+    """Return a dim multiplied by a factor, or with `is_size` set to a size.
 
     Raises `ShapeError` (nothing-left) if the output dim is 0 and the framework refuses empty dims.
     """
     [(numerator, denominator)] = scale_ratios(factor_or_size)
     scaled = numerator if is_size else product((numerator, dim))
-    error = rule_error(windows.NOTHING_LEFT, f"nothing is left of dim {axis}, {truncate(str(dim))}", argument="scale")
     conditions: Conditions = ()
+
+    def make_error() -> ShapeError:
+        message = f"nothing is left of dim {axis}, {truncate(str(dim))}"
+        return rule_error(windows.NOTHING_LEFT, message, argument="scale")
+
     if not UPSAMPLE_SEMANTICS.for_dialect(rules.dialect).allows_empty_dims:
         least = (dim, 1) if is_size else (scaled, denominator)
-        conditions = windows.require_min_dim(*least, error)
+        conditions = windows.require_min_dim(*least, make_error)
     size = rules.names.floor_dim((scaled,), denominator)
-    return Step(
-        SCALED, axis, (axis,), size, conditions, FrozenDict(dim=dim, factor=None if is_size else factor_or_size)
-    )
+    return SCALED, size, conditions, {"dim": dim, "factor": None if is_size else factor_or_size}
 
 
 class UpsampleSemantics(Record):

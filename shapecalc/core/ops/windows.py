@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from shapecalc.core.answers import StageBuilder, Stages, Step, StepRule
+from shapecalc.core.answers import EMPTY_DICT, ResolvedDim, StageBuilder, Stages, Step, StepRule, make_step
 from shapecalc.core.conditions import Conditions, require_at_least, require_relation
 from shapecalc.core.dialects.base import Param, ParamType, Setting, compute_volume
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops.op import DialectTable
+from shapecalc.core.ops.operands import input_axes
 from shapecalc.core.problem import Rule, ShapeError, rule_error
-from shapecalc.core.record import FrozenDict, Record, replace
+from shapecalc.core.record import Record, replace
 from shapecalc.core.rules import KEPT_DIM, NEEDS_SIZE
 from shapecalc.core.text import format_count, rank_text, truncate
 
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 WeightAxes = Mapping[int, tuple[OperandAxis, ...]]
 """The operand axes of each output axis that depends on the weight."""
-StepResolver = Callable[[], Step]
-"""A function that returns the step of one output axis."""
+DimResolver = Callable[[], ResolvedDim]
+"""A function that returns one output dim."""
 
 SOURCE = (
     "ONNX Conv, ONNX ConvTranspose, ONNX MaxPool, ONNX AveragePool, torch.nn.Conv2d, torch.nn.MaxPool2d, "
@@ -380,16 +381,16 @@ def _find_padding_fault(window: Window, rules: Setting) -> str:
     return ""
 
 
-def require_min_dim(dim: Dim, least: Dim, error: ShapeError) -> Conditions:
+def require_min_dim(dim: Dim, least: Dim, make_error: Callable[[], ShapeError]) -> Conditions:
     """Return the conditions under which a dim is at least `max(least, 1)`.
 
-    Raises `error` if no sizes satisfy these conditions.
+    Raises the error that `make_error` returns if no sizes satisfy these conditions.
     """
-    return require_relation(require_at_least, dim, max(least, 1) if isinstance(least, int) else least, error)
+    return require_relation(require_at_least, dim, max(least, 1) if isinstance(least, int) else least, make_error)
 
 
-def window_dim_step(dim: Dim, window: Window, rules: Setting) -> Step:
-    """Return the step of a dim along which windows slide.
+def resolve_window_dim(dim: Dim, window: Window, rules: Setting) -> ResolvedDim:
+    """Return the output dim of a dim along which windows slide.
 
     Source: ONNX MaxPool ("floor((input_spatial_shape[i] + pad_shape[i] - dilation[i] * (kernel_shape[i] - 1) - 1) /
     strides_spatial_shape[i] + 1)"; "sliding windows that would start in the right padded region are ignored"). Raises
@@ -404,19 +405,22 @@ def window_dim_step(dim: Dim, window: Window, rules: Setting) -> Step:
     rest = window.begin + window.end - length + (stride - 1) * window.ceil
     if window.ceil and not semantics.counts_padding_windows:
         rest = window.begin + min(window.end - length + stride, 0) - 1
-    message = f"a window of {truncate(str(spanned or length))} fits nowhere in {truncate(str(dim))} and its padding"
-    error = rule_error(WINDOW_TOO_LARGE, message, argument="input", index=window.axis)
+
+    def make_error() -> ShapeError:
+        message = f"a window of {truncate(str(spanned or length))} fits nowhere in {truncate(str(dim))} and its padding"
+        return rule_error(WINDOW_TOO_LARGE, message, argument="input", index=window.axis)
+
     if window.auto_padding:
         size = rules.names.floor_dim((dim, -1), stride, 1)
     elif as_runtime and isinstance(dim, int):
         size = _count_runtime_windows(dim, rest, window)
         if size < 0 or dim == 0:
-            raise error
+            raise make_error()
     else:
         least = max(-rest, length if window.must_fit else 0)
-        conditions = require_min_dim(dim, spanned or least, error)
+        conditions = require_min_dim(dim, spanned or least, make_error)
         size = rules.names.floor_dim((dim, rest, product((-1, spanned))), stride, 1)
-    return Step(WINDOW_SLIDE, window.axis, (window.axis,), size, conditions, FrozenDict(dim=dim, window=window))
+    return WINDOW_SLIDE, size, conditions, {"dim": dim, "window": window}
 
 
 def _count_runtime_windows(dim: int, rest: int, window: Window) -> int:
@@ -448,8 +452,8 @@ def _resolve_undilated_padding(dim: Dim, window: Window, rules: Setting) -> Wind
     return replace(window, begin=begin, end=total - begin, auto_padding="")
 
 
-def transposed_conv_dim_step(dim: Dim, window: Window, extra: int | None, rules: Setting) -> Step:
-    """Return the step of a spatial dim of a transposed convolution.
+def resolve_transposed_dim(dim: Dim, window: Window, extra: int | None, rules: Setting) -> ResolvedDim:
+    """Return the output dim of a spatial dim of a transposed convolution.
 
     `extra` is the number of positions to add at the end of the dim. Source: ONNX ConvTranspose ("stride[i] *
     (input_size[i] - 1) + output_padding[i] + ((kernel_shape[i] - 1) * dilations[i] + 1) - pads[start_i] -
@@ -472,21 +476,23 @@ def transposed_conv_dim_step(dim: Dim, window: Window, extra: int | None, rules:
     elif window.auto_padding or (keras and extra is None and not spanned and length < stride):
         spanned, rest = 0, 0
     apart = product((stride, dim))
-    message = f"nothing is left of {truncate(str(dim))}: the padding is more than the windows"
-    error = rule_error(NOTHING_LEFT, message, argument="input", index=window.axis)
-    conditions = require_min_dim(apart, 1 - rest - (window.dilation if spanned else 0), error)
+
+    def make_error() -> ShapeError:
+        message = f"nothing is left of {truncate(str(dim))}: the padding is more than the windows"
+        return rule_error(NOTHING_LEFT, message, argument="input", index=window.axis)
+
+    conditions = require_min_dim(apart, 1 - rest - (window.dilation if spanned else 0), make_error)
     if needs_extent and not (keras and window.auto_padding):
         # Keras adds max(extent - stride, 0), and ONNX Runtime min(extent - stride, 0): require extent >= stride
         least = -(-(stride - length - (extra or 0)) // window.dilation)
-        conditions += require_min_dim(window.kernel, least, error)
+        conditions += require_min_dim(window.kernel, least, make_error)
     size = rules.names.floor_dim((apart, spanned, rest))
-    facts = FrozenDict(dim=dim, window=window, more=extra or 0)
-    return Step(WINDOW_SPREAD, window.axis, (window.axis,), size, conditions, facts)
+    return WINDOW_SPREAD, size, conditions, {"dim": dim, "window": window, "more": extra or 0}
 
 
 def finish_window_stage(
     stage: StageBuilder,
-    resolvers: Mapping[int, StepResolver],
+    resolvers: Mapping[int, DimResolver],
     window_axes: Iterable[int],
     *weight_shapes: Shape,
     weight_axes: WeightAxes = NO_WEIGHT_AXES,
@@ -494,15 +500,18 @@ def finish_window_stage(
 ) -> Stages:
     """Finish a stage in which a window slides along some axes.
 
-    `resolvers` maps axes to functions that return their steps; the other axes are unchanged. `window_axes` are the axes
-    along which an output element depends on several input elements. `weight_shapes` contains the shape of the weight,
-    if any, and `weight_axes` are the operand axes of the output dims that depend on it. `make_move` takes the fields of
-    `Combine`. Raises `ShapeError` (overflow).
+    `resolvers` maps axes to functions that return their output dims; the other axes are unchanged. `window_axes` are
+    the axes along which an output element depends on several input elements. `weight_shapes` contains the shape of the
+    weight, if any, and `weight_axes` are the operand axes of the output dims that depend on it. `make_move` takes the
+    fields of `Combine`. Raises `ShapeError` (overflow).
     """
-    shape, output = stage.before, list[Dim]()
-    for axis, dim in enumerate(shape):
-        step = resolvers[axis]() if axis in resolvers else Step(KEPT_DIM, axis, (axis,), dim)
-        output.append(stage.add(step).dim)
-    compute_volume(tuple(output), "input")
+    shape, resolved = stage.before, list[ResolvedDim]()
     operand_axes = tuple([weight_axes.get(axis, ((0, axis),)) for axis in range(len(shape))])
-    return stage.finish(make_move(tuple(output), (shape, *weight_shapes), operand_axes, None, tuple(window_axes)))
+    stage.add_explanation(
+        lambda _: [make_step(axis, input_axes(operand_axes[axis]), dim) for axis, dim in enumerate(resolved)]
+    )
+    for axis, dim in enumerate(shape):
+        resolved.append(resolvers[axis]() if axis in resolvers else (KEPT_DIM, dim, (), EMPTY_DICT))
+    output = tuple([dim for _, dim, *_ in resolved])
+    compute_volume(output, "input")
+    return stage.finish(make_move(output, (shape, *weight_shapes), operand_axes, None, tuple(window_axes)))

@@ -112,6 +112,8 @@ class NameAllocator:
         sums in `terms` are expanded if the value then has fewer names.
         """
         terms = tuple(terms)
+        if dims.is_concrete(terms):
+            return sum(dims.numeric_dims(terms)) // divisor + offset
         expanded = self.expand_sums(terms)
         if len(_names_in_sum(expanded)) < len(_names_in_sum(terms)):
             terms = expanded

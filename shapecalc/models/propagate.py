@@ -36,7 +36,7 @@ from shapecalc.models.file import ABSENT, INT32, INT64, MALFORMED_ERRORS, MAX_EL
 from shapecalc.models.operators import LISTED_OPERATORS, ControlFlow, OperatorSpec, find_control_flow, find_operator
 from shapecalc.models.queries import CoreOpCache, NodeVisit
 from shapecalc.models.verdicts import FAILING_VERDICTS, BatchVerdict, NodeFix
-from shapecalc.models.walk_state import NO_SHAPE, LaneFailures, WalkState
+from shapecalc.models.walk_state import NO_SHAPE, LaneFailures, WalkState, is_same_in_all_lanes
 
 LaneMarks = tuple[BatchMark, ...]
 """The batch mark of a tensor for each size assignment."""
@@ -217,6 +217,7 @@ class BatchTracker:
         self._no_marks: LaneMarks = (None,) * len(walk.lanes)
         self._empty_lane = next((index for index, lane in enumerate(walk.lanes) if lane.batch == 0), None)
         self.declared_batch = walk.choice.reference_batch
+        self._constants = repairs.ConstantSamples(walk, self.marks_of, self.producer_of, self._mark_at_declared_batch)
         for declared, dims in zip(walk.model.inputs, walk.inputs, strict=True):
             if dims is None:
                 mark: BatchMark = LostBatch("an input has no shape")
@@ -384,28 +385,38 @@ class BatchTracker:
 
         `outputs` is the shape of the only output for each size assignment, or None for the output shapes of the walk.
         """
-        unknown = self._no_marks
-        absent = tuple([index for index, tensor in enumerate(node.inputs) if tensor == ABSENT])
-        marks = [self.marks_of(tensor) or unknown for tensor in node.inputs]
-        inputs = [self._walk.shapes_of(tensor) for tensor in node.inputs]
+        marks = [self.marks_of(tensor) or self._no_marks for tensor in node.inputs]
         results = [self._walk.shapes_of(tensor) for tensor in node.outputs] if outputs is None else [outputs]
-        for lane, batch in enumerate(self._batches):
-            if not self._tracked_lanes[lane]:
+        for lane in range(len(self._batches)):
+            if self._tracked_lanes[lane]:
+                own = [lanes[lane] for lanes in marks]
+                yield self._build_lane_node(node, lane, own, [lanes[lane] for lanes in results])
+            else:
                 yield None
-                continue
-            yield LaneNode(
-                node.op,
-                node.domain,
-                node.opset,
-                node.attributes,
-                batch,
-                [lanes[lane] for lanes in marks],
-                [lanes[lane] for lanes in inputs],
-                [lanes[lane] for lanes in results],
-                partial(self._elements, node, lane),
-                absent,
-                partial(self._index_bounds, node, lane),
-            )
+
+    def _build_lane_node(
+        self, node: Node, lane: int, marks: Sequence[BatchMark], outputs: Sequence[IntTuple | None]
+    ) -> LaneNode:
+        """Return a node with its shapes in one size assignment, and the batch marks `marks` of its inputs."""
+        return LaneNode(
+            node.op,
+            node.domain,
+            node.opset,
+            node.attributes,
+            self._batches[lane],
+            marks,
+            [self._walk.shapes_of(tensor)[lane] for tensor in node.inputs],
+            outputs,
+            partial(self._elements, node, lane),
+            tuple([index for index, tensor in enumerate(node.inputs) if tensor == ABSENT]),
+            partial(self._index_bounds, node, lane),
+        )
+
+    def _mark_at_declared_batch(self, node: Node, marks: Sequence[BatchMark]) -> BatchMark:
+        """Return the batch mark of a node's first output at the declared batch, for given marks of its inputs."""
+        lane = self._batches.index(self.declared_batch)
+        outputs = [self._walk.shapes_of(tensor)[lane] for tensor in node.outputs]
+        return output_mark(self._build_lane_node(node, lane, marks, outputs))
 
     def _elements(self, node: Node, lane: int, input_index: int) -> Any:
         """Return the elements of a node input in one size assignment, or None if unknown."""
@@ -625,8 +636,8 @@ class BatchTracker:
 
         The second element of the result is the upstream Expand or Tile to fix instead, with its fix, or None.
         """
-        fix = repairs.find_repeat_fix(node, self._walk, self.marks_of, self.declared_batch)
-        return None if fix is None else (fix, self._find_cause(node))
+        fix = repairs.find_repeat_fix(node, self._constants)
+        return None if fix is None else (fix, next(self._iter_causes(node), None))
 
     def record_repeat_fix(
         self, node: Node, failures: LaneFailures, fix: NodeFix, cause: tuple[Node, NodeFix] | None
@@ -665,13 +676,12 @@ class BatchTracker:
         The outputs of the node are marked as `LostBatch`.
         """
         why = next((reason for reason in failures if reason), "it fails")
-        cause = self._find_cause(node)
-        differing = repairs.find_differing_constant(node, self._walk, self.marks_of, self.declared_batch)
+        causes = [*self._iter_causes(node)] or [*self._iter_moved_batches(node)]
+        differing = repairs.find_differing_constant(node, self._constants)
         if differing is not None and self.declared_batch > 1:
             why += f"; the samples in the constant {truncate(differing)} differ"
-        self.stops.append(NonCoreFailure(node, why, cause[0].path if cause else None))
-        if cause:
-            self.cause_fixes[cause[0].path] = cause
+        self.stops.append(NonCoreFailure(node, why, causes[0][0].path if causes else None))
+        self.cause_fixes.update((cause[0].path, cause) for cause in causes)
         lost = LostBatch(f"{node.name or node.path} ({node.op}) fails above it")
         for tensor in node.outputs:
             self._store_marks(tensor, [lost for _ in self._batches])
@@ -734,22 +744,48 @@ class BatchTracker:
             self._failures_above |= dict.fromkeys(node.outputs, failure)
         return first and first[1]
 
-    def _find_cause(self, node: Node) -> tuple[Node, NodeFix] | None:
-        """Return the nearest upstream node with a hard-coded batch, and its fix.
+    def _iter_moved_batches(self, node: Node) -> Iterator[tuple[Node, NodeFix]]:
+        """Yield the nearest Reshape nodes above a failing node that moved the batch from axis 0, and their fixes.
 
-        The node repeats elements of a tensor that does not depend on the batch. Returns None if there is no such node.
+        The target of such a node has a constant 1 in front, and a -1 that takes the batch.
+        """
+        judged = {
+            visit.node.path: visit for visit, verdict in self.judged_nodes if verdict.verdict is BatchVerdict.SAFE
+        }
+        above = self.iter_upstream([node], lambda tensor: bool(self.marks_of(tensor)))
+        for upstream in islice(above, MAX_UPSTREAM_NODES):
+            visit = judged.get(upstream.path)
+            before = self.marks_of(upstream.inputs[0]) if visit and upstream.op == "Reshape" else None
+            if visit is None or before is None:
+                continue
+            after = repairs.first_batch_axis(self.marks_of(upstream.outputs[0]))
+            target = visit.argument_values(visit.core_op.arguments[0].name)[0]
+            moved = after and after.axis and repairs.first_batch_axis(before) == BatchAxis(0, 1)
+            if moved and target and target[0] == 1 and -1 in target and is_same_in_all_lanes(visit.arguments):
+                fixes = self._find_fixes(visit, before)
+                yield from ((visit.node, fixed.fix) for fixed in fixes[:1] if self._keeps_axis(visit, before, fixed))
+
+    def _keeps_axis(self, visit: NodeVisit, marks: LaneMarks, fixed: verdicts.FixWithOutputs) -> bool:
+        """Return whether the batch is axis 0 after a fix."""
+        after = map(verdicts.mark_after_fix, marks, visit.input, fixed.outputs, self._batches)
+        return all(mark is None or mark == BatchAxis(0, 1) for mark in after)
+
+    def _iter_causes(self, node: Node) -> Iterator[tuple[Node, NodeFix]]:
+        """Yield upstream nodes with a hard-coded batch, the nearest first, and their fixes.
+
+        These nodes repeat elements of a tensor that does not depend on the batch.
         """
         rank_and_axis = self._find_unmerged_batch_axis(node)
         if rank_and_axis is None:
-            return None
+            return
         rank, axis = rank_and_axis
         for above in islice(self.iter_upstream([node], lambda tensor: not self.marks_of(tensor)), MAX_UPSTREAM_NODES):
             if not above.domain and above.op in LISTED_OPERATORS and LISTED_OPERATORS[above.op].repeats_elements:
                 shapes = self._walk.shapes[above.outputs[0]]
                 repeated = axis - rank + len(shapes[0]) if shapes and shapes[0] is not None else -1
                 if repeated >= 0 and shapes and {shape[repeated] for shape in shapes if shape} == {self.declared_batch}:
-                    return above, verdicts.build_insertion_fix(self._walk.batch, repeated)
-        return None
+                    yield above, verdicts.build_insertion_fix(self._walk.batch, repeated)
+                    return
 
     def _find_unmerged_batch_axis(self, node: Node) -> tuple[int, int] | None:
         """Return the rank and the batch axis of the first input with a batch axis.

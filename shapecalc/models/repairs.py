@@ -10,7 +10,7 @@ import numpy as np
 from shapecalc.core.dims import IntTuple
 from shapecalc.models.batch_axis import BatchAxis, BatchMark, LaneShapes
 from shapecalc.models.file import ABSENT, Node, load_elements
-from shapecalc.models.operators import find_operator
+from shapecalc.models.operators import RANDOM_OPERATORS, find_operator
 from shapecalc.models.verdicts import NodeFix, build_insertion_fix
 from shapecalc.models.walk_state import WalkState, is_same_in_all_lanes
 
@@ -27,6 +27,8 @@ INSERTED_SINCE = 11
 """The first opset in which all inserted operators exist. Source: the ONNX operators Range (11) and Slice (10)."""
 BATCH_NODES = ("Shape", "Gather")
 """The operators that read the batch size from an input of the model."""
+MAX_CONSTANT_NODES = 64
+"""The maximum number of upstream nodes that are examined to compare the samples of a constant."""
 RESIZE_SIZES_INPUT = 3
 """The index of the input `sizes` of a Resize. Source: the ONNX operator Resize, since opset 11."""
 RESIZE_AXES_SINCE = 18
@@ -70,9 +72,73 @@ def find_resize_fix(
     return fix, sizes, tuple(fixed)
 
 
-def find_repeat_fix(
-    node: Node, walk: WalkState, marks_of: Callable[[int], Sequence[BatchMark] | None], declared_batch: int
-) -> NodeFix | None:
+class ConstantSamples:
+    """The constants of a model that contain the same samples at every batch size."""
+
+    def __init__(
+        self,
+        walk: WalkState,
+        marks_of: Callable[[int], Sequence[BatchMark] | None],
+        producer_of: Callable[[int], Node | None],
+        mark_output: Callable[[Node, Sequence[BatchMark]], BatchMark],
+    ) -> None:
+        """Create the constants of a walk.
+
+        `marks_of` returns the batch marks of a tensor, and `producer_of` the node that computes it. `mark_output`
+        returns the batch mark of a node's output at the declared batch, for given marks of its inputs.
+        """
+        self.walk, self.marks_of = walk, marks_of
+        self._producer_of, self._mark_output = producer_of, mark_output
+        self.batch = walk.choice.reference_batch
+        """The declared batch size, or 1 for a free batch dim."""
+
+    def are_equal(self, number: int, axis: int, node_budget: int = MAX_CONSTANT_NODES) -> bool:
+        """Return whether the samples of a tensor along an axis are equal.
+
+        A tensor of unknown elements has equal samples if every input that its node reads along the axis has. At most
+        `node_budget` upstream nodes are examined.
+        """
+        if self.batch == 1:
+            return True
+        known = self.walk.elements_of(number)
+        array = known[0] if known else None
+        if array is None and number in self.walk.initializers:
+            array = load_elements(self.walk.model, self.walk.initializers[number].proto)
+        if array is not None:
+            first, *others = np.split(array, self.batch, axis)
+            return all(np.array_equal(first, other) for other in others)
+        node = self._producer_of(number)
+        if node is None or not node_budget or node.op in RANDOM_OPERATORS or node.bodies or not node.inputs:
+            return False
+        shape = self.walk.shapes_of(number)[0] or ()
+        if self._is_repeated(node, axis, shape):
+            return True
+        sources = [*self._iter_sources(node, BatchAxis(axis, shape[axis] // self.batch))]
+        budget = (node_budget - 1) // max(len(sources), 1)
+        return bool(sources) and all(self.are_equal(*source, budget) for source in sources)
+
+    def _is_repeated(self, node: Node, axis: int, shape: IntTuple) -> bool:
+        """Return whether a node repeats its input for each sample along an axis of its output of shape `shape`."""
+        if node.op == "ConstantOfShape":
+            return True
+        before = self.walk.shapes_of(node.inputs[0])[0]
+        if before is None or node.op not in ("Expand", "Tile") or node.domain:
+            return False
+        place = axis - len(shape) + len(before)
+        return shape[axis] // self.batch % (before[place] if place >= 0 else 1) == 0
+
+    def _iter_sources(self, node: Node, mark: BatchAxis) -> Iterator[tuple[int, int]]:
+        """Yield the inputs and axes of a node that the axis `mark` of its output depends on."""
+        for index, number in enumerate(node.inputs[: find_operator(node).element_inputs]):
+            for axis, size in enumerate(self.walk.shapes_of(number)[0] or ()):
+                if size % self.batch == 0 and size:
+                    marks: list[BatchMark] = [None] * len(node.inputs)
+                    marks[index] = BatchAxis(axis, size // self.batch)
+                    if self._mark_output(node, marks) == mark:
+                        yield number, axis
+
+
+def find_repeat_fix(node: Node, constants: ConstantSamples) -> NodeFix | None:
     """Return the fix that repeats constant inputs of a node for each sample.
 
     If the declared batch is larger than 1, the samples in the input must be equal. Returns None if there is no such
@@ -80,31 +146,31 @@ def find_repeat_fix(
     """
     repeats = [
         (index, axis, inner)
-        for index, axis, inner in _iter_batch_constants(node, walk, marks_of, declared_batch)
-        if declared_batch == 1 or _has_equal_samples(walk, node.inputs[index], axis, declared_batch)
+        for index, axis, inner in _iter_batch_constants(node, constants)
+        if constants.are_equal(node.inputs[index], axis)
     ]
     inserts = (*BATCH_NODES, "Tile")
     return NodeFix(None, None, "", "repeats a constant", inserts, repeats=tuple(repeats)) if repeats else None
 
 
-def find_differing_constant(
-    node: Node, walk: WalkState, marks_of: Callable[[int], Sequence[BatchMark] | None], declared_batch: int
-) -> str | None:
+def find_differing_constant(node: Node, constants: ConstantSamples) -> str | None:
     """Return the name of a constant input with different samples, which cannot be repeated, or None."""
-    for index, axis, _ in _iter_batch_constants(node, walk, marks_of, declared_batch):
+    for index, axis, _ in _iter_batch_constants(node, constants):
         number = node.inputs[index]
-        if walk.is_constant(number) and not _has_equal_samples(walk, number, axis, declared_batch):
-            return walk.model.names[number]
+        if constants.walk.is_constant(number) and not constants.are_equal(number, axis):
+            return constants.walk.model.names[number]
     return None
 
 
-def _iter_batch_constants(
-    node: Node, walk: WalkState, marks_of: Callable[[int], Sequence[BatchMark] | None], declared_batch: int
-) -> Iterator[tuple[int, int, int]]:
+def _iter_batch_constants(node: Node, constants: ConstantSamples) -> Iterator[tuple[int, int, int]]:
     """Yield the inputs that have the size of the declared batch where another input has the batch axis.
 
     Each input is yielded as input index, axis, and size of one sample on the axis.
     """
+    walk, marks_of, declared_batch = constants.walk, constants.marks_of, constants.batch
+    if node.domain or node.opset < INSERTED_SINCE or "/@" in node.path:
+        return
+    yield from _iter_indexed_constants(node, constants)
     allowed = REPEATABLE_INPUTS.get(node.op, () if not find_operator(node).is_pointwise else None)
     marked = next(
         (
@@ -114,7 +180,7 @@ def _iter_batch_constants(
         ),
         None,
     )
-    if marked is None or node.domain or node.opset < INSERTED_SINCE or "/@" in node.path:
+    if marked is None:
         return
     mark, shape = marked
     for index, number in enumerate(node.inputs):
@@ -128,21 +194,36 @@ def _iter_batch_constants(
         yield index, axis, mark.inner
 
 
+def _iter_indexed_constants(node: Node, constants: ConstantSamples) -> Iterator[tuple[int, int, int]]:
+    """Yield the data of a Gather or GatherND whose indices count the batch, as `_iter_batch_constants` does."""
+    walk, batch = constants.walk, constants.batch
+    if node.op not in ("Gather", "GatherND") or node.attributes.get("batch_dims", 0):
+        return
+    data, indices = node.inputs[:2]
+    shape, values = walk.shapes_of(data)[0], walk.elements_of(indices)
+    is_constant = not constants.marks_of(data) and len({*walk.shapes_of(data)}) == 1
+    if not shape or values is None or is_same_in_all_lanes(values) or not is_constant:
+        return
+    axis = node.attributes.get("axis", 0) % len(shape)
+    inner, is_nd = shape[axis] // batch, node.op.endswith("ND")
+    lanes = [(walk.lanes[lane].batch, values[lane]) for lane in walk.judged_lanes]
+    if inner and shape[axis] % batch == 0 and all(_has_index_of_each_sample(*lane, inner, is_nd) for lane in lanes):
+        yield 0, axis, inner
+
+
+def _has_index_of_each_sample(batch: int, indices: Any, inner: int, is_nd: bool) -> bool:
+    """Return whether indices read one sample after the other along some axis.
+
+    A sample has `inner` places. If `is_nd`, the first of the coordinates on the last axis is the index.
+    """
+    samples = np.asarray(indices)[..., 0] // inner if is_nd else np.asarray(indices) // inner
+    axes = [axis for axis, size in enumerate(samples.shape) if size == batch]
+    return any((np.moveaxis(samples, axis, -1) == np.arange(batch)).all() for axis in axes)
+
+
 def first_batch_axis(marks: Sequence[BatchMark] | None) -> BatchAxis | None:
     """Return the first `BatchAxis` among batch marks, or None."""
     return next((mark for mark in marks or () if isinstance(mark, BatchAxis)), None)
-
-
-def _has_equal_samples(walk: WalkState, number: int, axis: int, batch: int) -> bool:
-    """Return whether a constant has equal samples along an axis."""
-    known = walk.elements_of(number)
-    array = known[0] if known else None
-    if array is None and number in walk.initializers:
-        array = load_elements(walk.model, walk.initializers[number].proto)
-    if array is None:
-        return False
-    first, *others = np.split(array, batch, axis)
-    return all(np.array_equal(first, other) for other in others)
 
 
 def find_index_fix(

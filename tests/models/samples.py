@@ -25,9 +25,13 @@ def run(model, feeds):
 
 
 def freed(proto):
-    """Return a model without declared input dims, so that ONNX Runtime accepts any."""
+    """Return a model without declared dims of inputs and inner tensors, so that ONNX Runtime accepts any.
+
+    ONNX Runtime plans the memory of inner tensors by their declared dims.
+    """
     copy = type(proto)()
     copy.CopyFrom(proto)
+    del copy.graph.value_info[:]
     for each in copy.graph.input:
         for dim in each.type.tensor_type.shape.dim:
             dim.Clear()

@@ -73,7 +73,7 @@ def fix_lines(report, target):
         graph = onnx.load(target).graph
         lines += [f"declares {e.name} {comma(d or '?' for d in dims_of(e))}" for e in (*graph.input, *graph.output)]
         small = [each for each in graph.initializer if each.data_type == TensorProto.INT64]
-        lines += [f"holds {each.name} {comma(numpy_helper.to_array(each))}" for each in small]
+        lines += [f"holds {each.name} {comma(numpy_helper.to_array(each).ravel())}" for each in small]
     return lines
 
 

@@ -381,9 +381,9 @@ def _write_race(
     """
     if counterexample is None or not elsewhere:
         raise usage_error("a film shows two outputs of one shape with elements elsewhere", argument="film")
-    from shapecalc.render.race import render_race
+    from shapecalc.render.output_comparison import render_output_comparison
 
-    seconds, data = render_race(answers, counterexample, elsewhere, name, output_options.theme)
+    seconds, data = render_output_comparison(answers, counterexample, elsewhere, name, output_options.theme)
     write_file(name, data, force=output_options.force)
     if not (output_options.quiet or output_options.json):
         output.print_stderr(escape_unprintable(f"shapecalc: {name}: {seconds:.0f} seconds"))

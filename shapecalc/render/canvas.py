@@ -59,9 +59,9 @@ class GlyphSet(Record):
     """The label of an output dim without an input axis."""
     ellipsis: str = "…"
     cuts: str = "▕▏╎"
-    """The start of a tape of elements, and the separators of its outermost axis and of other axes."""
+    """The lines on a tape of elements: at its start, between blocks of the outermost axis, and between other blocks."""
     first_dots: str = ""
-    """The braille character without dots, to which dots are added; empty for lines without dots."""
+    """The empty braille character, to which dots are added; "" if straight wires are drawn without dots."""
 
     @property
     def horizontal(self) -> str:
@@ -76,7 +76,7 @@ class GlyphSet(Record):
 
 UNICODE = GlyphSet()
 DOTTED = GlyphSet(first_dots="\u2800")
-"""The glyphs for terminals, whose fonts have braille dots."""
+"""The glyphs for terminals: braille dots are used as well, because terminal fonts have them."""
 ASCII = GlyphSet(
     " '.|-'.+-'.+-+++", ":", "\\", "/", "X", "*", ">", "|", "#", "=", "!", "_", "?", "x", "->", ".", "...", "[|:"
 )
@@ -84,7 +84,7 @@ ASCII = GlyphSet(
 
 
 def glyphs_for_encoding(encoding: str | None) -> GlyphSet:
-    """Return the glyphs that can be encoded in the encoding of a stream.
+    """Return `UNICODE` if an encoding can represent all its glyphs, otherwise `ASCII`.
 
     >>> glyphs_for_encoding("utf-8") is UNICODE
     True
@@ -163,7 +163,7 @@ class Canvas:
     """
 
     def __init__(self, glyphs: GlyphSet, row_count: int) -> None:
-        """Create empty rows.
+        """Create a canvas of `row_count` empty rows.
 
         Drawing below the last row has no effect.
         """
@@ -255,7 +255,7 @@ class Canvas:
         style: Style | str = ""
         for x in range(max(row, default=-1) + 1):
             char, cell_style, _ = row.get(x, BLANK)
-            # a space gets the style of the preceding cell, which reduces the number of runs
+            # a space gets the style of the preceding cell, so that the row has fewer runs of equal style
             style = cell_style if char != " " or (isinstance(style, Style) and style.reverse) else style
             cells.append((style, char))
         for style, run in groupby(cells, itemgetter(0)):
@@ -319,7 +319,7 @@ def choose_row_pitch(row_count: int, height: int, reserved_lines: int, max_heigh
     [1, 2, 3]
     """
     largest = (min(height, max_height) - reserved_lines - 1) // max(1, row_count - 1)
-    return max(1, min(3, largest, height // 7))  # a larger pitch is slower to draw, but not clearer
+    return max(1, min(3, largest, height // 7))  # a larger pitch takes longer to draw, and is not easier to read
 
 
 def pack_notes(notes: list[Text], width: int) -> list[Text]:

@@ -1,6 +1,7 @@
 """The cuts that divide the elements of a tensor into dims.
 
-A tape shows all elements of a tensor in one row. The cuts divide the tape into pieces of equal length.
+A tape shows all elements of a tensor in one row. The cuts divide the tape into pieces of equal length, and each of
+these pieces can be cut again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from shapecalc.render.tape import MAX_TAPE_ELEMENTS, tint_style
 
 
 class CutState:
-    """The cuts of a tape: piece lengths that are fixed, and the current length.
+    """The cuts of a tape: the fixed piece lengths, and the length that is being chosen.
 
     >>> state = CutState((2, 3, 4))
     >>> state.length, state.shape
@@ -32,20 +33,20 @@ class CutState:
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        """Start with pieces of the length of the last dim of a shape."""
+        """Create cuts with pieces as long as the last dim of a shape."""
         self.shape_before, self.count = shape, prod(shape)
         self.kept: list[int] = []
-        """The lengths of the pieces that are kept, each a part of the one before it."""
+        """The fixed piece lengths, in descending order; each is a divisor of the one before it."""
         self.length = max(1, shape[-1] if shape else 1)
 
     @property
     def piece_length(self) -> int:
-        """The length of the pieces that are being cut."""
+        """The length of the piece that is being cut."""
         return self.kept[-1] if self.kept else self.count
 
     @property
     def remainder(self) -> int:
-        """The number of elements of a piece that remain after its cuts."""
+        """The number of elements at the end of a piece that do not fill the current length."""
         return self.piece_length % self.length
 
     @property
@@ -58,7 +59,7 @@ class CutState:
 
     @property
     def request_text(self) -> str:
-        """The shape as a reshape target, with -1 for the dim being changed."""
+        """The shape as a reshape target, with -1 for the dim that is being changed."""
         if self.shape is None:
             return ""
         dims = [str(dim) for dim in self.shape]
@@ -66,34 +67,30 @@ class CutState:
         return ",".join(dims)
 
     def move_cuts(self, offset: int) -> None:
-        """Change the current length by `offset` elements.
-
-        It stays between 1 and the length of a piece.
-        """
+        """Add `offset` to the current length, between 1 and the length of the piece."""
         self.length = max(1, min(self.length + offset, self.piece_length))
 
     def keep_cuts(self) -> None:
-        """Fix the cuts if no elements remain; the new pieces can then be cut."""
+        """Fix the current length if no elements remain, so that the new pieces can be cut."""
         if not self.remainder:
             self.kept.append(self.length)
 
     def undo_cuts(self) -> None:
-        """Undo the last fixed cuts, so that they can be changed again."""
+        """Make the last fixed length the current length again."""
         if self.kept:
             self.length = self.kept.pop()
 
 
 def can_cut(shape: Shape) -> bool:
-    """Return whether the elements of a shape are few enough to draw a tape.
-
-    All dims must be numbers.
-    """
+    """Return whether a shape is concrete, and has few enough elements for a tape."""
     sizes = [dim for dim in shape if isinstance(dim, int) and dim > 0]
     return len(sizes) == len(shape) and 1 < prod(sizes) <= MAX_TAPE_ELEMENTS
 
 
 def cut_heading(state: CutState, accent: str) -> Text:
-    """Return a line with the current length, and the shape in the style `accent` or what remains.
+    """Return a line with the current length, and with the shape or the remainder.
+
+    The shape has the style `accent`.
 
     >>> cut_heading(CutState((2, 3, 4)), "bold").plain
     '24 elements of 2,3,4, cut every 4 ▸ 6,4'

@@ -61,11 +61,14 @@ FONT_FILE = files("shapecalc.render") / "fonts" / "DejaVuSansMono.ttf"
 """The font file; DejaVu Sans Mono has all glyphs of the pictures."""
 FONT_FAMILY = "DejaVu Sans Mono"
 SLIDE_PIXELS, SLIDE_CELLS = (1280, 720), (88, 24)
-"""The size of a slide in pixels, and the maximum size of its picture in cells."""
+"""The size of a slide in pixels, and the maximum size, in character cells, of the picture on it."""
 SLIDE_FONT_SIZE, MAX_SCALE = 13.6, 3
-"""The size of the font in a slide before it is enlarged, for 24 pixels at 24 lines, and the maximum enlargement."""
+"""The font size of a slide before it is scaled, and the maximum scale factor.
+
+The font size makes text 24 pixels high if a slide of 720 pixels has 24 lines.
+"""
 StyleKey = tuple[Colour | None, bool, bool, bool]
-"""The colour of a text, and whether it is bold, dimmed, and on a coloured background."""
+"""The colour of a text, whether it is bold, whether it is dimmed, and whether its background is coloured."""
 PICTURE_SUFFIXES = (".svg", ".png", ".html")
 DEFAULT_WIDTH, MIN_WIDTH, MAX_WIDTH = 80, 40, 400
 """The default, minimum and maximum width of a picture in characters."""
@@ -132,10 +135,10 @@ def _svg_document(body: Iterable[str], size: tuple[int, int], css_prefix: str, s
 
 
 def render_animation(frames: Sequence[Text], seconds: Sequence[float], description: str, theme: str | None) -> str:
-    r"""Render styled texts as an animated SVG without scripts, which shows each for its number of seconds.
+    r"""Render styled texts as an animated SVG without scripts.
 
-    Lines that are equal in all frames are contained once. If `theme` is None, the SVG follows the colour scheme of the
-    viewer.
+    `seconds` contains the duration of each text. A line that is equal in all frames is written once. If `theme` is
+    None, the SVG follows the colour scheme of the viewer.
 
     >>> svg = render_animation([Text("one\nend"), Text("two\nend")], [1, 2], "count", "light")
     >>> svg.count(">end<"), svg.count("<animate "), 'keyTimes="0;0.3333"' in svg
@@ -174,9 +177,9 @@ def render_animation(frames: Sequence[Text], seconds: Sequence[float], descripti
 
 
 def parse_pixels(text: str) -> tuple[int, int]:
-    """Parse the size of a picture in pixels.
+    """Parse a picture size in pixels.
 
-    Raises `ShapeError` (usage) if it is not one.
+    Raises `ShapeError` (usage) for any other text.
 
     >>> parse_pixels("1280x720")
     (1280, 720)
@@ -188,10 +191,10 @@ def parse_pixels(text: str) -> tuple[int, int]:
 
 
 def fit_svg(svg: str, pixels: tuple[int, int]) -> str:
-    """Return a picture or a film with a size in pixels, its text enlarged and centred.
+    """Resize an SVG to a size in pixels, with its text enlarged and centred.
 
-    Its text is at least 24 pixels high at 1280x720, which has room for 88x24 cells. There is a margin if it fits.
-    Raises `ShapeError` (usage) with the least size if the picture needs more cells.
+    At 1280x720, there is room for 88x24 character cells, and text is at least 24 pixels high. A margin is kept if the
+    picture then still fits. Raises `ShapeError` (usage) with the smallest sufficient size if the picture does not fit.
 
     >>> fit_svg(render_svg(Text("2,12"), "answer"), (1280, 720)).partition(" role")[0]
     '<svg xmlns="http://www.w3.org/2000/svg" width="1280" height="720" viewBox="-187.33 -101.5 426.67 240"'
@@ -223,7 +226,7 @@ def fit_svg(svg: str, pixels: tuple[int, int]) -> str:
 
 
 def _line_elements(line: Text, row: int, css_prefix: str, styles: dict[StyleKey, str]) -> Iterator[str]:
-    """Yield the SVG elements of a line of text, with its coloured backgrounds.
+    """Yield the SVG elements of a line of text and of its coloured backgrounds.
 
     New text styles are added to `styles`, which maps them to the names of CSS classes.
     """
@@ -259,7 +262,7 @@ def _vertical_paths(text: str, left: int, top: int) -> Iterator[str]:
 
 
 def _style_key(style: Style | None) -> StyleKey:
-    """Return the colour of a style, and whether it is bold, dimmed, and has a background."""
+    """Return the key of a style: its colour, and whether it is bold, dimmed and filled."""
     if style is None:
         return None, False, False, False
     colour = None if style.color is None or style.color.is_default else tuple(style.color.get_truecolor())
@@ -281,7 +284,10 @@ def _style_sheet(css_prefix: str, styles: dict[StyleKey, str], theme: str | None
 
 
 def _text_colour(key: StyleKey, page: Colour, ink: Colour, quiet: Colour) -> Colour:
-    """Return the colour of a text; on a background of its own, it is not adjusted to the page."""
+    """Return the colour of a text that is legible on the page.
+
+    A text with a coloured background keeps its colour.
+    """
     colour, _, is_dim, has_background = key
     if colour and has_background:
         return colour

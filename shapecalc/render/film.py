@@ -161,7 +161,9 @@ def render_moment(film: Film, sprites: Iterable[Sprite], theme: str) -> str:
 
 
 def begin_with_result(film: Film) -> Film:
-    """Return a film that first shows its last frame, so that a viewer knows what it is about.
+    """Return a copy of a film that first shows its last frame.
+
+    Viewers then know from the start what the film explains.
 
     >>> import shapecalc as sc
     >>> [frame.sentence for frame in begin_with_result(make_film(sc.reshape((2, 3), (3, 2)))).frames[:2]]
@@ -276,7 +278,7 @@ def _key_times(times: Iterable[float], seconds: float) -> str:
 
 
 def render_page(film: Film, theme: str | None) -> bytes:
-    """Render a film as an HTML page with a player, which can ask questions.
+    """Render a film as an HTML page with a player that can also ask the viewer for dims.
 
     If `theme` is None, the page follows the colour scheme of the viewer at first.
     """
@@ -418,7 +420,7 @@ def render_film(
         raise MAX_FILM_STAGES.error(f"{len(answer.stages)} stages to film", "film a part of the chain")
     for height in (FILM_HEIGHT, MIN_FILM_HEIGHT):
         film = make_film(answer, height=height)
-        if write is not render_page:  # a page asks for the dims before it shows them
+        if write is not render_page:  # a page asks for the dims, so it must not begin with the result
             film = begin_with_result(film)
         contents = write(film, theme)
         if contents is not None and pixels is not None:

@@ -50,7 +50,7 @@ NO_PLACEHOLDERS: Placeholders = {}
 """The empty mapping, for drawings in which all dims are visible."""
 SCALAR_TEXT = "[]"
 OUTPUT_HEADING = "output"
-"""The heading of the last column of a map."""
+"""The heading of the last column if the diagram is drawn as a map, with short headings."""
 MAX_DIM_WIDTH = 14
 MAX_SPACED_AXES = 5
 """The maximum number of axes for which rows are two lines apart by default.
@@ -104,7 +104,7 @@ class ColumnGap(Record):
     """The token on the wire into each output dim; empty for a dim without a token."""
     min_wire_width: int
     is_beside_heading: bool = False
-    """Whether the next column has a heading, so that the title may not extend over it."""
+    """Whether the next column has a heading, which the title must not cover."""
 
     def width(self, column_width: int) -> int:
         """Return the width of the gap for its wires, tokens and title.

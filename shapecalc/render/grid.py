@@ -35,7 +35,7 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.results import sizes_with_results
 from shapecalc.core.text import escape_unprintable, shape_text
 from shapecalc.reasoning.equiv import (
-    Counterexample,  # imported on first use, because the app does not need it at the start
+    Counterexample,  # imported on first use: the start of the app does not need it
     check_equivalence,
 )
 from shapecalc.reasoning.examples import example_sizes, index_text
@@ -61,11 +61,11 @@ TABLE_GAP = 4
 """The number of spaces between two tables."""
 MAX_VALUE_WIDTH = 8
 TINTS = ("#F4B6A0", "#F7DC8C", "#B9E3A4", "#9ADBD3", "#A5C8F4", "#C9B6F0", "#F2B3D6", "#D3CDC0")
-"""The backgrounds of elements, by the index along the colour axis; they repeat after the last one."""
+"""The background colours of elements, by their index along the colour axis; later indices repeat the colours."""
 MAX_COMPARED_ELEMENTS = 4096
-"""The maximum number of elements that are compared to find a difference.
+"""The number of elements, in C order, that are compared to find a difference.
 
-The elements are compared in C order. In larger tensors, the second element along each axis is also compared.
+The second element along each axis is compared as well, because a larger tensor may differ only there.
 """
 
 
@@ -91,7 +91,7 @@ class ElementTable(Record):
     """The line with the index of the highlighted element; otherwise empty."""
     shape: tuple[int, ...]
     marks: tuple[str, ...]
-    """The mark of each axis, which names the input axes that the axis consists of."""
+    """The mark of each axis: the names of the input axes that it consists of."""
     focus: tuple[int, ...]
     """The index of the element at the centre of the visible part of the table."""
     element_width: int
@@ -102,12 +102,12 @@ class ElementTable(Record):
 
     @property
     def columns(self) -> int:
-        """The number of elements per row."""
+        """The number of columns, which is the size of the last axis."""
         return self.shape[-1] if self.shape else 1
 
     @property
     def rows(self) -> int:
-        """The number of rows."""
+        """The number of rows, which is the product of all sizes but the last."""
         return prod(self.shape[:-1])
 
     @property
@@ -670,7 +670,7 @@ def _common_sizes(answer: Trace | Chain, mistake: Trace | Chain) -> Mapping[str,
 def _first_difference(first: TensorPath, second: TensorPath) -> Index | None:
     """Return the first index at which two outputs differ.
 
-    Only the indices of `_indices_to_compare` are compared; returns None if the outputs are equal there.
+    Returns None if the outputs are equal at all indices that `_indices_to_compare` yields.
     """
     last_points = len(first.tensors) - 1, len(second.tensors) - 1
     common = [*map(min, first.tensors[-1].shape, second.tensors[-1].shape)]

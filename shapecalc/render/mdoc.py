@@ -117,7 +117,7 @@ class _Page:
         """The strings of the current paragraph, which are joined with spaces."""
         self.name = self.section = self.tag = ""
         self.indents = [(BODY_INDENT, 0)]
-        """The indent of tags and the further indent of text, for each open list.
+        """For each open list, the indent of its tags and the additional indent of its text.
 
         The first item is for the page outside of lists.
         """

@@ -107,9 +107,9 @@ class PictureKind(Record):
     draw: Callable[..., Text]
     """The function that draws a step; its parameters are those of `draw_stage_diagram`."""
     applies_to: Callable[[StageLayout, Step | None], bool]
-    """The predicate of the steps that the picture can show; None is a refusal."""
+    """A function that returns whether the picture can show a step; the step is None for a refusal."""
     adds_to_flow: Callable[[Trace | Chain, StageLayout, Step | None, int], bool]
-    """The predicate of the steps whose picture shows more than the flow diagram."""
+    """A function that returns whether the picture of a step shows more than the flow diagram."""
     has_heading: bool = False
     """Whether the stage's heading is drawn above the picture where it fits."""
 
@@ -617,7 +617,7 @@ def _is_ruler_step(layout: StageLayout, step: Step | None) -> bool:
 
 
 def _is_last_size_copy(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
-    """Return whether a step is the last 0, in a stage where a 0 copies only a size."""
+    """Return whether a step copies the last 0 of a stage in which a 0 copies only a size."""
     copies = [other for other in layout.stage.steps if other.rule == rules.COPIED_ZERO]
     return bool(layout.size_only_dims) and step is copies[-1]
 
@@ -629,9 +629,9 @@ def _is_operand_step(layout: StageLayout, step: Step | None) -> bool:
 
 
 def _is_last_operand_step(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
-    """Return whether a step is the last operand step of its stage.
+    """Return whether a step is the last operand step of its stage, or a refusal.
 
-    A refusal counts as such a step. Steps of a pool do not, because the picture of its windows is sufficient.
+    Returns False for steps of a pool, because the picture of its windows is sufficient.
     """
     operand_steps = [other for other in layout.stage.steps if not is_window_step(layout, other)]
     return step is None or (

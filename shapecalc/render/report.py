@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from shapecalc.reasoning.compare import Comparison, ComparisonRow
 
 MIN_FLOW_HEIGHT = 6
-"""The minimum height, in lines, to which the flow diagram is reduced to fit.
+"""The minimum height, in lines, to which the flow diagram is reduced to fit on the screen.
 
-If a lower height were necessary, the flow diagram is not reduced, and the report exceeds the screen.
+If even this height does not fit, the diagram is drawn in full, and the report exceeds the screen.
 """
 MAX_ARGUMENT_WIDTH = 30
 """The maximum number of characters of an argument in an error report."""
@@ -110,7 +110,7 @@ def operator_text(trace: Trace) -> str:
 def _operator_name(trace: Trace) -> str:
     try:
         return select_rules(trace.request).operator.name
-    except ShapeError:  # the version lacks the op, or the request omits a required switch
+    except ShapeError:  # the operator does not exist in this version, or the request omits a required switch
         operator = operator_of(OPS[trace.op], DIALECTS[trace.dialect])
         return operator.name if operator else trace.op
 
@@ -213,9 +213,9 @@ def _command_with_caret(problem: Problem, pieces: list[tuple[str | None, str]]) 
 
 
 def _truncate_around(text: str, span: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:
-    """Truncate an argument around a token, and return the new span of the token.
+    """Truncate an argument around a token.
 
-    Returns the truncated argument and the span.
+    Returns the truncated argument, and the span of the token in it.
     """
     if span is None:
         shortened = text if len(text) <= MAX_ARGUMENT_WIDTH else f"{text[:MAX_ARGUMENT_WIDTH]}..."
@@ -291,7 +291,7 @@ def versions_table() -> Table:
 
 
 def _plain_table(*columns: str) -> Table:
-    from rich.table import Table  # the import costs 4 ms, and only tables need it
+    from rich.table import Table  # deferred: the import costs 4 ms, and only tables need it
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:

@@ -70,7 +70,7 @@ class BlockRulers(Record):
     mixed_note: str
     """The note on output dims that mix axes; empty if there are none.
 
-    If sizes are named, dims can mix axes for most sizes although the boundaries of the example sizes are aligned.
+    With symbolic sizes, dims can mix axes even if the boundaries for the example sizes are aligned.
     """
 
     @property
@@ -187,9 +187,9 @@ def draw_rulers(
 
 
 def _has_dense_cuts(rulers: BlockRulers, width: int) -> bool:
-    """Return whether the cuts of an axis are too dense to be drawn to scale.
+    """Return whether the block boundaries are too dense to be drawn to scale.
 
-    If cuts are misaligned, only these matter; otherwise those of all axes other than the innermost.
+    If axes are misaligned, only their boundaries are considered; otherwise, those of all axes except the innermost.
     """
     long = width - RULER_LABEL_WIDTH
     all_strides = [ruler.stride for ruler in (*rulers.before, *rulers.after)]
@@ -198,7 +198,7 @@ def _has_dense_cuts(rulers: BlockRulers, width: int) -> bool:
 
 
 def _draw_pieces(rulers: BlockRulers, width: int, glyphs: GlyphSet) -> list[Text]:
-    """Draw the rows of each axis with their lengths, not to scale, and a summary.
+    """Draw the blocks of each axis with their lengths, not to scale, and a summary.
 
     >>> cut = (Ruler("c 1080", "", 1080, 1920), Ruler("d 1920", "", 1920, 1))
     >>> block = BlockRulers(cut, (Ruler("cd 2073600", "", 2073600, 1),), 2073600, "")
@@ -226,7 +226,7 @@ def _draw_pieces(rulers: BlockRulers, width: int, glyphs: GlyphSet) -> list[Text
 
 
 def _format_pieces(count: int, length: int, room: int, glyphs: GlyphSet) -> str:
-    """Format `count` rows of a length, the first and the last of them if not all fit."""
+    """Format `count` blocks of a length; if not all fit, only the first and the last ones."""
     first, last, wall = (glyphs.box_lines[index] for index in (LEFT | UP | DOWN, RIGHT | UP | DOWN, 15))
     if count == 1:
         return f"{last}{f' {length} '.center(max(0, room - 2), glyphs.horizontal)}{first}"
@@ -238,7 +238,10 @@ def _format_pieces(count: int, length: int, room: int, glyphs: GlyphSet) -> str:
 
 
 def _pieces_summary(rulers: BlockRulers, before: int, after: int) -> str:
-    """Return a sentence about the numbers of cuts before and after, or about the axes that mix."""
+    """Return a sentence about the axes that mix, or about removed or added boundaries.
+
+    `before` and `after` are the numbers of blocks before and after the reshape.
+    """
     if rulers.misaligned_strides is not None or rulers.mixed_note:
         return _ruler_summary(rulers, is_to_scale=False).replace("! splits", "a new cut splits")
     if after < before:
@@ -383,12 +386,12 @@ def _render_rulers(rulers: BlockRulers, width: int, pitch: int, glyphs: GlyphSet
     label_width = max(map(len, labels), default=0) + 1
     room, widest = max(8, width - label_width - 1), 8 if pitch > 1 else 4
     length = min(widest, room // rulers.volume) * rulers.volume if rulers.volume <= room else room
-    clash = rulers.misaligned_strides
-    canvas, y = Canvas(glyphs, pitch * len(labels) + 2 + bool(clash)), 1
+    misaligned = rulers.misaligned_strides
+    canvas, y = Canvas(glyphs, pitch * len(labels) + 2 + bool(misaligned)), 1
     _write_scale(canvas, rulers, label_width, length)
     for index, (ruler, text) in enumerate(zip((*rulers.before, *rulers.after), labels, strict=True)):
-        if index == len(rulers.before) and clash:
-            _mark_misaligned_cuts(canvas, rulers, clash, (label_width, length, y))
+        if index == len(rulers.before) and misaligned:
+            _mark_misaligned_cuts(canvas, rulers, misaligned, (label_width, length, y))
             y += 1
         canvas.write_text(label_width - 1 - len(text), y, text, ruler.colour)
         _draw_ruler(canvas, ruler, rulers.volume, (label_width, length, y), glyphs)
@@ -396,9 +399,9 @@ def _render_rulers(rulers: BlockRulers, width: int, pitch: int, glyphs: GlyphSet
             _write_part_indices(canvas, ruler, rulers.volume, (label_width, length, y + 1))
         y += pitch
     summary, order_note = _ruler_summary(rulers, is_to_scale=rulers.volume > length), " (order is kept)"
-    summary += order_note if clash and label_width + len(summary + order_note) <= width else ""
+    summary += order_note if misaligned and label_width + len(summary + order_note) <= width else ""
     indent = label_width if label_width + len(summary) <= width else 0
-    lines = wrap_line(Text(" " * indent + summary, "bold" if clash else "dim"), width)
+    lines = wrap_line(Text(" " * indent + summary, "bold" if misaligned else "dim"), width)
     return stack_texts([canvas.render(width, range(0 if has_scale else 1, y)), *lines])
 
 
@@ -446,14 +449,14 @@ def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int,
 
 
 def _mark_misaligned_cuts(
-    canvas: Canvas, rulers: BlockRulers, clash: tuple[int, int], area: tuple[int, int, int]
+    canvas: Canvas, rulers: BlockRulers, misaligned: tuple[int, int], area: tuple[int, int, int]
 ) -> None:
-    """Mark the output boundaries that are inside blocks of an input axis.
+    """Mark the boundaries of an output axis that are inside blocks of an input axis.
 
-    `clash` contains the strides of the input axis and the output axis. `area` is the left column, the length and the
-    row of the ruler. Nothing is marked if several boundaries would share a cell.
+    `misaligned` contains the strides of the input axis and the output axis. `area` is the left column, the length and
+    the row of the ruler. Nothing is marked if several boundaries would share a cell.
     """
-    old, new = clash
+    old, new = misaligned
     left, long, y = area
     for cut in range(new, rulers.volume, new) if rulers.volume // new <= long else ():
         if cut % old:

@@ -91,7 +91,7 @@ If a tensor has more rows, they are written in blocks.
 MAX_LISTED_CELLS = 8
 """The maximum number of cells that a caption lists."""
 MOVE_SECONDS, HIGHLIGHT_SECONDS = 0.55, 0.35
-"""The time for which an element moves, and then stays highlighted, in seconds."""
+"""The time for which an element moves, and the time for which it then stays highlighted, in seconds."""
 FILM_WIDTH, FILM_HEIGHT = 80, 24
 """The default size of a film, in character cells, which fits standard terminals."""
 MIN_FILM_HEIGHT = 16
@@ -388,7 +388,7 @@ class FilmBuilder:
         self.sprites: dict[str, Sprite] = {}
         self.frames: list[Frame] = []
         self.prompt: FilmQuestion | None = None
-        """The prompt of the next frame."""
+        """The question that is asked before the next frame."""
         self._last: dict[str, Sprite] = {}
         self.memory_number = 0
         """The number of the current memory; each gather writes a new memory."""
@@ -574,7 +574,7 @@ def _fill_placeholder(
 
 
 def make_film_question(layout: StageLayout, out_dims: list[int]) -> FilmQuestion | None:
-    """Return the question that asks the viewer for output dims.
+    """Return the question about output dims, with its answer.
 
     Returns None if the request contains the sizes of all these dims.
     """

@@ -31,7 +31,7 @@ from shapecalc.render.hints import stage_name, stage_title
 
 AXIS_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 OPERAND_LETTERS, WEIGHT_LETTERS = "BCDEFGHIJKLMNOPQRSTUVWXYZ", "wvuzyx"
-"""The letters of the operands after the input."""
+"""The letters by which operands after the input are named: other tensors, and weights."""
 MIXED_LETTERS = "xyzuvwpqrst"
 """The letters of the marks of dims that mix axes."""
 AXIS_HUES = ("#C15500", "#007BC0", "#008662", "#B1568E", "#9B6D00", "#B813FF")
@@ -495,7 +495,7 @@ def _refused_dim(request: Request, stage: Stage, cells: Sequence[Cell], problem:
     argument = request.arguments.get(stage.argument)
     if problem.index is None or argument == stage.requested or not isinstance(argument, tuple):
         return problem.index
-    if problem.index >= len(argument):  # the problem has an index into the text of one item
+    if problem.index >= len(argument):  # the index refers to the text of a single item, not to an item
         return None
     refused = str(argument[problem.index])
     rows = [out for out, cell in enumerate(cells) if cell.dim is None and cell.token == refused]
@@ -535,7 +535,7 @@ def _make_output_cells(
 
 
 def _token_text(step: Step) -> str:
-    """Format the requested value of the dim of a step, such as 0 or -1."""
+    """Format the requested value of the dim that a step resolves, such as 0 or -1."""
     if step.rule == rules.STRETCHED and step.facts["dim"] == 1 and step.value != 1:
         return f"x{step.value}"
     return TOKEN_FORMATS.get(step.rule, "").format(**step.facts)
@@ -709,7 +709,7 @@ def _request_operands(request: Request, before: Sequence[Dim]) -> list[Operand]:
 
 
 def wire_label(layout: StageLayout, axes: Sequence[int], out_dims: Sequence[int], glyphs: GlyphSet) -> str:
-    """Return the label of the wires between input axes and output dims."""
+    """Return the label of the wires between some input axes and some output dims."""
     marks = [layout.part_marks.get((axes[0], out)) for out in out_dims if len(axes) == 1]
     if marks and all(marks):
         names = dict.fromkeys(name for mark in marks for name in (mark.names if mark else ()))

@@ -1,4 +1,4 @@
-"""The panel that shows the effect of a step, and the reasons for output dims."""
+"""The panel of a step: its picture, or the reasons for the dims of its stage."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from shapecalc.render.styles import BOLD_ERROR
 
 ARROW = "─▸"
 """The arrow of the answer line."""
-JOINING_WIDTH = 21
-"""The distance between the dims and the places of a drawing whose lines are drawn by hand, in cells."""
+UNCONNECTED_GAP = 21
+"""The distance, in cells, between the input dims and the requested dims in `draw_unconnected_dims`."""
 MIN_REASON_WIDTH = 24
 """The minimum width of a reason, in cells; longer reasons are wrapped."""
 MAX_CARD_DIMS = 8
@@ -73,21 +73,21 @@ def draw_step(
     index = drawn_layout_index(all_layouts, step_index)
     layout, hidden = all_layouts[index], column_placeholders(placeholders, index + 1)
     if hidden and layout.stage.kind is StageKind.PERMUTE:
-        return draw_slots(layout, hidden, width=width, height=height, glyphs=glyphs)
+        return draw_permutation(layout, hidden, width=width, height=height, glyphs=glyphs)
     lines = _reason_lines(answer, layout, step_index, width, hidden)
     return stack_texts(lines[max(0, len(lines) - height) :])
 
 
-def draw_slots(
+def draw_permutation(
     layout: StageLayout, hidden: Mapping[int, str], *, width: int, height: int, glyphs: GlyphSet = UNICODE
 ) -> Text:
-    """Draw a permutation as output slots that fetch input dims.
+    """Draw a permutation as a list of output positions, each with its input dim.
 
     `hidden` maps the indices of hidden output dims to their placeholders.
 
     >>> import shapecalc as sc
     >>> (layout,) = stage_layouts(sc.transpose((2, 3, 4), (1, 2, 0)))
-    >>> print(draw_slots(layout, {1: "[    ]", 2: "_"}, width=60, height=9))
+    >>> print(draw_permutation(layout, {1: "[    ]", 2: "_"}, width=60, height=9))
     input   a 2     b 3     c 4
             dim 0   dim 1   dim 2
     <BLANKLINE>
@@ -112,17 +112,18 @@ def draw_slots(
     return stack_texts(lines if len(lines) <= height else lines[-height:])
 
 
-def draw_joining(answer: Trace | Chain, blank: str, glyphs: GlyphSet = UNICODE) -> Text | None:
-    """Draw the input dims of a reshape or a transpose opposite its request, to be joined by hand.
+def draw_unconnected_dims(answer: Trace | Chain, blank: str, glyphs: GlyphSet = UNICODE) -> Text | None:
+    """Draw the input dims of a reshape or a transpose opposite the request, without wires.
 
-    Nothing in the drawing depends on the answer. Returns None for several stages and for other ops.
+    The user draws the wires by hand, so the drawing does not depend on the answer. Returns None for several stages and
+    for other ops.
 
     >>> import shapecalc as sc
-    >>> print(draw_joining(sc.transpose((2, 3, 4), (1, 2, 0)), "[    ]"))
+    >>> print(draw_unconnected_dims(sc.transpose((2, 3, 4), (1, 2, 0)), "[    ]"))
     dim 0  a 2 •            • place 0 fetches dim 1  [    ]
     dim 1  b 3 •            • place 1 fetches dim 2  [    ]
     dim 2  c 4 •            • place 2 fetches dim 0  [    ]
-    >>> print(draw_joining(sc.reshape((2, 3, 4), (0, -1)), "[    ]"))
+    >>> print(draw_unconnected_dims(sc.reshape((2, 3, 4), (0, -1)), "[    ]"))
     dim 0  a 2 •            • place 0:  0  [    ]
     dim 1  b 3 •            • place 1: -1  [    ]
     dim 2  c 4 •
@@ -140,7 +141,7 @@ def draw_joining(answer: Trace | Chain, blank: str, glyphs: GlyphSet = UNICODE) 
         line = Text(f"dim {row}  {dims[row].rjust(width)} {glyphs.junction}" if row < len(dims) else "")
         if row < len(tokens):
             middle = " fetches dim " if is_permutation else ": "
-            line.append(" " * (width + JOINING_WIDTH - len(line)))
+            line.append(" " * (width + UNCONNECTED_GAP - len(line)))
             line.append(f"{glyphs.junction} place {row}{middle}{tokens[row].rjust(token_width)}  {blank}")
         lines.append(line)
     return stack_texts(lines)

@@ -1,4 +1,4 @@
-"""Styles of text whose colours can be read on white and on black, with a contrast of at least 4.5:1 on both."""
+"""Text styles that are legible on white and on black, with a contrast of at least 4.5:1."""
 
 from __future__ import annotations
 

@@ -30,9 +30,10 @@ LABEL_GAP = 2
 
 
 def tensor_index_before(answer: Trace | Chain, step_index: int | None) -> int:
-    """Return the index of the tensor before the stage of a step.
+    """Return the index of the tensor that the stage of a step reads.
 
-    If `step_index` is None, this is the last stage.
+    The tensors are the input and the outputs of the stages. If `step_index` is None, this is the tensor before the last
+    stage.
 
     >>> import shapecalc as sc
     >>> answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1))
@@ -45,7 +46,10 @@ def tensor_index_before(answer: Trace | Chain, step_index: int | None) -> int:
 
 
 def tape_path(answer: Trace | Chain) -> TensorPath | None:
-    """Return the path of elements, or None if there are too many for tapes."""
+    """Return the path of elements through an answer, or None if no tapes can be drawn.
+
+    Tapes cannot be drawn if there are no elements, more than `MAX_TAPE_ELEMENTS` elements, or only one tensor.
+    """
     volumes = (product(shape) for shape in (answer.input, answer.output or ()))
     if any(isinstance(volume, int) and volume > MAX_TAPE_ELEMENTS for volume in volumes):
         return None
@@ -58,7 +62,7 @@ def tape_path(answer: Trace | Chain) -> TensorPath | None:
 
 
 def tint_style(index: int, *, is_marked: bool = False) -> Style:
-    """Return the style of an element by its index along the colour axis."""
+    """Return the style of an element with a given index along the colour axis."""
     return Style(color="#000000", bgcolor=TINTS[index % len(TINTS)], bold=is_marked, underline=is_marked)
 
 
@@ -121,7 +125,7 @@ def tape_lines(
     return lines
 
 
-RACE_WORDS = ("first ", "second")
+OUTPUT_LABELS = ("first ", "second")
 """The labels of the tapes of two outputs, of equal width."""
 
 
@@ -150,12 +154,12 @@ def draw_output_tapes(
     cells = [
         [_element_text(path, len(path.tensors) - 1, place, digits, glyphs) for place in range(count)] for path in paths
     ]
-    indent, step = len(RACE_WORDS[0]) + LABEL_GAP - 1, digits + 2
+    indent, step = len(OUTPUT_LABELS[0]) + LABEL_GAP - 1, digits + 2
     per_line = max(1, (width - indent) // step)
     lines = list[Text]()
     for start in range(0, count, per_line):
         places = range(start, min(count, start + per_line))
-        for word, row in zip(RACE_WORDS, cells, strict=True):
+        for word, row in zip(OUTPUT_LABELS, cells, strict=True):
             line = Text(word.ljust(indent))
             for place in places:
                 text, source = row[place]

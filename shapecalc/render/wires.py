@@ -32,14 +32,14 @@ DOT_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """The bit of each dot of a braille character, by row and column."""
 Styles = Sequence[Style | str]
 WireStyleFunction = Callable[[Collection[int], Collection[int]], Style | None]
-"""A function that returns the style of the wires from input axes to output dims.
+"""A function that returns the style of the wires from some input axes to some output dims.
 
 Wires with the style None are hidden.
 """
 
 
 class Trunk(Record):
-    """Wires that meet at a vertical line.
+    """A vertical line, called a trunk, with the wires that meet at it.
 
     Each left end of the trunk is connected to each right end.
     """
@@ -51,9 +51,9 @@ class Trunk(Record):
     axes: tuple[int, ...]
     """The input dims at the left ends."""
     dims: tuple[tuple[int, ...], ...]
-    """The output dims of each right end."""
+    """The output dims at each right end."""
     track: int = 0
-    """The position of the trunk among trunks that are drawn side by side."""
+    """The position of the trunk among the trunks that are side by side, counted from the left."""
 
     @property
     def span(self) -> range:

@@ -884,11 +884,11 @@ def _render_svg(question: str, answer: Trace | Chain | None) -> str:
 
     from shapecalc.render.files import render_svg
     from shapecalc.render.pictures import draw_request
-    from shapecalc.render.step import draw_joining
+    from shapecalc.render.step import draw_unconnected_dims
 
     if answer is None:
         return ""
-    drawing = draw_joining(answer, DRAWING_BLANK) or draw_request(answer, placeholder=DRAWING_BLANK)
+    drawing = draw_unconnected_dims(answer, DRAWING_BLANK) or draw_request(answer, placeholder=DRAWING_BLANK)
     return "\n" + render_svg(Text(drawing.plain), question, "light")
 
 

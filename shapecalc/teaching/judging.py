@@ -298,7 +298,7 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
     from shapecalc.render.grid import draw_question_grid
     from shapecalc.render.pictures import draw_picture
     from shapecalc.render.stage_layout import COMBINING_KINDS, stage_layouts, unresolved_dims, unresolved_trace
-    from shapecalc.render.step import draw_slots
+    from shapecalc.render.step import draw_permutation
 
     whole = isinstance(answer, Chain) and answer.problem is None
     drawn = answer if whole else unresolved_trace(answer)
@@ -316,7 +316,7 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
     if not whole and layout and layout.stage.kind is StageKind.PERMUTE and layout.stage.requested:
         blanks = dict.fromkeys(range(len(layout.stage.requested)), UNICODE.placeholder)
         then = [f"then {other.name} {shape_text(other.stage.requested or ())}" for other in later if other]
-        return stack_texts([draw_slots(layout, blanks, width=width, height=height - len(then)), *map(Text, then)])
+        return stack_texts([draw_permutation(layout, blanks, width=width, height=height - len(then)), *map(Text, then)])
     return (
         draw_flow(drawn, None, placeholders=placeholders, width=width, height=height)
         if whole

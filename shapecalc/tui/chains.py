@@ -38,7 +38,7 @@ from shapecalc.reasoning.equiv import (
 from shapecalc.reasoning.simplify import Simplification, simplify
 from shapecalc.render.canvas import stack_texts
 from shapecalc.render.grid import TensorPath, build_tensor_path, draw_output_grids
-from shapecalc.render.race import position_text
+from shapecalc.render.output_comparison import position_text
 from shapecalc.render.styles import ERROR_COLOUR, SUCCESS_COLOUR
 from shapecalc.render.tape import MAX_TAPE_ELEMENTS, draw_output_tapes
 from shapecalc.tui.explore_text import problem_text
@@ -310,8 +310,8 @@ class EquivDialog(Dialog[str]):
         position, shape = self._selected_position(outputs), outputs[0].tensors[-1].shape
         index, lines = unravel(position, shape), list[Text]()
         if prod(shape) <= MAX_TAPE_ELEMENTS:
-            race = draw_output_tapes(outputs, position, tinted_axis=self.tinted_axis, width=width)
-            lines = [race, Text(position_text(outputs, position), "bold"), Text(end="")]
+            tapes = draw_output_tapes(outputs, position, tinted_axis=self.tinted_axis, width=width)
+            lines = [tapes, Text(position_text(outputs, position), "bold"), Text(end="")]
             lines = lines if sum(line.plain.count("\n") + 1 for line in lines) <= height else []
         free = height - sum(line.plain.count("\n") + 1 for line in lines)
         if free >= MIN_GRID_LINES:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import shapecalc as sc
 from shapecalc.reasoning.equiv import check_equivalence, count_differences
-from shapecalc.render.race import render_race
+from shapecalc.render.output_comparison import render_output_comparison
 
 FILM = Path(__file__).parents[2] / "screenshots" / "film.svg"
 INPUT, STAGES = "2,3", ("reshape 3,2", "transpose 1,0")
@@ -17,4 +17,6 @@ def made() -> bytes:
     first, second = (sc.chain(INPUT, stage) for stage in STAGES)
     example = check_equivalence(first, second).counterexample
     assert example
-    return render_race((first, second), example, count_differences(first, second, example) or 0, FILM.name)[1]
+    return render_output_comparison(
+        (first, second), example, count_differences(first, second, example) or 0, FILM.name
+    )[1]

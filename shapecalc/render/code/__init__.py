@@ -63,7 +63,7 @@ def find_generator(target: str) -> Callable[..., GeneratedCode]:
 
 
 def generate_command(answer: Trace | Chain) -> GeneratedCode:
-    """Return the command line of an answer as code."""
+    """Return the command line that computes an answer, as generated code."""
     return GeneratedCode(command_line(answer))
 
 

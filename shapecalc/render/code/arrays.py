@@ -128,16 +128,13 @@ class ArrayWriter(CodeWriter):
         return self.framework.product.format(dims=f"{shape}[{axes[0]}:{axes[-1] + 1}]") if axes else "1"
 
     def size_expression(self, dim: Dim) -> str:
-        """Return the expression for a size.
-
-        It is computed from the shape of `x` and from variables.
-        """
+        """Return an expression for a size, in terms of the shape of `x` and of variables."""
         return size_text(self.sizes.express_dim(dim), self.framework.shape_of.format(x="x"))
 
     def dim_expression(self, dim: RequestedDim, unchanged_placeholder: str = "") -> str:
         """Return the expression for a dim of a requested shape.
 
-        A non-empty `unchanged_placeholder` is the expression for an unchanged dim.
+        If `unchanged_placeholder` is not empty, it is the expression for a dim that the op does not change.
         """
         if dim.inferred:
             return "-1"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ArgumentValue: TypeAlias = str | int | Sequence[str | int]
 MODULE_PREFIXES = {"jax": ("np.", "jnp.")}
-"""The replacement of the module prefix in a signature, by framework: JAX uses the signatures of NumPy."""
+"""The module prefix that replaces the prefix in a signature, by framework; JAX uses the signatures of NumPy."""
 
 
 class ArgumentReader:

@@ -95,7 +95,7 @@ WRITER_METHODS = {
     **{kind: kind.name.lower() for kind in (StageKind.SQUEEZE, StageKind.UNSQUEEZE, StageKind.EXPAND, StageKind.SPLIT)},
     **{kind: kind.name.lower() for kind in (StageKind.TAKE, StageKind.ROLL, StageKind.SHAPE)},
 }
-"""The method of `CodeWriter` for each stage kind, without its prefix; others use `CodeWriter.emit_combination`."""
+"""The `CodeWriter` method of each stage kind, without its prefix; the method of other kinds is `emit_combination`."""
 
 
 class RequestedDim(Record):
@@ -171,7 +171,7 @@ class EmittedCall(Record):
 
     @property
     def kind(self) -> StageKind:
-        """The kind of the stage, with uneven splits replaced by slices.
+        """The kind of the stage; an uneven split is treated as a slice.
 
         Raises `ShapeError` (usage) for an uneven split of symbolic dims.
         """
@@ -404,7 +404,7 @@ def _can_infer(call: EmittedCall, step: Step, out: int) -> bool:
 
 
 def _are_remaining_dims_nonzero(call: EmittedCall, excluded_axis: int | None) -> bool:
-    """Return whether all output dims but one are nonzero."""
+    """Return whether all output dims except the dim at `excluded_axis` are nonzero."""
     return all(dim != 0 for axis, dim in enumerate(call.output_shape) if axis != excluded_axis)
 
 
@@ -516,8 +516,8 @@ def _can_copy(dim: RequestedDim, axis: int, before: Shape) -> bool:
 def _choose_inferred_axis(dims: Sequence[RequestedDim], copied: Sequence[bool], sizes: RuntimeSizes) -> int | None:
     """Return the axis to request as -1, or None.
 
-    An axis that the answer infers is preferred. Otherwise, this is the axis whose dim has the most unknown names and,
-    among equals, the most factors. The dims in `copied` are requested as 0.
+    An axis that the answer infers is preferred. Otherwise, it is the axis whose dim has the most unknown names; among
+    equals, the one with the most factors. The axes in `copied` are requested as 0 and excluded.
     """
     costs = dict[int, tuple[int, int]]()
     for axis, dim in enumerate(dims):
@@ -769,7 +769,7 @@ def missing_size_warnings(text: str, answer: Trace | Chain) -> list[str]:
     known = dim_names(dict.fromkeys(dim for shape in stage_shapes(answer) for dim in shape))
     if not known:
         return []
-    import ast  # deferred, because code of numbers does not need it, and the import costs 1 ms
+    import ast  # deferred: the import costs 1 ms, and code without symbolic sizes does not need it
 
     used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     variables = {

@@ -101,9 +101,10 @@ def _format_axis(pieces: Sequence[Piece], names: dict[int, str]) -> str:
 
 
 def _required_lengths(axis: Sequence[Piece], readings: RuntimeSizes) -> list[Piece]:
-    """Return the pieces of an axis whose lengths must be arguments.
+    """Return the pieces of an axis whose lengths must be arguments of the call.
 
-    The length of a single piece is known. Of several pieces, einops infers one, unless some piece has size 0.
+    A single piece is as long as the axis. Of several pieces, einops infers the length of one, unless a piece has size
+    0.
     """
 
     def cost(piece: Piece) -> tuple[int, bool]:

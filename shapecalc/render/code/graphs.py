@@ -94,7 +94,7 @@ class GraphWriter(code.CodeWriter):
     `divide` have the operands `{0}` and `{1}`, and `concat` concatenates the vectors in the list `{0}`.
     """
     quote: ClassVar[str] = ""
-    """The quotes around tensor names in `concat`; empty if the names are Python variables."""
+    """The quotation mark around tensor names in `concat`; empty if the names are Python variables."""
 
     def __init__(self, answer: Trace | Chain) -> None:
         """Create an empty program whose current tensor is `x`."""
@@ -752,7 +752,7 @@ def generate_tensorrt(answer: Trace | Chain) -> GeneratedCode:
     """
     network = TensorRTWriter(answer)
     check_rank(answer.input, DIALECTS["tensorrt"], "input")
-    simplification = simplify(answer, Goal.SHUFFLES, "float32")  # valid for any element type
+    simplification = simplify(answer, Goal.SHUFFLES, "float32")  # Shuffles do not depend on the type
     too_wide = any(len(stage.after or ()) > MAX_SHUFFLE_RANK for stage in answer.stages)
     fewest = (
         simplification.chain if too_wide or simplification.after.shuffles < simplification.before.shuffles else answer
@@ -780,11 +780,11 @@ def format_dims(dims: Iterable[Dim]) -> str:
 
 
 def batch_warnings(answer: Trace | Chain, *, declares_shape: bool = False) -> list[str]:
-    """Return at most one warning about the batch size.
+    """Return a warning if the code is valid for one batch size only, else no warning.
 
-    The batch is the first dim of the input. The warning states that the code is valid only for this batch size, or that
-    the batch is not the first dim of the output. With `declares_shape`, the code declares the shape of its input, so
-    that any fixed batch size results in a warning. The warning contains the input with a symbolic batch size.
+    The batch is the first dim of the input. A warning is also returned if the output does not begin with the batch or,
+    with `declares_shape`, if the code declares an input shape with a fixed batch size. It contains the input with a
+    symbolic batch size.
 
     >>> from shapecalc.core.requests import make_request
     >>> from shapecalc.core.resolve import resolve

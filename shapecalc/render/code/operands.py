@@ -77,30 +77,30 @@ OPERAND_TEMPLATES: Mapping[str, Mapping[str, str]] = {
         EINSUM.name: "add_einsum([{all}], {pattern})",
     },
 }
-"""The expression templates by framework and op, for ops whose signature is not sufficient.
+"""The expression templates by framework and op, for ops that a signature cannot express.
 
 The fields are keys of `FIELDS`. A template with `{other}` is applied once for each operand except `{x}`, which becomes
 the result of the previous application.
 """
 OPS_WITH_SIGNATURES = {op.name: op for op in (MATMUL, LINEAR, CONCAT, STACK, EINSUM, PAD)}
-"""The ops that are formatted from a signature where no template exists, by name.
+"""The ops that are formatted from a signature if they have no template, by name.
 
-The code contains only the arguments that the fields of its template or the parameters of its signature read; a request
-with another argument is refused.
+A request with an argument that neither the template nor the signature reads is refused, because the code would ignore
+the argument.
 """
 PAD_MODES: Mapping[str, Mapping[str, str]] = {
     "torch": {"edge": "replicate", "wrap": "circular"},
     "paddle": {"edge": "replicate", "wrap": "circular"},
     "tensorflow": {"reflect": "REFLECT", "symmetric": "SYMMETRIC"},
 }
-"""The modes of a pad by framework: the framework's name of each mode, where it differs from NumPy's."""
+"""The name of each padding mode in each framework, where it differs from NumPy's name."""
 PADDLE_LAYOUTS = {3: "NCL", 4: "NCHW", 5: "NCDHW"}
-"""Paddle's layouts by rank."""
+"""Paddle's layout for each rank."""
 ONNX_OPERATORS = {op.name: op.operators["onnx"].name for op in (MATMUL, CONCAT, STACK, EINSUM)}
 ONNX_OPERATORS[LINEAR.name] = ONNX_OPERATORS[MATMUL.name]
-"""The ONNX operators, by op, of ops that are a single node with the operands as inputs."""
+"""The ONNX operator of each op that is a single node with the operands as inputs."""
 TORCH_KINDS = {"max": "amax", "min": "amin"}
-"""PyTorch's methods for the kinds of reductions that it calls otherwise."""
+"""PyTorch's method for each kind of reduction that has another name in PyTorch."""
 TORCH_FUNCTIONAL = "torch.nn.functional."
 ENDS = ("begin", "end")
 TORCH_DEFAULTS = {
@@ -109,7 +109,10 @@ TORCH_DEFAULTS = {
     for argument in signature.arguments
     if signature.path.startswith(TORCH_FUNCTIONAL) and argument.param != "stride"
 }
-"""PyTorch's default arguments, as pairs of name and value, which calls omit; a stride is never omitted."""
+"""The default arguments of PyTorch's functions, as (name, value) pairs.
+
+Calls omit an argument that equals its default. A stride is never omitted, because its default depends on the function.
+"""
 
 
 def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]:
@@ -127,7 +130,7 @@ def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]
 
 
 class OperandCall(Record):
-    """The call of a pad, or of an op with several operands, in a framework."""
+    """A pad, or an op with several operands, to be formatted as a call in a framework."""
 
     framework: str
     arguments: ArgumentReader
@@ -141,7 +144,7 @@ class OperandCall(Record):
         return self.arguments.trace
 
     def read_variables(self) -> tuple[str, ...]:
-        """Return the variables of all operands, in order."""
+        """Mark the operands as read, and return their variables in order."""
         self.arguments.mark_read("operands", "weight", "out_features")
         return self.variables
 
@@ -153,7 +156,7 @@ class OperandCall(Record):
 
     @property
     def pad_stage(self) -> tuple[Shape, Pad]:
-        """The input shape and the move of the stage that pads."""
+        """The input shape and the move of the padding stage."""
         [found] = [(stage.before, stage.move) for stage in self.trace.stages if isinstance(stage.move, Pad)]
         return found
 
@@ -269,7 +272,7 @@ FIELDS: Mapping[str, Callable[[OperandCall], Any]] = {
     "pad_value": OperandCall.read_pad_value,
     "pad_options": OperandCall.read_pad_options,
 }
-"""The values of the fields of templates and of the parameters of signatures, computed from a call.
+"""The functions that compute the fields of templates and the parameters of signatures from a call.
 
 The field `all` is the list of all operands in order, and `place` is the index of the tensor `x` in this list. A field
 with the value None is omitted from the code.
@@ -283,10 +286,7 @@ def has_transposed_weight(trace: Trace) -> bool:
 
 
 def check_pad_accepted(call: OperandCall, opset: int | None = None) -> None:
-    """Raise `ShapeError` (usage) if the framework does not support a pad.
-
-    A pad is not supported either if the framework would pad differently.
-    """
+    """Raise `ShapeError` (usage) if the framework refuses a pad, or pads differently."""
     framework, (shape, move) = call.framework, call.pad_stage
     padding = (*move.begins, *move.ends)
     if not PAD_SEMANTICS[framework].allows_negative_padding and min(padding, default=0) < 0:
@@ -352,9 +352,9 @@ def read_windows(arguments: ArgumentReader) -> list[Window]:
 
 
 def check_window_rules(arguments: ArgumentReader, target: str) -> None:
-    """Raise `ShapeError` (usage) for window rules that PyTorch and ONNX lack.
+    """Raise `ShapeError` (usage) for window rules that neither PyTorch nor ONNX has.
 
-    Examples are the layout with channels last, windows that start in the padding, and the output sizes of ONNX Runtime.
+    Examples are a layout with channels last, windows that start in the padding, and the output sizes of ONNX Runtime.
     """
     trace, dialect = arguments.trace, DIALECTS[arguments.trace.dialect]
     semantics = WINDOW_SEMANTICS.for_dialect(dialect)
@@ -460,7 +460,7 @@ def _format_sizes(sizes: Sequence[object]) -> str:
 
 
 def _format_keywords(arguments: Mapping[str, Any]) -> list[str]:
-    """Format keyword arguments without those that equal PyTorch's defaults."""
+    """Format keyword arguments, without those that equal PyTorch's defaults."""
     argument_texts = {
         name: value if isinstance(value, (str, int)) else _format_sizes(value) for name, value in arguments.items()
     }

@@ -10,7 +10,7 @@ import pytest
 import shapecalc as sc
 from shapecalc.core.problem import ShapeError
 from shapecalc.reasoning.equiv import check_equivalence, count_differences
-from shapecalc.render.race import MAX_FRAMES, draw_race_frames, render_race
+from shapecalc.render.output_comparison import MAX_FRAMES, draw_comparison_frames, render_output_comparison
 
 PAIRS = [
     ("2,3", "reshape 3,2", "transpose 1,0", 4),
@@ -19,17 +19,17 @@ PAIRS = [
 ]
 
 
-def race(shape, first, second):
+def compare_chains(shape, first, second):
     answers = tuple(sc.chain(shape, *stages.split(" | ")) for stages in (first, second))
     example = check_equivalence(*answers).counterexample
     return answers, example, count_differences(*answers, example)
 
 
 @pytest.mark.parametrize(("shape", "first", "second", "count"), PAIRS)
-def test_race_frames_are_full_pictures_with_the_difference_first_and_last(shape, first, second, count):
-    answers, example, elsewhere = race(shape, first, second)
+def test_output_comparison_frames_are_full_pictures_with_the_difference_first_and_last(shape, first, second, count):
+    answers, example, elsewhere = compare_chains(shape, first, second)
     assert count in (elsewhere, None)
-    frames = [frame.plain for frame in draw_race_frames(answers, example, elsewhere)]
+    frames = [frame.plain for frame in draw_comparison_frames(answers, example, elsewhere)]
     assert len({frame.count("\n") for frame in frames}) == 1
     assert all(f"{elsewhere} of " in frame and frame.count("[") >= 4 for frame in frames)
     assert frames[0] == frames[-1]
@@ -39,9 +39,9 @@ def test_race_frames_are_full_pictures_with_the_difference_first_and_last(shape,
 
 
 @pytest.mark.parametrize(("shape", "first", "second"), [pair[:3] for pair in PAIRS])
-def test_race_svg_shows_one_frame_at_each_moment(shape, first, second):
-    answers, example, elsewhere = race(shape, first, second)
-    seconds, svg = render_race(answers, example, elsewhere, "race.svg")
+def test_output_comparison_svg_shows_one_frame_at_each_moment(shape, first, second):
+    answers, example, elsewhere = compare_chains(shape, first, second)
+    seconds, svg = render_output_comparison(answers, example, elsewhere, "outputs.svg")
     assert 6 <= seconds <= 8
     root = ElementTree.fromstring(svg)
     assert "script" not in svg.decode()
@@ -62,10 +62,10 @@ def test_race_svg_shows_one_frame_at_each_moment(shape, first, second):
     assert len(first_visible) == 1, "without animation, the first frame is shown"
 
 
-def test_race_refuses_other_formats_and_large_outputs():
-    answers, example, elsewhere = race("2,3", "reshape 3,2", "transpose 1,0")
-    with pytest.raises(ShapeError, match=r"'race.gif' is not a film of two outputs"):
-        render_race(answers, example, elsewhere, "race.gif")
-    answers, example, elsewhere = race("40,30", "reshape 30,40", "transpose 1,0")
+def test_output_comparison_refuses_other_formats_and_large_outputs():
+    answers, example, elsewhere = compare_chains("2,3", "reshape 3,2", "transpose 1,0")
+    with pytest.raises(ShapeError, match=r"'outputs.gif' is not a film of two outputs"):
+        render_output_comparison(answers, example, elsewhere, "outputs.gif")
+    answers, example, elsewhere = compare_chains("40,30", "reshape 30,40", "transpose 1,0")
     with pytest.raises(ShapeError, match="at most"):
-        render_race(answers, example, elsewhere, "race.svg")
+        render_output_comparison(answers, example, elsewhere, "outputs.svg")

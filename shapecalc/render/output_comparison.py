@@ -1,4 +1,4 @@
-"""An animation of two outputs of equal shape, which are compared element by element."""
+"""An animation that compares two outputs of equal shape, element by element."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from shapecalc.render.grid import TensorPath, build_tensor_path, draw_output_gri
 from shapecalc.render.styles import BOLD_ERROR
 from shapecalc.render.tape import MAX_TAPE_ELEMENTS, draw_output_tapes
 
-RACE_SUFFIXES = (".svg",)
-RACE_WIDTH, GRID_LINES = 64, 14
+COMPARISON_SUFFIXES = (".svg",)
+COMPARISON_WIDTH, GRID_LINES = 64, 14
 """The width of the animation in characters, and the maximum height of the tables in lines."""
 END_SECONDS, SCRUB_SECONDS, MAX_FRAMES = 1.2, 4.8, 24
-"""The duration of the first and of the last frame, the duration of all others, and their maximum number."""
+"""Seconds for the first and the last frame each, seconds for all other frames, and their maximum number."""
 
 
 def position_text(paths: tuple[TensorPath, TensorPath], position: int) -> str:
@@ -44,13 +44,14 @@ def position_text(paths: tuple[TensorPath, TensorPath], position: int) -> str:
     return f"place {position + 1} of {prod(shape)}, [{shape_text(index)}]: {', '.join(texts)}"
 
 
-def draw_race_frames(
+def draw_comparison_frames(
     answers: tuple[Trace | Chain, Trace | Chain], counterexample: Counterexample, elsewhere: int
 ) -> list[Text]:
-    """Draw both outputs at up to `MAX_FRAMES` elements in order, and first and last at the first difference.
+    """Return pictures of both outputs, each with one element highlighted.
 
-    The elements begin at the first difference, or earlier if fewer follow it. `elsewhere` is the number of elements
-    that differ. Raises `ShapeError` (usage) if there are too many elements.
+    The first and the last picture show the first difference. Between them, there are up to `MAX_FRAMES` pictures of
+    elements in C order, starting at the first difference, or earlier if fewer elements follow it. `elsewhere` is the
+    number of elements that differ. Raises `ShapeError` (usage) if there are too many elements.
     """
     first, second = (build_tensor_path(answer, counterexample.sizes) for answer in answers)
     shape = first.tensors[-1].shape
@@ -59,15 +60,15 @@ def draw_race_frames(
     difference = ravel(counterexample.index or (0,) * len(shape), shape)
     around = range(max(0, min(difference, prod(shape) - MAX_FRAMES)), prod(shape))[:MAX_FRAMES]
     heads = [
-        clip_line(Text(f"{name}  {chain_text(answer)}", "bold"), RACE_WIDTH, UNICODE)
+        clip_line(Text(f"{name}  {chain_text(answer)}", "bold"), COMPARISON_WIDTH, UNICODE)
         for name, answer in zip(("first ", "second"), answers, strict=True)
     ]
     frames = list[Text]()
     for position in (difference, *around, difference):
         index = unravel(position, shape)
-        tapes = draw_output_tapes((first, second), position, width=RACE_WIDTH)
+        tapes = draw_output_tapes((first, second), position, width=COMPARISON_WIDTH)
         grids = draw_output_grids(
-            answers, counterexample, index=index, tinted_axis=0, width=RACE_WIDTH, height=GRID_LINES
+            answers, counterexample, index=index, tinted_axis=0, width=COMPARISON_WIDTH, height=GRID_LINES
         )
         said = Text(position_text((first, second), position), "bold")
         end = Text(differences_text(elsewhere, counterexample), BOLD_ERROR)
@@ -75,7 +76,7 @@ def draw_race_frames(
     return frames
 
 
-def render_race(
+def render_output_comparison(
     answers: tuple[Trace | Chain, Trace | Chain],
     counterexample: Counterexample,
     elsewhere: int,
@@ -87,10 +88,10 @@ def render_race(
     It lasts about 7 seconds, and begins and ends with the first difference. Raises `ShapeError` (usage) if there are
     too many elements, and for an unknown extension or theme.
     """
-    match_extension(name, RACE_SUFFIXES, "film of two outputs")
+    match_extension(name, COMPARISON_SUFFIXES, "film of two outputs")
     if theme is not None:
         check_theme(theme)
-    frames = draw_race_frames(answers, counterexample, elsewhere)
+    frames = draw_comparison_frames(answers, counterexample, elsewhere)
     between = [SCRUB_SECONDS / (len(frames) - 2)] * (len(frames) - 2)
     seconds = [END_SECONDS, *between, END_SECONDS]
     title = f"{chain_text(answers[0])} against {chain_text(answers[1])}"

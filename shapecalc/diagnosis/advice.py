@@ -6,7 +6,7 @@ The advice consists of verified fixes, explanations of the numbers in a message,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice, permutations
 from math import prod
 from shlex import quote
@@ -37,7 +37,9 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import make_request
 from shapecalc.core.rules import INDIVISIBLE, VOLUME_MISMATCH
 from shapecalc.diagnosis.causes import CAUSES
-from shapecalc.diagnosis.explanations import count_unequal_dims, explain_message
+from shapecalc.diagnosis.count_steps import iter_count_steps
+from shapecalc.diagnosis.evidence import failing_code
+from shapecalc.diagnosis.explanations import explain_message
 from shapecalc.diagnosis.findings import (
     find_extra_axis,
     find_facts,
@@ -45,11 +47,14 @@ from shapecalc.diagnosis.findings import (
     numeric_differences,
     operation_noun,
 )
+from shapecalc.diagnosis.layer_steps import iter_layer_steps
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
+from shapecalc.diagnosis.operand_steps import iter_operand_steps
 from shapecalc.diagnosis.phrases import find_first_step
-from shapecalc.diagnosis.reading import ParsedMessage, size_product
+from shapecalc.diagnosis.reading import ParsedMessage, known_size_product
 from shapecalc.diagnosis.subjects import (
     FREE_BATCH_COMMAND,
+    MAX_ASSUMPTIONS,
     MAX_FIXES,
     MODEL_FILE_FRAMEWORKS,
     WEAK_KINDS,
@@ -57,15 +62,15 @@ from shapecalc.diagnosis.subjects import (
     advise_on_subject,
 )
 from shapecalc.diagnosis.suggestions import (
-    MAX_BATCH,
     find_rank_and_permutation,
     numeric_sizes,
     suggest_fixes,
     suggest_remedies,
 )
+from shapecalc.diagnosis.table_steps import iter_table_steps
 from shapecalc.reading.commands import command_line
 from shapecalc.reasoning.answers import answer_request
-from shapecalc.reasoning.figures import TOKEN_WORDS
+from shapecalc.reasoning.figures import Explanation
 from shapecalc.reasoning.fixing import Fix, apply_fix, find_fixes
 
 TARGET_ARGUMENTS = {
@@ -82,7 +87,10 @@ MOVED_AXIS_REMEDY = (
 )
 ASSIGN_REMEDY = "assign to a slice of the value's size, x[:n], or make the value as large as the slice that it replaces"
 EMPTY_SIDE_REMEDY = "print x.shape before that line: one side is all but empty, as after a slice, a crop or a transpose"
-REEXPORT_REMEDY = "give the model the size that it was exported with, or export it again with this one"
+REEXPORT_REMEDY = (
+    "give the model the size that it was exported with, or export it again with dynamic axes: a size that Python "
+    "computed is a constant in the file"
+)
 STRUCTURAL_CHANGES = ("insert", "drop", "move", "put", "transpose", "reshape", "flatten")
 """The first words of fixes that change the order or the number of dims, so that the sizes need no explanation."""
 JOIN_AXIS = "joined along axis"
@@ -94,6 +102,10 @@ EMPTY_REMEDIES = {
 }
 """The first remedies for an input without elements, by cause."""
 EMPTY_ROWS_REMEDY = "find what left 0 rows above: a selection, a mask or a filter; skip the layer where it is empty"
+UNSIGNED = re.compile(r"\b(?:4294967295|18446744073709551615)\b")
+UNSIGNED_REMEDY = (
+    "{} is -1, read as an unsigned number: update the runtime, or run a 64-bit build; the shapes of the model are right"
+)
 EMPTY_TARGET_REMEDY = "print what computes the target: it is empty, so the result would be a scalar; a vector is -1"
 EARLIER_LAYER_REMEDY = "give the layer the output of an earlier one, which has {1} features: {0} looks like raw input"
 MIN_RAW_RATIO = 100
@@ -109,10 +121,6 @@ ASSIGNMENT = re.compile(r"\s*[\w.]+\[.{1,60}?\] ?= ")
 """An assignment to an item or a slice."""
 MAX_PERMUTED_RANK = 4
 """The maximum rank for which an order of the axes is searched."""
-HOG_CELL = 36
-"""The features of a block of HOG: 4 cells with 9 directions."""
-VOCABULARY_RATIO = 1.2
-"""The maximum ratio of the sizes of two vocabularies of the same kind of text."""
 PRODUCT_LINE = re.compile(r"^[^-+/]*\*[^-+/*]*$")
 """A line of code whose only operator is `*`."""
 MEMBERSHIP = re.compile(r"(?:where|nonzero)\(\s*([\w.\[\]]{1,40}) == ([\w.\[\]]{1,40})\s*\)")
@@ -156,16 +164,10 @@ FRAMEWORK_REMEDIES = {
     ): "allowzero needs opset 14: convert the model, update the tool, or drop it if it is 0",
 }
 """The remedies for a cause in one framework, if they differ from the general remedy."""
-MASK_REMEDY = (
-    "build the mask for the length of the keys, past and new tokens together, and cut or pad it to that length"
-)
-LENGTH_REMEDIES = (
-    "if these are batches, give both the same samples: one may be repeated, filtered or the last of an epoch",
-    "if these are channels or features, the parts come from different models or settings; if these are lengths of "
-    "sequences, cut or pad both to one length",
-    "if these are heights or widths of maps, resize one to the other: F.interpolate(a, size=b.shape[2:])",
-)
-"""The remedies for unexplained sizes, by their axis: the first, the second, or a later one."""
+
+
+Fixes = dict[str, str | None]
+"""Steps with their command, or None."""
 
 
 def advise_on_message(message: ParsedMessage) -> Advice:
@@ -175,43 +177,86 @@ def advise_on_message(message: ParsedMessage) -> Advice:
     trace = _resolve_request(message)
     if trace is not None and trace.output is not None and message.dialect is None and message.op != CONCAT.name:
         trace = None  # a framework without a dialect may have other rules than the default dialect
-    is_empty = trace is not None and 0 in trace.input
-    first_step = find_first_step(message.quote, message.nearby_text)
-    own = [*filter(None, [first_step]), *suggest_remedies(message, find_mismatch(message, trace))]
-    likely, general = (dict.fromkeys(texts) for texts in (own, _general_remedies(message)))
     verified = dict(_iter_verified_fixes(message, trace))
-    other_axis = {text: command for text, command in verified.items() if text.startswith(JOIN_AXIS)}
-    verified = {text: command for text, command in verified.items() if text not in other_axis}
     is_structural = any(text.startswith(STRUCTURAL_CHANGES) for text in verified)
     explanations = () if is_structural else explain_message(message, trace)
     if verified and any(found.kind in WEAK_KINDS for found in explanations):
         explanations = tuple(found for found in explanations if found.kind not in WEAK_KINDS)
-    if any(found.kind in COMPUTED_KINDS for found in explanations[:1]):
-        verified = {}
-    if any(found.kind in CERTAIN_KINDS for found in explanations[:1]):
-        verified = {text: command for text, command in verified.items() if not text.startswith("write -1")}
-    has_own = (message.op == REARRANGE.name and bool(verified)) or (message.op is None and bool(general))
-    advised = {} if has_own else dict.fromkeys(found.advice for found in explanations[:1])
-    is_known = message.line is not None or len(message.target or ()) < 3
-    is_certain = not is_known and any(found.kind in CERTAIN_KINDS for found in explanations[:1])
-    comes_first = is_structural or (not operation_noun(message.op) and not is_certain)
-    all_fixes = likely | (verified | advised if comes_first else advised | verified)
-    all_fixes |= {} if (advised or likely) and operation_noun(message.op) else general
-    is_batch = any(text.startswith(f"{JOIN_AXIS} 0 ") for text in other_axis)
-    if not any(found.kind in ROUNDING_KINDS for found in explanations[:1]):
-        all_fixes = all_fixes | other_axis if advised or is_batch else other_axis | all_fixes
-    if is_empty and message.cause in EMPTY_REMEDIES:
-        all_fixes = {EMPTY_REMEDIES[message.cause]: None} | all_fixes
     command = _code_command(message) if trace is None else command_line(trace)
     is_division = message.cause == "indivisible" and message.op not in (RESHAPE.name, SHUFFLE.name)
     cause = "a size is no multiple of what it is to be divided into" if is_division else CAUSES[message.cause].summary
     summary = ": ".join(filter(None, (operation_noun(message.op), cause)))
     facts = tuple(dict.fromkeys(find_facts(message, trace)))
     missing = _describe_missing_information(message)
-    fixes = tuple(islice(all_fixes.items(), MAX_FIXES))
+    fixes = _order_fixes(message, trace, verified, explanations)
     if not fixes and not (missing and message.cause == "unspecified"):
         fixes = ((CAUSES[message.cause].first_step, None),)
     return Advice(summary, facts, fixes, missing, command, explanations)
+
+
+def _order_fixes(
+    message: ParsedMessage, trace: Trace | None, verified: Fixes, explanations: tuple[Explanation, ...]
+) -> tuple[tuple[str, str | None], ...]:
+    """Return the first steps: what the text supports, then what resolves, then what the numbers suggest.
+
+    The advice of an explanation with several assumptions comes after the general step, as a condition.
+    """
+    steps = [*iter_layer_steps(message), *iter_operand_steps(message), *iter_count_steps(message)]
+    supported = _without_commands(step.text for step in steps if step.is_supported)
+    texts = [step.text for step in steps if not step.is_supported]
+    if not steps or message.op in (RESHAPE.name, SHUFFLE.name):
+        texts = [*_general_remedies(message), *texts]
+    first, rest = _without_commands(texts[:1]), _without_commands(texts[1:])
+    other_axis = {text: command for text, command in verified.items() if text.startswith(JOIN_AXIS)}
+    verified = {text: command for text, command in verified.items() if text not in other_axis}
+    rounded = {text: command for text, command in verified.items() if text.startswith("cut the")}
+    verified = {text: command for text, command in verified.items() if text not in rounded}
+    kind = explanations[0].kind if explanations else None
+    if kind in COMPUTED_KINDS or (supported and message.op == CONV.name):
+        verified = {}
+    if kind in CERTAIN_KINDS:
+        verified = {text: command for text, command in verified.items() if not text.startswith("write -1")}
+    has_own = (message.op == REARRANGE.name and bool(verified)) or (message.op is None and bool(texts))
+    strong, weak = ({}, {}) if has_own or (supported and kind in ROUNDING_KINDS) else _explained_steps(explanations)
+    is_known = message.line is not None or len(message.target or ()) < 3
+    is_explained = operation_noun(message.op) != "" or (not is_known and kind in CERTAIN_KINDS)
+    is_batch = any(text.startswith(f"{JOIN_AXIS} 0 ") for text in other_axis)
+    groups = [
+        *(_likely_steps(message, trace), supported),
+        *((strong, verified) if is_explained else (verified, strong)),
+        *(other_axis if is_batch else {}, first, weak, rounded, rest, other_axis),
+    ]
+    fixes = {text: command for group in groups for text, command in group.items()}
+    return tuple(islice(fixes.items(), MAX_FIXES))
+
+
+def _likely_steps(message: ParsedMessage, trace: Trace | None) -> Fixes:
+    """Return the steps that follow from an empty input, the wording, or a table."""
+    is_empty = trace is not None and 0 in trace.input and message.cause in EMPTY_REMEDIES
+    phrase = find_first_step(message.quote, f"{message.nearby_text} {failing_code(message)}")
+    number = UNSIGNED.search(message.text)
+    return _without_commands(
+        [
+            *([EMPTY_REMEDIES[message.cause]] if is_empty else []),
+            *([UNSIGNED_REMEDY.format(number[0])] if number else []),
+            *([phrase] if phrase else iter_table_steps(message)),
+            *suggest_remedies(message, find_mismatch(message, trace)),
+        ]
+    )
+
+
+def _explained_steps(explanations: tuple[Explanation, ...]) -> tuple[Fixes, Fixes]:
+    """Return the advice of the first explanation: as a step, or as a condition if it has several assumptions."""
+    if not explanations:
+        return {}, {}
+    found = explanations[0]
+    if found.assumptions <= MAX_ASSUMPTIONS:
+        return {found.advice: None}, {}
+    return {}, {f"if that is it: {found.advice}": None}
+
+
+def _without_commands(texts: Iterable[str]) -> Fixes:
+    return dict.fromkeys(texts)
 
 
 def _resolve_request(message: ParsedMessage) -> Trace | None:
@@ -371,7 +416,12 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
     if message.op is None or message.cause not in ("count-mismatch", "indivisible"):
         return [*filter(None, [_cause_remedy(message)])]
     if message.op not in (RESHAPE.name, SHUFFLE.name):
-        return []
+        return [_unflatten_remedy(message)] if message.op == UNFLATTEN.name else []
+    return _count_remedies(message)
+
+
+def _count_remedies(message: ParsedMessage) -> list[str]:
+    """Return the general remedies for a reshape whose element counts differ."""
     extra = find_extra_axis(message)
     if message.target == ():
         return [EMPTY_TARGET_REMEDY]
@@ -381,9 +431,24 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
         return [REEXPORT_REMEDY] if message.traits.shape_source or message.framework == "paddle" else []
     if message.framework == "tensorrt" and PROFILE_VALUES.search(message.nearby_text + message.quote):
         return [f"the file holds a number that the profile varies: free it, {FREE_BATCH_COMMAND}"]
+    if message.target is not None:
+        return []
     place = "node" if message.traits.shape_source else "line"
-    target = "the target" if message.target is None else format_sizes(message.target)
-    return [f"print the input's shape before this {place}: if {target} is what you meant, the input is wrong there"]
+    return [f"print the input's shape before this {place}: if the target is what you meant, the input is wrong there"]
+
+
+def _unflatten_remedy(message: ParsedMessage) -> str:
+    """Return the remedy for an axis that is divided into sizes with another product."""
+    known, count = known_size_product(message.target), message.elements
+    sizes = numeric_sizes(message.target)
+    if known and count and -1 in sizes and count % known == 0:
+        filled = ", ".join(str(count // known if size == -1 else size) for size in sizes)
+        return f"this version of torch takes no -1 here: write the sizes, ({filled}), or update it"
+    axis = f"dim {message.axes[0]}" if message.axes else "that dim"
+    return (
+        f"print(type(x), x.shape) before that line: {axis} has {count}, and the sizes make {known}; if another axis "
+        f"has {known}, name that one, and if x is a tuple, take x[0]"
+    )
 
 
 def _cause_remedy(message: ParsedMessage) -> str:
@@ -396,56 +461,15 @@ def _cause_remedy(message: ParsedMessage) -> str:
         return COMPUTED_ZERO_REMEDY
     grows = message.op == EXPAND.name and message.framework in MODEL_FILE_FRAMEWORKS
     remedy = "" if message.cause == "not-broadcastable" and not grows else CAUSES[message.cause].remedy
-    if message.cause == "features-differ" and message.pair is not None:
-        remedy = _feature_table_remedy(*message.pair) or remedy
     return FRAMEWORK_REMEDIES.get((message.cause, message.framework or ""), remedy)
-
-
-def _feature_table_remedy(actual: int, expected: int) -> str:
-    """Return the remedy for a table with another number of features than was fitted, or an empty string."""
-    if actual == 2 < expected:
-        return f"a grid for a plot has 2 columns: fit a model on these 2 features, or fill the other {expected - 2}"
-    if actual % HOG_CELL == 0 == expected % HOG_CELL and min(actual, expected) > 10 * HOG_CELL:
-        return "if these are HOG features, resize each window to the size used in training, with the same cells"
-    if min(actual, expected) > 1000 and max(actual, expected) < VOCABULARY_RATIO * min(actual, expected):
-        return "fit the vectorizer once, on the training texts, and call only transform on the others"
-    if expected * 4 < actual:
-        return f"apply the steps that reduced the training data to {expected}, such as PCA, to this data, too"
-    return ""
 
 
 def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
     """Yield remedies for the incompatible operands of a message."""
-    if message.op == BROADCAST.name:
-        yield from filter(None, [_broadcast_remedy(message)])
-    elif message.op in (LINEAR.name, MATMUL.name, CONV.name) and message.cause in ("inner-differs", "channels-differ"):
-        yield from _layer_remedies(message)
-    elif message.op == MATMUL.name and message.cause == "dims-differ":
-        yield "make the paired dims equal before that line: a dim of 1 is not broadcast here, x.repeat or broadcast_to"
-    elif message.op in (CONCAT.name, STACK.name) and message.cause == "dims-differ":
-        yield _concat_remedy(message)
-    elif message.cause == "window-too-large" and _has_empty_side(message.input or ()):
+    if message.cause == "window-too-large" and _has_empty_side(message.input or ()):
         yield EMPTY_SIDE_REMEDY
     elif message.cause != "not-broadcastable" and CAUSES[message.cause].remedy:
         yield CAUSES[message.cause].remedy
-
-
-def _layer_remedies(message: ParsedMessage) -> Iterator[str]:
-    """Yield remedies for a layer whose input has another number of features than its weight."""
-    pair = numeric_sizes(find_mismatch(message, None) or _contracted_sizes(message))
-    shape, other = message.input or (), (message.operands or ((),))[0]
-    if message.op == MATMUL.name and message.framework == "numpy" and len(shape) == 2 and shape[:1] == other[:1]:
-        yield f"transpose the first operand, a.T @ b: {shape[1]},{shape[0]} with {format_sizes(other)}"
-    elif message.op == MATMUL.name and message.framework == "numpy" and len(other) == 1 and abs(pair[0] - pair[1]) == 1:
-        yield "give both the constant column, or neither: one side has a column more, as add_constant inserts it"
-    elif message.op == MATMUL.name and message.framework == "numpy":
-        yield "make the two agree: transpose one of the operands, or cut or pad it"
-    elif size_product(message.input or (1,)) == 0:
-        yield EMPTY_ROWS_REMEDY
-    elif pair and 0 < pair[1] * MIN_RAW_RATIO < pair[0]:
-        yield EARLIER_LAYER_REMEDY.format(*pair)
-    elif pair and 0 not in pair:
-        yield "build the layer for {} features, or give it the {} that it is built for".format(*pair)
 
 
 def _has_empty_side(shape: PrintedSizes) -> bool:
@@ -462,7 +486,8 @@ def _op_specific_remedies(message: ParsedMessage) -> Iterator[str]:
     if message.cause == "rank-mismatch" and message.operands and message.framework == "torch":
         yield _resize_remedy(message.input or (), message.operands[0])
     elif message.op == REARRANGE.name and message.pair is not None:
-        yield from _pattern_remedies(message.cause, *message.pair)
+        pattern = re.search(r'pattern "([^"]+)"', message.quote)
+        yield from _pattern_remedies(message.cause, *message.pair, pattern[1] if pattern else "")
     elif message.op == EXPAND.name and message.framework == "numpy" and "input array" in message.quote:
         yield _assignment_remedy(numeric_sizes(message.input), numeric_sizes(message.target))
     elif message.op == EXPAND.name and message.cause == "not-broadcastable" and _expand_remedy(message):
@@ -480,8 +505,21 @@ def _assignment_remedy(shape: tuple[int, ...], target: tuple[int, ...]) -> str:
     """Return the remedy for a value that is assigned to a slice of another shape."""
     if shape == (3,) and target == (4,):
         return "give the colour a fourth value, alpha, or drop the alpha channel of the picture: x[..., :3]"
+    pairs = numeric_differences(shape, target) if len(shape) == len(target) else []
+    axes = [axis for axis, *_ in pairs]
+    if len(shape) > 2 and len(axes) == 2 and axes[1] == axes[0] + 1 and {*shape} & {1, 3, 4}:
+        height, width = (other for _, _, other in pairs)
+        return (
+            f"make the picture {height}x{width}, as the place is into which it goes, not {pairs[0][1]}x{pairs[1][1]}: "
+            f"cv2.resize(x, ({width}, {height})), or the size in the settings"
+        )
     if len(shape) == len(target) == 2 and shape[0] == shape[1] and (shape[0] in target) and target[0] != target[1]:
         return f"build the value from both lengths: it is square, {shape[0]} on both axes, and the slice is not"
+    if shape and target:
+        return (
+            f"print both shapes: the value is {format_sizes(shape)}, the place {format_sizes(target)}; cut, pad or "
+            "resize the value, or make the place with the value's shape"
+        )
     return ASSIGN_REMEDY
 
 
@@ -522,132 +560,36 @@ def _resize_remedy(sides: PrintedSizes, size: PrintedSizes) -> str:
         return f"the size ends with channels: take the height and width alone, size=({size[0]}, {size[1]})"
     if len(size) > len(sides):
         return "the input lacks a dim: give it a batch and channels, (N, C, H, W), as by x[None, None] for a picture"
+    if len(sides) == len(size) + 1 and sides[0] == 1:
+        return (
+            "the input has a dim of 1 too many: drop a [:, None] or unsqueeze before or in that line, or x.squeeze(1)"
+        )
     return f"give a size of {len(sides)} numbers, or squeeze the input to (N, C) and {len(size)} sides"
 
 
-def _pattern_remedies(cause: str, actual: int, expected: int) -> Iterator[str]:
+def _pattern_remedies(cause: str, actual: int, expected: int, pattern: str) -> Iterator[str]:
     """Yield remedies for an einops pattern.
 
     `actual` and `expected` are two numbers of dims, or a size and its divisor.
     """
     if cause == "rank-mismatch":
         change = "skip it if the tensor is in the new order already" if actual > expected else "insert one, x[None]"
+        names = re.sub(r"\([^()]*\)", "x", pattern.partition("->")[2]).split()
+        if actual > expected and actual == len(names):
+            yield (
+                f"the tensor has the {actual} dims of the right side already, so it was rearranged before, perhaps "
+                "by code "
+                "that is applied twice: skip this line if x.ndim is {0}".format(actual)
+            )
         yield f"name each dim on the left side of the pattern, or {change}"
     elif cause == "bad-pattern" and abs(actual - expected) > 1:
         more = f"find the {abs(actual - expected)} that one side has more"
         yield f"{more}: tokens beside the grid, or a length that // rounded down"
     elif cause == "indivisible" and actual < expected:
-        yield f"join {expected} of them along that axis before, as frames or samples, or let the length be {actual}"
-
-
-def _flattened_remedy(shape: PrintedSizes, other: PrintedSizes) -> str:
-    """Return the remedy for two shapes with equal element counts, one of which was flattened, or an empty string."""
-    pairs = [(one, two) for one, two in zip(numeric_sizes(shape), numeric_sizes(other), strict=False) if one != two]
-    is_regrouped = len(shape) == len(other) > 2 and len(pairs) == 2 and 1 in (*pairs[0], *pairs[1])
-    if is_regrouped and size_product(shape) == size_product(other) and {*pairs[0]} != {*pairs[1]}:
-        return f"reshape one to the other, {format_sizes(shape)}: both hold as many elements, and one was flattened"
-    return ""
-
-
-def _concat_remedy(message: ParsedMessage) -> str:
-    """Return the remedy for differing operands of a concatenation or a stack."""
-    shape, other = message.input or (), (message.operands or ((),))[0]
-    if text := _flattened_remedy(shape, other):
-        return text
-    if message.op == CONCAT.name and message.pair is not None and min(message.pair) == 1:
-        return REPEAT_REMEDY if max(message.pair) <= MAX_BATCH else MOVED_AXIS_REMEDY.format(max(message.pair))
-    differences = numeric_differences(shape, other)
-    axes = message.axes or ()
-    if len(differences) > 1 and all(abs(one - two) == 1 and axis for axis, one, two in differences):
-        return "pad the picture until all strides divide its sides, often to a multiple of 32: both sides were rounded"
-    if message.op == CONCAT.name and (
-        [axis for axis, *_ in differences] == [0]
-        or ([axis for axis, *_ in differences] == [0, 1] and len(shape) == 2 and axes in ((), (1,), (-1,)))
-    ):
-        return "give both the same batch: one of them is a state, or a constant, that was made for another batch size"
-    if len(shape) == len(other) == 2 and [axis for axis, *_ in differences] == [0, 1] and axes == (0,):
-        return f"give both the same columns: {shape[1]} and {other[1]}"
-    if len(shape) == len(other) == 3 and len(differences) == 2 and differences[0][0] == 0:
-        return "take both for the same rows: their first dims are {} and {}".format(*differences[0][1:])
-    if message.axes == (0,) and not shape:
-        return "cut or pad them to one length, or keep them in a list: only dim 0 may differ"
-    return "bring them to one size before they are joined: resize, crop or pad one of them"
-
-
-def _contracted_sizes(message: ParsedMessage) -> tuple[int | str, ...]:
-    """Return the sizes of the contracted axes of a matrix product.
-
-    Returns an empty tuple if a shape is unknown.
-    """
-    shape, other = message.input or (), (message.operands or ((),))[0]
-    return (shape[-1], other[-2:][0]) if message.op == MATMUL.name and shape and other else ()
-
-
-def _broadcast_remedy(message: ParsedMessage) -> str:
-    """Return the remedy for shapes that cannot be broadcast together.
-
-    Returns an empty string if the differing dims are unknown.
-    """
-    shape, other = message.input or (), (message.operands or ((),))[0]
-    differ = numeric_differences(shape, other) if len(shape) == len(other) > 1 else ()
-    line = message.failing_line.text if message.failing_line else ""
-    if text := _flattened_remedy(shape, other) or _operator_remedy(message, shape, other, line):
-        return text
-    if message.framework in MODEL_FILE_FRAMEWORKS:
-        return "give the model the sizes that it was exported with, which the file may contain, or export dynamic axes"
-    if len(shape) > 2 and (shape[1:] == other[:-1] or other[1:] == shape[:-1]):
-        first = "first" if shape[1:] == other[:-1] else "second"
-        return f"the dims of the {first} are one axis further right: insert a last axis, x[..., None]"
-    if count_unequal_dims(message) > 1 and len(shape) == len(other) and len(differ) > 2:
-        return "bring both to one grid before: resample, crop or pad one of them"
-    if len(differ) == 2 and differ[1][0] == differ[0][0] + 1 and 1 not in (*differ[0][1:], *differ[1][1:]):
-        return "bring them to one size before: resize, crop or pad one of them"
-    if len(shape) > 1 and other == shape[:-1]:
-        keeps_axis = "keepdim=True" if message.framework == "torch" else "keepdims=True"
-        return f"if a mean, a max or the like made the second, let it keep that axis as 1: {keeps_axis}"
-    return _vector_remedy(shape, other, line) or _length_remedy(message, line)
-
-
-def _operator_remedy(message: ParsedMessage, shape: PrintedSizes, other: PrintedSizes, line: str) -> str:
-    """Return the remedy that follows from the operator in the line of code, or an empty string."""
-    if message.framework == "dask" or ".compute()" in f"{line} {message.nearby_text}":
-        return "print x.chunks: the sizes may be those of chunks; give both the same ones, x.rechunk(y.chunks)"
-    if message.framework == "mxnet" and len(shape) != len(other):
-        return "write broadcast_sub, broadcast_mul and so on: the operators of MXNet's symbols do not broadcast"
-    is_chained = len(shape) == len(other) == 2 and shape[1] == other[0]
-    if is_chained and shape[0] != shape[1] and line and PRODUCT_LINE.search(line) is None:
-        return f"an axis is missing or transposed on one side: {shape[1]} is last in one, first in the other"
-    if is_chained and shape != other and "*" in line:
-        return "* multiplies element by element: for the product of matrices write a @ b"
-    return ""
-
-
-def _length_remedy(message: ParsedMessage, line: str) -> str:
-    """Return the remedy for two sizes of a broadcast without an explanation."""
-    shape, other = message.input or (), (message.operands or ((),))[0]
-    differ = numeric_differences(shape, other) if len(shape) == len(other) > 1 else ()
-    if message.dim is not None:
-        is_mask = message.dim >= 2 and TOKEN_WORDS.search(f"{line} {message.nearby_text}") is not None
-        return MASK_REMEDY if is_mask else LENGTH_REMEDIES[min(message.dim, 2)]
-    pair = find_mismatch(message, None) or (differ[0][1:] if len(differ) == 1 else None)
-    if pair is not None:
-        return "find which of {} and {} is meant, and change the line that makes the other".format(*pair)
-    return "print both shapes before that line, and find which of them is not what you expected"
-
-
-def _vector_remedy(shape: PrintedSizes, other: PrintedSizes, line: str) -> str:
-    """Return the remedy for a vector that fits no axis of the other operand, or an empty string."""
-    if len(other) == 1 and len(shape) == 2 and other[0] not in (*shape, 1) and size_product(shape) != other[0]:
-        return f"take both from the same rows: the table has {shape[0]} rows of {shape[1]}, the vector {other[0]} items"
-    if len(shape) == 3 and len(other) == 2 and shape[-1] == other[-1] in (1, 3, 4) and other[0] == other[-1]:
-        return (
-            f"give one value for each channel, a vector of {other[-1]}: {format_sizes(other)} holds {other[0]} of them"
+        yield (
+            f"that axis holds {actual}, and the pattern divides it by {expected}: give it {expected}, as frames "
+            f"joined to the batch, or set the length to {actual}; print(x.shape) before that line"
         )
-    if member := MEMBERSHIP.search(line):
-        return f"to find the elements that occur in the other, write np.isin({member[1]}, {member[2]})"
-    if len(shape) == len(other) == 1:
-        return f"find what made the lengths {shape[0]} and {other[0]}: a filter, dropna or a slice of only one of them"
-    return ""
 
 
 def _has_literal_zero(message: ParsedMessage) -> bool:

@@ -142,7 +142,9 @@ FRAMEWORKS: Mapping[str, FrameworkTraits] = {
     **dict.fromkeys(
         ("caffe", "coreml", "paddle", "einops", "llama.cpp", "migraphx", "mlx", "mnn", "triton"), FrameworkTraits()
     ),
-    **dict.fromkeys(("flax", "matplotlib", "mindspore", "pandas", "sklearn", "tinygrad", "xarray"), FrameworkTraits()),
+    **dict.fromkeys(
+        ("flax", "matplotlib", "mindspore", "pandas", "scipy", "sklearn", "tinygrad", "xarray"), FrameworkTraits()
+    ),
 }
 """The traits of each framework, keyed by framework name.
 
@@ -160,7 +162,7 @@ FUNCTIONS_BY_OP[RESHAPE.name] |= {*parse_signatures(VIEW.name)[0].names, "resize
 """The function names that call each op in code."""
 MODULE_NAMES = frozenset({"np", "numpy", "torch", "tf", "jnp", "cp", "cupy", "da", "paddle", "ops", "F", "mx"})
 """Module names; in `np.reshape(x, ...)`, `np` is a module name and `x` is the tensor."""
-NOT_VALUES = MODULE_NAMES | {*keyword.kwlist, "nn", "einops", "tqdm", "print", "math", "pd", "xr", "jax"}
+NOT_VALUES = MODULE_NAMES | {*keyword.kwlist, "nn", "einops", "tqdm", "print", "math", "pd", "xr", "jax", "axis", "dim"}
 """Words in a line of code that are not values."""
 STRING_LITERAL = re.compile(r"'[^']*'|\"[^\"]*\"")
 ASSIGNMENT = re.compile(r"^[\w.,\[\]:' ]{1,80}? ?(?:[-+*/@]|//)?=(?!=) ?")
@@ -178,6 +180,8 @@ LIBRARY = re.compile(
     r"site-packages|dist-packages|[/\\]lib[/\\]python|^<|[/\\](?:torch|tensorflow|numpy|keras|einops|jax|flax|tinygrad|mlx|sklearn|pandas|xarray|dask)[/\\]"
 )
 """A file that the user did not write."""
+LISTING = re.compile(r"\d{1,5} +\S")
+"""A line of a listing, with its number."""
 CODE_LINE = re.compile(r"[\w.,\[\]: ]{1,80} ?[-+*/@]?= ?\S|(?:return )?[\w.]{1,80}\(.*\)$|[\w.\[\]]{1,60} @ \S")
 """A line that is likely to be code."""
 PROSE = re.compile(
@@ -385,7 +389,8 @@ def find_failing_line(match: TemplateMatch, cleaned: CleanText) -> FailingLine |
         return own[-1] if own else None
     while lines and SHAPE_OUTPUT.match(lines[-1]):
         lines.pop()
-    is_code = bool(lines) and CODE_LINE.match(lines[-1]) is not None and not PROSE.match(lines[-1])
+    is_listing = bool(lines) and LISTING.match(lines[-1]) is not None
+    is_code = bool(lines) and CODE_LINE.match(lines[-1]) is not None and not PROSE.match(lines[-1]) and not is_listing
     return FailingLine(lines[-1]) if is_code else None
 
 

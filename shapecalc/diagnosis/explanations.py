@@ -18,6 +18,7 @@ from shapecalc.core.ops.shuffle import SHUFFLE
 from shapecalc.core.ops.unflatten import UNFLATTEN
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.findings import find_dim_mismatches, find_mismatch, numeric_differences
+from shapecalc.diagnosis.layer_steps import find_layer_mismatch
 from shapecalc.diagnosis.match import PrintedSizes
 from shapecalc.diagnosis.reading import LOSS_SUBJECT, MASK_SUBJECT, WEIGHTS_SUBJECT, ParsedMessage, size_product
 from shapecalc.diagnosis.suggestions import numeric_sizes
@@ -68,7 +69,8 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     The text around the message is part of the context, without line numbers and times.
     """
     line = message.failing_line.text if message.failing_line else ""
-    text = PLACE_NUMBERS.sub(" ", f"{message.nearby_text} {line} {message.quote}")
+    quote = "" if message.about == MASK_SUBJECT else message.quote  # its words are no evidence
+    text = PLACE_NUMBERS.sub(" ", f"{message.nearby_text} {_file_name(message)} {line} {quote}")
     if message.op in COUNT_OPS:
         return _element_count_figures(message, text)
     if message.cause in RANK_CAUSES or count_unequal_dims(message) > 1 or _is_first_transposed(message):
@@ -104,6 +106,12 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
         text=text,
     )
     return Figures(pair, context)
+
+
+def _file_name(message: ParsedMessage) -> str:
+    """Return the last parts of the path of the failing line's file, which name what it computes."""
+    file = message.failing_line.file if message.failing_line else None
+    return " ".join(re.split(r"[/\\]", file or "")[-2:])
 
 
 def _is_first_transposed(message: ParsedMessage) -> bool:
@@ -159,6 +167,9 @@ def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
     if any(int(axis) >= 2 for axis, *_ in find_dim_mismatches(message)):
         return None
     is_features = message.cause in FEATURE_CAUSES
+    layer = find_layer_mismatch(message) if is_features else None
+    if layer is not None:
+        return Figures((layer.given, layer.wanted), MismatchContext(is_features=True, text=text))
     if message.pair is not None and min(message.pair) >= 0:
         divides = message.cause == "indivisible"
         is_fixed = message.about != LOSS_SUBJECT

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from shapecalc.core.record import replace
+from shapecalc.diagnosis.evidence import print_shapes
 from shapecalc.diagnosis.explanations import explain_message
 from shapecalc.diagnosis.findings import numeric_differences
 from shapecalc.diagnosis.match import (
@@ -20,11 +21,12 @@ from shapecalc.diagnosis.match import (
     clean_lines,
     clean_text,
     find_closing_bracket,
+    format_sizes,
     parse_sizes_at,
 )
 from shapecalc.diagnosis.reading import SOURCE_LINE, UNKNOWN_MESSAGE, ParsedMessage, add_context
-from shapecalc.diagnosis.subjects import Advice
-from shapecalc.diagnosis.suggestions import numeric_sizes
+from shapecalc.diagnosis.subjects import KINDS_BY_SUBJECT, Advice
+from shapecalc.diagnosis.suggestions import numeric_sizes, suggest_shape_changes
 
 TAIL_LENGTH = 20_000
 """The number of characters, at the end of a text, that are searched."""
@@ -106,6 +108,16 @@ def _iter_size_lists(line: str) -> Iterator[tuple[PrintedSizes, int, int]]:
             yield sizes, start.start(), end
 
 
+def _unit_dim_step(shape: PrintedSizes, other: PrintedSizes) -> list[str]:
+    """Return the step for two shapes of which one lacks a dim of 1, or an empty list."""
+    short, long = sorted((shape, other), key=len)
+    axes = [axis for axis, size in enumerate(long) if size == 1 and (*long[:axis], *long[axis + 1 :]) == short]
+    if not axes or len(long) != len(short) + 1:
+        return []
+    index = "None" if axes[0] == 0 else f"{':, ' * axes[0]}None"
+    return [f"insert the dim of 1 in the one of ({format_sizes(short)}), x[{index}], or drop it in the other"]
+
+
 def _add_advice(message: ParsedMessage) -> tuple[ParsedMessage, Advice]:
     """Add advice on the differing dims to a message.
 
@@ -120,9 +132,10 @@ def _add_advice(message: ParsedMessage) -> tuple[ParsedMessage, Advice]:
         texts = [f"dim {axis} is {one} and {two}" for axis, one, two in differences]
         facts.append(f"{', '.join(texts)}; the other dims agree")
     explanations = explain_message(message, None)
-    names = message.failing_line.operands if message.failing_line else ()
-    shown = ", ".join(f"{name}.shape" for name in names)
-    steps = [*(found.advice for found in explanations[:1]), f"print({shown or 'a.shape, b.shape'}) before that line"]
+    changes = _unit_dim_step(shape, other) or [text for text, _ in suggest_shape_changes(shape, other)]
+    kinds = KINDS_BY_SUBJECT[UNKNOWN_MESSAGE]
+    explanations = tuple([found for found in explanations if found.kind in kinds])
+    steps = [*changes[:1], print_shapes(message, "a.shape, b.shape")]
     summary = "not a message that is known; its sentence states two " + ("shapes" if shape else "sizes")
     missing = "the whole log or traceback, from its first line"
     return message, Advice(summary, tuple(facts), tuple((step, None) for step in steps), missing, None, explanations)

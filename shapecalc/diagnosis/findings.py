@@ -29,7 +29,6 @@ from shapecalc.diagnosis.reading import (
     sizes_to_dims,
 )
 from shapecalc.diagnosis.suggestions import describe_factors, find_rank_and_permutation, numeric_sizes, unequal_axes
-from shapecalc.reasoning.figures import describe_count
 from shapecalc.reasoning.fixing import find_differing_dims
 from shapecalc.reasoning.operand_mismatch import find_missing_flatten, find_size_mismatch
 
@@ -102,10 +101,6 @@ def _iter_operand_findings(message: ParsedMessage, trace: Trace | None) -> Itera
     pair = find_mismatch(message, trace) if operation_noun(message.op) and message.cause != "ranks-differ" else None
     flatten = find_missing_flatten(trace.request) if trace is not None and trace.problem else ""
     yield from _iter_named_sizes(message, pair)
-    if message.op == MATMUL.name and len(message.input or ()) == 2:
-        rows = (message.input or ())[0]
-        texts = describe_count(rows) if isinstance(rows, int) and rows % 2 else ()
-        yield from (f"{text.replace(':', ' rows:', 1)}" for text in texts[:1])
     if flatten:
         yield flatten
     elif pair is not None and min(pair) > 4 and max(pair) % min(pair) == 0 and max(pair) // min(pair) <= MAX_SIZE_RATIO:

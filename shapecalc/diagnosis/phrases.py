@@ -39,11 +39,6 @@ PHRASES = (
         "arrays must be of the same length",
         "bring the lists to one length, or pd.DataFrame.from_dict(d, orient='index').T",
     ),
-    Phrase(
-        "expected axis has",
-        "give {0} names, one for each column or row that exists: print(df.columns)",
-        r"expected axis has (\d+) elements",
-    ),
     Phrase("invalid shape (1, ", "drop the channel for a grey picture: imshow(x[0], cmap='gray')"),
     Phrase(
         "for image data",
@@ -72,7 +67,35 @@ PHRASES = (
     Phrase("number of channels in input image", "print the picture's shape: 1 channel is grey, 3 are BGR, 4 are BGRA"),
     Phrase(
         "only batches of spatial targets",
-        "drop the channel of the targets: target.squeeze(1), or target.argmax(1) if they are one-hot",
+        "the targets are masks in colour: map each colour to its class number, so that they are (N, H, W)",
+        r"\[\d+, (?:[34], \d+, \d+|\d+, \d+, [34])\]",
+    ),
+    Phrase("only batches of spatial targets", "drop the channel of the targets: target.squeeze(1)", r"\[\d+, 1, "),
+    Phrase(
+        "only batches of spatial targets",
+        "give class numbers of (N, H, W): target.argmax(1) if they are one-hot; print(target.shape)",
+    ),
+    Phrase(
+        "pixel_shuffle expects",
+        "let the layer before it give C*{1} channels, a multiple of {1}: it gives {0}",
+        r"size\(-3\)=(\d+) is not divisible by (\d+)",
+    ),
+    Phrase(
+        "expected sequence of length",
+        "pad the rows to one length: tokenizer(texts, padding=True), or a collator that pads every field, labels too",
+    ),
+    Phrase("blocks must be 2-d", "give hstack one list: hstack([a, b])", r"stack\((?!\[|\()"),
+    Phrase("blocks must be 2-d", "give each block two dims: print their shapes; x.reshape(-1, 1) is a column"),
+    Phrase("chunks do not align", "give both the same chunks: x.rechunk(y.chunks), or dask.array.unify_chunks"),
+    Phrase("must be >= 16", "take blocks of 16 or more in each dim for tl.dot, and mask or pad what is smaller"),
+    Phrase(
+        "neither 'array op array'",
+        "print both shapes, and make height, width and channels equal: cv2.resize, cv2.cvtColor, or x[..., :3]",
+    ),
+    Phrase(
+        "for argument #2 'targets'",
+        "give the lengths of the encoded labels: target_lengths says {0}, and targets has {1}",
+        r"at least (\d+) at dimension \d+, but got size (\d+)",
     ),
     Phrase(
         "input must have 3 dimensions, got 2",
@@ -160,10 +183,6 @@ PHRASES = (
         "channel dimension of the pixel values", "convert the picture to RGB, or set num_channels in the configuration"
     ),
     Phrase(
-        "attention mask should be of size",
-        "build the mask for past and new tokens together, as the first of the two sizes says",
-    ),
-    Phrase(
         "attention weights should be of size",
         "give queries, keys and the mask one number of tokens: a cache adds its tokens to the keys alone",
     ),
@@ -223,13 +242,9 @@ PHRASES = (
     ),
     Phrase(
         "running_mean should contain",
-        "build the layer for the {0} channels of its input: BatchNorm({0})",
-        r"contain (\d+) elements",
-    ),
-    Phrase(
-        "given normalized_shape=",
-        "build the layer for the last dim of its input: LayerNorm({0})",
-        r"size ?\[.*?(\d+)\]",
+        "the layer is built for {1} channels and its input has {0}: build BatchNorm({0}), or let the layer before it "
+        "give {1}",
+        r"contain (\d+) elements not (\d+)",
     ),
     Phrase(
         "array split does not result", "use np.array_split, whose parts may be unequal, or pad that axis to a multiple"

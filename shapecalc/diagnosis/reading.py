@@ -106,6 +106,8 @@ class ParsedMessage(Record):
     """The shape of the tensor in the failing call, if the text prints it."""
     nearby_text: lazy[str] = lazy(default="")
     """The text before a shape error, which may contain code; for other messages, the text after the message."""
+    text: lazy[str] = lazy(default="")
+    """The whole excerpt that contains the message."""
 
     @property
     def traits(self) -> context.FrameworkTraits:
@@ -263,10 +265,12 @@ def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, in
         cause = "dims-differ"
     elif sentence.about is not None:
         cause = {DECLARED_INPUT: "declared-input", UNKNOWN_MESSAGE: "unknown-message"}.get(sentence.about, unrelated)
-        other = ParsedMessage(framework, None, node.name, cause, quote, sentence.about, nearby_text=after)
+        other = ParsedMessage(
+            framework, None, node.name, cause, quote, sentence.about, nearby_text=after, text=cleaned.text
+        )
         return _add_shapes(replace(other, failing_line=context.find_failing_line(match, cleaned)), match.values)
     if node.op in ASSIGNMENTS:
-        weights = ParsedMessage(framework, None, node.name, unrelated, quote, WEIGHTS_SUBJECT)
+        weights = ParsedMessage(framework, None, node.name, unrelated, quote, WEIGHTS_SUBJECT, text=cleaned.text)
         filled = _add_shapes(weights, match.values)
         if filled.operands and filled.input is not None:  # the message prints the variable before its value
             pair = filled.pair and filled.pair[::-1]
@@ -274,7 +278,7 @@ def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, in
         return filled
     if op is None and node.op and node.op not in context.ops_by_printed_name() and cause != "dims-differ":
         return ParsedMessage(framework, None, node.name, unrelated, quote, f"{NODE_SUBJECT} {node.op}")
-    message = _add_shapes(ParsedMessage(framework, op, node.name, cause, quote), match.values)
+    message = _add_shapes(ParsedMessage(framework, op, node.name, cause, quote, text=cleaned.text), match.values)
     before = cleaned.text[max(bounds[0], match.start - context.MAX_DISTANCE) : match.start]
     line = context.find_call(before, op, message.target) or context.find_call(after, op, message.target)
     stated = next(context.find_printed_shapes(match, cleaned, line.tensor), None) if line and line.tensor else None
@@ -292,7 +296,7 @@ def add_context(message: ParsedMessage, match: TemplateMatch, cleaned: CleanText
     """Add the framework, the failing line and the surrounding text to a message."""
     before = cleaned.text[max(0, match.start - context.MAX_DISTANCE) : match.start]
     framework, line = context.identify_framework(match, cleaned), context.find_failing_line(match, cleaned)
-    return replace(message, framework=framework, failing_line=line, nearby_text=before)
+    return replace(message, framework=framework, failing_line=line, nearby_text=before, text=cleaned.text)
 
 
 def _extract_quote(match: TemplateMatch, cleaned: CleanText) -> str:

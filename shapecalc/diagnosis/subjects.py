@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from math import prod
 
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.causes import CAUSES
+from shapecalc.diagnosis.evidence import failing_code, print_shapes
 from shapecalc.diagnosis.explanations import explain_message, is_channel_axis
 from shapecalc.diagnosis.findings import EXPECTED_RANK, find_dim_mismatches, iter_declaration_findings
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
@@ -16,6 +18,7 @@ from shapecalc.diagnosis.reading import (
     DECLARED_INPUT,
     LOSS_SUBJECT,
     MASK_SUBJECT,
+    UNKNOWN_MESSAGE,
     WEIGHTS_SUBJECT,
     ParsedMessage,
     size_product,
@@ -27,6 +30,7 @@ from shapecalc.diagnosis.suggestions import (
     suggest_shape_changes,
     unequal_axes,
 )
+from shapecalc.diagnosis.weight_steps import DROP_STEP, iter_weight_steps
 from shapecalc.reasoning.figures import LABEL_WORDS, Explanation
 
 MODEL_FILE = "FILE.onnx"
@@ -35,6 +39,18 @@ FREE_BATCH_COMMAND = f"shapecalc model {MODEL_FILE} --fix -o fixed.onnx"
 MODEL_FILE_FRAMEWORKS = ("onnx", "onnxruntime", "openvino", "tensorrt")
 """The frameworks whose declared shapes may come from an ONNX file."""
 MAX_FIXES = 2
+MAX_ASSUMPTIONS = 1
+"""The largest number of assumptions of an explanation whose advice may come first."""
+CHANNELS = (1, 3, 4)
+"""The numbers of channels of pictures."""
+MIN_SIDE = 16
+"""The minimum height and width of a picture."""
+KINDS_BY_SUBJECT = {
+    DECLARED_INPUT: ("channels", "text-ratio", "multiple"),
+    WEIGHTS_SUBJECT: ("squares", "one-more", "maps"),
+    UNKNOWN_MESSAGE: ("text-ratio", "multiple", "squares"),
+}
+"""The kinds of explanations that are given for a subject; for others, all kinds are."""
 WEAK_KINDS = ("ratio", "shared-factor", "one-size", "last-batch", "homogeneous")
 """The weakest kinds of explanations: they follow the remedy for a subject, and are omitted if a fix resolves."""
 REMEDIES_BY_SUBJECT = {
@@ -48,6 +64,7 @@ REMEDIES_BY_SUBJECT = {
     "guard that torch.export cannot decide": "say it before that line with "
     "torch._check(CONDITION), or write the code so that no view needs it",
     "name of a model's input": f"feed the names that the model declares: shapecalc model {MODEL_FILE} prints them",
+    "model's configuration that differs from its file": "change dims in config.pbtxt to those of the model's file",
     "call with other arguments": "pass the sizes as integers or as one tuple, and check the names of the arguments",
     "convolution that is folded back": "fold takes (N, C*kh*kw, blocks): check the channels and the number of blocks",
     CONTRADICTED_SHAPE: "remove the shapes that the file stores for inner tensors, and infer them again: "
@@ -65,24 +82,17 @@ REMEDIES_BY_SUBJECT = {
     "ragged list": "bring all rows to one length before np.array, or keep them in a list",
     "storage and its bytes": "copy the data to a new array or tensor of the size that is needed",
     "unpacking of a list": "print the value: it has another number of items, or of dims, than there are names",
-    WEIGHTS_SUBJECT: "load them into the model that they were saved from, with as many classes and layers, "
-    "or drop those that differ from the state dict",
+    WEIGHTS_SUBJECT: "load them into the model that they were saved from, built with its configuration: classes, "
+    "widths and layers",
 }
 """The remedies for messages that are not shape errors, by subject."""
 AXIS_MEANINGS = (
     "the batch",
     "often channels or frames: check the settings that make them",
-    "often the height of a picture, or features of another version of the model that makes them",
-    "often the width of a picture",
+    "often a side of a picture, or the features of the model that makes them",
+    "often a side of a picture",
 )
 """The usual meanings of the axes of a model's input, by axis."""
-WEIGHT_NAME = re.compile(r"size mismatch for ([\w.]+)")
-POSITION_WEIGHT = re.compile(r"(?i)pos(?:ition)?(?:al)?_?(?:emb|enc|bias)|wpe|relative_position")
-VOCABULARY_WEIGHT = re.compile(r"(?i)(?:tok|word|tgt|src|text)\w*_?emb|lm_head|shared\.|wte|vocab|lut\.|logit\.")
-CLASS_WEIGHT = re.compile(r"(?i)(?:^|[._])(?:classifier|head|fc\d?|cls\w*|last_linear|predictor|output|logits)\b")
-"""The names of weights whose first dim is the number of positions, of tokens or of classes."""
-MAX_CLASSES = 25_000
-"""The maximum size that is taken for a number of classes."""
 DECLARED_NAME = re.compile(r"(?i)invalid dimensions for input: ([\w.:/-]{1,80})")
 KERAS_LAYER = re.compile(r"(?i)of layer \"?(\w+)")
 """The name of a layer in a message of Keras."""
@@ -94,7 +104,7 @@ CLASS_NUMBERS_REMEDY = (
 )
 LAST_DIM = re.compile(r"(\d+)\)")
 """The last dim of a printed tuple."""
-UNCOUNTABLE_SUBJECTS = ("memory", "storage", "weights")
+UNCOUNTABLE_SUBJECTS = ("memory", "storage", "weights", "two", "blocks", "chunks")
 """The first words of subjects without an indefinite article."""
 
 
@@ -117,40 +127,61 @@ def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
     article = "" if subject.startswith(UNCOUNTABLE_SUBJECTS) else "an " if subject[0] in "aeiou" else "a "
     has_subject = message.cause == "not-about-shape"
     summary = f"{article}{subject}" if has_subject else CAUSES[message.cause].summary
-    shape, declared = message.input or (), (message.operands or ((),))[0]
-    remedy, command = _subject_remedy(message, subject)
-    expected = EXPECTED_RANK.search(message.quote)
-    rank = message.pair[0] if message.pair else len(shape)
-    is_short = expected and rank == int(expected[1]) - 1
-    changes = (
-        [_keras_rank_remedy(message) or INSERT_DIM_REMEDY]
-        if is_short
-        else [text for text, _ in suggest_shape_changes(shape, declared)]
-    )
-    if changes and message.framework == "keras":
-        remedy = ""
-    if subject == WEIGHTS_SUBJECT and (message.framework == "torch" or size_product(shape) != size_product(declared)):
-        changes = []
-    texts = [*((text, None) for text in changes), *([(remedy, command)] if remedy else [])]
+    changes = _shape_changes(message, subject)
+    phrase = find_first_step(message.quote, f"{message.nearby_text} {failing_code(message)}")
     explanations = () if changes else explain_message(message, None)
-    advised = [(found.advice, None) for found in explanations[:1]]
-    is_weak = any(found.kind in WEAK_KINDS for found in explanations[:1])
-    has_named_setting = subject == WEIGHTS_SUBJECT and not any(found.kind == "squares" for found in explanations)
-    is_named = has_named_setting or find_first_step(message.quote, message.nearby_text) != ""
-    fixes = tuple(dict([*texts, *advised] if is_weak or is_named else [*advised, *texts]).items())[:MAX_FIXES]
+    kinds = KINDS_BY_SUBJECT.get(subject, ())
+    explanations = tuple([found for found in explanations if not kinds or found.kind in kinds])
+    steps = [(phrase, None)] if phrase else [*_iter_subject_steps(message, subject)]
+    if changes and message.framework == "keras" and subject != LOSS_SUBJECT:
+        steps = []
+    strong = [(found.advice, None) for found in explanations[:1] if found.assumptions <= MAX_ASSUMPTIONS]
+    weak = [(f"if that is it: {found.advice}", None) for found in explanations[:1] if not strong]
+    own = (subject == WEIGHTS_SUBJECT and bool(steps)) or bool(phrase)
+    ordered = [*changes, *steps, *strong] if own else [*changes, *strong, *steps, *weak]
+    fixes = tuple(dict(ordered).items())[:MAX_FIXES]
     return Advice(summary, tuple(iter_declaration_findings(message)), fixes, None, None, explanations)
 
 
-def _subject_remedy(message: ParsedMessage, subject: str) -> tuple[str, str | None]:
-    """Return the remedy for a subject, and its command if it has one."""
-    if step := find_first_step(message.quote, message.nearby_text):
-        return step, None
-    if subject == DECLARED_INPUT:
-        return _declared_input_remedy(message)
+def _shape_changes(message: ParsedMessage, subject: str) -> list[tuple[str, str | None]]:
+    """Return the changes of the given shape that lead to the declared shape."""
     shape, declared = message.input or (), (message.operands or ((),))[0]
-    by_subject = {LOSS_SUBJECT: _loss_remedy, WEIGHTS_SUBJECT: _weights_remedy, MASK_SUBJECT: _mask_remedy}
-    remedy = by_subject[subject](message, shape, declared) if subject in by_subject else ""
-    return remedy or REMEDIES_BY_SUBJECT.get(subject, CAUSES["unspecified"].first_step), None
+    expected = EXPECTED_RANK.search(message.quote)
+    rank = message.pair[0] if message.pair else len(shape)
+    if subject == WEIGHTS_SUBJECT or (message.framework == "mxnet" and subject == LOSS_SUBJECT):
+        return []
+    if expected and rank == int(expected[1]) - 1:
+        return [(_keras_rank_remedy(message) or _insert_remedy(message, shape), None)]
+    return [(text, None) for text, _ in suggest_shape_changes(shape, declared)]
+
+
+def _insert_remedy(message: ParsedMessage, shape: PrintedSizes) -> str:
+    """Return the remedy for an input that lacks a dim."""
+    samples = shape[0] if shape else 0
+    if message.framework == "keras" and len(shape) == 3 and isinstance(samples, int) and samples > MAX_BATCH:
+        return (
+            "give each picture its channels, x[..., None]; if the model takes colours, np.repeat(x[..., None], 3, "
+            "axis=-1), and its height and width"
+        )
+    return INSERT_DIM_REMEDY
+
+
+def _iter_subject_steps(message: ParsedMessage, subject: str) -> Iterator[tuple[str, str | None]]:
+    """Yield the steps for a subject, each with its command if it has one."""
+    shape, declared = message.input or (), (message.operands or ((),))[0]
+    if subject == DECLARED_INPUT:
+        yield _declared_input_remedy(message)
+        return
+    if subject == WEIGHTS_SUBJECT:
+        steps = [*iter_weight_steps(message)]
+    else:
+        by_subject = {LOSS_SUBJECT: _loss_remedy, MASK_SUBJECT: _mask_remedy}
+        steps = [by_subject[subject](message, shape, declared)] if subject in by_subject else []
+    general = REMEDIES_BY_SUBJECT.get(subject, CAUSES["unspecified"].first_step)
+    steps = [*filter(None, steps)]
+    if not steps or steps == [DROP_STEP]:
+        steps = [general, *steps]
+    yield from ((step, None) for step in steps)
 
 
 def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedSizes) -> str:
@@ -162,6 +193,11 @@ def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedS
         return f"one side holds class numbers: take cross_entropy, or F.one_hot(labels, {count}).float() for this loss"
     if message.framework in ("keras", "tensorflow") and _is_class_number_pair(message):
         return CLASS_NUMBERS_REMEDY
+    if len(shape) == len(declared) == 4 and unequal_axes(shape, declared) == [1] and declared[1] in (3, 4):
+        return (
+            f"the targets have {declared[1]} channels, as a mask that was read in colour: convert it to one channel, "
+            f"mask.convert('L'), or to the {shape[1]} classes of the predictions"
+        )
     if len(shape) == len(declared) > 1 and unequal_axes(shape, declared) == [1]:
         return f"build the model for the {declared[1]} classes of the labels, or map the labels to {shape[1]} classes"
     if not LABEL_WORDS.search(f"{message.quote} {message.nearby_text}"):
@@ -169,44 +205,20 @@ def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedS
     return ""
 
 
-def _mask_remedy(_message: ParsedMessage, shape: PrintedSizes, declared: PrintedSizes) -> str:
+def _mask_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedSizes) -> str:
     """Return the remedy for a mask with other dims than its tensor, or an empty string."""
     if size_product(shape) == size_product(declared) is not None:
         return f"give the mask the tensor's dims: mask.reshape({', '.join(map(str, shape))})"
     if len(declared) == 1 and declared == shape[:1]:
         return "the index is boolean, so it is a mask of this axis: if it holds numbers of classes, use index.long()"
-    return ""
-
-
-def _weights_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedSizes) -> str:
-    """Return the remedy for a weight that does not fit the model, or an empty string."""
-    saved, built = numeric_sizes(shape), numeric_sizes(declared)
-    if len(saved) == len(built) == 4 and saved[:2] != saved[2:] and saved[2:] == built[:2] and saved[2] == saved[3]:
+    sizes = [size for size in (*shape[:1], *declared[:1]) if isinstance(size, int)]
+    if len(sizes) == 2 and len(declared) == 1 and max(sizes) <= MAX_BATCH and declared != shape[:1]:
         return (
-            f"the saved kernel has the channels first, the model has them last: set the data format, "
-            f"or transpose it, w.transpose(2, 3, 1, 0), to {format_sizes((*saved[2:], saved[1], saved[0]))}"
+            f"{print_shapes(message, 'x.shape, mask.shape')}: the mask is for {sizes[1]}, the tensor holds "
+            f"{sizes[0]}; if these are batches, one was made for a fixed batch: size it by the batch at hand, or "
+            "drop_last=True"
         )
-    if message.framework in ("flax", "jax"):
-        return _parameter_remedy(saved, built)
-    if message.framework != "torch":
-        return ""
-    general = f"{REMEDIES_BY_SUBJECT[WEIGHTS_SUBJECT]}; strict=False does not skip them"
-    return _state_dict_remedy(message.quote, saved, built) or general
-
-
-def _parameter_remedy(value: tuple[int, ...], initial: tuple[int, ...]) -> str:
-    """Return the remedy for a kernel of Flax, whose last dims are its input and output features.
-
-    `value` and `initial` are its shapes in the parameters and in the initializer. Returns an empty string if other dims
-    differ.
-    """
-    axes = unequal_axes(value, initial)
-    if len(value) != len(initial) or len(value) < 2 or len(axes) != 1 or axes[0] < len(value) - 2:
-        return ""
-    saved, now = value[axes[0]], initial[axes[0]]
-    if axes[0] == len(value) - 1:
-        return f"the layer has {saved} outputs in the parameters and {now} in the model: set its features to {saved}"
-    return f"the layer read {saved} features at init and reads {now} now: give init and apply the same inputs"
+    return ""
 
 
 def _is_class_number_pair(message: ParsedMessage) -> bool:
@@ -216,40 +228,6 @@ def _is_class_number_pair(message: ParsedMessage) -> bool:
     return len(lasts) == 2 and 1 in lasts and lasts[0] != lasts[1]
 
 
-def _state_dict_remedy(quote: str, saved: tuple[int, ...], built: tuple[int, ...]) -> str:
-    """Return the remedy for a weight of a checkpoint that does not fit the model.
-
-    `saved` and `built` are its shapes in the checkpoint and in the model. Returns an empty string if the name of the
-    weight and the shapes do not tell which setting differs.
-    """
-    match = WEIGHT_NAME.search(quote)
-    name = match[1] if match else ""
-    axes = unequal_axes(saved, built)
-    if saved[:2] == built[:2] and {saved[2:], built[2:]} == {(), (1, 1)}:
-        return "one has a linear layer where the other has a 1x1 convolution: load it into its own version of the model"
-    if len(saved) != len(built) or not axes:
-        return ""
-    one, two = saved[axes[0]], built[axes[0]]
-    if POSITION_WEIGHT.search(name):
-        return "build the model for the picture size or length of the checkpoint, or interpolate the position embedding"
-    if axes == [0] and VOCABULARY_WEIGHT.search(name):
-        return (
-            f"the vocabularies differ: call model.resize_token_embeddings({one}) before loading, or take its tokenizer"
-        )
-    if axes == [0] and CLASS_WEIGHT.search(name) and max(one, two) <= MAX_CLASSES:
-        return f"build the model with num_classes={one}, load, and then replace this layer by one of {two} classes"
-    if len(saved) > 2 and axes[0] >= 2:
-        return "the kernels differ: take the version of the code that wrote the checkpoint"
-    if len(saved) > 2 and axes == [1] and {one, two} <= {1, 2, 3, 4, 6, 8, 9, 12, 16}:
-        return f"the checkpoint takes {one} input channels, the model {two}: build the model with in_channels={one}"
-    is_scaled = all(saved[axis] * two == built[axis] * one for axis in axes) and one % 8 == 0 == two % 8
-    if is_scaled and one * 2 >= two and two * 2 >= one:
-        return f"the widths differ, {one} and {two}: build the variant of the checkpoint, such as small, base or large"
-    if len(saved) == 2 and axes == [1]:
-        return f"this layer reads {one} features in the checkpoint: build the model with the encoder that gives {one}"
-    return ""
-
-
 def _declared_input_remedy(message: ParsedMessage) -> tuple[str, str | None]:
     """Return the remedy for an input that differs from the declared shape.
 
@@ -257,30 +235,78 @@ def _declared_input_remedy(message: ParsedMessage) -> tuple[str, str | None]:
     """
     remedy, command = REMEDIES_BY_SUBJECT[DECLARED_INPUT], None
     shape, declared = message.input or (), (message.operands or ((),))[0]
-    sides, mismatches = _declared_spatial_sizes(message), find_dim_mismatches(message)
-    if text := _named_input_remedy(message, mismatches):
-        remedy = text
-    elif sides:
-        sizes = " and ".join(f"dim {axis} to {size}" for axis, size in sides)
-        remedy = f"resize or pad the picture, {sizes}, or export the model with dynamic sides"
-    elif message.framework == "triton" and message.dim == 0:
-        remedy = "send smaller batches, or build the engine for this one: --maxShapes, and max_batch_size"
-    elif text := _keras_rank_remedy(message) or _same_count_remedy(shape, declared):
-        remedy = text
-    elif message.framework == "tflite" and message.dim in (1, 2) and message.pair and message.pair[0] % message.pair[1]:
-        remedy = f"resize the picture to {message.pair[1]} at that side, or call interpreter.resize_tensor_input"
-    elif message.framework == "keras" and len(shape) > 1:
-        remedy = (
-            f"build the model for its data, Input(shape={_format_sample_shape(shape)}), or give it the declared shape"
-        )
-    elif len(mismatches) == 1 and mismatches[0][0] != "0":
-        axis, _, size = mismatches[0]
-        remedy = f"give it {size} at dim {axis}, {AXIS_MEANINGS[min(int(axis), 3)]}"
+    mismatches = find_dim_mismatches(message)
+    for text in _iter_declared_remedies(message, shape, declared, mismatches):
+        if text:
+            remedy = text
+            break
     if message.framework in MODEL_FILE_FRAMEWORKS:
-        is_batch = 0 in unequal_axes(shape, declared) or _is_batch_mismatch(mismatches)
+        is_batch = unequal_axes(shape, declared) == [0] or _is_batch_mismatch(mismatches)
         command = FREE_BATCH_COMMAND if is_batch else FREE_BATCH_COMMAND.partition(" --")[0]
         remedy += f", or free the batch in the file: {command}" if is_batch else f"; what it declares: {command}"
     return remedy, command
+
+
+def _iter_declared_remedies(
+    message: ParsedMessage, shape: PrintedSizes, declared: PrintedSizes, mismatches: list[tuple[str, str, str]]
+) -> Iterator[str]:
+    """Yield the remedies for an input that differs from the declared shape; empty strings do not apply."""
+    framework = message.framework
+    yield _named_input_remedy(message, mismatches)
+    yield _swapped_remedy(mismatches)
+    if 0 in shape and 0 not in declared:
+        yield "the given shape has a 0: the input was never set, or its data is empty; print it where it is filled"
+    if framework == "triton" and shape == declared != ():
+        rest = format_sizes(shape[1:])
+        yield f"with max_batch_size above 0 the batch is no dim of config.pbtxt: write dims: [ {rest} ] there"
+    if sides := _declared_spatial_sizes(message):
+        sizes = " and ".join(f"dim {axis} to {size}" for axis, size in sides)
+        yield f"resize or pad the picture, {sizes}, or export the model with dynamic sides"
+    if framework == "triton" and message.dim == 0:
+        yield "send smaller batches, or build the engine for this one: --maxShapes, and max_batch_size"
+    yield _keras_rank_remedy(message) or _same_count_remedy(shape, declared)
+    if framework == "tflite" and message.dim in (1, 2) and message.pair and min(message.pair) >= MIN_SIDE:
+        yield (
+            f"resize the picture to {message.pair[1]} at that side, as imgsz={message.pair[1]}, or export the model "
+            f"for {message.pair[0]}"
+        )
+    if framework == "keras" and (message.operands or len(shape) > 1):
+        yield _keras_input_remedy(shape, declared)
+    if framework in MODEL_FILE_FRAMEWORKS and unequal_axes(shape, declared) == [0] and shape and declared[0] == 1:
+        yield f"the model takes one sample at a time: run the {shape[0]} one by one, or export it with a dynamic batch"
+    if framework == "coreml" and shape and not declared:
+        yield "print the shapes that the model takes, model.get_spec().description.input, and give it one of them"
+    if len(mismatches) == 1 and mismatches[0][0] != "0":
+        axis, actual, size = mismatches[0]
+        yield (
+            f"give it {size} at dim {axis}, where {actual} is: {AXIS_MEANINGS[min(int(axis), 3)]}; another size "
+            "there is another file of the model"
+        )
+
+
+def _swapped_remedy(mismatches: list[tuple[str, str, str]]) -> str:
+    """Return the remedy for a picture whose channels are on the other side, or an empty string."""
+    rows = {int(axis): (int(actual), int(declared)) for axis, actual, declared in mismatches}
+    one, three = rows.get(1, (0, 0)), rows.get(3, (0, 0))
+    if one[1] in CHANNELS and three[0] == one[1]:
+        return "the picture has its channels last, and the model takes them first: np.transpose(x, (0, 3, 1, 2))"
+    if three[1] in CHANNELS and one[0] == three[1]:
+        return "the picture has its channels first, and the model takes them last: np.transpose(x, (0, 2, 3, 1))"
+    return ""
+
+
+def _keras_input_remedy(shape: PrintedSizes, declared: PrintedSizes) -> str:
+    """Return the remedy for a Keras model that was built for another shape of its samples.
+
+    Old versions print the shapes of samples, without the batch.
+    """
+    has_batch = not declared or declared[:1] == ("?",)
+    given, wanted = (shape[1:], declared[1:]) if has_batch else (shape, declared)
+    axes = unequal_axes(given, wanted) if len(given) == len(wanted) == 3 else []
+    build = f"build the model for its data, Input(shape={_format_sample_shape(given)})"
+    if axes and {*axes} <= {0, 1} and wanted[2:] in ((1,), (3,), (4,)) and "?" not in wanted:
+        return f"resize the pictures to {wanted[0]}x{wanted[1]}, target_size=({wanted[0]}, {wanted[1]}), or {build}"
+    return f"{build}, or give it the declared shape"
 
 
 def _keras_rank_remedy(message: ParsedMessage) -> str:
@@ -326,7 +352,7 @@ def _named_input_remedy(message: ParsedMessage, mismatches: list[tuple[str, str,
 
 def _format_sample_shape(shape: PrintedSizes) -> str:
     """Format the shape of one sample as a Python tuple, as in Keras."""
-    sizes = ["None" if size == "?" else str(size) for size in shape[1:]]
+    sizes = ["None" if size == "?" else str(size) for size in shape]
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
 

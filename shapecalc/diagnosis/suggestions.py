@@ -53,6 +53,7 @@ MAX_DECIMAL_COUNT = 10**12
 FLOOR_DIVISION = re.compile(r"([A-Za-z_][\w.]*) ?// ?([\w.]+)")
 """A floor division in a line of code."""
 INTEGER = re.compile(r"-?\d+")
+CONV_NAME = re.compile(r"(?i)conv(?:_?transpose)?([123])d")
 CODE_NAME = re.compile(r"[A-Za-z_][\w.]*")
 """A name in a line of code."""
 PAD_DIVISOR = 8
@@ -119,7 +120,8 @@ def _iter_batch_fixes(message: ParsedMessage, count: int, target: NumericSizes) 
         return
     is_named = message.line is not None and not INTEGER.fullmatch(message.line.arguments[0])
     is_batch = not is_named and first <= MAX_BATCH
-    if not remainder and not is_image and is_batch and message.input is None and prod(sample) > 1:
+    is_square = len(target) == 2 and first == sample[0]
+    if not remainder and not is_image and not is_square and is_batch and message.input is None and prod(sample) > 1:
         yield (
             (-1, *sample),
             f"right for every batch: the input holds {samples} times {format_sizes(sample)}, not {first}",
@@ -293,10 +295,6 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
     elif floors and -1 not in target and prod(target) < count < 2 * prod(target):
         padded = " and ".join(dict.fromkeys(f"{size} to a multiple of {group}" for size, group in floors))
         yield f"pad {padded}: here // rounds down"
-    elif message.op == RESHAPE.name and message.elements and target[:1] == (-1,):
-        _, between, _, _ = _divide_by_ends(message.elements, target)
-        if between == [*target] and between[-1] >= MIN_MAP_FEATURES:
-            yield f"keep the batch, x.flatten(1), and let the next layer take what that gives in place of {between[-1]}"
     elif message.op == STACK.name:
         yield _sample_remedy(numeric_sizes(message.input), numeric_sizes((message.operands or ((),))[0]))
     elif message.op == TRANSPOSE.name:
@@ -311,12 +309,19 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
     elif message.cause == "bad-axis" and pair and pair[0] == pair[1]:
         yield INSERT_DIM_REMEDY
     elif message.cause == "ranks-differ" and message.op == CONV.name and message.input:
-        yield _conv_rank_remedy(message.input, (message.operands or ((),))[0])
+        yield _conv_rank_remedy(message.input, (message.operands or ((),))[0], message.quote)
 
 
-def _conv_rank_remedy(shape: PrintedSizes, weight: PrintedSizes) -> str:
+def _conv_rank_remedy(shape: PrintedSizes, weight: PrintedSizes, quote: str) -> str:
     """Return the remedy for the input of a convolution whose rank is not that of the weight."""
-    rank = len(weight) or 4
+    match = CONV_NAME.search(quote)
+    rank = len(weight) or (int(match[1]) + 2 if match else 4)
+    if len(shape) > rank and shape[-1] in (2, 3, 4) and shape[0] == 1:
+        return (
+            f"the layer takes {rank} dims, and the input has {len(shape)}: its last dim of {shape[-1]} may be "
+            "channels, as of stereo audio, (samples, 2): x.mean(-1) makes it mono; otherwise drop a dim of 1, "
+            "x.squeeze(0)"
+        )
     if len(shape) > rank:
         return DROP_DIM_REMEDY if shape[0] == 1 else FOLD_FRAMES_REMEDY
     if len(shape) == rank - 1 and weight and weight[1] == 1 != shape[0]:
@@ -343,7 +348,11 @@ def _sample_remedy(shape: NumericSizes, other: NumericSizes) -> str:
             "upright and wide pictures are in one batch: resize or crop all to one size, or group them by orientation"
         )
     if len(shape) == 1:
-        return "pad the sequences to one length: torch.nn.utils.rnn.pad_sequence, or padding=True in the tokenizer"
+        return (
+            f"print len(dataset[i]) for some i: samples have {shape[0]} and {other[0]} items; if all should be "
+            "equal, mend the slice in the dataset, and if not, pad them: pad_sequence in a collate_fn, padding=True "
+            "in a tokenizer"
+        )
     if len(shape) == 2 and differing == [0]:
         return "samples have different numbers of rows: write a collate_fn that keeps a list, pads or concatenates them"
     return RESIZE_SAMPLES_REMEDY

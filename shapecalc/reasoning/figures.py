@@ -20,6 +20,8 @@ TOKEN_COUNTS = (0, 1, 77, 226, 256, 512)
 """The numbers of tokens that well-known models add to a grid of patches: none, a class token, text tokens."""
 MIN_SIDE = 7
 """The minimum side of a grid of patches."""
+MIN_LARGE_SIDE = 64
+"""The minimum side of a square map whose neighbours divide few counts by chance."""
 MAX_SIDE_STEP = 4
 """The largest difference of a requested and an actual side of a square map."""
 MAX_EXTRA_TOKENS = 32
@@ -54,16 +56,40 @@ CLASS_COUNTS = (10, 100, 1000)
 """The numbers of classes of well-known data sets."""
 KNOWN_CLASSES = frozenset({10, 20, 21, 37, 80, 81, 90, 91, 100, 101, 102, 150, 200, 365, 400, 600, 1000, 1001, 21841})
 """The numbers of classes of well-known data sets, some with a class for the background."""
-ENCODER_FEATURES = frozenset({384, 512, 640, 768, 1024, 1152, 1280, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 8192})
-"""The feature counts of well-known encoders."""
+MODELS_BY_WIDTH = {
+    384: "MiniLM and ViT-S",
+    768: "BERT-base, ViT-B and the text encoder CLIP-L",
+    1024: "BERT-large, ViT-L and the text encoder OpenCLIP-H",
+    1152: "SigLIP So400m",
+    1280: "ViT-H and the text encoder OpenCLIP-bigG",
+    1536: "ViT-g and Qwen2 1.5B",
+    2048: "the text conditioning of SDXL and of small language models",
+    2304: "Gemma 2 2B",
+    2560: "Qwen3 4B",
+    2816: "the size conditioning of SDXL",
+    3584: "Qwen2 7B",
+    4096: "the text encoder T5-XXL and language models of 7B",
+    5120: "language models of 13B",
+    5632: "the size conditioning of Kolors",
+}
+"""Models with a well-known number of features, from their public configurations."""
+COMMON_WIDTHS = frozenset({1024, 2048, 4096})
+"""Widths that many networks have, so that two of them suggest no models."""
+SIZE_CONDITIONS = frozenset({2816, 5632})
+"""Widths that only image models have, whose ratio is chance."""
 RESNET_FEATURES = {512, 2048}
 """The feature counts of the small and of the large networks of the ResNet family."""
 FEED_FORWARD_RATIO = 4
 """The usual ratio of the inner width of a feed-forward block to its features."""
 TOKEN_POSITIONS = (77, 512, 1024)
 """The numbers of positions of well-known text models."""
-LATENT_CHANNELS = frozenset({4, 16, 48, 128})
-"""The numbers of latent channels of well-known image and video models."""
+LATENT_MODELS = {
+    4: "Stable Diffusion 1, 2 and XL",
+    16: "Stable Diffusion 3, Flux and Wan 2.1",
+    48: "Wan 2.2 5B",
+    128: "LTX-Video",
+}
+"""The image and video models by their number of latent channels, from their public configurations."""
 EXTRA_UNET_INPUTS = {1: "a mask", 4: "another picture", 5: "a mask and a masked picture"}
 """The inputs that are joined to a diffusion model's input by mistake, by their number of channels."""
 UNET_INPUTS = {4: "latents", 5: "latents and depth", 8: "latents of two images", 9: "latents, mask and masked image"}
@@ -106,9 +132,9 @@ MAX_RATIO = 16
 MAX_JOINED = 8
 """The maximum number of inputs that are concatenated along the features."""
 RATIO_SENTENCES = {
-    2: "twice as many: would be two halves in one tensor, such as conditional and unconditional, or real and imaginary",
-    3: "three times as many: would be query, key and value in one tensor, or three colours",
-    4: "four times as many: would be the four gates of an LSTM, or pixels in blocks of 2x2",
+    2: "twice as many: would be two tensors in one, or one that was repeated",
+    3: "three times as many: would be three tensors in one, or three colours",
+    4: "four times as many: would be four tensors in one, or blocks of 2x2",
 }
 """The sentence about a small ratio; other ratios have a general sentence."""
 LOADER_WORDS = re.compile(r"(?i)epoch|loader|batch|\d+/\d+ \[|it/s|train|step")
@@ -118,6 +144,8 @@ FOURIER_WORDS = re.compile(r"(?i)i?r?fft|stft|spectr")
 MASK_WORDS = re.compile(r"(?i)mask|token|image_features|input_ids")
 PATCH_WORDS = re.compile(r"(?i)position|patch|voxel|volume|pos_emb|3d")
 TOKEN_WORDS = re.compile(r"(?i)\bmask\b|attention|\btokens?\b|cache")
+FIT_WORDS = re.compile(r"\.fit\(|check_X_y|inconsistent numbers of samples")
+LATENT_WORDS = re.compile(r"(?i)latent|\bvae\b|diffus|comfy|unet")
 POSITION_WORDS = re.compile(r"(?i)position|pos_emb|wpe|clip|embedding")
 CONFUSION_WORDS = re.compile(r"(?i)confus|bincount|miou|fast_hist")
 PICTURE_WORDS = re.compile(r"(?i)im(?:g|age)|picture|frame|photo")
@@ -168,6 +196,8 @@ class Explanation(Record):
     """The first thing to try or to check."""
     agree: bool
     """Whether one cause explains both figures, so that they are equal without it."""
+    assumptions: int = 0
+    """The number of assumptions: at most 1 if the numbers or their context leave no other likely reason."""
 
     def as_json(self) -> dict[str, object]:
         """Return the explanation as the JSON object that the manual documents."""
@@ -219,7 +249,7 @@ def explain_figures(figures: tuple[int, ...], context: MismatchContext | None = 
     for _, _, kind, candidate in ranked:
         if kind not in explanations and candidate.arithmetic not in {item.arithmetic for item in explanations.values()}:
             explanations[kind] = Explanation(
-                kind, candidate.arithmetic, candidate.text, candidate.advice, candidate.agree
+                kind, candidate.arithmetic, candidate.text, candidate.advice, candidate.agree, candidate.assumptions
             )
     return tuple([*explanations.values()][:MAX_EXPLANATIONS])
 
@@ -274,7 +304,8 @@ def _explain_off_by_one(actual: int, expected: int, context: MismatchContext) ->
         return
     row = next(row for row in OFF_BY_ONE_REASONS if row.applies(small, context))
     values = {"large": large, "small": small, "side": isqrt(small), "actual": actual}
-    yield Candidate(1, row.arithmetic.format(**values), row.text, row.advice.format(**values))
+    assumptions = 2 if row is OFF_BY_ONE_REASONS[-1] else 1
+    yield Candidate(assumptions, row.arithmetic.format(**values), row.text, row.advice.format(**values))
 
 
 class OffByOneReason(Record):
@@ -332,7 +363,7 @@ OFF_BY_ONE_REASONS = (
         "resize the embedding after tokens are added: model.resize_token_embeddings(len(tokenizer))",
     ),
     OffByOneReason(
-        lambda _, context: LABEL_WORDS.search(context.text) is not None and context.axis != 0,
+        lambda _, context: LABEL_WORDS.search(context.text) is not None and (context.axis != 0 or context.is_joined),
         "would be a class for the background",
         "build both with {large} classes, or both with {small}",
     ),
@@ -349,7 +380,7 @@ OFF_BY_ONE_REASONS = (
     ),
     OffByOneReason(
         lambda _small, _context: True,
-        HALVED_LENGTH,
+        "would be an end that is counted on one side only, or an odd length that was halved and doubled",
         "cut the longer to {small}, or find what rounds",
         ODD_LENGTH,
     ),
@@ -375,12 +406,17 @@ def _explain_squares(actual: int, expected: int, context: MismatchContext) -> It
     is_own_square = max(actual, expected) == min(actual, expected) ** 2
     if context.is_features or context.is_length or context.target or is_own_square:  # no numbers of tokens
         return
+    has_positions = POSITION_WORDS.search(context.text) is not None
     both_powers = _is_power_of_two(actual) and _is_power_of_two(expected)
     tokens = dict.fromkeys([*TOKEN_COUNTS, *sorted(context.numbers - {actual, expected})])
     pairs = [(count, count) for count in tokens] + [(0, 1), (1, 0)]
     for count, other in pairs:
-        side, other_side = _grid_side(actual - count), _grid_side(expected - other)
+        side, other_side = isqrt(max(actual - count, 0)), isqrt(max(expected - other, 0))
+        if side * side != actual - count or other_side * other_side != expected - other:
+            continue
         least = MIN_TEXT_SIDE if count > 1 else MIN_SIDE
+        if has_positions and max(count, other) == 1 and max(side, other_side) >= MIN_SIDE:
+            least = 2
         if min(side, other_side) < least or side == other_side or (both_powers and not count and not other):
             continue
         terms = (_format_grid(side, count), _format_grid(other_side, other))
@@ -402,8 +438,8 @@ def _explain_squares(actual: int, expected: int, context: MismatchContext) -> It
             else f"would be patches of another picture or patch size{beside}",
             f"resize one to the other: {side}x{side} and {other_side}x{other_side}"
             if is_picture
-            else f"give the picture the size that makes {other_side}x{other_side} patches, "
-            f"or resize the position embedding to {side}x{side}",
+            else f"give both one picture size: one has {side}x{side} patches, the other {other_side}x{other_side}; or "
+            "resize the position embedding",
         )
 
 
@@ -456,7 +492,8 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
     else:
         text = f"would be {channels} channels of another picture size: {side}x{side} against {other}x{other} maps"
         advice = f"give the network pictures of the size that makes {other}x{other} maps, or pool to it"
-    yield Candidate(2, ", ".join(terms), text, advice)
+    is_specific = min(side, other) > 1 and not (_is_power_of_two(actual) or _is_power_of_two(expected))
+    yield Candidate(1 if is_specific else 2, ", ".join(terms), text, advice)
 
 
 def _explain_channels(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
@@ -479,7 +516,7 @@ def _explain_channels(actual: int, expected: int, context: MismatchContext) -> I
     side = isqrt(max(small, 0))
     if context.target and large == 3 * small and side * side == small and side >= MIN_PICTURE_SIDE:
         what, advice = PICTURE_CHANNELS[(1, 3) if actual == small else (3, 1)]
-        yield Candidate(2, f"{small} = {side}*{side}, {large} = 3*{side}*{side}", f"would be {what}", advice)
+        yield Candidate(1, f"{small} = {side}*{side}, {large} = 3*{side}*{side}", f"would be {what}", advice)
 
 
 def _explain_encoder(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
@@ -488,26 +525,33 @@ def _explain_encoder(actual: int, expected: int, context: MismatchContext) -> It
     if context.is_features and {actual, expected} == RESNET_FEATURES:
         given, wanted = ("ResNet-18 or 34", "ResNet-50") if actual == small else ("ResNet-50", "ResNet-18 or 34")
         yield Candidate(
-            1,
+            2,
             f"{actual} and {expected} features",
             f"would be the features of {given}, where those of {wanted} are expected",
             f"build the layer for {actual} features, as model.fc.in_features says",
         )
         return
     is_map = large % small == 0 and isqrt(large // small) ** 2 == large // small
-    if context.is_features and expected == FEED_FORWARD_RATIO * actual and actual in ENCODER_FEATURES:
+    if context.is_features and expected == FEED_FORWARD_RATIO * actual and actual in MODELS_BY_WIDTH:
         yield Candidate(
-            1,
+            2,
             f"{large} = {FEED_FORWARD_RATIO}*{small}",
             f"would be the inner width of a feed-forward block of {small} features, whose first layer was skipped",
             "find where the first linear layer of the block is skipped, or the second is applied twice",
         )
-    elif context.is_features and context.axis is None and {actual, expected} <= ENCODER_FEATURES and not is_map:
+        return
+    is_known = {actual, expected} <= {*MODELS_BY_WIDTH} and not {actual, expected} <= COMMON_WIDTHS
+    if (
+        context.is_features
+        and context.axis is None
+        and is_known
+        and (not is_map or SIZE_CONDITIONS & {actual, expected})
+    ):
         yield Candidate(
-            1,
+            2,
             f"{actual} and {expected} features",
-            "both are widths of well-known encoders: the two parts probably belong to different models",
-            f"load the encoder that gives {expected} features, or the weights that were trained on {actual}",
+            f"{actual} is the width of {MODELS_BY_WIDTH[actual]}; {expected} of {MODELS_BY_WIDTH[expected]}",
+            "take both parts from one model: the encoder that this model was made for, or the model for this encoder",
         )
 
 
@@ -530,19 +574,20 @@ def _explain_latents(actual: int, expected: int, context: MismatchContext) -> It
             f"{expected} channels are {UNET_INPUTS[expected]} of a diffusion model: would be {extra} joined once more",
             f"find the second place that joins {extra} to the input, and remove one of the two",
         )
-    elif context.axis == 1 and {actual, expected} <= LATENT_CHANNELS and not context.target:
+    elif context.axis == 1 and {actual, expected} <= {*LATENT_MODELS} and not context.target:
+        is_certain = context.is_features or {actual, expected} <= {4, 16, 48} or LATENT_WORDS.search(context.text)
         yield Candidate(
-            1,
+            1 if is_certain else 2,
             f"{actual} and {expected} channels",
-            "both are numbers of latent channels of well-known image models: would be the VAE of another family",
-            "load the VAE, the model and the LoRA of one family, and encode the picture again",
+            f"{actual} are the latent channels of {LATENT_MODELS[actual]}, {expected} of {LATENT_MODELS[expected]}",
+            "load the VAE and the model of one family, and encode the picture again: cached latents are of the old one",
         )
 
 
 def _explain_pixels(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain a number of features by pixels that are not grouped into patches."""
     side = isqrt(expected // actual) if actual in PIXEL_CHANNELS else 0
-    if context.is_features and 1 < side <= MAX_PATCH and side * side * actual == expected:
+    if context.is_features and context.axis is None and 1 < side <= MAX_PATCH and side * side * actual == expected:
         yield Candidate(
             2,
             f"{expected} = {actual}*{side}*{side}",
@@ -675,6 +720,7 @@ def _explain_positions(actual: int, expected: int, context: MismatchContext) -> 
         and _is_power_of_two(small)
         and large < MAX_LENGTH_RATIO * small
         and large % small != 0
+        and large - small > MAX_SIDE_STEP
         and not context.target
     )
     if is_limit and not POSITION_WORDS.search(context.text):
@@ -782,7 +828,8 @@ def _explain_square_maps(actual: int, _expected: int, context: MismatchContext) 
     for axis in range(len(target) - 1):
         side = target[axis]
         others = prod(size for index, size in enumerate(target) if index not in (axis, axis + 1) and size != -1)
-        if side != target[axis + 1] or side < MIN_SIDE or others < MIN_CHANNELS or actual % others or -1 not in target:
+        is_map = others >= MIN_CHANNELS or side >= MIN_LARGE_SIDE
+        if side != target[axis + 1] or side < MIN_SIDE or not is_map or actual % others or -1 not in target:
             continue
         rest = actual // others
         near = [size for size in range(side - MAX_SIDE_STEP, side + MAX_SIDE_STEP + 1) if size not in (side, 0)]
@@ -791,11 +838,12 @@ def _explain_square_maps(actual: int, _expected: int, context: MismatchContext) 
         if sides:
             yield Candidate(
                 1,
-                f"{actual} = {others}*{sides[0]}*{sides[0]}*{rest // sides[0] ** 2}",
-                f"would be maps of {sides[0]}x{sides[0]} where {side}x{side} is requested: a padding that differs",
-                f"take the height and width of the tensor that is reshaped, or set padding so that they are {side}",
+                f"{actual} = {f'{others}*' if others > 1 else ''}{sides[0]}*{sides[0]}*{rest // sides[0] ** 2}",
+                f"would be maps of {sides[0]}x{sides[0]} where {side}x{side} is requested: another padding or kernel",
+                f"take the height and width of the tensor that is reshaped, or pad so that they are {side}: an even "
+                "kernel loses one",
             )
-        elif 0 < extra <= MAX_EXTRA_TOKENS:
+        elif 0 < extra <= MAX_EXTRA_TOKENS and others >= MIN_CHANNELS:
             yield Candidate(
                 1,
                 f"{actual} = {others}*({side}*{side}+{extra})",
@@ -857,7 +905,7 @@ def _explain_heads(actual: int, expected: int, context: MismatchContext) -> Iter
         if not remainder and 1 < times < target[axis] <= MAX_COFACTOR * 4:
             shape = (*target[:axis], heads, *target[axis + 1 :])
             yield Candidate(
-                2,
+                1,
                 f"{actual} = {'*'.join(map(str, shape))}",
                 f"would be {heads} key heads where {target[axis]} heads are requested: grouped heads",
                 f"write {','.join(map(str, shape))}",
@@ -921,7 +969,7 @@ def _explain_classes(actual: int, expected: int, context: MismatchContext) -> It
     is_loss = LABEL_WORDS.search(context.text) is not None
     if {actual, expected} <= KNOWN_CLASSES and (is_loss or context.axis in (1, -1)):
         yield Candidate(
-            1,
+            1 if is_loss else 2,
             f"{actual} and {expected} classes",
             "both are numbers of classes of well-known data sets: would be a head, or labels, of another data set",
             f"build the model for the classes of the labels: num_classes={actual} or {expected} on both sides",
@@ -1036,7 +1084,7 @@ def _explain_difference(actual: int, expected: int, context: MismatchContext) ->
 def _explain_single_row(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain a single row by a vector that was interpreted as one sample."""
     small, large = sorted((actual, expected))
-    if context.is_length and small == 1 and large > 1:
+    if context.is_length and small == 1 and large > 1 and FIT_WORDS.search(context.text):
         yield Candidate(
             1,
             f"1 and {large} rows",
@@ -1055,19 +1103,21 @@ def _explain_loss_batch(actual: int, expected: int, context: MismatchContext) ->
         small, large = sorted((actual, expected))
         step = large - small
         arithmetic = f"{large} = {small}+{step}"
-        if small % step == 0 and 1 < step < small:
-            text = f"would be {step} sequences, of {actual // step} predictions and {expected // step} targets each"
-        else:
-            longer = "predictions" if large == actual else "targets"
-            text = f"{step} {longer} more: would be sequences of another length, or a batch that ended early"
+        longer = "predictions" if large == actual else "targets"
+        text = (
+            f"{step} {longer} more: would be a batch, or sequences, that were cut, split or filtered on one side only"
+        )
         cut = "fill missing labels with -100, or cut the predictions" if large == actual else "cut or shift the targets"
-        advice = f"print both shapes before the flatten; {cut}"
+        advice = f"print both shapes before the loss, and treat both sides alike; for sequences, {cut}"
     elif actual > expected and side >= 3 and side * side == times:
         text = f"would be a map of {side}x{side} for each target, flattened into the batch"
         advice, arithmetic = "pool the map to 1x1, and flatten with the batch kept: x.flatten(1)", ""
     elif actual > expected:
         text = f"{times} predictions for each target: would be steps, tokens or inputs, flattened into the batch"
-        advice, arithmetic = "give each prediction its target, or flatten with the batch kept: x.flatten(1)", ""
+        each = (
+            f"give a label for each of the {actual} predictions" if expected == 1 else "give each prediction its target"
+        )
+        advice, arithmetic = f"{each}, or flatten with the batch kept: x.flatten(1)", ""
     else:
         text = f"{times} targets for each prediction: would be labels of tokens, steps or classes that were flattened"
         advice, arithmetic = "keep the batch of the labels; one-hot labels become numbers with labels.argmax(1)", ""
@@ -1080,7 +1130,7 @@ def _explain_scalar(actual: int, _expected: int, context: MismatchContext) -> It
     """Explain a count of one element by a reduced value, or by one stored object."""
     if actual == 1 and prod(size for size in context.target if size != -1) >= MIN_CHANNELS:
         yield Candidate(
-            2,
+            1,
             "1 element",
             "would be the result of a mean or a sum, or a list or string that was stored as a single object",
             "print the value and its type; a stored list: np.array(x.item()), a string: json.loads, arrays: np.stack",
@@ -1113,7 +1163,7 @@ def _explain_image_size(actual: int, expected: int, context: MismatchContext) ->
     is_picture = is_area and side >= MIN_PICTURE_SIDE and PICTURE_WORDS.search(context.text) is not None
     if is_picture and len(context.target) < 3 and expected < actual and actual % expected:
         yield Candidate(
-            2,
+            1,
             f"{expected} = {side}*{side}",
             f"would be a picture of {side}x{side}, where the input is one of another size",
             f"resize or crop the picture to {side}x{side} before, or reshape to its own height and width",

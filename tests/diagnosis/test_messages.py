@@ -186,7 +186,10 @@ def test_every_phrase_is_the_first_step_of_a_message():
     for row in transcripts(FOLDER, SIGNS):
         for text, _ in messages(row.values[0]):
             for message, _ in diagnose(text).entries:
-                lower, around = message.quote.lower(), f"{message.quote} {message.nearby_text}".lower()
+                lower, around = (
+                    message.quote.lower(),
+                    f"{message.quote} {message.nearby_text} {message.failing_line}".lower(),
+                )
                 found = [each for each in PHRASES if each.words in lower and re.search(each.expression, around)]
                 for phrase in found[:1]:
                     steps[phrase] += 1

@@ -67,7 +67,7 @@ EXPLAINED = [
     ((3, 4), MismatchContext(axis=0, is_channel=None), "channels", "3 and 4 at dim 0"),
     ((2304,), MismatchContext(target=(1, 6912)), "channels", "2304 = 48*48, 6912 = 3*48*48"),
     ((1,), MismatchContext(target=(1, 12, 30)), "scalar", "1 element"),
-    ((1, 10), MismatchContext(is_length=True), "single-row", "1 and 10 rows"),
+    ((1, 10), MismatchContext(is_length=True, text="model.fit(x, y)"), "single-row", "1 and 10 rows"),
     ((16, 48), MismatchContext(axis=1), "latents", "16 and 48 channels"),
     ((8, 4), MismatchContext(axis=1, is_features=True), "latents", "8 and 4 channels"),
     ((1568, 32), MismatchContext(is_loss=True), "loss-batch", "1568 = 32*7*7"),

@@ -1,0 +1,161 @@
+"""First steps for a reshape whose element count does not fit its target.
+
+The line of code shows how the target was computed, so a factor of an argument may be the wrong one. The input's shape
+is rarely in the message, so the last step is always to print it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import gcd, prod
+
+from shapecalc.core.ops.reshape import RESHAPE
+from shapecalc.core.ops.shuffle import SHUFFLE
+from shapecalc.diagnosis.evidence import Step
+from shapecalc.diagnosis.match import format_sizes
+from shapecalc.diagnosis.reading import ParsedMessage, known_size_product, size_product
+from shapecalc.diagnosis.suggestions import numeric_sizes
+
+COUNT_CAUSES = ("count-mismatch", "indivisible")
+KERNEL_SIDES = (1, 3, 5, 7)
+MIN_KERNELS = 8
+"""The minimum number of channels of a kernel that is read from a file."""
+LITERAL_PRODUCT = re.compile(r"\d+(?: ?\* ?\d+)+")
+MULTIPLE = re.compile(
+    r"(?:(?P<name>[A-Za-z_][\w.]*) ?\* ?(?P<times>\d+)|(?P<count>\d+) ?\* ?(?P<other>[A-Za-z_][\w.]*))"
+)
+"""A variable times a number."""
+VARIABLE = re.compile(r"[A-Za-z_][\w.]*(?:\[\w+\](?:\.\w+)*)?(?:\(\d?\))?")
+NOT_VARIABLES = ("int", "len", "max", "min", "round", "math.ceil", "math.floor", "tuple", "list")
+MIN_SIDE, MAX_ASPECT = 7, 4
+"""The minimum side of a square map, and the maximum ratio of the sides of a picture."""
+MIN_FEATURES = 64
+"""The minimum number of features of a map that was flattened."""
+MAX_VARIABLES = 3
+"""The maximum number of variables that are printed with a shape."""
+
+
+def iter_count_steps(message: ParsedMessage) -> Iterator[Step]:
+    """Yield the first steps for an element count that does not fit a target, the likeliest first."""
+    target = numeric_sizes(message.target)
+    count = message.elements if message.input is None else size_product(message.input)
+    if message.op not in (RESHAPE.name, SHUFFLE.name) or message.cause not in COUNT_CAUSES or not target or not count:
+        return
+    found = (
+        _factor_step(message, count, target)
+        or _multiple_step(message, count, target)
+        or _flatten_step(message, count, target)
+        or _square_step(count, target)
+        or _vector_step(message, count, target)
+    )
+    if text := found or _weights_step(count, target):
+        yield Step(text, True)
+    yield Step(_print_step(message, count, target), False)
+
+
+def _factor_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+    """Return the step for a literal product with a batch as its first factor, or an empty string."""
+    texts = message.line.arguments if message.line else ()
+    if len(texts) != 2 or texts[0] != "-1" or not LITERAL_PRODUCT.fullmatch(texts[1]) or target[0] != -1:
+        return ""
+    first, *rest = map(int, re.split(r" ?\* ?", texts[1]))
+    if len(rest) < 2 or count % prod(rest) or not count % target[1]:
+        return ""
+    tensor = message.line.tensor if message.line else None
+    return (
+        f"leave the batch out of the product: {count} = {count // prod(rest)}*{prod(rest)}, so {first} is a batch; "
+        f"write {tensor or 'x'}.flatten(1), and nn.Linear({prod(rest)}, ...) after it"
+    )
+
+
+def _multiple_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+    """Return the step for rows that do not form whole groups, or an empty string.
+
+    An argument is a variable times a number, which is the size of a group, and another one is -1.
+    """
+    texts = message.line.arguments if message.line else ()
+    if target.count(-1) != 1 or len(texts) != len(target):
+        return ""
+    for text, size in zip(texts, target, strict=True):
+        match = MULTIPLE.fullmatch(text)
+        times = int(match["times"] or match["count"]) if match else 0
+        if times < 2 or size % times:
+            continue
+        others = prod(other for other in target if other != -1) // times
+        rows, remainder = divmod(count, others or 1)
+        if not remainder and rows % times:
+            name = (match["name"] or match["other"]) if match else ""
+            return (
+                f"{rows} rows of {name} = {size // times} are no multiple of the {times} that form a group: take what "
+                f"makes a multiple, as another picture size or model, or pad them to {rows + -rows % times}"
+            )
+    return ""
+
+
+def _flatten_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+    """Return the step for maps that are flattened to a literal number of features, or an empty string."""
+    if len(target) != 2 or target[0] != -1 or target[1] < MIN_FEATURES or gcd(count, target[1]) == target[1]:
+        return ""
+    tensor = (message.line.tensor if message.line else None) or "x"
+    return (
+        f"keep the batch, {tensor}.flatten(1), print its shape, and build the next layer, nn.Linear({target[1]}, ...), "
+        f"for the features that it has; or give the network the picture size that makes {target[1]}"
+    )
+
+
+def _square_step(count: int, target: tuple[int, ...]) -> str:
+    """Return the step for a square map that is requested of a picture that is not square, or an empty string."""
+    if len(target) < 2 or target[-1] != target[-2] or min(target) < 1 or target[-1] < MIN_SIDE:
+        return ""
+    side, others = target[-1], prod(target[:-2])
+    width, remainder = divmod(count, side * others)
+    if remainder or count % (side * side) == 0 or not side < MAX_ASPECT * width or not width < MAX_ASPECT * side:
+        return ""
+    return (
+        f"{count} = {f'{others}*' if others > 1 else ''}{side}*{width}: the map is {side}x{width} or {width}x{side}, "
+        f"if the picture is not square: resize it to a square, or reshape to its own height and width"
+    )
+
+
+def _vector_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+    """Return the step for a vector of another length than the code states, or an empty string."""
+    texts = message.line.arguments if message.line else ()
+    is_multiple = max(count, target[-1]) in (3 * min(count, target[-1]), 4 * min(count, target[-1]))
+    if len(target) != 2 or target[0] != 1 or texts[-1:] != (str(target[1]),) or is_multiple:
+        return ""
+    return (
+        f"the vector has {count} numbers, and this line asks for {target[1]}: set its size in the settings or the "
+        f"model to {target[1]}, or write -1 in place of {target[1]}"
+    )
+
+
+def _weights_step(count: int, target: tuple[int, ...]) -> str:
+    """Return the step for a kernel that is read from a file which is too short, or an empty string."""
+    is_kernel = len(target) == 4 and target[2] == target[3] and target[2] in KERNEL_SIDES and min(target) > 0
+    needed = prod(target)
+    if not is_kernel or target[0] < MIN_KERNELS or count >= needed or count % target[0] == 0:
+        return ""
+    return (
+        f"if weights are read from a file: a kernel of {format_sizes(target)} needs {needed} numbers, and {count} are "
+        "left, so the file is cut off, or was written for another configuration: download it again, compare both"
+    )
+
+
+def _print_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+    """Return the step that prints the input's shape and the variables of the target."""
+    line, known = message.line, known_size_product(target)
+    tensor = line.tensor if line else "x"
+    names = [name for text in (line.arguments if line else ()) for name in VARIABLE.findall(text)]
+    variables = [name for name in dict.fromkeys(names) if name not in NOT_VARIABLES and name != tensor]
+    kept = [name for name in variables if not re.fullmatch(rf"{re.escape(tensor or '')}\.(?:size|shape).*", name)]
+    shown = ", ".join(
+        [f"{tensor}.shape" if tensor else f"({line.receiver}).shape" if line else "", *kept[:MAX_VARIABLES]]
+    )
+    place = "that line" if line else "the node" if message.traits.shape_source else "the line that fails"
+    asked = f"a multiple of {known}" if -1 in target else str(known)
+    have = "the dims multiply to" if message.input is None else "it holds"
+    return (
+        f"print({shown}) before {place}: {have} {count}, and {format_sizes(target)} asks for {asked}; whichever is not "
+        "what you expect is wrong"
+    )

@@ -1,0 +1,82 @@
+"""Evidence in the text around a message: the line of code, the kind of program, and what to print.
+
+An explanation may be a first step only if the text supports it. Otherwise the first step is to print the shapes.
+"""
+
+from __future__ import annotations
+
+import re
+
+from shapecalc.core.record import Record
+from shapecalc.diagnosis.reading import ParsedMessage
+
+LOADED_WORDS = re.compile(
+    r"(?i)comfy|diffusers|pre-?trained|checkpoint|ckpt|safetensors|controlnet|\blora\b|state_dict|load_model|"
+    r"load_weights|transformers[/\\]|ksampler|inference|webui"
+)
+"""Words of programs that load the weights of their layers."""
+FAMILY_WORDS = re.compile(r"(?i)comfy|diffusers|controlnet|\blora\b|ksampler|unet|latent|vae\b|stable.?diffusion|webui")
+"""Words of programs that combine parts of image models: text encoders, VAEs, ControlNets and LoRAs."""
+PRODUCT_CALL = re.compile(r" @ |\.(?:mm|bmm|dot|matmul|mv|addmm|baddbmm)\(|\b(?:matmul|einsum)\(")
+"""A matrix product in a line of code."""
+LAYER_CALL = re.compile(
+    r"(?<![\w.])(?P<layer>self(?:\.\w+|\[[\w.]+\])*\.\w+(?:\[[\w.]+\])*)\((?P<input>[A-Za-z_][\w.]*)\)"
+)
+"""A call of a layer with one variable."""
+RESIDUAL = re.compile(
+    r"(?<![\w.])(?:(?P<a>[A-Za-z_]\w*) \+ [\w.]+\((?P=a)[,)]|[\w.]+\((?P<b>[A-Za-z_]\w*)[^()]*\) \+ (?P=b)\b)"
+)
+"""A sum of a tensor and of a layer's output for this tensor."""
+SUM = re.compile(r"(?<![\w.])(?P<a>[A-Za-z_][\w.]*) ?\+ ?(?P<b>[A-Za-z_][\w.]*)\s*(?:\)|$|#)")
+"""A sum of two variables."""
+
+
+class Step(Record):
+    """A step for the user, and whether the text of the message supports its cause."""
+
+    text: str
+    is_supported: bool
+
+
+class LayerCall(Record):
+    """A call of a layer in a line of code."""
+
+    layer: str
+    input: str
+
+
+def is_loaded(message: ParsedMessage) -> bool:
+    """Return whether the program of a message probably loads the weights of its layers."""
+    return LOADED_WORDS.search(message.text) is not None
+
+
+def has_families(message: ParsedMessage) -> bool:
+    """Return whether the program of a message combines parts of image models."""
+    return FAMILY_WORDS.search(message.text) is not None
+
+
+def failing_code(message: ParsedMessage) -> str:
+    """Return the failing line of the user's code, or an empty string."""
+    return message.failing_line.text if message.failing_line else ""
+
+
+def find_layer_call(message: ParsedMessage) -> LayerCall | None:
+    """Return the call of a layer in the failing line, or None."""
+    call = LAYER_CALL.search(failing_code(message))
+    return LayerCall(call["layer"], call["input"]) if call else None
+
+
+def has_product(message: ParsedMessage) -> bool:
+    """Return whether the failing line multiplies matrices."""
+    return PRODUCT_CALL.search(failing_code(message)) is not None
+
+
+def print_shapes(message: ParsedMessage, default: str) -> str:
+    """Return the call that prints the shapes of the values in the failing line, and its position.
+
+    `default` names the values if the line is unknown.
+    """
+    names = message.failing_line.operands if message.failing_line else ()
+    shown = ", ".join(f"{name}.shape" for name in names)
+    place = "before that line" if message.failing_line else "before the line that fails"
+    return f"print({shown or default}) {place}"

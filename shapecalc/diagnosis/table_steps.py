@@ -1,0 +1,108 @@
+"""First steps for tables and lists whose lengths or numbers of features differ.
+
+The line of code names the frame, the values and the axis; the two numbers show whether rows were filtered, regrouped or
+lost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from shapecalc.diagnosis.evidence import failing_code, print_shapes
+from shapecalc.diagnosis.reading import ParsedMessage
+
+NAMES = re.compile(r"(?P<frame>[A-Za-z_][\w.]*)\.(?P<axis>columns|index) ?= ?(?P<names>[A-Za-z_][\w.]*)?")
+"""An assignment of the names of columns or rows."""
+SET_AXIS = ("expected axis has", "item wrong length")
+EXTRACT = re.compile(r"\.str\.extract(?:all)?\(")
+METRIC_CALL = re.compile(r"(?:_error|_score|_loss|accuracy|report|confusion_matrix)\(")
+FIT_CALL = re.compile(r"\.fit\(|check_X_y|train_test_split\(|fit_transform\(")
+VOCABULARY_RATIO = 1.2
+"""The maximum ratio of the sizes of two vocabularies of the same kind of text."""
+MIN_WORDS = 1000
+TEXT_WORDS = re.compile(r"(?i)vectori[sz]er|tf.?idf|text|tok|vocab|binari[sz]er|transform\(")
+"""Words of programs that turn texts into features."""
+MAX_TIMES = 64
+"""The largest ratio of two numbers of rows that is explained by regrouped rows."""
+
+
+def iter_table_steps(message: ParsedMessage) -> Iterator[str]:
+    """Yield the first steps for a table or a list of another length, the likeliest first."""
+    if message.pair is None or min(message.pair) < 0:
+        return
+    actual, expected = message.pair
+    if message.cause == "lengths-differ" and any(words in message.quote.lower() for words in SET_AXIS):
+        yield from _name_steps(message, actual, expected)
+    elif message.cause == "lengths-differ" and message.framework in ("sklearn", "matplotlib"):
+        yield from _row_steps(message, actual, expected)
+    elif message.cause == "features-differ" and message.framework == "sklearn":
+        yield from filter(None, [_describe_features(message, actual, expected)])
+        yield (
+            f"compare X.columns with the columns at fit, model.feature_names_in_: {actual} are given, {expected} were "
+            "fitted; select the same columns, and transform the data by the objects that were fitted"
+        )
+
+
+def _name_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[str]:
+    """Yield the steps for names of columns or rows that are too many or too few."""
+    match = NAMES.search(failing_code(message))
+    frame, names = (match["frame"], match["names"]) if match else ("df", None)
+    axis = match["axis"] if match else "columns"
+    if expected == 0:
+        yield f"the frame is empty: print({frame}) before that line, and find why it was filled with nothing"
+        return
+    if axis == "index":
+        source = names or "the new index"
+        yield (
+            f"print({frame}.shape, len({names or 'values'})) before that line: {frame} has {expected} rows, {source} "
+            f"{actual}; one of them was filtered, so take both from the same table"
+        )
+        return
+    if EXTRACT.search(message.text):
+        yield (
+            f"str.extract makes a column of each group in parentheses, here {expected}: write (?:...) for those that "
+            "you do not want, and {2,} in an f-string as {{2,}}"
+        )
+    yield (
+        f"print({frame}.columns) before that line: it has {expected}, and {actual} names are given; name each, or "
+        f"select the columns before, {frame} = {frame}[...]"
+    )
+
+
+def _row_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[str]:
+    """Yield the steps for two arrays with different numbers of rows."""
+    line = failing_code(message)
+    printed = print_shapes(message, "X.shape, y.shape")
+    small, large = sorted((actual, expected))
+    times, remainder = divmod(large, small or large)
+    if small == 1 and not METRIC_CALL.search(line) and FIT_CALL.search(line or ".fit("):
+        yield (
+            f"{printed}: one has a single row; make a column of {large} rows, x.reshape(-1, 1), or drop the list "
+            "around it"
+        )
+    elif not remainder and times == 3 and small > MAX_TIMES:
+        yield (
+            f"{printed}: {large} = 3*{small}, as three colours beside one value for each pixel: read both in grey, or "
+            "reshape the picture to (-1, 3)"
+        )
+    elif not remainder and 1 < times <= MAX_TIMES and small > 1:
+        yield (
+            f"{printed}: {large} = {times}*{small}, so a reshape made {times} rows of one; keep the rows, "
+            "x.reshape(len(x), -1), and check the number of columns that it is given"
+        )
+    else:
+        yield (
+            f"{printed}: one has {actual} rows, the other {expected}; take both from the same rows, by one filter or "
+            "slice"
+        )
+
+
+def _describe_features(message: ParsedMessage, actual: int, expected: int) -> str:
+    """Return the step for a table with another number of features than was fitted, or an empty string."""
+    if actual == 2 < expected:
+        return f"a grid for a plot has 2 columns: fit a model on these 2 features, or fill the other {expected - 2}"
+    is_near = max(actual, expected) < VOCABULARY_RATIO * min(actual, expected)
+    if is_near and min(actual, expected) > MIN_WORDS and TEXT_WORDS.search(message.text):
+        return "fit the vectorizer once, on the training texts, and call only transform on the others"
+    return ""

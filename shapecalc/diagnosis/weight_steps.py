@@ -1,0 +1,180 @@
+"""First steps for weights that do not fit the model into which they are loaded.
+
+The checkpoint is fixed, and the model is built by code and a configuration, so the configuration is to be changed, or
+another checkpoint is to be taken. The name of the weight and the differing axis show which setting it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from shapecalc.core.record import Record
+from shapecalc.diagnosis.match import format_sizes
+from shapecalc.diagnosis.reading import ParsedMessage
+from shapecalc.diagnosis.suggestions import numeric_sizes, unequal_axes
+
+WEIGHT_NAME = re.compile(r"size mismatch for ([\w.]+)")
+POSITION_WEIGHT = re.compile(r"(?i)pos(?:ition)?(?:al)?_?(?:emb|enc|bias)|wpe|relative_position")
+VOCABULARY_WEIGHT = re.compile(r"(?i)(?:tok|word|tgt|src|text)\w*_?emb|lm_head|shared\.|wte|vocab|lut\.|logit\.")
+CLASS_WEIGHT = re.compile(r"(?i)(?:^|[._])(?:classifier|head|fc\d?|cls\w*|last_linear|predictor|output|logits)\b")
+"""The names of weights whose first dim is the number of positions, of tokens or of classes."""
+MAX_CLASSES = 25_000
+"""The maximum size that is taken for a number of classes."""
+MANY_WEIGHTS = 3
+"""The number of differing weights from which on the whole configuration differs, not one layer."""
+INPUT_CHANNELS = frozenset({1, 2, 3, 4, 5, 6, 8, 9, 12, 16})
+"""The usual numbers of input channels of a first layer."""
+DROP_STEP = "strict=False does not skip them: to leave them out, delete them from the state dict before it is loaded"
+FLAX = ("flax", "jax")
+
+
+class Weights(Record):
+    """A weight of a checkpoint that does not fit the model."""
+
+    name: str
+    saved: tuple[int, ...]
+    """The shape in the checkpoint."""
+    built: tuple[int, ...]
+    """The shape in the model."""
+    count: int
+    """The number of weights that differ."""
+    framework: str
+
+    @property
+    def axes(self) -> list[int]:
+        """The axes along which the shapes differ, if their ranks are equal."""
+        return unequal_axes(self.saved, self.built) if len(self.saved) == len(self.built) else []
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The saved and the built size of the first differing axis."""
+        axes = self.axes
+        return (self.saved[axes[0]], self.built[axes[0]]) if axes else (0, 0)
+
+    @property
+    def layer(self) -> str:
+        """The name of the layer."""
+        return self.name.rpartition(".")[0] or self.name or "the layer"
+
+
+class WeightStep(Record):
+    """A step for weights, with the condition that makes it apply."""
+
+    applies: Callable[[Weights], bool]
+    text: str
+    """The step; `{one}` and `{two}` are the saved and the built size."""
+
+
+def iter_weight_steps(message: ParsedMessage) -> Iterator[str]:
+    """Yield the first steps for weights that do not fit, the likeliest first."""
+    names = WEIGHT_NAME.findall(message.text)
+    match = WEIGHT_NAME.search(message.quote)
+    name = match[1] if match else ""
+    saved, built = numeric_sizes(message.input), numeric_sizes((message.operands or ((),))[0])
+    weights = Weights(name, saved, built, len({*names}), message.framework or "")
+    one, two = weights.sizes
+    values = {"one": one, "two": two, "count": weights.count, "layer": weights.layer, "name": name}
+    values |= {"side": _describe_axis(weights), "moved": format_sizes((*saved[2:], *saved[1::-1]))}
+    row = next((row for row in STEPS if row.applies(weights)), None)
+    if row is not None:
+        yield row.text.format(**values)
+    if weights.framework == "torch":
+        yield DROP_STEP
+
+
+def _describe_axis(weights: Weights) -> str:
+    """Return what the first differing axis of a weight counts."""
+    axes = weights.axes
+    axis = axes[0] if axes else 0
+    if weights.framework in FLAX and len(weights.saved) > 1:
+        return "outputs" if axis == len(weights.saved) - 1 else "inputs"
+    return "outputs" if axis == 0 else "inputs" if axis == 1 else "positions of its kernel"
+
+
+def _has_kernel_last(weights: Weights) -> bool:
+    saved, built = weights.saved, weights.built
+    return len(saved) == len(built) == 4 and saved[:2] != saved[2:] and saved[2:] == built[:2] and saved[2] == saved[3]
+
+
+def _is_parameter(axis: int) -> Callable[[Weights], bool]:
+    """Return a condition for a kernel of Flax that differs along an axis only."""
+    return lambda weights: (
+        weights.framework in FLAX and len(weights.saved) > 1 and weights.axes == [len(weights.saved) + axis]
+    )
+
+
+def _is_linear_convolution(weights: Weights) -> bool:
+    saved, built = weights.saved, weights.built
+    return len(saved) > 1 and saved[:2] == built[:2] and {saved[2:], built[2:]} == {(), (1, 1)}
+
+
+def _is_named(pattern: re.Pattern[str], weights: Weights) -> bool:
+    return pattern.search(weights.name) is not None and bool(weights.axes)
+
+
+STEPS = (
+    WeightStep(
+        _has_kernel_last,
+        "the saved kernel has the channels first, the model has them last: set the data format, or transpose it, "
+        "w.transpose(2, 3, 1, 0), to {moved}",
+    ),
+    WeightStep(
+        _is_parameter(-1),
+        "the layer has {one} outputs in the parameters and {two} in the model: build the model with {one}, as its "
+        "configuration, actions or classes were at that time, or load the parameters of this model",
+    ),
+    WeightStep(
+        _is_parameter(-2),
+        "the layer read {one} features when the parameters were made and reads {two} now: compare the configuration, "
+        "and give init and apply the same inputs",
+    ),
+    WeightStep(
+        _is_linear_convolution,
+        "one has a linear layer where the other has a 1x1 convolution: load it into its own version of the model",
+    ),
+    WeightStep(
+        lambda weights: _is_named(POSITION_WEIGHT, weights),
+        "build the model for the picture size or length of the checkpoint, {one} positions, or interpolate the "
+        "position embedding",
+    ),
+    WeightStep(
+        lambda weights: _is_named(VOCABULARY_WEIGHT, weights) and weights.axes == [0],
+        "the vocabularies differ: call model.resize_token_embeddings({one}) before loading, or take its tokenizer",
+    ),
+    WeightStep(
+        lambda weights: _is_named(CLASS_WEIGHT, weights) and weights.axes == [0] and max(weights.sizes) <= MAX_CLASSES,
+        "build the model with num_classes={one}, load, and then replace this layer by one of {two} classes",
+    ),
+    WeightStep(
+        lambda weights: len(weights.saved) > 2 and weights.axes == [1] and {*weights.sizes} <= INPUT_CHANNELS,
+        "the checkpoint takes {one} input channels, the model {two}: build the model with in_channels={one}",
+    ),
+    WeightStep(
+        lambda weights: weights.count >= MANY_WEIGHTS and bool(weights.axes),
+        "{count} weights differ, so the whole model is built with another configuration: take the one that was saved "
+        "with the checkpoint; {layer} has {one} {side} in it, and {two} here",
+    ),
+    WeightStep(
+        lambda weights: len(weights.saved) > 2 and bool(weights.axes) and weights.axes[0] >= 2,
+        "the kernels differ, {one} and {two}: take the version of the code that wrote the checkpoint",
+    ),
+    WeightStep(
+        lambda weights: weights.framework == "mxnet" and bool(weights.axes),
+        "the layer has {one} in its parameter, and {two} follow from its input: set its in_channels or units to {two}, "
+        "or leave them out so that they are inferred",
+    ),
+    WeightStep(
+        lambda weights: (
+            weights.framework in ("tensorflow", "keras", "tinygrad", "mlx", "llama.cpp") and bool(weights.axes)
+        ),
+        "the checkpoint has {one} where the model has {two}: build the model with the configuration file of this "
+        "checkpoint, or load the checkpoint of this model",
+    ),
+    WeightStep(
+        lambda weights: bool(weights.name and weights.axes),
+        "{layer} has {one} {side} in the checkpoint and {two} in the model: build the model with {one}, by its "
+        "configuration or the version of the code that wrote the checkpoint",
+    ),
+)
+"""The steps in order; the first that applies is given."""

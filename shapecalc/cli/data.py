@@ -272,7 +272,7 @@ def _open_workers(output_options: OutputOptions) -> Iterator[tuple[TaskRunner, i
             _parse_memory_limit(output_options),
             lambda line: print_stderr(escape_unprintable(f"shapecalc: {line}")),
         ) as cluster:
-            yield cluster.run, max(cluster.threads), cluster
+            yield cluster.run_tasks, max(cluster.threads), cluster
     except ValueError as error:
         if isinstance(error, ShapeError):
             raise

@@ -33,7 +33,7 @@ READ_BYTES = 1 << 20
 
 
 class FileError(Exception):
-    """Raised for an unusable file.
+    """Raised if a file cannot be used.
 
     The message contains the file and the reason.
     """
@@ -45,7 +45,7 @@ class MappedFile(Record):
     path: str
     offset: int
     identity: tuple[int, int]
-    """The device and inode numbers of the file; other numbers show that the file was replaced."""
+    """The device and inode numbers of the file; if they differ later, the file was replaced."""
 
 
 class Source(Record):
@@ -194,7 +194,7 @@ def _little_endian_dtype(name: str | None, itemsize: int) -> np.dtype[Any]:
 
 
 def _make_store_source(location: str) -> Source:
-    """Return an array in a store, and read only its metadata.
+    """Return the source for an array in a store; only the metadata are read.
 
     Raises `UnreadableError` or `OSError` if the array cannot be used.
     """

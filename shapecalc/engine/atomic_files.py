@@ -23,11 +23,11 @@ from shapecalc.engine.processes import SignalGuard
 
 try:
     import fcntl
-except ImportError:  # on Windows, an open file can neither be removed nor renamed
+except ImportError:  # Windows, where an open file cannot be removed or renamed
     fcntl = None  # type: ignore[assignment]
 
 TMPFILE_FLAG = getattr(os, "O_TMPFILE", 0) if Path("/proc/self/fd").exists() else 0
-"""The flag that opens an unnamed file, or 0 if the system lacks unnamed files, or cannot name them later."""
+"""The flag that opens an unnamed file, or 0 if unnamed files cannot be created, or not be named later."""
 READ_WRITE_FLAGS = os.O_RDWR | getattr(os, "O_BINARY", 0)
 NO_WAIT_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 PARTIAL_SUFFIX = ".partial"
@@ -95,10 +95,10 @@ def rename_and_sync(source: Path, target: Path) -> None:
 
 
 def replace_folder(folder: Path, target: Path, backup: Path) -> None:
-    """Rename `folder` to `target`, and keep an existing target as `backup`.
+    """Rename `folder` to `target`; an existing target is first renamed to `backup`.
 
-    If the rename to `target` fails or is interrupted, the existing target is restored. Raises `OSError` if a folder
-    cannot be renamed.
+    If a rename fails or is interrupted, the existing target is restored. Raises `OSError` if a folder cannot be
+    renamed.
     """
     try:
         if os.path.lexists(target):
@@ -118,9 +118,9 @@ def restore_backup(target: Path, backup: Path) -> None:
 def write_files(files: Iterable[tuple[Path, Any]], root: Path) -> list[Path]:
     """Write pairs of path and data to files below `root`, and return the paths.
 
-    No other process may use their folder. Each file is flushed to the disk before it gets its final name, and then
-    all folders of the files, up to and including `root`. If the process is killed, temporary files with the suffix
-    `PARTIAL_SUFFIX` remain. Raises `OSError` if a file cannot be written.
+    No other process may use the folders of the files. Each file is flushed to the disk before it gets its final name;
+    then all folders of the files, up to and including `root`, are flushed. If the process is killed, temporary files
+    with the suffix `PARTIAL_SUFFIX` remain. Raises `OSError` if a file cannot be written.
     """
     pending: list[tuple[IO[bytes], Path, Path]] = []
     try:
@@ -221,7 +221,7 @@ def _check_target(target: Path, *, force: bool) -> None:
 def _open_part_file(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
     """Yield a locked temporary file in the folder of `target`, and its part path.
 
-    If the system supports unnamed files, the file is unnamed, and no file exists at the part path.
+    If the system supports unnamed files, the file is unnamed, so that there is no file at the part path.
     """
     mode = 0o600 if target.exists() else 0o666  # the file is private until an existing target's mode is copied
     parts = [_new_part_path(target)]
@@ -258,7 +258,7 @@ def _open_unnamed(folder: Path, mode: int) -> int | None:
 def _create_part_file(part: Path, mode: int) -> int | None:
     """Create and lock a part file, and return its descriptor.
 
-    Returns None if another process removed the file, as stale, before it was locked.
+    Returns None if another process removed the file as stale before it was locked.
     """
     descriptor = os.open(part, READ_WRITE_FLAGS | os.O_CREAT | os.O_EXCL, mode)
     _lock_file(descriptor)
@@ -274,7 +274,7 @@ def _link_target(file: IO[bytes], part: Path, target: Path) -> None:
     if fcntl is None:
         file.close()
     try:
-        _link(part if has_name else file, target)
+        _create_hard_link(part if has_name else file, target)
     except FileExistsError:
         raise
     except OSError:
@@ -288,13 +288,13 @@ def _replace_target(file: IO[bytes], part: Path, target: Path) -> None:
     """Copy the mode and owner of `target` to a file, and replace `target` with it."""
     _copy_mode_and_owner(file.fileno(), target)
     if not part.exists():
-        _link(file, part)
+        _create_hard_link(file, part)
     if fcntl is None:
         file.close()
     part.replace(target)
 
 
-def _link(file: IO[bytes] | Path, target: Path) -> None:
+def _create_hard_link(file: IO[bytes] | Path, target: Path) -> None:
     """Create a hard link to a file.
 
     An unnamed file is linked through `/proc`.

@@ -94,7 +94,7 @@ def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:
 
 
 def _element_keys(before: Any, after: Any) -> tuple[Any, Any]:
-    """Encode the elements of two arrays as integers, equal for equal elements."""
+    """Encode the elements of two arrays as integers that are equal for equal elements."""
     if before.dtype != after.dtype:
         common = np.result_type(before.dtype, after.dtype)
         before, after = before.astype(common), after.astype(common)
@@ -200,9 +200,9 @@ def _substitute_sizes(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]
 
 
 def _compute_expected_index(split: tuple[int, ...], perm: tuple[int, ...], position: Any) -> Any:
-    """Return the flat input index of an output element of a split and transpose.
+    """Return the flat input index of the element at a flat output index.
 
-    `position` is the flat index of the output element.
+    `split` is the shape whose axes are transposed by `perm`, and `position` is the flat output index.
     """
     index = dict(zip(perm, unravel(position, [split[axis] for axis in perm]), strict=True))
     return ravel([index[axis] for axis in range(len(split))], split)

@@ -34,7 +34,7 @@ FillFunction = Callable[[Array, Array], object]
 IN_ORDER, TILES, BY_INDEX = "in order", "tiles", "by position"
 """The methods: one NumPy copy of the whole array, one per tile, or one per index of the last axis."""
 MAX_TILED_ITEMSIZE = 16
-"""The maximum size of an element, in bytes, for which tiles or copies by index are considered."""
+"""The maximum size of an element, in bytes, for copies by tile or by index."""
 SHORT_AXIS, LONG_AXIS = 4, 16
 """The maximum size of the last axis, and the minimum size of the axis before it, for a copy by index."""
 CACHED_LINES = 1024
@@ -225,8 +225,8 @@ def c_order_tile(shape: Sequence[int], max_elements: int) -> IntTuple:
 def choose_tile(method: str, shape: IntTuple, strides: IntTuple, itemsize: int, threads: int = 1) -> IntTuple:
     """Return the shape of the tiles for a method.
 
-    A tile is first extended along the innermost axes of target and source, then along the target's axes up to the
-    maximum size. Each thread gets at least two tiles.
+    A tile is first extended along the innermost axes of the target, then along those of the source, and then along the
+    target's axes up to the maximum size. Each thread gets at least two tiles.
     """
     room = max(1, min(MAX_TILE_BYTES[method] // itemsize, MAX_TILE_ELEMENTS if method == TILES else 1 << 62))
     if threads > 1:
@@ -309,9 +309,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_thread_pool.cache_clear)  # a forked child does not inherit the threads
 
 
-def _fill_by_position(target: Array, source: Array) -> None:
+def _fill_by_index(target: Array, source: Array) -> None:
     for position in range(source.shape[-1]):
         target[..., position] = source[..., position]
 
 
-FILL_FUNCTIONS: dict[str, FillFunction] = {IN_ORDER: np.copyto, TILES: np.copyto, BY_INDEX: _fill_by_position}
+FILL_FUNCTIONS: dict[str, FillFunction] = {IN_ORDER: np.copyto, TILES: np.copyto, BY_INDEX: _fill_by_index}

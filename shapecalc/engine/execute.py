@@ -65,7 +65,7 @@ For a smaller array, reading takes less time than starting a child process.
 
 
 class BackendError(Exception):
-    """The error for a backend that cannot be used.
+    """Raised if a backend cannot be used.
 
     The message contains the reason and the package to install.
     """
@@ -117,7 +117,7 @@ class Backend(Record):
         return np.ndarray(array.shape, array.dtype, data, before, array.strides)
 
     def view(self, array: Any, view: StridedView) -> Any:
-        """Return a view of `array`.
+        """Return the view of `array` that `view` describes.
 
         Strides and offset of `view` are in bytes.
         """
@@ -443,7 +443,10 @@ def _read_memory_size() -> int | None:
 
 
 def _view_as_numbers(array: Any) -> Any:
-    """View elements as numbers of the same size, because CuPy copies only numbers."""
+    """View elements as numbers of the same size.
+
+    CuPy copies only numbers.
+    """
     if array.itemsize not in NUMBER_TYPES or array.dtype.hasobject:
         width = array.itemsize
         raise BackendError(f"CuPy moves no elements of type {array.dtype}, which have {width} bytes; numpy does")
@@ -453,7 +456,7 @@ def _view_as_numbers(array: Any) -> Any:
 def has_combine_move(answer: Trace | Chain) -> bool:
     """Return whether an answer combines operands or computes new elements.
 
-    An answer that only pads its input does neither.
+    Padding is not counted as either.
     """
     return any(isinstance(move, Combine) and not isinstance(move, Pad) for move in answer.moves)
 
@@ -629,7 +632,7 @@ def run_on_file(
 ) -> None:
     """Execute an answer on the array of a file, and write the result to a .npy file.
 
-    `other_sources` are the files of the other operands. `tick` is called with the size of each copied piece in bytes.
+    `other_sources` are the files of the other operands. `tick` is called with the size, in bytes, of each copied piece.
     Raises `FileError` if the target is the input itself, cannot be written, or exists and `force` is false, or if the
     input is truncated during the copy.
     """

@@ -545,7 +545,7 @@ def _iter_store(path: str, depth: int = 0) -> Iterator[ArrayInfo]:
             raise UnreadableError(f"it lies in {MAX_GROUP_DEPTH} groups, and no more are looked into")
         entries = sorted(os.scandir(path), key=lambda entry: entry.name)
     except (OSError, UnreadableError) as error:
-        if not (depth and isinstance(error, FileNotFoundError)):  # the folder was removed after its group was listed
+        if not (depth and isinstance(error, FileNotFoundError)):  # unless it was removed after its group was listed
             yield _unreadable_info(path, error)
         return
     for entry in entries:

@@ -106,16 +106,16 @@ class Plan(Record):
 
 
 class BufferView(Record):
-    """A view of a buffer that represents consecutive moves."""
+    """Consecutive moves that are executed as views of one buffer."""
 
     view: View
-    """The view after the last of these moves, or before `piecewise_move`."""
+    """The view after the last of the moves, or before `piecewise_move`."""
     end: int
-    """The number of moves of the plan up to the last of these moves (inclusive)."""
+    """The number of moves of the plan up to and including the last of the moves."""
     is_copied: bool
     """Whether the view is copied into a new C-contiguous buffer."""
     views: IndexedViews
-    """The view after each of these moves."""
+    """The view after each of the moves."""
     piecewise_move: Roll | Take | None = None
     """The last move, if it is a roll or an irregular take; the copy executes it."""
 
@@ -145,7 +145,7 @@ class _CopySearch:
         minimum = (
             1,
             min(map(prod, self.shapes[start:])),
-        )  # a single copy, of the smallest intermediate array, is optimal
+        )  # one copy, of the smallest intermediate array, is optimal
         return last if self._cost(last) == minimum else min((last, *choices), key=self._cost)
 
     def _iter_views(self, start: int, view: View) -> Iterator[tuple[int, View]]:

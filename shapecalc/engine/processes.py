@@ -1,4 +1,4 @@
-"""Control of processes: cores, memory limits, termination signals and children."""
+"""Process control: CPU cores, memory limits, termination signals and child processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 
-TYPE_CHECKING = False  # `multiprocessing` costs 8 ms of the 64 ms of a check, and `pathlib` 4 ms
+TYPE_CHECKING = False  # the imports cost 8 ms (`multiprocessing`) and 4 ms (`pathlib`) of the 64 ms of a check
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from pathlib import Path

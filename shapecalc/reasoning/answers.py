@@ -1,7 +1,7 @@
 """Answers to requests and chains, with hints.
 
-The search for fixes is imported only for an answer that it may improve, since importing it takes a tenth of the time of
-a whole request.
+The search for fixes is imported only for an answer that may need it, because the import takes a tenth of the time of a
+whole request.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from shapecalc.reading.code.results import CodeChain
 
 IDENTITY_STAGES = (("flip", {"axes": (), "dialect": "torch"}),)
-"""A chain of one stage that has no effect.
+"""The single stage of a chain that has no effect.
 
-The answer to this chain contains the conditions of the input.
+A chain without stages is resolved with this stage, so that its answer contains the conditions of the input.
 """
 
 
@@ -117,9 +117,9 @@ def _answer_known_chain(
 
 
 def batch_hint(answer: Trace | Chain) -> str:
-    """Return a hint on how to make an answer hold for every batch size.
+    """Return a hint on how to make an answer valid for every batch size.
 
-    Returns an empty string unless the answer holds for one batch size only.
+    Returns an empty string unless the answer is valid for one batch size only.
 
     >>> from shapecalc.core.requests import make_request
     >>> batch_hint(resolve(make_request("reshape", "N,6", {"target": "1,2,3", "dialect": "numpy"})))
@@ -137,14 +137,14 @@ def batch_hint(answer: Trace | Chain) -> str:
 
 
 OTHER_DIALECTS = ("torch", "numpy")
-"""The dialects whose answers are compared, in the order of the line."""
+"""The dialects with which an answer is compared, in output order."""
 
 
 def describe_other_rules(answer: Trace | Chain) -> str:
-    """Describe how the answers of PyTorch and NumPy differ, in one line.
+    """Describe in one line how the answers in PyTorch and NumPy differ from `answer`.
 
-    Returns an empty string if they are the same. The answers differ in the shape or in the conditions, or one of
-    them is a refusal. A dialect that lacks an op or an argument has no answer.
+    Two answers differ if their shapes or conditions differ, or if one of them is a refusal. A dialect without the op or
+    without one of its arguments is ignored. Returns an empty string if there is no difference.
 
     >>> import shapecalc as sc
     >>> describe_other_rules(sc.flatten((2, 3, 4)))
@@ -188,7 +188,7 @@ def _stage_options(trace: Trace, dialect: str) -> Mapping[str, object]:
 
 
 def _refusal_reason(refused: Trace | Chain) -> str:
-    """Return the reason for a refusal."""
+    """Return the message of a refusal, or a shorter reason if a 0 is read as a size."""
     assert refused.problem is not None
     target = refused.traces[-1].request.arguments.get("target", ())
     if 0 in target and refused.problem.rule in (ZERO_VOLUME_INFER, VOLUME_MISMATCH):
@@ -197,7 +197,7 @@ def _refusal_reason(refused: Trace | Chain) -> str:
 
 
 def _describe_difference(answer: Trace | Chain, other: Trace | Chain) -> tuple[str, str] | None:
-    """Return how another answer differs, as a verb and its object.
+    """Describe how another answer differs, as a verb and its object.
 
     Returns None if the answers are equal.
     """

@@ -141,7 +141,7 @@ def _check_opset(options: Options) -> None:
 
 
 def _materialize_iterator(value: object) -> object:
-    """Return an iterator as a tuple, and any other value unchanged."""
+    """Convert an iterator to a tuple, and return any other value unchanged."""
     return tuple(value) if isinstance(value, Iterator) else value
 
 

@@ -29,7 +29,7 @@ MAX_SHUFFLE_RANK = DIALECTS["tensorrt"].max_rank or 0
 
 
 class Goal(Choice):
-    """The quantity that a simplification of a chain minimizes."""
+    """The quantity that the simplification of a chain minimizes."""
 
     TRANSPOSES = "transposes"
     SHUFFLES = "shuffles"
@@ -37,7 +37,7 @@ class Goal(Choice):
 
 
 class Cost(Record):
-    """The cost of a chain."""
+    """The cost of a chain: its transposes, its Shuffles and the bytes that it copies."""
 
     transposes: int
     shuffles: int
@@ -161,9 +161,10 @@ def _is_no_op(applied: AppliedMove) -> bool:
 
 
 def _dominates(larger: Shape, smaller: Shape) -> bool:
-    """Return whether each dim of `smaller` is at most a different dim of `larger`.
+    """Return whether each dim of `smaller` can be paired with a dim at least as large.
 
-    If so, the sum of `larger` is at least the sum of `smaller` for all symbolic sizes.
+    The pairs contain distinct dims of `larger`. If they exist, the sum of `larger` is at least the sum of `smaller` for
+    all symbolic sizes.
     """
     remaining = list(larger)
     for dim in smaller:

@@ -58,10 +58,10 @@ MAX_TRIALS = 24
 """The maximum number of trials for each of the three ways to choose sizes."""
 
 MAX_SUBSTITUTED_DIMS = 4000
-"""The maximum number of dims times assignments, for each way to choose sizes."""
+"""The maximum number of sizes substituted in dims, for each way to choose sizes."""
 
 MAX_PROOF_WORK = 20_000
-"""The maximum number of candidate conditions times the squared number of dims.
+"""The maximum number of candidate conditions times the square of the number of dims.
 
 The time of one proof is quadratic in the number of dims.
 """
@@ -175,10 +175,10 @@ def max_element_count(chain: MoveChain) -> int:
 def find_counterexample(
     first: MoveChain, second: MoveChain, sizes: Mapping[str, int], *, are_strided: bool
 ) -> Counterexample | None:
-    """Return the first difference between two chains, or None.
+    """Return the first difference between two chains of integer dims, or None.
 
-    All dims of the chains are integers; `sizes` are the values of the symbolic sizes, for the report. If
-    `are_strided`, each output is a strided view of the input.
+    `sizes` are the values of the symbolic sizes, for the report. If `are_strided`, each output is a strided view of the
+    input.
 
     >>> import shapecalc as sc
     >>> from shapecalc.reasoning.equiv import to_move_chain
@@ -225,7 +225,7 @@ def count_differences(first: Trace | Chain, second: Trace | Chain, counterexampl
 
 
 def differences_text(count: int, counterexample: Counterexample) -> str:
-    """Format how many of the output elements differ."""
+    """Format the number of differing elements and the total number of elements."""
     total = format_count(int(str(dims.product(counterexample.outputs[0]))), "element", "elements")
     return f"{count} of {total} {'is' if count == 1 else 'are'} elsewhere, and no error was raised"
 
@@ -233,8 +233,8 @@ def differences_text(count: int, counterexample: Counterexample) -> str:
 def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, tuple[int, int]]]:
     """Yield flat output indices, each with the flat input indices in both chains.
 
-    The first index of each block is yielded before an array is created, and then all indices of the blocks that
-    differ.
+    A few indices are yielded before an array is created, because most differences are found there; then all indices of
+    the blocks that differ are yielded.
     """
     volumes = [int(str(dims.product(shape))) for shape in (first.input, first.output)]
     for index in range(volumes[1] // BLOCK_SIZE):
@@ -252,10 +252,9 @@ def _compare_atom_steps(
 ) -> Iterator[tuple[int, tuple[int, int]]]:
     """Yield the output indices that suffice to compare two strided views.
 
-    Each output index is yielded with the input index of each view. An atom is a pair of a size and a stride, and an
-    axis of a view is a list of atoms. The output indices are 0 and one step along each atom of each axis. All indices
-    are flat. The first of these indices at which two strided views differ is also the first difference between the
-    outputs.
+    Each output index is yielded with the input index of each view; all indices are flat. An atom is a pair of a size
+    and a stride, and an axis of a view is a list of atoms. The output indices are 0 and one step along each atom of
+    each axis, because two strided views that differ anywhere first differ at one of these indices.
     """
     corners, inner = [0], 1
     for size, *axes in zip(first.output[::-1], first_view.axes[::-1], second_view.axes[::-1], strict=True):
@@ -473,7 +472,11 @@ class _ChainPair:
             for results, compared in zip(self.results, sides, strict=True)
         ]
         self.required = [*zip(used, self.defined, strict=True)]
-        """The conditions of each chain, preceded by the chain's named results if the conditions contain any of them."""
+        """The named results and the conditions of each chain, as pairs.
+
+        If both chains have the same named results, there is a single pair with all conditions. The named results are
+        empty if they do not occur in the conditions.
+        """
         if used[0] == used[1]:
             self.required = [(used[0], tuple(dict.fromkeys(self.defined[0] + self.defined[1])))]
         all_dims = [*self.dims, *sides[0], *sides[1]]
@@ -507,7 +510,7 @@ class _ChainPair:
     def prove_equivalence(self, assumptions: Conditions) -> Conditions | None:
         """Return conditions under which the chains are provably equal, or None.
 
-        The conditions include `assumptions`, under which the proof is attempted. No proof is found for chains with
+        The proof assumes `assumptions`, which are included in the conditions. No proof is found for chains with
         different named results.
         """
         if self.results[0] != self.results[1]:
@@ -659,9 +662,9 @@ def _implies_any(conditions: Conditions, lists: Iterable[Conditions]) -> bool:
 
 
 def _find_candidate_divisors(all_dims: Iterable[dims.Dim]) -> tuple[dims.Dim, ...]:
-    """Return the divisors of symbolic sizes that the dims suggest.
+    """Return candidate divisors of symbolic sizes.
 
-    The divisors are the coefficients of the dims, except 0 and 1, and the symbolic sizes in their denominators.
+    They are the coefficients of the dims, except 0 and 1, and the symbolic sizes in the denominators of the dims.
     """
     divisors: list[dims.Dim] = []
     for dim in map(dims.monomial, all_dims):

@@ -16,7 +16,7 @@ from shapecalc.core.results import sizes_with_results
 from shapecalc.core.text import shape_text
 
 FILL = "fill"
-"""The end of the path of an element that a pad adds."""
+"""The label that ends the path of an element that a pad adds."""
 MIN_SIZE = 2
 """The size that is tried first, because a dim of 1 hides most changes."""
 MAX_CHOICES = 600
@@ -121,8 +121,8 @@ def iter_ascending_sizes(names: tuple[str, ...], start: int) -> Iterator[Mapping
 def derive_sizes(names: tuple[str, ...], conditions: Conditions) -> Mapping[str, int]:
     """Return candidate sizes that are derived from the conditions in order.
 
-    The first symbolic size in the dim of the condition becomes a multiple of the required divisor, or becomes equal to
-    the required value. Conditions with a symbolic right side are ignored.
+    The first symbolic size on the left side of each condition becomes a multiple of the required divisor, or becomes
+    equal to the required value. Conditions with a symbolic right side are ignored.
     """
     sizes = dict.fromkeys(names, 1)
     for condition in conditions:
@@ -216,7 +216,7 @@ def index_text(index: Sequence[int] | None) -> str:
 
 
 def point_text(stage: str, index: Sequence[int] | None) -> str:
-    """Format a point in the path of an element.
+    """Format a stage and an index on the path of an element.
 
     >>> point_text("pad", (0, 2)), point_text(FILL, None)
     ('pad [0,2]', 'fill')

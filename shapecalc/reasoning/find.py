@@ -235,7 +235,7 @@ class ArrayPair(Record):
 
 
 class PairFactor(Record):
-    """A factor inside one axis of each array, with its stride in each array."""
+    """A factor of one axis of each array, with its stride in each array."""
 
     source: int
     out: int
@@ -316,7 +316,10 @@ def _find_exact_divisor(first: Dim, second: Dim, known: Assumptions) -> Dim | No
 
 
 def _match_unique_symbols(split: PartialSplit, known: Assumptions) -> PartialSplit:
-    """Match two axes that contain a symbolic size which occurs once in each shape."""
+    """Take a factor from each pair of axes that a symbolic size identifies.
+
+    A symbolic size identifies two axes if it occurs in exactly one axis of each shape.
+    """
     sources, outs = (_axes_by_name(shape) for shape in (split.before, split.after))
     for name in [name for name in sources if name in outs]:
         if len(sources[name]) == len(outs[name]) == 1:
@@ -448,8 +451,8 @@ def _make_plain_reshape(before: Shape, after: Shape) -> Rearrangement:
 def _iter_rearrangements(before: Shape, after: Shape, splits: FactorSplits) -> Iterator[Rearrangement]:
     """Yield the well-known layout changes, the plain reshape, and then the splits.
 
-    The splits are sorted by their number of stages. If the shapes are equal, rearrangements without a transpose
-    come first.
+    The splits are sorted by their number of stages. If the shapes are equal, rearrangements without a transpose come
+    first.
     """
     ones = _match_unit_factors(before, after)
     orders = (order for factors in splits.candidates for order in _iter_factor_orders(factors | ones))
@@ -555,7 +558,7 @@ def _match_unit_factors(before: Shape, after: Shape) -> SharedFactors:
 
 
 def _iter_factor_orders(factors: SharedFactors) -> Iterator[FactorOrder]:
-    """Yield the factors in every order within their axes, the natural order first."""
+    """Yield each order of the factors within their axes, the natural order first."""
     yield from (
         (row, column)
         for row in _permute_groups(_group_by_axis(factors, "source"))

@@ -36,7 +36,7 @@ from shapecalc.reasoning.operand_mismatch import (
 )
 
 NO_SINGLE_SIZE = "no single size helps"
-"""The start of a hint if no size of a target can be changed alone."""
+"""The start of a hint if it is not sufficient to change one size of the target."""
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ MAX_DIVISOR_DISTANCE = 20_000
 
 
 COPY_ASSUMPTION, INFER_ASSUMPTION = "since 0 copies the input's first dim", "as long as the other sizes stay"
-"""Phrases that explain why a first target dim of 0, or -1, fits every batch size."""
+"""The reasons why a target that begins with 0, or with -1, applies to every batch size."""
 
 MAX_NEAR_AXES = 4
 """The maximum number of axes that are tried instead of a wrong axis."""
@@ -161,9 +161,10 @@ class RefusedRequest(Record):
         return (*self.value[:position], *dims, *self.value[position + 1 :])
 
     def find_aligned_dim(self, index: int) -> Shape:
-        """Return the input dim at a target index in a tuple, or an empty tuple.
+        """Return the input dim aligned with a target index, as a tuple of one dim.
 
-        The dims of an expand are aligned at the right; the dims of other ops are aligned at the left.
+        The tuple is empty if there is no such dim. The dims of an expand are aligned at the right; the dims of other
+        ops are aligned at the left.
         """
         axis = index + (len(self.shape) - len(self.value) if self.kind is StageKind.EXPAND else 0)
         return self.shape[axis : axis + 1] if axis >= 0 else ()
@@ -215,8 +216,7 @@ def find_nearest_divisors(number: int, target: int) -> list[int]:
 def _compute_fitting_size(volume: Dim, target_volume: Dim, dim: int) -> int | None:
     """Return the size with which a target has `volume` elements.
 
-    The size replaces `dim`; with `dim`, the target has `target_volume` elements. Returns None if the size is not an
-    integer.
+    The size replaces `dim` in a target of `target_volume` elements. Returns None if the size is not an integer.
     """
     size = quotient(product((volume, dim)), target_volume)
     return size if isinstance(size, int) and size > 0 else None
@@ -226,7 +226,8 @@ def find_image_replacements(shape: Shape, target: Shape) -> Iterator[tuple[int, 
     """Yield replacements for target dims that describe an image of the wrong size.
 
     A replacement is an index in `target`, and the dims that replace the target dims from this index on. An image is
-    replaced if its sides have the same ratio as the input's image, if it is flattened into one dim, or if it is square.
+    replaced if its sides have the same ratio as those of the input's image, if it is flattened into one dim, or if it
+    is square.
 
     >>> [*find_image_replacements((1, 27, 120, 120), (1, 3, 9, 30, 30))]
     [(3, (120, 120))]
@@ -389,7 +390,7 @@ def _resolve_target(stages: Sequence[Stage], target: Shape) -> Shape:
 
 
 def locate_fault(trace: Trace, problem: Problem) -> RefusedRequest:
-    """Return the refused request of a trace with its faulty argument."""
+    """Find the faulty argument of a refused request."""
     arguments, name = trace.request.arguments, problem.argument
     stage = trace.stages[-1] if trace.stages else None
     shape = stage.before if stage else trace.input
@@ -430,12 +431,12 @@ def _use_input_dim(refused: RefusedRequest) -> CandidateValues:
     return (refused.replace_token(dim) for dim in refused.find_aligned_dim(refused.index))
 
 
-def _replace_token_with(*dims: int) -> Callable[[RefusedRequest], CandidateValues]:
-    """Return a function that replaces the faulty token of a request with `dims`."""
+def _make_token_replacement(*dims: int) -> Callable[[RefusedRequest], CandidateValues]:
+    """Return a function that yields the argument with its faulty token replaced by `dims`."""
     return lambda refused: iter([refused.replace_token(*dims)] if isinstance(refused.value, tuple) else [])
 
 
-def _set_argument(value: object) -> Callable[[RefusedRequest], CandidateValues]:
+def _make_argument_setter(value: object) -> Callable[[RefusedRequest], CandidateValues]:
     """Return a function that yields `value` as the new faulty argument."""
     return lambda _: iter([value])
 
@@ -509,8 +510,8 @@ def _use_unit_axes(refused: RefusedRequest) -> CandidateValues:
     return (refused.replace_token(other) for other in sorted(ones, key=lambda other: abs(other - axis % refused.rank)))
 
 
-DROP_TOKEN, WRITE_INFER, WRITE_ONE = _replace_token_with(), _replace_token_with(-1), _replace_token_with(1)
-OMIT, FIRST_AXIS = _set_argument(None), _set_argument((0,))
+DROP_TOKEN, WRITE_INFER, WRITE_ONE = _make_token_replacement(), _make_token_replacement(-1), _make_token_replacement(1)
+OMIT, FIRST_AXIS = _make_argument_setter(None), _make_argument_setter((0,))
 
 CHANGES_BY_RULE: Mapping[Rule, tuple[Callable[[RefusedRequest], CandidateValues], ...]] = {
     rules.INDIVISIBLE: (_fit_one_size,),
@@ -579,7 +580,7 @@ def _is_operand_mismatch(trace: Trace, problem: Problem) -> bool:
 
 
 def propose_batch_changes(trace: Trace) -> ArgumentChanges:
-    """Yield targets for every batch size if the target is for one batch size only."""
+    """Yield targets that apply to every batch size if the target applies to one only."""
     arguments = trace.request.arguments
     for stage in trace.stages:
         target = arguments.get(stage.argument)
@@ -724,7 +725,7 @@ def _try_changes(trace: Trace, problem: Problem) -> FixesWithAnswers:
     is_single = not _is_operand_mismatch(trace, problem)
     yield from ((fix, answer) for fix, answer in attempts if is_single or keeps_batch(request, answer))
     yield from _try_fixes(request, _iter_switch_fixes(request))
-    yield from newer  # `NO_SUCH_ATTRIBUTE` yielded its newer opset already
+    yield from newer  # empty for `NO_SUCH_ATTRIBUTE`, because it is consumed above
 
 
 def _try_fixes(request: Request, fixes: Iterable[Fix]) -> FixesWithAnswers:
@@ -856,7 +857,7 @@ def _target_hint(refused: RefusedRequest) -> str | None:
 def _size_hint(refused: RefusedRequest, fix: Fix | None, answer: Trace | None) -> str:
     """Describe the sizes that could replace one dim of the target.
 
-    If no size fits, describes the reason. `fix` is the first fix of the target, if any, and `answer` is the answer
+    If no size fits, the reason is described. `fix` is the first fix of the target, if any, and `answer` is the answer
     after `fix`.
     """
     if fix is not None and answer is not None:

@@ -47,9 +47,9 @@ from shapecalc.reasoning.simplify import RequestBuilder, simplify
 DROPS = "it drops elements"
 COMPUTES = "it computes new elements"
 NEEDS_NUMBER = "a size is not known as a number, which a slice needs"
-"""Why a move has no inverse."""
+"""The reasons why a move has no inverse."""
 MAX_SEARCHED = 1024
-"""The maximum number of output elements among which each input element is searched."""
+"""The maximum number of output elements that are searched for the input elements."""
 
 
 class Inversion(Record):
@@ -59,7 +59,7 @@ class Inversion(Record):
     chain: Chain | None
     """The chain from the output of `original` to its input, or None if there is none."""
     reason: str = ""
-    """The stage without an inverse, and why; empty if there is an inverse."""
+    """The stage without an inverse, with the reason; empty if there is an inverse."""
 
     def __bool__(self) -> bool:
         return self.chain is not None
@@ -117,10 +117,10 @@ def invert(answer: Trace | Chain) -> Inversion:
 
 
 def _first_output_positions(chain: Chain) -> list[int] | None:
-    """Return the flat output index of each input element.
+    """Return the first flat output index of each input element.
 
-    Returns None if an element is missing from the output, if the chain has more than `MAX_SEARCHED` elements, or if it
-    computes elements.
+    Returns None if an element is missing from the output, if the output has more than `MAX_SEARCHED` elements, or if
+    the chain computes elements.
     """
     output = chain.output or ()
     count, input_count = product(output), product(chain.input)
@@ -153,7 +153,7 @@ class _InverseBuilder:
         """Return the requests that undo a chain.
 
         If a stage has no inverse, each input element is searched in the output, because the stage may drop only
-        elements that an earlier stage added. Raises `NotInvertible` with the stage and the reason if the chain has no
+        elements that an earlier stage added. Raises `NotInvertible`, with the stage and the reason, if the chain has no
         inverse.
         """
         output = chain.output or ()
@@ -212,7 +212,7 @@ class _InverseBuilder:
         raise NotInvertible(COMPUTES)
 
     def _undo_expand(self, before: Shape, after: Shape) -> list[Request]:
-        """Slice the first element of each repeated axis, and drop the new axes."""
+        """Return requests that slice each repeated axis to its first element and drop new axes."""
         if 0 in after and 0 not in before:
             raise NotInvertible(DROPS)
         aligned = (1,) * (len(after) - len(before)) + before
@@ -220,7 +220,7 @@ class _InverseBuilder:
         return [*self._slice_requests(after, repeated), *self._reshape_requests(aligned, before)]
 
     def _undo_slice(self, move: StridedSlice, before: Shape, after: Shape) -> list[Request]:
-        """Reverse the axes that the slice reverses, and add the axes that it removes."""
+        """Return requests that reverse the reversed axes and restore the dropped axes."""
         for dim, (_, step, size) in zip(before, move.axis_ranges, strict=True):
             is_whole = size == dim and (step in (1, -1) or dim == 1)
             if not (dim == 1 if size is None else is_whole):
@@ -231,7 +231,7 @@ class _InverseBuilder:
         return [*flips, *self._reshape_requests(after, before)]
 
     def _undo_take(self, axis: int, positions: Sequence[int], before: Shape, after: Shape) -> list[Request]:
-        """Take the first position that contains each input index."""
+        """Return the request that takes each input index from its first output index."""
         size = before[axis]
         taken = [position % size for position in positions] if isinstance(size, int) and size else [*positions]
         if not isinstance(size, int) or {*taken} != {*range(size)}:
@@ -241,7 +241,7 @@ class _InverseBuilder:
         ]
 
     def _undo_pad(self, move: Pad, after: Shape) -> list[Request]:
-        """Slice away the elements that a pad adds."""
+        """Return the request that slices away the elements that a pad added."""
         if min((*move.begins, *move.ends), default=0) < 0:
             raise NotInvertible(DROPS)
         bounds = [*enumerate(zip(move.begins, move.ends, strict=True))]

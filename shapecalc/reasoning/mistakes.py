@@ -23,7 +23,7 @@ MisreadRequest: TypeAlias = tuple[Request, str]
 
 
 class Mistake(Record):
-    """A mistake, with the wrong answer that it leads to."""
+    """A mistake, with the wrong answer that results from it."""
 
     kind: str
     sentence: str
@@ -106,7 +106,7 @@ def _matches_prediction(output: Shape | None, predicted: Sequence[Dim | None]) -
 
 
 def _replace_request(answer: Trace | Chain, index: int, request: Request) -> Trace | Chain:
-    """Return the answer after one of its requests is replaced."""
+    """Resolve a request or chain again, with the request at `index` replaced."""
     if isinstance(answer, Trace):
         return resolve(request)
     requests = [trace.request for trace in answer.traces]
@@ -123,7 +123,7 @@ def _replace_arguments(trace: Trace, **arguments: object) -> Request:
 
 
 def _iter_argument_stages(trace: Trace) -> Iterator[Stage]:
-    """Yield the stages that execute an argument as the user wrote it."""
+    """Yield the stages that apply an argument exactly as the user wrote it."""
     for stage in trace.stages:
         if stage.requested and trace.request.arguments.get(stage.argument) == stage.requested:
             yield stage

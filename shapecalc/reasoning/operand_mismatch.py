@@ -88,7 +88,7 @@ def move_channels(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def insert_unit_dims(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with dims of 1 inserted at an index, up to the rank of `other`."""
+    """Yield the shape with dims of 1 inserted at each index, up to the rank of `other`."""
     for count in range(1, len(other) - len(shape) + 1):
         for axis in range(len(shape), -1, -1):
             ones = "a dim of 1" if count == 1 else f"{count} dims of 1"
@@ -134,7 +134,7 @@ def widen_weight(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def fix_off_by_one(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with its off-by-one dims set to the dims of `other`.
+    """Yield the shape with each dim that is off by one set to the dim of `other`.
 
     A well-known count of image patches is increased by one, for the class token. Any other dim is decreased by one,
     because the difference may be due to rounding.
@@ -168,7 +168,7 @@ def _is_one_more(large: Dim, small: Dim) -> bool:
 
 
 def _pair_with_input_and_operands(*shape_fixes: ShapeFix) -> tuple[tuple[str, ShapeFix], ...]:
-    """Pair each shape fix with the arguments `operands` and `input`."""
+    """Pair each shape fix with the names of the arguments that it can change."""
     return tuple([(name, way) for way in shape_fixes for name in ("operands", "input")])
 
 

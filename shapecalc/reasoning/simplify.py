@@ -57,14 +57,14 @@ MoveSequence = tuple[Move, ...]
 AxisOrder = Sequence[int]
 Segments = tuple["ChainSegment", ...]
 SegmentWeight = tuple[int, int, int]
-"""The cost, the number of stages, and the number of new stages."""
+"""The cost, the number of stages, and the number of new stages, compared in this order."""
 
 
 MAX_WINDOW = 8
 """The maximum number of stages in a window, except the window of all stages."""
 
 MAX_MIXED_WINDOW = 64
-"""The maximum number of stages in a chain that mixes or rolls axes."""
+"""The maximum number of stages in the window of all stages if it mixes or rolls axes."""
 
 
 class Simplification(Record):
@@ -128,14 +128,17 @@ def iter_short_forms(
         return
     axes, narrow, expanded = _split_off_expand(axes, after)
     new_axes = next((axis for axis, dim in enumerate(expanded) if dim == narrow[axis]), len(expanded))
-    for first in dict.fromkeys((0, new_axes)):  # the expand can also add the leading axes
+    for first in dict.fromkeys((0, new_axes)):  # an expand can add the leading axes as well
         repeat = () if narrow[first:] == expanded else (Expand(expanded),)
         for moves in _iter_forms_without_expand(before, axes[first:], narrow[first:], known, for_shuffle):
             yield (*moves, *repeat, *_reshape_if_needed(expanded, after))
 
 
 def iter_short_forms_of_move(before: Shape, move: Move) -> Iterator[MoveSequence]:
-    """Yield the short forms of a single move: a reshape, or no moves."""
+    """Yield the short form of a move that keeps the order of the elements.
+
+    It is a reshape for a transpose that moves only dims of 1, and no move at all for a move without effect.
+    """
     if not isinstance(move, Permute | Reshape | Expand):
         return
     after = move.output_shape(before)
@@ -155,8 +158,8 @@ def _transpose_if_needed(axes: AxisOrder) -> tuple[Permute, ...]:
 def _split_off_expand(axes: StridedAxes, after: Shape) -> tuple[StridedAxes, Shape, Shape]:
     """Split the last expand off a layout.
 
-    Returns the axes and the shape before the expand, and the shape after it. The expand creates the atoms with
-    stride 0. If an axis contains atoms with stride 0 and other atoms, every atom of the layout becomes an axis.
+    Returns the axes and the shape before the expand, and the shape after it. The atoms with stride 0 come from the
+    expand. If an axis contains both such atoms and others, every atom of the layout becomes an axis.
     """
     has_partial_repeat = any(len(axis) > 1 and any(atom.stride == 0 for atom in axis) for axis in axes)
     if has_partial_repeat:
@@ -599,7 +602,7 @@ class _ChainSimplifier:
 
 
 def _make_subchain(shape: Shape, traces: tuple[Trace, ...], conditions: Conditions) -> Chain:
-    """Return some stages of a chain as a chain, with the conditions of all stages."""
+    """Return some stages of a chain as a chain of its own, with the given conditions."""
     return Chain(shape, traces, traces[-1].output if traces else shape, None, conditions)
 
 
@@ -612,7 +615,7 @@ def _target_shape(move: Move) -> Shape:
 
 
 def _is_replaceable(segment: ChainSegment) -> bool:
-    """Return whether a segment only moves the elements of one tensor."""
+    """Return whether all moves of a segment only move elements of one tensor."""
     return not any(isinstance(move, ShapeVector | Combine) for move in segment.moves)
 
 
@@ -623,7 +626,7 @@ def _max_rank(segments: Segments) -> int:
 
 
 def _weigh_segment(segment: ChainSegment, goal: Goal) -> int:
-    """Return the number of Shuffles or, for other goals, the number of transposes."""
+    """Return the number of Shuffles of a segment or, for other goals, of transposes."""
     if goal is Goal.SHUFFLES:
         return count_shuffles(segment.before, segment.moves)
     return sum(isinstance(move, Permute) for move in segment.moves)

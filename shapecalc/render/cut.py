@@ -67,7 +67,7 @@ class CutState:
         return ",".join(dims)
 
     def move_cuts(self, offset: int) -> None:
-        """Add `offset` to the current length, between 1 and the length of the piece."""
+        """Add `offset` to the current length, which stays between 1 and the piece length."""
         self.length = max(1, min(self.length + offset, self.piece_length))
 
     def keep_cuts(self) -> None:

@@ -70,7 +70,7 @@ The second element along each axis is compared as well, because a larger tensor 
 
 
 class Element(Record):
-    """An element of a table."""
+    """The text of an element in a table, with its index in the input."""
 
     text: str
     input_index: Index | None

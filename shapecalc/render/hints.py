@@ -148,7 +148,7 @@ def make_hint(stage: Stage, step: Step, out_dim: int | None = None, *, name: str
     return Hint(question, f"{step.rule.sentence}  [{step.rule}]", where, arithmetic_with_placeholder(step))
 
 
-def is_worth_asking(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool:
+def should_ask_for_dim(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool:
     """Return whether to ask the user to predict an output dim.
 
     The user is always asked for dims that are inferred or copied by a 0, and is never asked for other dims that are
@@ -156,7 +156,7 @@ def is_worth_asking(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool:
 
     >>> import shapecalc as sc
     >>> (stage,) = sc.reshape((2, 3, 4), (0, 4, -1)).stages
-    >>> [is_worth_asking(stage, step, step.out, step.value) for step in stage.steps[:3]]
+    >>> [should_ask_for_dim(stage, step, step.out, step.value) for step in stage.steps[:3]]
     [True, False, True]
     """
     if step.rule in (rules.COPIED_ZERO, rules.INFERRED, rules.INFERRED_EMPTY):

@@ -125,7 +125,6 @@ class _Page:
         """The indent of the current display; None outside of a display."""
 
     def render_line(self, line: str) -> None:
-        """Render a line of the source."""
         if not line.startswith("."):
             self.paragraph.append(remove_escapes(line)) if self.display_indent is None else self.add_line(
                 remove_escapes(line), self.display_indent
@@ -186,12 +185,10 @@ class _Page:
         self.indents.append((sum(self.indents[-1]), (DISPLAY_INDENT if width == "Ds" else len(width)) + 2))
 
     def begin_entry(self, words: list[str]) -> None:
-        """Begin an entry of the current list."""
         self.add_blank_line()
         self.tag = format_macros(words, self.name)
 
     def end_list(self) -> None:
-        """End the current list."""
         self.end_paragraph()
         self.indents.pop()
 
@@ -201,16 +198,15 @@ class _Page:
         self.display_indent = sum(self.indents[-1]) + (DISPLAY_INDENT if "-offset" in words else 0)
 
     def end_display(self) -> None:
-        """End the current display."""
         self.display_indent = None
 
     def add_example(self, words: list[str]) -> None:
-        """Add a display of a single line."""
+        """Add a line of literal text as a display of its own."""
         self.end_paragraph()
         self.add_line(remove_escapes(" ".join(words)), sum(self.indents[-1]) + DISPLAY_INDENT)
 
     def add_description(self, words: list[str]) -> None:
-        """Add the description after the name of the page."""
+        """Add the one-line description that follows the name of the page."""
         self.paragraph += ["-", remove_escapes(" ".join(words))]
 
 

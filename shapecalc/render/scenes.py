@@ -55,7 +55,7 @@ ELIDED_CELLS_TEXT, BLANK_TEXT = "…", "[ ]"
 BAR_GLYPHS = "│┃║"
 """The characters of the vertical bars between cells, from inner to outer axes.
 
-The first character is used in all rows; the others are used for outer axes whose bars share the top row.
+A layer with a row of its own uses the first character. Higher layers share the top row, and use the other characters.
 """
 TITLE_ROW, RAIL_ROW, INDEX_ROW, INPUT_ROW, REQUEST_ROW, OUTPUT_ROW, BUDGET_ROW, DIVISION_ROW, TAPE_HEADING_ROW = (
     0,

@@ -47,7 +47,7 @@ class Trunk(Record):
     left_lines: tuple[int, ...]
     """The lines of the left ends, relative to the line of dim 0."""
     right_lines: tuple[int, ...]
-    """The lines of the right ends, relative to dim 0; empty for a dropped axis."""
+    """The lines of the right ends, relative to the line of dim 0; empty for a dropped axis."""
     axes: tuple[int, ...]
     """The input dims at the left ends."""
     dims: tuple[tuple[int, ...], ...]

@@ -47,9 +47,9 @@ HEAD_TIMEOUT = 5
 ACCEPT_BATCH = 8
 """The maximum number of connections that the event loop accepts at once."""
 AUTHENTICATED, IN_SESSION = 1, 2
-"""The states of a connection after a request with a valid token, and during a session.
+"""The states of a connection: a request with a valid token was received; a session is running.
 
-The initial state of a connection is 0.
+The initial state is 0.
 """
 WAIT_SECONDS = 1
 """The maximum wait, in seconds, for a free session, a close or a shutdown.
@@ -73,11 +73,11 @@ PAGE_FOLDER = files("shapecalc.serving") / "page"
 MAX_PAGE_SIZE = (500, 200)
 """The maximum number of columns and lines of the terminal in a page."""
 MAX_FRAME_BYTES = 1 << 18
-"""The maximum size, in bytes, of a frame from a browser, which may contain a long pasted text."""
+"""The maximum size, in bytes, of a frame from a browser; pasted text can be long."""
 CPU_LIMIT_EXIT = -getattr(signal, "SIGXCPU", 0) or None
 """The exit code of an app that exceeded its CPU limit, or None if the system has no CPU limits."""
 START_MARKER = b"__GANGLION__\n"
-"""The line that an app writes before its first packet."""
+"""The line that an app writes before its first packet; earlier output is ignored."""
 HOST_NAME_PATTERN = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_.])?", re.I)
 """The pattern of host names, excluding IP addresses, which `ipaddress` parses."""
 
@@ -169,7 +169,7 @@ class ConnectionLimiter:
             self._drop_oldest()
 
     def _drop_unauthenticated(self, connection: RequestHandler) -> None:
-        """Drop a connection that sent no valid request before a timeout."""
+        """Drop a connection unless it has sent a valid request."""
         if connection.transport is not None and connection not in self._states:
             _abort_connection(connection)
 
@@ -255,7 +255,7 @@ class Server:
         self.connection_states: dict[RequestHandler, int] = {}
 
     def create_application(self) -> web.Application:
-        """Return the aiohttp application."""
+        """Create the aiohttp application with its routes."""
         application = web.Application(middlewares=[self.check_access])
         application.add_routes(
             [
@@ -522,7 +522,7 @@ async def _run_app_process(command: Sequence[str], environment: dict[str, str]) 
                 # output that was not forwarded is read, because an app does not exit while its pipe is full
                 async with asyncio.timeout(2):
                     await app.communicate()
-        finally:  # also if the server is stopped meanwhile
+        finally:  # also runs if the server is stopped during the block
             if app.returncode is None:
                 app.kill()
                 await app.communicate()
@@ -544,10 +544,7 @@ def make_app_environment(query: Mapping[str, str]) -> dict[str, str]:
 
 
 async def _wait_for_first(*coroutines: Coroutine[Any, Any, SessionEnd]) -> SessionEnd:
-    """Return the result of the coroutine that completes first.
-
-    The other coroutines are cancelled.
-    """
+    """Return the result of the first coroutine to complete, and cancel the others."""
     tasks = [asyncio.ensure_future(way) for way in coroutines]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

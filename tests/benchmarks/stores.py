@@ -92,7 +92,7 @@ def measure(cluster, folder, name, rows, codec):
     job = plan_job(answer, str(source), MEMORY, 1)
     chunks, workers = job.plan.passes[-1].chunks, [*cluster.client.run(os.getpid).values()]
     ways = {
-        "own": partial(run_job, job, target, cluster.run, int, force=False, resume=False),
+        "own": partial(run_job, job, target, cluster.run_tasks, int, force=False, resume=False),
         "copy": partial(plain_copy, cluster.client, source, folder / "c.zarr", CHUNKS, codec),
         "codec": CODECS[codec] and partial(recode_all, cluster.client, source),
         "dask": move and partial(run_dask, move, rows, source, folder / "d.zarr", chunks, codec),

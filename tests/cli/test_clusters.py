@@ -122,10 +122,10 @@ def test_cluster_reads_each_byte_once_in_bounded_memory(large, small, cluster, t
     job = plan_chain(large, MEMORY)
     assert (job.plan.bytes_read, job.plan.bytes_written) == (DATA, DATA)
     processes = [*cluster.client.run(os.getpid).values()]
-    execute(plan_chain(small), tmp_path / "warm.zarr", cluster.run)
+    execute(plan_chain(small), tmp_path / "warm.zarr", cluster.run_tasks)
     before, done = bytes_read(processes), []
     with MemoryWatch(processes) as watch:
-        execute(job, tmp_path / "y.zarr", cluster.run, done.append)
+        execute(job, tmp_path / "y.zarr", cluster.run_tasks, done.append)
     check_equal(large, tmp_path / "y.zarr")
     assert watch.peak_growth <= job.worker_memory <= MEMORY < DATA / 4
     assert DATA <= bytes_read(processes) - before < 1.02 * DATA
@@ -147,10 +147,10 @@ def test_cluster_damaged_chunk_is_named_and_repaired(cluster, tmp_path):
     chunk.write_bytes(b"\xff" + intact[1:])
     transpose = "{},{} | transpose 1,0".format
     with pytest.raises(FileError, match=r"x\.zarr: .*checksum.*start again"):
-        execute(plan_chain(tmp_path / "x.zarr", chain=transpose), tmp_path / "y.zarr", cluster.run)
+        execute(plan_chain(tmp_path / "x.zarr", chain=transpose), tmp_path / "y.zarr", cluster.run_tasks)
     chunk.write_bytes(intact)
     shutil.rmtree(tmp_path / "y.zarr.part")
-    execute(plan_chain(tmp_path / "x.zarr", chain=transpose), tmp_path / "y.zarr", cluster.run)
+    execute(plan_chain(tmp_path / "x.zarr", chain=transpose), tmp_path / "y.zarr", cluster.run_tasks)
     np.testing.assert_array_equal(zarr.open_array(str(tmp_path / "y.zarr"))[...], array[...].T)
 
 
@@ -163,7 +163,7 @@ def test_cluster_survives_a_killed_worker(small, cluster, tmp_path):
             os.kill(victims.pop(), signal.SIGKILL)
             victims.clear()
 
-    execute(job, tmp_path / "y.zarr", cluster.run, tick)
+    execute(job, tmp_path / "y.zarr", cluster.run_tasks, tick)
     assert not victims
     check_equal(small, tmp_path / "y.zarr")
     cluster.client.wait_for_workers(2, timeout=60)  # the nanny starts another
@@ -202,7 +202,7 @@ def test_cluster_different_workers_are_refused(small, cluster, tmp_path, request
     with pytest.raises(FileError, match=r"its view of the source is state other, and here state [0-9a-f]{32}$"):
         cluster.check_workers(str(small), tmp_path / "y.zarr")
     with pytest.raises(FileError, match="sees another source there"):  # a worker that joins later is refused likewise
-        execute(plan_chain(small), tmp_path / "y.zarr", cluster.run)
+        execute(plan_chain(small), tmp_path / "y.zarr", cluster.run_tasks)
     cluster.client.run(replace_attribute, "__version__", "0.0")
     with pytest.raises(FileError, match=r"its shapecalc is 0\.0"):
         cluster.check_workers(str(small), tmp_path / "y.zarr")
@@ -263,7 +263,7 @@ def check_lost_process(process, reason, address, source, target):
     job = plan_chain(source)
     message = rf"{address}: .*{reason}.*; go on with --resume"
     with workers.open_cluster(address, MEMORY, print) as cluster, pytest.raises(FileError, match=message):
-        execute(job, target, cluster.run, lambda count: count and process.kill())
+        execute(job, target, cluster.run_tasks, lambda count: count and process.kill())
     assert target.with_suffix(".zarr.part").joinpath("done").read_text()
     execute(job, target, workers.make_thread_runner(1), resume=True)
     check_equal(source, target)

@@ -167,7 +167,7 @@ class _MapBuilder:
         self.index_spaces: dict[Any, tuple[int | None, int]] = {((), ()): (None, 1)}
 
     def build(self, output_shape: IntTuple) -> AxisMap:
-        """Return the axis map.
+        """Convert the layout to an axis map.
 
         `output_shape` is the shape of the layout.
         """

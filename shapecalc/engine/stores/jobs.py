@@ -49,7 +49,7 @@ METADATA_FILES = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
 """The names of the metadata files of a Zarr array."""
 MANIFEST_FILE, LOG_FILE, ARRAY_SUFFIX, BACKUP_FOLDER = "manifest.json", "done", "array.zarr", "replaced.zarr"
 LOG_VERSION = 2
-"""The version of the line format of the log."""
+"""The version of the format of the log."""
 WORKER_OVERHEAD = 24 << 20
 """The measured number of bytes that libraries and the allocator use per worker."""
 COMPARE_BATCH = 1 << 18
@@ -61,7 +61,7 @@ IndexArrays = tuple[Any, ...]
 
 
 class StoreJob(Record):
-    """The plan for executing a chain on a store, with the threads per worker."""
+    """The plan for executing a chain on a store, with the number of threads per worker."""
 
     source: str
     """The absolute path of the source, because a worker has its own working directory."""
@@ -104,7 +104,7 @@ class PartialOutput:
         self._log.flush()
 
     def drop_changed_tasks(self, pass_number: int, store_pass: Pass) -> bool:
-        """Discard the finished tasks of a pass whose files have changed.
+        """Discard the finished tasks of a pass if their output files have changed.
 
         Returns whether all tasks of the pass are still finished.
         """
@@ -154,9 +154,9 @@ class _ChunkReader:
         self.read_chunk = lru_cache(max(1, most))(self._read_chunk)
 
     def read_elements(self, index: IndexArrays, count: int) -> Any:
-        """Return `count` elements.
+        """Read `count` elements.
 
-        Each index array is broadcast to length `count`.
+        `index` contains one index array per axis, which is broadcast to length `count`.
         """
         array, chunks = self.store.array, self.store.chunks
         if not array.shape:
@@ -385,9 +385,10 @@ def run_job(
 
 
 def _check_output_while_locked(partial: PartialOutput, output_path: Path, source: Path, *, force: bool) -> None:
-    """Raise `FileError` if another process has finished the output before the incomplete output was locked.
+    """Check the output path again, after the incomplete output was locked.
 
-    An incomplete output without finished tasks is removed.
+    Raises `FileError` if another process has finished the output before. In this case, an incomplete output without
+    finished tasks is removed.
     """
     try:
         check_output_path(output_path, source, force=force)

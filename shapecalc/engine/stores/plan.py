@@ -185,7 +185,10 @@ class _TaskSearch:
         return tuple(steps)
 
     def cost(self, task_shape: IntTuple) -> float:
-        """Return the number of decoded elements per written element for a task shape."""
+        """Return the number of decoded elements per written element for a task shape.
+
+        The number is infinite if a task has more than `MAX_TARGETS` fill targets.
+        """
         if task_shape not in self.costs:
             shape = self.axis_map.output_shape
             count = count_regions(shape, task_shape)
@@ -370,8 +373,8 @@ def _smallest_region_size(row: Sequence[AxisPart], counts: Mapping[AxisPart, int
 def _count_in_chunk(chunk: IntTuple, axes: Sequence[Sequence[AxisPart]], *, upper_bound: bool) -> dict[AxisPart, int]:
     """Return the number of indices of each sub-axis that a chunk covers.
 
-    With `upper_bound`, the number is the maximum over all chunks. Otherwise it is the number for a chunk that begins at
-    a multiple of the stride of its sub-axis.
+    With `upper_bound`, the number is the maximum over all chunks. Otherwise, it is the number for a chunk that begins
+    at a multiple of the stride of the sub-axis.
     """
     counts: dict[AxisPart, int] = {}
     for size, atoms in zip(chunk, axes, strict=True):
@@ -398,7 +401,7 @@ def _propagate_counts(
 
 
 def _count_outputs_in_chunk(axis_map: AxisMap, chunk: IntTuple) -> dict[AxisPart, int]:
-    """Count the indices of each output sub-axis that a source chunk covers."""
+    """Return the number of indices of each output sub-axis that a source chunk covers."""
     in_chunk = _count_in_chunk(chunk, axis_map.source_parts, upper_bound=False)
     return _propagate_counts(in_chunk, [(run.sources, run.outputs) for run in axis_map.groups])
 

@@ -131,8 +131,8 @@ def _split_by_parts(span: AxisRange, parts: Sequence[AxisPart]) -> list[SplitRan
     return split_range(*span, [atom.size for atom in parts])
 
 
-def find_targets(axis_map: AxisMap, region: Region) -> list[FillTarget]:
-    """Split an output region into fill targets."""
+def split_into_fill_targets(axis_map: AxisMap, region: Region) -> list[FillTarget]:
+    """Split an output region into parts that are contiguous in each group of sub-axes."""
     axes = axis_map.output_parts
     atoms = [atom for axis in axes for atom in axis]
     targets: list[FillTarget] = []
@@ -221,7 +221,7 @@ def intersect_span(span: AxisRange, start: int, parts: Sequence[AxisPart], regio
         whole = end, end
 
     def split_positions(positions: range) -> list[Region]:
-        """Return the intersections at single indices of the outermost sub-axis."""
+        """Return the intersections at the given indices of the outermost sub-axis."""
         return [
             ((position, position + 1), *inner_region)
             for position in positions
@@ -254,7 +254,7 @@ def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: IntTuple, 
     >>> count_decoded_elements(build_axis_map((4, 6), []), ((0, 2), (1, 3)), (2, 2))
     8
     """
-    source_regions = find_source_regions(axis_map, find_targets(axis_map, region))
+    source_regions = find_source_regions(axis_map, split_into_fill_targets(axis_map, region))
     by_axis = [
         [
             _find_chunks_of_region(axis_map, axis, step, source_region.part_regions[axis])
@@ -314,7 +314,7 @@ def fill_regions(axis_map: AxisMap, regions: Sequence[Region], source: Any, bloc
     targets = [
         (output, target)
         for output, region in zip(outputs, regions, strict=True)
-        for target in find_targets(axis_map, region)
+        for target in split_into_fill_targets(axis_map, region)
     ]
     buffers = [
         np.empty([*map(_range_length, target.group_ranges)], output.dtype)
@@ -341,7 +341,7 @@ def fill_regions(axis_map: AxisMap, regions: Sequence[Region], source: Any, bloc
 
 
 def find_axis_reads(axis_map: AxisMap, axis: int, step: int, regions: Sequence[Region]) -> list[AxisRead]:
-    """Return the ranges of a source axis to read, one for each block."""
+    """Return the ranges of a source axis to read, one per block."""
     atoms, start = axis_map.source_parts[axis], axis_map.starts[axis]
     extents = [enclosing_range(start, atoms, region) for region in regions]
     first, last = min(extent[0] for extent in extents), max(extent[1] for extent in extents)
@@ -389,7 +389,7 @@ def iter_blocks(
 
 
 def _split_axes(view: Any, sizes: Sequence[Sequence[int]]) -> Any:
-    """Split each axis of a view into axes of these sizes."""
+    """Split each axis of a view into axes of the given sizes."""
     shape, strides = list[int](), list[int]()
     for axis, parts in enumerate(sizes):
         shape += parts

@@ -192,7 +192,7 @@ def _open_zarr(folder: Path) -> Store:
         raise UnreadableError("its metadata give chunks that hold nothing")
     if metadata.inner_chunks is not None:
         return _make_block_store(array, str(folder), metadata.inner_chunks, metadata)
-    return Store(array, zarr_chunks(array, folder), metadata.chunks, metadata.chunks, metadata)
+    return Store(array, make_zarr_chunks(array, folder), metadata.chunks, metadata.chunks, metadata)
 
 
 def _open_hdf5(path: str, member: str) -> Store:
@@ -249,7 +249,7 @@ def open_chunks(folder: str) -> ZarrChunks:
 
 @lru_cache(maxsize=8)
 def _open_chunks(folder: str, _stamp: tuple[int, ...]) -> ZarrChunks:
-    return zarr_chunks(_open_zarr_array(folder, "r+"), Path(folder))
+    return make_zarr_chunks(_open_zarr_array(folder, "r+"), Path(folder))
 
 
 def _open_zarr_array(folder: str, mode: str) -> Any:
@@ -488,7 +488,7 @@ class ZarrChunks(Record):
         return summary
 
 
-def zarr_chunks(array: Any, folder: Path) -> ZarrChunks:
+def make_zarr_chunks(array: Any, folder: Path) -> ZarrChunks:
     """Return the chunk files of a Zarr array."""
     from zarr.core.array_spec import ArrayConfig
     from zarr.core.buffer import default_buffer_prototype

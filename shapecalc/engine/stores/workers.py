@@ -60,7 +60,7 @@ class PassJob(Record):
     source: str
     target: str
     source_digest: str
-    """The digest of the source; the digest on every worker must be equal."""
+    """The digest of the source, which must be equal on every worker."""
 
 
 TaskRunner = Callable[[PassJob, Iterable[int]], Iterator[tuple[int, WriteSummary]]]
@@ -97,7 +97,7 @@ class Cluster:
                 if actual.get(name) != value:
                     raise FileError(f"worker {worker}: its {name} is {actual.get(name)}, and here {value}")
 
-    def run(self, pass_job: PassJob, numbers: Iterable[int]) -> Iterator[tuple[int, WriteSummary]]:
+    def run_tasks(self, pass_job: PassJob, numbers: Iterable[int]) -> Iterator[tuple[int, WriteSummary]]:
         """Run tasks on the workers, and yield their results.
 
         At most two tasks per thread are submitted at a time. If no task finishes for `STALLED_SECONDS`, the
@@ -144,7 +144,7 @@ class Cluster:
 
 
 def run_task(pass_job: PassJob, number: int) -> WriteSummary:
-    """Run the task `number`, and flush its output to the disk.
+    """Run the task `number` of a pass, and flush its output to the disk.
 
     Raises `FileError` if the source cannot be opened or decoded, `OSError` if the source cannot be read or the output
     cannot be written.
@@ -185,8 +185,8 @@ def run_task_on_worker(pass_job: PassJob, number: int) -> WriteSummary:
 
 
 @lru_cache(maxsize=8)
-def _check_source(source: str, expected_state: str, _target: str) -> None:
-    if compute_source_digest(source) != expected_state:
+def _check_source(source: str, expected_digest: str, _target: str) -> None:
+    if compute_source_digest(source) != expected_digest:
         raise FileError(f"{source}: {gethostname()} sees another source there, or it was changed")
 
 

@@ -150,7 +150,7 @@ class ArrayWriter(CodeWriter):
         return format_call(op, self.name, tensor or self.tensor, **arguments)
 
     def emit_transpose(self, call: EmittedCall) -> None:
-        """Emit a transpose."""
+        """Emit a call that permutes the axes."""
         self.emit_assignment(self.format_call(TRANSPOSE, perm=call.require_move(Permute).axes))
 
     def emit_reshape(self, call: EmittedCall) -> None:
@@ -173,7 +173,7 @@ class ArrayWriter(CodeWriter):
         )
 
     def emit_squeeze(self, call: EmittedCall) -> None:
-        """Emit a squeeze."""
+        """Emit a call that drops axes of size 1."""
         axes = call.axes_to_drop()
         if call.is_full_squeeze():
             self.emit_assignment(self.format_call(SQUEEZE))
@@ -181,11 +181,11 @@ class ArrayWriter(CodeWriter):
             self.emit_assignment(self.format_call(SQUEEZE, axes=axes))
 
     def emit_unsqueeze(self, call: EmittedCall) -> None:
-        """Emit an unsqueeze."""
+        """Emit a call that inserts axes of size 1."""
         self.emit_assignment(self.format_call(UNSQUEEZE, axes=call.axes_to_insert()))
 
     def emit_expand(self, call: EmittedCall) -> None:
-        """Emit an expand."""
+        """Emit a call that broadcasts the tensor to a shape."""
         placeholder = self.framework.unchanged_placeholder
         self.emit_assignment(
             self.format_call(EXPAND, target=[self.dim_expression(dim, placeholder) for dim in call.dims])

@@ -34,16 +34,16 @@ def generate_einops(answer: Trace | Chain) -> GeneratedCode:
     >>> print(generate_einops(sc.chain((2, 12, 4), "reshape 2,3,4,4", "transpose 0,2,1,3")).text.splitlines()[-1])
     y = rearrange(x, "a (b1 b2) c -> a b2 b1 c", b1=3)
     """
-    output_pieces, readings = _output_pieces(answer), RuntimeSizes(answer.input)
+    output_pieces, sizes = _output_pieces(answer), RuntimeSizes(answer.input)
     input_pieces = [_axis_pieces(axis, output_pieces) for axis in range(len(answer.input))]
     repeated = [[piece] for pieces in output_pieces for piece in pieces if isinstance(piece, RepeatAtom)]
     names = _name_pieces([*input_pieces, *repeated])
     name = "repeat" if repeated else "rearrange"
     sides = [" ".join(_format_axis(axis, names) for axis in axes) for axes in (input_pieces, output_pieces)]
-    sized_pieces = [piece for axis in input_pieces for piece in _required_lengths(axis, readings)] + [
+    sized_pieces = [piece for axis in input_pieces for piece in _required_lengths(axis, sizes)] + [
         piece for axis in repeated for piece in axis
     ]
-    lengths = "".join(f", {names[id(piece)]}={size_text(readings.express_dim(piece.size))}" for piece in sized_pieces)
+    lengths = "".join(f", {names[id(piece)]}={size_text(sizes.express_dim(piece.size))}" for piece in sized_pieces)
     line = f'y = {name}(x, "{sides[0]} -> {sides[1]}"{lengths})'
     text = "\n".join([f"from einops import {name}", shape_comment(answer), line])
     return GeneratedCode(text, (*answer_warnings(answer, "einops"), *missing_size_warnings(text, answer)))
@@ -100,7 +100,7 @@ def _format_axis(pieces: Sequence[Piece], names: dict[int, str]) -> str:
     return f"({' '.join(names[id(piece)] for piece in pieces)})"
 
 
-def _required_lengths(axis: Sequence[Piece], readings: RuntimeSizes) -> list[Piece]:
+def _required_lengths(axis: Sequence[Piece], sizes: RuntimeSizes) -> list[Piece]:
     """Return the pieces of an axis whose lengths must be arguments of the call.
 
     A single piece is as long as the axis. Of several pieces, einops infers the length of one, unless a piece has size
@@ -109,7 +109,7 @@ def _required_lengths(axis: Sequence[Piece], readings: RuntimeSizes) -> list[Pie
 
     def cost(piece: Piece) -> tuple[int, bool]:
         """Return a sort key: the number of unknown names, and whether it is symbolic."""
-        return readings.count_unknown_names(piece.size), not isinstance(piece.size, int)
+        return sizes.count_unknown_names(piece.size), not isinstance(piece.size, int)
 
     inferred = None if any(piece.size == 0 for piece in axis) else max(reversed(axis), key=cost, default=None)
     return [piece for piece in axis if len(axis) > 1 and piece is not inferred]

@@ -752,7 +752,7 @@ def generate_tensorrt(answer: Trace | Chain) -> GeneratedCode:
     """
     network = TensorRTWriter(answer)
     check_rank(answer.input, DIALECTS["tensorrt"], "input")
-    simplification = simplify(answer, Goal.SHUFFLES, "float32")  # Shuffles do not depend on the type
+    simplification = simplify(answer, Goal.SHUFFLES, "float32")  # the type has no effect on Shuffles
     too_wide = any(len(stage.after or ()) > MAX_SHUFFLE_RANK for stage in answer.stages)
     fewest = (
         simplification.chain if too_wide or simplification.after.shuffles < simplification.before.shuffles else answer

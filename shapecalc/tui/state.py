@@ -20,7 +20,7 @@ from shapecalc.reasoning.fixing import Fix, apply_fix
 from shapecalc.reasoning.mistakes import Mistake, explain_prediction, find_same_shape_mistake
 from shapecalc.render.cut import can_cut
 from shapecalc.render.grid import build_tensor_path
-from shapecalc.render.hints import Hint, is_size_requested, should_ask_for_dim, make_hint
+from shapecalc.render.hints import Hint, is_size_requested, make_hint, should_ask_for_dim
 from shapecalc.render.stage_layout import Cell, stage_layouts, unresolved_trace
 from shapecalc.teaching.progress import Score
 from shapecalc.tui.question import Question, resolve_question

@@ -60,6 +60,8 @@ class GlyphSet(Record):
     ellipsis: str = "…"
     cuts: str = "▕▏╎"
     """The lines on a tape of elements: at its start, between blocks of the outermost axis, and between other blocks."""
+    second_block: str = "▓"
+    """The block of every second piece of a bar without walls."""
     first_dots: str = ""
     """The empty braille character, to which dots are added; "" if straight wires are drawn without dots."""
 
@@ -78,7 +80,7 @@ UNICODE = GlyphSet()
 DOTTED = GlyphSet(first_dots="\u2800")
 """The glyphs for terminals: braille dots are used as well, because terminal fonts have them."""
 ASCII = GlyphSet(
-    " '.|-'.+-'.+-+++", ":", "\\", "/", "X", "*", ">", "|", "#", "=", "!", "_", "?", "x", "->", ".", "...", "[|:"
+    " '.|-'.+-'.+-+++", ":", "\\", "/", "X", "*", ">", "|", "#", "=", "!", "_", "?", "x", "->", ".", "...", "[|:", "%"
 )
 """The glyphs for terminals without Unicode."""
 

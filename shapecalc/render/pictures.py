@@ -304,13 +304,15 @@ def _bar_lines(
     head, factors, counts = (max(len(row[column]) for row in rows) for column in range(3))
     texts = [f"{row[0].ljust(max(head, 5))}  {row[1].ljust(factors)} = {row[2].rjust(counts)}" for row in rows]
     room = width - max(map(len, texts)) - 2
-    walls = 0 if budget.inferred_index is None else -(-have // known) - 1
-    unit = _smallest_unit(have, known, room, walls)
+    is_divided = budget.inferred_index is not None
+    unit = _smallest_unit(have, known, room, 0)
     if room < 12 or unit is None:
         return None
+    walls = unit == _smallest_unit(have, known, room, -(-have // known) - 1)
+    is_shaded = is_divided and known > 1 and not (walls and known > unit)
     have, known = have // unit, known // unit
-    bars = _draw_bars(have, known, glyphs, is_divided=budget.inferred_index is not None)
-    if height >= SPACIOUS_HEIGHT:
+    bars = _draw_bars(have, known, glyphs, is_divided=is_divided, is_shaded=is_shaded)
+    if height >= SPACIOUS_HEIGHT and unit == 1:
         bars = [_widen_bar(bar, min(6, room // max(map(len, bars))), glyphs) for bar in bars]
     lines = [Text(f"{text}  ").append_text(bar) for text, bar in zip(texts, bars, strict=False)]
     lines += [Text(text) for text in texts[len(bars) :]]
@@ -342,16 +344,18 @@ def _smallest_unit(have: int, known: int, width: int, walls: int) -> int | None:
     return None
 
 
-def _draw_bars(have: int, known: int, glyphs: GlyphSet, *, is_divided: bool) -> list[Text]:
+def _draw_bars(have: int, known: int, glyphs: GlyphSet, *, is_divided: bool, is_shaded: bool) -> list[Text]:
     """Draw two element counts as bars of blocks.
 
-    If `is_divided`, the first bar consists of pieces as long as the second bar. The remainder or the difference is
-    marked.
+    If `is_divided`, the first bar consists of pieces as long as the second bar. Walls separate the pieces, or with
+    `is_shaded`, every second piece has another shade. The remainder or the difference is marked.
     """
     pieces, rest = divmod(have, known) if is_divided else (1, abs(have - known))
-    wall = glyphs.vertical if is_divided and known > 1 else ""
+    wall = glyphs.vertical if is_divided and known > 1 and not is_shaded else ""
     same = glyphs.block * (known if is_divided else min(have, known))
-    whole, over = Text(wall.join([same] * pieces)), Text(glyphs.excess * rest, BOLD_ERROR)
+    other = glyphs.second_block * len(same) if is_shaded else same
+    whole = Text(wall.join((same, other)[index % 2] for index in range(pieces)))
+    over = Text(glyphs.excess * rest, BOLD_ERROR)
     if is_divided:
         return [whole.append(wall * bool(pieces and rest)).append_text(over), Text(same)]
     return [Text(same).append_text(over if more else Text()) for more in (have > known, known > have)]

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from rich.text import Text
 
-from shapecalc.core.answers import Chain, StageKind, Trace
+from shapecalc.core.answers import Chain, StageKind, Step, Trace
 from shapecalc.core.text import escape_unprintable, shape_text
 from shapecalc.render.canvas import UNICODE, GlyphSet, stack_texts, wrap_line
 from shapecalc.render.flow import NO_PLACEHOLDERS, Placeholders, column_placeholders
@@ -15,6 +15,7 @@ from shapecalc.render.pictures import draw_picture, drawn_layout_index, has_own_
 from shapecalc.render.stage_layout import (
     INFER_RULES,
     StageLayout,
+    layout_index,
     mark_colour,
     mark_text,
     stage_layouts,
@@ -47,9 +48,27 @@ def step_title(answer: Trace | Chain, step_index: int) -> str:
         return "Step"
     if step_index >= len(steps):
         return "Step · refused" if answer.problem else "Step · done"
-    step = steps[step_index]
-    name = f"dim {step.out}" if step.out is not None and step.rule not in INFER_RULES else step.name
-    return f"Step {step_index + 1} of {len(steps)} · {name}"
+    return f"Step {step_index + 1} of {len(steps)} · {_step_name(steps[step_index])}"
+
+
+def reason_title(answer: Trace | Chain, step_index: int) -> str:
+    """Return the title of the panel that explains the answer by one of its steps.
+
+    >>> import shapecalc as sc
+    >>> reason_title(sc.reshape((2, 3, 4), (0, -1)), 1)
+    'Why · solve -1'
+    >>> reason_title(sc.shuffle((2, 3), first=(1, 0), to=(0, -1)), 4)
+    'Why · stage 2 of 2 · solve -1'
+    """
+    all_layouts = stage_layouts(answer)
+    number = layout_index(all_layouts, step_index) + 1 if all_layouts else 1
+    stage = f"stage {number} of {len(all_layouts)}" if len(all_layouts) > 1 else ""
+    name = _step_name(answer.steps[step_index]) if step_index < len(answer.steps) else ""
+    return " · ".join(filter(None, ("Why", stage, name)))
+
+
+def _step_name(step: Step) -> str:
+    return f"dim {step.out}" if step.out is not None and step.rule not in INFER_RULES else step.name
 
 
 def draw_step(

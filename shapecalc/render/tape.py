@@ -202,19 +202,24 @@ def _element_text(
     return str(ravel(source, path.tensors[0].shape)).rjust(digits), source
 
 
-def element_equation(path: TensorPath, cursor: Index) -> str:
-    """Format a NumPy equation between an input element and an output element.
+def element_equation(path: TensorPath, cursor: Index, number: int | None = None) -> str:
+    """Format a NumPy equation between an input element and an element of the tensor at an index of the path.
 
-    The input `x` is `np.arange(x.size).reshape(x.shape)`, and `y` is the output.
+    The input `x` is `np.arange(x.size).reshape(x.shape)`, `t1` is the tensor after the first move, and the last tensor,
+    which is the default, is `y`.
 
     >>> import shapecalc as sc
-    >>> element_equation(build_tensor_path(sc.transpose((2, 3), (1, 0))), (0, 1))
-    'x[0,1] == y[1,0] == 1'
+    >>> path = build_tensor_path(sc.shuffle((2, 3), first=(1, 0), to=(6,)))
+    >>> element_equation(path, (0, 1)), element_equation(path, (0, 1), 1)
+    ('x[0,1] == y[2] == 1', 'x[0,1] == t1[1,0] == 1')
     """
-    target, value = path.indices_of(cursor)[-1], ravel(cursor, path.tensors[0].shape)
+    last = len(path.tensors) - 1
+    number = last if number is None else number
+    after = "y" if number == last else f"t{number}"
+    target, value = path.indices_of(cursor)[number], ravel(cursor, path.tensors[0].shape)
     parts = [
         f"{name}[{','.join(map(str, index)) or '()'}]"
-        for name, index in (("x", cursor), ("y", target))
+        for name, index in (("x", cursor), (after, target))
         if index is not None
     ]
-    return " == ".join([*parts, str(value)]) + ("" if target is not None else ", left out of y")
+    return " == ".join([*parts, str(value)]) + ("" if target is not None else f", left out of {after}")

@@ -25,7 +25,7 @@ from shapecalc.render.hints import display_name, sizes_text
 from shapecalc.render.pictures import most_informative_step
 from shapecalc.render.report import operator_text
 from shapecalc.render.stage_layout import layout_index, stage_layouts, unresolved_dims
-from shapecalc.render.step import ARROW, dim_reason_lines, draw_step, format_spaced_shape, step_title
+from shapecalc.render.step import ARROW, dim_reason_lines, draw_step, format_spaced_shape, reason_title, step_title
 from shapecalc.render.styles import BOLD_ERROR, ERROR_COLOUR
 from shapecalc.render.tape import draw_tapes, element_equation, tape_path, tensor_index_before
 from shapecalc.tui.question import DialectRow, Question, QuestionResult, question_command
@@ -294,7 +294,9 @@ def map_title(state: ExploreState) -> str:
     """Return the title of the map, which contains the current stage of a chain."""
     if state.must_predict_validity or state.answer is None or len(all_layouts := stage_layouts(state.answer)) < 2:
         return "Map"
-    number = layout_index(all_layouts, None if state.is_complete else state.current_step) + 1
+    if state.is_complete:
+        return f"Map · {len(all_layouts)} stages"
+    number = layout_index(all_layouts, state.current_step) + 1
     return f"Map · stage {number} of {len(all_layouts)} · {all_layouts[number - 1].name}"
 
 
@@ -312,11 +314,7 @@ def step_panel_title(state: ExploreState) -> str:
         return "Request"
     if not state.is_complete:
         return step_title(state.answer, _step_to_draw(state))
-    return (
-        f"Done · {step_title(state.answer, most_informative_step(state.answer, PICTURE_WIDTH))}"
-        if state.answer.steps
-        else "Done"
-    )
+    return reason_title(state.answer, most_informative_step(state.answer, PICTURE_WIDTH))
 
 
 def _step_to_draw(state: ExploreState) -> int:
@@ -527,7 +525,8 @@ def tapes_text(state: ExploreState, width: int, height: int = 0) -> Text:
     number = tensor_index_before(answer, None if state.is_complete else state.current_step)
     tapes = draw_tapes(path, number, cursor, tinted_axis=state.tinted_axis, width=width)
     sizes = f"   with {sizes_text(path.sizes)}" if path.sizes else ""
-    lines = [tapes, *wrap_line(Text(f"{element_equation(path, cursor)}{sizes}", "dim"), width)]
+    equation = element_equation(path, cursor, None if state.is_complete else number + 1)
+    lines = [tapes, *wrap_line(Text(f"{equation}{sizes}", "dim"), width)]
     free = height - sum(line.plain.count("\n") + 1 for line in lines) - 1
     if free >= MIN_GRID_LINES:
         grid = draw_grid(answer, cursor, width=width, height=free, tinted_axis=state.tinted_axis)

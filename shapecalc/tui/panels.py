@@ -121,7 +121,8 @@ class Panel(widgets.Pane):
 
     def set_title(self, title: str, keys: str = "") -> None:
         """Set the title; if the panel has the focus, it contains the keys."""
-        shown = f"{ENTERED_SYMBOL} {title.partition(' · ')[0]} · {keys}" if self.has_focus and keys else title
+        is_entered = self.screen.focused is self  # `has_focus` changes only when a later event is handled
+        shown = f"{ENTERED_SYMBOL} {title.partition(' · ')[0]} · {keys}" if is_entered and keys else title
         if shown != self._shown_title:
             self._shown_title = shown
             self.border_title = Content(shown)

@@ -219,6 +219,18 @@ def test_pictures_agree_with_numpy(seeds):
         check_request(draw_request(seed), SIZES[seed % len(SIZES)])
 
 
+def test_bars_of_counts_have_one_block_per_unit():
+    widths = range(30, 110)
+    for line in ("reshape 2,3,4 0,-1", "reshape 2,3,4 3,-1", "reshape 7,8 8,-1", "reshape 40,30 24,-1"):
+        answer = answer_to(line)
+        for width, height in ((width, height) for width in widths for height in (8, 16)):
+            text = draw_picture(answer, 1, width=width, height=height, with_heading=False).plain
+            unit = int(match[1]) if (match := re.search(r"each █ is (\d+) elements", text)) else 1
+            for count, bar in re.findall(r"= +(\d+)  ([█▓│]+)", text):
+                blocks = len(bar.replace("│", ""))
+                assert (blocks * unit == int(count)) if unit > 1 else blocks % int(count) == 0, text
+
+
 def test_picture_requests_cover_every_kind():
     requests = [draw_request(seed) for seed in range(100)]
     answers = [answer_to(request.line) for request in requests]

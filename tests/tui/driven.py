@@ -77,7 +77,7 @@ class User:
     @property
     def step(self):
         """The title of the panel of the step."""
-        return next(match[1] for line in self.lines if (match := re.search(r"╭─ ((?:Step|Done|Request).*?) ─", line)))
+        return next(match[1] for line in self.lines if (match := re.search(r"╭─ ((?:Step|Why|Request).*?) ─", line)))
 
     @property
     def command(self):

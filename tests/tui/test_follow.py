@@ -5,12 +5,23 @@ from __future__ import annotations
 from textual import events
 
 from tests.cli.conftest import shapecalc as shapecalc
-from tests.tui.driven import driven
+from tests.tui.driven import SHUFFLE, driven
 
 
 @driven("reshape", "2,3,4", "6,4", cursor=(0, 1, 1))
 async def test_follow_opens_at_the_element(user):
     assert user.focus == "elements"
+    assert "x[0,1,1] == y[1,1] == 5" in user.text
+
+
+@driven(*SHUFFLE, cursor=(0, 1, 1), step=0)
+async def test_follow_panel_that_is_left_names_the_tensor_after_the_stage(user):
+    user.app.explore._last_draw = 0.0  # the app is idle, so that the key draws at once
+    await user.press("g")
+    assert user.focus is None
+    assert "▸ Elements" not in user.text
+    assert "x[0,1,1] == t1[1,0,1] == 5" in user.text
+    await user.press("end")
     assert "x[0,1,1] == y[1,1] == 5" in user.text
 
 

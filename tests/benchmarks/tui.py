@@ -48,7 +48,7 @@ LEAST_APPS = [[sys.executable, "-c", f"{code}A().run()"] for code in (LABEL, ECH
 TUI = [*ASK, "tui"]
 APPS = {"Textual app with a Label": LEAST_APPS[0], "shapecalc tui": [*TUI, "reshape", "2,3,4", "0,-1"]}
 TYPED = {
-    "a step": [(b"\x1b[5~", b"Step 27 of"), (b"\x1b[6~", b"Done")],
+    "a step": [(b"\x1b[5~", b"Step 27 of"), (b"\x1b[6~", "Why ·".encode())],
     "a digit": [(b"0", "8,20 ─".encode()), (b"\x7f", "8,2 ─".encode())],
     LEAST: [(b"0", b"typed 0!"), (b"\x7f", b"typed !")],
 }

@@ -314,14 +314,14 @@ def rows_around(focus: int, row_count: int, limit: int) -> range:
 def choose_row_pitch(row_count: int, height: int, reserved_lines: int, max_height: int = 20) -> int:
     """Return the largest row pitch that fits a height.
 
-    The pitch is the distance between two rows, 1 to 3 lines. `height` includes `reserved_lines` for other text, and is
+    The pitch is the distance between two rows, 1 or 2 lines. `height` includes `reserved_lines` for other text, and is
     limited by `max_height`.
 
     >>> [choose_row_pitch(3, height, 2) for height in (7, 14, 30)]
-    [1, 2, 3]
+    [1, 2, 2]
     """
     largest = (min(height, max_height) - reserved_lines - 1) // max(1, row_count - 1)
-    return max(1, min(3, largest, height // 7))  # a larger pitch takes longer to draw, and is not easier to read
+    return max(1, min(2, largest, height // 7))  # with a larger pitch, blank rows tear the picture apart
 
 
 def pack_notes(notes: list[Text], width: int) -> list[Text]:

@@ -14,8 +14,9 @@ from rich.text import Text
 from shapecalc.core.dims import Shape
 from shapecalc.core.text import format_count, shape_text
 from shapecalc.render.canvas import UNICODE
+from shapecalc.render.grid import tint_style
 from shapecalc.render.styles import BOLD_ERROR
-from shapecalc.render.tape import MAX_TAPE_ELEMENTS, tint_style
+from shapecalc.render.tape import MAX_TAPE_ELEMENTS
 
 
 class CutState:

@@ -62,7 +62,7 @@ MAX_MIXING_NOTES = 4
 
 If a stage has more notes, one general note replaces them.
 """
-SPACINGS = ((3, 11), (3, 3), (2, 7), (2, 3), (1, 3), (1, 1))
+SPACINGS = ((2, 7), (2, 3), (1, 3), (1, 1))
 """Pairs of a row spacing in lines and a minimum wire length in cells.
 
 The largest spacing that fits is used.

@@ -14,6 +14,7 @@ from math import prod
 from operator import contains
 from typing import Any
 
+from rich.style import Style
 from rich.text import Text
 
 from shapecalc.core.answers import Chain, Trace
@@ -62,6 +63,8 @@ TABLE_GAP = 4
 MAX_VALUE_WIDTH = 8
 TINTS = ("#F4B6A0", "#F7DC8C", "#B9E3A4", "#9ADBD3", "#A5C8F4", "#C9B6F0", "#F2B3D6", "#D3CDC0")
 """The background colours of elements, by their index along the colour axis; later indices repeat the colours."""
+TINT_INK = "#000000"
+"""The colour of elements on these backgrounds."""
 MAX_COMPARED_ELEMENTS = 4096
 """The number of elements, in C order, that are compared to find a difference.
 
@@ -384,12 +387,13 @@ def _table_rows(table: ElementTable, rows: range, columns: range, label_width: i
         previous = index
         line = Text(_row_label(table, " ".join(texts), label_width, "", glyphs), "dim")
         for column in columns:
-            line.append_text(_element_text(table, (*index[:-1], column) if index else ()))
+            is_last = column == columns[-1]
+            line.append_text(_element_text(table, (*index[:-1], column) if index else (), is_last=is_last))
         lines.append(line)
     return lines
 
 
-def _element_text(table: ElementTable, index: Index) -> Text:
+def _element_text(table: ElementTable, index: Index, *, is_last: bool) -> Text:
     """Format an element, in brackets if it is highlighted.
 
     The style contains the input index of the element as the metadata `cell`, except for elements that were added by a
@@ -399,15 +403,23 @@ def _element_text(table: ElementTable, index: Index) -> Text:
     text = element.text.rjust(table.cell_width - 2)
     meta_item = None if element.input_index is None else ("cell", element.input_index)
     if table.tinted_axis is not None and element.input_index:
-        style = make_style(
-            "#000000",
-            bold=element.is_highlighted,
-            background=TINTS[element.input_index[table.tinted_axis] % len(TINTS)],
-            meta_item=meta_item,
+        style = tint_style(
+            element.input_index[table.tinted_axis], is_marked=element.is_highlighted, meta_item=meta_item
         )
-        return Text(f"[{text}]" if element.is_highlighted else f" {text} ", style)
-    style = make_style(bold=element.is_highlighted, reverse=element.is_highlighted, meta_item=meta_item)
-    return Text(f"[{text}]" if element.is_highlighted else f" {text} ", style)
+    else:
+        style = make_style(bold=element.is_highlighted, reverse=element.is_highlighted, meta_item=meta_item)
+    if element.is_highlighted:
+        return Text(f"[{text}]", style)
+    end = "" if is_last else " "  # the blank after the last column has no colour, because it is stripped in some rows
+    return Text(f" {text}{end}", style)
+
+
+def tint_style(index: int, *, is_marked: bool = False, meta_item: tuple[str, object] | None = None) -> Style:
+    """Return the style of an element by its index along the colour axis; a marked element is in reverse video."""
+    tint, ink = TINTS[index % len(TINTS)], TINT_INK
+    return make_style(
+        tint if is_marked else ink, bold=is_marked, background=ink if is_marked else tint, meta_item=meta_item
+    )
 
 
 def _separator_line(table: ElementTable, label_width: int, column_count: int, glyphs: GlyphSet) -> Text:

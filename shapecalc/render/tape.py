@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from rich.style import Style
 from rich.text import Text
 
 from shapecalc.core.answers import Chain, Trace
@@ -19,7 +18,7 @@ from shapecalc.core.moves import Index, ShapeVector, ravel, unravel
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import shape_text
 from shapecalc.render.canvas import UNICODE, GlyphSet, stack_texts
-from shapecalc.render.grid import TINTS, TensorPath, build_tensor_path
+from shapecalc.render.grid import TensorPath, build_tensor_path, tint_style
 from shapecalc.render.stage_layout import layout_index, stage_layouts
 from shapecalc.render.styles import BOLD_ERROR
 
@@ -59,11 +58,6 @@ def tape_path(answer: Trace | Chain) -> TensorPath | None:
         return None
     counts = [prod(tensor.shape) for tensor in path.tensors]
     return path if len(counts) > 1 and min(counts) > 0 and max(counts) <= MAX_TAPE_ELEMENTS else None
-
-
-def tint_style(index: int, *, is_marked: bool = False) -> Style:
-    """Return the style of an element with a given index along the colour axis."""
-    return Style(color="#000000", bgcolor=TINTS[index % len(TINTS)], bold=is_marked, underline=is_marked)
 
 
 def draw_tapes(
@@ -120,7 +114,8 @@ def tape_lines(
             cut = glyphs.cuts[0] if position == start else separator_before(shape, position, glyphs)
             tint = source[tinted_axis] if source and tinted_axis < len(source) else 0
             style = tint_style(tint, is_marked=source is not None and source == cursor) if source is not None else ""
-            line.append(cut, style if cut == " " else "dim").append(text, style)
+            before = tint_style(tint) if source is not None else ""
+            line.append(cut, before if cut == " " else "dim").append(text, style)
         lines.append(line.append(glyphs.cuts[1], "dim"))
     return lines
 

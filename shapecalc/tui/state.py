@@ -7,12 +7,12 @@ predict. A refusal is an answer without an output, because the request is not va
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
 from math import prod
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.dims import Dim
+from shapecalc.core.dims import Dim, product
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import parse_dims, split_outside_brackets
 from shapecalc.reading.commands import stage_line
@@ -37,6 +37,8 @@ YES_NO_KEYS = {"y": True, "n": False}
 """For each key, the validity of the request that the key predicts."""
 MAX_BLANK_LENGTH = 40
 """The maximum number of characters that can be typed into a blank."""
+VISIBLE_ROWS = 8
+"""The number of rows of elements that are visible in most terminals."""
 ARROW_MOVES: Mapping[str, tuple[int, int]] = {"left": (-1, -1), "right": (-1, 1), "up": (-2, -1), "down": (-2, 1)}
 """For each arrow key, the axis of the cursor movement as a negative index, and the offset."""
 _cached_mistake, _same_shape_mistake = (
@@ -298,8 +300,8 @@ class ExploreState:
         self.shows_grid = False
         self.shows_mistake = False
         """Whether the elements are drawn beside those of a common mistake with the same shape."""
-        self.tinted_axis = 0
-        """The input axis whose index determines the background of each element."""
+        self._chosen_tint: int | None = None
+        """The input axis that the user chose for the backgrounds of elements, or None."""
         self.cursor: tuple[int, ...] | None = None
         """The index in the input of the element under the cursor."""
 
@@ -543,10 +545,18 @@ class ExploreState:
             self._last_typed = None
             self.highlighted = column, max(0, min(row + rows, counts[column] - 1))
 
+    @property
+    def tinted_axis(self) -> int:
+        """The input axis whose index determines the background of each element."""
+        shape = self.answer.input if self.answer else ()
+        if self._chosen_tint is not None and self._chosen_tint < len(shape):
+            return self._chosen_tint
+        return first_varying_axis(shape)
+
     def tint_next_axis(self) -> None:
         """Colour the elements by their index along the next axis of the input."""
         rank = len(self.answer.input) if self.answer else 0
-        self.tinted_axis = (self.tinted_axis + 1) % rank if rank else 0
+        self._chosen_tint = (self.tinted_axis + 1) % rank if rank else None
 
     def move_cursor(self, key: str) -> None:
         """Move the cursor of the element grid in the direction of an arrow key.
@@ -618,6 +628,21 @@ ACTION_CONDITIONS: dict[str, Callable[[ExploreState], bool]] = {
 """The condition under which each action is available; other actions are always available."""
 REVEALING_ACTIONS = ("elements", "tint", "compare", "equiv", "simplify", "code", "save", "mistake", "cut")
 """The actions that reveal the answer."""
+
+
+def first_varying_axis(shape: Sequence[Dim]) -> int:
+    """Return the first axis of which a table of `VISIBLE_ROWS` rows shows several indices.
+
+    The last axis is horizontal, so that its indices are always visible.
+
+    >>> first_varying_axis((2, 3, 4)), first_varying_axis((1, 3, 4)), first_varying_axis((2, 128, 768))
+    (0, 1, 1)
+    """
+    for axis, size in enumerate(shape[:-1]):
+        rows = product(shape[axis + 1 : -1])
+        if size != 1 and not (isinstance(rows, int) and rows >= VISIBLE_ROWS):
+            return axis
+    return max(0, len(shape) - 1)
 
 
 def first_differing_step(before: Trace | Chain, after: Trace | Chain) -> int:

@@ -15,6 +15,7 @@ from textual.filter import LineFilter, monochrome_style
 from textual.theme import Theme
 
 from shapecalc.render.canvas import contrast_ratio
+from shapecalc.render.grid import TINT_INK, TINTS
 
 WHITE, BLACK = ColorTriplet(255, 255, 255), ColorTriplet(0, 0, 0)
 TEXT_CONTRAST, LINE_CONTRAST = 4.5, 3.0
@@ -30,6 +31,10 @@ EDGE_CHARACTERS = frozenset(map(chr, (*range(0x2581, 0x2588), *range(0x2589, 0x2
 
 Their colour is not changed, since it must equal the colour of the area.
 """
+DARK_TINTS = ("#6B3524", "#5C4A10", "#2F5722", "#17534E", "#214A78", "#45377C", "#6A2E52", "#4A463D")
+"""The backgrounds of elements in dark themes, in the order of `TINTS`, which would be brighter than the answer."""
+DARK_TINT_INK = "#F2F2F2"
+"""The colour of elements on these backgrounds."""
 
 THEME_NAMES = ("shapecalc", "dark", "light", "without colour")
 """The names of the themes, in the order in which the theme key cycles."""
@@ -84,7 +89,9 @@ def next_theme(name: str) -> str:
 
 def line_filters(name: str, *, has_colour: bool) -> Sequence[LineFilter]:
     """Return the line filters that make text legible in a theme."""
-    return (LEGIBILITY_FILTER,) if has_colour and name != COLOURLESS_THEME else (COLOURLESS_FILTER, LEGIBILITY_FILTER)
+    if not has_colour or name == COLOURLESS_THEME:
+        return (COLOURLESS_FILTER, LEGIBILITY_FILTER)
+    return (DARK_FILTER,) if THEMES[name].dark else (LEGIBILITY_FILTER,)
 
 
 class _StyleFilter(LineFilter):
@@ -139,5 +146,17 @@ def _legible_style(style: Style, min_contrast: float) -> Style:
     return style + Style(color=Color.from_triplet(shade))
 
 
+@lru_cache(4096)
+def _darken_tint(style: Style) -> Style:
+    """Replace the background of an element, or the colour of a marked one, with those of dark themes."""
+    shades = [None if colour is None else colour.name.upper() for colour in (style.color, style.bgcolor)]
+    if TINT_INK not in shades or not (tint := next((shade for shade in shades if shade in TINTS), None)):
+        return style
+    if shades[1] == TINT_INK:  # a marked element
+        return style + Style(color=TINT_INK, bgcolor=tint)
+    return style + Style(color=DARK_TINT_INK, bgcolor=DARK_TINTS[TINTS.index(tint)])
+
+
 COLOURLESS_FILTER = _StyleFilter(lambda _, style: _colourless_style(style))
 LEGIBILITY_FILTER = _StyleFilter(lambda text, style: _legible_style(style, _required_contrast(text)))
+DARK_FILTER = _StyleFilter(lambda text, style: _legible_style(_darken_tint(style), _required_contrast(text)))

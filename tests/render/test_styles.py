@@ -14,6 +14,7 @@ from shapecalc.render.grid import TINTS
 from shapecalc.render.report import comparison_table, draw_report, format_problem
 from shapecalc.render.stage_layout import HUES
 from shapecalc.render.styles import BOLD_ERROR, ERROR_COLOUR, SUCCESS_COLOUR
+from shapecalc.tui.themes import DARK_TINT_INK, DARK_TINTS
 
 BLACK, WHITE = (0, 0, 0), (255, 255, 255)
 PALETTES = {
@@ -75,6 +76,12 @@ def test_hue_of_axes_is_legible_on_white_and_on_black(hue):
 @pytest.mark.parametrize("tint", TINTS)
 def test_tint_of_elements_is_legible_under_black(tint):
     assert contrast_ratio(tuple(bytes.fromhex(tint[1:])), BLACK) >= TEXT_CONTRAST
+
+
+def test_dark_tints_of_elements_are_legible_and_distinct():
+    assert len({*DARK_TINTS}) == len(DARK_TINTS) == len(TINTS)
+    ink = tuple(bytes.fromhex(DARK_TINT_INK[1:]))
+    assert min(contrast_ratio(tuple(bytes.fromhex(tint[1:])), ink) for tint in DARK_TINTS) >= TEXT_CONTRAST
 
 
 STYLE_WORD = re.compile(

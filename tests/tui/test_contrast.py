@@ -38,6 +38,7 @@ def low_contrast_texts(segments):
 
 
 SCREENS = {
+    "followed": (("reshape", "2,3,4", "4,6"), ("g", "right", "down")),
     "steps": (SHUFFLE, ("ctrl+home", "pagedown", "pagedown")),
     "refused": (("reshape", "2,3,4", "5,-1"), ()),
     "half typed": (("reshape", "2,3,4", "6,4"), ("tab", "comma")),

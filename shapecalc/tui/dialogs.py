@@ -37,7 +37,7 @@ LEGEND = (
     ("╲ ╱ ╳", "axes that cross: a transpose"),  # noqa: RUF001
     ("┄  0┄b", "only the size of b is copied; the elements follow ─"),
     ("0 ▸", "a copied 0: the size at the same index, counted from the left"),
-    ("█ │", "elements, in pieces as large as the known dims make them"),
+    ("█ │ ▓", "elements, in pieces as large as the known dims make them"),
     ("▒", "remaining elements, or too many"),
     ("├─┼─┤ ░", "elements in a row, with the cuts of an axis; too many cuts, or padding"),
     ("▕ ▏ ╎", "elements in a row: the start, the cuts of the outermost axis, the cuts of other axes"),

@@ -65,7 +65,7 @@ class SignalGuard:
 class KilledError(Exception):
     """Raised if a child process was killed.
 
-    The message contains the name of the signal.
+    The message contains the name of the signal, or the exit code.
     """
 
 

@@ -653,7 +653,7 @@ def find_pair_rearrangement(pair: ArrayPair) -> Rearrangement:
 
 
 def generalize_pairs(pairs: Sequence[ArrayPair]) -> PairSearch:
-    """Return the rearrangement that fits every pair.
+    """Search for a rearrangement that fits every pair.
 
     A size that differs between pairs becomes symbolic.
 

@@ -268,9 +268,9 @@ def _draw_unresolved_rulers(
 
 
 def _find_small_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str, int] | None:
-    """Return small sizes for the names of a stage, or None.
+    """Return small values of the symbolic sizes of a stage.
 
-    The sizes meet the conditions of the answer.
+    The values meet the conditions of the answer. Returns None if there are no such values.
     """
     if is_concrete([cell.dim or 0 for cell in (*layout.cells_before, *layout.cells)]):
         return {}

@@ -205,8 +205,8 @@ class Tape(Record):
     def bar_sprite(self, cell: int, layer: int) -> Sprite:
         """Return the bar before a cell, or after the last cell.
 
-        The bar after the last cell has the index `count`. `layer` is the layer of the axis, counted from the innermost
-        axis.
+        The bar after the last visible cell has the index `visible_count`. `layer` is the layer of the axis, counted
+        from the innermost axis.
         """
         line = max(0, cell - (cell == self.visible_count)) // self.cells_per_line
         row = min(layer, self.line_height - 1)
@@ -523,7 +523,7 @@ def add_first_stage_frame(builder: FilmBuilder, layout: StageLayout, stage_index
 
 
 def _requested_tokens(layout: StageLayout) -> list[str]:
-    """Return the requested values of the output dims, or [] if one has none."""
+    """Return the requested value of each output dim, or [] if a dim has none."""
     requested = [str(token) for token in layout.stage.requested]
     return requested if len(requested) == len(layout.cells) else []
 

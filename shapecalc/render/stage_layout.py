@@ -150,7 +150,7 @@ class StageLayout(Record):
 
     @lazy
     def size_only_dims(self) -> frozenset[int]:
-        """Find the output dims that copy the size of an axis but not its elements."""
+        """Return the output dims that copy the size of an axis but not its elements."""
         if not (self.is_regrouping and self.stage.is_finished):
             return frozenset()
         cells = enumerate(self.cells)
@@ -486,8 +486,8 @@ def _build_layout(
 def _refused_dim(request: Request, stage: Stage, cells: Sequence[Cell], problem: Problem) -> int | None:
     """Return the index of the refused output dim, or None.
 
-    If the problem is about an input dim, this is the first unresolved output dim. If an item of the request expands to
-    several dims, this is the only dim whose requested value is the item.
+    If the problem is not about the argument of the stage, this is the first unresolved output dim. If an item of the
+    argument expands to several dims, this is the only unresolved dim with this requested value.
     """
     if problem.argument != stage.argument:
         first_unknown = next((out for out, cell in enumerate(cells) if cell.dim is None), None)
@@ -549,8 +549,8 @@ def find_dropped_axes(stage: Stage) -> list[int]:
 def _find_wires(stage: Stage, cells: Sequence[Cell], dim_origins: Origins) -> tuple[tuple[int, ...], ...]:
     """Return the input dims that each output dim of a stage depends on.
 
-    For a dim without an origin, these are the sources of its step. A refused stage has the wires of its completed
-    steps.
+    A dim without an origin depends on the sources of its step, unless the stage has regrouped or combined the axes. A
+    refused stage has the wires of its completed steps.
     """
     settling = {step.out: step.sources for step in stage.steps if step.out is not None and step.rule not in INFER_RULES}
     if stage.is_finished and stage.kind in (*REGROUPING_KINDS, *COMBINING_KINDS):

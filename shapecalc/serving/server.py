@@ -607,7 +607,7 @@ def _get_app_stdin(app: Process) -> StreamWriter:
 def encode_frame(frame: str) -> bytes:
     r"""Encode a frame of the browser as a packet for the app.
 
-    A ping is encoded as b"". Raises `ProtocolError` if the frame is invalid.
+    A ping and empty input are encoded as b"". Raises `ProtocolError` if the frame is invalid.
 
     >>> encode_frame('["stdin", "q"]')
     b'D\x00\x00\x00\x01q'

@@ -516,8 +516,8 @@ def _can_copy(dim: RequestedDim, axis: int, before: Shape) -> bool:
 def _choose_inferred_axis(dims: Sequence[RequestedDim], copied: Sequence[bool], sizes: RuntimeSizes) -> int | None:
     """Return the axis to request as -1, or None.
 
-    An axis that the answer infers is preferred. Otherwise, it is the axis whose dim has the most unknown names; among
-    equals, the one with the most factors. The axes in `copied` are requested as 0 and excluded.
+    An axis that the answer infers is preferred. Otherwise, it is the axis whose symbolic dim has the most unknown
+    names; among equals, the one with the most factors. The axes in `copied` are requested as 0 and excluded.
     """
     costs = dict[int, tuple[int, int]]()
     for axis, dim in enumerate(dims):

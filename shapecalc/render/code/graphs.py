@@ -149,7 +149,7 @@ class GraphWriter(code.CodeWriter):
     def _add_size_node(self, template: str, *inputs: str) -> str:
         """Return the output of a node, and emit the node if it is new.
 
-        `template` is the code of the node.
+        `template` is a key of `templates`, and `inputs` are the values of its fields.
         """
         if template == "axis" and not any(key[0] == template for key in self.size_tensors):
             self.lines.append(self.templates["sizes"])
@@ -482,7 +482,7 @@ def _model_opsets(answer: Trace | Chain) -> list[int]:
 
 
 def _element_type_code(dtype: str | None) -> str:
-    """Return the ONNX constant of an element type, by default of float.
+    """Return the ONNX constant of an element type, by default of float32.
 
     Raises `ShapeError` (usage) if ONNX does not have the type.
     """

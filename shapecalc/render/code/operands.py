@@ -184,9 +184,9 @@ class OperandCall(Record):
     def read_padding(self) -> str | list[int]:
         """Return the padding in the format of the framework.
 
-        The format is one pair per axis or, in PyTorch and Paddle, one list. In the mode `constant`, the list contains
-        all axes; PyTorch starts with the last axis, Paddle with the first. In the other modes, it contains only the
-        last axes, as many as the call requires, and starts with the last.
+        The format is one pair per axis or, in PyTorch and Paddle, one list of numbers. The list contains all axes,
+        starting with the last axis in PyTorch and with the first in Paddle. If the framework can pad only the last axes
+        in this mode, the list contains as many of them as the call requires, starting with the last.
         """
         pairs, mode = self.read_pads(), self.trace.request.arguments.get("mode", CONSTANT)
         if self.framework not in ("torch", "paddle"):

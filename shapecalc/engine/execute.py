@@ -703,7 +703,7 @@ def _fill_output_in_child(output: Any, source: Source, moves: Any, tick: Callabl
 def _fill_output(output: Any, array: Any, moves: Any, tick: Callable[[int], object]) -> None:
     """Fill a mapped output.
 
-    All copies but the last are written to scratch files, so that they use no memory.
+    Intermediate copies are written to scratch files, so that they use no memory.
     """
     plan = plan_moves(moves, array.shape, array.strides, array.itemsize)
     for copy in plan.copies[:-1]:

@@ -160,8 +160,8 @@ def _luminance(colour: Colour) -> float:
 class Canvas:
     """A grid of styled character cells; column `x` and row `y` address a cell.
 
-    Lines can be drawn in any order; where they meet, they are joined. Text is drawn over lines. A style of None draws
-    nothing.
+    Lines can be drawn in any order; where they meet, they are joined. Text is drawn over lines. Nothing is drawn
+    with the style None.
     """
 
     def __init__(self, glyphs: GlyphSet, row_count: int) -> None:

@@ -247,7 +247,7 @@ def _interpolate(start: Sprite | None, end: Sprite, fraction: float) -> Sprite:
 
 
 def sample_moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
-    """Yield the sprites of each GIF frame, with its duration in 1/100 s."""
+    """Yield the sprites and the duration, in hundredths of a second, of each GIF frame."""
     starts = film.frame_starts
     for number, frame in enumerate(film.frames):
         duration = round(100 * (frame.arrival_seconds + frame.hold_seconds))

@@ -370,7 +370,7 @@ def apply_plan(plan: Plan, source: Any, backend: Backend = NUMPY) -> Any:
 
 
 def select_backend(array: Any, name: str = "auto") -> Backend:
-    """Return the backend with this name.
+    """Return the backend called `name`.
 
     The name `auto` selects the library of `array`. Raises `BackendError` if there is no such backend, if CuPy
     cannot be used, or if NumPy cannot read the array.

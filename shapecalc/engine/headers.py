@@ -83,7 +83,7 @@ TENSOR_TYPES |= {"F4": ("float4_e2m1fn", 4), "F6_E2M3": ("float6_e2m3fn", 6), "F
 ZARR_FILES = {"zarr.json": 3, ".zarray": 2, ".zgroup": 2}
 """The Zarr format version of each metadata file name."""
 MAX_GROUP_DEPTH = 64
-"""The maximum nesting of groups."""
+"""The maximum depth of nested groups in a store."""
 
 
 class UnreadableError(ValueError):

@@ -235,7 +235,7 @@ def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
     """Return the moves of an answer without named dims.
 
     Raises `ShapeError` (usage) if the answer is refused, has named dims, or has several operands or windows. Pads
-    are allowed, but a plan contains none.
+    are returned, but a plan cannot execute them.
     """
     require_concrete_moves(answer.moves, answer.input, answer.output)
     return answer.moves

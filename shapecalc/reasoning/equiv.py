@@ -58,7 +58,7 @@ MAX_TRIALS = 24
 """The maximum number of trials for each of the three ways to choose sizes."""
 
 MAX_SUBSTITUTED_DIMS = 4000
-"""The maximum number of sizes substituted in dims, for each way to choose sizes."""
+"""The maximum number of dims in which sizes are substituted, for each way to choose sizes."""
 
 MAX_PROOF_WORK = 20_000
 """The maximum number of candidate conditions times the square of the number of dims.

@@ -22,7 +22,7 @@ MIN_SIZE = 2
 MAX_CHOICES = 600
 """The maximum number of assignments that `iter_ascending_sizes` yields."""
 MAX_VALID_CHOICES = 60
-"""The maximum number of valid assignments that are tested for informativeness."""
+"""The maximum number of valid assignments among which an informative one is searched."""
 
 
 @lru_cache(maxsize=1)

@@ -47,7 +47,7 @@ from shapecalc.reasoning.simplify import RequestBuilder, simplify
 DROPS = "it drops elements"
 COMPUTES = "it computes new elements"
 NEEDS_NUMBER = "a size is not known as a number, which a slice needs"
-"""The reasons why a move has no inverse."""
+"""The reasons `DROPS`, `COMPUTES` and `NEEDS_NUMBER` why a move has no inverse."""
 MAX_SEARCHED = 1024
 """The maximum number of output elements that are searched for the input elements."""
 

@@ -61,7 +61,7 @@ class GlyphSet(Record):
     cuts: str = "▕▏╎"
     """The lines on a tape of elements: at its start, between blocks of the outermost axis, and between other blocks."""
     second_block: str = "▓"
-    """The block of every second piece of a bar without walls."""
+    """The block of every second piece of a bar, where no lines separate the pieces."""
     first_dots: str = ""
     """The empty braille character, to which dots are added; "" if straight wires are drawn without dots."""
 

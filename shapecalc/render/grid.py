@@ -64,7 +64,7 @@ MAX_VALUE_WIDTH = 8
 TINTS = ("#F4B6A0", "#F7DC8C", "#B9E3A4", "#9ADBD3", "#A5C8F4", "#C9B6F0", "#F2B3D6", "#D3CDC0")
 """The background colours of elements, by their index along the colour axis; later indices repeat the colours."""
 TINT_INK = "#000000"
-"""The colour of elements on these backgrounds."""
+"""The text colour of elements on the backgrounds `TINTS`."""
 MAX_COMPARED_ELEMENTS = 4096
 """The number of elements, in C order, that are compared to find a difference.
 

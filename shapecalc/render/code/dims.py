@@ -95,7 +95,7 @@ WRITER_METHODS = {
     **{kind: kind.name.lower() for kind in (StageKind.SQUEEZE, StageKind.UNSQUEEZE, StageKind.EXPAND, StageKind.SPLIT)},
     **{kind: kind.name.lower() for kind in (StageKind.TAKE, StageKind.ROLL, StageKind.SHAPE)},
 }
-"""The method of each stage kind without its prefix; the method of other kinds is `CodeWriter.emit_combination`."""
+"""The names of writer methods, without prefix, by stage kind; other kinds use `CodeWriter.emit_combination`."""
 
 
 class RequestedDim(Record):

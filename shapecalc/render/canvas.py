@@ -321,7 +321,7 @@ def choose_row_pitch(row_count: int, height: int, reserved_lines: int, max_heigh
     [1, 2, 2]
     """
     largest = (min(height, max_height) - reserved_lines - 1) // max(1, row_count - 1)
-    return max(1, min(2, largest, height // 7))  # with a larger pitch, blank rows tear the picture apart
+    return max(1, min(2, largest, height // 7))  # more than one blank line between rows is hard to read
 
 
 def pack_notes(notes: list[Text], width: int) -> list[Text]:

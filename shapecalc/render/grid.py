@@ -415,7 +415,10 @@ def _element_text(table: ElementTable, index: Index, *, is_last: bool) -> Text:
 
 
 def tint_style(index: int, *, is_marked: bool = False, meta_item: tuple[str, object] | None = None) -> Style:
-    """Return the style of an element by its index along the colour axis; a marked element is in reverse video."""
+    """Return the style of an element with a given index along the colour axis.
+
+    A marked element is drawn in reverse video.
+    """
     tint, ink = TINTS[index % len(TINTS)], TINT_INK
     return make_style(
         tint if is_marked else ink, bold=is_marked, background=ink if is_marked else tint, meta_item=meta_item

@@ -347,8 +347,8 @@ def _smallest_unit(have: int, known: int, width: int, walls: int) -> int | None:
 def _draw_bars(have: int, known: int, glyphs: GlyphSet, *, is_divided: bool, is_shaded: bool) -> list[Text]:
     """Draw two element counts as bars of blocks.
 
-    If `is_divided`, the first bar consists of pieces as long as the second bar. Walls separate the pieces, or with
-    `is_shaded`, every second piece has another shade. The remainder or the difference is marked.
+    If `is_divided`, the first bar consists of pieces as long as the second bar. Lines separate the pieces; with
+    `is_shaded`, every second piece has another shade instead. The remainder or the difference is marked.
     """
     pieces, rest = divmod(have, known) if is_divided else (1, abs(have - known))
     wall = glyphs.vertical if is_divided and known > 1 and not is_shaded else ""

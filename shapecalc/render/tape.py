@@ -198,10 +198,10 @@ def _element_text(
 
 
 def element_equation(path: TensorPath, cursor: Index, number: int | None = None) -> str:
-    """Format a NumPy equation between an input element and an element of the tensor at an index of the path.
+    """Format a NumPy equation between an input element and an element of a later tensor.
 
-    The input `x` is `np.arange(x.size).reshape(x.shape)`, `t1` is the tensor after the first move, and the last tensor,
-    which is the default, is `y`.
+    `number` is the index of the later tensor on the path, by default the last. In the equation, the input is called x
+    and contains the flat index of each element; the tensor after the first move is called t1, and the last one y.
 
     >>> import shapecalc as sc
     >>> path = build_tensor_path(sc.shuffle((2, 3), first=(1, 0), to=(6,)))

@@ -36,8 +36,11 @@ from shapecalc.engine.processes import block_signals_at_fork, ignore_termination
 from shapecalc.reading import cases
 from shapecalc.reading.cases import Case
 
-READ_SIZE = 1 << 19
-"""The number of bytes requested per read; a pipe may return fewer."""
+READ_SIZE = 1 << 17
+"""The number of bytes requested per read; a pipe may return fewer.
+
+A file that is checked on several cores has at least 32 blocks, so that no worker idles long during the last ones.
+"""
 WHITESPACE = " \t\r\n\v\f"
 """The characters that are stripped from both ends of a line."""
 MIN_PARALLEL_SIZE = 4 << 20
@@ -67,20 +70,25 @@ def split_blocks(stream: BufferedIOBase) -> Iterator[Block]:
     A line that is longer than `MAX_LINE_BYTES` is split into partial blocks. The concatenated blocks equal the bytes of
     the stream, including a byte order mark. Raises `OSError` if the stream cannot be read.
     """
-    line = 1
+    line, rest = 1, b""
     while data := stream.read1(READ_SIZE):
-        if not data.endswith(b"\n"):
+        data = rest + data
+        if b"\n" not in data:
             data += stream.readline(MAX_LINE_BYTES)
-        last = data.rfind(b"\n", 0, -1) + 1
-        torn = len(data) - last > MAX_LINE_BYTES
-        lines = data[:last] if torn else data
-        yield Block(lines, line)
-        line += lines.count(b"\n")
-        if torn:
-            yield Block(data[last:], line, is_partial=True)
-            while not data.endswith(b"\n") and (data := stream.readline(READ_SIZE)):
-                yield Block(data, line, is_partial=True, is_line_start=False)
+        first = data.find(b"\n") + 1 or len(data)
+        if first > MAX_LINE_BYTES:
+            yield Block(data[:first], line, is_partial=True)
+            piece, data = data[:first], data[first:]
+            while not piece.endswith(b"\n") and (piece := stream.readline(READ_SIZE)):
+                yield Block(piece, line, is_partial=True, is_line_start=False)
             line += 1
+        last = data.rfind(b"\n") + 1
+        if last:
+            yield Block(data[:last], line)
+            line += data.count(b"\n")
+        rest = data[last:]  # `readline` would fill the buffer, and the next read would return only these 4 KiB
+    if rest:
+        yield Block(rest, line)
 
 
 def regular_file_size(stream: BufferedIOBase) -> int:

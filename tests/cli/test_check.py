@@ -117,6 +117,16 @@ def test_check_blocks_contain_all_lines(size, monkeypatch):
     assert size >= len(data) or partial == [4, 6, 8]
 
 
+def test_check_blocks_of_a_file_are_large(tmp_path):
+    path = tmp_path / "cases"
+    path.write_text("reshape 2,3 6 => 6\n" * 50_000)
+    with path.open("rb") as stream:
+        stream.peek()
+        sizes = [len(block.data) for block in split_blocks(stream)]
+    assert sum(sizes) == path.stat().st_size
+    assert len(sizes) <= sum(sizes) / READ_SIZE + 2
+
+
 # Large files, judged by several processes
 
 

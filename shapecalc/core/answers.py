@@ -9,7 +9,7 @@ sequence of traces. The command line, `--json`, the pictures and the engine all 
 from __future__ import annotations
 
 from shapecalc.core.conditions import Condition, Conditions, Unsatisfiable, simplify_conditions, solve_equalities
-from shapecalc.core.dims import Dim, Monomial, Shape, dim_names, is_concrete, substitute_dims, to_json
+from shapecalc.core.dims import Dim, Shape, dim_names, is_concrete, substitute_dims, to_json
 from shapecalc.core.moves import Combine, Move, Pad, Permute, Reshape, ShapeVector, StridedSlice
 from shapecalc.core.problem import Problem, Rule, ShapeError, usage_error
 from shapecalc.core.record import Choice, FrozenDict, Record, lazy, replace
@@ -63,7 +63,7 @@ class Request(Record):
                 freeze_mapping(self.argument_texts),
                 freeze_mapping(self.names_in_use),
             )
-        self._is_symbolic = Monomial in map(type, self.input) or _has_symbolic_dim(arguments.values())
+        self._is_symbolic = not is_concrete(self.input) or _has_symbolic_dim(arguments.values())
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -118,7 +118,7 @@ def _has_symbolic_dim(values: Iterable[object]) -> bool:
     for value in values:
         if type(value) is not tuple or not value:
             continue
-        if Monomial in map(type, value) or (type(value[0]) in OPERAND_TYPES and _has_symbolic_dim(value)):
+        if not is_concrete(value) or (type(value[0]) in OPERAND_TYPES and _has_symbolic_dim(value)):
             return True
     return False
 
@@ -510,7 +510,7 @@ class Trace(Answer):
     request: Request
     version: int | None = None
     """The operator's version, or None if the dialect has no versions."""
-    options: Mapping[str, object] = EMPTY_DICT
+    options: FrozenDict = EMPTY_DICT
     """The effective settings, including defaults; for example, the setting of the dialect's switch."""
     stages: Stages = ()
     """The stages of the op in order, up to and including a refused stage."""
@@ -519,8 +519,8 @@ class Trace(Answer):
     conditions: Conditions = ()
     input_steps: tuple[Step, ...] = ()
     """One step for each fraction in the request; these steps precede the steps of the op."""
-    results: Mapping[str, SizeExpression] = EMPTY_DICT
-    """The definitions of the names that this trace introduces in its chain."""
+    results: FrozenDict = EMPTY_DICT
+    """The definition of each name that this trace introduces in its chain, as a `SizeExpression`."""
     extras: lazy[Mapping[str, Any]] = lazy(default=EMPTY_DICT)
     """The additional results of the op, by name; most ops have none.
 
@@ -528,10 +528,6 @@ class Trace(Answer):
     """
     assumes: lazy[Names] = lazy(default=())
     """The names whose size must not be 0 for the answer to be correct."""
-
-    def __post_init__(self) -> None:
-        if type(self.options) is not FrozenDict or type(self.results) is not FrozenDict:
-            self._options, self._results = freeze_mapping(self.options), freeze_mapping(self.results)
 
     def __hash__(self) -> int:
         return hash((Trace, self.input, self.output))  # hashing all arguments takes longer than a rare collision

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from shapecalc.core import values
 from shapecalc.core.answers import CHAIN_TENSOR, EMPTY_DICT
-from shapecalc.core.dims import Monomial, Shape, dim_names, named_dim, substitute_dims
+from shapecalc.core.dims import Shape, dim_names, is_concrete, named_dim, substitute_dims
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import FrozenDict, TableRow
 from shapecalc.core.text import (
@@ -170,7 +170,7 @@ def _parse_axes(value: object, param: Param, shape: Shape) -> Shape:
         left, _, right = values.expand_layout_pattern(value, len(shape)).partition(f" {values.ARROW} ")
         return tuple([left.split().index(letter) for letter in right.split()]) if right else parse_axes(value, name)
     dims = _parse_dims(value, name)
-    if Monomial not in map(type, dims):
+    if is_concrete(dims):
         return dims
     if param.type is ParamType.PERM:
         return find_axes_by_dims(dims, shape, value, name)
@@ -271,7 +271,7 @@ def _parse_integers_or_choice(value: object, param: Param, _input_shape: Shape) 
     if param.choices and isinstance(value, str) and any(char.isalpha() for char in value):
         return _parse_choice(value, param, ())
     dims = _parse_dims(value, param.name)
-    if Monomial in map(type, dims):
+    if not is_concrete(dims):
         raise usage_error(f"{param.name} has whole numbers, not {shape_text(dims)}", argument=param.name)
     return dims
 

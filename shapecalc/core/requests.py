@@ -27,7 +27,7 @@ from shapecalc.core.dialects.base import (
     element_type_name,
     parse_element_type,
 )
-from shapecalc.core.dims import Monomial, Shape, substitute
+from shapecalc.core.dims import Monomial, Shape, is_concrete, substitute
 from shapecalc.core.limits import MAX_NAMES
 from shapecalc.core.ops import OPS, all_params, supporting_dialects
 from shapecalc.core.ops.op import Op, operator_of, operator_types, select_resolver
@@ -74,7 +74,7 @@ _zero_meaning_by_switch: dict[str, ZeroMeaning] = {}
 _setting_cache: dict[tuple[str, str, int | None, bool | None], Setting] = {}
 """The cached `Setting` of each dialect, op, opset and switch; at most a few hundred."""
 _options_cache: dict[tuple[object, ...], ParsedOptions] = {}
-"""The cached options by op, and by the name, type and value of each option: `14.0 == 14` in Python, but not here."""
+"""The cached options by op, and by the names, values and types of the options: `14.0 == 14` in Python, but not here."""
 MAX_CACHED_OPTIONS = 1024
 """The maximum size of `_options_cache`."""
 
@@ -258,12 +258,12 @@ def make_request(
     {'target': (0, -1)}
     """
     spec = OPS.loaded.get(op) or lookup(op, OPS, "operation")
-    names = _find_unknown_names(spec, options) if common_names is None else common_names
+    names = tuple(_find_unknown_names(spec, options) if common_names is None else common_names)
     dims, typed = _parse_input(shape)
     if typed is not None and typed.dtype:
-        options, names = _add_input_dtype(spec, typed.dtype, options), dict.fromkeys([*names, "dtype"])
-    others = [(name, type(value), value) for name in names if (value := options[name]) is not None]
-    key: tuple[object, ...] = (op, *others)
+        options, names = _add_input_dtype(spec, typed.dtype, options), tuple(dict.fromkeys([*names, "dtype"]))
+    common_values = [*map(options.__getitem__, names)]
+    key = (op, names, *common_values, *map(type, common_values))
     parsed = _get_cached_options(key, spec)
     if parsed is None:
         row, operator = select_operator(spec, options.get("dialect"))
@@ -274,8 +274,8 @@ def make_request(
     if operator.params_since or operator.variant_of is not None:
         _check_operator_arguments(arguments, operator, row)
     if parsed is None:
-        own = {name: value for name, _, value in others if name not in arguments}
-        parsed = _parse_options(own, spec, row, operator)
+        others = [name for name in names if options[name] is not None and name not in arguments]
+        parsed = _parse_options({name: options[name] for name in others}, spec, row, operator)
         _cache_options(key, parsed)
     if isinstance(shape, str):
         texts = {"input": shape, **texts}
@@ -329,7 +329,7 @@ def _parse_input(shape: str | Iterable[object]) -> tuple[Shape, TypedShape | Non
     """
     if not isinstance(shape, str):
         dims = values.to_shape(shape)
-        if dims is shape or Monomial not in map(type, dims) or not (notes := values.unknown_size_notes(shape)):
+        if dims is shape or is_concrete(dims) or not (notes := values.unknown_size_notes(shape)):
             return dims, None
         return dims, TypedShape(dims, notes=notes)
     plain = parse_plain_shape(shape)

@@ -60,11 +60,11 @@ def resolve(request: Request) -> Trace:
     >>> resolve(make_request("transpose", "2,3,4", {"perm": "1,0,2"})).output
     (3, 2, 4)
     """
-    shape, symbolic = request.input, request.is_symbolic
+    shape, symbolic, dtype = request.input, request.is_symbolic, request.dtype
     try:
         rules = select_rules(request)
         operator = rules.operator
-        if operator.params_since or operator.required_since or request.dtype:
+        if operator.params_since or operator.required_since or dtype:
             check_attributes(request, rules)
         check_rank(shape, rules.dialect, "input")
         compute_volume(shape, "input")
@@ -86,10 +86,10 @@ def resolve(request: Request) -> Trace:
             conditions = simplify_conditions(stated)
         except Unsatisfiable:
             problem = locate_problem(contradiction_error(stated).problem, request)
-    results = rules.names.new_results if symbolic else EMPTY_DICT
+    results = FrozenDict(rules.names.new_results) if symbolic else EMPTY_DICT
     options = rules.options
-    if request.dtype:
-        options = FrozenDict({**options, "dtype": element_type_name(request.dtype, rules.dialect)})
+    if dtype:
+        options = FrozenDict({**options, "dtype": element_type_name(dtype, rules.dialect)})
     if problem is not None:
         return Trace(request, rules.version, options, stages, None, problem, (), input_steps, results)
     output = final_shape(shape, stages)
@@ -110,7 +110,7 @@ def _resolve_for_every_switch(request: Request) -> Trace | None:
     if any((other.output, other.conditions) != (first.output, first.conditions) for other in others):
         return None
     options = {name: None if isinstance(value, bool) else value for name, value in first.options.items()}
-    return replace(first, request=request, options=options)
+    return replace(first, request=request, options=FrozenDict(options))
 
 
 def _collect_conditions(input_steps: tuple[Step, ...], stages: Stages) -> Conditions:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from json import JSONDecodeError, JSONDecoder
+from json.scanner import make_scanner
 
 from shapecalc.core.answers import EMPTY_DICT, Request
 from shapecalc.core.conditions import (
@@ -398,17 +399,13 @@ def request_from_json(fields: Mapping[str, Any], defaults: Mapping[str, object])
     return make_request(op, shape, fields, names)
 
 
-def _parse_op_and_input(fields: Mapping[str, Any]) -> tuple[str, Any, tuple[str, ...]]:
+def _parse_op_and_input(fields: Mapping[str, Any]) -> tuple[Any, Any, tuple[str, ...]]:
     """Return the op, the input and the common options of a JSON case.
 
     Raises `ShapeError` (usage) for an unknown op or key, and for a missing input.
     """
     op, shape = fields.get("op"), fields.get("input")
     names = _common_options(op if isinstance(op, str) else "", tuple(fields))
-    if not isinstance(op, str):
-        raise usage_error("a case needs an op", f"the operations are {', '.join(OPS)}", argument="op")
-    if op not in OPS.names:
-        lookup(op, OPS, "operation", list_command="shapecalc -h")
     if shape is None:
         raise usage_error(f"{op} needs an input", 'add "input": [2, 3, 4]', argument="input")
     return op, shape, names
@@ -427,8 +424,8 @@ def case_keys() -> dict[str, None]:
 def _common_options(op: str, keys: tuple[str, ...]) -> tuple[str, ...]:
     """Return the option names among the keys of a JSON case.
 
-    Arguments of the op are omitted. Raises `ShapeError` (usage) for an unknown key. The keys of all ops are collected
-    only for a key that `op` does not have.
+    Arguments of the op are omitted. Raises `ShapeError` (usage) for an unknown key, and for a missing or unknown op.
+    The keys of all ops are collected only for a key that `op` does not have.
     """
     own = {param.name for param in OPS[op].params} if op in OPS else set()
     others = [key for key in keys if key not in NON_OPTION_KEYS and key not in SHARED_OPTIONS and key not in own]
@@ -438,6 +435,9 @@ def _common_options(op: str, keys: tuple[str, ...]) -> tuple[str, ...]:
             raise usage_error(
                 f"a case has no '{escape_unprintable(truncate(key))}'", suggest_name(key, known), argument=key
             )
+    if not op:
+        raise usage_error("a case needs an op", f"the operations are {', '.join(OPS)}", argument="op")
+    lookup(op, OPS, "operation", list_command="shapecalc -h")
     return tuple([key for key in keys if key not in NON_OPTION_KEYS and key not in own and key != "where"])
 
 
@@ -480,11 +480,13 @@ def parse_json_object(text: str) -> dict[str, Any]:
     {'op': 'shape', 'input': [2.5]}
     """
     try:
-        case, end = _STRICT_DECODER.raw_decode(text)  # ten times faster than `decode`, which also skips blanks
+        case, end = _scan_json(text, 0)  # ten times faster than `decode`, which also skips blanks
         if end != len(text):
             raise JSONDecodeError("Extra data", text, len(text) - len(text[end:].lstrip(JSON_BLANKS)))
     except JSONDecodeError as error:
         raise usage_error(f"it is not JSON: {error.msg.lower()} at character {error.pos + 1}") from None
+    except StopIteration as error:
+        raise usage_error(f"it is not JSON: expecting value at character {error.value + 1}") from None
     except RecursionError:
         raise usage_error("it is nested too deeply") from None
     except ShapeError:
@@ -519,3 +521,4 @@ def _reject_constant(text: str) -> None:
 _STRICT_DECODER = JSONDecoder(
     object_pairs_hook=_reject_repeated_keys, parse_float=_parse_finite_float, parse_constant=_reject_constant
 )
+_scan_json = make_scanner(_STRICT_DECODER)  # type: ignore[arg-type]  # it reads the attributes of a decoder

@@ -13,7 +13,7 @@ from shapecalc.core.moves import Reshape
 from shapecalc.core.params import Param as Param
 from shapecalc.core.params import ParamType as ParamType
 from shapecalc.core.problem import Rule, ShapeError, rule_error, usage_error
-from shapecalc.core.record import Choice, FrozenDict, Record, TableRow, fields
+from shapecalc.core.record import Choice, FrozenDict, TableRow, fields
 from shapecalc.core.results import NameAllocator
 from shapecalc.core.text import dim_text, element_count_text, escape_unprintable, shape_text, truncate
 
@@ -90,7 +90,7 @@ class Switch(TableRow):
     """The first version of the operator that has the switch."""
 
 
-class Operator(Record):
+class Operator(TableRow):
     """A dialect's operator for an op, with its versions and parameters."""
 
     name: str

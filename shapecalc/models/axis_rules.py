@@ -96,6 +96,17 @@ def axis_from_input(node: LaneNode, rank: int) -> Iterable[int] | None:
     return (along[0] % rank,) if along else None
 
 
+def dft_axes(node: LaneNode, rank: int) -> Iterable[int] | None:
+    """Return the axes that a DFT transforms: its axis, and the last one, which holds real and imaginary parts.
+
+    The axis is an attribute before opset 20, 1 by default, and an input since then, -2 by default.
+    """
+    if node.opset < 20:
+        return node.axis_attribute(1, rank), rank - 1
+    along = (-2,) if node.is_absent(2) else node.integer_argument("axis", 2)
+    return (along[0] % rank, rank - 1) if along else None
+
+
 def axes_from_attribute(node: LaneNode, rank: int) -> Iterable[int]:
     """Read axes from the attribute `axes`.
 

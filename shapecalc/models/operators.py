@@ -812,6 +812,7 @@ ONNX_OPERATORS = _split_operator_names(
         "CumSum": OperatorSpec(
             SAME_AS_FIRST, _cumsum, axis_rule=axis_rules.make_unmixed_axes_rule(axis_rules.axis_from_input)
         ),
+        "DFT": OperatorSpec(axis_rule=axis_rules.make_unmixed_axes_rule(axis_rules.dft_axes)),
         "DepthToSpace": OperatorSpec(axis_rule=axis_rules.make_first_input_pointwise_rule(0), core_op=DEPTH_TO_SPACE),
         "DequantizeLinear QuantizeLinear": OperatorSpec(axis_rule=axis_rules.make_unmixed_axes_rule(slice(0, 0))),
         "Det": OperatorSpec(axis_rule=axis_rules.make_unmixed_axes_rule(slice(-2, None))),

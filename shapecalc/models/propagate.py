@@ -9,6 +9,7 @@ each free dim of the model.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from functools import partial
 from itertools import islice
@@ -455,9 +456,10 @@ class BatchTracker:
         above = maker.inputs if maker and op in INDEX_EVALUATORS else ()
         inner = [self._compute_bounds(operand, lane, (node_budget - 1) // len(above)) for operand in above]
         if maker and inner and None not in inner:
-            return tuple(
-                [INDEX_EVALUATORS[op](maker.attributes, shape, *operands) for operands in zip(*inner, strict=True)]
-            )
+            with suppress(ValueError):  # an operand may have the declared batch, and its fix another one
+                return tuple(
+                    [INDEX_EVALUATORS[op](maker.attributes, shape, *operands) for operands in zip(*inner, strict=True)]
+                )
         return np.full(shape, -UNBOUNDED), np.full(shape, UNBOUNDED)
 
     def _has_constant_size(self, node: Node, tensor: int, marks: Sequence[BatchMark]) -> bool:
@@ -519,8 +521,13 @@ class BatchTracker:
         mark = repairs.first_batch_axis(self.marks_of(node.inputs[0])) if len(node.inputs) > 1 else None
         if mark is None or self._walk.declared_batch is None:
             return None
-        finders = (repairs.find_index_fix, repairs.find_grid_fix)
-        found = next(filter(None, (find(node, self._walk, mark, self.declared_batch) for find in finders)), None)
+        finders = (
+            repairs.find_index_fix,
+            repairs.find_grid_fix,
+            repairs.find_elements_fix,
+            repairs.find_shared_index_fix,
+        )
+        found = next(filter(None, (find(node, self._constants, mark) for find in finders)), None)
         if found is None:
             return None
         fix, shapes, after = found
@@ -563,6 +570,8 @@ class BatchTracker:
         verdict = self._verdict_cache.get(key)
         if verdict is None:
             verdict = self._verdict_cache[key] = self._build_verdict(visit, before or self._no_marks)
+        if verdict.is_failing and not verdict.fixes:
+            verdict = self._repair_expand(visit, verdict)
         self._store_marks(node.outputs[0], verdict.marks)
         is_failing = verdict.is_failing
         if is_failing:
@@ -572,6 +581,16 @@ class BatchTracker:
             verdict = replace(verdict, blocked_by=blocked_by)
         self.judged_nodes.append((visit, verdict))
         return verdict
+
+    def _repair_expand(self, visit: NodeVisit, verdict: NodeVerdict) -> NodeVerdict:
+        """Return the verdict on an Expand with the fix of its constant input, or the verdict itself."""
+        targets = visit.argument_values(visit.core_op.arguments[0].name)
+        found = repairs.find_expand_fix(visit.node, self._constants, targets)
+        if found is None:
+            return verdict
+        fix, outputs, mark = found
+        marks = tuple([mark if followed else None for followed in self._tracked_lanes])
+        return replace(verdict, fixes=(fix,), outputs=outputs, marks=marks)
 
     def _build_verdict(self, visit: NodeVisit, input_marks: LaneMarks) -> NodeVerdict:
         """Build the verdict on a node with a core op.
@@ -650,7 +669,7 @@ class BatchTracker:
         why = next((reason for reason in failures if reason), "it fails")
         self.stops.append(NonCoreFailure(node, why, cause and cause[0].path, fix=None if cause else fix))
         self.cause_fixes[cause[0].path if cause else node.path] = cause or (node, fix)
-        repeated = {node.inputs[index]: BatchAxis(axis, block) for index, axis, block in fix.repeats}
+        repeated = {node.inputs[index]: BatchAxis(axis, block) for index, axis, block in fix.batch_inputs}
         for number, mark in repeated.items():
             self._store_marks(number, [mark if followed else None for followed in self._tracked_lanes])
         self.propagate_marks(node)
@@ -760,8 +779,14 @@ class BatchTracker:
                 continue
             after = repairs.first_batch_axis(self.marks_of(upstream.outputs[0]))
             target = visit.argument_values(visit.core_op.arguments[0].name)[0]
-            moved = after and after.axis and repairs.first_batch_axis(before) == BatchAxis(0, 1)
-            if moved and target and target[0] == 1 and -1 in target and is_same_in_all_lanes(visit.arguments):
+            if (
+                after
+                and after.axis
+                and target
+                and target[0] == 1
+                and -1 in target
+                and is_same_in_all_lanes(visit.arguments)
+            ):
                 fixes = self._find_fixes(visit, before)
                 yield from ((visit.node, fixed.fix) for fixed in fixes[:1] if self._keeps_axis(visit, before, fixed))
 
@@ -783,9 +808,16 @@ class BatchTracker:
             if not above.domain and above.op in LISTED_OPERATORS and LISTED_OPERATORS[above.op].repeats_elements:
                 shapes = self._walk.shapes[above.outputs[0]]
                 repeated = axis - rank + len(shapes[0]) if shapes and shapes[0] is not None else -1
-                if repeated >= 0 and shapes and {shape[repeated] for shape in shapes if shape} == {self.declared_batch}:
+                is_declared = shapes and {shape[repeated] for shape in shapes if shape} == {self.declared_batch}
+                if repeated >= 0 and is_declared and not self._has_batch_constant(above, repeated):
                     yield above, verdicts.build_insertion_fix(self._walk.batch, repeated)
                     return
+
+    def _has_batch_constant(self, node: Node, axis: int) -> bool:
+        """Return whether the input of an Expand or Tile has the declared batch on an axis of the output already."""
+        before, after = (self._walk.shapes_of(number)[0] or () for number in (node.inputs[0], node.outputs[0]))
+        place = axis - len(after) + len(before)
+        return self.declared_batch > 1 and place >= 0 and before[place] == self.declared_batch
 
     def _find_unmerged_batch_axis(self, node: Node) -> tuple[int, int] | None:
         """Return the rank and the batch axis of the first input with a batch axis.

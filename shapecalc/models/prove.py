@@ -314,7 +314,7 @@ def prove_model(model: Path, task: dict[str, Any] | str, fixed_model: IO[bytes])
     - `home_places`: the `SampleAxis` of each output at the declared batch size;
     - `unfixed`: the reason why the fixed model may not be correct at every batch size, or an empty string;
     - `gains_axis`: whether a fix keeps a batch axis that the original model drops at a batch size of 1;
-    - `has_errors`: whether a node of the fixed model is known to fail with an error at some batch size.
+    - `is_doubtful`: whether a node of the fixed model is known to fail or to mix the samples at some batch size.
     """
     if fixed_model.seek(0, os.SEEK_END) > MAX_MODEL_BYTES or model.stat().st_size > MAX_MODEL_BYTES:
         return Proof(None, "it is too large")
@@ -466,7 +466,7 @@ def run_task(task: Mapping[str, Any], fixed_model: bytes) -> Proof:
     try:
         comparison.load_models(fixed_model)
         comparison.compare_outputs()
-        proved, why = (None, unfixed) if task["has_errors"] else (True, "")
+        proved, why = (None, unfixed) if task["is_doubtful"] else (True, "")
     except ImportError as error:
         return Proof(None, f"{error.name} is not installed", missing_module=error.name or "onnxruntime")
     except InvalidModel as error:

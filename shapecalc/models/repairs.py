@@ -9,10 +9,10 @@ import numpy as np
 
 from shapecalc.core.dims import IntTuple
 from shapecalc.models.batch_axis import BatchAxis, BatchMark, LaneShapes
-from shapecalc.models.file import ABSENT, Node, load_elements
+from shapecalc.models.file import ABSENT, Node, iter_nodes, load_elements
 from shapecalc.models.operators import RANDOM_OPERATORS, find_operator
-from shapecalc.models.verdicts import NodeFix, build_insertion_fix
-from shapecalc.models.walk_state import WalkState, is_same_in_all_lanes
+from shapecalc.models.verdicts import NodeFix, SampleOffsets, build_insertion_fix
+from shapecalc.models.walk_state import WalkState, broadcast_shapes, is_same_in_all_lanes
 
 REPEATABLE_INPUTS: Mapping[str, Sequence[int] | None] = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), (5, 6)),
@@ -27,7 +27,20 @@ INSERTED_SINCE = 11
 """The first opset in which all inserted operators exist. Source: the ONNX operators Range (11) and Slice (10)."""
 BATCH_NODES = ("Shape", "Gather")
 """The operators that read the batch size from an input of the model."""
-MAX_CONSTANT_NODES = 64
+INDEX_OPERATORS = (
+    "Add",
+    "Cast",
+    "Concat",
+    "Expand",
+    "Flatten",
+    "Identity",
+    "Reshape",
+    "Squeeze",
+    "Transpose",
+    "Unsqueeze",
+)
+"""The operators whose output is used as indices if their input is made of indices."""
+MAX_CONSTANT_NODES = 512
 """The maximum number of upstream nodes that are examined to compare the samples of a constant."""
 RESIZE_SIZES_INPUT = 3
 """The index of the input `sizes` of a Resize. Source: the ONNX operator Resize, since opset 11."""
@@ -89,33 +102,79 @@ class ConstantSamples:
         """
         self.walk, self.marks_of = walk, marks_of
         self._producer_of, self._mark_output = producer_of, mark_output
+        self._indices: set[int] | None = None
         self.batch = walk.choice.reference_batch
         """The declared batch size, or 1 for a free batch dim."""
 
-    def are_equal(self, number: int, axis: int, node_budget: int = MAX_CONSTANT_NODES) -> bool:
+    def is_index(self, number: int) -> bool:
+        """Return whether a tensor is used as indices of a Gather or GatherND, perhaps after other nodes changed it."""
+        if self._indices is None:
+            nodes = iter_nodes((self.walk.model.graph,))
+            queue = [node.inputs[1] for node in nodes if node.op in ("Gather", "GatherND") and len(node.inputs) > 1]
+            self._indices = {*queue}
+            for tensor in queue:  # the loop appends to the queue
+                maker = self._producer_of(tensor)
+                new = maker.inputs if maker and maker.op in INDEX_OPERATORS else ()
+                queue += [source for source in new if source not in self._indices]
+                self._indices.update(new)
+        return number in self._indices
+
+    def are_equal(self, number: int, axis: int) -> bool:
         """Return whether the samples of a tensor along an axis are equal.
 
         A tensor of unknown elements has equal samples if every input that its node reads along the axis has. At most
-        `node_budget` upstream nodes are examined.
+        `MAX_CONSTANT_NODES` tensors are examined.
         """
-        if self.batch == 1:
-            return True
+        queue, known = [(number, axis)], {(number, axis)}
+        for at in queue if self.batch > 1 else ():  # the loop appends to the queue
+            has_equal_samples = self._has_equal_elements(*at)
+            sources = self._list_sources(*at) if has_equal_samples is None else []
+            if has_equal_samples is False or sources is None or len(known) > MAX_CONSTANT_NODES:
+                return False
+            queue += [source for source in dict.fromkeys(sources) if source not in known]
+            known.update(sources)
+        return True
+
+    def _has_equal_elements(self, number: int, axis: int) -> bool | None:
+        """Return whether the elements of a tensor are equal for all samples along an axis, or None if unknown."""
+        array = self._load(number)
+        if array is None:
+            return None
+        first, *others = np.split(array, self.batch, axis)
+        return all(np.array_equal(first, other) for other in others)
+
+    def _load(self, number: int) -> Any:
+        """Return the elements of a constant, however many, or None."""
         known = self.walk.elements_of(number)
-        array = known[0] if known else None
-        if array is None and number in self.walk.initializers:
-            array = load_elements(self.walk.model, self.walk.initializers[number].proto)
-        if array is not None:
-            first, *others = np.split(array, self.batch, axis)
-            return all(np.array_equal(first, other) for other in others)
+        if known and known[0] is not None:
+            return known[0]
         node = self._producer_of(number)
-        if node is None or not node_budget or node.op in RANDOM_OPERATORS or node.bodies or not node.inputs:
-            return False
+        initializer = self.walk.initializers.get(number)
+        proto = initializer.proto if initializer else node and node.op == "Constant" and node.attributes.get("value")
+        return load_elements(self.walk.model, proto) if proto else None
+
+    def step_between_samples(self, number: int, axis: int) -> int | None:
+        """Return the number by which each sample of an integer constant differs from the previous one, or None."""
+        array = self._load(number)
+        if self.batch == 1 or array is None or array.dtype.kind != "i":
+            return None
+        samples = np.stack(np.split(array.astype(np.int64), self.batch, axis))
+        step: int = (samples[1] - samples[0]).ravel()[0].item()
+        return step if step and (np.diff(samples, axis=0) == step).all() else None
+
+    def _list_sources(self, number: int, axis: int) -> list[tuple[int, int]] | None:
+        """Return the inputs and axes of the node that computes a tensor on which an axis of the tensor depends.
+
+        Returns None if they are unknown.
+        """
+        node = self._producer_of(number)
+        if node is None or node.op in RANDOM_OPERATORS or node.bodies or not node.inputs:
+            return None
         shape = self.walk.shapes_of(number)[0] or ()
         if self._is_repeated(node, axis, shape):
-            return True
+            return []
         sources = [*self._iter_sources(node, BatchAxis(axis, shape[axis] // self.batch))]
-        budget = (node_budget - 1) // max(len(sources), 1)
-        return bool(sources) and all(self.are_equal(*source, budget) for source in sources)
+        return [source for source in sources if not self._counts_samples(node, *source)] or None
 
     def _is_repeated(self, node: Node, axis: int, shape: IntTuple) -> bool:
         """Return whether a node repeats its input for each sample along an axis of its output of shape `shape`."""
@@ -126,6 +185,14 @@ class ConstantSamples:
             return False
         place = axis - len(shape) + len(before)
         return shape[axis] // self.batch % (before[place] if place >= 0 else 1) == 0
+
+    def _counts_samples(self, node: Node, number: int, axis: int) -> bool:
+        """Return whether a tensor is the indices of a Gather that read the same place of each sample of flat data."""
+        if node.op != "Gather" or number != node.inputs[1]:
+            return False
+        data = self.walk.shapes_of(node.inputs[0])[0] or ()
+        size = data[node.attributes.get("axis", 0)] if data else 0
+        return size % self.batch == 0 and self.step_between_samples(number, axis) == size // self.batch
 
     def _iter_sources(self, node: Node, mark: BatchAxis) -> Iterator[tuple[int, int]]:
         """Yield the inputs and axes of a node that the axis `mark` of its output depends on."""
@@ -149,8 +216,17 @@ def find_repeat_fix(node: Node, constants: ConstantSamples) -> NodeFix | None:
         for index, axis, inner in _iter_batch_constants(node, constants)
         if constants.are_equal(node.inputs[index], axis)
     ]
-    inserts = (*BATCH_NODES, "Tile")
-    return NodeFix(None, None, "", "repeats a constant", inserts, repeats=tuple(repeats)) if repeats else None
+    if repeats:
+        inserts = (*BATCH_NODES, "Tile")
+        return NodeFix(None, None, "", "repeats a constant", inserts, repeats=tuple(repeats))
+    for index, axis, inner in _iter_batch_constants(node, constants) if constants.is_index(node.outputs[0]) else ():
+        if step := constants.step_between_samples(node.inputs[index], axis):
+            return _build_offsets_fix(SampleOffsets(index, axis, inner, (step,)))
+    return None
+
+
+def _build_offsets_fix(offsets: SampleOffsets) -> NodeFix:
+    return NodeFix(None, None, "", "counts the batch", (*BATCH_NODES, "Range"), offsets=offsets)
 
 
 def find_differing_constant(node: Node, constants: ConstantSamples) -> str | None:
@@ -176,7 +252,8 @@ def _iter_batch_constants(node: Node, constants: ConstantSamples) -> Iterator[tu
         (
             (mark, shapes[0])
             for number in node.inputs
-            if (mark := first_batch_axis(marks_of(number))) and (shapes := walk.shapes_of(number))[0] is not None
+            if (mark := first_batch_axis(marks_of(number)) or _find_repeated_axis(walk, number))
+            and (shapes := walk.shapes_of(number))[0] is not None
         ),
         None,
     )
@@ -192,6 +269,20 @@ def _iter_batch_constants(node: Node, constants: ConstantSamples) -> Iterator[tu
         if axis < 0 or own[axis] != declared_batch * mark.inner or (allowed is not None and index not in allowed):
             continue
         yield index, axis, mark.inner
+
+
+def _find_repeated_axis(walk: WalkState, number: int) -> BatchAxis | None:
+    """Return the only axis of a tensor whose size changes with the batch, as of a constant that is repeated."""
+    shapes = [walk.shapes_of(number)[lane] for lane in walk.judged_lanes]
+    known = [shape for shape in shapes if shape is not None]
+    if number == ABSENT or len(known) < len(shapes) or len({*known}) == 1 or len({len(shape) for shape in known}) > 1:
+        return None
+    axes = [axis for axis, sizes in enumerate(zip(*known, strict=True)) if len({*sizes}) > 1]
+    batches = [walk.lanes[lane].batch for lane in walk.judged_lanes]
+    inner = known[0][axes[0]] // (batches[0] or 1)
+    if len(axes) > 1 or [shape[axes[0]] for shape in known] != [batch * inner for batch in batches]:
+        return None
+    return BatchAxis(axes[0], inner)
 
 
 def _iter_indexed_constants(node: Node, constants: ConstantSamples) -> Iterator[tuple[int, int, int]]:
@@ -227,7 +318,7 @@ def first_batch_axis(marks: Sequence[BatchMark] | None) -> BatchAxis | None:
 
 
 def find_index_fix(
-    node: Node, walk: WalkState, mark: BatchAxis, declared_batch: int
+    node: Node, constants: ConstantSamples, mark: BatchAxis
 ) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
     """Return the fix of a Gather or GatherND with hard-coded sample indices.
 
@@ -235,6 +326,7 @@ def find_index_fix(
     constant step. The result contains the output shapes and the batch mark of the output. Returns None for other
     indices and operators.
     """
+    walk, declared_batch = constants.walk, constants.batch
     data = walk.shapes_of(node.inputs[0])
     values, step = walk.elements_of(node.inputs[1]), mark.inner
     is_nd = node.op.endswith("ND")
@@ -269,18 +361,94 @@ def find_index_fix(
         rest = () if sizes is None else sizes[coordinates:] if is_nd else sizes[first + 1 :]
         before = () if sizes is None or is_nd else sizes[:first]
         output.append(None if sizes is None else (*before, *(index[:-1] if is_nd else index), *rest))
-    fix = NodeFix(None, None, "", "counts the batch", (*BATCH_NODES, "Range"), counts=(axis, declared_batch, steps))
+    fix = _build_offsets_fix(SampleOffsets(1, axis, 1, steps))
     return fix, tuple(output), BatchAxis(axis if is_nd else first + axis, 1)
 
 
+def find_shared_index_fix(
+    node: Node, constants: ConstantSamples, mark: BatchAxis
+) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
+    """Return the fix of a Gather whose computed indices do not count the samples of flat data.
+
+    `mark` is the batch mark of the data. The indices have a batch axis of their own, and those of each sample read the
+    first sample; a file that declares one sample has no number to add. The result is that of `find_index_fix`.
+    """
+    walk = constants.walk
+    own = first_batch_axis(constants.marks_of(node.inputs[1]))
+    lane = walk.judged_lanes[-1]
+    shapes, indices = walk.shapes_of(node.inputs[0]), walk.shapes_of(node.inputs[1])
+    data, index_shape, axis = shapes[lane], indices[lane], node.attributes.get("axis", 0)
+    if node.op != "Gather" or node.domain or constants.batch != 1 or own is None or data is None or index_shape is None:
+        return None
+    batch, axis = walk.lanes[lane].batch, axis % len(data)
+    whole = (data[axis], index_shape[own.axis]) == (batch * mark.inner, batch * own.inner)
+    if not whole or axis != mark.axis or node.opset < INSERTED_SINCE or "/@" in node.path:
+        return None
+    fix = _build_offsets_fix(SampleOffsets(1, own.axis, own.inner, (mark.inner,), is_constant=False))
+    return fix, walk.shapes_of(node.outputs[0]), BatchAxis(axis + own.axis, own.inner)
+
+
+def find_expand_fix(
+    node: Node, constants: ConstantSamples, targets: Sequence[IntTuple | None]
+) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
+    """Return the fix of an Expand whose constant input has the declared batch, and whose target the size of the batch.
+
+    `targets` contains the target for each size assignment. The result is that of `find_index_fix`.
+    """
+    walk = constants.walk
+    shapes = walk.shapes_of(node.inputs[0])
+    first, known = shapes[0], [target for target in targets if target is not None]
+    if node.op != "Expand" or not first or {*shapes} != {first} or len(known) < len(targets) or "/@" in node.path:
+        return None
+    if constants.marks_of(node.inputs[0]) or constants.batch == 1 or node.opset < INSERTED_SINCE:
+        return None
+    for axis, size in enumerate(first):
+        place, inner = axis + len(known[0]) - len(first), size // constants.batch
+        sizes = [target[place] if place >= 0 else 0 for target in known]
+        if not inner or sizes != [lane.batch * inner for lane in walk.lanes]:
+            continue
+        if size == inner * constants.batch and constants.are_equal(node.inputs[0], axis):
+            inputs = [(*first[:axis], inner * lane.batch, *first[axis + 1 :]) for lane in walk.lanes]
+            outputs = [broadcast_shapes(pair) for pair in zip(inputs, known, strict=True)]
+            shapes = tuple([None if isinstance(output, str) else output for output in outputs])
+            inserts = (*BATCH_NODES, "Tile")
+            fix = NodeFix(None, None, "", "repeats a constant", inserts, repeats=((0, axis, inner),))
+            return None if None in shapes else (fix, shapes, BatchAxis(place, inner))
+    return None
+
+
+def find_elements_fix(
+    node: Node, constants: ConstantSamples, mark: BatchAxis
+) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
+    """Return the fix of a GatherElements whose constant indices have the declared batch on an axis of samples.
+
+    `mark` is the batch mark of the data. The result is that of `find_index_fix`.
+    """
+    walk = constants.walk
+    shapes, along = walk.shapes_of(node.inputs[1]), node.attributes.get("axis", 0)
+    first = shapes[0]
+    if node.op != "GatherElements" or node.domain or first is None or {*shapes} != {first} or "/@" in node.path:
+        return None
+    is_other_axis = mark.axis != along % len(first) and first[mark.axis] == constants.batch * mark.inner
+    if not is_other_axis or constants.marks_of(node.inputs[1]) or node.opset < INSERTED_SINCE:
+        return None
+    if not constants.are_equal(node.inputs[1], mark.axis):
+        return None
+    repeats = ((1, mark.axis, mark.inner),)
+    fix = NodeFix(None, None, "", "repeats a constant", (*BATCH_NODES, "Tile"), repeats=repeats)
+    output = [(*first[: mark.axis], mark.inner * lane.batch, *first[mark.axis + 1 :]) for lane in walk.lanes]
+    return fix, tuple(output), mark
+
+
 def find_grid_fix(
-    node: Node, walk: WalkState, mark: BatchAxis, declared_batch: int
+    node: Node, constants: ConstantSamples, mark: BatchAxis
 ) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
     """Return the fix of an AffineGrid whose constant sizes contain the declared batch.
 
     `mark` is the batch mark of the matrices. The result contains the output shapes and the batch mark of the output.
     Source: the ONNX operator AffineGrid, whose sizes are N, C, H, W or N, C, D, H, W.
     """
+    walk, declared_batch = constants.walk, constants.batch
     values = walk.elements_of(node.inputs[1])
     if node.op != "AffineGrid" or node.domain or values is None or not is_same_in_all_lanes(values):
         return None

@@ -60,7 +60,7 @@ def write_static_model(
         "places": {},
         "home_places": [],
         "unfixed": "",
-        "has_errors": False,
+        "is_doubtful": False,
         "gains_axis": False,
     }
     with atomic_file(output_path, force=force, should_commit=lambda: proof.proved is not False) as file:

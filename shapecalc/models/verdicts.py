@@ -115,6 +115,21 @@ class BatchRun:
         return BatchVerdict.SAFE if is_moved_whole else BatchVerdict.SWALLOWS
 
 
+class SampleOffsets(Record):
+    """The numbers of the samples, times a step, that a fix adds to an integer input of a node."""
+
+    input: int
+    """The index of the input."""
+    axis: int
+    """The axis of the samples in the input."""
+    inner: int
+    """The size of one sample on the axis."""
+    steps: tuple[int, ...]
+    """The step between two samples, for each coordinate of an index."""
+    is_constant: bool = True
+    """Whether the input is a constant, of which only the first sample is used."""
+
+
 class NodeFix(Record):
     """A change to a model that fixes a failing node."""
 
@@ -134,10 +149,16 @@ class NodeFix(Record):
     """The axes that a Resize still resizes, and their sizes, or None for other operators."""
     repeats: tuple[tuple[int, int, int], ...] = ()
     """The inputs that are repeated for each sample, each as input index, axis, and size of one sample on the axis."""
-    counts: tuple[int, int, tuple[int, ...]] | None = None
-    """The new indices of a Gather: the axis of the samples, their number in the file, the step for each coordinate."""
+    offsets: SampleOffsets | None = None
+    """The numbers of the samples that are added to an input, or None if none are."""
     gains_axis: bool = False
     """Whether the output keeps the batch axis at a batch size of 1, where it was dropped."""
+
+    @property
+    def batch_inputs(self) -> tuple[tuple[int, int, int], ...]:
+        """The inputs that get the size of the batch, each as in `repeats`."""
+        own = self.offsets
+        return self.repeats if own is None else ((own.input, own.axis, own.inner),)
 
 
 class FixCandidate(Record):

@@ -150,9 +150,9 @@ class Walker:
         fix, cause = repeats
         saved = {
             node.inputs[index]: (walk.shapes[node.inputs[index]], walk.values.get(node.inputs[index]))
-            for index, _, _ in fix.repeats
+            for index, _, _ in fix.batch_inputs
         }
-        for index, axis, block in fix.repeats:
+        for index, axis, block in fix.batch_inputs:
             lanes = zip(walk.shapes_of(node.inputs[index]), walk.lanes, strict=True)
             walk.shapes[node.inputs[index]] = tuple(
                 [shape and (*shape[:axis], block * lane.batch, *shape[axis + 1 :]) for shape, lane in lanes]

@@ -41,7 +41,7 @@ from shapecalc.models.propagate import BatchTracker, NonCoreFailure
 from shapecalc.models.prove import UNKNOWN_AXIS, Proof, prove_model
 from shapecalc.models.repairs import RESIZE_SIZES_INPUT
 from shapecalc.models.report import FixResult, JudgedNode, Report, format_assumption, node_name
-from shapecalc.models.verdicts import NO_TRANSPOSE, BatchVerdict, NodeFix
+from shapecalc.models.verdicts import NO_TRANSPOSE, BatchVerdict, NodeFix, SampleOffsets
 from shapecalc.models.walk import walk_model
 from shapecalc.models.walk_state import WalkState
 
@@ -63,8 +63,11 @@ class FixedModel(Record):
     """The nodes with core ops that still fail, as paths in the original model."""
     failure_count: int
     """The number of nodes that still fail with an error or mix the samples at some batch size."""
-    has_errors: bool
-    """Whether some node still fails with an error."""
+    is_doubtful: bool
+    """Whether some node still fails with an error or mixes the samples, so that no comparison proves the model.
+
+    Equal outputs are no proof if a node mixes the samples: another node may use the mixed elements only for other data.
+    """
     freed_inputs: frozenset[str]
     """The names of the inputs whose declared shape was changed."""
 
@@ -173,32 +176,63 @@ class ModelEditor:
             node.input[index] = tile.output[0]
         self._insert_before(graph, node, new)
 
-    def offset_indices(self, graph: Any, node: Any, fix: NodeFix, rank: int, source: tuple[str, int]) -> None:
-        """Insert nodes that compute the indices of each sample from the first sample.
+    def add_sample_offsets(
+        self, graph: Any, node: Any, offsets: SampleOffsets, shape: IntTuple, dtype: int, source: tuple[str, int]
+    ) -> None:
+        """Insert nodes that add the numbers of the samples, times a step, to an integer input.
 
-        The indices of a sample are those of the first sample plus the sample number times a step. `rank` is the rank of
-        the indices. The batch size is the size of an axis of the tensor `source`.
+        Only the first sample of a constant input is used. `shape` and `dtype` are those of the input. The batch size is
+        the size of an axis of the tensor `source`.
         """
-        assert fix.counts is not None
-        axis, _, steps = fix.counts
-        old = node.input[1]
+        old, rank, inner = node.input[offsets.input], len(shape), offsets.inner
         reading = self._build_batch_size_nodes(source, old)
-        part = [self._build_constant(values, f"{old}_part") for values in ((0,), (1,), (axis,))]
-        first = self._build_node("Slice", [old, *[each.output[0] for each in part]], f"{old}_first")
-        zero, one = (self._build_scalar(value, f"{old}_{name}") for value, name in ((0, "zero"), (1, "one")))
-        empty = self._build_constant((), f"{old}_scalar")
-        count = self._build_node("Reshape", [reading[-1].output[0], empty.output[0]], f"{old}_count")
-        numbers = self._build_node("Range", [each.output[0] for each in (zero, count, one)], f"{old}_numbers")
-        target = self._build_constant([-1 if place == axis else 1 for place in range(rank)], f"{old}_shape")
-        column = self._build_node("Reshape", [numbers.output[0], target.output[0]], f"{old}_samples")
-        step = self._build_constant(steps, f"{old}_step")
-        offsets = self._build_node("Mul", [column.output[0], step.output[0]], f"{old}_offsets")
-        cast = self._build_node("Cast", [first.output[0]], f"{old}_long")
-        _set_attribute(cast, "to", INT64)
-        indices = self._build_node("Add", [cast.output[0], offsets.output[0]], f"{old}_mended")
-        new = [*reading, *part, first, zero, one, empty, count, numbers, target, column, step, offsets, cast, indices]
+        new = [*reading, *self._build_sample_numbers(old, reading[-1].output[0], inner)]
+        target = self._build_constant([-1 if axis == offsets.axis else 1 for axis in range(rank)], f"{old}_shape")
+        column = self._build_node("Reshape", [new[-1].output[0], target.output[0]], f"{old}_samples")
+        step = self._build_constant(offsets.steps, f"{old}_step")
+        product = self._build_node("Mul", [column.output[0], step.output[0]], f"{old}_offsets")
+        new += [target, column, step, product]
+        if offsets.is_constant:
+            new += self._build_first_sample(old, offsets, rank, reading[-1].output[0])
+        long = self._build_cast(new[-1].output[0] if offsets.is_constant else old, INT64, f"{old}_long")
+        total = self._build_node("Add", [long.output[0], product.output[0]], f"{old}_mended")
+        new += (
+            [long, total] if dtype == INT64 else [long, total, self._build_cast(total.output[0], dtype, f"{old}_int")]
+        )
         self._insert_before(graph, node, new)
-        node.input[1] = indices.output[0]
+        node.input[offsets.input] = new[-1].output[0]
+
+    def _build_sample_numbers(self, name: str, batch: str, inner: int) -> list[Any]:
+        """Build nodes that compute the number of the sample at each index of an axis.
+
+        `batch` is a vector with the batch size. The output of the last node is a vector.
+        """
+        zero, one = (self._build_scalar(value, f"{name}_{word}") for value, word in ((0, "zero"), (1, "one")))
+        size = self._build_constant((inner,), f"{name}_inner")
+        length = self._build_node("Mul", [batch, size.output[0]], f"{name}_length")
+        empty = self._build_constant((), f"{name}_scalar")
+        count = self._build_node("Reshape", [length.output[0], empty.output[0]], f"{name}_count")
+        indices = self._build_node("Range", [each.output[0] for each in (zero, count, one)], f"{name}_indices")
+        numbers = self._build_node("Div", [indices.output[0], size.output[0]], f"{name}_numbers")
+        return [zero, one, size, length, empty, count, indices, numbers]
+
+    def _build_first_sample(self, name: str, offsets: SampleOffsets, rank: int, batch: str) -> list[Any]:
+        """Build nodes that repeat the first sample of a tensor to the batch size, which is in the vector `batch`."""
+        part = [self._build_constant(values, f"{name}_part") for values in ((0,), (offsets.inner,), (offsets.axis,))]
+        first = self._build_node("Slice", [name, *[each.output[0] for each in part]], f"{name}_first")
+        if offsets.inner == 1:
+            return [*part, first]
+        ones = [self._build_constant((1,) * many, f"{name}_once") for many in (offsets.axis, rank - offsets.axis - 1)]
+        parts = [ones[0].output[0], batch, ones[1].output[0]]
+        times = self._build_node("Concat", parts, f"{name}_times")
+        _set_attribute(times, "axis", 0)
+        tile = self._build_node("Tile", [first.output[0], times.output[0]], f"{name}_tiled")
+        return [*part, first, *ones, times, tile]
+
+    def _build_cast(self, name: str, dtype: int, output: str) -> Any:
+        node = self._build_node("Cast", [name], output)
+        _set_attribute(node, "to", dtype)
+        return node
 
     def _build_batch_size_nodes(self, source: tuple[str, int], name: str) -> list[Any]:
         """Build nodes that read the size of an axis of a tensor.
@@ -376,7 +410,8 @@ def fix_model(walk: WalkState, tracker: BatchTracker, chosen_fixes: Mapping[str,
         for _, verdict in tracker.failing_nodes.values()
         if verdict.verdict is not BatchVerdict.SWALLOWS
     ]
-    return FixedModel(walk, tracker, done, left, len(silent), not all(silent), freed)
+    is_doubtful = not all(silent) or any(stop.mixes for stop in tracker.stops)
+    return FixedModel(walk, tracker, done, left, len(silent), is_doubtful, freed)
 
 
 def _select_fixes(
@@ -492,7 +527,7 @@ def _build_proof_task(fixed: FixedModel) -> dict[str, Any]:
         "places": dict(zip(map(str, batches), others, strict=True)),
         "home_places": home,
         "unfixed": f"{count} {'node' if count == 1 else 'nodes'} in it cannot be fixed" if count else "",
-        "has_errors": fixed.has_errors,
+        "is_doubtful": fixed.is_doubtful,
         "gains_axis": any(fix.gains_axis for fix in fixed.applied_fixes.values()),
     }
 
@@ -600,8 +635,10 @@ def _apply_fix(editor: ModelEditor, graph: Any, message: Any, node: Node, fix: N
     if source is not None and fix.repeats:
         editor.repeat_inputs(graph, message, fix, [walk.shapes_of(number)[0] for number in node.inputs], source)
         return True
-    if source is not None and fix.counts is not None:
-        editor.offset_indices(graph, message, fix, len(walk.shapes_of(node.inputs[1])[0] or ()), source)
+    if source is not None and fix.offsets is not None:
+        number = node.inputs[fix.offsets.input]
+        shape, dtype = walk.shapes_of(number)[0] or (), walk.dtypes[number]
+        editor.add_sample_offsets(graph, message, fix.offsets, shape, dtype, source)
         return True
     entries = walk.shapes[node.inputs[1]] if len(node.inputs) > 1 else None
     if source is None or "/@" in node.path or entries is None or entries[0] is None or fix.entry_index is None:

@@ -53,7 +53,16 @@ def test_truth_reports_a_file_that_does_not_hold(tmp_path, monkeypatch, capsys):
     def copy(path, target):
         target.write_bytes(path.read_bytes())
         inputs = [{"name": "x", "taken": ["N", 6]}]
-        return 0, {"declared_batch": None, "batch": "N", "assumed": {}, "inputs": inputs, "nodes": [], "stops": []}
+        return 0, {
+            "declared_batch": None,
+            "batch": "N",
+            "assumed": {},
+            "inputs": inputs,
+            "nodes": [],
+            "stops": [],
+            "tried": None,
+            "runs_where": [],
+        }
 
     monkeypatch.setattr(truth, "fix", copy)
     assert truth.main([path]) == 1

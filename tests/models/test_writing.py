@@ -282,7 +282,7 @@ def test_proof_reports_a_missing_onnxruntime(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     path = tmp_path / "m.onnx"
     onnx.save(model_with_batch(1), path)
-    task = {"model": str(path), "declared": 1, "batches": [3], "unfixed": "", "has_errors": False}
+    task = {"model": str(path), "declared": 1, "batches": [3], "unfixed": "", "is_doubtful": False}
     assert prove.run_task(task, path.read_bytes()).missing_module == "onnxruntime"
 
 

@@ -2,8 +2,10 @@
 
 Each file is fixed, and the written file runs at 1, 2, 3 and 5 samples. Each sample must be as in the model that was
 read, at its declared batch. The model that was read runs at these sizes, too: the report must name the node that fails
-or one above it, some node if a sample differs, and no node if every sample is equal. Prints a line per file, and exits
-with 1 if a file with exit code 0 does not hold, or if a report misses a failure or reports one that does not exist.
+or one above it, some node if a sample differs, and no node if every sample is equal. At each size from 1 to 40 of each
+free dim, and at all pairs of two, the model runs where the conditions of the report hold. Prints a line per file, and
+exits with 1 if a file with exit code 0 does not hold, or if a report misses a failure, reports one that does not exist,
+or has other conditions.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import re
 import sys
 import tempfile
 from contextlib import redirect_stdout
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +29,8 @@ from shapecalc.models.verdicts import FAILING_VERDICTS
 from tests.models.samples import freed, session
 
 SIZES = (1, 2, 3, 5)
+MAX_SIZE = 40
+"""The largest size at which a dim is tried."""
 DTYPES = FLOAT_TYPES | INTEGER_TYPES
 
 
@@ -56,6 +61,44 @@ def wrong_report(path, report):
     stopped = [indices[name] for name in re.findall(r"Name:'([^']+)'", truth) if name in indices]
     first = min([int(name.split("/")[0]) for name in failing], default=0)
     return f"NAMES OTHERS: {truth}" if stopped and first > min(stopped) else ""
+
+
+def wrong_limits(path, report):
+    """Return where the conditions of a report differ from what ONNX Runtime runs; empty if they agree."""
+    running = session(onnx.load(path))
+    declared = {value.name: value.shape for value in running.get_inputs()}
+    taken = {value["name"]: value["taken"] for value in report["inputs"]}
+    home = {report["batch"]: 1} | report["assumed"] | (report["tried"] or {})
+    free = {
+        own
+        for name, shape in declared.items()
+        for dim, own in zip(shape, taken[name] or (), strict=False)
+        if not isinstance(dim, int) and (own != report["batch"] or own in (report["tried"] or {}))
+    }
+    names = [name for name in home if name in free]
+    if report["tried"] and not report["runs_where"]:
+        return "no conditions"
+    for chosen in [*[[name] for name in names], *([names] if len(names) == 2 else [])]:
+        for sizes in product(range(1, MAX_SIZE + 1), repeat=len(chosen)):
+            at = home | dict(zip(chosen, sizes, strict=True))
+            predicted = all(eval(condition, {}, at) for condition in report["runs_where"])
+            if predicted != runs_at(running, taken, at):
+                shown = ", ".join(f"{name} = {at[name]}" for name in chosen)
+                return f"{'fails' if predicted else 'runs'} at {shown}, of {report['runs_where']}"
+    return ""
+
+
+def runs_at(running, taken, sizes):
+    """Return whether a session runs with inputs of ones at sizes of the free dims."""
+    feeds = {
+        value.name: np.ones([sizes.get(dim, dim) for dim in taken[value.name]], DTYPES[value.type])
+        for value in running.get_inputs()
+    }
+    try:
+        running.run(None, feeds)
+    except Exception:  # the exceptions of ONNX Runtime have no common base class
+        return False
+    return True
 
 
 def difference(model, fixed, report):
@@ -143,10 +186,13 @@ def main(paths):
                 else "nothing written"
             )
             said = "" if report.get("problem") else wrong_report(path, report)
-        wrong += (code == 0 and found != "") + (said != "")
+            limits = "" if report.get("problem") else wrong_limits(path, report)
+        wrong += (code == 0 and found != "") + (said != "") + (limits != "")
         print(f"{path.name}: exit {code}: {found or 'holds'}: {(report.get('fixed') or {}).get('why', '')}")
         if said:
             print(f"{path.name}: report: {said}")
+        if limits:
+            print(f"{path.name}: runs_where: {limits}")
     return int(wrong > 0)
 
 

@@ -38,7 +38,7 @@ from shapecalc.core.requests import make_request
 from shapecalc.core.rules import INDIVISIBLE, VOLUME_MISMATCH
 from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.count_steps import iter_count_steps
-from shapecalc.diagnosis.evidence import failing_code
+from shapecalc.diagnosis.evidence import Step, failing_code, has_product, print_shapes
 from shapecalc.diagnosis.explanations import explain_message
 from shapecalc.diagnosis.findings import (
     find_extra_axis,
@@ -70,7 +70,7 @@ from shapecalc.diagnosis.suggestions import (
 from shapecalc.diagnosis.table_steps import iter_table_steps
 from shapecalc.reading.commands import command_line
 from shapecalc.reasoning.answers import answer_request
-from shapecalc.reasoning.figures import Explanation
+from shapecalc.reasoning.figures import TOKEN_POSITIONS, Explanation
 from shapecalc.reasoning.fixing import Fix, apply_fix, find_fixes
 
 TARGET_ARGUMENTS = {
@@ -179,7 +179,7 @@ def advise_on_message(message: ParsedMessage) -> Advice:
         trace = None  # a framework without a dialect may have other rules than the default dialect
     verified = dict(_iter_verified_fixes(message, trace))
     is_structural = any(text.startswith(STRUCTURAL_CHANGES) for text in verified)
-    explanations = () if is_structural else explain_message(message, trace)
+    explanations = () if is_structural else _drop_weak(message, explain_message(message, trace))
     if verified and any(found.kind in WEAK_KINDS for found in explanations):
         explanations = tuple(found for found in explanations if found.kind not in WEAK_KINDS)
     command = _code_command(message) if trace is None else command_line(trace)
@@ -201,10 +201,10 @@ def _order_fixes(
 
     The advice of an explanation with several assumptions comes after the general step, as a condition.
     """
-    steps = [*iter_layer_steps(message), *iter_operand_steps(message), *iter_count_steps(message)]
+    steps, likely = _find_steps(message), _likely_steps(message, trace)
     supported = _without_commands(step.text for step in steps if step.is_supported)
     texts = [step.text for step in steps if not step.is_supported]
-    if not steps or message.op in (RESHAPE.name, SHUFFLE.name):
+    if (not steps and not likely) or message.op in (RESHAPE.name, SHUFFLE.name):
         texts = [*_general_remedies(message), *texts]
     first, rest = _without_commands(texts[:1]), _without_commands(texts[1:])
     other_axis = {text: command for text, command in verified.items() if text.startswith(JOIN_AXIS)}
@@ -212,7 +212,7 @@ def _order_fixes(
     rounded = {text: command for text, command in verified.items() if text.startswith("cut the")}
     verified = {text: command for text, command in verified.items() if text not in rounded}
     kind = explanations[0].kind if explanations else None
-    if kind in COMPUTED_KINDS or (supported and message.op == CONV.name):
+    if kind in COMPUTED_KINDS or (supported and message.op in (CONV.name, MATMUL.name)):
         verified = {}
     if kind in CERTAIN_KINDS:
         verified = {text: command for text, command in verified.items() if not text.startswith("write -1")}
@@ -222,12 +222,25 @@ def _order_fixes(
     is_explained = operation_noun(message.op) != "" or (not is_known and kind in CERTAIN_KINDS)
     is_batch = any(text.startswith(f"{JOIN_AXIS} 0 ") for text in other_axis)
     groups = [
-        *(_likely_steps(message, trace), supported),
+        *(likely, supported),
         *((strong, verified) if is_explained else (verified, strong)),
         *(other_axis if is_batch else {}, first, weak, rounded, rest, other_axis),
     ]
     fixes = {text: command for group in groups for text, command in group.items()}
     return tuple(islice(fixes.items(), MAX_FIXES))
+
+
+def _drop_weak(message: ParsedMessage, explanations: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
+    """Return the explanations without those of many assumptions, if there is a better one or a supported step."""
+    is_strong = any(found.assumptions <= MAX_ASSUMPTIONS for found in explanations)
+    if is_strong or any(step.is_supported for step in _find_steps(message)):
+        kept = [found for found in explanations if found.assumptions <= MAX_ASSUMPTIONS or found.kind in ROUNDING_KINDS]
+        return tuple(kept)
+    return explanations
+
+
+def _find_steps(message: ParsedMessage) -> list[Step]:
+    return [*iter_layer_steps(message), *iter_operand_steps(message), *iter_count_steps(message)]
 
 
 def _likely_steps(message: ParsedMessage, trace: Trace | None) -> Fixes:
@@ -351,7 +364,7 @@ def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterato
     commands = set[str]()
     for fix in (*likely, *find_fixes(trace)):
         copies_zero = str(fix.value).startswith("0,")
-        if fix.name in ("strides", "weight") or fix.value == "[]" or (zero_is_size and copies_zero):
+        if fix.name in ("strides", "weight") or fix.value in ("[]", "-1") or (zero_is_size and copies_zero):
             continue
         try:
             fixed = answer_request(apply_fix(trace.request, fix))
@@ -362,12 +375,29 @@ def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterato
             continue
         if fix in likely or _is_plausible_fix(message, trace, fix, fixed):
             commands.add(command)
-            yield fix.description, command
+            yield _describe_fix(fix, trace, fixed), command
+
+
+def _describe_fix(fix: Fix, trace: Trace, fixed: Trace) -> str:
+    """Return the description of a fix; an inserted dim is also written as code."""
+    operands, changed = ([either.input, *(either.request.arguments.get("operands") or ())] for either in (trace, fixed))
+    for before, after in zip(operands, changed, strict=False):
+        if isinstance(before, tuple) and isinstance(after, tuple) and len(after) == len(before) + 1:
+            axis = next(
+                (index for index, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), None
+            )
+            last = len(before) if axis is None else axis
+            index = "..., None" if last == len(before) else ":, " * last + "None"
+            return fix.description.replace(": write", f", x[{index}]: write")
+    return fix.description
 
 
 def _is_plausible_fix(message: ParsedMessage, trace: Trace, fix: Fix, fixed: Trace) -> bool:
     """Return whether a fix probably preserves the intent of the request."""
     old, new = (either.request.arguments.get(fix.name) for either in (trace, fixed))
+    is_layer = message.framework == "torch" and not has_product(message)
+    if trace.op == MATMUL.name and fix.description.startswith("transpose") and is_layer:
+        return False
     if trace.op == MATMUL.name and fix.description.startswith("transpose"):
         line = message.failing_line.text if message.failing_line else ""
         return fixed.input[-1:] != (1,) and not LAYER_CALL.search(line)
@@ -413,6 +443,16 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
     own = [*_op_specific_remedies(message)]
     if own:
         return own
+    if message.cause == "too-many-indices" and message.pair is None:
+        return [
+            f"{print_shapes(message, 'x.shape')}: drop an index, or keep the dim that squeeze, a mean or an index "
+            "dropped"
+        ]
+    if message.cause == "bad-perm" and message.framework == "numpy":
+        return [
+            "print(x.ndim, x.shape) before that line: the order must name each of its axes once; a grey picture has "
+            "2, a picture in colours 3, a batch of them 4"
+        ]
     if message.op is None or message.cause not in ("count-mismatch", "indivisible"):
         return [*filter(None, [_cause_remedy(message)])]
     if message.op not in (RESHAPE.name, SHUFFLE.name):
@@ -499,6 +539,24 @@ def _op_specific_remedies(message: ParsedMessage) -> Iterator[str]:
             yield "take the last row of the square mask, mask[..., -1:, :]: only one query is new"
         elif len(pairs) > 1 and all(abs(one - two) == 1 for _, one, two in pairs):
             yield "pad the picture until all strides divide its sides: both sides were rounded differently"
+        else:
+            yield from _expand_prints(message, pairs)
+
+
+def _expand_prints(message: ParsedMessage, pairs: list[tuple[int, int, int]]) -> Iterator[str]:
+    """Yield the remedies for a tensor that is expanded to a target, if nothing shows which of them is wrong."""
+    sizes = message.pair or next((row[1:] for row in pairs if row[1] != 1), None)
+    if sizes is None or message.framework in MODEL_FILE_FRAMEWORKS:
+        return
+    actual, asked = sizes
+    if asked in TOKEN_POSITIONS and actual > asked:
+        yield (
+            f"if these are tokens, cut them to {asked}, the positions of the model: truncation=True, max_length={asked}"
+        )
+    yield (
+        f"{print_shapes(message, 'x.shape')}: it has {actual} there, and the place or the target {asked}; only a dim "
+        f"of 1 grows, so find the line that makes the wrong one of the two"
+    )
 
 
 def _assignment_remedy(shape: tuple[int, ...], target: tuple[int, ...]) -> str:
@@ -547,7 +605,10 @@ def _expand_remedy(message: ParsedMessage) -> str:
         gap = abs(shape[0] - target[0])
         return f"compute both with the same rounding, // or ceil: they differ by {gap}; or cut the larger, x[:n, :n]"
     if ASSIGNMENT.match(line) and len(pairs) == 1 and 1 not in pairs[0][1:]:
-        return "an item cannot change its size by assignment: collect the results in a list, or pad them to one size"
+        return (
+            f"the place has {pairs[0][2]} there, and the value {pairs[0][1]}: find what computed {pairs[0][2]}, such "
+            f"as a maximum length; pad or cut each value to it, or collect the values in a list"
+        )
     return ""
 
 

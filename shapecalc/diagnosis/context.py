@@ -162,7 +162,38 @@ FUNCTIONS_BY_OP[RESHAPE.name] |= {*parse_signatures(VIEW.name)[0].names, "resize
 """The function names that call each op in code."""
 MODULE_NAMES = frozenset({"np", "numpy", "torch", "tf", "jnp", "cp", "cupy", "da", "paddle", "ops", "F", "mx"})
 """Module names; in `np.reshape(x, ...)`, `np` is a module name and `x` is the tensor."""
-NOT_VALUES = MODULE_NAMES | {*keyword.kwlist, "nn", "einops", "tqdm", "print", "math", "pd", "xr", "jax", "axis", "dim"}
+OBJECTS = (
+    *(
+        "model",
+        "net",
+        "network",
+        "criterion",
+        "loss_fn",
+        "optimizer",
+        "tokenizer",
+        "processor",
+        "config",
+        "cfg",
+        "args",
+    ),
+    *("opt", "device", "loader", "dataloader", "dataset", "trainer", "pipe", "pipeline", "sess", "session", "ct"),
+    *("coremltools", "device_ids"),
+)
+"""Names of objects that have no shape."""
+NOT_VALUES = MODULE_NAMES | {
+    *keyword.kwlist,
+    "nn",
+    "einops",
+    "tqdm",
+    "print",
+    "math",
+    "pd",
+    "xr",
+    "jax",
+    "axis",
+    "dim",
+    *OBJECTS,
+}
 """Words in a line of code that are not values."""
 STRING_LITERAL = re.compile(r"'[^']*'|\"[^\"]*\"")
 ASSIGNMENT = re.compile(r"^[\w.,\[\]:' ]{1,80}? ?(?:[-+*/@]|//)?=(?!=) ?")

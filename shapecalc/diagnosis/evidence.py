@@ -31,6 +31,12 @@ SUM = re.compile(r"(?<![\w.])(?P<a>[A-Za-z_][\w.]*) ?\+ ?(?P<b>[A-Za-z_][\w.]*)\
 """A sum of two variables."""
 
 
+FILE_FRAMEWORKS = ("onnx", "onnxruntime", "openvino", "tensorrt", "tflite", "coreml", "opencv")
+"""The frameworks that run a file, so that no shape can be printed inside the model."""
+MAX_RECENT = 240
+"""The number of characters above a message that may contain the failing line of a library."""
+
+
 class Step(Record):
     """A step for the user, and whether the text of the message supports its cause."""
 
@@ -71,11 +77,18 @@ def has_product(message: ParsedMessage) -> bool:
     return PRODUCT_CALL.search(failing_code(message)) is not None
 
 
+def recent_code(message: ParsedMessage) -> str:
+    """Return the failing line, and the text above the message, which may be a line of a library."""
+    return f"{failing_code(message)} {message.nearby_text[-MAX_RECENT:]}"
+
+
 def print_shapes(message: ParsedMessage, default: str) -> str:
     """Return the call that prints the shapes of the values in the failing line, and its position.
 
     `default` names the values if the line is unknown.
     """
+    if message.framework in FILE_FRAMEWORKS:
+        return "print the shape of what you feed, and compare it with the model's inputs"
     names = message.failing_line.operands if message.failing_line else ()
     shown = ", ".join(f"{name}.shape" for name in names)
     place = "before that line" if message.failing_line else "before the line that fails"

@@ -17,6 +17,7 @@ from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.shuffle import SHUFFLE
 from shapecalc.core.ops.unflatten import UNFLATTEN
 from shapecalc.core.record import Record
+from shapecalc.diagnosis.evidence import recent_code
 from shapecalc.diagnosis.findings import find_dim_mismatches, find_mismatch, numeric_differences
 from shapecalc.diagnosis.layer_steps import find_layer_mismatch
 from shapecalc.diagnosis.match import PrintedSizes
@@ -38,6 +39,8 @@ MASK_INDEX = re.compile(r"mask .{0,60}?at index (\d+).{0,80}? indexed tensor .{0
 """The index of the mismatching dim in a mask and in its tensor, as printed by PyTorch."""
 STATE_WORDS = re.compile(r"(?i)hidden\[|attn_mask is|maximum sequence length|model input size")
 """Words of messages whose first step follows from the wording alone."""
+POINT_WORDS = re.compile(r"(?i)pose|rot|world|cam|point|homog|proj|extrins|intrins|trans|vert|xyz|slice|\w:\w")
+"""Words of code that moves points in space, or that slices."""
 POINT_MATRICES = ((3, 3), (3, 4), (4, 4))
 """The shapes of matrices that move points in space."""
 MIN_PICTURE_SIDE = 8
@@ -59,7 +62,8 @@ def explain_message(message: ParsedMessage, trace: Trace | None) -> tuple[Explan
     figures = find_figures(message, trace)
     found = () if figures is None else explain_figures(figures.sizes, figures.context)
     operands = (message.input, *(message.operands or ()))
-    has_points = None in operands or any(shape[-2:] in POINT_MATRICES for shape in operands if shape)
+    is_named = POINT_WORDS.search(recent_code(message)) is not None
+    has_points = (None in operands and is_named) or any(shape[-2:] in POINT_MATRICES for shape in operands if shape)
     return tuple([one for one in found if one.kind != "homogeneous" or has_points])
 
 

@@ -24,6 +24,7 @@ from shapecalc.diagnosis.match import (
     format_sizes,
     parse_sizes_at,
 )
+from shapecalc.diagnosis.operand_steps import MULTIPLES, is_bordered
 from shapecalc.diagnosis.reading import SOURCE_LINE, UNKNOWN_MESSAGE, ParsedMessage, add_context
 from shapecalc.diagnosis.subjects import KINDS_BY_SUBJECT, Advice
 from shapecalc.diagnosis.suggestions import numeric_sizes, suggest_shape_changes
@@ -47,6 +48,9 @@ SIZE = re.compile(
 )
 """A number in a sentence, with the word before it if this word marks the number as a position."""
 PLACE_OF_DIM = re.compile(r"(?i)(?:dim(?:ension)?|axis)[ #:=]{0,3}(\d{1,2})\b")
+EXPECTED = re.compile(r"(?i)expect|should|must|need|requir")
+ACTUAL = re.compile(r"(?i)\bgot|receiv|found|given|actual|but |\bis\b|\bhas\b")
+"""The words before an expected shape, and before the actual one."""
 MAX_SHAPES = 3
 """The maximum number of shapes in a sentence about two of them."""
 
@@ -89,12 +93,24 @@ def _parse_sentence(line: str) -> ParsedMessage | None:
     dim = PLACE_OF_DIM.search(line)
     axis = int(dim[1]) if dim else None
     if 2 <= len(shapes) <= MAX_SHAPES:
-        return replace(message, input=shapes[0], operands=(shapes[1],), dim=axis)
+        first, second = shapes[:2]
+        if _states_expected_first(line, spans, first, second):
+            first, second = second, first
+        return replace(message, input=first, operands=(second,), dim=axis)
     rest = "".join(" " if any(a <= at < b for _, a, b in spans) else char for at, char in enumerate(line))
     sizes = [int(found["size"]) for found in SIZE.finditer(rest) if not found["place"] and int(found["size"]) > 1]
     if shapes or len(sizes) != 2 or sizes[0] == sizes[1] or not SIZE_WORD.search(rest):
         return None
     return replace(message, pair=(sizes[0], sizes[1]), dim=axis)
+
+
+def _states_expected_first(
+    line: str, spans: list[tuple[PrintedSizes, int, int]], first: PrintedSizes, second: PrintedSizes
+) -> bool:
+    """Return whether a sentence states the expected shape before the actual one."""
+    begin, end = next((begin, end) for shape, begin, end in spans if shape == first)
+    next_begin = next(begin for shape, begin, _ in spans if shape == second)
+    return EXPECTED.search(line[:begin]) is not None and ACTUAL.search(line[end:next_begin]) is not None
 
 
 def _iter_size_lists(line: str) -> Iterator[tuple[PrintedSizes, int, int]]:
@@ -106,6 +122,22 @@ def _iter_size_lists(line: str) -> Iterator[tuple[PrintedSizes, int, int]]:
         at = start.end() if sizes is None or closing is None else end
         if sizes and numeric_sizes(sizes):
             yield sizes, start.start(), end
+
+
+def _sides_step(shape: PrintedSizes, other: PrintedSizes) -> str:
+    """Return the step for two pictures or maps of different sides, or an empty string."""
+    rows = numeric_differences(shape, other) if len(shape) == len(other) > 2 else []
+    if not rows or any(axis == 0 for axis, *_ in rows):
+        return ""
+    if all(is_bordered(row[1:]) for row in rows):
+        return MULTIPLES
+    axes = [axis for axis, *_ in rows]
+    if axes in ([2, 3], [1, 2]) and shape[1 if axes[0] == 2 else -1] in (1, 3, 4):
+        return (
+            f"resize or pad the picture to {rows[0][2]}x{rows[1][2]}, or make the other side for "
+            f"{rows[0][1]}x{rows[1][1]}"
+        )
+    return ""
 
 
 def _unit_dim_step(shape: PrintedSizes, other: PrintedSizes) -> list[str]:
@@ -133,9 +165,14 @@ def _add_advice(message: ParsedMessage) -> tuple[ParsedMessage, Advice]:
         facts.append(f"{', '.join(texts)}; the other dims agree")
     explanations = explain_message(message, None)
     changes = _unit_dim_step(shape, other) or [text for text, _ in suggest_shape_changes(shape, other)]
+    changes += [*filter(None, [_sides_step(shape, other)])]
     kinds = KINDS_BY_SUBJECT[UNKNOWN_MESSAGE]
     explanations = tuple([found for found in explanations if found.kind in kinds])
-    steps = [*changes[:1], print_shapes(message, "a.shape, b.shape")]
+    words = "two shapes" if shape else "two sizes"
+    search = (
+        f"search the code for the words of this message: the line that raises it compares the {words}; print both there"
+    )
+    steps = [*changes[:1], print_shapes(message, "") if message.failing_line else search]
     summary = "not a message that is known; its sentence states two " + ("shapes" if shape else "sizes")
     missing = "the whole log or traceback, from its first line"
     return message, Advice(summary, tuple(facts), tuple((step, None) for step in steps), missing, None, explanations)

@@ -15,7 +15,9 @@ from shapecalc.core.ops.linear import LINEAR
 from shapecalc.core.ops.matmul import MATMUL
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.evidence import (
+    FILE_FRAMEWORKS,
     Step,
+    failing_code,
     find_layer_call,
     has_families,
     has_product,
@@ -32,6 +34,9 @@ PICTURE_SHAPE = re.compile(r"shape=\((?:None|\d+), (\d+), (\d+), ([134])\)")
 """The shape of a batch of pictures, as Keras prints it."""
 COLOURS = {1: "grey", 3: "RGB", 4: "RGBA"}
 """The kinds of pictures by their number of channels."""
+COEFFICIENTS = re.compile(r"(?i)theta|coef|beta|\bw\b|weight|params")
+"""The names of the coefficients of a regression."""
+UNKNOWN_LAYER = "the second operand"
 CONVERSIONS = {
     (1, 3): "image.convert('RGB'), or x.repeat(1, 3, 1, 1)",
     (3, 1): "image.convert('L')",
@@ -103,7 +108,10 @@ def _describe_linear(message: ParsedMessage, given: int, wanted: int, weight: tu
     if message.framework == "torch" and len(weight) == 2:
         name = f"{call.layer}, " if call else ""
         return f"{name}nn.Linear({wanted}, {weight[1]})", f"nn.Linear({given}, {weight[1]})"
-    return (call.layer if call else "the layer"), ""
+    if call:
+        return call.layer, ""
+    is_layer = message.framework == "keras" or "input_size" in message.quote or "embedding dimension" in message.quote
+    return ("the layer" if is_layer else UNKNOWN_LAYER), ""
 
 
 def _describe_conv(message: ParsedMessage, given: int, wanted: int, weight: tuple[int, ...]) -> tuple[str, str]:
@@ -124,6 +132,12 @@ def _describe_conv(message: ParsedMessage, given: int, wanted: int, weight: tupl
 def iter_layer_steps(message: ParsedMessage) -> Iterator[Step]:
     """Yield the first steps for a layer and an input that do not fit, the likeliest first."""
     found = find_layer_mismatch(message)
+    if found is None and message.op == MATMUL.name and message.framework in FILE_FRAMEWORKS:
+        node = f"the node {message.node}" if message.node else "the node that fails"
+        text = (
+            f"{print_shapes(message, '')}; {node} multiplies it, or what follows from it, by a weight of another size"
+        )
+        yield Step(text, False)
     if found is None:
         return
     if 0 in found.shape:
@@ -149,7 +163,10 @@ def _product_steps(message: ParsedMessage, found: LayerMismatch) -> Iterator[Ste
         yield Step(
             f"if {right} is to be transposed, write a @ b.T: {shape[0]},{shape[1]} with {other[1]},{other[0]}", True
         )
-    elif len(other) == 1 and abs(found.given - found.wanted) == 1:
+    elif not shape and abs(found.given - found.wanted) == 1 and COEFFICIENTS.search(failing_code(message)):
+        text = "if these are coefficients, give both the constant, or neither: np.c_[np.ones(len(X)), X]"
+        yield Step(text, True)
+    elif len(shape) == 2 and len(other) == 1 and abs(found.given - found.wanted) == 1:
         text = "give both the constant column, or neither: one side has a column more, as add_constant inserts it"
         yield Step(text, True)
     printed = print_shapes(message, "a.shape, b.shape")
@@ -169,6 +186,12 @@ def _linear_steps(message: ParsedMessage, found: LayerMismatch) -> Iterator[Step
         yield from _keras_steps(found)
         return
     read = f"its last dim is {found.given}, and {found.layer} reads {found.wanted}"
+    if found.layer == UNKNOWN_LAYER:
+        printed = print_shapes(message, "a.shape, b.shape")
+        read = (
+            f"the last dim of the first is {found.given}, and the second, a weight or a tensor, has {found.wanted} "
+            "to pair with it"
+        )
     if text := _picture_step(message, found):
         yield Step(text, True)
     if dims and len(shape) > 2:
@@ -222,6 +245,10 @@ def _conv_steps(message: ParsedMessage, found: LayerMismatch) -> Iterator[Step]:
     dim = f"dim {found.axis}" if found.shape else "the channel dim"
     printed = print_shapes(message, "x.shape")
     yield Step(f"{printed}: {dim} is {found.given}, and {found.layer} reads {found.wanted}", False)
+    pair = (found.given, found.wanted)
+    if not shape and pair in CONVERSIONS:
+        names = f"{COLOURS[found.given]} to {COLOURS[found.wanted]}"
+        yield Step(f"if it is a picture, convert it from {names}, as by {CONVERSIONS[pair]}", False)
     yield Step(_decide(message, found, "channels"), False)
 
 
@@ -233,6 +260,8 @@ def _move_channels(shape: tuple[int, ...], found: LayerMismatch) -> str:
     axis, rank = axes[0], len(shape)
     if rank == 3 or (rank == 5 and axis == 2):
         return f"the {found.wanted} channels are at dim {axis}: swap the axes, x.transpose(1, {axis})"
+    if rank == 4 and axis == 2 and shape[axis] in COLOURS and found.given >= MIN_SIDE:
+        return f"the {found.wanted} channels are at dim 2, and this layer reads them at dim 1: x.transpose(1, 2)"
     if axis == rank - 1 and shape[axis] <= min(shape[1:axis], default=0):
         order = ", ".join(map(str, (0, axis, *range(1, axis))))
         return f"the {found.wanted} channels are last, and this layer reads them at dim 1: x.permute({order})"

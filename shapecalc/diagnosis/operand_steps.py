@@ -14,7 +14,7 @@ from shapecalc.core.ops.concat import CONCAT
 from shapecalc.core.ops.einsum import EINSUM
 from shapecalc.core.ops.matmul import MATMUL
 from shapecalc.core.record import Record
-from shapecalc.diagnosis.evidence import RESIDUAL, Step, failing_code, print_shapes
+from shapecalc.diagnosis.evidence import RESIDUAL, Step, failing_code, print_shapes, recent_code
 from shapecalc.diagnosis.findings import find_mismatch, numeric_differences
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, size_product
@@ -32,6 +32,8 @@ MEMBERSHIP = re.compile(r"(?:where|nonzero)\(\s*([\w.\[\]]{1,40}) == ([\w.\[\]]{
 """A search for equal elements in a line of code."""
 AXIS_ARGUMENT = re.compile(r"(?:axis|dim) ?= ?(-?\d)\b")
 """The axis of a concatenation in a line of code."""
+SHORTCUT = re.compile(r"(?i)\b(?:identity|\w*shortcut|residual|downsample)\b")
+"""The names of the shorter path of a residual block."""
 ENTRY = re.compile(r"at entry (\d+)")
 LISTED = re.compile(r"tensor number (\d+)|array at index (\d+) has size \d+$|input\[(\d+)\]'s shape")
 """The number of the differing operand of a concatenation."""
@@ -67,8 +69,8 @@ class Operands(Record):
 
     @property
     def words(self) -> str:
-        """The line of code and the names of nodes and variables."""
-        return f"{self.line} {self.message.node or ''}"
+        """The failing line of the user or of a library, and the name of the node."""
+        return f"{recent_code(self.message)} {self.message.node or ''}"
 
     @property
     def differences(self) -> list[tuple[int, int, int]]:
@@ -123,6 +125,9 @@ def is_bordered(sizes: tuple[int, ...]) -> bool:
 
 def _are_maps_rounded(found: Operands) -> bool:
     """Return whether all differing dims are heights or widths that differ by a border."""
+    is_map_known = found.shape or found.line or (found.axis or 0) > 1 or found.message.op == CONCAT.name
+    if TOKEN_WORDS.search(found.words) or not is_map_known:
+        return False
     differences = found.differences
     if differences:
         is_map = len(found.shape) > 2 and all(axis > 0 for axis, *_ in differences)
@@ -174,12 +179,26 @@ def _print(found: Operands, default: str = "a.shape, b.shape") -> str:
     )
 
 
+def _is_tf(found: Operands) -> bool:
+    return found.message.framework in ("tensorflow", "keras")
+
+
 def _always(_found: Operands) -> bool:
     return True
 
 
 def _residual_text(found: Operands) -> str:
     sizes = found.sizes or (0, 0)
+    small, large = sorted(sizes)
+    if SHORTCUT.search(found.line) and small:
+        change = (
+            f"give both the same stride: one map has {large // small} times the side of the other"
+            if (found.axis or 0) > 1 and large % small == 0 and large != small
+            else f"project it by a 1x1 convolution from {sizes[1]} to {sizes[0]} channels, as downsample does"
+            if found.axis == 1
+            else "give both the same stride, padding and channels"
+        )
+        return f"the shortcut and the main path of a residual block must have one shape: {change}"
     if found.axis == 1 and not is_bordered(sizes) and len(found.shape) != 3:
         return (
             "a residual adds a layer's output to its input, so both need the same dims: give the layer as many outputs "
@@ -248,6 +267,12 @@ def _channel_text(found: Operands) -> str:
     if (actual, size) == (4, 3):
         return "the first is a picture with alpha: drop it, x[..., :3] with the channels last, or give 4 values"
     places = [index for index, other in enumerate(found.shape) if other == size]
+    if places and len(found.other) == 1:
+        index = ", ".join([":", *["None"] * (len(found.shape) - 1 - places[0])])
+        return (
+            f"the second holds a value for each of {size} channels, which the first has at dim {places[0]}: write it "
+            f"as x[{index}], or move that axis of the first to the end"
+        )
     where = f"they are at dim {places[-1]}, so move them" if places else "and no dim is"
     step = (
         "to that axis" if places else f"{size}: print the picture's shape where it is read, HWC or CHW, grey or colour"
@@ -272,6 +297,23 @@ def _row_text(found: Operands) -> str:
     return f"the second holds a value for each of the {found.shape[0]} rows: make it a column, {code}"
 
 
+def _are_last_axes_missing(found: Operands) -> bool:
+    """Return whether the dims of one operand are the first dims of the other one."""
+    short, long = sorted((found.shape, found.other), key=len)
+    pairs = [*zip(short, long, strict=False)]
+    is_known = any(isinstance(one, int) and one > 1 for one, _ in pairs)
+    return len(pairs) > 1 and len(short) < len(long) and is_known and all(_fits(*pair) for pair in pairs)
+
+
+def _last_axes_text(found: Operands) -> str:
+    count = abs(len(found.shape) - len(found.other))
+    which = "first" if len(found.shape) < len(found.other) else "second"
+    return (
+        f"the dims agree from the left, and a broadcast aligns them from the right: give the {which} {count} more "
+        f"dims of 1, x[..., {', '.join(['None'] * count)}], or insert them where the dim that it lacks is"
+    )
+
+
 def _is_membership(found: Operands) -> bool:
     return MEMBERSHIP.search(found.line) is not None
 
@@ -286,7 +328,8 @@ BROADCAST_STEPS = (
         lambda found: INDEXED in found.message.quote,
         lambda found: (
             f"the index selects ({format_sizes(found.other)}), and the value is ({format_sizes(found.shape)}): print "
-            "both before that line, as mask.sum() and value.shape, and select as many places as there are values"
+            "both before that line, as mask.sum() and value.shape, and select as many places as there are values, or "
+            "raise the limit that made them fewer"
             + (
                 "; 0 places mean that nothing was found, as where a prompt lacks its image tokens"
                 if found.other[:1] == (0,)
@@ -314,6 +357,26 @@ BROADCAST_STEPS = (
     ),
     OperandStep(
         lambda found: (
+            found.message.framework in ("tensorflow", "keras") and [axis for axis, *_ in found.differences] == [0]
+        ),
+        lambda found: (
+            f"the batches differ, {found.shape[0]} and {found.other[0]}: find the Reshape or Flatten that changes "
+            "the batch, a batch size that is fixed, or a smaller last batch: dataset.batch(n, drop_remainder=True)"
+        ),
+        is_final=True,
+    ),
+    OperandStep(
+        lambda found: (
+            LOSS_NODE.search(found.message.node or "") is not None
+            and len(found.shape) != len(found.other)
+            and _is_tf(found)
+        ),
+        "one of predictions and labels has a dim more: for class numbers take the sparse loss, or tf.one_hot(labels, "
+        "n); otherwise tf.squeeze(x, -1); print both shapes",
+        is_final=True,
+    ),
+    OperandStep(
+        lambda found: (
             found.message.framework in ("tensorflow", "keras")
             and LOSS_NODE.search(found.message.node or "") is not None
         ),
@@ -338,6 +401,12 @@ BROADCAST_STEPS = (
         ),
     ),
     OperandStep(
+        lambda found: (
+            not found.line and len(found.shape) == 2 and found.shape == found.other[::-1] != found.shape[::-1]
+        ),
+        "transpose one of them, a.T, or write a @ b if the product of matrices is meant: * is element by element",
+    ),
+    OperandStep(
         _is_axis_missing,
         lambda found: (
             f"an axis is missing or transposed on one side: {found.shape[1]} is last in one, first in the other"
@@ -345,13 +414,15 @@ BROADCAST_STEPS = (
     ),
     OperandStep(_is_membership, _membership_text),
     OperandStep(lambda found: _level_factor(found) > 0, _level_text),
-    OperandStep(lambda found: RESIDUAL.search(found.line) is not None, _residual_text),
+    OperandStep(
+        lambda found: RESIDUAL.search(found.line) is not None or SHORTCUT.search(found.line) is not None, _residual_text
+    ),
     OperandStep(
         lambda found: flattened_step(found.shape, found.other) != "",
         lambda found: flattened_step(found.shape, found.other),
     ),
     OperandStep(
-        lambda found: _are_maps_rounded(found) and TOKEN_WORDS.search(found.line) is None,
+        _are_maps_rounded,
         lambda found: (
             f"{MULTIPLES}; or crop the larger map to the smaller one"
             if (found.axis or 0) > 1 or len(found.differences) > 1
@@ -361,7 +432,12 @@ BROADCAST_STEPS = (
     ),
     OperandStep(_is_channel_constant, _channel_text),
     OperandStep(_is_row_vector, _row_text),
-    OperandStep(_is_last_axis_missing, _last_axis_text),
+    OperandStep(_is_last_axis_missing, _last_axis_text, is_final=True),
+    OperandStep(_are_last_axes_missing, _last_axes_text),
+    OperandStep(
+        lambda found: found.message.framework == "paddle" and found.sizes is not None and 1 in found.sizes,
+        "this version broadcasts the second operand to the first only: swap them, expand the first, or set axis",
+    ),
     OperandStep(
         lambda found: (
             len(found.shape) > 2 and (found.shape[1:] == found.other[:-1] or found.other[1:] == found.shape[:-1])
@@ -382,7 +458,7 @@ BROADCAST_STEPS = (
         ),
     ),
     OperandStep(
-        lambda found: POSITION_WORDS.search(found.line) is not None,
+        lambda found: POSITION_WORDS.search(found.words) is not None,
         (
             "the positions are made for one length: give the input that length or picture size, or build, or "
             "interpolate, the position embedding for the other"
@@ -390,7 +466,7 @@ BROADCAST_STEPS = (
         is_supported=False,
     ),
     OperandStep(
-        lambda found: TOKEN_WORDS.search(found.line) is not None and (found.axis is None or found.axis > 0),
+        lambda found: TOKEN_WORDS.search(found.words) is not None and (found.axis is None or found.axis > 0),
         (
             "build the mask for the length of the keys, past and new tokens together: print both shapes where "
             "they are made"
@@ -400,6 +476,7 @@ BROADCAST_STEPS = (
     OperandStep(
         lambda found: LOSS_LINE.search(found.line) is not None,
         lambda found: f"{_print(found)}: predictions and targets must have one shape",
+        is_final=True,
     ),
     OperandStep(
         lambda found: STATISTICS_LINE.search(found.line) is not None,
@@ -550,8 +627,11 @@ CONCAT_STEPS = (
 def _einsum_text(found: Operands) -> str:
     match = SUBSCRIPT.search(found.message.quote)
     sizes = found.sizes
-    if match is None or sizes is None:
+    if sizes is None:
         return print_shapes(found.message, "the shape of each operand")
+    if match is None:
+        shown = print_shapes(found.message, "the shape of each operand")
+        return f"{shown}: one axis has {sizes[0]} in one operand and {sizes[1]} in another"
     return (
         f"{print_shapes(found.message, 'the shape of each operand')}: axis {match[1]} has {sizes[0]} in operand "
         f"{match[2]} and {sizes[1]} in an earlier one"

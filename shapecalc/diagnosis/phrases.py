@@ -22,6 +22,113 @@ class Phrase(NamedTuple):
 
 PHRASES = (
     Phrase(
+        "index",
+        "indices count from 0, so a size of {2} has no {0}: subtract 1 if yours count from 1, or print the largest "
+        "one, and make that axis, or num_embeddings, larger",
+        r"index (-?\d+) is out of bounds for (dimension|axis) \d+ with size (\d+)",
+    ),
+    Phrase(
+        "expects",
+        "give the model a list of {0} arrays, one for each input: model.predict([a, b])",
+        r"expects (\d+) input\(s\)",
+    ),
+    Phrase(
+        "to a dense layer should be defined",
+        "give the sides in Input(shape=...) so that Flatten has a size, or take GlobalAveragePooling2D before Dense",
+    ),
+    Phrase(
+        "bad input shape (", "give class numbers of shape (n,): y.argmax(1) for one-hot labels, y.ravel() for a column"
+    ),
+    Phrase("per-column arrays must each be", "give each column one dim: x.ravel(), or list(x) for rows of arrays"),
+    Phrase("if using all scalar values", "give lists, or one row: pd.DataFrame([d]), or pd.DataFrame(d, index=[0])"),
+    Phrase(
+        "buffer has wrong number of dimensions",
+        "give it {0} dim where {1} are: x.ravel(), x.squeeze() or x[:, 0]",
+        r"expected (\d), got (\d)",
+    ),
+    Phrase(
+        "cannot copy sequence with size",
+        "give all rows {1} items: one has {0}; print([len(row) for row in rows])",
+        r"size (\d+) to array axis with dimension (\d+)",
+    ),
+    Phrase(
+        "where the mask is true",
+        "select as many values as the mask has: values[mask], or print(mask.sum()); {0} are given for {1}",
+        r"assign (\d+) input values to the (\d+)",
+    ),
+    Phrase(
+        "zero-size array",
+        "the array is empty: print its shape, and find the filter or the data that left nothing above",
+    ),
+    Phrase(
+        "from a java buffer",
+        "the input takes {0} bytes, and the buffer holds {1}: 4 bytes for each value are float32, 1 is uint8; "
+        "allocate {0}, and put floats by putFloat",
+        r"with (\d+) bytes from a java buffer with (\d+)",
+    ),
+    Phrase(
+        "from a tensorflowlite tensor",
+        "make the output array of the shape that the model gives, {0}: another model file, or another number of "
+        "results",
+        r"with shape (\[[\d, ]+\]) to",
+    ),
+    Phrase(
+        "does not matches the length of classes",
+        "set num_classes of the head to the number of classes of the data: {0} is configured",
+        r"num_classes`? \((\d+)\)",
+    ),
+    Phrase(
+        "exceeds nc=",
+        "number the classes in the label files from 0 to nc - 1, or raise nc in the data file: class {0} is in the "
+        "labels",
+        r"class (\d+) exceeds",
+    ),
+    Phrase(
+        "to satisfy the constraint",
+        "the shape is right: the tensor holds nan; print(torch.isnan(x).any()) above, and lower the learning rate",
+    ),
+    Phrase(
+        "does not match the given observation space",
+        "print(obs.shape, env.observation_space): make reset and step return that shape and type, and reset (obs, "
+        "info)",
+    ),
+    Phrase(
+        "different number of output",
+        "give both as many columns: print(y_true.shape, y_pred.shape); one-hot labels become class numbers by "
+        "argmax(1)",
+    ),
+    Phrase(
+        "non-empty list of tensors",
+        "the list is empty: print its length before that line, and find why nothing was appended: no data, or no "
+        "detection",
+    ),
+    Phrase(
+        "same number of batches",
+        "print(a.shape, b.shape) before that line: their first dims are {0} and {1}; repeat the one that is shared, "
+        "b.expand({0}, -1, -1), or make both from one batch",
+        r"got: (\d+) and (\d+)",
+    ),
+    Phrase("batch2 must be a 3d", "give bmm two tensors of 3 dims, (batch, n, k) and (batch, k, m), or write a @ b"),
+    Phrase(
+        "input (got",
+        "print(x.shape) before that layer: it takes a {0} input and gets a {1} one; insert what is missing, x[None] or "
+        "x[:, :, None], or take the layer for {1} inputs, as BatchNorm1d for (N, C)",
+        r"expected (\dd(?: or \dd)?) input \(got (\dd) input",
+    ),
+    Phrase(
+        "model expects",
+        "convert the picture to {0} channels, image.convert('RGB') or image.convert('L'), or build the first layer "
+        "for {1}",
+        r"expects (\d+) channels but got (\d+)",
+    ),
+    Phrase("images do not match", "give both pictures one size and mode: b.resize(a.size).convert(a.mode)"),
+    Phrase(
+        "channel dimension of the inputs should be defined",
+        "give Input its number of channels, as Input(shape=(None, None, 3)): a convolution needs it to build its "
+        "weights",
+    ),
+    Phrase("duplicate labels", "make the labels unique first: df[~df.index.duplicated()], or reset_index(drop=True)"),
+    Phrase(
         "incompatible shapes",
         "compare class numbers with class numbers: tf.argmax(predictions, -1)",
         r"\[(\d+),\d+\] vs\. \[\1\].{0,40}equal",
@@ -102,6 +209,11 @@ PHRASES = (
         "insert the dim that is missing, x.unsqueeze(0) or (1): a recurrent layer takes (length, batch, features)",
     ),
     Phrase(
+        "for unbatched 2-d input",
+        "the input has 2 dims, so it is read as one sequence without a batch: give it the batch, x.unsqueeze(1), or "
+        "x.unsqueeze(0) with batch_first; or give a state without a batch, (layers, hidden)",
+    ),
+    Phrase(
         "hx and cx should also be", "give h0 and c0 of (layers, batch, hidden): insert their batch, h0.unsqueeze(1)"
     ),
     Phrase("hx should also be", "give h0 of (layers, batch, hidden): insert its batch, h0.unsqueeze(1)"),
@@ -116,7 +228,8 @@ PHRASES = (
     ),
     Phrase(
         "target",
-        "number the labels from 0 to classes - 1: subtract 1, or build the model for {1} classes or more",
+        "number the labels from 0 to classes - 1: subtract 1 if they begin with 1, or build the model for more than "
+        "{1} classes",
         r"^(.*)target (\d+) is out of bounds",
     ),
     Phrase("feature_names mismatch", "give the columns of the training data in their order: data[model.feature_names]"),

@@ -151,7 +151,11 @@ def parse_messages(text: str) -> list[ParsedMessage]:
         result = result or _parse_excerpts([(text, sentences.TEMPLATES)], "".join)
     about_shapes = [message for message in result if message.about is None]
     by_relevance = sorted(
-        result, key=lambda other: (str(other.about).startswith(NODE_SUBJECT), -_information_score([other]))
+        result,
+        key=lambda other: (
+            str(other.about).startswith((NODE_SUBJECT, UNKNOWN_MESSAGE)),
+            -_information_score([other]),
+        ),
     )
     return about_shapes or by_relevance[:1]
 

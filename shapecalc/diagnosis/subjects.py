@@ -47,10 +47,14 @@ MIN_SIDE = 16
 """The minimum height and width of a picture."""
 KINDS_BY_SUBJECT = {
     DECLARED_INPUT: ("channels", "text-ratio", "multiple"),
-    WEIGHTS_SUBJECT: ("squares", "one-more", "maps"),
+    LOSS_SUBJECT: ("loss-batch", "classes", "one-more"),
+    MASK_SUBJECT: ("squares", "one-more", "difference", "empty"),
+    WEIGHTS_SUBJECT: ("squares", "one-more"),
     UNKNOWN_MESSAGE: ("text-ratio", "multiple", "squares"),
 }
-"""The kinds of explanations that are given for a subject; for others, all kinds are."""
+"""The kinds of explanations that are given for a subject."""
+OTHER_KINDS = ("ratio", "text-ratio", "multiple", "maps", "squares", "one-more", "empty")
+"""The kinds of explanations that are given for other subjects."""
 WEAK_KINDS = ("ratio", "shared-factor", "one-size", "last-batch", "homogeneous")
 """The weakest kinds of explanations: they follow the remedy for a subject, and are omitted if a fix resolves."""
 REMEDIES_BY_SUBJECT = {
@@ -65,6 +69,7 @@ REMEDIES_BY_SUBJECT = {
     "torch._check(CONDITION), or write the code so that no view needs it",
     "name of a model's input": f"feed the names that the model declares: shapecalc model {MODEL_FILE} prints them",
     "model's configuration that differs from its file": "change dims in config.pbtxt to those of the model's file",
+    "list without arrays": "print the length of the list before that line, and find why nothing was appended",
     "call with other arguments": "pass the sizes as integers or as one tuple, and check the names of the arguments",
     "convolution that is folded back": "fold takes (N, C*kh*kw, blocks): check the channels and the number of blocks",
     CONTRADICTED_SHAPE: "remove the shapes that the file stores for inner tensors, and infer them again: "
@@ -96,6 +101,7 @@ AXIS_MEANINGS = (
 DECLARED_NAME = re.compile(r"(?i)invalid dimensions for input: ([\w.:/-]{1,80})")
 KERAS_LAYER = re.compile(r"(?i)of layer \"?(\w+)")
 """The name of a layer in a message of Keras."""
+TOKEN_NAME = re.compile(r"(?i)input_ids|token|attention_mask")
 STATE_NAME = re.compile(r"(?i)state|cache|past|hidden|(?:^|_)[hc]0?(?:_in)?$")
 """The name of an input, and names of recurrent states."""
 CLASS_NUMBERS_REMEDY = (
@@ -130,8 +136,8 @@ def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
     changes = _shape_changes(message, subject)
     phrase = find_first_step(message.quote, f"{message.nearby_text} {failing_code(message)}")
     explanations = () if changes else explain_message(message, None)
-    kinds = KINDS_BY_SUBJECT.get(subject, ())
-    explanations = tuple([found for found in explanations if not kinds or found.kind in kinds])
+    kinds = KINDS_BY_SUBJECT.get(subject, OTHER_KINDS)
+    explanations = tuple([found for found in explanations if found.kind in kinds])
     steps = [(phrase, None)] if phrase else [*_iter_subject_steps(message, subject)]
     if changes and message.framework == "keras" and subject != LOSS_SUBJECT:
         steps = []
@@ -148,7 +154,7 @@ def _shape_changes(message: ParsedMessage, subject: str) -> list[tuple[str, str 
     shape, declared = message.input or (), (message.operands or ((),))[0]
     expected = EXPECTED_RANK.search(message.quote)
     rank = message.pair[0] if message.pair else len(shape)
-    if subject == WEIGHTS_SUBJECT or (message.framework == "mxnet" and subject == LOSS_SUBJECT):
+    if subject == WEIGHTS_SUBJECT or (subject == LOSS_SUBJECT and message.framework in ("torch", "mxnet", "keras")):
         return []
     if expected and rank == int(expected[1]) - 1:
         return [(_keras_rank_remedy(message) or _insert_remedy(message, shape), None)]
@@ -186,6 +192,23 @@ def _iter_subject_steps(message: ParsedMessage, subject: str) -> Iterator[tuple[
 
 def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedSizes) -> str:
     """Return the remedy for predictions and targets of different shapes, or an empty string."""
+    classes, labels = size_product(shape[1:]) or 0, size_product(declared)
+    if (
+        len(declared) == 1
+        and classes > 1
+        and isinstance(shape[0], int)
+        and labels == shape[0] * classes
+        and len(shape) == 2
+    ):
+        return (
+            f"the labels are one-hot, {labels} = {shape[0]}*{classes}, and this loss takes class numbers: "
+            "categorical_crossentropy, or labels.argmax(-1)"
+        )
+    if message.framework == "keras" and len(shape) == len(declared) + 1 and 1 in shape[1:]:
+        return (
+            f"the output is ({format_sizes(shape)}) and the labels ({format_sizes(declared)}): drop its dim of 1, by "
+            "Flatten or Reshape, or return_sequences=False in the last recurrent layer"
+        )
     if 1 in (*shape[-1:], *declared[-1:]) and abs(len(shape) - len(declared)) == 1:
         return "give both one rank: target.unsqueeze(1), or output.squeeze(1); otherwise they broadcast to a square"
     if shape[:-1] == declared != () or declared[:-1] == shape != ():
@@ -207,11 +230,17 @@ def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedS
 
 def _mask_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedSizes) -> str:
     """Return the remedy for a mask with other dims than its tensor, or an empty string."""
-    if size_product(shape) == size_product(declared) is not None:
+    if shape and size_product(shape) == size_product(declared) is not None:
         return f"give the mask the tensor's dims: mask.reshape({', '.join(map(str, shape))})"
     if len(declared) == 1 and declared == shape[:1]:
         return "the index is boolean, so it is a mask of this axis: if it holds numbers of classes, use index.long()"
     sizes = [size for size in (*shape[:1], *declared[:1]) if isinstance(size, int)]
+    if not shape and message.pair is not None:
+        size, mask_size = message.pair
+        return (
+            f"{print_shapes(message, 'x.shape, mask.shape')}: the mask is for {mask_size}, that axis holds {size}; "
+            "make it from the same rows, before or after a filter on both sides"
+        )
     if len(sizes) == 2 and len(declared) == 1 and max(sizes) <= MAX_BATCH and declared != shape[:1]:
         return (
             f"{print_shapes(message, 'x.shape, mask.shape')}: the mask is for {sizes[1]}, the tensor holds "
@@ -336,6 +365,11 @@ def _named_input_remedy(message: ParsedMessage, mismatches: list[tuple[str, str,
         return ""
     axis, actual, declared = map(int, mismatches[0])
     name = match[1] if (match := DECLARED_NAME.search(message.quote)) else ""
+    if TOKEN_NAME.search(name) and axis == 1:
+        return (
+            f"pad or cut the tokens to {declared}: tokenizer(text, padding='max_length', truncation=True, "
+            f"max_length={declared}), or export the model with a dynamic length"
+        )
     if STATE_NAME.search(name):
         return (
             f"start with the state that this model declares, zeros of {declared} at dim {axis}: states of models differ"

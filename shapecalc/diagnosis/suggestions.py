@@ -20,6 +20,7 @@ from shapecalc.core.ops.shuffle import SHUFFLE
 from shapecalc.core.ops.squeeze import SQUEEZE
 from shapecalc.core.ops.stack import STACK
 from shapecalc.core.ops.transpose import TRANSPOSE
+from shapecalc.core.text import rank_text
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, known_size_product, sizes_to_dims
 from shapecalc.reasoning.fixing import Fix, find_differing_dims, find_nearest_divisors
@@ -53,6 +54,8 @@ MAX_DECIMAL_COUNT = 10**12
 FLOOR_DIVISION = re.compile(r"([A-Za-z_][\w.]*) ?// ?([\w.]+)")
 """A floor division in a line of code."""
 INTEGER = re.compile(r"-?\d+")
+MIN_FLAT_SIDE = 8
+"""The minimum side of a picture that was flattened."""
 CONV_NAME = re.compile(r"(?i)conv(?:_?transpose)?([123])d")
 CODE_NAME = re.compile(r"[A-Za-z_][\w.]*")
 """A name in a line of code."""
@@ -307,7 +310,11 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
     ):
         yield "the map is no 1x1: give the image the size that the network was made for, or pool it to 1x1"
     elif message.cause == "bad-axis" and pair and pair[0] == pair[1]:
-        yield INSERT_DIM_REMEDY
+        yield (
+            f"print(x.shape) before that line: it has {rank_text(pair[0])}, and dim {pair[1]} is named; name dim "
+            f"{pair[0] - 1} or -1, or keep the dim that was lost above, by squeeze(), a reduction or an index, as "
+            "x[None]"
+        )
     elif message.cause == "ranks-differ" and message.op == CONV.name and message.input:
         yield _conv_rank_remedy(message.input, (message.operands or ((),))[0], message.quote)
 
@@ -324,6 +331,12 @@ def _conv_rank_remedy(shape: PrintedSizes, weight: PrintedSizes, quote: str) -> 
         )
     if len(shape) > rank:
         return DROP_DIM_REMEDY if shape[0] == 1 else FOLD_FRAMES_REMEDY
+    side = isqrt(shape[1]) if rank == 4 and len(shape) == 2 and isinstance(shape[1], int) else 0
+    if side >= MIN_FLAT_SIDE and side * side == shape[1]:
+        return (
+            f"the pictures are flattened, {shape[1]} = {side}*{side}: give them their sides, x.view(-1, 1, {side}, "
+            f"{side})"
+        )
     if len(shape) == rank - 1 and weight and weight[1] == 1 != shape[0]:
         return "insert the channel dim, x[:, None]: the layer takes 1 channel, and the input has none"
     if len(shape) == rank - 1 and weight and weight[1] == shape[0]:

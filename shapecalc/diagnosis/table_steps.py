@@ -34,9 +34,18 @@ def iter_table_steps(message: ParsedMessage) -> Iterator[str]:
     actual, expected = message.pair
     if message.cause == "lengths-differ" and any(words in message.quote.lower() for words in SET_AXIS):
         yield from _name_steps(message, actual, expected)
-    elif message.cause == "lengths-differ" and message.framework in ("sklearn", "matplotlib"):
+    elif message.cause == "lengths-differ" and message.framework in ("sklearn", "matplotlib", "keras"):
         yield from _row_steps(message, actual, expected)
-    elif message.cause == "features-differ" and message.framework == "sklearn":
+    elif (
+        message.cause == "lengths-differ"
+        and message.framework == "pandas"
+        and "length of values" in message.quote.lower()
+    ):
+        yield (
+            f"print(len(df), len(values)) before that line: the table has {expected} rows, and {actual} values are "
+            "given; make them from the same rows, or give a Series with the index of its rows"
+        )
+    elif message.cause == "features-differ" and message.framework == "sklearn" and "features" in message.quote:
         yield from filter(None, [_describe_features(message, actual, expected)])
         yield (
             f"compare X.columns with the columns at fit, model.feature_names_in_: {actual} are given, {expected} were "

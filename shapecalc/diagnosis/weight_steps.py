@@ -15,7 +15,7 @@ from shapecalc.diagnosis.reading import ParsedMessage
 from shapecalc.diagnosis.suggestions import numeric_sizes, unequal_axes
 
 WEIGHT_NAME = re.compile(r"size mismatch for ([\w.]+)")
-POSITION_WEIGHT = re.compile(r"(?i)pos(?:ition)?(?:al)?_?(?:emb|enc|bias)|wpe|relative_position")
+POSITION_WEIGHT = re.compile(r"(?i)pos(?:ition)?(?:al)?_?(?:emb|enc|bias|ids)|wpe|relative_position")
 VOCABULARY_WEIGHT = re.compile(r"(?i)(?:tok|word|tgt|src|text)\w*_?emb|lm_head|shared\.|wte|vocab|lut\.|logit\.")
 CLASS_WEIGHT = re.compile(r"(?i)(?:^|[._])(?:classifier|head|fc\d?|cls\w*|last_linear|predictor|output|logits)\b")
 """The names of weights whose first dim is the number of positions, of tokens or of classes."""

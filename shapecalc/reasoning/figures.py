@@ -54,6 +54,8 @@ MIN_ODD_PART = 9
 """The minimum odd part of a shared factor; powers of two divide most sizes."""
 CLASS_COUNTS = (10, 100, 1000)
 """The numbers of classes of well-known data sets."""
+ROUND_CLASSES = frozenset({10, 20, 100, 200, 400, 600, 1000})
+"""Numbers of classes that are frequent as other sizes, too."""
 KNOWN_CLASSES = frozenset({10, 20, 21, 37, 80, 81, 90, 91, 100, 101, 102, 150, 200, 365, 400, 600, 1000, 1001, 21841})
 """The numbers of classes of well-known data sets, some with a class for the background."""
 MODELS_BY_WIDTH = {
@@ -115,6 +117,8 @@ PICTURE_CHANNELS = {
     ),
 }
 """The meaning of an actual and an expected number of channels of a picture, and the advice."""
+MIN_FLAT_SIDE = 28
+"""The minimum side of a grey picture that is flattened."""
 MIN_PICTURE_SIDE = 16
 """The minimum side of a square picture that explains an element count."""
 BOX_FIELDS = 5
@@ -125,6 +129,8 @@ MAX_STRIDE = 64
 """The largest product of strides of a network."""
 HEAD_DIMS = (32, 64, 80, 96, 112, 128, 160, 192, 256)
 """The usual sizes of an attention head."""
+LARGE_HEAD = 128
+"""The size of the heads of language models; image models have smaller ones."""
 MAX_INFERRED = 50
 """The largest ratio of a size that is computed beside a -1 to the requested one."""
 MAX_RATIO = 16
@@ -338,7 +344,7 @@ OFF_BY_ONE_REASONS = (
     OffByOneReason(
         lambda _, context: context.is_features,
         "would be one column that only one side has",
-        "compare the lists of columns or features of both",
+        "compare the columns of both: an index, a label, a constant, or one category more; take those of the training",
     ),
     OffByOneReason(
         lambda _, context: context.is_length,
@@ -381,7 +387,7 @@ OFF_BY_ONE_REASONS = (
     OffByOneReason(
         lambda _small, _context: True,
         "would be an end that is counted on one side only, or an odd length that was halved and doubled",
-        "cut the longer to {small}, or find what rounds",
+        "find the item that only one side has, or cut the longer to {small}",
         ODD_LENGTH,
     ),
 )
@@ -492,8 +498,23 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
     else:
         text = f"would be {channels} channels of another picture size: {side}x{side} against {other}x{other} maps"
         advice = f"give the network pictures of the size that makes {other}x{other} maps, or pool to it"
-    is_specific = min(side, other) > 1 and not (_is_power_of_two(actual) or _is_power_of_two(expected))
+    are_squares = isqrt(actual) ** 2 == actual and isqrt(expected) ** 2 == expected
+    are_powers = _is_power_of_two(actual) or _is_power_of_two(expected)
+    is_specific = min(side, other) > 1 and not are_powers and not are_squares
     yield Candidate(1 if is_specific else 2, ", ".join(terms), text, advice)
+
+
+def _explain_flat_pictures(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
+    """Explain two numbers of features as square grey pictures that were flattened."""
+    side, other = isqrt(max(actual, 0)), isqrt(max(expected, 0))
+    is_square = side * side == actual and other * other == expected
+    if context.is_features and is_square and min(side, other) >= MIN_FLAT_SIDE and side != other:
+        yield Candidate(
+            2,
+            f"{actual} = {side}*{side}, {expected} = {other}*{other}",
+            f"would be pictures of {side}x{side}, flattened, where {other}x{other} is expected",
+            f"resize the pictures to {other}x{other}, or build the layer for {actual} features",
+        )
 
 
 def _explain_channels(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
@@ -904,8 +925,9 @@ def _explain_heads(actual: int, expected: int, context: MismatchContext) -> Iter
         heads, remainder = divmod(target[axis], times)
         if not remainder and 1 < times < target[axis] <= MAX_COFACTOR * 4:
             shape = (*target[:axis], heads, *target[axis + 1 :])
+            are_grids = target[-1] < LARGE_HEAD and _grid_side(target[1]) > 0 and _grid_side(target[1] // times) > 0
             yield Candidate(
-                1,
+                2 if are_grids else 1,
                 f"{actual} = {'*'.join(map(str, shape))}",
                 f"would be {heads} key heads where {target[axis]} heads are requested: grouped heads",
                 f"write {','.join(map(str, shape))}",
@@ -967,7 +989,8 @@ def _explain_classes(actual: int, expected: int, context: MismatchContext) -> It
     if actual < 2 or expected < 2 or context.is_features:
         return
     is_loss = LABEL_WORDS.search(context.text) is not None
-    if {actual, expected} <= KNOWN_CLASSES and (is_loss or context.axis in (1, -1)):
+    is_rare = not {actual, expected} <= ROUND_CLASSES
+    if {actual, expected} <= KNOWN_CLASSES and (is_loss or (is_rare and context.axis in (1, -1))):
         yield Candidate(
             1 if is_loss else 2,
             f"{actual} and {expected} classes",
@@ -1029,7 +1052,7 @@ def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iter
             3,
             f"{large} = 2*{small}",
             "twice as many at dim 1: would be two inputs that were joined on one side, or weights of another version",
-            f"find the line that joins inputs to {large}, or use the versions that the project names",
+            f"find the line that joins inputs to {large}, or that makes {small}",
         )
         return
     general = f"{times} times as many: one row became {times}" if large == expected else f"{times} times as many"
@@ -1048,6 +1071,7 @@ def _explain_shared_factor(actual: int, expected: int, context: MismatchContext)
     if (
         context.target
         or context.is_features
+        or context.is_length
         or common < MIN_SHARED
         or _odd_part(common) < MIN_ODD_PART
         or not 1 < min(cofactors) <= max(cofactors)
@@ -1226,6 +1250,7 @@ KINDS: dict[str, Search] = {
     "squares": _explain_squares,
     "cubes": _explain_cubes,
     "maps": _explain_feature_maps,
+    "flat-pictures": _explain_flat_pictures,
     "classes": _explain_classes,
     "encoder": _explain_encoder,
     "pixels": _explain_pixels,

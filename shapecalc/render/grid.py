@@ -550,6 +550,8 @@ def draw_question_grid(
         raise usage_error("there are no elements to show")
     input_table = _tensor_table(journey, 0, cursor, lambda _, source: source == cursor, None, glyphs)
     output_table = _tensor_table(journey, len(journey.tensors) - 1, None, lambda *_: False, None, glyphs)
+    outer = enumerate(input_table.shape[:-1])
+    input_table = replace(input_table, tinted_axis=next((axis for axis, size in outer if size > 1), None))
     marks = ("",) * len(output_table.shape)
     output_table = replace(
         output_table, title=f"output {shape_text(output_table.shape)}", long_title="", position_text="", marks=marks

@@ -53,7 +53,7 @@ from shapecalc.render.stage_layout import (
     unresolved_dims,
     unresolved_trace,
 )
-from shapecalc.render.styles import BOLD_ERROR
+from shapecalc.render.styles import BAR_COLOUR, BOLD_ERROR
 from shapecalc.render.wires import draw_wires, route_wires
 
 InformativeSteps = dict[int, tuple[StageLayout, Step | None]]
@@ -252,7 +252,8 @@ def _draw_unresolved_budget(layout: StageLayout, width: int, height: int, glyphs
         and (unit := _smallest_unit(counts[0], counts[1], width - label_width, 0))
     ):
         cells = min(6, (width - label_width) // (max(counts) // unit)) if height >= SPACIOUS_HEIGHT else 1
-        bars = [_widen_bar(Text(glyphs.block * (count // unit)), cells, glyphs) for count in counts]
+        whole = [Text().append(glyphs.block * (count // unit), BAR_COLOUR) for count in counts]
+        bars = [_widen_bar(bar, cells, glyphs) for bar in whole]
     drawn = [Text(line.ljust(label_width)) for line in lines]
     for line, bar in zip(drawn, bars, strict=False):
         line.append_text(bar)
@@ -354,11 +355,13 @@ def _draw_bars(have: int, known: int, glyphs: GlyphSet, *, is_divided: bool, is_
     wall = glyphs.vertical if is_divided and known > 1 and not is_shaded else ""
     same = glyphs.block * (known if is_divided else min(have, known))
     other = glyphs.second_block * len(same) if is_shaded else same
-    whole = Text(wall.join((same, other)[index % 2] for index in range(pieces)))
+    whole = Text().append(wall.join((same, other)[index % 2] for index in range(pieces)), BAR_COLOUR)
     over = Text(glyphs.excess * rest, BOLD_ERROR)
     if is_divided:
-        return [whole.append(wall * bool(pieces and rest)).append_text(over), Text(same)]
-    return [Text(same).append_text(over if more else Text()) for more in (have > known, known > have)]
+        return [whole.append(wall * bool(pieces and rest)).append_text(over), Text().append(same, BAR_COLOUR)]
+    return [
+        Text().append(same, BAR_COLOUR).append_text(over if more else Text()) for more in (have > known, known > have)
+    ]
 
 
 def _widen_bar(bar: Text, cells_per_element: int, glyphs: GlyphSet) -> Text:

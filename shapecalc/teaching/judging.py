@@ -296,7 +296,7 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
     from shapecalc.render.canvas import UNICODE, stack_texts
     from shapecalc.render.flow import draw_flow
     from shapecalc.render.grid import draw_question_grid
-    from shapecalc.render.pictures import draw_picture
+    from shapecalc.render.pictures import draw_picture, has_own_picture
     from shapecalc.render.stage_layout import COMBINING_KINDS, stage_layouts, unresolved_dims, unresolved_trace
     from shapecalc.render.step import draw_permutation
 
@@ -317,11 +317,9 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
         blanks = dict.fromkeys(range(len(layout.stage.requested)), UNICODE.placeholder)
         then = [f"then {other.name} {shape_text(other.stage.requested or ())}" for other in later if other]
         return stack_texts([draw_permutation(layout, blanks, width=width, height=height - len(then)), *map(Text, then)])
-    return (
-        draw_flow(drawn, None, placeholders=placeholders, width=width, height=height)
-        if whole
-        else draw_picture(drawn, len(drawn.steps), placeholders=placeholders, width=width, height=height)
-    )
+    if whole or (len(later) < 1 and not has_own_picture(drawn, len(drawn.steps))):
+        return draw_flow(drawn, None, placeholders=placeholders, width=width, height=height, is_map=not whole)
+    return draw_picture(drawn, len(drawn.steps), placeholders=placeholders, width=width, height=height)
 
 
 def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> Text | None:

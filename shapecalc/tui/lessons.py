@@ -13,28 +13,35 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.dims import product
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import escape_unprintable, parse_axes, shape_text, split_outside_brackets
-from shapecalc.render.canvas import stack_texts, wrap_line
+from shapecalc.render.canvas import UNICODE, stack_texts, wrap_line
 from shapecalc.render.cut import CutState, cut_heading, draw_cut_tape
-from shapecalc.render.grid import draw_grid
+from shapecalc.render.grid import build_tensor_path, draw_grid
 from shapecalc.render.pictures import draw_explanation
-from shapecalc.render.styles import BOLD_ERROR, BOLD_SUCCESS
+from shapecalc.render.styles import ERROR_COLOUR, SUCCESS_COLOUR
+from shapecalc.render.tape import MAX_TAPE_ELEMENTS, tape_lines
 from shapecalc.teaching import ALL, BUILD, TOPICS, judging
 from shapecalc.teaching.exercises import KINDS, Drill, judge_answer, question_topic, random_seed
 from shapecalc.teaching.judging import Prediction, Task, resolve_command_line
 from shapecalc.teaching.lessons import PATH_DONE_ID, Course, Lesson, judge_lesson_answer, load_lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui.question import Question, question_from_words
+from shapecalc.tui.state import first_varying_axis
 from shapecalc.tui.widgets import AnswerField, ChoiceList, ClickableText, Dialog, Key, format_key_line, make_bindings
 
 MIN_PICTURE_WIDTH = 20
 """The minimum width of a drawing, in cells."""
 GRID_HEIGHT = 12
 """The height of each drawing of tensor elements after the answer is revealed, in lines."""
+TASK_HEIGHT = 18
+"""The height in lines for which a task is drawn, if the terminal is not short."""
 MIN_TEXT_HEIGHT = 30
 """The terminal height, in lines, below which the text of a lesson is hidden."""
 MIN_BORDER_HEIGHT = 16
@@ -63,8 +70,11 @@ EXERCISES_TEXT = (
 )
 MIN_LIST_WIDTH = 76
 """The minimum terminal width, in cells, for the list and a lesson side by side."""
+PICTURE_TITLE, ANSWER_TITLE = "Picture", "Your answer"
+"""The titles of the panels below the text of a lesson."""
 WELCOME_TEXT = "This takes ten minutes. Type your guess and press Enter. "
-PATH_END_TEXT = "{right} of {count} at first try\nstill weak: {weakest}\nEnter: exercises about that\n"
+PATH_END_TITLE = "The end of the path"
+PATH_END_TEXT = "{right} of {count} at first try\nstill weak: {weakest}\nEnter: exercises about that"
 """The template of the text at the end of a learning path."""
 TOPIC_NAMES = {
     "zero": "what a 0 copies",
@@ -77,6 +87,8 @@ TOPIC_NAMES = {
 }
 """The topics of exercises in words, in the order in which they are learnt."""
 TOPICS_PROMPT = "Enter begins. For several topics at once, type them:"
+LAST_FIRST_LESSON = "cut-pieces"
+"""The id of the last lesson about the order of elements, which a line in the list separates from the others."""
 DRILL_PREFIX = "exercises: "
 """The prefix of an exercise topic in the list."""
 
@@ -92,6 +104,8 @@ class TaskPane(Vertical):
         super().__init__(id="task")
         self.current_task: Task | None = None
         self.is_revealed = False
+        self.title = ""
+        """The title of the lesson or the exercise."""
         self.is_scored = False
         """Whether the first answer to the task has been scored."""
         self.last_judged_prediction = ""
@@ -104,25 +118,29 @@ class TaskPane(Vertical):
 
     def compose(self) -> ComposeResult:
         """Compose the text, the task, the field, the feedback and the pictures."""
-        with VerticalScroll(id="lesson", can_focus=False):
+        with VerticalScroll(id="lesson", classes="panel", can_focus=False):
             yield Static("", id="text", markup=False)
             yield Static("", id="notes", markup=False)
-        yield Static("", id="asked", markup=False)
-        yield AnswerField(id="prediction")
-        yield Static("", id="judgement", markup=False)
-        with VerticalScroll(id="pictures", can_focus=False):
+        with VerticalScroll(id="pictures", classes="panel", can_focus=False):
             yield Static("", id="shown", markup=False)
+        with Vertical(id="answering", classes="panel"):
+            yield Static("", id="asked", markup=False)
+            yield AnswerField(id="prediction")
+            yield Static("", id="judgement", markup=False)
 
     @property
     def field(self) -> AnswerField:
         """The field for the prediction."""
         return self.query_one(AnswerField)
 
-    def show_task(self, text: Text, task: Task | None, notes: str = "") -> None:
-        """Show a text and a new task.
+    def show_task(self, title: str, text: str, task: Task | None, notes: str = "") -> None:
+        """Show a text below a title, and a new task.
 
         Without a task, the field is for the topics of exercises.
         """
+        self.title = title
+        self.set_class(not text and not notes, "-textless")
+        self.set_class(task is None, "-idle")
         self.current_task, self.is_revealed, self.is_scored, self._hint_count, self._last_prediction = (
             task,
             False,
@@ -172,10 +190,17 @@ class TaskPane(Vertical):
             self.field.value = "" if self.cut_state.shape is None else shape_text(self.cut_state.shape)
             self.field.cursor_position = len(self.field.value)
 
+    def show_titles(self, score: str) -> None:
+        """Write the title of the task and the score into the borders."""
+        hides_text = self.has_class("-textless") or (self.has_class("-short") and self.has_class("-revealed"))
+        self.query_one("#lesson").border_title = Content(self.title)
+        self.query_one("#pictures").border_title = Content(self.title if hides_text else PICTURE_TITLE)
+        self.query_one("#answering").border_title = Content(" · ".join(filter(None, (ANSWER_TITLE, score))))
+
     def show_notes(self, notes: str) -> None:
         """Show the speaker notes, or hide their widget if there are none."""
         widget = self.query_one("#notes", Static)
-        widget.update(Text(f"Notes: {' '.join(notes.split())}\n", "italic"))
+        widget.update(Text(f"Notes: {' '.join(notes.split())}", "italic"))
         widget.display = bool(notes)
 
     def show_feedback(self, text: str, *, is_right: bool | None = None) -> None:
@@ -183,8 +208,12 @@ class TaskPane(Vertical):
 
         `is_right` selects a check mark or a cross; None selects neither.
         """
-        mark, style = {True: ("✓ ", BOLD_SUCCESS), False: ("✗ ", BOLD_ERROR), None: ("", "")}[is_right]
-        self.query_one("#judgement", Static).update(Text.assemble((mark, style), text))
+        mark, colour = {True: ("✓ ", SUCCESS_COLOUR), False: ("✗ ", ERROR_COLOUR), None: ("", "default")}[is_right]
+        first, space, others = text.partition(" ")
+        bold = f"bold {colour}" if mark else ""
+        self.query_one("#judgement", Static).update(
+            Text.assemble((f"{mark}{first}", bold), space, (others, colour if is_right is False else ""))
+        )
         if is_right is False:
             self.field.action_select_all()  # the next key press replaces the selected text
 
@@ -247,8 +276,12 @@ class TaskPane(Vertical):
             parts = [stack_texts([*heading, *draw_cut_tape(self.cut_state, width)])]
             parts += [draw_explanation(answer, width=width)] if self.is_revealed else []
         elif not self.is_revealed:
-            size["height"] = self.query_one("#pictures").size.height
-            parts = [judging.draw_task(self.current_task, answer, **size)]
+            is_short = self.has_class("-short")
+            size["height"] = max(self.query_one("#pictures").size.height, 0 if is_short else TASK_HEIGHT)
+            task = judging.draw_task(self.current_task, answer, **size)
+            tape = None if self.current_task.puzzle else draw_input_tape(answer, width)
+            has_elements = task.plain.startswith(f"input {shape_text(answer.input)}")
+            parts = [task, tape if tape and not has_elements and not is_short else None]
         else:
             if self.current_task.follow:
                 parts = [draw_grid(answer, parse_axes(self.current_task.follow), **size)]
@@ -266,6 +299,22 @@ class TaskPane(Vertical):
         """Redraw for the new size, and hide the text in a short terminal."""
         self.set_class(self.app.size.height < MIN_TEXT_HEIGHT, "-short")
         self.draw_pictures()
+
+
+def draw_input_tape(answer: Trace | Chain, width: int) -> Text | None:
+    """Draw the elements of the input as a tape, or return None if there are too many or their number is unknown."""
+    count = product(answer.input)
+    if not (answer.input and isinstance(count, int) and 0 < count <= MAX_TAPE_ELEMENTS):
+        return None
+    shape = shape_text(answer.input)
+    path = build_tensor_path(resolve_command_line(f"chain {shape}"))
+    axis = first_varying_axis(answer.input)
+    return stack_texts(
+        [
+            Text(f"elements of {shape}", "bold"),
+            *tape_lines(path, 0, None, tinted_axis=axis, width=width, glyphs=UNICODE),
+        ]
+    )
 
 
 class TaskScreen(Dialog[Question | None]):
@@ -304,7 +353,7 @@ class TaskScreen(Dialog[Question | None]):
 
     def show_keys(self) -> None:
         """Update the line of keys, and the score in the border."""
-        self.query_one(".dialog").border_title = str(self.progress.session_score)
+        self.pane.show_titles(str(self.progress.session_score))
         keys = (*CUT_KEYS, *self.KEYS) if self.pane.cut_state and not self.is_answered else self.KEYS
         active = self.active_actions() | {key.action for key in CUT_KEYS}
         line = format_key_line(active, max(MIN_PICTURE_WIDTH, self.size.width - 4), keys)
@@ -367,8 +416,9 @@ class DrillScreen(TaskScreen):
 
     def _show_exercise(self) -> None:
         self.exercise, self.is_answered = self.drill.exercise, False
-        title = f"Exercise {self.drill.answered + 1}, {self.topic}, level {self.exercise.level}\n"
-        self.pane.show_task(Text(title, "bold"), self.exercise.task)
+        topic = "all topics" if self.topic == ALL else self.topic
+        title = f"Exercise {self.drill.answered + 1} · {topic} · level {self.exercise.level}"
+        self.pane.show_task(title, "", self.exercise.task)
         self.show_keys()
 
     @on(Input.Submitted)
@@ -502,29 +552,28 @@ class LessonsScreen(TaskScreen):
         lesson, self.is_answered = self.lesson, False
         if lesson is None and self.course.is_path:
             self.progress.mark_done(PATH_DONE_ID)
-            self.pane.show_task(self._end_text(), None)
+            self.pane.show_task(PATH_END_TITLE, self._end_text(), None)
+            self.pane.remove_class("-idle")
             self.pane.query_one("#shown", Static).update(
                 draw_explanation(resolve_command_line(self.course.lessons[-1].question))
             )
         elif lesson is None:
-            self.pane.show_task(
-                Text.assemble((f"Exercises: {self._selected_topic}\n\n", "bold"), f"{EXERCISES_TEXT}\n"), None
-            )
+            self.pane.show_task(f"Exercises · {self._selected_topic}", EXERCISES_TEXT, None)
         else:
-            position = f"{self.index + 1} of {len(self.course.lessons)}: " if self.course.is_path else ""
-            words = f"{WELCOME_TEXT if position and not self.index else ''}{' '.join(lesson.text.split())}\n"
-            text = Text.assemble((f"{position}{lesson.title}\n\n", "bold"), words)
-            self.pane.show_task(text, lesson.task, lesson.notes if self.are_notes_shown else "")
+            is_path = self.course.is_path
+            position = f"Station {self.index + 1} of {len(self.course.lessons)} · " if is_path else ""
+            welcome = WELCOME_TEXT if is_path and not self.index else ""
+            text = f"{welcome}{' '.join(lesson.text.split())}"
+            self.pane.show_task(
+                f"{position}{lesson.title}", text, lesson.task, lesson.notes if self.are_notes_shown else ""
+            )
         self.show_keys()
 
-    def _end_text(self) -> Text:
+    def _end_text(self) -> str:
         """Format the text that ends the learning path."""
         count = len(self.course.lessons)
         right = count - sum(lesson.task in self.missed_tasks for lesson in self.course.lessons)
-        return Text.assemble(
-            ("The end of the path\n\n", "bold"),
-            PATH_END_TEXT.format(right=right, count=count, weakest=TOPIC_NAMES[self._selected_topic]),
-        )
+        return PATH_END_TEXT.format(right=right, count=count, weakest=TOPIC_NAMES[self._selected_topic])
 
     @property
     def _selected_topic(self) -> str:
@@ -665,5 +714,11 @@ class LessonsScreen(TaskScreen):
         widget = self.query_one("#list", ChoiceList)
         titles = [f"{'✓' if lesson.id in self.progress.done else ' '} {lesson.title}" for lesson in self.course.lessons]
         titles += [f"  {DRILL_PREFIX}{topic}" for topic in TOPICS]
-        widget.clear_options().add_options([Option(title) for title in titles])
+        options: list[Option | None] = [Option(title) for title in titles]
+        ends = {lesson.id: index for index, lesson in enumerate(self.course.lessons, 1)}
+        for index in sorted({len(ends), ends.get(LAST_FIRST_LESSON, len(ends))} - {len(titles)}, reverse=True):
+            options.insert(index, None)  # a line
+        widget.clear_options().add_options(options)
+        done = sum(lesson.id in self.progress.done for lesson in self.course.lessons)
+        widget.border_title = Content(f"Lessons · {done} of {len(self.course.lessons)} done")
         widget.highlighted = self.index

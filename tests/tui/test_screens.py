@@ -54,9 +54,13 @@ def find_cut_content(screen):
             yield widget, "a table"
 
 
+def is_box(widget):
+    return widget.display and widget.region.area and widget.styles.border_top[0] and widget.is_on_screen
+
+
 def are_boxes_complete(user):
     """Return whether the corners of all boxes of the screen are visible."""
-    boxes = [box for box in user.app.screen.query(".dialog, Panel, FieldPanel") if box.display and box.region.area]
+    boxes = [box for box in user.app.screen.query(".dialog, .panel, Panel, FieldPanel") if is_box(box)]
     corners = [
         (box.region.x + x * (box.region.width - 1), box.region.y + y * (box.region.height - 1))
         for box in boxes

@@ -392,7 +392,7 @@ def _reshape_candidate(
     in the original target.
     """
     switch = node.switch if zero_is_size else None
-    how = f"copies axis {batch_entry}" if symbol == 0 else "counts it"
+    how = f"copies axis {batch_entry}" if symbol == 0 else f"infers axis {batch_entry}"
     if symbol == 0:
         assumes = "the batch stays first" if batch_entry == 0 else f"the batch stays on axis {batch_entry}"
     else:

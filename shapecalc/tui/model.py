@@ -25,9 +25,19 @@ from shapecalc.models.verdicts import NodeFix
 from shapecalc.reasoning.answers import answer_request
 from shapecalc.render.canvas import UNICODE, clip_text, rows_around
 from shapecalc.render.flow import draw_flow
-from shapecalc.render.styles import BOLD_ERROR
+from shapecalc.render.styles import BOLD_ERROR, BOLD_SUCCESS
 from shapecalc.tui.explore_text import wrap_lines
-from shapecalc.tui.widgets import COMMON_KEYS, Pane, ScreenWithHelp, SizeNotice, TextField
+from shapecalc.tui.panels import BORDER_LINES, Panel
+from shapecalc.tui.widgets import (
+    COMMON_KEYS,
+    ClickableText,
+    Key,
+    MetadataClicked,
+    ScreenWithHelp,
+    SizeNotice,
+    TextField,
+    format_key_line,
+)
 
 FixWriter = Callable[[str], list[str]]
 """A function that writes the fixed model to a path and returns report lines.
@@ -37,7 +47,20 @@ Raises `ShapeError` if the file cannot be written.
 MAX_REASON_LINES = 3
 """The maximum height, in lines, of the reason for a verdict."""
 FAILING_SIGN, SELECTED_SIGN = "! ", "▸"
-KEYS = "j k move  / filter  n next failing  o failing only  f fix  w write  ^q quit"
+KEYS = (
+    Key("", "j k", "move", "change('move_selection', 1)", "", 0),
+    Key("", "/", "filter", "type('filter')", "", 1),
+    Key("", "n", "next failing", "change('select_next_failing')", "", 2),
+    Key("", "o", "failing only", "change('toggle_failing_only')", "", 3),
+    Key("", "f", "fix", "change('show_next_fix')", "", 4),
+    Key("", "w", "write", "type('write')", "", 5),
+    Key("", "^q", "quit", "app.quit", "", 6),
+)
+"""The keys of the screen, with which the key hints are labelled."""
+MIN_FIX_PICTURE_LINES = 30
+"""The minimum height for a picture of the fix below that of the node, in lines."""
+MIN_SHAPE_WIDTH = 36
+"""The minimum width of the list with the shapes of the nodes, in cells."""
 MAX_NOTICE_LINES = 8
 """The maximum number of report lines in a notification."""
 FILTER_PROMPT, WRITE_PROMPT = "names that contain ", "write the fixed model to "
@@ -105,16 +128,14 @@ class NodeListState:
         )
         self._select_node(next((index for index, judged in enumerate(self.visible_nodes) if judged is selected), 0))
 
-    def resolve_selected_node(self) -> Trace | None:
-        """Resolve the op of the selected node with the displayed fix.
+    def resolve_selected_node(self, fix: NodeFix | None) -> Trace | None:
+        """Resolve the op of the selected node with a fix, if one is given.
 
         Returns None if the node cannot be resolved.
         """
-        if self.selected_node is None or (self.shown_fix is not None and self.shown_fix.target is None):
+        if self.selected_node is None or (fix is not None and fix.target is None):
             return None
-        request = report.build_request(
-            self.selected_node, self.report, self.shown_fix.target if self.shown_fix else None
-        )
+        request = report.build_request(self.selected_node, self.report, fix.target if fix else None)
         try:
             return answer_request(request) if request else None
         except ShapeError:
@@ -166,31 +187,57 @@ class ModelScreen(ScreenWithHelp[None]):
         yield SizeNotice(id="enlarge")
         with Vertical(id="all"):
             with Horizontal(id="model"):
-                yield Pane("nodes")
-                yield Pane("node")
+                yield Panel("nodes")
+                with Vertical(id="selected"):
+                    yield Panel("node")
+                    yield Panel("fixes")
             with Horizontal(id="typed"):
                 yield Static("", id="asked", markup=False)
                 yield TextField(id="answer")
-            yield Static(KEYS, id="keys", markup=False)
+            yield ClickableText("keys")
 
     def help(self) -> tuple[str, list[tuple[str, str]]]:
         """Return the description of the screen, and its keys."""
         about = " ".join((type(self).__doc__ or "").split())
-        return about, [*((key, "") for key in KEYS.split("  ")), ("q", "quit; escape closes the field"), COMMON_KEYS[0]]
+        return about, [
+            *((key.display, key.label) for key in KEYS),
+            ("q", "quit; escape closes the field"),
+            COMMON_KEYS[0],
+        ]
 
     def on_mount(self) -> None:
         """Focus the list."""
-        self.query_one("#node", Pane).can_focus = False
+        for name in ("node", "fixes"):
+            self.query_one(f"#{name}", Panel).can_focus = False
         self.action_close_field()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Report if the terminal is too small."""
+        """Redraw for the new size, or report that the terminal is too small."""
         self.set_class(SizeNotice.is_needed(event.size), "-small")
+        self.redraw()
+
+    @on(MetadataClicked)
+    async def handle_click(self, event: MetadataClicked) -> None:
+        """Run the action of a clicked key."""
+        await self.run_action(str(event.value))
 
     def redraw(self) -> None:
-        """Redraw the list and the selected node."""
-        self.query_one("#nodes", Pane).set_renderer(partial(node_list_text, self.nodes))
-        self.query_one("#node", Pane).set_renderer(partial(node_text, self.nodes))
+        """Redraw the list, the selected node and its fixes."""
+        nodes, (width, lines) = self.nodes, self.app.size
+        judged = nodes.selected_node
+        list_panel, node_panel, fix_panel = (self.query_one(f"#{name}", Panel) for name in ("nodes", "node", "fixes"))
+        list_panel.set_title(list_title(nodes))
+        list_panel.set_renderer(partial(node_list_text, nodes))
+        fixes = judged.fixes if judged else ()
+        draws_fix = bool(fixes) and lines >= MIN_FIX_PICTURE_LINES
+        node_panel.set_title(node_title(nodes, width // 2))
+        node_panel.set_class(bool(judged and report.is_failing(judged)), "-failing")
+        node_panel.set_renderer(partial(node_text, nodes, None if draws_fix else nodes.shown_fix))
+        fix_panel.set_title(f"Fix {nodes.fix_number} of {len(fixes)}" if nodes.fix_number else "Fixes")
+        fix_panel.set_height((lines - 1) // 2 if draws_fix else len(fixes) + BORDER_LINES if fixes else 0)
+        fix_panel.set_renderer(partial(fix_text, nodes, draws_picture=draws_fix))
+        hints = format_key_line(frozenset(key.action for key in KEYS), max(0, width - 2), KEYS)
+        self.query_one("#keys", ClickableText).set_text(hints)
 
     def action_change(self, method: str, *arguments: int) -> None:
         """Call a method of `NodeListState` by name, and redraw."""
@@ -199,7 +246,7 @@ class ModelScreen(ScreenWithHelp[None]):
 
     def action_page(self, pages: int) -> None:
         """Move the selection by a number of pages."""
-        self.action_change("move_selection", pages * max(1, self.query_one("#nodes", Pane).size.height - 2))
+        self.action_change("move_selection", pages * max(1, self.query_one("#nodes", Panel).size.height - 1))
 
     def action_type(self, purpose: str) -> None:
         """Open the text field for a filter or a file name.
@@ -221,7 +268,7 @@ class ModelScreen(ScreenWithHelp[None]):
         """Close the text field; the filter stays in effect."""
         self.field_purpose = ""
         self.query_one("#typed").display = False
-        self.query_one("#nodes", Pane).focus()
+        self.query_one("#nodes", Panel).focus()
         self.redraw()
 
     @on(Input.Changed)
@@ -249,58 +296,84 @@ class ModelScreen(ScreenWithHelp[None]):
         self.app.call_from_thread(self.notify, text, title=title, severity=severity, markup=False, timeout=20)
 
 
-def node_list_text(nodes: NodeListState, width: int, height: int) -> Text:
-    """Render the list around the selected node, with a title."""
+def list_title(nodes: NodeListState) -> str:
+    """Return the title of the list: the name of the model, and the number of failing nodes."""
     failing_count = sum(map(report.is_failing, nodes.report.nodes))
     name = escape_unprintable(nodes.report.model.replace("\\", "/").rpartition("/")[2])
-    lines = [Text(_fit_width(f"{name}  {failing_count} of {len(nodes.report.nodes)} fail", width), "bold")]
-    rows = rows_around(nodes.index, len(nodes.visible_nodes), height - 1)
-    lines += [_node_row(nodes.visible_nodes[index], width, selected=index == nodes.index) for index in rows]
-    return Text("\n").join(lines if nodes.visible_nodes else [*lines, Text("none is shown", "dim")])
+    return f"{name} · {failing_count} of {len(nodes.report.nodes)} fail"
 
 
-def _node_row(judged: report.JudgedNode, width: int, *, selected: bool) -> Text:
-    """Render a node as a line with its name and its output shape."""
-    shape = escape_unprintable(report.format_shape(judged.output))
-    name_width = max(8, width - 3 - min(len(shape), width // 2) - 2)
+def node_title(nodes: NodeListState, width: int) -> str:
+    """Return the title of the selected node: its name, of which the end is kept, and its verdict."""
+    judged = nodes.selected_node
+    if judged is None:
+        return "Node"
+    verdict = report.format_verdict(judged, nodes.report)
+    name = _truncate_start(escape_unprintable(report.node_name(judged.node)), max(8, width - len(verdict) - 10))
+    return f"{name} · {verdict}"
+
+
+def node_list_text(nodes: NodeListState, width: int, height: int) -> Text:
+    """Render the list around the selected node."""
+    rows = rows_around(nodes.index, len(nodes.visible_nodes), height)
+    lines = [
+        _node_row(nodes.visible_nodes[index], width, selected=index == nodes.index, is_fixed=bool(nodes.fix_number))
+        for index in rows
+    ]
+    return Text("\n").join(lines if nodes.visible_nodes else [Text("none is shown", "dim")])
+
+
+def _node_row(judged: report.JudgedNode, width: int, *, selected: bool, is_fixed: bool) -> Text:
+    """Render a node as a line with its name and, if there is room, its output shape."""
+    shape = escape_unprintable(report.format_shape(judged.output)) if width >= MIN_SHAPE_WIDTH else ""
+    name_width = max(8, width - 3 - min(len(shape), width // 2) - 2 * bool(shape))
     is_failing = report.is_failing(judged)
     name = _fit_width(escape_unprintable(report.node_name(judged.node)), name_width)
-    text = f"{SELECTED_SIGN if selected else ' '}{FAILING_SIGN if is_failing else '  '}{name}  {shape}"
-    return Text(_fit_width(text, width), f"{BOLD_ERROR if is_failing else ''}{' reverse' if selected else ''}".strip())
+    text = f"{SELECTED_SIGN if selected else ' '}{FAILING_SIGN if is_failing else '  '}{name}  {shape}".rstrip()
+    colour = (BOLD_SUCCESS if selected and is_fixed else BOLD_ERROR) if is_failing else ""
+    return Text(set_cell_size(_truncate_start(text, width), width), f"{colour}{' reverse' if selected else ''}".strip())
 
 
 def _fit_width(text: str, width: int) -> str:
     return set_cell_size(_truncate_start(text, width), width)
 
 
-def node_text(nodes: NodeListState, width: int, height: int) -> Text:
-    """Render the verdict, the flow diagram and the fixes of the selected node.
-
-    The displayed fix is applied in the flow diagram.
-    """
+def node_text(nodes: NodeListState, fix: NodeFix | None, width: int, height: int) -> Text:
+    """Render the selected node with a fix, if one is given: its op, its flow diagram, and the reason of its verdict."""
     judged = nodes.selected_node
     if judged is None:
         return Text()
-    name = _truncate_start(escape_unprintable(report.node_name(judged.node)), width // 2)
-    head = f"{name}  {report.format_verdict(judged, nodes.report)}"
-    lines = [Text(set_cell_size(head, width).rstrip(), BOLD_ERROR if report.is_failing(judged) else "bold")]
     target = "" if judged.target is None else report.format_shape(judged.target)
-    target = report.format_fix(nodes.shown_fix) if nodes.shown_fix else target
-    lines.append(Text(clip_text(f"{judged.node.op} {target}".rstrip(), width, UNICODE)))
-    reason = (nodes.shown_fix and report.format_assumption(nodes.shown_fix)) or judged.why
-    below = [
-        *map(Text, wrap_lines(escape_unprintable(reason), width, MAX_REASON_LINES)),
-        *_fix_lines(nodes, judged, width),
-    ]
-    picture = _node_picture(nodes, width, max(3, height - len(lines) - len(below) - 2))
-    return Text("\n").join([*lines, Text(), *picture.split("\n"), Text(), *below])
+    target = report.format_fix(fix) if fix else target
+    shape = escape_unprintable(report.format_shape(judged.output))
+    head = f"{judged.node.op} {target}".rstrip()
+    head = head if fix else f"{head}   output {shape}"
+    reason = (fix and report.format_assumption(fix)) or judged.why
+    below = [*map(Text, wrap_lines(escape_unprintable(reason), width, MAX_REASON_LINES))]
+    picture = _node_picture(nodes, fix, width, max(3, height - len(below) - 3))
+    lines = [Text(clip_text(head, width, UNICODE), "bold"), Text(), *picture.split("\n")]
+    return Text("\n").join([*lines, Text(), *below])
 
 
-def _node_picture(nodes: NodeListState, width: int, height: int) -> Text:
-    """Render the flow diagram of the selected node, or the reason for its absence."""
-    trace = nodes.resolve_selected_node()
+def fix_text(nodes: NodeListState, width: int, height: int, *, draws_picture: bool) -> Text:
+    """Render the fixes of the selected node and, if there is room, the flow diagram of the displayed or first fix."""
+    judged = nodes.selected_node
+    if judged is None:
+        return Text()
+    lines = _fix_lines(nodes, judged, width)
+    fix = nodes.shown_fix or next(iter(judged.fixes), None)
+    if fix is None or not draws_picture:
+        return Text("\n").join(lines)
+    assumption = [*map(Text, wrap_lines(report.format_assumption(fix), width, MAX_REASON_LINES))]
+    picture = _node_picture(nodes, fix, width, max(3, height - len(lines) - len(assumption) - 2))
+    return Text("\n").join([*lines, Text(), *picture.split("\n"), Text(), *assumption])
+
+
+def _node_picture(nodes: NodeListState, fix: NodeFix | None, width: int, height: int) -> Text:
+    """Render the flow diagram of the selected node with a fix, or the reason for its absence."""
+    trace = nodes.resolve_selected_node(fix)
     if trace is None:
-        why = "the model computes the target then" if nodes.shown_fix else "a shape is not known"
+        why = "the model computes the target then" if fix else "a shape is not known"
         return Text(clip_text(f"no picture: {why}", width, UNICODE), "dim")
     return draw_flow(trace, width=width, height=height)
 
@@ -308,9 +381,11 @@ def _node_picture(nodes: NodeListState, width: int, height: int) -> Text:
 def _fix_lines(nodes: NodeListState, judged: report.JudgedNode, width: int) -> list[Text]:
     """Render a line for each fix, and mark the displayed fix."""
     lines, signs = [], {1: "f", nodes.fix_number: SELECTED_SIGN}
+    targets = max((len(report.format_fix(fix)) for fix in judged.fixes), default=0)
     for number, fix in enumerate(judged.fixes, 1):
-        line = "  ".join(filter(None, (signs.get(number, " "), report.format_fix(fix), fix.effect)))
-        lines.append(Text(clip_text(line, width, UNICODE), "bold" if nodes.fix_number == number else ""))
+        target = report.format_fix(fix).ljust(targets)
+        line = "  ".join(filter(None, (signs.get(number, " "), target, fix.effect)))
+        lines.append(Text(clip_text(line.rstrip(), width, UNICODE), "bold" if nodes.fix_number == number else ""))
     return lines
 
 

@@ -65,7 +65,7 @@ SECOND = judged(
     why="N was axis 0; now it is the slow part of axis 1, and nothing fails before /Gemm_3",
     fixes=(
         NodeFix((0, -1, 85), None, "the batch stays first", "copies axis 0"),
-        NodeFix((-1, 19200, 85), None, "3*80*80 stays 19200", "counts it"),
+        NodeFix((-1, 19200, 85), None, "3*80*80 stays 19200", "infers axis 0"),
     ),
     blocked_by="2",
     batch_out=(1, "major"),

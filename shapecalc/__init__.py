@@ -126,11 +126,11 @@ def __dir__() -> list[str]:
 
 
 _LAZY_NAMES = {"Comparison": "reasoning.compare", "assert_shape": "testing", "shapes": "testing"}
-"""The modules of the public names that are imported when they are first read, since their imports are slow."""
+"""The module of each public name that is imported on first access, because importing it is slow."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first read."""
+    """Import a public name of `_LAZY_NAMES` on first access."""
     if name not in _LAZY_NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(__import__(f"{__name__}.{_LAZY_NAMES[name]}", fromlist=[name]), name)
@@ -170,8 +170,7 @@ def shuffle(input: DimsLike, **options: Unpack[ShuffleOptions]) -> Trace:
     """Apply a TensorRT Shuffle: transpose, reshape and transpose.
 
     Each of the three stages is optional. Options: the stages `first`, `to` and `second`, the switch
-    `zero_is_placeholder`, `dtype`, `where`. A 0 in `to` copies the dim at the same index of the tensor after
-    `first`.
+    `zero_is_placeholder`, `dtype`, `where`. A 0 in `to` copies the dim at the same index of the result of `first`.
 
     Source: TensorRT Shuffle. Raises `ShapeError`.
 
@@ -336,9 +335,9 @@ def mean(
 ) -> Trace:
     """Reduce axes to their mean, or by default all axes.
 
-    `kind` is mean, sum, max or min; `keepdims` keeps the axes as dims of 1, which ONNX does by default. Options:
-    `dialect`, `opset`, `dtype`, `where`.
-    Source: ONNX ReduceMean, numpy.mean, torch.mean, tf.reduce_mean. Raises `ShapeError`.
+    `kind` is mean, sum, max or min; `keepdims` keeps the reduced axes with size 1, which ONNX does by default. Options:
+    `dialect`, `opset`, `dtype`, `where`. Source: ONNX ReduceMean, numpy.mean, torch.mean, tf.reduce_mean. Raises
+    `ShapeError`.
 
     >>> mean((2, 3, 4), 1).output, mean((2, 3, 4), 1, dialect="onnx").output
     ((2, 4), (2, 1, 4))
@@ -677,7 +676,7 @@ def code(
     where: Mapping[str, int] | None = None,
     **inputs: DimsLike,
 ) -> Chain:
-    """Return the chain of a line, or of a function, of Python code.
+    """Convert a line or a function of Python code to a chain.
 
     The code is parsed, but not run. If it has several results, the chain of the first one is returned. `input` is the
     shape of the first tensor, and `inputs` are the shapes of tensors by name; `where` maps names to sizes. Raises
@@ -705,8 +704,8 @@ def check_code(
 
     Shapes are declared in comments and annotations.
 
-    Without inputs, every function with declared inputs is checked. The result has one object per function, as in
-    `functions` of `shapecalc code --check --json`. Raises `ShapeError` (usage).
+    Without inputs, every function with declared inputs is checked. The result has one object per function, as in the
+    list `functions` that `shapecalc code --check --json` prints. Raises `ShapeError` (usage).
 
     >>> [report] = check_code("def f(x):\n    return x.flatten(1)  # B,T*9", x="B,T,8")
     >>> report["checks"][0]["problem"]["message"]
@@ -721,10 +720,10 @@ def check_code(
 
 
 def doctor(text: str, model: str | None = None) -> list[dict[str, Any]]:
-    """Return the diagnoses of the error messages in a text.
+    """Diagnose the error messages in a text.
 
-    The diagnoses have the form that `shapecalc doctor --json` prints. `model` is the path of the model that failed,
-    if known. Raises `ShapeError` (usage) if the text has no message.
+    The result is the list of diagnoses that `shapecalc doctor --json` prints. `model` is the path of the model that
+    failed, if known. Raises `ShapeError` (usage) if the text has no message.
 
     >>> doctor("shape '[8, 3, 64]' is invalid for input of size 1600")[0]["op"]
     'reshape'
@@ -748,10 +747,11 @@ def model(path: str, *, all_nodes: bool = False) -> Any:
 def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] | None = None) -> Equivalence:
     """Decide whether two chains are the same function of their input.
 
-    The result may depend on conditions on the sizes. A chain is a result of `chain` or a string. If the second
-    string begins with `|`, it has the same input as the first; a string without stages is the identity. `where`
-    maps names in strings to sizes. Raises `ShapeError`. The truth value of the result is true if the chains are the
-    same and false if they differ; otherwise `bool` raises `TypeError`, and `verdict` has the answer.
+    The result may depend on conditions on the sizes. A chain is a result of `chain` or a string. If the second string
+    begins with `|`, it has the same input as the first; a string without stages is the identity. `where` maps names in
+    strings to sizes. Raises `ShapeError`. `bool` of the result is True if the chains are the same for all sizes, and
+    False if they differ. If this depends on conditions or is undecided, `bool` raises `TypeError`; read `verdict`
+    instead.
 
     >>> print(equiv("N,C,H | reshape N,C*H | reshape -1", "| flatten | reshape -1"))
     same
@@ -785,8 +785,8 @@ def simplify(
 def invert(chain: str | Trace | Chain, *, where: Mapping[str, int] | None = None) -> Inversion:
     """Return the chain that leads from the output of `chain` back to its input.
 
-    `chain` is a result of an op or of the function `chain`, or a string, in which `where` maps names to sizes. The
-    result is false if there is no such chain; its `text` then has the reason. Raises `ShapeError`.
+    `chain` is a result of an op or of the function `chain`, or a string, in which `where` maps names to sizes. If there
+    is no such chain, the truth value of the result is False, and its `text` is the reason. Raises `ShapeError`.
 
     >>> invert("2,3,4 | transpose 1,0,2 | reshape 6,4").text
     '6,4 | reshape 3,2,4 | transpose 1,0,2'
@@ -807,8 +807,8 @@ def compare(
 ) -> Comparison:
     """Compare a reshape under all dialects and all settings of their switches.
 
-    If `dialects` is not empty, only these dialects are compared. The result also contains the dialects that refuse
-    the reshape. `ShapeError` is raised only for an invalid request. The truth value of the result is its `agree`.
+    If `dialects` is not empty, only these dialects are compared. The result also contains the dialects that refuse the
+    reshape. `ShapeError` is raised only for an invalid request. The truth value of the result is its attribute `agree`.
 
     >>> compare((2, 3, 4), (0, -1)).agree
     False

@@ -36,7 +36,7 @@ class TextualApp:
     def configure(self, values: Mapping[str, object], source: str) -> None:
         """Set the theme and the keys of the app from a configuration.
 
-        Raises `ShapeError` (usage), with the name of the source, for an unknown theme or key.
+        `source` is the name of the configuration in messages. Raises `ShapeError` (usage) for an unknown theme or key.
         """
         if "theme" in values or "keys" in values:
             from shapecalc.tui.widgets import parse_settings
@@ -66,9 +66,8 @@ class TextualApp:
     ) -> tuple[QuestionResult | None, int]:
         """Run the app, and return the result of the last request and the exit code.
 
-        The app opens at the step with the index `step`, or after the last step if `step` is None. If `course` is not
-        None, the app opens its lessons. Without a question, it opens `opening`, or the start
-        screen.
+        The app opens at the step with the index `step`, or after the last step if `step` is None. With a `course`, the
+        app shows its lessons. Without a question, the app runs the command `opening`, or shows the start screen.
         """
         from shapecalc.tui.app import ShapecalcApp
 
@@ -85,7 +84,7 @@ class TextualApp:
         return app.run(), app.return_code or output.ExitCode.OK
 
     def follow_element(self, question: Question | None, index: str) -> None:
-        """Follow an input element of the question that is opened next.
+        """Set the input element that the app follows through the next question.
 
         Raises `ShapeError` (usage) if the question has no such element.
         """
@@ -94,7 +93,7 @@ class TextualApp:
         self._settings["cursor"] = parse_followed_index(question, index)
 
     def open_plain(self, question: Question | None, step: int | None, lines: Iterable[str]) -> QuestionResult | None:
-        """Answer a question in plain lines, and return the last result.
+        """Print the answer to a question as plain text, and return the last result.
 
         Each line of input advances the answer by one step.
         """
@@ -106,8 +105,8 @@ class TextualApp:
     def open_model(self, report: Report, node_index: int, write_fixed: Callable[[str], list[str]]) -> int:
         """Run the app on a model report, and return the exit code.
 
-        The app opens the node with index `node_index`. `write_fixed` writes the fixed model to a path and
-        returns the lines of the report on the fixes.
+        The app opens at the node with index `node_index`. `write_fixed` writes the fixed model to a path and returns
+        the lines of the report on the fixes.
         """
         from shapecalc.tui.app import ShapecalcApp
         from shapecalc.tui.model import ModelScreen
@@ -120,7 +119,7 @@ class TextualApp:
     def visitor_command(self, question: Question, course: Course | None, site: str = "") -> list[str]:
         """Return the command that starts the app for a browser session.
 
-        `site` is the address of the static page that small screens are referred to.
+        `site` is the address of the static page that is recommended to visitors with small screens.
 
         Raises `ShapeError` (file) if the input file of the request cannot be read.
         """

@@ -72,7 +72,8 @@ def answer_json_case(fields: Mapping[str, Any], defaults: Mapping[str, object]) 
 def equals_expectation(expect: object, answer: Trace, *, strict: bool = False) -> bool:
     """Return whether the output of an answer equals an expected JSON value.
 
-    An answer may meet an expectation in another form even if this function returns False.
+    If this function returns False, the answer may still meet an expectation in another form; `meets_expectation`
+    decides that.
 
     >>> import shapecalc as sc
     >>> [equals_expectation(value, sc.reshape("2,3", "3,2")) for value in ([3, 2], [3.0, 2], "3,2")]
@@ -151,7 +152,7 @@ def describe_equivalence(chain: str, options: Mapping[str, object], answer: Trac
 
 
 def answer_as_expectation(answer: Trace | Chain, *, conditions: bool = True) -> str:
-    """Format an answer as the text of an expectation that the answer meets.
+    """Format an answer as the text of the expectation that it meets.
 
     >>> import shapecalc as sc
     >>> answer_as_expectation(sc.reshape("N,4", "2,6"))

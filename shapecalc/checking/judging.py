@@ -48,7 +48,7 @@ MIN_PARALLEL_SIZE = 4 << 20
 BLOCKS_PER_WORKER = 2
 """The maximum number of pending blocks per worker.
 
-With two blocks, no worker waits for its next block.
+With two blocks, a worker can start the next block without waiting for the main process.
 """
 
 

@@ -40,7 +40,7 @@ class FunctionCheck(Record):
 
     @property
     def is_refused(self) -> bool:
-        """Whether a rule refuses an operation, or the inputs cannot be read."""
+        """Whether a rule refuses an operation, or the inputs are invalid."""
         return self.problem is not None and (self.problem.rule != USAGE or not self.inputs)
 
     def failures(self) -> Iterator[tuple[int, str]]:

@@ -85,7 +85,8 @@ def _iter_requests(setup: GoldenSetup) -> Iterator[Request]:
 def _iter_dtype_requests(setup: GoldenSetup) -> Iterator[Request]:
     """Yield one request for each ONNX element type, accepted or refused.
 
-    Only setups without a switch setting yield requests. If the switch has no default, only setups with a setting do.
+    Requests are yielded only for the setup without a switch setting, or, if the switch has no default, for each setup
+    with a setting.
     """
     row, op = setup.dialect, setup.op
     required = row.switch is not None and row.switch.default is None and op.uses_switch

@@ -108,11 +108,11 @@ def report_interpretations(answer: Trace | Chain, output_options: OutputOptions)
 NAMING_OPTIONS = ("dialect", "opset")
 """The options with which a user chooses the rules of a framework, besides its switch."""
 _reported_answers: list[object] = []
-"""The answers on whose rules a line was printed; a run of the program prints one line."""
+"""The answer for which `report_other_answers` has printed a line; at most one in a run of the program."""
 
 
 def reset_reported_answers() -> None:
-    """Forget the answers of earlier runs, so that they are reported again."""
+    """Forget the reported answer, so that the next run prints a line again."""
     _reported_answers.clear()
 
 
@@ -122,7 +122,8 @@ def report_other_answers(
     """Report on stderr that PyTorch or NumPy give another answer.
 
     `options` are the options of the request, or of the chain and each stage. The line is printed once per run. It is
-    omitted if an option names a dialect, and with `--json`, `--quiet`, `--expect`, `--as` or a film.
+    omitted if the request sets a dialect, an opset or a switch, and with `--json`, `--quiet`, `--expect`, `--as` or a
+    film.
     """
     printing = output_options
     if _reported_answers or printing.json or printing.quiet or printing.expect is not None or printing.code is not None:
@@ -210,11 +211,11 @@ def print_answer(
     """Print an answer, write the output file if requested, and return the exit code.
 
     `source` is the input file, and `operand_sources` are the files of the other operands. `opset` is the opset of the
-    generated ONNX code. `request_options` are the options of the request, or of each stage of a chain. `outputs` are
-    the shapes of all results of code that has several, and `others` the chains of further results. `unchecked` contains
-    the line and the name of each layer whose sizes were not checked. `extra_json` returns further JSON fields.
-    Raises `ShapeError` (usage) for an option that does not apply, (file) if a file cannot be used, and (differs) if the
-    output file fails its verification.
+    generated ONNX code. `request_options` are the options of the request, or of each stage of a chain. For code with
+    several results, `outputs` are the shapes of all results, and `others` are the chains of the further results.
+    `unchecked` contains the line and the name of each layer whose sizes were not checked. `extra_json` returns further
+    JSON fields. Raises `ShapeError` (usage) for an option that does not apply, (file) if a file cannot be used, and
+    (differs) if the output file fails its verification.
     """
     paths: PathsByOption = {}
     has_data_options = output_options.has_data_options

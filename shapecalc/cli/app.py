@@ -58,7 +58,7 @@ QUESTION_WORDS = frozenset(
 )
 """The first words of questions in English."""
 ALTERNATIVES = ("or", "vs", "vs.", "versus")
-"""The words between two ops of which a user asks which one to use."""
+"""The words between two ops in a question about their difference, as in `view or permute`."""
 MAX_QUESTION_WORDS = 20
 """The maximum number of words of a question in English."""
 MAX_STDIN_BYTES = 1 << 28
@@ -66,7 +66,7 @@ MAX_STDIN_BYTES = 1 << 28
 
 
 def _is_quiet(words: Sequence[str]) -> bool:
-    """Return whether a command line has the option `-q`, which may be in a group of short options, such as `-qd`."""
+    """Return whether a command line has `-q`, alone or in a group such as `-qd`."""
     return any(word == "--quiet" or word.startswith("-q") for word in words)
 
 
@@ -120,9 +120,9 @@ def _is_question(words: Sequence[str]) -> bool:
 
 
 def reject_redirected_arrow(words: Sequence[str]) -> None:
-    """Raise `ShapeError` (usage) if an arrow was redirected by the shell.
+    """Raise `ShapeError` (usage) if the shell has redirected at the `>` of an arrow.
 
-    The shell then passes `NCHW-`, and writes the output to a file with the name `NHWC`.
+    From `NCHW->NHWC` without quotes, the shell passes `NCHW-`, and redirects the output to a file called `NHWC`.
     """
     for option, word in zip(["", *words], words, strict=False):
         letters = word[:-1].strip()

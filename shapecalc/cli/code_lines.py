@@ -36,7 +36,7 @@ def check_line_options(
     github: bool,
     has_files: bool,
 ) -> None:
-    """Raise `ShapeError` (usage) for options that have no effect together.
+    """Raise `ShapeError` (usage) for an option that has no effect with the others.
 
     `mode` is the option that replaces the answer: `--annotate`, `--check`, or empty.
     """
@@ -91,7 +91,7 @@ def print_unknown_calls(
     where: str | None,
     output_options: OutputOptions,
 ) -> None:
-    """Print a command to stderr that also sets the shapes of unknown calls.
+    """Print to stderr the command that also passes the results of unknown calls.
 
     The command is omitted if the code is not in a file, that is, if `place` is None.
     """

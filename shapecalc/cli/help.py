@@ -29,7 +29,7 @@ RAW_PARAGRAPH = "\b\n"
 """The prefix that marks a paragraph whose lines must not be wrapped."""
 SHARED_OPTIONS_NOTE = "All ops have --dialect, --expect, --explain, --json and more: shapecalc help options"
 EPILOG = 'On Windows, quote shapes and chains: shapecalc reshape "2,3,4" "0,-1"'
-"""The last line of an op's help, since PowerShell splits unquoted words at commas."""
+"""The last line of an op's help; the quotes are needed because PowerShell splits unquoted words at commas."""
 
 
 def help_text(name: str) -> str:

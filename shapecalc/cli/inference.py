@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def infer_command_line(words: Sequence[str]) -> list[str]:
-    """Infer the command line of arguments without a command name, for the command `tui`.
+    """Infer the command line of `tui` arguments that do not begin with a command.
 
-    A text that would be read from standard input is a word of the command line. Raises `ShapeError` (usage) if no
-    command can be inferred.
+    If the inferred command would read its text from standard input, the returned command line contains the text itself.
+    Raises `ShapeError` (usage) if no command can be inferred.
     """
     from shapecalc.reading.readings import UserInput
 

@@ -438,7 +438,7 @@ MANUAL_PAGES = {
 SHARED_PAGES = {"match": "check", "vectors": "check", "drill": "tui", "film": "tui", "serve": "tui"}
 """The manual page that describes a command without a separate page, by command name.
 
-Commands in neither `MANUAL_PAGES` nor `SHARED_PAGES` are described on the overview page.
+All other commands are described on the overview page.
 """
 COMMON_TITLES = ("synopsis", "description", "examples", "see also", "files")
 """Titles of sections that most manual pages have; `help topics` omits them."""
@@ -561,9 +561,9 @@ QUESTION_TOPICS = {
     "broadcasting": "why broadcast",
     **dict.fromkeys(("nchw", "nhwc", "channels"), "help tutorial"),
 }
-"""The command that answers questions with a word, unless it is the name of a topic."""
+"""The command that answers a question, by a word of the question."""
 REARRANGING_OPS = frozenset((*FAMILIES["split and merge axes"], *FAMILIES["permute axes"]))
-"""The ops between which users choose by the order of the elements."""
+"""The ops that differ in the order of the elements; a question about two of them is answered by comparing both."""
 UNINFORMATIVE_WORDS = frozenset(["what", "list", MEAN.name])
 """Words of questions that are also names of ops or topics."""
 MAX_QUESTION_HINTS = 3

@@ -84,7 +84,7 @@ def run_model(file: str, output_options: OutputOptions, **arguments: Any) -> int
     """Print a report of a model, or write the fixed model, and return the exit code."""
     from shapecalc.cli.model_report import parse_size_options, parse_targets
 
-    if file == "fix" and arguments["batch"] and not Path(file).exists():  # `model fix m.onnx`
+    if file == "fix" and arguments["batch"] and not Path(file).exists():  # means `model m.onnx --fix`
         file, arguments = arguments["batch"], {**arguments, "batch": None, "fix": True}
     gc.disable()  # a report has many objects and no cycles, so garbage collections would free nothing
     try:
@@ -206,10 +206,10 @@ def _print_differences(file: str, other: str, output_options: OutputOptions) -> 
 
 
 def _print_held_sizes(file: str, sizes: BatchOptions, output_options: OutputOptions, text: str, *, lint: bool) -> int:
-    """Print the numbers that are sizes of free dims.
+    """Print the constants of a model that equal the sizes of free dims.
 
-    `text` contains the names of the dims. Return 1 with `lint` or `-q` if there are any, or with `--strict` if a node
-    cannot be checked.
+    `text` contains the names of the dims. With `lint` or `-q`, return 1 if there are such constants, and with
+    `--strict` also if a node cannot be checked.
     """
     from shapecalc.cli.model_report import held_size_json, held_size_lines
     from shapecalc.models.file import read_model

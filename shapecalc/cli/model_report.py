@@ -215,7 +215,7 @@ def _parse_range(text: str) -> tuple[int, int, int]:
 
 
 def held_size_lines(found: HeldSizes) -> list[str]:
-    """Format the numbers that are sizes of free dims: a line per number, and a summary."""
+    """Format the constants that equal sizes of free dims, and a summary."""
     lines = []
     for held in found.held:
         name = f"{reports.node_name(held.node)}: {held.node.op}"
@@ -237,7 +237,7 @@ def held_size_lines(found: HeldSizes) -> list[str]:
 
 
 def held_size_json(found: HeldSizes) -> JsonObject:
-    """Return the JSON object of the numbers that are sizes of free dims."""
+    """Return the JSON object of the constants that equal sizes of free dims."""
     held = [
         {
             **_json_fields(number.node, "path", "name", "op"),

@@ -64,9 +64,9 @@ CONFIG_FOLDERS = {
     "darwin": "~/Library/Application Support",
     "win32": os.environ.get("LOCALAPPDATA", "~\\AppData\\Local"),
 }
-"""The folder of configuration files on each platform, without XDG_CONFIG_HOME; on others, ~/.config.
+"""The folder of configuration files by platform, if XDG_CONFIG_HOME is not set; by default ~/.config.
 
-They are those of the package platformdirs, whose import takes as long as an answer.
+The folders are those of the package platformdirs, which is not used because importing it takes as long as an answer.
 """
 CONFIG_TABLE_SPELLINGS = b"tool.shapecalc", b"tool={shapecalc", b"tool]shapecalc"
 """Ways to write the table name `tool.shapecalc` in TOML, without quotes and white space.
@@ -479,7 +479,7 @@ def reject_device(stream: IO[bytes]) -> None:
     """
     try:
         status = os.fstat(stream.fileno())
-    except UnsupportedOperation:  # in memory
+    except UnsupportedOperation:  # a stream in memory has no file descriptor
         return
     if S_ISCHR(status.st_mode) and not stream.isatty() and status.st_rdev != os.stat(os.devnull).st_rdev:  # noqa: PTH116
         raise OSError(0, "it is a device, not a file or a pipe")

@@ -266,7 +266,7 @@ OPENED_COMMANDS = ("chain", "equiv", "against", "code", "doctor")
 
 
 def _infer_question_words(words: list[str]) -> list[str]:
-    """Replace words without a command by the command line that shapecalc without `tui` would run.
+    """Infer the command line of words that do not begin with a command.
 
     Raises `ShapeError` (usage) for a command that the app does not open.
     """
@@ -289,7 +289,7 @@ def _infer_question_words(words: list[str]) -> list[str]:
 def _print_plain_steps(app: AnyTerminalApp, question: Any, step: int | None, others: Mapping[str, object]) -> int:
     """Print one step of a question per line of stdin, and return the exit code.
 
-    Raises `ShapeError` (usage) if `others` are set, which are options for a screen.
+    `others` are the options that require the app; raises `ShapeError` (usage) if one of them is set.
     """
     name = next((name for name, value in others.items() if value), "")
     if name:

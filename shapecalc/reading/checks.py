@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CheckedArguments: TypeAlias = "Mapping[str, Any]"
 """The arguments of a layer or function, by PyTorch's parameter names; a tensor is represented by its shape."""
 Check: TypeAlias = "Callable[[Shape, CheckedArguments], Iterator[Conditions]]"
-"""A function that yields the conditions that a layer requires; raises `ShapeError` for an input that it refuses."""
+"""A function that yields the conditions of a layer on its input, or raises `ShapeError` if the layer refuses it."""
 
 
 class CheckedLayer(Record):
@@ -95,7 +95,7 @@ def _require_channels(shape: Shape, name: str, arguments: CheckedArguments) -> C
 
 
 def _require_several_values(count: Dim) -> None:
-    """Raise `ShapeError` (too-few-values) for a statistic of at most one value."""
+    """Raise `ShapeError` (too-few-values) if a statistic is computed from one value."""
     if count == 1:
         raise rule_error(TOO_FEW_VALUES, "each mean would be that of one value")
 

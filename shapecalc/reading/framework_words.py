@@ -19,15 +19,15 @@ from shapecalc.core.text import is_file_argument, join_words, parse_shape, rank_
 from shapecalc.reading.options import is_value, to_dashes
 
 FRAMEWORKS = ("torch", "numpy", "tensorflow", "jax", "paddle", "openvino")
-"""The frameworks in order of preference for a word that several have."""
+"""The frameworks in order of preference, for functions that exist in several frameworks."""
 EXTRA_OPTIONS = {"split": ("all",)}
-"""The options of an op that a framework's word always has, by op: its functions return all parts."""
+"""The flags of an op that every framework's function implies: their splits return all parts."""
 UNEVEN_WORDS = ("array_split", "tensor_split")
-"""The words for a split that distributes a remainder over the first parts."""
+"""The functions that make the first parts of a split longer by 1 if the number of parts does not divide the axis."""
 
 
 WORD_RANKS = {"mm": (2, 2), "bmm": (3, 3), "dot": (1, 2), "t": (0, 2)}
-"""The minimum and the maximum rank of the tensors of a word whose op takes other ranks, too."""
+"""The minimum and the maximum input rank of a function whose op accepts other ranks, too."""
 
 
 POOLING = "pool"
@@ -39,7 +39,7 @@ ONNX_OPERATORS = {
     **{f"Reduce{kind}": ("mean", "--kind", kind.lower()) for kind in ("Sum", "Max", "Min")},
     **dict.fromkeys(("Sub", "Mul", "Div", "Pow", "Where"), ("broadcast",)),
 }
-"""The words of an op for the ONNX operators that are not the first operator of the op."""
+"""The op and its options for each ONNX operator; other operators are found in the tables of the ops."""
 
 
 def translate_onnx_operator(words: Sequence[str]) -> list[str] | None:

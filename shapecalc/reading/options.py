@@ -171,7 +171,7 @@ class OptionLookup:
     def __init__(self, options: Iterable[Option], op: Op | None = None) -> None:
         """Create a lookup without consuming the options.
 
-        The calls of `op` define further spellings.
+        If `op` is not None, the argument names of its framework calls are accepted as spellings, too.
         """
         self._pending, self._known, self._op = iter(options), dict[str, "SpelledOption"](), op
 

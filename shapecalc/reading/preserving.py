@@ -54,7 +54,7 @@ SAME_TENSOR = PreservingFunction(True, _keep_strides)
 """A function that returns its input or a view of it."""
 COPY = PreservingFunction(True, compute_clone_strides)
 SAME_STRIDES = PreservingFunction(False, _keep_strides)
-"""A function that may change elements or may return its input, as `float` does for a float32 tensor."""
+"""A function that may change the elements, but keeps the strides, such as `float`, which may return its input."""
 CAST = PreservingFunction(False, compute_clone_strides)
 ELEMENTWISE = PreservingFunction(False, _elementwise_result_strides)
 CONTIGUOUS = PreservingFunction(False, _contiguous_result_strides)
@@ -94,7 +94,7 @@ BROADCASTING_METHODS = {
     "lerp",
     "xlogy",
 }
-"""The functions whose other arguments may be numbers or tensors that are broadcast."""
+"""The functions with additional arguments that are numbers or tensors, and broadcast with the input."""
 PRESERVING_LAYERS: Mapping[str, PreservingFunction] = {
     r"drop(out|path)?\d?d?": SAME_STRIDES,
     r"identity": SAME_TENSOR,
@@ -106,7 +106,7 @@ CASTING_FUNCTIONS = {
     *("to", "type", "type_as", "astype", "cast"),
     *("asarray", "array", "tensor", "as_tensor", "constant", "convert_to_tensor"),
 }
-"""The functions that may have the element type as an argument."""
+"""The functions that may have an element type as an argument."""
 CAST_TYPES = r"(?:float|half|bfloat|double|u?int|long|short|bool|complex|cfloat)\d*(?:_)?"
 """The names of element types, such as `float16` in `x.to(torch.float16)`."""
 

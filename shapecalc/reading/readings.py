@@ -46,9 +46,9 @@ NAMED_SHAPE = re.compile(r"[A-Za-z_][\w.]*\s*=\s*(.+)", re.DOTALL)
 MAX_WORD_LENGTH = 200
 """The maximum number of characters of a word in a message, or of a file name."""
 MAX_LOOSE_NAME_LENGTH = 2
-"""The maximum number of characters of the names that blanks separate in a shape without brackets."""
+"""The maximum length of the words that are taken for names of dims in a shape such as `b c h w`."""
 MAX_DETECTED_LENGTH = 10_000
-"""The maximum number of characters of a text that is compared with the forms of shapes."""
+"""The maximum number of characters of a text that may be a shape, unless the text starts as a shape does."""
 MAX_PRINTED_WORDS = 20
 """The maximum number of words of the input that a message quotes."""
 MAX_DETECTED_WORDS = 1000
@@ -138,8 +138,8 @@ def is_shape(text: str, *, beside_shape: bool = False) -> bool:
     """Return whether a string is a shape rather than a word.
 
     A shape starts with a digit, `-`, `?` or a bracket, contains a comma, or has the format in which a tool prints
-    shapes. Names separated by blanks are a shape if every word is a number, ? or at most two characters long.
-    `beside_shape` indicates that a shape follows, so that the words may be longer.
+    shapes. Names separated by blanks are a shape if every word is a number or at most `MAX_LOOSE_NAME_LENGTH`
+    characters long, or if `beside_shape` states that another shape follows.
 
     >>> is_shape("2x3"), is_shape("N,-1"), is_shape("(4)"), is_shape("foo"), is_shape("x.view(2,3)")
     (True, True, True, False, False)

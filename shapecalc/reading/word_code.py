@@ -20,17 +20,17 @@ from shapecalc.reading.options import is_value
 from shapecalc.reading.preserving import PRESERVING_FUNCTIONS
 
 TENSOR_NAMES = "xyzabcdefgh"
-"""The names of the tensors in the code, in their order."""
+"""The names of the tensors in the code; the first tensor is `x`."""
 TRUTH_WORDS = {"true": "True", "false": "False", "none": "None"}
 """The Python constants by their spelling in lower case."""
 COMMON_ARGUMENTS = ("dim", "axis", "keepdim", "keepdims")
 """The arguments of functions without a signature, such as `x.argmax(dim=1)`."""
 ORDER_ARGUMENT = "order="
-"""The beginning of NumPy's argument for the order of the elements, which only code has."""
+"""The prefix of NumPy's argument `order` on the command line."""
 MODULE_NAMES = {"torch", "F", "nn", "np", "numpy", "tf", "jnp", "jax", "keras", "paddle", "ops", "x"}
-"""The names of modules in front of a function, and `x` for the tensor of a method."""
+"""The accepted prefixes of a function name: modules, and `x` for a method of the tensor."""
 JOINING_FUNCTIONS = {"cat", "concat", "concatenate", "stack"}
-"""The functions whose tensors are a list in code."""
+"""The functions that take a list of tensors if they have a module prefix, as in `torch.cat([x, y])`."""
 ARGUMENT_ALIASES = {"kernel": "kernel_size", "scale": "scale_factor"}
 """Short spellings of arguments."""
 

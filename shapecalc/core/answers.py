@@ -30,7 +30,7 @@ EMPTY_DICT: FrozenDict = FrozenDict()
 CHAIN_TENSOR = "_"
 """The operand that denotes the output of the previous stage of a chain."""
 OPERAND_TYPES = (tuple, str)
-"""The types of the items of a list of operands: shapes, and `CHAIN_TENSOR`."""
+"""The types of the items in a list of operands: a shape is a tuple, and `CHAIN_TENSOR` is a string."""
 Names = tuple[str, ...]
 
 
@@ -162,19 +162,19 @@ class Step(Record):
     """A step of a shape computation: a rule, a dim and the input axes of the dim."""
 
     rule: StepRule
-    """The applied rule; as a string it is the rule's id."""
+    """The applied rule. A `Rule` is a string that equals its id."""
     out: int | None
     """The index of the output dim that the step determines, or None if it determines no output dim or all of them."""
     sources: tuple[int, ...]
-    """The input axes of the stage from which the dim is derived."""
+    """The axes of the stage's input that the dim is derived from."""
     value: Dim | Shape
     """The dim that the step determines, drops or checks; the shape if the step concerns all dims."""
     conditions: Conditions = ()
     """The conditions on named sizes under which the step holds."""
     facts: FrozenDict = EMPTY_DICT
-    """Additional values that the explanation contains, by name."""
+    """Values for the explanation, by name, in addition to the fields of the step."""
     alternatives: Conditions = ()
-    """Replacements for the step's `conditions`; each of them leads to a different answer."""
+    """Alternatives to `conditions`; the answer differs under each of them."""
 
     @property
     def name(self) -> str:
@@ -207,7 +207,7 @@ class Step(Record):
 
 
 ResolvedDim: TypeAlias = "tuple[StepRule, Dim, Conditions, Mapping[str, object]]"
-"""A dim that an op determines: its rule, the dim, its conditions, and the facts of its step."""
+"""The rule, the value, the conditions and the step facts of a dim that an op determines."""
 
 
 def make_step(out: int | None, sources: tuple[int, ...], resolved: ResolvedDim) -> Step:
@@ -269,9 +269,9 @@ class StageBuilder:
         """Create a builder of a stage."""
         self.kind, self.label, self.argument, self.before, self.requested = kind, label, argument, before, requested
         self.explain: Callable[[Stage], tuple[Step, ...]] = _no_steps
-        """A function that computes the steps when they are first read, from the stage and from what the op keeps.
+        """The function that computes the steps of the stage when they are first read.
 
-        If the stage is refused, the function returns the steps up to the refusal.
+        For a refused stage, the function returns the steps before the refusal.
         """
 
     def __enter__(self) -> Self:
@@ -285,7 +285,7 @@ class StageBuilder:
         return (Stage(self.kind, self.label, self.argument, self.before, self.requested, self.explain, after, move),)
 
     def add_explanation(self, explain: Callable[[Stage], Iterable[Step]]) -> None:
-        """Add a function that computes steps after those of `explain`."""
+        """Append the steps that a second function computes to the steps of `explain`."""
         earlier = self.explain
         self.explain = lambda stage: (*earlier(stage), *explain(stage))
 
@@ -323,7 +323,7 @@ class Answer(Record):
     format_request: ClassVar[Callable[[Any], str]]
     """Format the request as one line.
 
-    The package sets this function and `render_report`, so that the core does not depend on readers and pictures.
+    The package sets this function and `render_report`, so that the core does not import the parser and the renderer.
     """
     render_report: ClassVar[Callable[..., str]]
     """Render the answer with its steps; the parameters are those of `shapecalc.render.files.render_report`."""

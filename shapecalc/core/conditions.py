@@ -272,7 +272,7 @@ class Assumptions:
         """The equality conditions that earlier equality conditions imply."""
         self.shared_work, self.work = work, work or WorkBudget()
         self.solutions: dict[str, dims.Monomial] = {}
-        """The value of each name for which an equality is solved, as a monomial of the unsolved names."""
+        """The values of the solved names, as monomials of the unsolved names."""
         self.is_impossible = self.is_undecided = self._has_trivial_integrality = False
         self._cached_values: dict[str, dims.Dim] | None = None
         self._integrality_cache: dict[dims.Dim, bool] = {}
@@ -293,7 +293,7 @@ class Assumptions:
         return [condition.ratio for condition in self.conditions if condition.relation == relation]
 
     def _add_integral_names(self, ratios: Iterable[dims.Monomial]) -> None:
-        """Add the names in `ratios` to the monomials that must be integers."""
+        """Add the names in `ratios` to the monomials that must be integers, once each."""
         new = [name for name in dims.dim_names(ratios) if name not in self.names and name[0] != AUXILIARY_PREFIX]
         self.names.update(new)
         self.integral_monomials += map(dims.named_dim, new)
@@ -747,8 +747,8 @@ def _implies_all_ones(ratio: dims.Monomial) -> bool:
 def _multiply_powers(factors: Iterable[tuple[dims.Monomial, int]], coefficient_of: dims.Monomial) -> dims.Monomial:
     """Return the product of powers of monomials, times a coefficient.
 
-    `factors` are pairs of a monomial and its exponent. The result has the coefficient of the monomial `coefficient_of`,
-    whose powers are ignored. Raises `Undecided` if a coefficient exceeds `MAX_COEFFICIENT_BITS`.
+    `factors` are pairs of a monomial and its exponent. The coefficient is that of `coefficient_of`; the powers of this
+    monomial are ignored. Raises `Undecided` if a coefficient exceeds `MAX_COEFFICIENT_BITS`.
     """
     numerator, denominator, powers = coefficient_of.numerator, coefficient_of.denominator, dict[str, int]()
     for ratio, power in factors:

@@ -558,7 +558,7 @@ class _ViewSlicer:
         return self._drop_single_position(Atom(count, dims.product((atom.stride, step)), *atom.space))
 
     def _drop_single_position(self, atom: Atom) -> Atoms:
-        """Return the atom in a tuple, or no atom if its size is 1.
+        """Return an atom in a tuple, or an empty tuple if its size is 1.
 
         The index space of an omitted atom is recorded.
         """
@@ -704,7 +704,7 @@ def _apply_take(view: View, move: Take, input_shape: Shape, known: Assumptions) 
 
 
 def _reduce_start(start: Sum, size: Dim, known: Assumptions) -> Sum:
-    """Reduce the terms of a start modulo `size` where their quotients are known."""
+    """Reduce the terms of a start modulo `size`, where their remainder is known."""
     multiples = [dims.product((fraction, size)) for fraction in known.integral_quotients]
     modulus = gcd(*[number for number in multiples if isinstance(number, int)])
     terms = list[Dim]()
@@ -718,7 +718,7 @@ def _reduce_start(start: Sum, size: Dim, known: Assumptions) -> Sum:
 
 
 def _fractional_part(ratio: Dim, size: Dim) -> Dim:
-    """Return the fractional part of a ratio, times `size`."""
+    """Return `size` times the fractional part of a ratio."""
     part = dims.monomial(ratio)
     return dims.product((size, dims.lowest_terms(part.numerator % part.denominator, part.denominator, {})))
 

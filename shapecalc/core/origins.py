@@ -597,7 +597,7 @@ class _OriginAnalysis:
         return self.known.divides(dims.product((size, step)), dim)
 
     def _find_rotated_axes(self, space: layout.IndexSpace) -> list[int]:
-        """Return a list of the rotated axis of an index space, or an empty list."""
+        """Return a list of the rotated axis of an index space; empty if there is none."""
         base = layout.merge_atoms(space[0])
         index = self.axis_index_by_stride.get(base[0].stride) if len(base) == 1 and not base[0].base else None
         axes = [] if index is None else [self.axes[index]]

@@ -86,11 +86,11 @@ class Param(TableRow):
     counterpart: str = ""
     """The name of the parameter to use in dialects that lack this parameter."""
     list_option: str = ""
-    """The option for a list, which is the hint for a list instead of a number."""
+    """The option to suggest if the user passes a list to this parameter, which takes one number."""
     spellings: Mapping[str, str] = EMPTY_DICT
     """Other spellings of choices, by the frameworks' words in lower case."""
     applies_to: Mapping[str, str] = EMPTY_DICT
-    """The choices of preceding parameters that the parameter requires; each is also the default of its parameter."""
+    """The values that preceding parameters must have, by name; each is the default of its parameter."""
 
     def is_supported_by(self, dialect: Any) -> bool:
         """Return whether a dialect has the parameter."""

@@ -118,7 +118,7 @@ class Problem(Record):
     """The reason why a request is refused, with the position of the token at fault."""
 
     rule: Rule
-    """The broken rule; as a string it is the rule's id. The rule is `usage` if the request is malformed."""
+    """The broken rule, or `usage` for a malformed request. A `Rule` is a string that equals its id."""
     message: str
     hint: str = ""
     """A suggested fix for this input; empty if none is known."""

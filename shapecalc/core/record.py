@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_):
-        """Return a decorator that leaves a class unchanged, like the one in `typing`."""
+        """Return a decorator that changes nothing, like `typing.dataclass_transform`."""
         return lambda decorated: decorated
 
 
@@ -154,7 +154,7 @@ class _RecordMeta(type):
             record_class.__init__(self, *values, **named_values)
 
         if not is_row:
-            # deferred to the first instance, since a command creates instances of half of the classes that it imports
+            # deferred to the first instance, since a command instantiates only half of the classes that it imports
             body.setdefault("__init__", make_and_call_init)
         record_class: Any = super().__new__(meta, name, bases, body)
         record_class._setters = [getattr(record_class, field).__set__ for field in own if is_row]

@@ -99,7 +99,7 @@ class ParsedOptions(TableRow):
     dialect: Dialect
     operator: Operator
     params: tuple[Param, ...]
-    """The parameters that the op has in the dialect, and those of other dialects."""
+    """The parameters of the op and of the operator, including those that only other dialects have."""
     opset: int | None
     dtype: str | None
     switch: bool | None

@@ -81,8 +81,7 @@ class NameAllocator:
     def __init__(self, used_names: Iterable[str], earlier_names: Mapping[str, SizeExpression | None]) -> None:
         """Reserve the names in a request, and the names in earlier stages of its chain.
 
-        The mapping contains the names in earlier stages. The name of a result maps to the definition of the result, and
-        any other name to None.
+        `earlier_names` maps the names of results in earlier stages to their definitions, and other names to None.
         """
         self.used_names, self.earlier_names = {*used_names, *earlier_names}, earlier_names
         self.results = {name: result for name, result in earlier_names.items() if result is not None}

@@ -18,11 +18,11 @@ from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record, lazy
 
 MAX_SPELLING_LENGTH = 2_000
-"""The maximum length, in characters, of a text that is matched against the forms."""
+"""The maximum length, in characters, of a text that is matched against the formats."""
 MAX_REFUSED_LENGTH = 400
 """The maximum length, in characters, of an invalid text that is matched against `NON_SHAPE_FORMATS`."""
 MAX_DEPTH = 4
-"""The maximum nesting depth of forms; `x: TensorShape([2, 3])` has two levels."""
+"""The maximum nesting depth of formats; `x: TensorShape([2, 3])` has two levels."""
 FULL_WIDTH: dict[int, str] = {
     **{0xFF01 + offset: chr(0x21 + offset) for offset in range(94) if not chr(0x21 + offset).isalnum()},
     ord("\u3001"): ",",
@@ -109,7 +109,7 @@ class ShapeFormat(Record):
 
     name: str
     expression: str
-    """The regular expression, whose dot also matches the end of a line."""
+    """The regular expression; its dot also matches line ends."""
     examples: tuple[PrintedShape, ...]
     has_generic_type: bool = False
     """Whether element types such as Float do not specify the number of bits."""
@@ -118,7 +118,7 @@ class ShapeFormat(Record):
     without_brackets: bool = False
     """Whether `inner` contains the dims without brackets around them."""
     dims_cleaned: bool = False
-    """Whether `2:12` is a size with its stride, and `*` an unknown size, as torch.jit prints them."""
+    """Whether the dims are in the notation of torch.jit: `2:12` is a size with its stride, and `*` an unknown size."""
 
     @lazy
     def pattern(self) -> Pattern[str]:
@@ -146,7 +146,7 @@ class LocatedDims(Record):
     unused: str = ""
     """The part of the text that is ignored, such as the tiles of a layout."""
     form: str = ""
-    """The name of the innermost form; empty if no form matches."""
+    """The name of the innermost format; empty if no format matches."""
 
 
 def _make_format(name: str, expression: str, *examples: PrintedShape, **flags: bool) -> ShapeFormat:
@@ -347,7 +347,7 @@ SHAPE_FORMATS = (
         needs_type=False,
     ),
 )
-"""The forms, in the order in which they are tried."""
+"""The formats, in the order in which they are tried."""
 FIELD_TYPE = re.compile(
     r"\b(?:dtype|type|data_?type)\b\s*[=:]?\s*(?P<onnx>tensor\()?\s*(?P<dtype>(?:[A-Za-z_]\w*\.)*\w+|[<|][fiub]\d)(?P<number>\(\d+\))?",
     re.ASCII,
@@ -376,7 +376,7 @@ PLAIN_EXAMPLES = (
     PrintedShape("\uff082\uff0c3\uff09", "full-width brackets", "2,3"),
     PrintedShape("2\u00d73\u00d74", "Julia", "2,3,4"),
 )
-"""The examples that `core.text` parses without a form: other separators, brackets and spellings of an unknown size."""
+"""Examples that `core.text` parses without a format: other separators, brackets and spellings of an unknown size."""
 
 
 def rewrite_characters(text: str) -> str:

@@ -1,6 +1,6 @@
 """Shapes as text: parsing, formatting, and error messages for invalid shapes.
 
-shape  = "[" dims "]" | "(" dims ")" | "{" dims "}" | dims | a form of `core.spellings`
+shape  = "[" dims "]" | "(" dims ")" | "{" dims "}" | dims | a format of `core.spellings`
 dims   = dim {"," dim} [","]       a trailing comma only inside brackets
        | dim {("x" | blank) dim}   "x" between integers and ?, or as every second word beside a number
 dim    = ["-"] digits ["L"] | factor {("*" | "/" | "//") factor}
@@ -43,7 +43,7 @@ UNPRINTABLE_CODES = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x20
 """Code points of characters that change the direction or the line breaks of the surrounding text."""
 BRACKETS = {"[": "]", "(": ")", "{": "}"}
 SPECIAL = frozenset("[](){}<>:='\"%!|")
-"""Characters that cannot occur in a dim; a text with one of them is matched against the forms of `core.spellings`."""
+"""Characters that cannot occur in a dim; a text with one of them is matched against the formats of `core.spellings`."""
 UNKNOWN_WORDS = ("?", "None")
 """The spellings of an unknown size."""
 INPUT_UNKNOWNS = ("-1", "_")
@@ -71,9 +71,9 @@ MAX_COMPARED_LENGTH = 80
 MIN_LENGTH_OF_TWO_MISTAKES = 6
 """The minimum length of a word that is compared with names that differ by two typing mistakes."""
 MIN_PREFIX_LENGTH = 4
-"""The minimum length of the part of a word that a hint compares with a part of a name."""
+"""The minimum length of a word, and of a name, for a suggestion because one contains the other."""
 MAX_EXTRA_LETTERS = 3
-"""The maximum number of characters of a word besides a name that it contains."""
+"""The maximum number of other letters in a name that contains the word, but does not begin with it."""
 OPENING, CLOSING, QUOTES = "[({", "])}", "'\""
 
 
@@ -210,7 +210,7 @@ class ScannedShape(Record):
     unused: str = ""
     """The part of the text that is ignored, such as the tiles of a layout."""
     form: str = ""
-    """The form of `core.spellings` in which the shape is written; empty for a plain shape."""
+    """The name of the format in `core.spellings` that the shape has; empty for a plain shape."""
     has_unbracketed_names: bool = False
     """Whether names are separated by blanks, without brackets or quotes around them."""
 
@@ -252,7 +252,7 @@ def scan_shape(text: str, argument: str = "shape") -> ScannedShape:
     )
     located = None
     if not (text.isascii() and SPECIAL.isdisjoint(inner)) or _is_typed_list(inner):
-        from shapecalc.core.spellings import locate_printed_dims  # imported here because plain shapes need no forms
+        from shapecalc.core.spellings import locate_printed_dims  # imported here because plain shapes need no formats
 
         located = locate_printed_dims(text)
     if located is None:
@@ -839,7 +839,7 @@ def suggest_name(name: str, known_names: Iterable[str]) -> str:
     """Return a hint with the closest known name, or with all names if there are few.
 
     A name is close if it differs by one typing mistake, or by two if it has at least `MIN_LENGTH_OF_TWO_MISTAKES`
-    letters; or if the user typed only its beginning, or a few characters too many.
+    letters. Without such a name, a name is close if it contains the typed word or is contained in it.
 
     >>> suggest_name("reshap", ["reshape", "shape"]), suggest_name("tran", ["transpose"]), suggest_name("z", ["a", "b"])
     ('did you mean reshape?', 'did you mean transpose?', 'there are a, b')

@@ -147,7 +147,7 @@ class Dialect(TableRow):
     operators: Mapping[str, Operator] = EMPTY_DICT
     """The operators by op; newer ops list their own operators in `Op.operators`."""
     follows: Dialect | None = None
-    """The dialect that supplies the operators, and the rows in the tables of ops, that this dialect lacks."""
+    """The dialect that supplies the missing operators and table rows of this dialect."""
     switch: Switch | None = None
     newest_opset: int | None = None
     """The newest supported opset, or None if operators are not versioned."""
@@ -245,7 +245,7 @@ ALL_TYPES |= {"int1", "uint1", "longdouble", "clongdouble", "bytes", "object", "
 """All element types of NumPy and ml_dtypes."""
 
 WHY_ANY_SIZE = "the other dims multiply to 0"
-"""The default reason, in the message, why -1 could be any size."""
+"""The default reason in the message that -1 could be any size."""
 
 
 def parse_element_type(text: str, dialect: Dialect) -> str | None:
@@ -482,11 +482,11 @@ class Target:
         """
         self.shape, self.target, self.argument, self.ends = shape, target, argument, kept_ends
         self.dims = [*target]
-        """The dims resolved so far, with 1 for a dim to infer."""
+        """The requested dims, in which the resolved dims replace zeros, and 1 replaces -1 until it is inferred."""
         self.copied: dict[int, int] = {}
-        """The input axes of the zeros that copy a dim, by their indices."""
+        """The input axis that each copying 0 copies, by the index of the 0."""
         self.reached = 0
-        """The number of dims resolved before an error."""
+        """The number of dims that were resolved before an error."""
         self.infer_index: int | None = None
         self.inference: ResolvedDim | None = None
         self.conditions: Conditions = ()

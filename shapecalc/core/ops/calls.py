@@ -156,7 +156,7 @@ def argument_names(op: Op, name: str, framework: str) -> Mapping[str, str]:
 
 
 CONVERTED_PARAMS = frozenset(["padding"])
-"""The parameters whose values frameworks write in different orders, so that an argument is not such a parameter."""
+"""The parameters that `find_parameter` ignores, because frameworks list their values in different orders."""
 
 
 def find_parameter(op: Op, name: str) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
 SettledDim: TypeAlias = "tuple[int, StepRule, Conditions, Conditions]"
-"""The input axis of an output dim, negative if it is new, its rule, its conditions and the alternatives."""
+"""The input axis (negative for a new dim), the rule, the conditions and the alternatives of an output dim."""
 
 
 def expand(shape: Shape, rules: base.Setting, target: Shape) -> Stages:

@@ -81,7 +81,10 @@ def mean(
 
 
 def _reduction_steps(resolved: Iterable[ResolvedDim], *, keeps: bool) -> tuple[Step, ...]:
-    """Return the steps of the input axes; `keeps` tells whether reduced axes are kept as dims of 1."""
+    """Return the steps of the input axes.
+
+    `keeps` specifies whether reduced axes are kept as dims of 1.
+    """
     output_axes = count()
     return tuple(
         [

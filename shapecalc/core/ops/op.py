@@ -117,9 +117,9 @@ class Op(Record):
     Examples are the shapes of all parts of a split, and the inferred lengths of a rearrange.
     """
     describe_reading: Callable[[Shape, Mapping[str, Any], Dialect], str] | None = None
-    """A function that says how arguments were read that users may mean otherwise; empty if there are none.
+    """A function that describes how ambiguous arguments are interpreted; its result may be empty.
 
-    An example is the stride of a pool that the request omits.
+    An example is the default stride of a pool, which differs between frameworks.
     """
     fix_candidates: Mapping[str, Callable[[Shape, Arguments], FixCandidates]] = EMPTY_DICT
     """The functions that propose new arguments for a refused request, by rule id.

@@ -93,7 +93,7 @@ class PadSemantics(Record):
     crops_first: tuple[str, ...] = ()
     """The modes whose negative padding removes positions before the others are added."""
     crops_last: tuple[str, ...] = ()
-    """The modes whose negative padding removes positions after the others are added; `constant` does it everywhere."""
+    """The modes, besides `constant`, whose negative padding removes positions after the others are added."""
     limits_negative_padding: bool = False
     """Whether negative padding in the mode `constant` is limited to `last_dims`, too."""
 
@@ -197,7 +197,7 @@ def pad(
         if not crops:
             return _finish_pad(stage, rules, ends, mode, fill)
         added = {axis: (max(begin, 0), max(end, 0)) for axis, (begin, end) in ends.items() if max(begin, end) > 0}
-        # an axis that PyTorch does not pad may become empty
+        # an axis without added positions may become empty in PyTorch, but not in ONNX
         must_keep = ends if semantics.removes_new_positions else added
         for axis, both in ends.items():
             least = (axis in must_keep) - sum(min(end, 0) for end in both)

@@ -115,7 +115,7 @@ class PoolSemantics(Record):
     strides_by_kernel: bool = False
     """Whether the default stride of a pool is its kernel size instead of 1."""
     average_rank_within: int | None = None
-    """The number of spatial dims of which an average pool's kernel must lie within the input without padding."""
+    """The number of spatial dims for which the kernel of an average pool must fit into the input without padding."""
 
 
 POOL_SEMANTICS = DialectTable(

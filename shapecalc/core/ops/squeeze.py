@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
 CheckedAxis: TypeAlias = "tuple[int, int | None, Conditions]"
-"""An axis that squeeze drops or leaves alone, its output axis if it is left alone, and the conditions for it."""
+"""A named axis, its output axis or None if squeeze drops it, and the conditions under which it is kept or dropped."""
 
 
 def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:

@@ -97,11 +97,11 @@ class TakeSemantics(Record):
     takes_from_the_end: bool = True
     """Whether take accepts negative indices, which count from the end."""
     takes_scalars: bool = False
-    """Whether a scalar is taken from as if it had one axis, of size 1."""
+    """Whether take treats a scalar as a vector of one element."""
     skips_indices: bool = False
-    """Whether no index is looked at if a dim before the axis is 0."""
+    """Whether take does not check the indices if a dim before the axis is 0."""
     skips_indices_if_empty: bool = False
-    """Whether no index is looked at if another dim than that of the axis is 0.
+    """Whether take does not check the indices if a dim other than that of the axis is 0.
 
     Source: the source code of JAX, which returns an empty result without a gather.
     """

@@ -114,7 +114,10 @@ def _repeat_unit_dims(shape: Shape, factors: list[TileFactor]) -> Stages:
 
 
 def _check_repeats(rank: int, rules: base.Setting, repeats: Shape) -> None:
-    """Raise `ShapeError` (bad-repeats) for an invalid count of repeats or repeat."""
+    """Check the number and the values of repeats.
+
+    Raises `ShapeError` (bad-repeats).
+    """
     if not _is_accepted_count(rank, rules, len(repeats)):
         more = "" if TILE_SEMANTICS.for_dialect(rules.dialect).tile_repeats is TileRepeatCount.EACH else ", or more"
         counts = f"{format_count(len(repeats), 'repeat', 'repeats')} for {rank_text(rank)}"

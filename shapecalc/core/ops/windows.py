@@ -108,7 +108,7 @@ class WindowSemantics(Record):
     allows_dilated_strides: bool = True
     """Whether stride and dilation may both exceed 1."""
     computes_as_runtime: bool = False
-    """Whether sizes are those that ONNX Runtime computes where it departs from the text of ONNX.
+    """Whether output sizes follow ONNX Runtime where it deviates from the specification of ONNX.
 
     A convolution has no dilation with `same`. A pool pads less than its kernel, and rounds up with `valid`, too; its
     `same` padding is that of the kernel without dilation, and the size of a window that fits nowhere is rounded towards

@@ -87,7 +87,7 @@ def _run_request(op: str, shape: str, options: Mapping[str, object], output_opti
         if answer.problem is not None:
             answer = add_hint(answer, answer.problem)
         code = print_answer(answer, output_options, parsed.source, opset, [op_options], operand_sources)
-        if OPS.loaded[op].describe_reading is not None:
+        if OPS.loaded[op].describe_interpretation is not None:
             report_interpretations(answer, output_options)
         report_other_answers(answer, output_options, [op_options])
         return code
@@ -99,7 +99,7 @@ def report_interpretations(answer: Trace | Chain, output_options: OutputOptions)
     """Print how an answer interprets ambiguous arguments, such as an omitted stride."""
     is_silent = output_options.expect is not None or output_options.code is not None or answer.output is None
     for trace in () if is_silent else answer.traces:
-        describe = OPS[trace.op].describe_reading
+        describe = OPS[trace.op].describe_interpretation
         if describe is not None:
             note = describe(trace.input, trace.request.arguments, DIALECTS[trace.dialect])
             print_notes((note,) if note else (), output_options)

@@ -357,7 +357,9 @@ def run_against(first: str, second: str, film: str | None, output_options: Outpu
         is_same = result.verdict is EquivalenceVerdict.SAME
         elsewhere = 0 if is_same else None if counterexample is None else count_differences(*answers, counterexample)
         if film is not None:
-            _write_race(answers, None if result.by_shape else counterexample, elsewhere, film, output_options)
+            _write_comparison_film(
+                answers, None if result.by_shape else counterexample, elsewhere, film, output_options
+            )
     except ShapeError as error:
         return print_error(error, "against", {"first": first, "second": second}, output_options)
     if output.print_json_if_requested(output_options, lambda: result.as_json() | {"elsewhere": elsewhere}):
@@ -368,7 +370,7 @@ def run_against(first: str, second: str, film: str | None, output_options: Outpu
     return ExitCode.OK if is_same else ExitCode.FAILED
 
 
-def _write_race(
+def _write_comparison_film(
     answers: tuple[Chain, Chain],
     counterexample: Counterexample | None,
     elsewhere: int | None,

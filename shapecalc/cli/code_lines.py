@@ -86,25 +86,25 @@ def print_lines(records: Sequence[StatementRecord], is_requested: bool | None, o
 
 def print_unknown_calls(
     calls: Sequence[UnknownCall],
-    place: str | None,
+    path: str | None,
     inputs: Mapping[str, TypedShape],
     where: str | None,
     output_options: OutputOptions,
 ) -> None:
     """Print to stderr the command that also passes the results of unknown calls.
 
-    The command is omitted if the code is not in a file, that is, if `place` is None.
+    The command is omitted if the code is not in a file, that is, if `path` is None.
     """
-    if not (calls and place) or output_options.json or output_options.quiet:
+    if not (calls and path) or output_options.json or output_options.quiet:
         return
     from shlex import join
 
     shapes = [call for call in calls if call.option == "input"]
     values = [call for call in calls if call.option == "where"]
     given = [f"{name}={shape_text(tensor.dims)}".lstrip("=") for name, tensor in inputs.items()]
-    asked = [f"{call.call}={'SHAPE' if call.proposal is None else shape_text(call.proposal)}" for call in shapes]
+    requested = [f"{call.call}={'SHAPE' if call.proposal is None else shape_text(call.proposal)}" for call in shapes]
     sizes = [f"{call.call}={call.placeholder if call.value is None else call.value}" for call in values]
-    words = ["shapecalc", "code", place, *(["--input", " ".join([*given, *asked])] if given or asked else [])]
+    words = ["shapecalc", "code", path, *(["--input", " ".join([*given, *requested])] if given or requested else [])]
     words += ["--where", ",".join([*([where] if where else []), *sizes])] if where or sizes else []
     print_stderr(f"shapecalc: next: {escape_unprintable(join(words))}")
     names = ", ".join([call.call for call in shapes if call.proposal is not None])

@@ -48,10 +48,10 @@ def help_text(name: str) -> str:
       -h, --help  Show this message and exit.
     """
     command, width = load_command(name), max(MIN_WIDTH, min(get_terminal_size().columns - 2, MAX_WIDTH))
-    paragraphs = [_usage_text(command, width), _wrap(command.help, width, "  ")]
+    paragraphs = [_usage_text(command, width), _wrap_paragraphs(command.help, width, "  ")]
     paragraphs += [_section_text(title, rows, width) for title, rows in _help_sections(command).items() if rows]
     if name in OPS:
-        paragraphs += [SHARED_OPTIONS_NOTE, _wrap(EPILOG, width, "  ")]
+        paragraphs += [SHARED_OPTIONS_NOTE, _wrap_paragraphs(EPILOG, width, "  ")]
     return "\n\n".join(paragraphs)
 
 
@@ -63,7 +63,7 @@ def _usage_text(command: Command, width: int) -> str:
     return "\n".join(TextWrapper(width, initial_indent=prefix, subsequent_indent=" " * len(prefix)).wrap(words))
 
 
-def _wrap(text: str, width: int, indent: str = "") -> str:
+def _wrap_paragraphs(text: str, width: int, indent: str = "") -> str:
     """Wrap the paragraphs of a text, except those with the prefix `RAW_PARAGRAPH`."""
     wrapper = TextWrapper(width, initial_indent=indent, subsequent_indent=indent)
     return "\n\n".join(
@@ -79,7 +79,7 @@ def _section_text(title: str, rows: HelpRows, width: int) -> str:
     column = min(max(len(name) for name, _ in rows), MAX_NAME_WIDTH) + 2
     lines = [f"{title}:"]
     for name, description in rows:
-        first, *others = _wrap(description, max(width - column - 2, 10)).splitlines()
+        first, *others = _wrap_paragraphs(description, max(width - column - 2, 10)).splitlines()
         if len(name) > MAX_NAME_WIDTH:
             lines.append(f"  {name}")
             name = ""

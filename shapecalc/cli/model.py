@@ -105,9 +105,7 @@ def run_model(file: str, output_options: OutputOptions, **arguments: Any) -> int
         gc.enable()
 
 
-def _check_options_of_rename(
-    arguments: Mapping[str, Any], writing: Sequence[str], output_options: OutputOptions
-) -> None:
+def _check_rename_options(arguments: Mapping[str, Any], writing: Sequence[str], output_options: OutputOptions) -> None:
     """Raise `ShapeError` (usage) for options that have no effect if a file is written with `--rename` alone."""
     checking = {"--batch": arguments["batch"], "--set": arguments["shapes"], "--where": arguments["where"]}
     checking["--strict"] = output_options.strict
@@ -131,7 +129,7 @@ def _check_option_conflicts(arguments: Mapping[str, Any], output_options: Output
     for name in [name for name, is_set in fixing.items() if is_set and not arguments["fix"]]:
         if not writing or name == "--fix-as" or (name == "--no-prove" and writing == ["rename"]):
             raise usage_error(f"{name} needs --fix")
-    _check_options_of_rename(arguments, writing, output_options)
+    _check_rename_options(arguments, writing, output_options)
     alone = {name: (name,) for name in ("--dialect", "--diff", "--trt", "--static")} | {"--free": ("--free", "--lint")}
     if not arguments["fix"]:
         alone["--rename"] = ("--rename",)

@@ -810,12 +810,12 @@ def failure_lines(
     if offences := reports.failing_size_conditions(report, strict=strict):
         lines.append(f"runs only where {'; '.join(condition.text.replace('==', '=') for condition in offences)}")
     if github:
-        places = [_annotation_place(source, report.model) for source in (*sources, *[None] * len(lines))]
+        places = [_annotation_location(source, report.model) for source in (*sources, *[None] * len(lines))]
         return [github_annotation(file, line, number) for (file, number), line in zip(places, lines, strict=False)]
     return [escape_line(f"{report.model}: {line}") for line in lines]
 
 
-def _annotation_place(source: SourceLine | None, model_path: str) -> tuple[str, int | None]:
+def _annotation_location(source: SourceLine | None, model_path: str) -> tuple[str, int | None]:
     """Return the file and line of a GitHub Actions annotation.
 
     The file is relative to the working directory, and is the model if the line of code is in no file below it.

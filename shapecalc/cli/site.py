@@ -97,7 +97,7 @@ def _write_page(folder: Path, pyodide: Path, *, force: bool) -> int:
     contents |= {"stations.json": json.dumps(stations).encode(), "program.zip": _build_program_zip()}
     contents |= {name: picture.encode() for name, picture in _static_pictures()}
     page = contents["index.html"].decode()
-    contents["index.html"] = page.replace(COURSE_MARK, "\n".join(map(_station_html, load_path_lessons()))).encode()
+    contents["index.html"] = page.replace(COURSE_MARK, "\n".join(map(_lesson_html, load_path_lessons()))).encode()
     contents |= {name: (pyodide / name).read_bytes() for name in PYODIDE_FILES}
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in contents.items():
@@ -125,7 +125,7 @@ def _static_pictures() -> Iterator[tuple[str, str]]:
             yield f"told-{lesson.id}{suffix}.svg", render_svg(picture, lesson.point)
 
 
-def _station_html(lesson: Lesson) -> str:
+def _lesson_html(lesson: Lesson) -> str:
     """Return a lesson as HTML that can be unfolded without scripts: text, picture and answer."""
     right = judging.prediction_text(judging.correct_prediction(lesson.task))
     return (

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypeAlias
 
-SettledDim: TypeAlias = "tuple[int, StepRule, Conditions, Conditions]"
+ResolvedExpandDim: TypeAlias = "tuple[int, StepRule, Conditions, Conditions]"
 """The input axis (negative for a new dim), the rule, the conditions and the alternatives of an output dim."""
 
 
@@ -37,23 +37,23 @@ def expand(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
             raise _rank_error(shape, target, "adds a dim")
         if added < 0 and mode is not ExpandMode.BOTH_WAYS:
             raise _rank_error(shape, target, "drops a dim")
-        output, settled = list[Dim](), list[SettledDim]()
-        stage.explain = lambda finished: _expand_steps(finished, output, settled)
+        output, resolved = list[Dim](), list[ResolvedExpandDim]()
+        stage.explain = lambda finished: _expand_steps(finished, output, resolved)
         for out in range(max(len(target), len(shape))):
             axis, index = out - max(added, 0), out + min(added, 0)
             dim = shape[axis] if axis >= 0 else None
             requested = target[index] if index >= 0 else 1
             value, rule, conditions, alternatives = _expand_dim(dim, requested, max(axis, 0), max(index, 0), mode)
             output.append(value)
-            settled.append((axis, rule, conditions, alternatives))
+            resolved.append((axis, rule, conditions, alternatives))
         base.compute_volume(tuple(output), "target")
         return stage.finish(Expand(tuple(output)))
 
 
-def _expand_steps(stage: Stage, output: Sequence[Dim], settled: Sequence[SettledDim]) -> tuple[Step, ...]:
+def _expand_steps(stage: Stage, output: Sequence[Dim], resolved: Sequence[ResolvedExpandDim]) -> tuple[Step, ...]:
     """Return the steps of the resolved output dims, and the step of the broadcast."""
     steps = list[Step]()
-    for out, (axis, rule, conditions, alternatives) in enumerate(settled):
+    for out, (axis, rule, conditions, alternatives) in enumerate(resolved):
         facts = FrozenDict(dim=stage.before[axis]) if rule is STRETCHED else EMPTY_DICT
         steps.append(Step(rule, out, (axis,) if axis >= 0 else (), output[out], conditions, facts, alternatives))
     if stage.after is not None:

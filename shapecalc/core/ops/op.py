@@ -116,7 +116,7 @@ class Op(Record):
 
     Examples are the shapes of all parts of a split, and the inferred lengths of a rearrange.
     """
-    describe_reading: Callable[[Shape, Mapping[str, Any], Dialect], str] | None = None
+    describe_interpretation: Callable[[Shape, Mapping[str, Any], Dialect], str] | None = None
     """A function that describes how ambiguous arguments are interpreted; its result may be empty.
 
     An example is the default stride of a pool, which differs between frameworks.

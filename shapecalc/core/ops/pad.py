@@ -390,7 +390,7 @@ PAD = Op(
         ),
     ),
     resolve=pad,
-    describe_reading=_describe_axes,
+    describe_interpretation=_describe_axes,
     operators={
         "onnx": Operator(
             "Pad",

@@ -149,7 +149,7 @@ POOL = Op(
         windows.LAYOUT_PARAM,
     ),
     resolve=pool,
-    describe_reading=_describe_stride,
+    describe_interpretation=_describe_stride,
     operators={
         "onnx": ONNX_POOL,
         "torch": _make_unversioned_operator("max_pool", "avg_pool"),

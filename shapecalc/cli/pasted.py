@@ -24,7 +24,7 @@ from shapecalc.core.requests import lookup_dialect, parse_printed_element_type
 from shapecalc.core.text import (
     TypedShape,
     escape_unprintable,
-    is_integer,
+    is_nonnegative_integer,
     parse_dims,
     parse_typed_shape,
     reject_unbracketed_names,
@@ -157,7 +157,7 @@ def parse_named_sizes(text: str) -> dict[str, GivenValue]:
     for piece in pieces:
         name, dims = split_named_shape(piece, is_last=True)
         is_name = name.replace(".", "").isidentifier()
-        if not name or (is_name and is_integer(dims)):
+        if not name or (is_name and is_nonnegative_integer(dims.strip())):
             sizes |= parse_sizes(piece)
         elif not _is_printed_shape(dims) and (constant := parse_constant(dims)) is not None:
             sizes[name if is_name else normalize_expression(name)] = constant[0]
@@ -270,7 +270,7 @@ def run_code(
         if _is_expected(error.problem, output_options):
             return ExitCode.OK
         print_lines(records, lines, output_options)
-        result = _print_code_error(error, path, calls, {"line": file_text, "input": input}, output_options)
+        result = _print_code_error(error, path, calls, records, {"line": file_text, "input": input}, output_options)
     print_unknown_calls(calls, path and f"{path}{f'::{entry}' if entry else ''}", inputs, where, output_options)
     return result
 
@@ -279,16 +279,20 @@ def _print_code_error(
     error: ShapeError,
     path: str | None,
     calls: Sequence[UnknownCall],
+    records: Sequence[StatementRecord],
     texts: dict[str, object],
     output_options: OutputOptions,
 ) -> int:
     """Print the reason why code is refused, and return the exit code.
 
-    The JSON object contains the unknown calls.
+    The JSON object contains the unknown calls, and the lines that are known.
     """
+    from shapecalc.cli.code_lines import lines_json
+
     error = add_as_option_hint(error)
     error = _name_file_in_hint(error, path) if path else error
-    return print_error(error, "code", texts, output_options, {"ask": [call.as_json() for call in calls]})
+    lines = {"lines": lines_json(records, 0)["lines"]} if output_options.json else {}
+    return print_error(error, "code", texts, output_options, {**lines, "ask": [call.as_json() for call in calls]})
 
 
 def _print_code_answer(

@@ -137,18 +137,23 @@ def argument_names(op: Op, name: str, framework: str) -> Mapping[str, str]:
     >>> argument_names(SWAPAXES, "transpose", "torch")
     {'axis1': 'dim0/axis0', 'axis2': 'axis2/dim1/axis1'}
     """
+    return _argument_names(op.name, name, framework)
+
+
+@cache
+def _argument_names(op_name: str, name: str, framework: str) -> Mapping[str, str]:
     own = [
         signature
-        for signature in parse_signatures(op.name)
+        for signature in parse_signatures(op_name)
         if name in signature.names and signature.exists_in(framework)
     ]
     params: dict[str, str] = {}
-    for signature in (*own, *parse_signatures(op.name)):
+    for signature in (*own, *parse_signatures(op_name)):
         for argument in signature.arguments:
             for argument_name in argument.names:
                 params.setdefault(argument_name, argument.param)
     names: dict[str, dict[str, None]] = {}
-    for signature in parse_signatures(op.name):
+    for signature in parse_signatures(op_name):
         for argument in signature.arguments:
             row = names.setdefault(argument.param, {})
             row.update(dict.fromkeys([other for other in argument.names if params[other] == argument.param]))

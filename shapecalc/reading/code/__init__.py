@@ -18,6 +18,7 @@ from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.requests import lookup_dialect
 from shapecalc.core.text import escape_unprintable, parse_dims, shape_text, truncate
 from shapecalc.reading.code.comments import declared_inputs
+from shapecalc.reading.code.modules import list_tree_nodes
 from shapecalc.reading.code.results import CodeChain, StatementRecord, UnknownCall, UnnamedInputIdentified
 from shapecalc.reading.code.source import (
     detect_dialect,
@@ -86,7 +87,7 @@ def interpret_code(
 
 def _require_named_inputs(tree: ast.Module, inputs: Mapping[str, Shape]) -> None:
     """Raise `ShapeError` (usage) for an input whose name is not in the code."""
-    found = {getattr(node, field, None) for node in ast.walk(tree) for field in ("id", "arg", "attr")}
+    found = {getattr(node, field, None) for node in list_tree_nodes(tree) for field in ("id", "arg", "attr")}
     unknown = [name for name in inputs if name.isidentifier() and name not in found]
     if unknown:
         message = f"the code has no tensor {escape_unprintable(truncate(unknown[0]))}"

@@ -14,10 +14,12 @@ from shapecalc.reading.code.arithmetic import get_item
 from shapecalc.reading.code.functions import FunctionEvaluator
 from shapecalc.reading.code.kind_checks import apply_kind_rule
 from shapecalc.reading.code.kinds import OPERATOR_FUNCTIONS
+from shapecalc.reading.code.layer_calls import LAYER_PARAMETERS
 from shapecalc.reading.code.logic import freeze_value
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.source import PASTE_HINT, dotted_name
 from shapecalc.reading.code.values import (
+    LAYER_KEY,
     UNNAMED_CHANGE,
     Binding,
     CheckRefused,
@@ -57,6 +59,9 @@ class AssignmentEvaluator(FunctionEvaluator):
         owner = self.find_binding(base) if base else MISSING
         if isinstance(owner, ObjectValue):
             self.journal.write(owner.attributes, attribute, value)
+            self.add_child(owner, attribute, value)
+        elif isinstance(owner, LayerInstance) and (changed := change_argument(owner, attribute, value)):
+            self.assign_name(base, changed)
         elif isinstance(owner, LayerInstance) and (attribute == "weight" or not isinstance(value, TracedTensor | None)):
             unknown = usage_error(
                 f"{truncate(name)} is assigned, and the layer is not known", PASTE_HINT, argument="line"
@@ -66,6 +71,12 @@ class AssignmentEvaluator(FunctionEvaluator):
             self.assign_name(base, value if isinstance(value, ShapeError) else reshape_in_place(owner, value))
         else:
             self.bind_variable(name, value)
+
+    def add_child(self, owner: ObjectValue, name: str, value: Binding) -> None:
+        """Add a layer that is assigned to an attribute of a class that derives from `Sequential`."""
+        if isinstance(value, LayerInstance | ObjectValue) and self.library_base_name(owner.cls) == "Sequential":
+            layers = owner.layer or LayerInstance("Sequential", (), {})
+            self.journal.write(owner.attributes, LAYER_KEY, layers.add_child(name, value))
 
     def update_in_place(self, node: ast.AugAssign, value: CodeValue) -> CodeValue:
         """Return the value of a target after an augmented assignment.
@@ -233,6 +244,15 @@ class AssignmentEvaluator(FunctionEvaluator):
         except (TypeError, IndexError, ValueError):
             raise self.error(target, f"there is no such element among {len(items)}") from None
         self.journal.write(base.state, "items", tuple(items))
+
+
+def change_argument(layer: LayerInstance, name: str, value: Binding) -> LayerInstance | None:
+    """Return a layer with another argument, as after `layer.padding = (0, 0)`; None if it is no argument."""
+    parameters = LAYER_PARAMETERS.get(layer.name, ())
+    if name not in parameters or isinstance(value, ShapeError):
+        return None
+    named = dict(zip(parameters, layer.positional, strict=False)) | {**layer.keywords, name: freeze_value(value)}
+    return replace(layer, positional=(), keywords=named)
 
 
 def find_mutated_name(node: ast.expr) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import nan
 
 from shapecalc.core.dims import Dim, Monomial, dim_names
@@ -50,6 +50,7 @@ from shapecalc.reading.code.values import (
     FunctionValue,
     LayerInstance,
     LibraryName,
+    ModuleValue,
     ObjectValue,
     PartialValue,
     SuperValue,
@@ -63,6 +64,7 @@ from shapecalc.reading.code.values import (
     nested_shape,
     tensors_in,
     unwrap_size,
+    unwrap_sizes,
 )
 from shapecalc.reading.layers import MULTI_OPERAND_FUNCTIONS
 from shapecalc.reading.preserving import (
@@ -86,7 +88,10 @@ IGNORED_ARGUMENTS = {
 
 IMPORTED_BUILTINS = {"partial", *REPEATING_FUNCTIONS, "make_divisible", "_make_divisible"}
 """Functions that are evaluated as builtins although code imports them."""
-FALSE_FUNCTIONS = {"is_scripting", "is_tracing", "is_exporting", "is_compiling", "is_in_onnx_export", "is_grad_enabled"}
+FALSE_FUNCTIONS = {
+    *("is_scripting", "is_tracing", "is_exporting", "is_compiling", "is_in_onnx_export", "is_grad_enabled"),
+    *("is_torchdynamo_compiling", "is_tracing_or_exporting", "is_exportable", "is_autocast_enabled"),
+}
 """Functions that are false when code is run without a compiler, as `is_grad_enabled` is during inference."""
 LIBRARY_TABLES = {"ACT2FN", "ALL_ATTENTION_FUNCTIONS"}
 """The tables of activations and of attention functions of transformers."""
@@ -105,6 +110,7 @@ TARGET_FUNCTIONS = {name for op in (RESHAPE, VIEW, EXPAND) for call in parse_sig
 """Functions whose target may be a list, or the only size of a vector."""
 INSTANCE_TYPES: Mapping[str, tuple[type, ...]] = {
     "int": (int,),
+    "bool": (bool,),
     "float": (float,),
     "str": (str,),
     "tuple": (tuple,),
@@ -116,10 +122,37 @@ INSTANCE_TYPES: Mapping[str, tuple[type, ...]] = {
 """The types of values by the names of types in the code."""
 
 
+REFLECTION_FUNCTIONS = (
+    *("isinstance", "issubclass", "hasattr", "callable", "getattr", "setattr", "dict", "OrderedDict"),
+)
+"""The builtins that need the syntax of their arguments, and functions that create a dict."""
+COPYING_FUNCTIONS = {
+    *("deepcopy", "copy.copy", "Variable", "operator.index", "torch.compile", "torch.jit.script"),
+    *("weight_norm", "spectral_norm", "torch.nn.utils.weight_norm", "remove_weight_norm"),
+}
+"""Functions that return a copy of their first argument, or a layer with the same sizes."""
+SELF_METHODS = {"eval", "train", "to", "cuda", "cpu", "half", "float", "requires_grad_", "apply", "double", "bfloat16"}
+"""Methods of a module that return the module itself."""
+CHILD_METHODS = ("children", "named_children")
+PLAIN_MODULE = ast.ClassDef("Module", [], [], [], [])
+"""The class of `nn.Module()`."""
 SCALAR_DIVISIONS = ("div", "divide", "floor_divide")
 """The functions that return the quotient of two sizes as a tensor without dims."""
 SEQUENTIAL_METHODS = ("append", "extend", "insert", "add_module", "register_module")
 """The methods that add layers to a `Sequential`."""
+
+
+def make_sequential(values: Sequence[CodeValue]) -> LayerInstance:
+    """Return a `Sequential` of layers, or of a dict of layers."""
+    if len(values) == 1 and isinstance(values[0], CodeDict):
+        layers = values[0].values()
+        return LayerInstance("Sequential", tuple(layers.values()), {}, tuple(layers))
+    return LayerInstance("Sequential", tuple(values), {})
+
+
+def list_children(layers: Mapping[str, CodeValue], method: str) -> CodeList:
+    """Return the result of `children` or `named_children` of a module."""
+    return CodeList([*layers.items()] if method == "named_children" else layers.values())
 
 
 class CallEvaluator(LayerEvaluator):
@@ -138,7 +171,8 @@ class CallEvaluator(LayerEvaluator):
                 raise self.record_unknown_call(node, ShapeError(replace(error.problem, hint=hint))) from None
             raise
         if callee is not MISSING:
-            return self.call_value(node, callee)
+            is_test = isinstance(callee, FunctionValue) and callee.name.lstrip("_") in FALSE_FUNCTIONS
+            return False if is_test else self.call_value(node, callee)
         if base is not MISSING and (result := self.call_method(node, base)) is not MISSING:
             return result
         builtin = "partial" if path == "functools.partial" else path
@@ -190,6 +224,12 @@ class CallEvaluator(LayerEvaluator):
         if root and not self.is_assigned(root):
             return MISSING, MISSING
         base = self.evaluate(function.value)
+        if isinstance(base, ModuleValue):
+            assert isinstance(function, ast.Attribute)
+            member = self.find_in_frame(base.frame, function.attr)
+            return member, MISSING
+        if isinstance(base, LayerInstance) and function.attr in base.children:
+            return base.children[function.attr], MISSING
         if isinstance(base, ObjectValue | ClassValue | SuperValue):
             if path and is_preserving_layer(path) and isinstance(self.find_binding(path), ShapeError):
                 return MISSING, MISSING  # the name implies that the layer preserves the shape
@@ -304,8 +344,10 @@ class CallEvaluator(LayerEvaluator):
             return self.call_dict_method(node, base, name)
         if isinstance(base, LayerInstance) and base.name == "Sequential" and name in SEQUENTIAL_METHODS:
             return self.extend_sequential(node, base, name)
-        if isinstance(base, LayerInstance) and name in ("eval", "train", "to", "cuda", "requires_grad_", "cpu", "half"):
+        if isinstance(base, LayerInstance) and name in SELF_METHODS:
             return base
+        if isinstance(base, LayerInstance) and name in CHILD_METHODS and not node.args:
+            return list_children(base.children, name)
         if isinstance(base, tuple) and name in ("copy", "index", "count"):
             call = Call(name, tuple(self.evaluate_bindings(node.args)), {}, error)  # type: ignore[arg-type]
             return call_list_method(CodeList(base), call)[0]
@@ -320,11 +362,13 @@ class CallEvaluator(LayerEvaluator):
         layers = base.positional
         if name == "extend" and arguments:
             added = CodeList(self.list_items(node.args[0], arguments[0])).items
-            changed = replace(base, positional=(*layers, *added))
+            changed = replace(base, positional=(*layers, *added), child_names=())
         elif name == "insert" and len(arguments) == 2 and isinstance(arguments[0], int):
-            changed = replace(base, positional=(*layers[: arguments[0]], arguments[1], *layers[arguments[0] :]))
+            moved = (*layers[: arguments[0]], arguments[1], *layers[arguments[0] :])
+            changed = replace(base, positional=moved, child_names=())
         else:
-            changed = replace(base, positional=(*layers, *arguments[-1:]))
+            name = arguments[0] if len(arguments) == 2 and isinstance(arguments[0], str) else str(len(layers))
+            changed = base.add_child(name, arguments[-1]) if arguments else base
         if not path:
             raise self.error(node, "the layers that this changes have no name")
         self.assign_name(path, changed)
@@ -350,6 +394,8 @@ class CallEvaluator(LayerEvaluator):
                 "items": [*pairs],
             }
             return CodeList(parts[name])  # type: ignore[arg-type]  # keys are constants
+        if name == "copy" and not arguments:
+            return CodeDict(base.items)
         if name in ("get", "pop") and 1 <= len(arguments) <= 2:
             key = self.make_dict_key(node.args[0], arguments[0])
             value = base.items.get(key, arguments[1] if len(arguments) == 2 else None)
@@ -407,10 +453,13 @@ class CallEvaluator(LayerEvaluator):
         if name in ("str", "repr", "type", "id") and len(node.args) == 1:
             value = self.evaluate_binding(node.args[0])
             return str(value) if name == "str" and isinstance(value, int | str) else nan
-        if name in ("isinstance", "issubclass", "hasattr", "callable", "getattr", "setattr", "dict"):
-            return self.call_reflection(node, name)
+        if name in REFLECTION_FUNCTIONS:
+            return self.call_reflection(node, "dict" if name == "OrderedDict" else name)
         if name == "slice" and node.args:
             return slice(*[unwrap_size(value) for value in self.evaluate_expressions(node.args)])
+        if name in ("set", "frozenset") and len(node.args) < 2:
+            items = CodeList(self.evaluate_iterable(node.args[0]) if node.args else ()).items
+            return CodeList([item for index, item in enumerate(items) if item not in items[:index]])
         if name in ("len", *REPEATING_FUNCTIONS) and len(node.args) == 1:
             value = self.evaluate(node.args[0])
             if name in REPEATING_FUNCTIONS:
@@ -440,13 +489,25 @@ class CallEvaluator(LayerEvaluator):
         """Call a built-in function that inspects or changes an object."""
         if name == "dict":
             items = self.evaluate(node.args[0]) if node.args else CodeDict({})
+            if isinstance(items, CodeList | tuple):
+                items = self.make_dict(node.args[0], self.list_items(node.args[0], items))
             if not isinstance(items, CodeDict):
-                raise self.error(node, "only a dict and keyword arguments of dict are supported")
+                raise self.error(node, "only a dict, pairs and keyword arguments of dict are supported")
             added = self.evaluate_keywords(node)
             return CodeDict(items.items | {name: item for name, item in added.items()})  # noqa: C416 - other types
         if name in ("isinstance", "issubclass", "callable"):
             return self.evaluate_type_test(node, name)
         return self.call_attribute_function(node, name)
+
+    def make_dict(self, node: ast.expr, pairs: Iterable[Binding]) -> CodeDict:
+        """Return the dict of pairs of keys and values."""
+        items: dict[object, Binding] = {}
+        for pair in pairs:
+            parts = freeze_value(pair) if isinstance(pair, CodeList) else pair
+            if not isinstance(parts, tuple) or len(parts) != 2:
+                raise self.error(node, "a dict is made of pairs")
+            items[self.make_dict_key(node, parts[0])] = parts[1]
+        return CodeDict(items)
 
     def call_attribute_function(self, node: ast.Call, name: str) -> CodeValue:
         """Call `getattr`, `hasattr` or `setattr`."""
@@ -549,8 +610,10 @@ class CallEvaluator(LayerEvaluator):
         if base == "math" and name in MATH_FUNCTIONS:
             call = Call(name, tuple(self.evaluate_expressions(node.args)), {}, self.error_factory(node))
             return MATH_FUNCTIONS[name](call, self.program)
-        if name in FALSE_FUNCTIONS and base.partition(".")[0] in LIBRARY_NAMES:
+        if name.lstrip("_") in FALSE_FUNCTIONS and not isinstance(base_value, ObjectValue):
             return False
+        if name == "Module" and not node.args:
+            return ObjectValue(ClassValue(PLAIN_MODULE, self.frame.module, (), CallFrame(name)))
         if name in ("ModuleList", "ModuleDict", "ParameterList", "BufferList"):
             return self.make_module_list(node, name)
         if name in ("Parameter", "Buffer") and len(node.args) == 1:
@@ -565,12 +628,41 @@ class CallEvaluator(LayerEvaluator):
             return nan
         if name == "get_interface" and len(node.args) == 2:
             return PartialValue(LibraryName(name), [self.evaluate(node.args[1])], {})
-        if name == "deepcopy" and len(node.args) == 1:
+        if (name in COPYING_FUNCTIONS or full_name in COPYING_FUNCTIONS) and node.args:
             return self.evaluate(node.args[0])
+        if full_name == "typing.cast" and len(node.args) == 2:
+            return self.evaluate(node.args[1])
+        if full_name == "inspect.signature" and len(node.args) == 1:
+            return self.list_parameters(self.evaluate(node.args[0]))
+        if name == "is_tensor" and len(node.args) == 1:
+            return isinstance(self.evaluate(node.args[0]), TracedTensor)
         if full_name in ITERATION_FUNCTIONS:
             call = Call(name, tuple(self.evaluate_expressions(node.args)), {}, self.error_factory(node))
             return ITERATION_FUNCTIONS[full_name](call)
         return MISSING  # type: ignore[no-any-return]
+
+    def list_parameters(self, value: CodeValue) -> CodeValue:
+        """Return the signature of a function, whose attribute `parameters` is a dict with their names."""
+        if not isinstance(value, FunctionValue):
+            return nan
+        arguments = value.node.args
+        parameters = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+        named = {argument.arg: nan for argument in parameters[bool(value.owner) :]}
+        return CodeDict({"parameters": CodeDict(named)})
+
+    def find_in_frame(self, frame: CallFrame, name: str) -> CodeValue:
+        """Return the value of a name in another frame, or `MISSING`.
+
+        Raises the error of an unknown value.
+        """
+        outer, self.frame = self.frame, frame
+        try:
+            value = self.find_value(name)
+        finally:
+            self.frame = outer
+        if isinstance(value, ShapeError):
+            raise value
+        return value
 
     def make_module_list(self, node: ast.Call, name: str) -> CodeValue:
         """Create the list or dict of a `ModuleList`, `ModuleDict` or `ParameterList`."""
@@ -609,9 +701,13 @@ class CallEvaluator(LayerEvaluator):
         is_scalar = values and not outer and self.is_known_number(values[0])
         if name in TENSOR_CONSTRUCTORS and values and (is_scalar or isinstance(values[0], tuple)):
             return self.create_tensor_of(node, values[0])
+        if is_class and not name.endswith("Loss"):
+            values, keywords = [*map(unwrap_sizes, values)], {word: unwrap_sizes(v) for word, v in keywords.items()}
         has_tensors = any(isinstance(value, TracedTensor) for value in values)
         if is_class and (name in FUNCTIONS_OF_LAYERS or not has_tensors):  # a loss may have weights of classes
             flags = {word.arg: self.evaluate(word.value) for word in node.keywords if word.arg == "inplace"}
+            if name == "Sequential":
+                return make_sequential(values)
             return LayerInstance(name, tuple(values), keywords | (flags if is_preserving_layer(name) else {}))
         if is_method or (
             name not in (SIZE_FUNCTIONS | CREATION_FUNCTIONS)

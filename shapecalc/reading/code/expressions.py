@@ -48,6 +48,7 @@ from shapecalc.reading.code.values import (
     FunctionValue,
     LayerInstance,
     LibraryName,
+    ModuleValue,
     ObjectValue,
     TensorChunks,
     TracedTensor,
@@ -72,7 +73,9 @@ LIBRARY_NAMES = {"torch", "np", "numpy", "math", "tf", "tensorflow", "jnp", "jax
 """Names of modules whose attributes are constants or types, such as `torch.float32`."""
 UNKNOWN_KEY = float("nan")
 """The key of the items of a dict whose keys are not known."""
-OPAQUE_ATTRIBUTES = {"dtype", "device", "requires_grad", "is_cuda", "is_sparse", "grad", "itemsize", "layout"}
+ABSENT_ATTRIBUTES = {"is_cuda", "is_sparse", "is_nested", "is_quantized", "is_mps", "is_meta"}
+"""Attributes of tensors that are false: inputs are dense tensors on a CPU."""
+OPAQUE_ATTRIBUTES = {"dtype", "device", "requires_grad", "grad", "itemsize", "layout"}
 """Attributes of tensors that are neither tensors nor sizes."""
 
 
@@ -146,7 +149,7 @@ class ExpressionEvaluator(InterpreterState):
     def evaluate_compound(self, node: ast.expr) -> CodeValue:
         """Evaluate a container, condition, comprehension or lambda."""
         match node:
-            case ast.List(elts=parts):
+            case ast.List(elts=parts) | ast.Set(elts=parts):
                 return CodeList(self.evaluate_bindings(parts))
             case ast.Dict(keys=keys, values=values):
                 return self.evaluate_dict(keys, values)
@@ -374,14 +377,20 @@ class ExpressionEvaluator(InterpreterState):
         if isinstance(base, TracedTensor):
             if attribute in TENSOR_ATTRIBUTES and (attribute != "mT" or base.rank > 1):
                 return TENSOR_ATTRIBUTES[attribute](base)
+            if attribute in ABSENT_ATTRIBUTES:
+                return False
             if attribute in OPAQUE_ATTRIBUTES:
                 return nan
         if isinstance(base, CodeDict) and attribute in base.items:  # a layer in a `ModuleDict`
             return get_item(base, attribute, self.error_factory(node))
         if isinstance(base, tuple) and len(base) == 2 and attribute in ("values", "indices"):
             return base[attribute == "indices"]
-        if isinstance(base, LayerInstance) and (value := layer_attribute(base, attribute, self.new_tensor)) is not None:
-            return value
+        if isinstance(base, LayerInstance):
+            value = base.children.get(attribute, layer_attribute(base, attribute, self.new_tensor))
+            if value is not MISSING:
+                return value
+        if isinstance(base, ModuleValue):
+            return self.find_module_member(node, base)
         if isinstance(base, ObjectValue | ClassValue):
             return self.get_attribute(node, base)
         if isinstance(base, Monomial):
@@ -389,6 +398,17 @@ class ExpressionEvaluator(InterpreterState):
         if isinstance(base, float) or (attribute == "value" and isinstance(base, str | int)):  # of an enumeration
             return base
         raise self.error(node, f".{truncate(attribute)} of this is not supported")
+
+    def find_module_member(self, node: ast.Attribute, module: ModuleValue) -> CodeValue:
+        """Return the value of a name in a module of the package."""
+        outer, self.frame = self.frame, module.frame
+        try:
+            value = self.find_value(node.attr)
+        finally:
+            self.frame = outer
+        if isinstance(value, ShapeError):
+            raise value
+        return self.lookup_size(node, dotted_name(node) or node.attr) if value is MISSING else value
 
     def evaluate_unknown_attribute(self, node: ast.Attribute, base: Monomial) -> CodeValue:
         """Return an attribute of an unknown object, which denotes a size.
@@ -411,10 +431,7 @@ class ExpressionEvaluator(InterpreterState):
         """
         if isinstance(op, ast.Is | ast.IsNot) and (right is None or left is None):
             is_same = left is right
-            is_unknown = any(
-                isinstance(value, Monomial | float) or (isinstance(value, TracedTensor) and value.absence is not None)
-                for value in (left, right)
-            )
+            is_unknown = any(map(self.may_be_none, (left, right)))
             return nan if is_unknown and not is_same else is_same == isinstance(op, ast.Is)
         if isinstance(op, ast.operator) or isinstance(left, TracedTensor) or isinstance(right, TracedTensor):
             result = self.apply_operator(node, left, OPERATOR_SYMBOLS.get(type(op).__name__, "&"), right)
@@ -422,6 +439,16 @@ class ExpressionEvaluator(InterpreterState):
                 return self.apply_operator_kinds(node, op, (left, right), result)
             return result
         return compare_values(left, op, right)
+
+    def may_be_none(self, value: CodeValue) -> bool:
+        """Return whether it is unknown if a value is None.
+
+        The name of a size of a tensor is not None, and neither is an expression of names; another name may denote
+        anything.
+        """
+        if isinstance(value, Monomial):
+            return str(value).isidentifier() and str(value) not in self.program.names
+        return value != value or (isinstance(value, TracedTensor) and value.absence is not None)
 
     def apply_operator_kinds(
         self,

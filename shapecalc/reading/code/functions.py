@@ -8,7 +8,13 @@ from collections.abc import Mapping, Sequence
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable, truncate
-from shapecalc.reading.code.call_evaluation import CallEvaluator
+from shapecalc.reading.code.call_evaluation import (
+    CHILD_METHODS,
+    SELF_METHODS,
+    CallEvaluator,
+    list_children,
+    make_sequential,
+)
 from shapecalc.reading.code.layer_calls import layer_attribute
 from shapecalc.reading.code.logic import join_values
 from shapecalc.reading.code.memory import MISSING
@@ -49,8 +55,6 @@ MODULE_CLASSES = {
     "LightningModule",
 }
 """Base classes whose instances have only the attributes that the code sets."""
-SELF_METHODS = {"eval", "train", "to", "cuda", "cpu", "half", "float", "requires_grad_", "apply", "double", "bfloat16"}
-"""Methods of a module that return the module itself."""
 
 
 class FunctionEvaluator(CallEvaluator):
@@ -266,10 +270,9 @@ class FunctionEvaluator(CallEvaluator):
         values = [*CodeList(positional).items]
         if base in ("ModuleList", "ModuleDict"):
             raise error(f"a class that derives from {base} is not supported")
+        layer = LayerInstance(base, tuple(values), dict(keywords))  # type: ignore[arg-type]
         self.journal.write(
-            instance.attributes,
-            LAYER_KEY,
-            LayerInstance(base, tuple(values), dict(keywords)),  # type: ignore[arg-type]
+            instance.attributes, LAYER_KEY, make_sequential(values) if base == "Sequential" else layer
         )
 
     def library_base_name(self, cls: ClassValue) -> str:
@@ -325,8 +328,7 @@ class FunctionEvaluator(CallEvaluator):
         if isinstance(value, FunctionValue) and owner and value.decorators & PROPERTIES:
             return self.call_function(value, (), {}, self.error_factory(value.node))
         if value is MISSING and owner and (layer := owner.layer):
-            value = layer_attribute(layer, name, self.new_tensor)
-            return MISSING if value is None else value
+            return layer.children.get(name, layer_attribute(layer, name, self.new_tensor))
         return value
 
     def get_attribute(self, node: ast.Attribute, base: ObjectValue | ClassValue) -> CodeValue:
@@ -368,7 +370,8 @@ class FunctionEvaluator(CallEvaluator):
         is_sequential = self.library_base_name(instance.cls) == "Sequential"
         if is_sequential and name in ("append", "add_module", "register_module") and node.args:
             layers = instance.layer or LayerInstance("Sequential", (), {})
-            added = replace(layers, positional=(*layers.positional, self.evaluate(node.args[-1])))
+            key = self.evaluate(node.args[0]) if len(node.args) > 1 else str(len(layers.positional))
+            added = layers.add_child(str(key), self.evaluate(node.args[-1]))
             self.journal.write(instance.attributes, LAYER_KEY, added)
         if name in ("register_buffer", "register_parameter", "add_module", "register_module") and len(node.args) > 1:
             key = self.evaluate(node.args[0])
@@ -381,6 +384,8 @@ class FunctionEvaluator(CallEvaluator):
             return self.apply_layer(layer, values, {}, error)  # type: ignore[arg-type]
         if name in SELF_METHODS:
             return instance
+        if name in CHILD_METHODS and not node.args:
+            return list_children(instance.children, name)
         if name == "size" or name == "shape":
             return MISSING  # type: ignore[no-any-return]
         return MISSING  # type: ignore[no-any-return]

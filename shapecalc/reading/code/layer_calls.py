@@ -16,7 +16,8 @@ from shapecalc.core.ops.upsample import UPSAMPLE
 from shapecalc.core.record import replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
-from shapecalc.reading.code.logic import is_explicitly_false
+from shapecalc.reading.code.logic import is_explicitly_false, truth_value
+from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.shape_arguments import are_unequal
 from shapecalc.reading.code.values import (
     CodeValue,
@@ -27,12 +28,14 @@ from shapecalc.reading.code.values import (
     derived_tensor,
     is_dim,
     mark_untraced_change,
+    unwrap_sizes,
 )
 from shapecalc.reading.layers import LAYERS
 
 _CONV = ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups", "bias")
 _CONV_TRANSPOSE = (*_CONV[:5], "output_padding", "groups", "bias", "dilation")
 _NORM = ("num_features", "eps", "momentum", "affine", "track_running_stats")
+_RECURRENT = ("input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional")
 LAYER_PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "Linear": ("in_features", "out_features", "bias"),
     "Embedding": ("num_embeddings", "embedding_dim", "padding_idx"),
@@ -43,30 +46,78 @@ LAYER_PARAMETERS: Mapping[str, tuple[str, ...]] = {
     **{f"Conv{rank}d": _CONV for rank in (1, 2, 3)},
     **{f"ConvTranspose{rank}d": _CONV_TRANSPOSE for rank in (1, 2, 3)},
     **{f"{kind}Norm{rank}d": _NORM for kind in ("Batch", "Instance") for rank in (1, 2, 3)},
+    **dict.fromkeys(("_BatchNorm", "_InstanceNorm", "_NormBase"), _NORM),
+    **{f"MaxPool{rank}d": ("kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode") for rank in (1, 2, 3)},
+    **{f"AvgPool{rank}d": ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override") for rank in (1, 2, 3)},
+    **{f"Adaptive{kind}Pool{rank}d": ("output_size",) for kind in ("Avg", "Max") for rank in (1, 2, 3)},
+    **dict.fromkeys(("LSTM", "GRU"), _RECURRENT),
+    "RNN": (*_RECURRENT[:3], "nonlinearity", *_RECURRENT[3:]),
+    **dict.fromkeys(("Dropout", "Dropout1d", "Dropout2d", "Dropout3d"), ("p",)),
 }
 """The parameters of PyTorch's layers, in order; they are also attributes of the layer."""
+
+
+DEFAULT_ARGUMENTS: Mapping[str, CodeValue] = {
+    "eps": 1e-5,
+    "momentum": 0.1,
+    "affine": True,
+    "ceil_mode": False,
+    "count_include_pad": True,
+    "num_layers": 1,
+    "batch_first": False,
+    "bidirectional": False,
+    "dropout": 0.0,
+}
+"""The defaults of arguments of PyTorch's layers that do not depend on the layer."""
 
 
 def layer_attribute(layer: LayerInstance, name: str, new_tensor: Callable[[Shape], TracedTensor]) -> CodeValue:
     """Return a parameter of a layer, or an argument of its constructor.
 
-    Returns None if the attribute is unknown.
+    Returns `MISSING` if the attribute is unknown.
     """
     parameters = LAYER_PARAMETERS.get(layer.name)
     if parameters is None:
-        return None
+        return MISSING  # type: ignore[no-any-return]
     arguments = dict(zip(parameters, layer.positional, strict=False)) | {**layer.keywords}
     if name in ("weight", "bias", "running_mean", "running_var"):
-        if name == "bias" and is_explicitly_false(arguments.get("bias")):
+        if _is_absent_parameter(layer.name, name, arguments):
             return None
         dims = _parameter_shape(layer.name, name, arguments)
-        return None if dims is None or not all(map(is_dim, dims)) else new_tensor(dims)
+        is_known = dims is not None and all(map(is_dim, dims))
+        return new_tensor(dims) if is_known else MISSING  # type: ignore[no-any-return, arg-type]  # it is known
+    if name not in (*parameters, "normalized_shape"):
+        return MISSING  # type: ignore[no-any-return]
+    value = _layer_argument(layer, name, arguments)
+    return MISSING if value is None else value  # type: ignore[no-any-return]
+
+
+def _is_absent_parameter(layer_name: str, name: str, arguments: Mapping[str, CodeValue]) -> bool:
+    """Return whether a parameter or a running statistic of a layer is None."""
+    if name in ("running_mean", "running_var"):
+        tracks = arguments.get("track_running_stats", "Instance" not in layer_name)
+        return truth_value(tracks) is False
+    affine = arguments.get("affine", arguments.get("elementwise_affine"))
+    if "Norm" in layer_name and is_explicitly_false(affine):
+        return True
+    is_plain = "Instance" in layer_name and affine is None
+    return is_plain or (name == "bias" and is_explicitly_false(arguments.get("bias")))
+
+
+def _layer_argument(layer: LayerInstance, name: str, arguments: Mapping[str, CodeValue]) -> CodeValue:
+    """Return an argument of the constructor of a layer, or its default if that is known."""
     value = arguments.get(name)
     if name == "normalized_shape" and is_dim(value):
         return (value,)
     if name in ("kernel_size", "stride", "padding", "dilation") and layer.name[-2:-1].isdecimal():
         value = {"stride": 1, "padding": 0, "dilation": 1}.get(name) if value is None else value
-        return (value,) * int(layer.name[-2]) if is_dim(value) else value
+        is_pool = "Pool" in layer.name
+        value = arguments.get("kernel_size") if is_pool and name == "stride" and arguments.get(name) is None else value
+        return (value,) * int(layer.name[-2]) if is_dim(value) and not is_pool else value
+    if name in DEFAULT_ARGUMENTS and value is None:
+        return DEFAULT_ARGUMENTS[name] if name != "affine" else "Instance" not in layer.name
+    if name == "track_running_stats" and value is None:
+        return "Instance" not in layer.name
     return 1 if name == "groups" and value is None and "Conv" in layer.name else value
 
 
@@ -106,11 +157,12 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     if layer.op in (POOL, CONV) and tensor.conventions.torch_checks and (count := parse_spatial_rank(call.name)):
         if call.name.lower().startswith("adaptive"):
             return _apply_adaptive_pool(tensor, count, call)
-        _check_window_ranks(tensor, count, call)
+        _check_window_ranks(tensor, count, call, has_weight="weight" in layer.parameters)
         if layer.op is POOL and tensor.rank == count + 1:
             return apply_window_layer(tensor.insert_axes((0,)), call).apply(SQUEEZE, axes=(0,))
     names = [name.partition("/")[0] for name in layer.parameters.values()]
-    arguments = dict(zip(layer.parameters, call.bind_arguments(*layer.parameters.values()), strict=True))
+    bound = zip(layer.parameters, call.bind_arguments(*layer.parameters.values()), strict=True)
+    arguments = {name: value if name in TENSOR_ARGUMENTS else unwrap_sizes(value) for name, value in bound}
     if layer.op is PAD:
         padded = _pad_by_named_sizes(tensor, arguments["padding"], call)
         if padded is not None:
@@ -132,6 +184,8 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     return mark_untraced_change(result) if _has_unmapped_arguments(tensor, arguments, options) else result
 
 
+TENSOR_ARGUMENTS = ("weight", "bias")
+"""The arguments of layers that may be tensors; an input of one dim that is another argument is a size."""
 INTERPOLATION_RANKS: Mapping[str, int] = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
 """The rank that a mode of PyTorch's `interpolate` requires. Source: torch.nn.functional.interpolate, 2.13."""
 
@@ -235,7 +289,7 @@ def parse_spatial_rank(name: str) -> int:
     return int(name[-2]) if name[-1] == "d" and name[-2].isdecimal() else 0
 
 
-def _check_window_ranks(tensor: TracedTensor, count: int, call: Call) -> None:
+def _check_window_ranks(tensor: TracedTensor, count: int, call: Call, *, has_weight: bool = False) -> None:
     """Check the ranks of the input and the weight of a windowed layer.
 
     Raises `CheckRefused` if they do not match a window along `count` axes.
@@ -244,7 +298,7 @@ def _check_window_ranks(tensor: TracedTensor, count: int, call: Call) -> None:
     if tensor.rank not in (count + 1, count + 2):
         dims = f"{count + 1} or {count + 2} dims"
         message = f"it takes {dims}, and {shape_text(tensor.shape)} has {tensor.rank}"
-    for weight in (*call.positional[:1], call.keywords.get("weight")):
+    for weight in (*call.positional[:1], call.keywords.get("weight")) if has_weight else ():
         if isinstance(weight, TracedTensor) and weight.rank != count + 2:
             message = (
                 f"the weight of {call.name} has {count + 2} dims, and {shape_text(weight.shape)} has {weight.rank}"

@@ -6,16 +6,22 @@ The files are read, but never run.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 
 from shapecalc.core.limits import MAX_CODE_LENGTH
-from shapecalc.core.record import Record
+from shapecalc.core.record import Record, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
+KNOWN_LIBRARIES = {
+    *("torch", "numpy", "jax", "jaxlib", "tensorflow", "keras", "paddle", "mxnet", "openvino", "einops", "scipy"),
+    *("cupy", "functorch", "triton"),
+}
+"""The libraries whose files are not read."""
 MAX_FILES = 64
 """The maximum number of files that are read for one file."""
 
@@ -30,34 +36,57 @@ class ImportedName(Record):
 
 
 @lru_cache(maxsize=4)
+def list_tree_nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """Return all nodes of a syntax tree; the search for them costs as much as the parser."""
+    return tuple(ast.walk(tree))
+
+
+@lru_cache(maxsize=4)
 def imported_names(tree: ast.AST) -> dict[str, ImportedName]:
     """Return the imported names in code, keyed by the names that they are bound to."""
     names = {}
-    for node in ast.walk(tree):
+    for node in list_tree_nodes(tree):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 names[alias.asname or alias.name] = ImportedName(node.module or "", node.level, alias.name)
     return names
 
 
+@lru_cache(maxsize=64)
+def module_aliases(tree: ast.AST) -> dict[str, str]:
+    """Return the full names of modules by the short names that `import MODULE as NAME` binds."""
+    aliases = [alias for node in list_tree_nodes(tree) if isinstance(node, ast.Import) for alias in node.names]
+    return {alias.asname: alias.name for alias in aliases if alias.asname and alias.asname != alias.name}
+
+
 def find_module(path: Path, imported: ImportedName) -> Path | None:
     """Return the file of a module that the file `path` imports.
 
-    The module must belong to the same package. A relative import is resolved from the folder of the file, and an
-    absolute import from the folder that contains the outermost package.
+    A relative import is resolved from the folder of the file. An absolute import is resolved from the folder that
+    contains the outermost package, or else from the folder of the file and the one above. A library whose functions are
+    known, and a module of Python, has no file.
     """
     folder, parts = path.parent, imported.module.split(".") if imported.module else []
+    folders = [folder, folder.parent]
     if imported.level:
         for _ in range(imported.level - 1):
             folder = folder.parent
-    else:
-        package = _outermost_package(folder)
-        if package is None or parts[:1] != [package.name]:
-            return None
-        folder = package.parent
-    target = folder.joinpath(*parts)
-    candidates = (target.with_suffix(".py"), target / "__init__.py") if parts else (target / "__init__.py",)
+        folders = [folder]
+    elif not parts or parts[0] in KNOWN_LIBRARIES or parts[0] in sys.stdlib_module_names:
+        return None
+    elif (package := _outermost_package(folder)) is not None:
+        folders = [package.parent]
+    targets = [start.joinpath(*parts) for start in folders]
+    candidates = [
+        file for target in targets for file in (target.with_suffix(".py"), target / "__init__.py")[not parts :]
+    ]
     return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+
+def find_imported_module(path: Path, imported: ImportedName) -> Path | None:
+    """Return the file of a module that `from PACKAGE import MODULE` binds, or None."""
+    name = f"{imported.module}.{imported.name}".lstrip(".")
+    return find_module(path, replace(imported, module=name))
 
 
 def _outermost_package(folder: Path) -> Path | None:

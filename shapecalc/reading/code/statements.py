@@ -22,10 +22,16 @@ from shapecalc.reading.code.call_evaluation import (
 from shapecalc.reading.code.comments import ShapeCheck, check_shapes
 from shapecalc.reading.code.expressions import UNKNOWN_KEY
 from shapecalc.reading.code.functions import MODULE_CLASSES
-from shapecalc.reading.code.layer_evaluation import is_shape_preserving
 from shapecalc.reading.code.logic import join_values
 from shapecalc.reading.code.memory import MISSING, Changes
-from shapecalc.reading.code.modules import MAX_FILES, find_module, imported_names, read_module
+from shapecalc.reading.code.modules import (
+    MAX_FILES,
+    find_imported_module,
+    find_module,
+    imported_names,
+    module_aliases,
+    read_module,
+)
 from shapecalc.reading.code.results import CodeChain, StatementRecord, UnknownCall, UnnamedInputIdentified
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS
 from shapecalc.reading.code.source import (
@@ -52,6 +58,7 @@ from shapecalc.reading.code.values import (
     CodeValue,
     FunctionValue,
     LayerInstance,
+    ModuleValue,
     ObjectValue,
     StageRefused,
     TensorChunks,
@@ -120,7 +127,7 @@ class CodeInterpreter(AssignmentEvaluator):
         """
         self.bind_inputs(inputs, strides)
         self.given_names = {*dim_names([dim for dims in inputs.values() for dim in dims])}
-        self.frame.imports = {**imported_names(tree)}
+        self.frame.imports, self.frame.aliases = {**imported_names(tree)}, module_aliases(tree)
         self.module_names = MODULE_NAMES | imported_modules(tree).keys()
         entry, statements = select_entry(tree.body, entry_name)
         self.tree, self.entry = tree, entry
@@ -144,21 +151,27 @@ class CodeInterpreter(AssignmentEvaluator):
             name in IMPORTED_BUILTINS
             or name in MODULE_CLASSES
             or name in ACTIVATION_FUNCTIONS | LIBRARY_TABLES | MASK_FUNCTIONS | {"dispatch_attention_fn"}
-            or is_shape_preserving(name)
         )
-        path = None if frame.path is None or is_known else find_module(frame.path, imported)
+        if frame.path is None or is_known:
+            return MISSING  # type: ignore[no-any-return]
+        value = self.find_in_module(find_module(frame.path, imported), imported.name)
+        if value is MISSING and (path := find_imported_module(frame.path, imported)):
+            module = self.load_module(path)
+            value = ModuleValue(module) if module else MISSING
+        if value is not MISSING:
+            frame.variables[name] = value
+        return value
+
+    def find_in_module(self, path: Path | None, name: str) -> Binding:
+        """Return the value of a name in a file of the package, or `MISSING`."""
         module = path and self.load_module(path)
         if not module:
             return MISSING  # type: ignore[no-any-return]
         outer, self.frame = self.frame, module
         try:
-            value = self.find_value(imported.name)
+            return self.find_value(name)
         finally:
             self.frame = outer
-        frame.variables[name] = value
-        if value is MISSING:
-            del frame.variables[name], frame.imports[name]
-        return value
 
     def load_module(self, path: Path) -> CallFrame | None:
         """Interpret a module of the package, and return its frame.
@@ -176,7 +189,7 @@ class CodeInterpreter(AssignmentEvaluator):
         self.text = f"{self.text}\n{text}"
         self.line_starts = [0, *accumulate(map(len, self.text.splitlines(keepends=True)))]
         module = self.modules[path] = CallFrame("")
-        module.path, module.imports = path, {**imported_names(tree)}
+        module.path, module.imports, module.aliases = path, {**imported_names(tree)}, module_aliases(tree)
         state = self.frame, self.line, self.in_shape_argument, self.is_quiet, {**self.skipped_errors}
         self.frame, self.is_quiet = module, True
         try:

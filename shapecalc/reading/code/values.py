@@ -33,7 +33,7 @@ from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE, UNSQUEEZE_SEMANTICS
 from shapecalc.core.ops.view import VIEW
 from shapecalc.core.problem import Rule, ShapeError
-from shapecalc.core.record import Record, replace
+from shapecalc.core.record import Record, lazy, replace
 from shapecalc.core.requests import StageRequest, make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.core.results import NameAllocator, SizeExpression
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 CodeValue: TypeAlias = (
     "Dim | float | str | slice | EllipsisType | TracedTensor | TensorChunks | LayerInstance | CodeList | CodeDict"
-    " | FunctionValue | ClassValue | ObjectValue | SuperValue | LibraryName | PartialValue | AlternativeValue"
+    " | FunctionValue | ClassValue | ObjectValue | SuperValue | LibraryName | PartialValue | AlternativeValue | ModuleValue"
     " | tuple[CodeValue, ...] | None"
 )
 """The value of an expression; nan represents an unknown number or truth value."""
@@ -214,7 +214,7 @@ class TracedTensor(Record):
     absence: ShapeError | None = None
     """The error of a branch in which the value is None instead of a tensor, or None if it is always a tensor."""
 
-    @property
+    @lazy
     def conditions(self) -> Conditions:
         """The conditions on sizes under which the tensor is valid."""
         own = [condition for trace in self.traces for condition in trace.conditions]
@@ -363,6 +363,19 @@ class LayerInstance(Record):
     name: str
     positional: tuple[CodeValue, ...]
     keywords: Mapping[str, CodeValue]
+    child_names: tuple[str, ...] = ()
+    """The names of the layers of a `Sequential`, or an empty tuple if they are numbers."""
+
+    @property
+    def children(self) -> dict[str, CodeValue]:
+        """The layers of a `Sequential`, by name."""
+        names = self.child_names or [*map(str, range(len(self.positional)))]
+        return dict(zip(names, self.positional, strict=True)) if self.name == "Sequential" else {}
+
+    def add_child(self, name: str, layer: CodeValue) -> LayerInstance:
+        """Return a `Sequential` with a further layer, or with another layer of this name."""
+        layers = self.children | {name: layer}
+        return replace(self, positional=tuple(layers.values()), child_names=tuple(layers))
 
     def __str__(self) -> str:
         """Format the layer with short names of arguments, as `Conv2d(3,64,7,s2,p3)`."""
@@ -469,6 +482,8 @@ class CallFrame:
         self.variables: dict[str, Binding] = {}
         self.imports: dict[str, ImportedName] = {}
         """The names that a module imports."""
+        self.aliases: Mapping[str, str] = {}
+        """The full names of modules by the short names that a module imports."""
         self.path: Path | None = None
         """The file of a module."""
         self.state: dict[str, Any] = {"exit": "", "results": (), "last": None}
@@ -592,6 +607,14 @@ class ObjectValue:
         return layer if isinstance(layer, LayerInstance) else None
 
     @property
+    def children(self) -> dict[str, CodeValue]:
+        """The layers and modules among the attributes."""
+        attributes = self.attributes.items()
+        layers = {name: value for name, value in attributes if isinstance(value, LayerInstance | ObjectValue)}
+        own = layers.pop(LAYER_KEY, None)
+        return (own.children if isinstance(own, LayerInstance) else {}) | layers
+
+    @property
     def fields(self) -> dict[str, Binding]:
         """The fields of a dataclass, in order, except those that are unset or None.
 
@@ -621,6 +644,14 @@ class AlternativeValue:
     def __init__(self, values: Sequence[CodeValue], error: ShapeError) -> None:
         """Store the values, and the error that is raised if their results differ."""
         self.values, self.error = values, error
+
+
+class ModuleValue:
+    """A module of the package, whose names are attributes."""
+
+    def __init__(self, frame: CallFrame) -> None:
+        """Store the frame of the module."""
+        self.frame = frame
 
 
 class SuperValue:
@@ -690,6 +721,11 @@ def unwrap_size(value: CodeValue) -> CodeValue:
     Returns any other value unchanged.
     """
     return value if not isinstance(value, TracedTensor) or value.size is None else value.size
+
+
+def unwrap_sizes(value: CodeValue) -> CodeValue:
+    """Return a value with sizes instead of the rank-1 inputs in its tuples."""
+    return tuple(map(unwrap_sizes, value)) if isinstance(value, tuple) else unwrap_size(value)
 
 
 def initial_tensor(dims: Shape, dialect: str, program: ProgramSizes) -> TracedTensor:

@@ -71,7 +71,8 @@ _GROUPS: Mapping[str, PreservingFunction] = {
     "full_like": CAST,
     "relu relu6 leaky_relu gelu silu elu celu selu mish sigmoid logsigmoid tanh softplus softsign hardtanh hardswish "
     "hardsigmoid exp expm1 log log1p log2 log10 abs sin cos tan asin acos atan sinh cosh erf neg square pow rsqrt sqrt "
-    "reciprocal round clamp clip sign logical_not normalize isnan isinf isfinite nan_to_num floor ceil trunc frac fmod "
+    "reciprocal exp2 acosh asinh atanh erfc erfinv lgamma digamma logit sinc deg2rad rad2deg sgn clamp_min clamp_max "
+    "round clamp clip sign logical_not normalize isnan isinf isfinite nan_to_num floor ceil trunc frac fmod "
     "remainder atan2 lerp xlogy angle real conj": ELEMENTWISE,
     "softmax softmin log_softmax layer_norm masked_fill tril triu cumsum cumprod": CONTIGUOUS,
     "batch_norm group_norm rms_norm": SUGGESTED,
@@ -88,6 +89,8 @@ BROADCASTING_METHODS = {
     "pow",
     "clamp",
     "clip",
+    "clamp_min",
+    "clamp_max",
     "fmod",
     "remainder",
     "atan2",

@@ -113,7 +113,7 @@ UPSAMPLE = Op(
         (
             "torch",
             "torch.nn.functional.interpolate(x, size=None, scale_factor: scale=None, mode='nearest', "
-            "align_corners=None)",
+            "align_corners=None, recompute_scale_factor=None, antialias=False)",
         ),
         ("torch", "torch.nn.Upsample(size=None, scale_factor: scale=None, mode='nearest', align_corners=None)"),
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from math import nan
 
@@ -28,7 +29,7 @@ from shapecalc.reading.code.builtins import (
     get_length,
 )
 from shapecalc.reading.code.calls import SHAPE_PRESERVING_FUNCTIONS, call_function, is_known_function
-from shapecalc.reading.code.expressions import LIBRARY_NAMES
+from shapecalc.reading.code.expressions import MAYBE_NONE
 from shapecalc.reading.code.kind_checks import apply_kind_rule
 from shapecalc.reading.code.layer_evaluation import LayerEvaluator, is_known_layer
 from shapecalc.reading.code.logic import freeze_value, join_values
@@ -86,13 +87,17 @@ IGNORED_ARGUMENTS = {
 """Keyword arguments that do not affect shapes."""
 
 
-IMPORTED_BUILTINS = {"partial", *REPEATING_FUNCTIONS, "make_divisible", "_make_divisible"}
+IMPORTED_BUILTINS = {"partial", "OrderedDict", *REPEATING_FUNCTIONS, "make_divisible", "_make_divisible"}
 """Functions that are evaluated as builtins although code imports them."""
 FALSE_FUNCTIONS = {
     *("is_scripting", "is_tracing", "is_exporting", "is_compiling", "is_in_onnx_export", "is_grad_enabled"),
     *("is_torchdynamo_compiling", "is_tracing_or_exporting", "is_exportable", "is_autocast_enabled"),
 }
-"""Functions that are false when code is run without a compiler, as `is_grad_enabled` is during inference."""
+"""Functions that are false during inference without a compiler."""
+ACCELERATOR_TEST = (
+    r"(?a)_?is_(torch_)?(npu|xla|mlu|musa|cuda|hpu|xpu|mps|flash_attn|xformers|sageattention|apex)\w*_available"
+)
+"""A regular expression for the names of functions that look for a device or a library of kernels."""
 LIBRARY_TABLES = {"ACT2FN", "ALL_ATTENTION_FUNCTIONS"}
 """The tables of activations and of attention functions of transformers."""
 MASK_FUNCTIONS = {
@@ -142,6 +147,11 @@ SEQUENTIAL_METHODS = ("append", "extend", "insert", "add_module", "register_modu
 """The methods that add layers to a `Sequential`."""
 
 
+def is_false_function(name: str) -> bool:
+    """Return whether a function is false if code is run on a CPU without a compiler."""
+    return name.lstrip("_") in FALSE_FUNCTIONS or re.fullmatch(ACCELERATOR_TEST, name) is not None
+
+
 def make_sequential(values: Sequence[CodeValue]) -> LayerInstance:
     """Return a `Sequential` of layers, or of a dict of layers."""
     if len(values) == 1 and isinstance(values[0], CodeDict):
@@ -151,7 +161,7 @@ def make_sequential(values: Sequence[CodeValue]) -> LayerInstance:
 
 
 def list_children(layers: Mapping[str, CodeValue], method: str) -> CodeList:
-    """Return the result of `children` or `named_children` of a module."""
+    """Return the layers of a module, with their names if the method lists them."""
     return CodeList([*layers.items()] if method == "named_children" else layers.values())
 
 
@@ -171,7 +181,7 @@ class CallEvaluator(LayerEvaluator):
                 raise self.record_unknown_call(node, ShapeError(replace(error.problem, hint=hint))) from None
             raise
         if callee is not MISSING:
-            is_test = isinstance(callee, FunctionValue) and callee.name.lstrip("_") in FALSE_FUNCTIONS
+            is_test = isinstance(callee, FunctionValue) and is_false_function(callee.name)
             return False if is_test else self.call_value(node, callee)
         if base is not MISSING and (result := self.call_method(node, base)) is not MISSING:
             return result
@@ -223,19 +233,18 @@ class CallEvaluator(LayerEvaluator):
         root = dotted_name(function.value)
         if root and not self.is_assigned(root):
             return MISSING, MISSING
-        base = self.evaluate(function.value)
+        return self.find_callee_in(self.evaluate(function.value), function, path)
+
+    def find_callee_in(self, base: CodeValue, function: ast.Attribute, path: str) -> tuple[CodeValue, CodeValue]:
+        """Return the attribute of a value that is called, and the value unless it is a module or a layer."""
         if isinstance(base, ModuleValue):
-            assert isinstance(function, ast.Attribute)
-            member = self.find_in_frame(base.frame, function.attr)
-            return member, MISSING
-        if isinstance(base, LayerInstance) and function.attr in base.children:
-            return base.children[function.attr], MISSING
+            return self.find_in_frame(base.frame, function.attr), MISSING
         if isinstance(base, ObjectValue | ClassValue | SuperValue):
             if path and is_preserving_layer(path) and isinstance(self.find_binding(path), ShapeError):
                 return MISSING, MISSING  # the name implies that the layer preserves the shape
             return self.find_member(base, function.attr), base
-        if isinstance(base, LayerInstance) and function.attr == "forward":
-            return base, MISSING
+        if isinstance(base, LayerInstance) and function.attr in ("forward", *base.children):
+            return base.children.get(function.attr, base), MISSING
         return MISSING, base
 
     def call_value(self, node: ast.Call, callee: CodeValue) -> CodeValue:
@@ -342,18 +351,23 @@ class CallEvaluator(LayerEvaluator):
             return result
         if isinstance(base, CodeDict):
             return self.call_dict_method(node, base, name)
-        if isinstance(base, LayerInstance) and base.name == "Sequential" and name in SEQUENTIAL_METHODS:
-            return self.extend_sequential(node, base, name)
-        if isinstance(base, LayerInstance) and name in SELF_METHODS:
-            return base
-        if isinstance(base, LayerInstance) and name in CHILD_METHODS and not node.args:
-            return list_children(base.children, name)
+        if isinstance(base, LayerInstance):
+            return self.call_layer_method(node, base, name)
         if isinstance(base, tuple) and name in ("copy", "index", "count"):
             call = Call(name, tuple(self.evaluate_bindings(node.args)), {}, error)  # type: ignore[arg-type]
             return call_list_method(CodeList(base), call)[0]
         if isinstance(base, str) and name in ("join", "format", "lower", "upper", "split", "startswith", "endswith"):
             return self.call_string_method(node, base, name)
         return MISSING  # type: ignore[no-any-return]
+
+    def call_layer_method(self, node: ast.Call, base: LayerInstance, name: str) -> CodeValue:
+        """Call a method of a layer of a library, or return `MISSING` for any other method."""
+        if base.name == "Sequential" and name in SEQUENTIAL_METHODS:
+            return self.extend_sequential(node, base, name)
+        if name in SELF_METHODS:
+            return base
+        is_listing = name in CHILD_METHODS and not node.args
+        return list_children(base.children, name) if is_listing else MISSING
 
     def extend_sequential(self, node: ast.Call, base: LayerInstance, name: str) -> CodeValue:
         """Add layers to a `Sequential`, and bind its name to the result."""
@@ -610,7 +624,7 @@ class CallEvaluator(LayerEvaluator):
         if base == "math" and name in MATH_FUNCTIONS:
             call = Call(name, tuple(self.evaluate_expressions(node.args)), {}, self.error_factory(node))
             return MATH_FUNCTIONS[name](call, self.program)
-        if name.lstrip("_") in FALSE_FUNCTIONS and not isinstance(base_value, ObjectValue):
+        if is_false_function(name) and not isinstance(base_value, ObjectValue):
             return False
         if name == "Module" and not node.args:
             return ObjectValue(ClassValue(PLAIN_MODULE, self.frame.module, (), CallFrame(name)))
@@ -625,7 +639,7 @@ class CallEvaluator(LayerEvaluator):
         if name in ACTIVATION_FUNCTIONS:
             return LayerInstance("Activation", (), {})
         if name in MASK_FUNCTIONS:
-            return nan
+            return MAYBE_NONE
         if name == "get_interface" and len(node.args) == 2:
             return PartialValue(LibraryName(name), [self.evaluate(node.args[1])], {})
         if (name in COPYING_FUNCTIONS or full_name in COPYING_FUNCTIONS) and node.args:
@@ -642,27 +656,13 @@ class CallEvaluator(LayerEvaluator):
         return MISSING  # type: ignore[no-any-return]
 
     def list_parameters(self, value: CodeValue) -> CodeValue:
-        """Return the signature of a function, whose attribute `parameters` is a dict with their names."""
+        """Return the signature of a function: a dict that contains the dict of its parameters."""
         if not isinstance(value, FunctionValue):
             return nan
         arguments = value.node.args
         parameters = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-        named = {argument.arg: nan for argument in parameters[bool(value.owner) :]}
+        named: dict[object, Binding] = {argument.arg: nan for argument in parameters[bool(value.owner) :]}
         return CodeDict({"parameters": CodeDict(named)})
-
-    def find_in_frame(self, frame: CallFrame, name: str) -> CodeValue:
-        """Return the value of a name in another frame, or `MISSING`.
-
-        Raises the error of an unknown value.
-        """
-        outer, self.frame = self.frame, frame
-        try:
-            value = self.find_value(name)
-        finally:
-            self.frame = outer
-        if isinstance(value, ShapeError):
-            raise value
-        return value
 
     def make_module_list(self, node: ast.Call, name: str) -> CodeValue:
         """Create the list or dict of a `ModuleList`, `ModuleDict` or `ParameterList`."""
@@ -701,14 +701,8 @@ class CallEvaluator(LayerEvaluator):
         is_scalar = values and not outer and self.is_known_number(values[0])
         if name in TENSOR_CONSTRUCTORS and values and (is_scalar or isinstance(values[0], tuple)):
             return self.create_tensor_of(node, values[0])
-        if is_class and not name.endswith("Loss"):
-            values, keywords = [*map(unwrap_sizes, values)], {word: unwrap_sizes(v) for word, v in keywords.items()}
-        has_tensors = any(isinstance(value, TracedTensor) for value in values)
-        if is_class and (name in FUNCTIONS_OF_LAYERS or not has_tensors):  # a loss may have weights of classes
-            flags = {word.arg: self.evaluate(word.value) for word in node.keywords if word.arg == "inplace"}
-            if name == "Sequential":
-                return make_sequential(values)
-            return LayerInstance(name, tuple(values), keywords | (flags if is_preserving_layer(name) else {}))
+        if is_class and (layer := self.make_layer(node, name, values, keywords)):
+            return layer
         if is_method or (
             name not in (SIZE_FUNCTIONS | CREATION_FUNCTIONS)
             and (isinstance(function, ast.Attribute) or name not in SHAPE_PRESERVING_FUNCTIONS)
@@ -724,6 +718,23 @@ class CallEvaluator(LayerEvaluator):
             self.check_reshape_target(rest[0])
         result = self.call_library_function(node, name, values, keywords, operands, is_method=is_method)
         return mark_not_none(result)
+
+    def make_layer(
+        self, node: ast.Call, name: str, values: Sequence[CodeValue], keywords: Mapping[str, CodeValue]
+    ) -> LayerInstance | None:
+        """Return the layer that a call creates, or None for a class that is called with tensors.
+
+        An input of one dim is a size among the arguments of a layer; only a loss may have weights of classes.
+        """
+        if not name.endswith("Loss"):
+            values, keywords = [*map(unwrap_sizes, values)], {word: unwrap_sizes(v) for word, v in keywords.items()}
+        if name not in FUNCTIONS_OF_LAYERS and any(isinstance(value, TracedTensor) for value in values):
+            return None
+        if name == "Sequential":
+            return make_sequential(values)
+        flags = {word.arg: self.evaluate(word.value) for word in node.keywords if word.arg == "inplace"}
+        named = {**keywords, **(flags if is_preserving_layer(name) else {})}
+        return LayerInstance(name, tuple(values), named)
 
     def is_known_number(self, value: CodeValue) -> bool:
         """Return whether a value is a number or a product of sizes of the inputs; another name may be a tensor."""

@@ -9,7 +9,13 @@ from shapecalc.core.dims import product
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.layer_calls import apply_window_layer
-from shapecalc.reading.code.list_functions import apply_meshgrid, apply_stack_function, pack_tensors, unpack_tensor
+from shapecalc.reading.code.list_functions import (
+    apply_meshgrid,
+    apply_pad_sequence,
+    apply_stack_function,
+    pack_tensors,
+    unpack_tensor,
+)
 from shapecalc.reading.code.logic import truth_value
 from shapecalc.reading.code.operands import call_multi_operand_function
 from shapecalc.reading.code.ops import SHAPE_CHANGING_FUNCTIONS
@@ -49,7 +55,9 @@ def is_known_function(name: str) -> bool:
 
 SCALAR_CONSTRUCTORS = ("tensor", "as_tensor", "asarray", "array")
 """Functions whose result of a number is read as the number."""
-LIST_FUNCTIONS = {"pack", "unpack", "hstack", "vstack", "dstack", "row_stack", "column_stack", "meshgrid"}
+LIST_FUNCTIONS = {
+    *("pack", "unpack", "hstack", "vstack", "dstack", "row_stack", "column_stack", "meshgrid", "pad_sequence"),
+}
 """The functions of a list of tensors."""
 
 
@@ -57,6 +65,8 @@ def _call_list_function(call: Call) -> CodeValue:
     """Call a function of a list of tensors."""
     if call.name in ("pack", "unpack"):
         return pack_tensors(call) if call.name == "pack" else unpack_tensor(call)
+    if call.name == "pad_sequence":
+        return apply_pad_sequence(call)
     values = call.positional
     values = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
     tensors = [value for value in values if isinstance(value, TracedTensor)]

@@ -71,12 +71,24 @@ if TYPE_CHECKING:
 
 LIBRARY_NAMES = {"torch", "np", "numpy", "math", "tf", "tensorflow", "jnp", "jax", "nn"}
 """Names of modules whose attributes are constants or types, such as `torch.float32`."""
+MAYBE_NONE = float("nan")
+"""An unknown value that may be None, such as a mask."""
 UNKNOWN_KEY = float("nan")
 """The key of the items of a dict whose keys are not known."""
 ABSENT_ATTRIBUTES = {"is_cuda", "is_sparse", "is_nested", "is_quantized", "is_mps", "is_meta"}
 """Attributes of tensors that are false: inputs are dense tensors on a CPU."""
 OPAQUE_ATTRIBUTES = {"dtype", "device", "requires_grad", "grad", "itemsize", "layout"}
 """Attributes of tensors that are neither tensors nor sizes."""
+
+
+def evaluate_tensor_attribute(tensor: TracedTensor, name: str) -> CodeValue:
+    """Return an attribute of a tensor, or `MISSING` if it is unknown."""
+    if name in TENSOR_ATTRIBUTES and (name != "mT" or tensor.rank > 1):
+        return TENSOR_ATTRIBUTES[name](tensor)
+    if name in ABSENT_ATTRIBUTES:
+        return False
+    opaque = MAYBE_NONE if name == "grad" else nan
+    return opaque if name in OPAQUE_ATTRIBUTES else MISSING
 
 
 class ExpressionEvaluator(InterpreterState):
@@ -374,21 +386,17 @@ class ExpressionEvaluator(InterpreterState):
     def evaluate_attribute(self, node: ast.Attribute, base: CodeValue) -> CodeValue:
         """Return an attribute of a value."""
         attribute = node.attr
+        value: Binding = MISSING
         if isinstance(base, TracedTensor):
-            if attribute in TENSOR_ATTRIBUTES and (attribute != "mT" or base.rank > 1):
-                return TENSOR_ATTRIBUTES[attribute](base)
-            if attribute in ABSENT_ATTRIBUTES:
-                return False
-            if attribute in OPAQUE_ATTRIBUTES:
-                return nan
+            value = evaluate_tensor_attribute(base, attribute)
+        elif isinstance(base, LayerInstance):
+            value = base.children.get(attribute, layer_attribute(base, attribute, self.new_tensor))
+        if value is not MISSING and not isinstance(value, ShapeError):
+            return value
         if isinstance(base, CodeDict) and attribute in base.items:  # a layer in a `ModuleDict`
             return get_item(base, attribute, self.error_factory(node))
         if isinstance(base, tuple) and len(base) == 2 and attribute in ("values", "indices"):
             return base[attribute == "indices"]
-        if isinstance(base, LayerInstance):
-            value = base.children.get(attribute, layer_attribute(base, attribute, self.new_tensor))
-            if value is not MISSING:
-                return value
         if isinstance(base, ModuleValue):
             return self.find_module_member(node, base)
         if isinstance(base, ObjectValue | ClassValue):
@@ -401,14 +409,22 @@ class ExpressionEvaluator(InterpreterState):
 
     def find_module_member(self, node: ast.Attribute, module: ModuleValue) -> CodeValue:
         """Return the value of a name in a module of the package."""
-        outer, self.frame = self.frame, module.frame
+        value = self.find_in_frame(module.frame, node.attr)
+        return self.lookup_size(node, dotted_name(node) or node.attr) if value is MISSING else value
+
+    def find_in_frame(self, frame: CallFrame, name: str) -> CodeValue:
+        """Return the value of a name in another frame, or `MISSING`.
+
+        Raises the error of an unknown value.
+        """
+        outer, self.frame = self.frame, frame
         try:
-            value = self.find_value(node.attr)
+            value = self.find_value(name)
         finally:
             self.frame = outer
         if isinstance(value, ShapeError):
             raise value
-        return self.lookup_size(node, dotted_name(node) or node.attr) if value is MISSING else value
+        return value
 
     def evaluate_unknown_attribute(self, node: ast.Attribute, base: Monomial) -> CodeValue:
         """Return an attribute of an unknown object, which denotes a size.
@@ -448,7 +464,7 @@ class ExpressionEvaluator(InterpreterState):
         """
         if isinstance(value, Monomial):
             return str(value).isidentifier() and str(value) not in self.program.names
-        return value != value or (isinstance(value, TracedTensor) and value.absence is not None)
+        return value is MAYBE_NONE or (isinstance(value, TracedTensor) and value.absence is not None)
 
     def apply_operator_kinds(
         self,

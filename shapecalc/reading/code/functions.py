@@ -6,7 +6,6 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.reading.code.call_evaluation import (
     CHILD_METHODS,
@@ -271,9 +270,7 @@ class FunctionEvaluator(CallEvaluator):
         if base in ("ModuleList", "ModuleDict"):
             raise error(f"a class that derives from {base} is not supported")
         layer = LayerInstance(base, tuple(values), dict(keywords))  # type: ignore[arg-type]
-        self.journal.write(
-            instance.attributes, LAYER_KEY, make_sequential(values) if base == "Sequential" else layer
-        )
+        self.journal.write(instance.attributes, LAYER_KEY, make_sequential(values) if base == "Sequential" else layer)
 
     def library_base_name(self, cls: ClassValue) -> str:
         """Return the name of the first base class that the code does not define.

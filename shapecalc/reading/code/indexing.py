@@ -11,6 +11,7 @@ from shapecalc.core.conditions import Conditions
 from shapecalc.core.dims import Shape
 from shapecalc.core.layout import contiguous_strides
 from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.core.ops.strides import is_contiguous
 from shapecalc.core.record import Record, replace
 from shapecalc.core.rules import ELEMENT_KIND, LAYER_MISMATCH
 from shapecalc.core.text import shape_text
@@ -83,14 +84,19 @@ def _index_strides(
     """Return the strides of the result of indexing with arrays along some axes.
 
     PyTorch returns a view if all arrays are scalars, and otherwise a new tensor. Its order follows that of the tensor
-    and of the arrays, so that the strides are only known if all of them are contiguous.
+    and of the arrays: it is contiguous if the arrays are, and if the strides of the other axes do not ascend.
     """
     if sliced.strides is None:
         return None
     kept = [axis for axis in range(sliced.rank) if axis not in places]
     if all(array.rank == 0 for array in arrays):
         return tuple([sliced.strides[axis] for axis in kept])
-    if any(part.strides != contiguous_strides(part.shape) for part in (sliced, *arrays)):
+    if any(array.strides is None or not is_contiguous(array.shape, array.strides) for array in arrays):
+        return None
+    steps = [sliced.strides[axis] for axis in kept if sliced.shape[axis] != 1]
+    numbers = [step for step in steps if isinstance(step, int)]
+    is_ordered = len(numbers) == len(steps) and numbers == sorted(numbers, reverse=True)
+    if not is_ordered and not is_contiguous(sliced.shape, sliced.strides):
         return None
     return contiguous_strides(shape)
 

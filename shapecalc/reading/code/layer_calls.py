@@ -47,8 +47,14 @@ LAYER_PARAMETERS: Mapping[str, tuple[str, ...]] = {
     **{f"ConvTranspose{rank}d": _CONV_TRANSPOSE for rank in (1, 2, 3)},
     **{f"{kind}Norm{rank}d": _NORM for kind in ("Batch", "Instance") for rank in (1, 2, 3)},
     **dict.fromkeys(("_BatchNorm", "_InstanceNorm", "_NormBase"), _NORM),
-    **{f"MaxPool{rank}d": ("kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode") for rank in (1, 2, 3)},
-    **{f"AvgPool{rank}d": ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override") for rank in (1, 2, 3)},
+    **{
+        f"MaxPool{rank}d": ("kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode")
+        for rank in (1, 2, 3)
+    },
+    **{
+        f"AvgPool{rank}d": ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
+        for rank in (1, 2, 3)
+    },
     **{f"Adaptive{kind}Pool{rank}d": ("output_size",) for kind in ("Avg", "Max") for rank in (1, 2, 3)},
     **dict.fromkeys(("LSTM", "GRU"), _RECURRENT),
     "RNN": (*_RECURRENT[:3], "nonlinearity", *_RECURRENT[3:]),
@@ -84,12 +90,11 @@ def layer_attribute(layer: LayerInstance, name: str, new_tensor: Callable[[Shape
         if _is_absent_parameter(layer.name, name, arguments):
             return None
         dims = _parameter_shape(layer.name, name, arguments)
-        is_known = dims is not None and all(map(is_dim, dims))
-        return new_tensor(dims) if is_known else MISSING  # type: ignore[no-any-return, arg-type]  # it is known
+        return new_tensor(dims) if dims is not None and all(map(is_dim, dims)) else MISSING
     if name not in (*parameters, "normalized_shape"):
         return MISSING  # type: ignore[no-any-return]
     value = _layer_argument(layer, name, arguments)
-    return MISSING if value is None else value  # type: ignore[no-any-return]
+    return MISSING if value is None else value
 
 
 def _is_absent_parameter(layer_name: str, name: str, arguments: Mapping[str, CodeValue]) -> bool:

@@ -9,7 +9,9 @@ from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops.concat import CONCAT
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.logic import truth_value
 from shapecalc.reading.code.operands import apply_multi_operand
+from shapecalc.reading.code.shape_arguments import are_unequal
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
 
@@ -77,6 +79,30 @@ def unpack_tensor(call: Call) -> CodeValue:
     if sum_sizes([product(row) for row in dims], tensor) != tensor.shape[before]:
         raise call.refusal(f"the packed shapes do not fit {shape_text(tensor.shape)}")
     return tuple([derived_tensor((*tensor.shape[:before], *row, *tensor.shape[before + 1 :]), tensor) for row in dims])
+
+
+def apply_pad_sequence(call: Call) -> CodeValue:
+    """Apply `pad_sequence`: stack tensors that are padded to the length of the longest."""
+    tensors, batch_first, *_ = call.bind_arguments("sequences", "batch_first", "padding_value", "padding_side")
+    parts = [part for part in tensors if isinstance(part, TracedTensor)] if isinstance(tensors, tuple) else []
+    if not parts or len(parts) < len(tensors):  # type: ignore[arg-type]  # a tuple
+        raise call.error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
+    if any(not part.rank or not _fits(part.shape[1:], parts[0].shape[1:]) for part in parts):
+        raise call.refusal("the sequences differ in more than their lengths")
+    lengths = [part.shape[0] for part in parts]
+    numbers = [length for length in lengths if isinstance(length, int)]
+    is_same = all(length == lengths[0] for length in lengths)
+    longest = (
+        lengths[0] if is_same else max(numbers) if len(numbers) == len(lengths) else parts[0].program.new_name("K")
+    )
+    leading = (len(parts), longest) if truth_value(batch_first) else (longest, len(parts))
+    return derived_tensor((*leading, *parts[0].shape[1:]), *parts)
+
+
+def _fits(shape: Shape, target: Shape) -> bool:
+    """Return whether a tensor may be broadcast to a shape of the same rank."""
+    pairs = zip(shape, target, strict=False)
+    return len(shape) == len(target) and not any(own != 1 and are_unequal(own, dim) for own, dim in pairs)
 
 
 def sum_sizes(sizes: Sequence[Dim], tensor: TracedTensor) -> Dim:

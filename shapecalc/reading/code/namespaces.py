@@ -14,13 +14,13 @@ huber_loss interpolate kl_div l1_loss layer_norm leaky_relu linear logsigmoid ma
 mse_loss nll_loss normalize one_hot pad pixel_shuffle pixel_unshuffle relu6 rms_norm scaled_dot_product_attention selu
 silu smooth_l1_loss softmin softplus softsign
 """
-_ALSO_FUNCTIONAL = "log_softmax relu relu_ sigmoid softmax tanh unfold fold"
+_ALSO_FUNCTIONAL = "selu_ log_softmax relu relu_ sigmoid softmax tanh unfold fold"
 FUNCTIONAL = {*_FUNCTIONAL_ONLY.split(), *_ALSO_FUNCTIONAL.split()}
 """The known functions of `torch.nn.functional`."""
 _NO_METHODS = """
 as_tensor asarray atleast_1d atleast_2d atleast_3d broadcast_tensors bucketize cat cdist column_stack complex concat
 concatenate dstack einsum empty_like from_numpy full_like hstack meshgrid ones_like polar rand_like randn_like
-row_stack searchsorted stack std_mean tensor var_mean view_as_complex view_as_real vstack zeros_like
+row_stack searchsorted selu_ stack std_mean tensor var_mean view_as_complex view_as_real vstack zeros_like
 """
 NOT_METHODS = {*_FUNCTIONAL_ONLY.split(), *_NO_METHODS.split()}
 """The known functions that are not methods of a tensor."""
@@ -28,9 +28,10 @@ _ABSENT = """
 adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d add_ affine_grid avg_pool2d avg_pool3d
 bernoulli_ binary_cross_entropy char contiguous copy_ cross_entropy div_ elu expand expand_as gelu glu grid_sample
 hardsigmoid hardswish hardtanh huber_loss index_add_ index_copy_ index_fill_ interpolate item l1_loss leaky_relu
-linear logsigmoid masked_fill_ mish mse_loss mul_ new_empty new_full new_ones new_zeros nll_loss normal_ normalize
-one_hot pad pow_ relu6 repeat reshape_as scaled_dot_product_attention scatter_ scatter_add_ silu size smooth_l1_loss
-softmin softplus softsign stride sub_ to type type_as unfold uniform_ view view_as
+linear logical_and_ logical_or_ logical_xor_ logsigmoid masked_fill_ mish mse_loss mul_ new_empty new_full new_ones
+new_zeros nll_loss normal_ normalize one_hot pad pow_ relu6 repeat reshape_as scaled_dot_product_attention scatter_
+scatter_add_ sign_ silu size smooth_l1_loss softmin softplus softsign stride sub_ to tolist type type_as
+unfold uniform_ view view_as
 """
 NOT_IN_TORCH = {*_ABSENT.split()}
 """The known functions and methods that are not in `torch`."""

@@ -22,6 +22,7 @@ from shapecalc.reading.code.values import (
     TracedTensor,
     add_conditions,
     are_unmodified_inputs,
+    derived_tensor,
     is_number,
     mark_untraced_change,
 )
@@ -53,8 +54,7 @@ def call_multi_operand_function(call: Call) -> CodeValue:
     elif op is BROADCAST:
         values = [value for value in values if not is_number(value)]
     if "pattern" in params and len(values) == 1 and isinstance(values[0], TracedTensor):
-        spaced = re.sub(r"([A-Za-z]|\.\.\.)", r"\1 ", str(options["pattern"]))
-        return values[0].apply(REARRANGE, pattern=spaced)
+        return _apply_to_one_tensor(values[0], str(options["pattern"]))
     for name in {*keywords} - {"alpha", "rounding_mode"} or ("dim" for _ in axes):
         raise call.error(f"the argument {escape_unprintable(truncate(name))} of {call.name} is not supported")
     if call.name in BROADCASTING_FUNCTIONS:
@@ -64,6 +64,27 @@ def call_multi_operand_function(call: Call) -> CodeValue:
     if ranks and tensors and tensors[0].conventions.torch_checks:
         _check_ranks(tensors, ranks, call)
     return apply_multi_operand(op, values, call.error, **options)
+
+
+def _apply_to_one_tensor(tensor: TracedTensor, pattern: str) -> TracedTensor:
+    """Apply an `einsum` of one tensor."""
+    reduced = _reduce_by_letters(tensor, pattern)
+    return (
+        tensor.apply(REARRANGE, pattern=re.sub(r"([A-Za-z]|\.\.\.)", r"\1 ", pattern)) if reduced is None else reduced
+    )
+
+
+def _reduce_by_letters(tensor: TracedTensor, pattern: str) -> TracedTensor | None:
+    """Apply an `einsum` of one tensor that sums over axes, or takes a diagonal; None for any other pattern."""
+    left, mark, right = pattern.replace(" ", "").partition("->")
+    if not left.isalpha() or not (right or "a").isalpha() or len(left) != tensor.rank:
+        return None
+    kept = right if mark else "".join(sorted(letter for letter in {*left} if left.count(letter) == 1))
+    if {*kept} == {*left} and len(left) == len(kept):
+        return None
+    sizes = dict(zip(left, tensor.shape, strict=True))
+    is_fit = {*kept} <= {*left} and all(sizes[own] == dim for own, dim in zip(left, tensor.shape, strict=True))
+    return derived_tensor(tuple([sizes[letter] for letter in kept]), tensor) if is_fit else None
 
 
 def _replace_names_by_letters(pattern: str) -> str:

@@ -19,6 +19,7 @@ from shapecalc.reading.code.indexing import index_with_arrays
 from shapecalc.reading.code.kind_checks import require_equal_kinds, require_indices, require_kinds
 from shapecalc.reading.code.logic import truth_value
 from shapecalc.reading.code.loss_functions import apply_class_loss, apply_elementwise_loss
+from shapecalc.reading.code.matrix_functions import MATRIX_FUNCTIONS
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.shape_arguments import (
     BoundArguments,
@@ -46,6 +47,7 @@ from shapecalc.reading.code.values import (
     is_dim,
     is_number,
     kinds_of,
+    split_tensor,
 )
 
 
@@ -570,6 +572,21 @@ def _multinomial(tensor: TracedTensor, arguments: BoundArguments, call: Call) ->
     return derived_tensor((*tensor.shape[:-1], count), tensor)
 
 
+def _bincount(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
+    """Apply `bincount`, whose length depends on the elements."""
+    if tensor.rank != 1:
+        raise call.refusal(f"it takes a vector, not {shape_text(tensor.shape)}")
+    require_kinds(tensor, "i", call, "its input")
+    return derived_tensor((tensor.program.new_name("K"),), tensor)
+
+
+def _split_by_sizes(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    sizes = arguments["split_sizes"]
+    if not isinstance(sizes, tuple):
+        raise call.error(f"{call.name} needs the sizes of the parts")
+    return split_tensor(tensor, call.to_axis(tensor, arguments["dim"]), sizes=tuple(map(call.to_dim, sizes)))
+
+
 def _histc(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     count = call.to_dim(100 if arguments["bins"] is None else arguments["bins"])
     if isinstance(count, int) and count < 1:
@@ -720,6 +737,9 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
             apply_class_loss,
         ),
     ),
+    **{name: ShapeFunction(parameters, result) for name, (parameters, result) in MATRIX_FUNCTIONS.items()},
+    "bincount": ShapeFunction(("weights", "minlength"), _bincount),
+    "split_with_sizes": ShapeFunction(("split_sizes", "dim=0"), _split_by_sizes),
     "multinomial": ShapeFunction(("num_samples", "replacement", "generator"), _multinomial),
     "bernoulli": ShapeFunction(("p",), _same_shape),
     "histc": ShapeFunction(("bins", "min", "max"), _histc),
@@ -736,7 +756,9 @@ ELEMENTWISE_FUNCTIONS = {
 IN_PLACE_METHODS = {
     *("add_", "sub_", "mul_", "div_", "copy_", "fill_", "zero_", "clamp_", "clip_", "pow_", "relu_", "sigmoid_"),
     *("tanh_", "exp_", "sqrt_", "rsqrt_", "abs_", "neg_", "round_", "floor_", "ceil_", "normal_", "uniform_"),
-    *("addcmul_", "addcdiv_", "lerp_", "bernoulli_", "fill_diagonal_", "logical_not_", "trunc_", "log_"),
+    *("addcmul_", "addcdiv_", "lerp_", "bernoulli_", "fill_diagonal_", "logical_not_", "trunc_", "log_", "selu_"),
+    *("clamp_min_", "clamp_max_", "logical_and_", "logical_or_", "logical_xor_", "sin_", "cos_", "square_", "sign_"),
+    *("reciprocal_", "erf_", "exp2_", "nan_to_num_"),
 }
 """Methods that change the elements of a tensor and keep its shape."""
 NEW_METHODS = {"new_zeros", "new_ones", "new_empty", "new_full"}
@@ -753,7 +775,7 @@ def qualified_name(path: str) -> str:
     """
     module, _, name = path.rpartition(".")
     last = module.rpartition(".")[2]
-    return f"{'F' if last == 'functional' else last}.{name}" if last in ("functional", "fft") else path
+    return f"{'F' if last == 'functional' else last}.{name}" if last in ("functional", "fft", "linalg") else path
 
 
 def call_shape_function(name: str, tensor: TracedTensor, call: Call) -> CodeValue:

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from math import ceil, isfinite, nan
 
 from shapecalc.core.dims import Shape, product
+from shapecalc.core.limits import MAX_SHAPE_DIMS
 from shapecalc.core.record import replace
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.arithmetic import apply_binary_operator, get_item, square_root
 from shapecalc.reading.code.kinds import ANY_KIND, promote_kinds
 from shapecalc.reading.code.list_functions import triangle_indices_shape
-from shapecalc.reading.code.values import CodeValue, TracedTensor, is_dim, is_integer, kinds_of
+from shapecalc.reading.code.values import CodeList, CodeValue, TracedTensor, is_dim, is_integer, kinds_of
 from shapecalc.reading.preserving import CAST, ELEMENTWISE
 
 
@@ -59,9 +60,28 @@ def _require_size(value: CodeValue, call: Call) -> CodeValue:
     raise call.error(not_square if isinstance(value, float) else f"{call.name} works on sizes only")
 
 
+def _list_elements(value: CodeValue, call: Call) -> CodeValue:
+    """Return the elements of a tensor as nested lists of unknown numbers, or a shape unchanged."""
+    if not isinstance(value, TracedTensor):
+        return value
+    count = product(value.shape)
+    if not isinstance(count, int) or count > MAX_SHAPE_DIMS:
+        raise call.error("how many values there are is not known", "give sizes with --where")
+    return _nested_list(value.shape)
+
+
+def _nested_list(shape: Shape) -> CodeValue:
+    """Return nested lists of unknown numbers with the given lengths."""
+    if not shape:
+        return nan
+    count = shape[0] if isinstance(shape[0], int) else 0
+    return CodeList([_nested_list(shape[1:]) for _ in range(count)])
+
+
 SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
     **dict.fromkeys(("size", "shape", "get_shape"), _evaluate_shape),
     "stride": _evaluate_strides,
+    "tolist": _list_elements,
     **dict.fromkeys(("as_list", "int", "tuple", "list", "Size", "TensorShape", "floor"), _require_size),
     "len": lambda value, call: (
         get_item(value.shape, 0, call.error) if isinstance(value, TracedTensor) else len(require_dims(value, call))

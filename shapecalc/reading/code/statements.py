@@ -362,9 +362,14 @@ class CodeInterpreter(AssignmentEvaluator):
         return is_declared and self.is_snippet and not any(self.is_assigned(name) for name in loaded if name)
 
     def invalidate_containers(self, statement: ast.stmt, error: ShapeError) -> None:
-        """Mark the lists and dicts that a skipped statement may change as unknown."""
+        """Mark the lists and dicts that a skipped statement may change as unknown.
+
+        A call whose result is not used may change its arguments.
+        """
+        is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+        targets = [*statement.value.args] if is_call else []  # type: ignore[attr-defined]  # it is a call
         for node in ast.walk(statement):
-            target: ast.expr | None = None
+            target: ast.expr | None = targets.pop() if targets else None
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LIST_METHODS:
                 target = node.func.value
             elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
@@ -458,7 +463,7 @@ class CodeInterpreter(AssignmentEvaluator):
         if self.is_quiet:
             return
         values = {
-            name: CodeList(value.bindings) if isinstance(value, CodeList) and value.is_known else value
+            name: copy_lists(value)
             for name, value in names.items()
             if not (isinstance(value, Monomial) and str(value) == name and name not in self.given_names)
         }
@@ -672,6 +677,13 @@ class CodeInterpreter(AssignmentEvaluator):
         if dims and name.endswith(".shape") and not (self.is_assigned(name) or {name, "shape"} & self.sizes.keys()):
             assert isinstance(value_node, ast.Attribute)
             raise self.missing_shape_error(value_node.value, dims)
+
+
+def copy_lists(value: Binding) -> Binding:
+    """Return a value with copies of its lists, which later statements do not change."""
+    if isinstance(value, CodeList) and value.is_known:
+        return CodeList([copy_lists(item) for item in value.bindings])
+    return tuple([copy_lists(item) for item in value]) if isinstance(value, tuple) else value  # type: ignore[misc]
 
 
 def _assigned_values(method: ast.FunctionDef) -> Iterator[tuple[str, int]]:

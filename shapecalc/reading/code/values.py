@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
 CodeValue: TypeAlias = (
     "Dim | float | str | slice | EllipsisType | TracedTensor | TensorChunks | LayerInstance | CodeList | CodeDict"
-    " | FunctionValue | ClassValue | ObjectValue | SuperValue | LibraryName | PartialValue | AlternativeValue | ModuleValue"
-    " | tuple[CodeValue, ...] | None"
+    " | FunctionValue | ClassValue | ObjectValue | SuperValue | LibraryName | PartialValue | AlternativeValue"
+    " | ModuleValue | tuple[CodeValue, ...] | None"
 )
 """The value of an expression; nan represents an unknown number or truth value."""
 GivenValue: TypeAlias = "int | float | str | Shape | tuple[GivenValue, ...] | None"
@@ -216,7 +216,7 @@ class TracedTensor(Record):
 
     @lazy
     def conditions(self) -> Conditions:
-        """The conditions on sizes under which the tensor is valid."""
+        """Return the conditions on sizes under which the tensor is valid."""
         own = [condition for trace in self.traces for condition in trace.conditions]
         return tuple(dict.fromkeys((*self.earlier_conditions, *own)))
 

@@ -1,0 +1,204 @@
+"""Shapes of PyTorch's functions of matrices.
+
+Sources: the documentation of `torch.linalg` and `torch` in PyTorch 2.13. `tests/engines/test_checks.py` compares each
+function with PyTorch on random inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shapecalc.core.dims import Dim, Shape
+from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.core.text import shape_text
+from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.kind_checks import require_equal_kinds, require_kinds
+from shapecalc.reading.code.logic import is_explicitly_false
+from shapecalc.reading.code.operands import apply_multi_operand
+from shapecalc.reading.code.shape_arguments import (
+    BoundArguments,
+    ResultFunction,
+    are_unequal,
+    require_distinct_axes,
+    require_flag,
+    require_tensor,
+)
+from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
+
+
+def _require_matrix(tensor: TracedTensor, call: Call, *, is_square: bool = False) -> tuple[Dim, Dim]:
+    """Return the sizes of a matrix, or of each matrix of a batch.
+
+    Raises `CheckRefused` for a vector, for integers, or if the matrix must be square and is not.
+    """
+    if not call.name.endswith("matrix_power"):
+        require_kinds(tensor, "fc", call, "its input")
+    if tensor.rank < 2:
+        raise call.refusal(f"it takes a matrix, and {shape_text(tensor.shape)} has {tensor.rank} dims")
+    rows, columns = tensor.shape[-2:]
+    if is_square and are_unequal(rows, columns):
+        raise call.refusal(f"it takes square matrices, not {rows},{columns}")
+    return rows, columns
+
+
+def _smaller(rows: Dim, columns: Dim, call: Call) -> Dim:
+    """Return the smaller of two sizes."""
+    if isinstance(rows, int) and isinstance(columns, int):
+        return min(rows, columns)
+    if rows == columns:
+        return rows
+    raise call.error("the smaller of two named sizes is not known", "give sizes with --where")
+
+
+def _determinant(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
+    _require_matrix(tensor, call, is_square=True)
+    result = derived_tensor(tensor.shape[:-2], tensor)
+    return (result, result) if call.name.endswith("slogdet") else result
+
+
+def _square_result(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
+    """Return a matrix of the same shape, and an error code for each matrix if the function returns one."""
+    _require_matrix(tensor, call, is_square=True)
+    result = derived_tensor(tensor.shape, tensor)
+    return (result, derived_tensor(tensor.shape[:-2], tensor)) if call.name.endswith("_ex") else result
+
+
+def _pseudo_inverse(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
+    rows, columns = _require_matrix(tensor, call)
+    return derived_tensor((*tensor.shape[:-2], columns, rows), tensor)
+
+
+def _trace(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
+    if tensor.rank != 2:
+        raise call.refusal(f"it takes a matrix, and {shape_text(tensor.shape)} has {tensor.rank} dims")
+    return derived_tensor((), tensor)
+
+
+def _singular_values(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Return U, the singular values and V.
+
+    The function of `torch` returns the reduced matrices, and that of `torch.linalg` the full ones and V transposed.
+    """
+    rows, columns = _require_matrix(tensor, call)
+    least, batch = _smaller(rows, columns, call), tensor.shape[:-2]
+    values = derived_tensor((*batch, least), tensor)
+    if call.name == "linalg.svdvals":
+        return values
+    is_linalg = call.name == "linalg.svd"
+    flag = arguments["full_matrices" if is_linalg else "some"]
+    is_full = is_explicitly_false(flag) != is_linalg
+    left, right = (rows, columns) if is_full else (least, least)
+    last = (right, columns) if is_linalg else (columns, right)
+    return derived_tensor((*batch, rows, left), tensor), values, derived_tensor((*batch, *last), tensor)
+
+
+def _qr(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    rows, columns = _require_matrix(tensor, call)
+    inner = rows if arguments["mode"] == "complete" else _smaller(rows, columns, call)
+    batch = tensor.shape[:-2]
+    if arguments["mode"] == "r":
+        return derived_tensor((0,), tensor), derived_tensor((*batch, inner, columns), tensor)
+    return derived_tensor((*batch, rows, inner), tensor), derived_tensor((*batch, inner, columns), tensor)
+
+
+def _eigenvalues(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
+    """Return the eigenvalues, and also the eigenvectors unless the function only returns values."""
+    _require_matrix(tensor, call, is_square=True)
+    values = derived_tensor(tensor.shape[:-1], tensor)
+    return values if "vals" in call.name else (values, derived_tensor(tensor.shape, tensor))
+
+
+def _factors(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
+    """Return the factors and the pivots, and an error code for each matrix if the function returns one."""
+    rows, columns = _require_matrix(tensor, call)
+    pivots = derived_tensor((*tensor.shape[:-2], _smaller(rows, columns, call)), tensor)
+    info = (derived_tensor(tensor.shape[:-2], tensor),) if call.name.endswith("_ex") else ()
+    return derived_tensor(tensor.shape, tensor), pivots, *info
+
+
+def _solve(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Return the solution of a linear system.
+
+    The right side is a vector if it has one dim, or the dims of the matrices except the last.
+    """
+    right = require_tensor(arguments["B"], call)
+    require_equal_kinds(tensor, right, call)
+    rows, _ = _require_matrix(tensor, call, is_square=True)
+    is_vector = right.rank == 1 or (right.rank == tensor.rank - 1 and right.shape == tensor.shape[:-1])
+    tail = right.shape[-1:] if is_vector else right.shape[-2:]
+    if are_unequal(tail[0], rows):
+        raise call.refusal(f"{shape_text(right.shape)} is no right side for {shape_text(tensor.shape)}")
+    batch = _broadcast_batches([tensor.shape[:-2], right.shape[: right.rank - len(tail)]], tensor, call)
+    result = derived_tensor((*batch, *tail), tensor, right)
+    return (result, derived_tensor(batch, tensor)) if call.name.endswith("_ex") else result
+
+
+def _broadcast_batches(batches: Sequence[Shape], tensor: TracedTensor, call: Call) -> Shape:
+    """Return the common shape of the batch dims of several matrices."""
+    parts = [derived_tensor(batch, tensor) for batch in batches]
+    return apply_multi_operand(BROADCAST, parts, call.error).shape
+
+
+def _solve_triangular(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Return the solution of a linear system whose matrix is factored."""
+    first = require_tensor(arguments["B"], call)
+    matrix, right = (first, tensor) if call.name.startswith("cholesky") else (tensor, first)
+    _require_matrix(right, call)
+    _require_matrix(matrix, call, is_square=True)
+    batch = _broadcast_batches([matrix.shape[:-2], right.shape[:-2]], tensor, call)
+    return derived_tensor((*batch, *right.shape[-2:]), matrix, right)
+
+
+def _norm(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    axes = arguments["dim"]
+    require_kinds(tensor, "fc", call, "its input")
+    require_flag(arguments["keepdim"], call)
+    if call.name == "linalg.matrix_norm":
+        _require_matrix(tensor, call)
+        axes = (-2, -1) if axes is None else axes
+    listed = range(tensor.rank) if axes is None else axes if isinstance(axes, tuple) else (axes,)
+    reduced = [call.to_axis(tensor, axis) for axis in listed]
+    require_distinct_axes(reduced, call)
+    keeps = arguments["keepdim"] is True
+    dims = [1 if axis in reduced else dim for axis, dim in enumerate(tensor.shape) if keeps or axis not in reduced]
+    return derived_tensor(tuple(dims), tensor)
+
+
+def _cross(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    other = require_tensor(arguments["other"], call)
+    result = apply_multi_operand(BROADCAST, (tensor, other), call.error)
+    first = next((axis for axis, dim in enumerate(tensor.shape) if dim == 3), -1)
+    axis = call.to_axis(result, arguments["dim"], first if call.name == "cross" else -1)
+    require_kinds(tensor, "ifc", call, "its input")
+    require_equal_kinds(tensor, other, call)
+    if tensor.rank != other.rank or {part.shape[axis] for part in (tensor, other)} != {3}:
+        raise call.refusal(f"it takes vectors of 3 numbers, not {shape_text(tensor.shape)} {shape_text(other.shape)}")
+    return derived_tensor(result.shape, result)
+
+
+_NORM = ("ord", "dim", "keepdim")
+MATRIX_FUNCTIONS: Mapping[str, tuple[tuple[str, ...], ResultFunction]] = {
+    **dict.fromkeys(("det", "logdet", "slogdet", "linalg.det", "linalg.slogdet"), ((), _determinant)),
+    **dict.fromkeys(
+        ("inverse", "matrix_exp", "linalg.inv", "linalg.inv_ex", "linalg.matrix_exp"),
+        ((), _square_result),
+    ),
+    **dict.fromkeys(("linalg.cholesky", "linalg.cholesky_ex"), (("upper",), _square_result)),
+    **dict.fromkeys(("matrix_power", "linalg.matrix_power"), (("n",), _square_result)),
+    **dict.fromkeys(("pinverse", "linalg.pinv"), (("rcond/rtol",), _pseudo_inverse)),
+    "trace": ((), _trace),
+    "svd": (("some", "compute_uv"), _singular_values),
+    "linalg.svd": (("full_matrices", "driver"), _singular_values),
+    "linalg.svdvals": (("driver",), _singular_values),
+    "linalg.qr": (("mode",), _qr),
+    **dict.fromkeys(("linalg.eigh", "linalg.eigvalsh"), (("UPLO",), _eigenvalues)),
+    **dict.fromkeys(("linalg.eig", "linalg.eigvals"), ((), _eigenvalues)),
+    **dict.fromkeys(("linalg.lu_factor", "linalg.lu_factor_ex"), (("pivot", "check_errors"), _factors)),
+    **dict.fromkeys(("linalg.solve", "linalg.solve_ex"), (("B", "left", "check_errors"), _solve)),
+    "linalg.lu_solve": (("pivots", "B", "left", "adjoint"), _solve_triangular),
+    "linalg.solve_triangular": (("B", "upper", "left", "unitriangular"), _solve_triangular),
+    "cholesky_solve": (("B/L", "upper"), _solve_triangular),
+    **dict.fromkeys(("linalg.norm", "linalg.vector_norm", "linalg.matrix_norm"), (_NORM, _norm)),
+    **dict.fromkeys(("cross", "linalg.cross"), (("other", "dim"), _cross)),
+}
+"""The parameters and the result function of each function, by name; those of `torch.linalg` have a prefix."""

@@ -291,6 +291,30 @@ def test_imports_of_the_package_are_read(tmp_path):
     assert refused.notes == ("refused in line 10: y = self.part(x)",)
 
 
+def test_modules_beside_a_file_are_read(tmp_path):
+    (tmp_path / "parts.py").write_text(
+        "import torch.nn as nn\n\n\nclass GELU(nn.Module):\n    def __init__(self, width):\n        super().__init__()\n"
+        "        self.layer = nn.Linear(width, 2 * width)\n\n    def forward(self, x):\n        return self.layer(x)\n"
+    )
+    (tmp_path / "blocks").mkdir()
+    (tmp_path / "blocks" / "inner.py").write_text("def halve(x):\n    return x[:, ::2]\n")
+    main = tmp_path / "net.py"
+    main.write_text(
+        "from parts import GELU\nfrom blocks import inner\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+        "        self.part = GELU(8)\n\n    def forward(self, x):\n        y = self.part(x)\n        return inner.halve(y)\n"
+    )
+    records = []
+    interpret_code(main.read_text(), {"x": (3, 8)}, records=records, path=str(main))
+    assert [line.format_values() for line in collect_code_lines(records)] == ["y 3,16", "3,8"]
+
+
+def test_lines_show_a_nested_list_as_it_was_bound():
+    records = []
+    code = "xs = [[x]]\nxs[0].append(x.mT)\nreturn xs[0][1]"
+    interpret_code(code, {"x": (2, 3)}, records=records)
+    assert [line.format_values() for line in collect_code_lines(records)][0] == "xs[0][0] 2,3"
+
+
 INHERITED = """\
 class Base(nn.Module):
     def __init__(self, width):

@@ -32,13 +32,13 @@ from shapecalc.reading.code.calls import SHAPE_PRESERVING_FUNCTIONS, call_functi
 from shapecalc.reading.code.expressions import MAYBE_NONE
 from shapecalc.reading.code.kind_checks import apply_kind_rule
 from shapecalc.reading.code.layer_evaluation import LayerEvaluator, is_known_layer
-from shapecalc.reading.code.logic import freeze_value, join_values
+from shapecalc.reading.code.logic import freeze_value, join_values, make_set
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.namespaces import find_namespace, is_missing
 from shapecalc.reading.code.ops import REDUCTION_FUNCTIONS, SHAPE_CHANGING_FUNCTIONS
 from shapecalc.reading.code.shape_functions import IN_PLACE_METHODS, SHAPE_FUNCTIONS, qualified_name
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS, created_elements, require_created_size
-from shapecalc.reading.code.source import dotted_name, is_preserving_layer
+from shapecalc.reading.code.source import MODULE_NAMES, dotted_name, is_preserving_layer
 from shapecalc.reading.code.tuple_layers import FUNCTIONS_OF_LAYERS
 from shapecalc.reading.code.values import (
     AlternativeValue,
@@ -472,8 +472,7 @@ class CallEvaluator(LayerEvaluator):
         if name == "slice" and node.args:
             return slice(*[unwrap_size(value) for value in self.evaluate_expressions(node.args)])
         if name in ("set", "frozenset") and len(node.args) < 2:
-            items = CodeList(self.evaluate_iterable(node.args[0]) if node.args else ()).items
-            return CodeList([item for index, item in enumerate(items) if item not in items[:index]])
+            return make_set(CodeList(self.evaluate_iterable(node.args[0]) if node.args else ()).items)
         if name in ("len", *REPEATING_FUNCTIONS) and len(node.args) == 1:
             value = self.evaluate(node.args[0])
             if name in REPEATING_FUNCTIONS:
@@ -602,6 +601,11 @@ class CallEvaluator(LayerEvaluator):
         `function` is the expression of the callee.
         """
         function = function or node.func
+        root, _, rest = path.partition(".")
+        module = self.frame.module.aliases.get(root, "")
+        if rest and root not in MODULE_NAMES and module.partition(".")[0] in MODULE_NAMES:
+            path = f"{module}.{rest}"
+            function = ast.copy_location(ast.parse(path, mode="eval").body, function)
         name = path.rpartition(".")[2]
         imported = self.frame.module.imports.get(path)
         full_name = f"{imported.module}.{imported.name}" if imported and not imported.level else path

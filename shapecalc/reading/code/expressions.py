@@ -31,6 +31,7 @@ from shapecalc.reading.code.logic import (
     freeze_value,
     has_nested_items,
     join_values,
+    make_set,
     truth_value,
 )
 from shapecalc.reading.code.memory import MISSING
@@ -161,7 +162,9 @@ class ExpressionEvaluator(InterpreterState):
     def evaluate_compound(self, node: ast.expr) -> CodeValue:
         """Evaluate a container, condition, comprehension or lambda."""
         match node:
-            case ast.List(elts=parts) | ast.Set(elts=parts):
+            case ast.Set(elts=parts):
+                return make_set([*self.evaluate_expressions(parts)])
+            case ast.List(elts=parts):
                 return CodeList(self.evaluate_bindings(parts))
             case ast.Dict(keys=keys, values=values):
                 return self.evaluate_dict(keys, values)

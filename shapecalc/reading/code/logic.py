@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from math import isnan, nan
 
 from shapecalc.core.dims import Monomial
@@ -93,6 +94,11 @@ def _evaluate_membership(container: CodeValue, item: CodeValue, *, is_negated: b
     if not _is_constant(item) or not all(_is_constant(part) for part in items):  # type: ignore[arg-type]
         return nan
     return (item in items) != is_negated
+
+
+def make_set(items: Sequence[CodeValue]) -> CodeList:
+    """Return a list of distinct items."""
+    return CodeList([item for index, item in enumerate(items) if item not in items[:index]])
 
 
 def freeze_value(value: CodeValue) -> CodeValue:

@@ -40,6 +40,8 @@ COMMON_SIZES = (48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 227, 256, 288, 299,
 """Sizes above `MAX_SINGLE_SIZE` to try for all dims at once."""
 STRIDES, WINDOW_FACTORS = (2, 4, 8, 16, 32), (2, 3, 4, 7)
 """The strides of windows, and the divisors of their number, in the conditions."""
+MAX_SELECTIONS = 4
+"""The maximum number of selections of conditions, each tried at further random sizes of the dims that it relates."""
 MAX_LISTED_SIZES = 6
 """The maximum number of sizes in a condition that lists them."""
 MAX_GAPS = 3
@@ -174,6 +176,13 @@ def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -
     templates += single + both
     prober.run(_iter_condition_probes(prober))
     chosen, is_complete = _select_conditions(prober, templates)
+    for seed in range(MAX_SELECTIONS):
+        known = len(prober.outcomes)
+        prober.max_probes = max(prober.max_probes, known + len(chosen) * RANDOM_PROBES)
+        prober.run(_iter_refuting_probes(chosen, seed))
+        if all(_agrees(prober, chosen, key) for key in [*prober.outcomes][known:]):
+            break
+        chosen, is_complete = _select_conditions(prober, templates)
     if not chosen and is_complete:
         return SizeLimits()
     named = {*others, *[name for condition in chosen for name in condition.names]}
@@ -181,6 +190,20 @@ def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -
     running = [probe for probe in prober.list_probes(runs=True) if 1 not in [probe[name] for name in others]]
     running.sort(key=lambda probe: sum(probe[name] == reference[name] for name in others))
     return SizeLimits(tuple(chosen), FrozenDict(tried), is_complete, tuple(running[:MAX_PROBES_KEPT]))
+
+
+def _iter_refuting_probes(conditions: Sequence[SizeCondition], seed: int) -> Iterator[Sizes]:
+    """Yield random probes of the dims of each condition on several dims."""
+    random = Random(seed)
+    for names in dict.fromkeys(condition.names for condition in conditions if len({*condition.names}) > 1):
+        for _ in range(RANDOM_PROBES):
+            yield {name: random.randint(1, MAX_SINGLE_SIZE) for name in dict.fromkeys(names)}
+
+
+def _agrees(prober: _Prober, conditions: Sequence[SizeCondition], key: tuple[int, ...]) -> bool:
+    """Return whether conditions hold at a walked probe exactly if the model runs there."""
+    probe = dict(zip(prober.dims, key, strict=True))
+    return prober.outcomes[key] == all(condition.holds(probe) for condition in conditions)
 
 
 def _iter_search_probes(prober: _Prober, others: Sequence[str]) -> Iterator[Sizes]:

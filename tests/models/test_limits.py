@@ -9,8 +9,9 @@ import onnx
 import pytest
 
 from shapecalc.cli.model_report import failure_lines, report_json
+from shapecalc.models import size_limits
 from shapecalc.models.judge import report_model
-from tests.models.judging import with_shapes
+from tests.models.judging import outcome_of, with_shapes
 from tests.models.samples import session
 from tests.models.text import model
 
@@ -75,6 +76,14 @@ def test_sizes_at_which_a_model_runs_are_those_of_the_runtime(text, expected, tm
             sizes = home | dict(zip(grid, chosen, strict=True))
             predicted = all(eval(condition, {}, sizes) for condition in report["runs_where"])
             assert runs(proto.graph, sizes) == predicted, sizes
+
+
+def test_conditions_on_products_are_tried_at_other_pairs(monkeypatch):
+    """Few probes of pairs fit into the budget of a large model with many dims."""
+    text = "x = (N,3,H,W); t = (N,T,8); y = SpaceToDepth x blocksize=2; z = Relu t; => y z"
+    monkeypatch.setattr(size_limits, "MAX_VISITS", 240 * 3)
+    limits = outcome_of(model(text)).limits
+    assert [condition.text for condition in limits.conditions] == ["H % 2 == 0", "W % 2 == 0"]
 
 
 OFFENCES = """

@@ -38,7 +38,7 @@ from shapecalc.core.requests import make_request
 from shapecalc.core.rules import INDIVISIBLE, VOLUME_MISMATCH
 from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.count_steps import iter_count_steps
-from shapecalc.diagnosis.evidence import Step, failing_code, has_product, print_shapes
+from shapecalc.diagnosis.evidence import Step, failing_code, format_insertion, has_product, print_shapes
 from shapecalc.diagnosis.explanations import explain_message
 from shapecalc.diagnosis.findings import (
     find_extra_axis,
@@ -214,6 +214,8 @@ def _order_fixes(
     kind = explanations[0].kind if explanations else None
     if kind in COMPUTED_KINDS or (supported and message.op in (CONV.name, MATMUL.name)):
         verified = {}
+    if supported and kind == "channels":
+        explanations = ()
     if kind in CERTAIN_KINDS:
         verified = {text: command for text, command in verified.items() if not text.startswith("write -1")}
     has_own = (message.op == REARRANGE.name and bool(verified)) or (message.op is None and bool(texts))
@@ -382,13 +384,9 @@ def _describe_fix(fix: Fix, trace: Trace, fixed: Trace) -> str:
     """Return the description of a fix; an inserted dim is also written as code."""
     operands, changed = ([either.input, *(either.request.arguments.get("operands") or ())] for either in (trace, fixed))
     for before, after in zip(operands, changed, strict=False):
-        if isinstance(before, tuple) and isinstance(after, tuple) and len(after) == len(before) + 1:
-            axis = next(
-                (index for index, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), None
-            )
-            last = len(before) if axis is None else axis
-            index = "..., None" if last == len(before) else ":, " * last + "None"
-            return fix.description.replace(": write", f", x[{index}]: write")
+        is_inserted = fix.description.startswith("insert a dim")
+        if is_inserted and isinstance(before, tuple) and isinstance(after, tuple) and len(after) == len(before) + 1:
+            return fix.description.replace(": write", f", {format_insertion(before, after)}: write")
     return fix.description
 
 

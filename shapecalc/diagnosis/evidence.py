@@ -6,6 +6,7 @@ An explanation may be a first step only if the text supports it. Otherwise the f
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.reading import ParsedMessage
@@ -80,6 +81,17 @@ def has_product(message: ParsedMessage) -> bool:
 def recent_code(message: ParsedMessage) -> str:
     """Return the failing line, and the text above the message, which may be a line of a library."""
     return f"{failing_code(message)} {message.nearby_text[-MAX_RECENT:]}"
+
+
+def format_insertion(before: Sequence[object], after: Sequence[object]) -> str:
+    """Return the index that inserts the dim of 1 by which `after` is longer than `before`.
+
+    >>> format_insertion((2, 3), (2, 3, 1)), format_insertion((2, 3), (1, 2, 3)), format_insertion((2, 3), (2, 1, 3))
+    ('x[..., None]', 'x[None]', 'x[:, None]')
+    """
+    pairs = enumerate(zip(before, after, strict=False))
+    axis = next((index for index, pair in pairs if pair[0] != pair[1]), len(before))
+    return "x[..., None]" if axis == len(before) else f"x[{':, ' * axis}None]"
 
 
 def print_shapes(message: ParsedMessage, default: str) -> str:

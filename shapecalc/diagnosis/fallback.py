@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from shapecalc.core.record import replace
-from shapecalc.diagnosis.evidence import print_shapes
+from shapecalc.diagnosis.evidence import format_insertion, print_shapes
 from shapecalc.diagnosis.explanations import explain_message
 from shapecalc.diagnosis.findings import numeric_differences
 from shapecalc.diagnosis.match import (
@@ -146,8 +146,10 @@ def _unit_dim_step(shape: PrintedSizes, other: PrintedSizes) -> list[str]:
     axes = [axis for axis, size in enumerate(long) if size == 1 and (*long[:axis], *long[axis + 1 :]) == short]
     if not axes or len(long) != len(short) + 1:
         return []
-    index = "None" if axes[0] == 0 else f"{':, ' * axes[0]}None"
-    return [f"insert the dim of 1 in the one of ({format_sizes(short)}), x[{index}], or drop it in the other"]
+    return [
+        f"insert the dim of 1 in the one of ({format_sizes(short)}), {format_insertion(short, long)}, or drop it in "
+        "the other"
+    ]
 
 
 def _add_advice(message: ParsedMessage) -> tuple[ParsedMessage, Advice]:

@@ -46,7 +46,8 @@ CONVERSIONS = {
 """The conversions of a picture, by its actual and its expected number of channels."""
 MIN_SIDE = 8
 """The minimum height and width of a picture."""
-MAX_SAMPLES = 4096
+MIN_MAP_SIDE, MAX_MAP_SIDE = 2, 64
+"""The minimum and the maximum side of a map that reaches a linear layer."""
 MIN_FEATURES = 16
 """The minimum number of channels of a map that was flattened."""
 MAX_JOINED = 8
@@ -194,6 +195,8 @@ def _linear_steps(message: ParsedMessage, found: LayerMismatch) -> Iterator[Step
         )
     if text := _picture_step(message, found):
         yield Step(text, True)
+    if text := _map_step(message, found, rows):
+        yield Step(text, True)
     if dims and len(shape) > 2:
         yield Step(f"move axis {dims[-1]}, which has {found.wanted}, to the end: x.transpose({dims[-1]}, -1)", True)
     elif message.framework == "torch" and rows and rows % found.wanted == 0 and rows > found.wanted:
@@ -201,6 +204,10 @@ def _linear_steps(message: ParsedMessage, found: LayerMismatch) -> Iterator[Step
         yield Step(f"{printed}: {read}; {move}", False)
     else:
         yield Step(f"{printed}: {read}", False)
+    weight = numeric_sizes((message.operands or ((),))[0])
+    if message.framework == "torch" and weight[1:] == (found.given,) != (1,) and not find_layer_call(message):
+        text = f"the second has {found.given} as its last dim: in a product of your own, x @ w, write x @ w.T"
+        yield Step(text, False)
     yield Step(_decide(message, found, "features"), False)
 
 
@@ -217,6 +224,23 @@ def _keras_steps(found: LayerMismatch) -> Iterator[Step]:
         f"that {found.layer} reads {found.given}",
         False,
     )
+
+
+def _map_step(message: ParsedMessage, found: LayerMismatch, rows: int | None) -> str:
+    """Return the step for maps, transposed weights or steps of one feature that reach a layer, or an empty string."""
+    is_map = rows and MIN_MAP_SIDE <= found.given <= MAX_MAP_SIDE and rows % (found.wanted * found.given) == 0
+    if message.framework == "torch" and is_map and found.wanted >= MIN_FEATURES:
+        side = found.given
+        return (
+            f"{found.wanted} channels of a {side}x{side} map reach the layer: pool and flatten them before it, "
+            f"F.adaptive_avg_pool2d(x, 1).flatten(1), or build it for {found.wanted * side * side} after x.flatten(1)"
+        )
+    if found.wanted == 1 and "input_size" in message.quote:
+        return (
+            f"each step of a sequence has {found.given} features here and 1 in the layer: for {found.given} steps, "
+            "x[..., None]"
+        )
+    return ""
 
 
 def _picture_step(message: ParsedMessage, found: LayerMismatch) -> str:

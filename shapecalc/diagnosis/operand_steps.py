@@ -22,6 +22,8 @@ from shapecalc.diagnosis.subjects import MODEL_FILE_FRAMEWORKS
 from shapecalc.diagnosis.suggestions import MAX_BATCH, numeric_sizes
 from shapecalc.reasoning.figures import LEVEL_WORDS, MIN_VOCABULARY, PICTURE_WORDS, TOKEN_WORDS
 
+MIN_MAP_SIDE = 5
+"""The minimum side of a feature map."""
 MAX_BORDER = 4
 """The largest difference of two sizes that is explained by a border, an even kernel or rounding."""
 MIN_BORDERED = 16
@@ -30,6 +32,8 @@ PRODUCT_LINE = re.compile(r"^[^-+/]*\*[^-+/*]*$")
 """A line of code whose only operator is `*`."""
 MEMBERSHIP = re.compile(r"(?:where|nonzero)\(\s*([\w.\[\]]{1,40}) == ([\w.\[\]]{1,40})\s*\)")
 """A search for equal elements in a line of code."""
+LIST_ARGUMENT = re.compile(r"(?:cat|concat|concatenate|[hvd]?stack)\(([A-Za-z_][\w.]*)\s*[,)]")
+"""A concatenation of the items of a variable."""
 AXIS_ARGUMENT = re.compile(r"(?:axis|dim) ?= ?(-?\d)\b")
 """The axis of a concatenation in a line of code."""
 SHORTCUT = re.compile(r"(?i)\b(?:identity|\w*shortcut|residual|downsample)\b")
@@ -183,6 +187,13 @@ def _is_tf(found: Operands) -> bool:
     return found.message.framework in ("tensorflow", "keras")
 
 
+def _pair_ratio(found: Operands) -> int:
+    """Return the ratio of the two mismatching sizes if it is a power of two, or 0."""
+    small, large = sorted(found.sizes or (0, 0))
+    times = large // small if small >= MIN_MAP_SIDE and large % small == 0 else 0
+    return times if times in (2, 4, 8) else 0
+
+
 def _always(_found: Operands) -> bool:
     return True
 
@@ -294,7 +305,7 @@ def _row_text(found: Operands) -> str:
     names = found.message.failing_line.operands if found.message.failing_line else ()
     name = names[1] if len(names) == 2 else "y"
     code = f"{name}[:, None]" if len(found.other) == 1 or found.message.framework == "jax" else f"{name}.reshape(-1, 1)"
-    return f"the second holds a value for each of the {found.shape[0]} rows: make it a column, {code}"
+    return f"the second holds a value for each of the {found.shape[0]} rows: make it a column, {code}, or keepdims=True"
 
 
 def _are_last_axes_missing(found: Operands) -> bool:
@@ -395,9 +406,9 @@ BROADCAST_STEPS = (
     ),
     OperandStep(
         _is_product_meant,
-        (
-            "* multiplies element by element: for the product of matrices write a @ b; for element by element, "
-            "transpose one of them"
+        lambda found: (
+            "* multiplies element by element: for the product of matrices write a @ b"
+            + ("; for element by element, transpose one of them" if found.shape == found.other[::-1] else "")
         ),
     ),
     OperandStep(
@@ -431,7 +442,7 @@ BROADCAST_STEPS = (
         ),
     ),
     OperandStep(_is_channel_constant, _channel_text),
-    OperandStep(_is_row_vector, _row_text),
+    OperandStep(_is_row_vector, _row_text, is_final=True),
     OperandStep(_is_last_axis_missing, _last_axis_text, is_final=True),
     OperandStep(_are_last_axes_missing, _last_axes_text),
     OperandStep(
@@ -458,6 +469,23 @@ BROADCAST_STEPS = (
         ),
     ),
     OperandStep(
+        lambda found: LOSS_LINE.search(found.line) is not None,
+        lambda found: (
+            f"{_print(found)}: predictions and targets must have one shape"
+            + ("; for maps, F.interpolate(pred, size=target.shape[-2:])" if (found.axis or 0) > 1 else "")
+        ),
+        is_final=True,
+    ),
+    OperandStep(
+        lambda found: POSITION_WORDS.search(found.words) is not None and (found.axis or 0) > 1,
+        lambda found: (
+            f"{print_shapes(found.message, 'x.shape, pe.shape')}: the features differ, not the length: build the "
+            "embedding and the position encoding with one d_model"
+        ),
+        is_supported=False,
+        is_final=True,
+    ),
+    OperandStep(
         lambda found: POSITION_WORDS.search(found.words) is not None,
         (
             "the positions are made for one length: give the input that length or picture size, or build, or "
@@ -474,9 +502,13 @@ BROADCAST_STEPS = (
         is_supported=False,
     ),
     OperandStep(
-        lambda found: LOSS_LINE.search(found.line) is not None,
-        lambda found: f"{_print(found)}: predictions and targets must have one shape",
+        lambda found: "@" in found.line or "matmul" in found.line,
+        lambda found: (
+            f"{_print(found)}; a product pairs the dims before the last two, so heads or batches must be as many, or "
+            "1: k.repeat_interleave(n, 1) for fewer key heads"
+        ),
         is_final=True,
+        is_supported=False,
     ),
     OperandStep(
         lambda found: STATISTICS_LINE.search(found.line) is not None,
@@ -511,9 +543,10 @@ def _concat_print(found: Operands) -> str:
     match = LISTED.search(found.message.quote)
     number = next(filter(None, match.groups()), None) if match else None
     names = found.message.failing_line.operands if found.message.failing_line else ()
-    text = print_shapes(found.message, "[x.shape for x in the list]")
-    if len(names) == 1:
-        text = text.replace(f"{names[0]}.shape", f"[x.shape for x in {names[0]}]")
+    text = print_shapes(found.message, "[t.shape for t in the list]")
+    match = LIST_ARGUMENT.search(found.line)
+    if match or len(names) == 1:
+        text = f"print([t.shape for t in {match[1] if match else names[0]}]) before that line"
     axis = _joins(found)
     only = "only the axis that is joined may differ" if axis is None else f"only dim {axis} may differ"
     kept = [difference for difference in found.differences if difference[0] != axis]
@@ -557,7 +590,7 @@ CONCAT_STEPS = (
     OperandStep(
         lambda found: found.message.cause == "ranks-differ",
         lambda found: (
-            f"{print_shapes(found.message, '[x.shape for x in the list]')}: all need as many dims; insert the "
+            f"{print_shapes(found.message, '[t.shape for t in the list]')}: all need as many dims; insert the "
             "missing one, x[None] for a row or a sample, x[:, None] for a column; (0,) is an empty list"
         ),
         is_final=True,
@@ -603,6 +636,14 @@ CONCAT_STEPS = (
         is_supported=False,
     ),
     OperandStep(_always, _concat_print, is_supported=False),
+    OperandStep(
+        lambda found: _pair_ratio(found) > 1 and _joins(found) == 1,
+        lambda found: (
+            f"if these are maps, one has {_pair_ratio(found)} times the side of the other: join maps of one level, "
+            "and check the strides, the upsampling, the patch size and the layers that are joined"
+        ),
+        is_supported=False,
+    ),
     OperandStep(
         lambda found: PICTURE_WORDS.search(found.line) is not None,
         "if these are pictures, resize one to the other: cv2.resize(x, (width, height))",

@@ -8,7 +8,7 @@ from math import prod
 
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.causes import CAUSES
-from shapecalc.diagnosis.evidence import failing_code, print_shapes
+from shapecalc.diagnosis.evidence import failing_code, format_insertion, print_shapes
 from shapecalc.diagnosis.explanations import explain_message, is_channel_axis
 from shapecalc.diagnosis.findings import EXPECTED_RANK, find_dim_mismatches, iter_declaration_findings
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
@@ -158,7 +158,27 @@ def _shape_changes(message: ParsedMessage, subject: str) -> list[tuple[str, str 
         return []
     if expected and rank == int(expected[1]) - 1:
         return [(_keras_rank_remedy(message) or _insert_remedy(message, shape), None)]
-    return [(text, None) for text, _ in suggest_shape_changes(shape, declared)]
+    if len(shape) > 2 and len(declared) == len(shape) + 1 and shape[:1] == ("?",) and shape[1:] == declared[2:]:
+        return [("insert the batch dim, x[None]: the rows of one picture were taken for the batch", None)]
+    is_long = len(shape) > 2 and (shape[2:] == declared[1:] or (expected and rank == int(expected[1]) + 1))
+    if message.framework == "keras" and is_long and isinstance(shape[1], int):
+        size = _format_sample_shape(shape[2:])
+        return [(f"leave the number of samples out of the shape, Input(shape={size}), or drop a dim of x", None)]
+    if message.framework == "keras" and expected and rank == int(expected[1]) + 1:
+        return [("give Input the shape of one sample, without the batch: Input(shape=(height, width, channels))", None)]
+    texts = [text for text, _ in suggest_shape_changes(shape, declared)]
+    if texts and texts[0].startswith("insert a dim of 1") and len(declared) == len(shape) + 1:
+        texts = [texts[0].replace(" in the given", f", {_insertion(shape, declared)}, in the given")]
+    return [(text, None) for text in texts]
+
+
+def _insertion(shape: PrintedSizes, declared: PrintedSizes) -> str:
+    """Return the index that inserts a dim where the declared shape has one more."""
+    for axis in range(len(declared)):
+        after = (*shape[:axis], 1, *shape[axis:])
+        if not unequal_axes(after, declared):
+            return format_insertion(shape, after)
+    return "x[None]"
 
 
 def _insert_remedy(message: ParsedMessage, shape: PrintedSizes) -> str:
@@ -214,6 +234,11 @@ def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedS
     if shape[:-1] == declared != () or declared[:-1] == shape != ():
         count = (shape if len(shape) > len(declared) else declared)[-1]
         return f"one side holds class numbers: take cross_entropy, or F.one_hot(labels, {count}).float() for this loss"
+    if len(shape) != len(declared) and size_product(shape) == size_product(declared) is not None and len(shape) > 1:
+        return (
+            "give both one shape: flatten both, target.flatten(1), or give the output the other's, "
+            "output.view_as(target)"
+        )
     if message.framework in ("keras", "tensorflow") and _is_class_number_pair(message):
         return CLASS_NUMBERS_REMEDY
     if len(shape) == len(declared) == 4 and unequal_axes(shape, declared) == [1] and declared[1] in (3, 4):

@@ -295,7 +295,7 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
     line = message.failing_line.text if message.failing_line else ""
     if ".squeeze()" in line and message.cause in ("ranks-differ", "rank-mismatch", "bad-axis", "too-many-indices"):
         yield "name the axis, x.squeeze(1): squeeze() without one also drops a batch of 1"
-    elif floors and -1 not in target and prod(target) < count < 2 * prod(target):
+    elif floors and -1 not in target and prod(target) < count < prod(target) * _floor_limit(message, target):
         padded = " and ".join(dict.fromkeys(f"{size} to a multiple of {group}" for size, group in floors))
         yield f"pad {padded}: here // rounds down"
     elif message.op == STACK.name:
@@ -317,6 +317,13 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
         )
     elif message.cause == "ranks-differ" and message.op == CONV.name and message.input:
         yield _conv_rank_remedy(message.input, (message.operands or ((),))[0], message.quote)
+
+
+def _floor_limit(message: ParsedMessage, target: NumericSizes) -> float:
+    """Return the largest ratio of two element counts that floor divisions in the target's arguments explain."""
+    texts = message.line.arguments if message.line is not None else ()
+    floored = [size for text, size in zip(texts, target, strict=False) if "//" in text]
+    return prod((size + 1) / size for size in floored if size)
 
 
 def _conv_rank_remedy(shape: PrintedSizes, weight: PrintedSizes, quote: str) -> str:

@@ -506,15 +506,26 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
 
 def _explain_flat_pictures(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two numbers of features as square grey pictures that were flattened."""
-    side, other = isqrt(max(actual, 0)), isqrt(max(expected, 0))
-    is_square = side * side == actual and other * other == expected
-    if context.is_features and is_square and min(side, other) >= MIN_FLAT_SIDE and side != other:
+    (channels, side), (other_channels, other) = _flat_picture(actual), _flat_picture(expected)
+    if context.is_features and min(side, other) >= MIN_FLAT_SIDE and actual != expected:
+        terms = [f"{times}*" if times > 1 else "" for times in (channels, other_channels)]
         yield Candidate(
             2,
-            f"{actual} = {side}*{side}, {expected} = {other}*{other}",
-            f"would be pictures of {side}x{side}, flattened, where {other}x{other} is expected",
-            f"resize the pictures to {other}x{other}, or build the layer for {actual} features",
+            f"{actual} = {terms[0]}{side}*{side}, {expected} = {terms[1]}{other}*{other}",
+            f"would be pictures of {side}x{side} and {channels} channels, flattened, where {other}x{other} and "
+            f"{other_channels} are expected",
+            f"give the layer pictures of {other}x{other} and {other_channels} channels, or build it for {actual} "
+            "features",
         )
+
+
+def _flat_picture(count: int) -> tuple[int, int]:
+    """Return the channels and the side of a square picture with `count` values, or zeros."""
+    for channels in (1, 3):
+        side = isqrt(max(count, 0) // channels)
+        if side * side * channels == count:
+            return channels, side
+    return 0, 0
 
 
 def _explain_channels(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
@@ -1137,7 +1148,10 @@ def _explain_loss_batch(actual: int, expected: int, context: MismatchContext) ->
         text = f"would be a map of {side}x{side} for each target, flattened into the batch"
         advice, arithmetic = "pool the map to 1x1, and flatten with the batch kept: x.flatten(1)", ""
     elif actual > expected:
-        text = f"{times} predictions for each target: would be steps, tokens or inputs, flattened into the batch"
+        text = (
+            f"{times} predictions for each target: would be steps, tokens or inputs, flattened into the batch, or a "
+            "view(-1, n) whose n is too small"
+        )
         each = (
             f"give a label for each of the {actual} predictions" if expected == 1 else "give each prediction its target"
         )

@@ -47,6 +47,7 @@ EXPLAINED = [
     ((2304, 256), PLAIN, "maps", "2304 = 256*3*3"),
     ((33554432,), MismatchContext(target=(16, 2048, 32, 128)), "heads", "33554432 = 16*2048*8*128"),
     ((784, 1024), FEATURES, "flat-pictures", "784 = 28*28, 1024 = 32*32"),
+    ((12288, 784), FEATURES, "flat-pictures", "12288 = 3*64*64, 784 = 28*28"),
     ((26, 416), PLAIN, "ratio", "416 = 16*26"),
     ((5876, 7232), PLAIN, "shared-factor", "5876 = 452*13, 7232 = 452*16"),
     ((725, 724), MismatchContext(text="npfft.irfft(x)"), "one-more", "725 = 724+1, an odd and an even length"),

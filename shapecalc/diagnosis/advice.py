@@ -49,7 +49,7 @@ from shapecalc.diagnosis.findings import (
 )
 from shapecalc.diagnosis.layer_steps import iter_layer_steps
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
-from shapecalc.diagnosis.operand_steps import iter_operand_steps
+from shapecalc.diagnosis.operand_steps import MULTIPLES, iter_operand_steps
 from shapecalc.diagnosis.phrases import find_first_step
 from shapecalc.diagnosis.reading import ParsedMessage, known_size_product
 from shapecalc.diagnosis.subjects import (
@@ -219,7 +219,8 @@ def _order_fixes(
     if kind in CERTAIN_KINDS:
         verified = {text: command for text, command in verified.items() if not text.startswith("write -1")}
     has_own = (message.op == REARRANGE.name and bool(verified)) or (message.op is None and bool(texts))
-    strong, weak = ({}, {}) if has_own or (supported and kind in ROUNDING_KINDS) else _explained_steps(explanations)
+    is_rounded = kind in ROUNDING_KINDS and any(text.startswith(MULTIPLES) for text in supported)
+    strong, weak = ({}, {}) if has_own or is_rounded else _explained_steps(explanations)
     is_known = message.line is not None or len(message.target or ()) < 3
     is_explained = operation_noun(message.op) != "" or (not is_known and kind in CERTAIN_KINDS)
     is_batch = any(text.startswith(f"{JOIN_AXIS} 0 ") for text in other_axis)

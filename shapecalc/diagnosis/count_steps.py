@@ -99,8 +99,8 @@ def _flatten_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -
         return ""
     tensor = (message.line.tensor if message.line else None) or "x"
     return (
-        f"keep the batch, {tensor}.flatten(1), print its shape, and build the next layer, nn.Linear({target[1]}, ...), "
-        f"for the features that it has; or give the network the picture size that makes {target[1]}"
+        f"keep the batch, {tensor}.flatten(1), print its shape, and build the next layer, as nn.Linear({target[1]}, "
+        f"...), for the features that it has; or give the network the picture size that makes {target[1]}"
     )
 
 

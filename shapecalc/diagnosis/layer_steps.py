@@ -187,7 +187,9 @@ def _linear_steps(message: ParsedMessage, found: LayerMismatch) -> Iterator[Step
         yield from _keras_steps(found)
         return
     read = f"its last dim is {found.given}, and {found.layer} reads {found.wanted}"
-    if found.layer == UNKNOWN_LAYER:
+    if message.framework in FILE_FRAMEWORKS:
+        read = f"{found.layer} gets {found.given} features from it, and takes {found.wanted}"
+    elif found.layer == UNKNOWN_LAYER:
         printed = print_shapes(message, "a.shape, b.shape")
         read = (
             f"the last dim of the first is {found.given}, and the second, a weight or a tensor, has {found.wanted} "
@@ -268,7 +270,10 @@ def _conv_steps(message: ParsedMessage, found: LayerMismatch) -> Iterator[Step]:
         yield Step(text, True)
     dim = f"dim {found.axis}" if found.shape else "the channel dim"
     printed = print_shapes(message, "x.shape")
-    yield Step(f"{printed}: {dim} is {found.given}, and {found.layer} reads {found.wanted}", False)
+    if message.framework in FILE_FRAMEWORKS:
+        yield Step(f"{printed}: {found.layer} gets {found.given} channels from it, and takes {found.wanted}", False)
+    else:
+        yield Step(f"{printed}: {dim} is {found.given}, and {found.layer} reads {found.wanted}", False)
     pair = (found.given, found.wanted)
     if not shape and pair in CONVERSIONS:
         names = f"{COLOURS[found.given]} to {COLOURS[found.wanted]}"

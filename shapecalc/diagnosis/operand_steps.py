@@ -22,6 +22,8 @@ from shapecalc.diagnosis.subjects import MODEL_FILE_FRAMEWORKS
 from shapecalc.diagnosis.suggestions import MAX_BATCH, numeric_sizes
 from shapecalc.reasoning.figures import LEVEL_WORDS, MIN_VOCABULARY, PICTURE_WORDS, TOKEN_WORDS
 
+MIN_PICTURE_SIDE = 8
+"""The minimum height and width of a picture."""
 MIN_MAP_SIDE = 5
 """The minimum side of a feature map."""
 MAX_BORDER = 4
@@ -47,8 +49,8 @@ LOSS_NODE = re.compile(r"(?i)loss|squared_?difference|cross_?entropy|mean_square
 GRADIENT_NODE = re.compile(r"(?i)gradient|broadcastgradientargs")
 """The names of nodes of TensorFlow that belong to a metric, a loss or a gradient."""
 POSITION_WORDS = re.compile(r"(?i)pos_?emb|position|pos_enc|\bpe\b|positional")
-LOSS_LINE = re.compile(r"(?i)loss|criterion|mse|bce|\bl1\b|target|label|y_true|gt_|_gt\b")
-STATISTICS_LINE = re.compile(r"(?i)\bmean\b|\bstd\b|normali[sz]e")
+LOSS_LINE = re.compile(r"(?i)loss|criterion|mse\b|\bbce|cross_entropy|y_true")
+STATISTICS_LINE = re.compile(r"(?i)\b(?:mean|std)\b(?!\()|\bnormali[sz]e\(")
 REPEAT_REMEDY = "repeat the one of size 1, x.expand(...), if these are batches: a concatenation does not broadcast"
 MOVED_AXIS_REMEDY = (
     "print the shape of the one with 1: if {} is on another of its axes, transpose it; a row for all is repeated"
@@ -137,7 +139,9 @@ def _are_maps_rounded(found: Operands) -> bool:
         is_map = len(found.shape) > 2 and all(axis > 0 for axis, *_ in differences)
         small = len(differences) > 1 and all(abs(one - two) == 1 for _, one, two in differences)
         return is_map and (small or all(is_bordered(row[1:]) for row in differences))
-    is_map = (found.axis or 0) > 0 or (found.axis is None and found.message.op == CONCAT.name and _joins(found) == 1)
+    is_map = (found.axis or 0) > 0 or (
+        found.axis is None and found.message.op == CONCAT.name and _joins(found) in (None, 1)
+    )
     return found.sizes is not None and is_map and is_bordered(found.sizes)
 
 
@@ -174,7 +178,7 @@ def _print(found: Operands, default: str = "a.shape, b.shape") -> str:
     text = print_shapes(found.message, default)
     if found.message.framework in MODEL_FILE_FRAMEWORKS:
         node = f"the node {found.message.node}" if found.message.node else "the node that fails"
-        return f"open the file in Netron at {node}: the input that is a constant was fixed by the export"
+        return f"open the file in Netron at {node}: if one of its inputs is a constant, the export fixed its size"
     if found.sizes is None:
         return f"{text}, and find which of them is not what you expected"
     where = "" if found.axis is None else f" at dim {found.axis}"
@@ -268,7 +272,8 @@ def _is_attention_mask(found: Operands) -> bool:
 def _is_channel_constant(found: Operands) -> bool:
     """Return whether the second operand is one value for each channel of a picture, and no axis of the first fits."""
     large = [size for size in found.other if size not in (1, "?")]
-    return len(found.shape) > 2 and len(large) == 1 and large[0] in (3, 4) and bool(found.other)
+    sides = [size for size in found.shape if isinstance(size, int) and size >= MIN_PICTURE_SIDE]
+    return len(found.shape) > 2 and len(large) == 1 and large[0] in (3, 4) and len(sides) > 1
 
 
 def _channel_text(found: Operands) -> str:
@@ -281,17 +286,14 @@ def _channel_text(found: Operands) -> str:
     if places and len(found.other) == 1:
         index = ", ".join([":", *["None"] * (len(found.shape) - 1 - places[0])])
         return (
-            f"the second holds a value for each of {size} channels, which the first has at dim {places[0]}: write it "
-            f"as x[{index}], or move that axis of the first to the end"
+            f"if the second holds a value for each of {size} channels, which the first has at dim {places[0]}: write "
+            f"it as x[{index}], or move that axis of the first to the end"
         )
     where = f"they are at dim {places[-1]}, so move them" if places else "and no dim is"
     step = (
         "to that axis" if places else f"{size}: print the picture's shape where it is read, HWC or CHW, grey or colour"
     )
-    return (
-        f"the second holds a value for each of {size} channels at dim {axis}, where the first has {actual}; {where} "
-        f"{step}"
-    )
+    return f"the second holds {size} values along dim {axis}, as for channels, where the first has {actual}; {where} {step}"
 
 
 def _is_row_vector(found: Operands) -> bool:
@@ -513,6 +515,7 @@ BROADCAST_STEPS = (
     OperandStep(
         lambda found: STATISTICS_LINE.search(found.line) is not None,
         "give mean and std one value for each channel of the data: print their lengths and x.shape",
+        is_supported=False,
     ),
     OperandStep(
         lambda found: len(found.shape) == len(found.other) == 1,
@@ -520,6 +523,7 @@ BROADCAST_STEPS = (
             f"find what made the lengths {found.shape[0]} and {found.other[0]}: a filter, dropna or a slice of "
             "only one of them"
         ),
+        is_supported=False,
     ),
     OperandStep(
         lambda found: (

@@ -21,8 +21,8 @@ CLASS_WEIGHT = re.compile(r"(?i)(?:^|[._])(?:classifier|head|fc\d?|cls\w*|last_l
 """The names of weights whose first dim is the number of positions, of tokens or of classes."""
 MAX_CLASSES = 25_000
 """The maximum size that is taken for a number of classes."""
-MANY_WEIGHTS = 3
-"""The number of differing weights from which on the whole configuration differs, not one layer."""
+MANY_LAYERS = 3
+"""The number of differing layers from which on the whole configuration differs, not one layer."""
 INPUT_CHANNELS = frozenset({1, 2, 3, 4, 5, 6, 8, 9, 12, 16})
 """The usual numbers of input channels of a first layer."""
 DROP_STEP = "strict=False does not skip them: to leave them out, delete them from the state dict before it is loaded"
@@ -38,7 +38,7 @@ class Weights(Record):
     built: tuple[int, ...]
     """The shape in the model."""
     count: int
-    """The number of weights that differ."""
+    """The number of layers that differ."""
     framework: str
 
     @property
@@ -68,7 +68,7 @@ class WeightStep(Record):
 
 def iter_weight_steps(message: ParsedMessage) -> Iterator[str]:
     """Yield the first steps for weights that do not fit, the likeliest first."""
-    names = WEIGHT_NAME.findall(message.text)
+    names = [name.rpartition(".")[0] for name in WEIGHT_NAME.findall(message.text)]
     match = WEIGHT_NAME.search(message.quote)
     name = match[1] if match else ""
     saved, built = numeric_sizes(message.input), numeric_sizes((message.operands or ((),))[0])
@@ -151,8 +151,8 @@ STEPS = (
         "the checkpoint takes {one} input channels, the model {two}: build the model with in_channels={one}",
     ),
     WeightStep(
-        lambda weights: weights.count >= MANY_WEIGHTS and bool(weights.axes),
-        "{count} weights differ, so the whole model is built with another configuration: take the one that was saved "
+        lambda weights: weights.count >= MANY_LAYERS and bool(weights.axes),
+        "{count} layers differ, so the model is built with another configuration: take the one that was saved "
         "with the checkpoint; {layer} has {one} {side} in it, and {two} here",
     ),
     WeightStep(

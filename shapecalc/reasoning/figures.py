@@ -20,6 +20,8 @@ TOKEN_COUNTS = (0, 1, 77, 226, 256, 512)
 """The numbers of tokens that well-known models add to a grid of patches: none, a class token, text tokens."""
 MIN_SIDE = 7
 """The minimum side of a grid of patches."""
+MIN_MAP_SIDE = 2
+"""The side of a map at and below which its area is often chance."""
 MIN_LARGE_SIDE = 64
 """The minimum side of a square map whose neighbours divide few counts by chance."""
 MAX_SIDE_STEP = 4
@@ -325,7 +327,7 @@ class OffByOneReason(Record):
 
 
 def _is_square_grid(small: int, context: MismatchContext) -> bool:
-    return _grid_side(small) > 0 and not context.is_features
+    return _grid_side(small) > 0 and not context.is_features and not context.is_joined
 
 
 def _is_map_side(_small: int, context: MismatchContext) -> bool:
@@ -501,7 +503,8 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
     are_squares = isqrt(actual) ** 2 == actual and isqrt(expected) ** 2 == expected
     are_powers = _is_power_of_two(actual) or _is_power_of_two(expected)
     is_specific = min(side, other) > 1 and not are_powers and not are_squares
-    yield Candidate(1 if is_specific else 2, ", ".join(terms), text, advice)
+    assumptions = 1 if is_specific else 2 if max(side, other) > MIN_MAP_SIDE else 3
+    yield Candidate(assumptions, ", ".join(terms), text, advice)
 
 
 def _explain_flat_pictures(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
@@ -638,7 +641,7 @@ def _explain_groups(actual: int, _expected: int, context: MismatchContext) -> It
     if 1 < start < len(target) and rows % group and rows > group:
         row = "x".join(map(str, target[start:]))
         yield Candidate(
-            1,
+            2,
             f"{actual} = {rows}*{'*'.join(map(str, target[start:]))}",
             f"would be {rows} rows of {row}, no whole groups of {group}: {rows % group} are left over",
             f"find what makes {rows} rows: samples are missing or left over, or rows of another kind are among them",

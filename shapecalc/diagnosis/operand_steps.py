@@ -293,7 +293,10 @@ def _channel_text(found: Operands) -> str:
     step = (
         "to that axis" if places else f"{size}: print the picture's shape where it is read, HWC or CHW, grey or colour"
     )
-    return f"the second holds {size} values along dim {axis}, as for channels, where the first has {actual}; {where} {step}"
+    return (
+        f"the second holds {size} values along dim {axis}, as for channels, where the first has {actual}; {where} "
+        f"{step}"
+    )
 
 
 def _is_row_vector(found: Operands) -> bool:

@@ -98,7 +98,8 @@ def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: s
 
         return run_completion(words)
     try:
-        if words and words[0] in OPS and not commands.has_order_argument(words):
+        is_request = not (commands.has_order_argument(words) or words[1:2] == ["="])  # `reshape = ...` is code
+        if words and words[0] in OPS and is_request:
             return _run_op(OPS[words[0]], words[1:])
         return _run_command(words, terminal_app, text)
     except ShapeError as error:

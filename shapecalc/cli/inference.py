@@ -46,6 +46,7 @@ def _parse_framework_call(words: Sequence[str]) -> list[str] | None:
         not words
         or not words[0].replace(".", "").isidentifier()
         or (words[0] in OPS and not commands.has_order_argument(words))
+        or words[1:2] == ["="]
     ):
         return None
     translated = commands.resolve_aliases(words)

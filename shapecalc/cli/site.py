@@ -29,7 +29,7 @@ from shapecalc.core.record import fields
 from shapecalc.core.text import escape_unprintable, parse_axes, split_outside_brackets, truncate
 from shapecalc.reading.commands import command_line
 from shapecalc.reading.options import Option
-from shapecalc.reading.readings import COMMAND_ALIASES, UserInput, detect_command
+from shapecalc.reading.readings import COMMAND_ALIASES, UserInput, detect_command, is_assignment
 from shapecalc.reasoning.fixing import apply_fix, find_fixes
 from shapecalc.render.canvas import stack_texts
 from shapecalc.render.files import draw_still, render_svg
@@ -222,7 +222,7 @@ def _split_words(text: str) -> list[str]:
     text = text.strip().removeprefix("$ ").removeprefix("shapecalc ")
     try:
         words = split_outside_brackets(text)
-        is_known = not words or any(words[0] in names for names in (OPS, COMMAND_MODULES, COMMAND_ALIASES))
+        is_known = not words or not is_assignment(text) and any(words[0] in names for names in (OPS, COMMAND_MODULES, COMMAND_ALIASES))
         is_whole = (
             is_error_message(text)
             if is_known

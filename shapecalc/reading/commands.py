@@ -101,11 +101,33 @@ def parse_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option]
     )
     if HELP.name in arguments:
         return arguments
+    if len(values) > len(names) and (named := dash_parameter_names(op, words)):
+        return parse_op_words(op, named, extra_options)
     arguments = assign_positional(order_positional_values(values, names), names, arguments, op.name)
     check_required(
         arguments, {"input": "INPUT"} | {param.name: param.name.upper() for param in op.params if param.required}
     )
     return arguments
+
+
+def dash_parameter_names(op: Op, words: Sequence[str]) -> list[str]:
+    """Write the names of parameters before values as options, as in `transpose 2,3 perm 1,0`.
+
+    The word `to` is omitted if it is not such a name. Returns an empty list if no word changes.
+
+    >>> dash_parameter_names(OPS["shuffle"], ["2,3,4", "first", "1,0,2", "to", "6,4"])
+    ['2,3,4', '--first', '1,0,2', '--to', '6,4']
+    >>> dash_parameter_names(OPS["reshape"], ["2,3,4", "to", "6,4"])
+    ['2,3,4', '6,4']
+    """
+    known, result = OptionLookup(op_options(op), op), [*words[:1]]
+    for word, value in pairwise([*words[1:], "--"]):
+        spelling = f"--{to_dashes(word)}"
+        if word.isidentifier() and is_value(value) and known.find(spelling):
+            result.append(spelling)
+        elif word not in TO_WORDS:
+            result.append(word)
+    return result if result != [*words] else []
 
 
 def _max_positional_count(names: Sequence[str]) -> int | None:
@@ -141,6 +163,8 @@ def order_positional_values(values: Sequence[str], names: Sequence[str]) -> list
     return values
 
 
+TO_WORDS = ("to", "into", "->", "→")
+"""The words between the input and the target of a request in plain English."""
 OP_ALIASES = {
     alias: (op, dialect)
     for alias, meanings in COMMAND_ALIASES.items()
@@ -195,6 +219,7 @@ def resolve_aliases(
     >>> resolve_aliases(["rot90", "2,3", "--json"])
     ['chain', '2,3 | flip 1 --dialect numpy | swapaxes 0 1 --dialect numpy', '--json']
     """
+    words = move_framework_word(words)
     if words and words[0] == "repeat" and any("->" in word for word in words):
         return ["rearrange", *words[1:]]
     if words and words[0] in COMMAND_ALIASES.keys() - OP_ALIASES.keys():
@@ -214,6 +239,28 @@ def resolve_aliases(
         " | ".join([values[0], *[_quote_words([*stage, *dialect_words]) for stage in stages]]),
         *option_words,
     ]
+
+
+def move_framework_word(words: Sequence[str]) -> Sequence[str]:
+    """Move the name of a framework before a request to the option `--dialect`.
+
+    Words are returned unchanged if another word follows the name than an op, a framework's function or a shape.
+
+    >>> move_framework_word(["onnx", "reshape", "2,3,4", "0,-1"])
+    ['reshape', '2,3,4', '0,-1', '--dialect', 'onnx']
+    >>> move_framework_word(["torch", "2,3,4", "6,4"]), move_framework_word(["onnx", "model.onnx"])
+    (['reshape', '2,3,4', '6,4', '--dialect', 'torch'], ['onnx', 'model.onnx'])
+    """
+    if len(words) < 3 or not words[0].isidentifier() or words[0] in OPS:
+        return words
+    request = [*words[1:]]
+    if len(request) == 2 and all(word[:1].isdigit() or word[:1] in ("[", "(", "-") for word in request):
+        request = ["reshape", *request]
+    is_op = request[0] in OPS.keys() | COMMAND_ALIASES.keys() | COMPOSITE_OPS.keys()
+    if not is_op and not (request[0].isidentifier() and request[1][:1].isdigit()):
+        return words
+    dialect = find_dialect(words[0])
+    return words if dialect is None else _add_dialect(request, dialect.name)
 
 
 def _translate_words(words: Sequence[str], dialect: object, *, with_input: bool) -> list[str]:
@@ -513,6 +560,9 @@ def parse_stage(words: Sequence[str], *, with_input: bool, dialect: object = Non
             shape,
         )
     except ExtraValueError as error:
+        named = dash_parameter_names(op, ["", *words[1:]])
+        if named:
+            return parse_stage([op.name, *named[1:]], with_input=with_input, dialect=dialect)
         raise usage_error(error.problem.message, usage_hint(op, with_input=with_input)) from None
 
 

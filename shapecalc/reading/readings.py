@@ -57,6 +57,10 @@ MAX_INSPECTED = 1 << 20
 """The maximum number of characters of an input that are inspected."""
 
 
+ASSIGNMENT = re.compile(r"\s*[A-Za-z_][\w.]*(?:\s*,\s*[A-Za-z_][\w.]*)*\s*(?::\s*[\w.]+\s*)?=(?![=>])\s*[A-Za-z_(\[]")
+"""The beginning of an assignment of code to one or several names."""
+
+
 class UserInput(Record):
     """The words of a command line without a command name.
 
@@ -104,6 +108,15 @@ def detect_command(user_input: UserInput, options: Sequence[str] = ()) -> list[s
             raise usage_error(f"{len(user_input.words)} words, and none is the word of a command", hint)
         raise MAX_LINE_BYTES.error("the line is longer", hint)
     return None if line is None else [*line, *options]
+
+
+def is_assignment(text: str) -> bool:
+    """Return whether a text begins with an assignment, whose names can be those of ops.
+
+    >>> is_assignment("shuffle = network.add_shuffle(x)"), is_assignment("reshape 2,3 6")
+    (True, False)
+    """
+    return ASSIGNMENT.match(text) is not None
 
 
 COMMAND_ALIASES = {
@@ -355,6 +368,7 @@ def _recognize_cases(user_input: UserInput) -> list[str] | None:
         and len(user_input.words) == 1
         and text.partition(" ")[0] in OPS
         and " " in text
+        and not is_assignment(text)
     ):
         return split_outside_brackets(text)
     return ["check", "-"] if _starts_with_case(text) else None

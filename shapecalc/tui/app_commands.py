@@ -13,11 +13,11 @@ from shlex import join
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
 from shapecalc.core.record import Record
-from shapecalc.core.text import escape_unprintable, is_file_argument, split_outside_brackets, suggest_name, truncate
+from shapecalc.core.text import escape_unprintable, is_file_argument, join_words, split_outside_brackets, suggest_name, truncate
 from shapecalc.diagnosis.reading import has_known_message
 from shapecalc.reading.code.source import split_entry
-from shapecalc.reading.commands import resolve_aliases
-from shapecalc.reading.readings import UserInput, detect_command, suggest_command
+from shapecalc.reading.commands import chain_text, parse_stage, resolve_aliases
+from shapecalc.reading.readings import UserInput, detect_command, is_assignment, suggest_command
 from shapecalc.tui.question import (
     AGAINST,
     CHAIN,
@@ -26,6 +26,7 @@ from shapecalc.tui.question import (
     Question,
     can_open_files,
     question_from_words,
+    resolve_question,
 )
 
 PROGRAM_WORDS = ("$", "shapecalc", "tui")
@@ -39,6 +40,9 @@ SOURCE_WORD = re.compile(r"\.py(::|$)|\w\(|\n")
 """A word that is code, or names a source file."""
 STDIN_WORD = "-"
 """The word that stands for the text itself in a command line."""
+COMPARING_WORDS = ("vs", "vs.", "versus")
+"""The words between two requests to compare."""
+COMPARISON_HINT = "write against 'OP ...' 'OP ...' --input SHAPE"
 COMMAND_HINT = "write a shape and what it becomes, such as 2,3,4 0,-1, or paste code or an error message"
 
 
@@ -96,8 +100,11 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
 
     Raises `ShapeError` (usage) if the words are not recognized, and (file) if they name an unusable file.
     """
-    resolved = resolve_aliases(words) if "\n" not in text else [*words]
-    if resolved[0] in QUESTION_COMMANDS:
+    is_line = "\n" not in text and not is_assignment(text)
+    resolved = resolve_aliases(words) if is_line else [*words]
+    if is_line and (sides := _split_comparison(words)):
+        return _compare_commands(*sides, text)
+    if is_line and resolved[0] in QUESTION_COMMANDS and not (" " in text and has_known_message(text)):
         return AppCommand((*resolved,), text, question_from_words(resolved))
     for candidate in dict.fromkeys(((text,) if text else (*words,), (*words,))):
         line = _detect_command(UserInput(candidate, candidate, has_known_message))
@@ -105,6 +112,43 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
             return _make_command(line, text)
     hint = suggest_command(words) or suggest_name(words[0], QUESTION_COMMANDS) or COMMAND_HINT
     raise usage_error(f"'{escape_unprintable(truncate(text or join(words)))}' is not read", hint)
+
+
+def _split_comparison(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]] | None:
+    """Split words at `vs`, or return None if no request precedes and follows it."""
+    index = next((index for index, word in enumerate(words) if word in COMPARING_WORDS), 0)
+    return (words[:index], words[index + 1 :]) if 0 < index < len(words) - 1 else None
+
+
+def _compare_commands(first: Sequence[str], second: Sequence[str], text: str) -> AppCommand:
+    """Return the comparison of two requests, of which the second may lack the input.
+
+    Raises `ShapeError` (usage) if one of them is not a request.
+
+    >>> parse_command_text("2,3 reshape 3,2 vs transpose 1,0").line
+    "equiv '2,3 | reshape 3,2' '| transpose 1,0'"
+    """
+    left = _request_chain(first)
+    try:
+        parse_stage(second, with_input=False)
+    except ShapeError:
+        right = _request_chain(second)
+    else:
+        right = f"| {join_words(second)}"
+    words = (EQUIV, left, right)
+    return AppCommand(words, text, question_from_words(words))
+
+
+def _request_chain(words: Sequence[str]) -> str:
+    """Return a request as a chain.
+
+    Raises `ShapeError` (usage) if the words are not a request.
+    """
+    question = parse_command_words(words).question
+    answer = resolve_question(question).answer if question else None
+    if answer is None:
+        raise usage_error(f"'{escape_unprintable(truncate(join(words)))}' is not a request", COMPARISON_HINT)
+    return chain_text(answer)
 
 
 def parse_code_command(words: Sequence[str]) -> AppCommand | None:

@@ -6,6 +6,8 @@ stage.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from math import prod
 from shlex import join
 from typing import Any
@@ -26,7 +28,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, format_count, shape_text
-from shapecalc.reading.commands import chain_text, stage_line
+from shapecalc.reading.commands import chain_text, parse_stage, stage_line
 from shapecalc.reasoning.costs import Cost, Goal
 from shapecalc.reasoning.equiv import (
     Equivalence,
@@ -102,7 +104,7 @@ def compare_chains(first: Trace | Chain, text: str) -> ChainComparison:
     """
     words = text.split()
     if words and words[0] in OPS:
-        text = f"| {text}"
+        text = _request_as_chain(words) or f"| {text}"
     question = question_from_words([CHAIN, text])
     if not question.texts["input"]:
         question = question.with_text("input", shape_text(first.input))
@@ -133,6 +135,21 @@ def verdict_text(comparison: ChainComparison) -> Text:
     return Text("\n").join([text, *(Text(escape_unprintable(reason)) for reason in reasons)])
 
 
+def _request_as_chain(words: Sequence[str]) -> str:
+    """Return a request with its input as a chain, or an empty string if the words are a stage.
+
+    >>> _request_as_chain(["transpose", "2,3", "1,0"]), _request_as_chain(["transpose", "1,0"])
+    ('2,3 | transpose 1,0', '')
+    """
+    try:
+        parse_stage(words, with_input=False)
+    except ShapeError:
+        with suppress(ShapeError):
+            answer = resolve_question(question_from_words(words)).answer
+            return "" if answer is None else chain_text(answer)
+    return ""
+
+
 def equiv_command(comparison: ChainComparison) -> str:
     """Return the command line that compares the two chains.
 
@@ -143,6 +160,7 @@ def equiv_command(comparison: ChainComparison) -> str:
     return join(["shapecalc", "equiv", chain_text(comparison.first), comparison.text.strip()])
 
 
+SECOND_PLACEHOLDER = "an operation for the same input, such as transpose 1,0"
 ARROW_OFFSETS = {"left": -1, "right": 1, "up": -1, "down": 1}
 """The number of positions by which each arrow key moves the selected element."""
 EQUIV_KEYS = (
@@ -199,7 +217,9 @@ class EquivDialog(Dialog[str]):
         with Horizontal(id="first"):
             yield Label("first ")
             yield Static(escape_unprintable(chain_text(self.answer)), markup=False)
-        yield FieldRow(Field("second", self.text))
+        field = Field("second", self.text)
+        field.placeholder = SECOND_PLACEHOLDER
+        yield FieldRow(field)
         yield Static("", id="verdict", markup=False)
         yield Pane("outputs")
         yield Static("", id="line", markup=False)

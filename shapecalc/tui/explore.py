@@ -654,6 +654,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """Close the start screen, and run the command that the user typed."""
         if command.question is not None:
             await self.open_from_home(command.question)
+            if command.question.second_chain:
+                self.action_equiv()
         elif command.kind == MESSAGE:
             self.app.push_screen(DoctorScreen(diagnose(command.content)), self._open_from_dialog)
         elif command.kind == CODE:

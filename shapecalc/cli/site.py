@@ -222,7 +222,9 @@ def _split_words(text: str) -> list[str]:
     text = text.strip().removeprefix("$ ").removeprefix("shapecalc ")
     try:
         words = split_outside_brackets(text)
-        is_known = not words or not is_assignment(text) and any(words[0] in names for names in (OPS, COMMAND_MODULES, COMMAND_ALIASES))
+        is_known = not words or (
+            not is_assignment(text) and any(words[0] in names for names in (OPS, COMMAND_MODULES, COMMAND_ALIASES))
+        )
         is_whole = (
             is_error_message(text)
             if is_known

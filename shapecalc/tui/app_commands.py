@@ -13,7 +13,14 @@ from shlex import join
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
 from shapecalc.core.record import Record
-from shapecalc.core.text import escape_unprintable, is_file_argument, join_words, split_outside_brackets, suggest_name, truncate
+from shapecalc.core.text import (
+    escape_unprintable,
+    is_file_argument,
+    join_words,
+    split_outside_brackets,
+    suggest_name,
+    truncate,
+)
 from shapecalc.diagnosis.reading import has_known_message
 from shapecalc.reading.code.source import split_entry
 from shapecalc.reading.commands import chain_text, parse_stage, resolve_aliases

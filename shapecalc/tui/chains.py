@@ -191,6 +191,55 @@ def difference_text(comparison: ChainComparison) -> str:
     return "" if elsewhere is None else differences_text(elsewhere, verdict.counterexample)
 
 
+def output_paths(comparison: ChainComparison) -> tuple[TensorPath, TensorPath] | None:
+    """Return the element paths to both outputs, or None if they cannot be compared.
+
+    They cannot be compared if their shapes differ, or if there are too many elements.
+    """
+    verdict = comparison.equivalence
+    if comparison.second is None or verdict is None or verdict.by_shape:
+        return None
+    sizes = verdict.counterexample.sizes if verdict.counterexample else {}
+    try:
+        first, second = build_tensor_path(comparison.first, sizes), build_tensor_path(comparison.second, sizes)
+    except ShapeError:
+        return None
+    shape = first.tensors[-1].shape
+    return (first, second) if shape == second.tensors[-1].shape and prod(shape) > 0 else None
+
+
+def differing_position(comparison: ChainComparison, shape: Sequence[int]) -> int:
+    """Return the flat index of the first output element that differs, or 0."""
+    verdict = comparison.equivalence  # falsy if the chains differ, so compare it with None
+    counterexample = None if verdict is None else verdict.counterexample
+    return ravel(counterexample.index, tuple(shape)) if counterexample and counterexample.index else 0
+
+
+def draw_comparison(
+    comparison: ChainComparison, width: int, height: int, *, position: int | None = None, tinted_axis: int = 0
+) -> Text:
+    """Draw both outputs of a comparison as tapes and as tables.
+
+    The element at the flat index `position` is highlighted in both; by default, the first that differs. The drawing is
+    empty if the shapes differ.
+    """
+    outputs, verdict, second = output_paths(comparison), comparison.equivalence, comparison.second
+    if outputs is None or second is None or verdict is None or verdict.counterexample is None:
+        return Text(end="")
+    shape = outputs[0].tensors[-1].shape
+    position = differing_position(comparison, shape) if position is None else position % prod(shape)
+    index, lines = unravel(position, shape), list[Text]()
+    if prod(shape) <= MAX_TAPE_ELEMENTS:
+        race = draw_output_tapes(outputs, position, tinted_axis=tinted_axis, width=width)
+        lines = [race, Text(position_text(outputs, position), "bold"), Text(end="")]
+        lines = lines if sum(line.plain.count("\n") + 1 for line in lines) <= height else []
+    free = height - sum(line.plain.count("\n") + 1 for line in lines)
+    if free >= MIN_GRID_LINES:
+        size: dict[str, Any] = {"width": width, "height": free, "tinted_axis": tinted_axis}
+        lines.append(draw_output_grids((comparison.first, second), verdict.counterexample, index=index, **size))
+    return stack_texts(lines) if lines else Text(end="")
+
+
 class EquivDialog(Dialog[str]):
     """A dialog that compares the current chain with a second chain."""
 
@@ -248,20 +297,8 @@ class EquivDialog(Dialog[str]):
 
     @property
     def outputs(self) -> tuple[TensorPath, TensorPath] | None:
-        """The element paths to both outputs, or None if they cannot be compared.
-
-        They cannot be compared if their shapes differ, or if there are too many elements.
-        """
-        pair, verdict = self.comparison, self.comparison.equivalence
-        if pair.second is None or verdict is None or verdict.by_shape:
-            return None
-        sizes = verdict.counterexample.sizes if verdict.counterexample else {}
-        try:
-            first, second = build_tensor_path(pair.first, sizes), build_tensor_path(pair.second, sizes)
-        except ShapeError:
-            return None
-        shape = first.tensors[-1].shape
-        return (first, second) if shape == second.tensors[-1].shape and prod(shape) > 0 else None
+        """The element paths to both outputs, or None if they cannot be compared."""
+        return output_paths(self.comparison)
 
     def action_move(self, offset: int) -> None:
         """Select another element of both outputs."""
@@ -296,11 +333,7 @@ class EquivDialog(Dialog[str]):
         By default, this is the first element that differs.
         """
         shape = outputs[0].tensors[-1].shape
-        verdict = self.comparison.equivalence  # falsy if the chains differ, so compare it with None
-        counterexample = None if verdict is None else verdict.counterexample
-        if self.position is not None:
-            return self.position % prod(shape)
-        return ravel(counterexample.index, shape) if counterexample and counterexample.index else 0
+        return differing_position(self.comparison, shape) if self.position is None else self.position % prod(shape)
 
     @on(Input.Changed)
     def compare_typed_chain(self, event: Input.Changed) -> None:
@@ -319,25 +352,8 @@ class EquivDialog(Dialog[str]):
         self.show_keys()
 
     def _output_grids(self, width: int, height: int) -> Text:
-        """Draw both outputs as tapes and as tables if their shapes are equal.
-
-        The selected element is highlighted in both.
-        """
-        pair, outputs = self.comparison, self.outputs
-        verdict = pair.equivalence
-        if outputs is None or pair.second is None or verdict is None or verdict.counterexample is None:
-            return Text()
-        position, shape = self._selected_position(outputs), outputs[0].tensors[-1].shape
-        index, lines = unravel(position, shape), list[Text]()
-        if prod(shape) <= MAX_TAPE_ELEMENTS:
-            tapes = draw_output_tapes(outputs, position, tinted_axis=self.tinted_axis, width=width)
-            lines = [tapes, Text(position_text(outputs, position), "bold"), Text(end="")]
-            lines = lines if sum(line.plain.count("\n") + 1 for line in lines) <= height else []
-        free = height - sum(line.plain.count("\n") + 1 for line in lines)
-        if free >= MIN_GRID_LINES:
-            size: dict[str, Any] = {"width": width, "height": free, "tinted_axis": self.tinted_axis}
-            lines.append(draw_output_grids((pair.first, pair.second), verdict.counterexample, index=index, **size))
-        return stack_texts(lines) if lines else Text()
+        """Draw both outputs, with the selected element highlighted in both."""
+        return draw_comparison(self.comparison, width, height, position=self.position, tinted_axis=self.tinted_axis)
 
     def action_copy(self) -> None:
         """Copy the command line of the comparison."""

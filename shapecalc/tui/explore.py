@@ -464,6 +464,16 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.action_elements()
         self.schedule_draw()
 
+    @property
+    def is_learning(self) -> bool:
+        """Whether the user predicts dims before they are shown."""
+        return self.state.is_learning
+
+    def toggle_learning(self) -> None:
+        """Turn learning mode on or off while the start screen covers this one."""
+        self.state.toggle_learning()
+        self.schedule_draw()
+
     def action_mode(self) -> None:
         """Toggle learning mode."""
         self.state.toggle_learning()
@@ -843,7 +853,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             keys = (*((widgets.STEP_KEY, *shown[2:]) if both else shown), widgets.DIM_STEP_KEY, *back)
             works = frozenset(key.action for key in keys if state.is_offered(key.action))
             return widgets.format_key_line(works, width, keys)
-        return widgets.format_key_line(frozenset(key.action for key in keys), width, keys)
+        works = frozenset(key.action for key in keys if state.is_available(key.action))
+        return widgets.format_key_line(works, width, keys)
 
     def _draw_panels(self, width: int) -> None:
         """Set the height of each panel, and draw the panels."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from shlex import split
+from textwrap import wrap
 from typing import Protocol
 
 from rich.style import Style
@@ -22,16 +24,25 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, format_count, shape_text
 from shapecalc.diagnosis.report import diagnose
-from shapecalc.render.canvas import UNICODE, clip_text, stack_texts, wrap_line, wrap_lines
+from shapecalc.render.canvas import UNICODE, clip_text, stack_texts, wrap_line
 from shapecalc.render.hints import verdict_text
 from shapecalc.render.step import ARROW
 from shapecalc.render.styles import ERROR_COLOUR
 from shapecalc.teaching.lessons import PATH_DONE_ID, load_lessons, load_path_lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text
-from shapecalc.tui.app_commands import MESSAGE, AppCommand, parse_command_text
+from shapecalc.tui.app_commands import CODE, MESSAGE, AppCommand, parse_command_text
+from shapecalc.tui.chains import ChainComparison, compare_chains, draw_comparison
+from shapecalc.tui.chains import verdict_text as comparison_text
 from shapecalc.tui.panels import BORDER_LINES, MIN_PANEL_LINES, Panel, set_widget_height
-from shapecalc.tui.question import EXAMPLE_QUESTION, Question, question_command, resolve_question
+from shapecalc.tui.question import (
+    EXAMPLE_QUESTION,
+    Question,
+    question_command,
+    question_from_words,
+    resolve_question,
+    rules_text,
+)
 from shapecalc.tui.state import ExploreState
 from shapecalc.tui.widgets import (
     ClickableText,
@@ -60,22 +71,29 @@ READ_LINES = 2
 MIN_EXAMPLE_LINES = len(EXAMPLES) + 2
 MIN_BESIDE_WIDTH = 76
 """The minimum terminal width for two lists side by side, in cells."""
-SAID_LINES = 2
-"""The number of lines of a diagnosis that are shown while the text is typed."""
+DIAGNOSIS_INDENT = 8
+"""The indentation of the continued lines of a diagnosis, in cells."""
 MAX_MAP_LINES = 12
 """The maximum height of the map in the picture, in lines."""
 
 HOME_KEYS = (
     Key("enter", "enter", "open", "open_selected", "Open what is typed, or the marked entry", 0),
     Key("up", "↑", "entry", "select(-1)", "Mark the entry above", 1),
-    Key("down", "↓", "entry", "select(1)", "Mark the entry below", 2),
+    Key("down", "↑↓", "entry", "select(1)", "Mark the entry below", 2),
     Key("e", "e", "type", "edit", "Type into the input", 3),
-    Key("escape", "esc", "leave the field", "leave", "Leave the input", 4),
+    Key("escape", "esc", "leave the field", "leave", "Leave the input, or empty it if it is left", 4),
+    Key("ctrl+g", "^G", "learn", "learn", "Predict before anything is shown, or see everything (kept)", 7),
     Key("question_mark", "?", "keys", "app.help", "Explain the keys", 5),
     Key("f1", "F1", "keys", "app.help", "Explain the keys", 5),
     Key("q", "q", "quit", "app.quit", "Quit", 6),
     Key("ctrl+q", "^Q", "quit", "app.quit", "Quit", 6),
 )
+CLEAR_KEY = Key("escape", "esc", "clear", "leave", "", 4)
+"""The key hint of Esc outside of an input that contains text."""
+LEARN_NOTE = "Learn mode is on: enter asks before it shows; ^G turns it off."
+"""The note instead of answers and pictures, which would reveal what the user is asked next."""
+READ_NAMES = {MESSAGE: "an error message", CODE: "code"}
+"""The names of texts that are read as something else than a request, by command."""
 FIELD_ACTIONS = ("open_selected", "leave")
 """The actions of the keys that the input does not take as text."""
 
@@ -84,6 +102,13 @@ class EntryOpener(Protocol):
     """The methods of the main screen that open entries of the start screen."""
 
     progress: Progress
+
+    @property
+    def is_learning(self) -> bool:
+        """Whether the user predicts answers before they are shown."""
+
+    def toggle_learning(self) -> None:
+        """Turn learning mode on or off."""
 
     async def open_from_home(self, question: Question) -> None:
         """Close the start screen, and open a question at its first step."""
@@ -173,6 +198,8 @@ class HomeScreen(ScreenWithHelp[None]):
         self.problem: ShapeError | None = None
         self.index = 0
         """The index of the selected entry."""
+        self.is_selecting = False
+        """Whether the user has moved the selection, so that the selected entry is highlighted like the input."""
 
     def compose(self) -> ComposeResult:
         """Compose the input, its interpretation, the lists and the examples."""
@@ -247,7 +274,8 @@ class HomeScreen(ScreenWithHelp[None]):
                 continue
             if question is not None:
                 answer = resolve_question(question).answer
-                detail = "" if answer is None else f"{ARROW} {verdict_text(answer)}"
+                is_hidden = answer is None or self.explore.is_learning
+                detail = "" if is_hidden or answer is None else f"{ARROW} {verdict_text(answer)}"
                 shown = escape_unprintable(line.removeprefix("shapecalc "))
                 entries.append(HomeEntry(shown, detail, partial(self.explore.open_from_home, question), question))
         return entries
@@ -263,16 +291,28 @@ class HomeScreen(ScreenWithHelp[None]):
         return self.query_one(HomeInput).text.strip()
 
     def on_key(self, event: events.Key) -> None:
-        """Focus the input when the user types the first character of a shape."""
-        if not self.is_typing and event.character and event.character in "0123456789-[(":
+        """Insert a character that is not a key of the screen into the input.
+
+        A character that was typed before the input had the focus is inserted, too.
+        """
+        if not event.is_printable or not event.character:
+            return
+        keys = {key.name for key in self.with_user_keys(HOME_KEYS)} | {"slash"}
+        if self.is_typing or event.key not in keys:
             self.action_edit()
             self.query_one(HomeInput).insert(event.character)
             event.stop()
 
+    def on_paste(self, event: events.Paste) -> None:
+        """Paste into the input if it does not have the focus."""
+        if not self.is_typing:
+            self.action_edit()
+            self.query_one(HomeInput).post_message(events.Paste(event.text))
+
     @on(TextArea.Changed)
     def read_typed_text(self) -> None:
         """Interpret the typed text, and show the interpretation."""
-        self.command, self.problem = None, None
+        self.command, self.problem, self.is_selecting = None, None, False
         try:
             self.command = parse_command_text(self.typed_text) if self.typed_text else None
         except ShapeError as error:
@@ -298,7 +338,12 @@ class HomeScreen(ScreenWithHelp[None]):
     def action_select(self, offset: int) -> None:
         """Move the selection by `offset` entries."""
         count = len(self.start_entries()) + len(self._visible_recent_entries())
-        self.index = (self.index + offset) % count
+        self.index, self.is_selecting = (self.index + offset) % count, True
+        self.draw()
+
+    def action_learn(self) -> None:
+        """Turn learning mode on or off."""
+        self.explore.toggle_learning()
         self.draw()
 
     def action_edit(self) -> None:
@@ -375,14 +420,19 @@ class HomeScreen(ScreenWithHelp[None]):
         panel, question = self.query_one("#preview", Panel), self.command.question if self.command else None
         if not self.typed_text:
             question = entries[self.index].question or EXAMPLE_QUESTION
-        width = self.app.size.width - 4
-        if question is not None and resolve_question(question).answer is not None:
-            panel.set_title(question_command(question, None).removeprefix("shapecalc "))
-            drawing = _picture_text(question, width, lines - BORDER_LINES)
+        width, room = self.app.size.width - 4, lines - BORDER_LINES
+        if self.explore.is_learning and not (self.command and self.command.kind == MESSAGE):
+            drawing = Text(end="")
+        elif question is not None and question.second_chain:
+            panel.set_title("Both outputs")
+            drawing = _comparison_picture(question, width, room)
+        elif question is not None and resolve_question(question).answer is not None:
+            example = "" if self.typed_text else "for example: "
+            panel.set_title(f"{example}{question_command(question, None).removeprefix('shapecalc ')}")
+            drawing = _picture_text(question, width, room)
         elif self.command is not None and self.command.kind == MESSAGE:
             panel.set_title("The message")
-            said = diagnose(self.command.content).format_lines()
-            drawing = stack_texts(wrap_lines([Text(escape_unprintable(line)) for line in said], width))
+            drawing = _message_picture(self.command.content, width, room)
         else:
             drawing = Text(end="")
         height = drawing.plain.count("\n") + 1 + BORDER_LINES if drawing else 0
@@ -394,8 +444,9 @@ class HomeScreen(ScreenWithHelp[None]):
         return self.recent_entries()[: self._shown_count]
 
     def _key_line(self, width: int) -> Text:
-        taken = ("question_mark", "q", "e") if self.is_typing else ("f1", "ctrl+q")
-        keys = self.with_user_keys(tuple(key for key in HOME_KEYS if key.name not in taken))
+        taken = ("question_mark", "q", "e") if self.is_typing else ("f1", "ctrl+q", "escape")
+        shown = tuple(key for key in HOME_KEYS if key.name not in (*taken, "up"))
+        keys = self.with_user_keys(shown) + ((CLEAR_KEY,) if self.typed_text and not self.is_typing else ())
         return format_key_line(frozenset(key.action for key in keys), width, keys)
 
     def _list_text(self, entries: Sequence[HomeEntry], first: int, width: int, height: int) -> Text:
@@ -407,12 +458,13 @@ class HomeScreen(ScreenWithHelp[None]):
         lines = list[Text]()
         for index, entry in enumerate(entries[:height], first):
             is_marked = index == self.index and not self.typed_text
-            meta = Style(meta={"key": f"open({index})"}, reverse=is_marked or None)
+            is_highlighted = is_marked and (self.is_selecting or not self.is_typing)
+            meta = Style(meta={"key": f"open({index})"}, reverse=is_highlighted or None, bold=is_marked or None)
             detail = clip_text(entry.detail, width // 2, UNICODE)
             room = min(titles + 2, width - len(detail) - 2) if detail else width
             title = clip_text(f"{UNICODE.pointer if is_marked else ' '} {entry.title}", room, UNICODE)
             line = Text(no_wrap=True, end="").append(title.ljust(room), "bold" if first == 0 else "")
-            line.append(f"  {detail}" if detail else "", "" if is_marked else "dim")
+            line.append(f"  {detail}" if detail else "", "" if is_highlighted else "dim")
             line.append(" " * max(0, width - len(line)))
             line.stylize(meta)
             lines.append(line)
@@ -421,7 +473,8 @@ class HomeScreen(ScreenWithHelp[None]):
     def _command_text(self, width: int, *, is_refused: bool) -> Text:
         """Describe the interpretation of the typed text, or the reason for its refusal."""
         if not self.typed_text:
-            return stack_texts(wrap_line(Text(PURPOSE, "dim"), width))
+            purpose = Text(LEARN_NOTE, "bold") if self.explore.is_learning else Text(PURPOSE, "dim")
+            return stack_texts(wrap_line(purpose, width))
         if self.command is None:
             problem = self.problem.problem if self.problem else None
             style = ERROR_COLOUR if is_refused else "dim"
@@ -432,26 +485,69 @@ class HomeScreen(ScreenWithHelp[None]):
                 if problem and problem.hint
                 else stack_texts(lines[:4])
             )
-        lines = [Text(clip_text(f"read as: shapecalc {self.command.line}", width, UNICODE), "dim")]
+        read = READ_NAMES.get(self.command.kind, f"shapecalc {self.command.line}")
+        lines = [Text(clip_text(f"read as: {read}", width, UNICODE), "dim")]
         return stack_texts([*lines, *self._answer_lines(self.command, width)])
 
     def _answer_lines(self, command: AppCommand, width: int) -> list[Text]:
         """Return the answer to a question, or describe an error message or code."""
         if command.kind == MESSAGE:
-            said = diagnose(command.content).format_lines()[:SAID_LINES]
-            return [Text(clip_text(escape_unprintable(line), width, UNICODE)) for line in said]
+            said = diagnose(command.content).format_lines()[0]
+            return [Text(clip_text(escape_unprintable(said), width, UNICODE))]
         if command.question is None:
             count = format_count(command.content.count("\n") + 1, "line", "lines")
             return [Text(f"code of {count}: enter shows the shape of each")]
+        if self.explore.is_learning:
+            return [Text(LEARN_NOTE, "bold")]
+        if command.question.second_chain:
+            return _comparison_lines(command.question, width)
         result = resolve_question(command.question)
         if result.answer is None or result.problem is not None:
             message = result.problem.message if result.problem else "it is not complete"
             return wrap_line(Text(f"{UNICODE.fail} {escape_unprintable(message)}", ERROR_COLOUR), width)[:2]
         accent = f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
         shape = clip_text(escape_unprintable(shape_text(result.answer.input)), max(8, width // 2), UNICODE)
-        return [
-            Text.assemble(f"{shape} {ARROW} ", (clip_text(verdict_text(result.answer), width // 2, UNICODE), accent))
-        ]
+        verdict = clip_text(verdict_text(result.answer), width // 2, UNICODE)
+        line = Text.assemble(f"{shape} {ARROW} ", (verdict, accent))
+        rules = f"   {rules_text(command.question)}".rstrip()
+        return [line.append(rules, "dim") if len(line) + len(rules) <= width else line]
+
+
+def _compare_question(question: Question) -> ChainComparison | None:
+    """Compare the two chains of a question, or return None if the first cannot be read."""
+    answer = resolve_question(question).answer
+    return None if answer is None else compare_chains(answer, question.second_chain)
+
+
+def _comparison_lines(question: Question, width: int) -> list[Text]:
+    """Return the verdict of a comparison, or the reason why there is none."""
+    comparison = _compare_question(question)
+    if comparison is None:
+        return [Text("the first request cannot be read", ERROR_COLOUR)]
+    first, *others = comparison_text(comparison).split("\n")
+    return [first, *(wrap_line(others[-1], width) if others else ())][:2]
+
+
+def _comparison_picture(question: Question, width: int, height: int) -> Text:
+    """Draw the outputs of both chains of a comparison, if they fit."""
+    comparison = _compare_question(question)
+    drawing = Text(end="") if comparison is None else draw_comparison(comparison, width, height)
+    return drawing if drawing.plain.count("\n") < height else Text(end="")
+
+
+def _message_picture(message: str, width: int, height: int) -> Text:
+    """Draw the diagnosis of an error message and, if it fits, the map of the failing request."""
+    report = diagnose(message)
+    indent = " " * DIAGNOSIS_INDENT
+    said = (wrap(escape_unprintable(line), width, subsequent_indent=indent) for line in report.format_lines())
+    lines = [Text(part) for parts in said for part in parts]
+    command = next((advised.command for _, advised in report.entries if advised.command), "")
+    if command:
+        state = ExploreState(question_from_words(split(command)[1:]))
+        drawing = explore_text.map_text(state, width, MAX_MAP_LINES)
+        if drawing and len(lines) + 2 + drawing.plain.count("\n") <= height:
+            return stack_texts([*lines, Text(end=""), drawing])
+    return stack_texts(lines)
 
 
 def _picture_text(question: Question, width: int, height: int) -> Text:

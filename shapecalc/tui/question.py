@@ -282,6 +282,27 @@ def question_command(question: Question, answer: Trace | Chain | None) -> str:
     return join(["shapecalc", *(text for _, text in line_pieces)])
 
 
+FRAMEWORK_NAMES = {
+    "onnx": "ONNX",
+    "onnxruntime": "ONNX Runtime",
+    "torch": "PyTorch",
+    "numpy": "NumPy",
+    "tensorflow": "TensorFlow",
+    "tensorrt": "TensorRT",
+    "jax": "JAX",
+}
+"""The names of frameworks in sentences, by dialect; other dialects have the same name there."""
+
+
+def rules_text(question: Question) -> str:
+    """Name the framework whose rules a question follows, or return an empty string for a chain.
+
+    >>> rules_text(EXAMPLE_QUESTION), rules_text(question_from_words(["view", "2,3", "6"]))
+    ('by ONNX rules', 'by PyTorch rules')
+    """
+    return "" if question.is_chain else f"by {FRAMEWORK_NAMES.get(question.dialect, question.dialect)} rules"
+
+
 def can_open_files() -> bool:
     """Return whether this process may open input files."""
     return _are_files_enabled

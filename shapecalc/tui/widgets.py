@@ -56,20 +56,20 @@ class Key(Record):
 KEYS = (
     Key("right", "→", "step", "step(1)", "Go to the next step", 0),
     Key("left", "←", "back", "step(-1)", "Go to the previous step", 1),
-    Key("up", "↑", "dim up", "dim('up')", "Light the dim above, and what it comes from", 15),
-    Key("down", "↓", "dim down", "dim('down')", "Light the dim below, and what it comes from", 16),
+    Key("up", "↑", "dim up", "dim('up')", "Light the dim above, and what it comes from", 17),
+    Key("down", "↓", "dim down", "dim('down')", "Light the dim below, and what it comes from", 18),
     Key("f", "f", "fix", "fix", "Apply the fix that is suggested", 2),
     Key("e", "e", "edit", "edit", "Edit the fields", 4),
     Key("g", "g", "elements", "elements", "Follow an element with the arrow keys", 5),
-    Key("c", "c", "compare", "compare", "Compare all frameworks", 6),
-    Key("l", "l", "learn", "mode", "Predict before anything is shown, or see everything (kept)", 7),
-    Key("question_mark", "?", "keys", "app.help", "Explain the keys and the signs", 8),
-    Key("slash", "/", "all", "app.command_palette", "Find a command by its name", 9),
-    Key("s", "s", "copy", "app.save_screen('text')", "Copy the screen as text, and save it", 10),
-    Key("t", "t", "tint", "tint", "Colour the elements by the next axis", 11),
+    Key("c", "c", "compare", "compare", "Compare all frameworks", 7),
+    Key("l", "l", "learn", "mode", "Predict before anything is shown, or see everything (kept)", 6),
+    Key("question_mark", "?", "keys", "app.help", "Explain the keys and the signs", 10),
+    Key("slash", "/", "all", "app.command_palette", "Find a command by its name", 8),
+    Key("s", "s", "copy", "app.save_screen('text')", "Copy the screen as text, and save it", 13),
+    Key("t", "t", "tint", "tint", "Colour the elements by the next axis", 14),
     Key("q", "q", "quit", "app.quit", "Quit and print nothing", 12),
-    Key("home", "Home", "first", "go(0)", "Go to the first step", 13),
-    Key("end", "End", "last", "go(-1)", "Go past the last step", 14),
+    Key("home", "Home", "first", "go(0)", "Go to the first step", 15),
+    Key("end", "End", "last", "go(-1)", "Go past the last step", 16),
 )
 """The keys that work while no field and no panel has the focus, most useful first."""
 GLOBAL_KEYS = (
@@ -120,13 +120,13 @@ LEARNING_KEYS = (
     Key("", "^P", "all", "app.command_palette", "", 6),
 )
 """The key hints while a blank waits for a size."""
-STEP_KEY, DIM_STEP_KEY = Key("", "←→", "step", "step(1)", "", 0), Key("", "↑↓", "dim", "dim('down')", "", 3)
+STEP_KEY, DIM_STEP_KEY = Key("", "←→", "step", "step(1)", "", 0), Key("", "↑↓", "dim", "dim('down')", "", 11)
 """The key hints for two arrow keys."""
 LESSON_KEY = Key("", "esc", "lesson", "lessons", "", 1)
 SOURCE_KEY = Key("", "esc", "code", "source", "", 1)
-HOME_KEY = Key("", "esc", "start", "home", "", 7)
+HOME_KEY = Key("", "esc", "start", "home", "", 9)
 """The key hints for the way back to the lesson, the code or the start screen from which a question was opened."""
-KEPT_ACTIONS = ("app.help", "app.quit", "home", "lessons", "source")
+KEPT_ACTIONS = ("app.help", "home", "lessons", "source")
 """The actions of keys that are in every line of keys that has room for them."""
 DIM_KEYS = "←→↑↓ dims · esc"
 FOLLOW_KEYS = "←→↑↓ follow · esc"

@@ -16,6 +16,7 @@ from shapecalc.core.moves import Index, Permute
 from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import resolve, resolve_chain
 from shapecalc.core.rules import COPIED_ZERO
+from shapecalc.core.text import shape_text
 from shapecalc.reasoning.examples import trace_element
 
 MisreadRequest: TypeAlias = tuple[Request, str]
@@ -162,7 +163,7 @@ def _miscount_zeros(trace: Trace) -> Iterator[MisreadRequest]:
 
 def _copy_zeros_from_input(trace: Trace) -> Iterator[MisreadRequest]:
     for stage in _iter_argument_stages(trace):
-        sentence = f"0 was taken from the input: it copies from the tensor that {stage.label} gets"
+        sentence = f"0 was taken from the input: the transpose came first, so the 0 sees {shape_text(stage.before)}"
         if stage.before != trace.input and (target := _fill_zeros(stage, trace.input)):
             yield _replace_arguments(trace, **{stage.argument: target}), sentence
 

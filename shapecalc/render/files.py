@@ -36,10 +36,11 @@ from shapecalc.render.canvas import (
 )
 from shapecalc.render.flow import draw_flow, draw_shape_line, draw_stage_line
 from shapecalc.render.hints import conditions_text
-from shapecalc.render.pictures import division_notes, draw_picture, most_informative_step
+from shapecalc.render.pictures import division_notes, draw_picture, has_own_picture, most_informative_step
 from shapecalc.render.report import draw_report
 from shapecalc.render.stage_layout import INFER_RULES, stage_layouts, unresolved_dims
 from shapecalc.render.styles import BOLD_ERROR
+from shapecalc.render.tape import draw_tapes, tape_path, tensor_index_before
 
 SVG_TYPE = "image/svg+xml"
 CELL_WIDTH, CELL_HEIGHT, MARGIN = 8, 17, 10
@@ -370,19 +371,21 @@ def render_still(
     theme: str | None = None,
     width: int = DEFAULT_WIDTH,
     pixels: tuple[int, int] | None = None,
+    shows_elements: bool = False,
 ) -> bytes:
     """Return the contents of a picture file for a step or for the whole answer.
 
     The extension of `name` selects the format. Steps are numbered from 1; in step 0, all output dims are hidden. If
     `theme` is None, an SVG or HTML picture follows the colour scheme of the viewer, and a PNG has the theme `light`.
-    `pixels` is the size of the picture, by default that of its text.
+    `pixels` is the size of the picture, by default that of its text. `shows_elements` adds the elements before and
+    after the stage of the step, if there are few.
     Raises `ShapeError` (usage) for an unknown extension, step or theme, and (file) if the renderer is not installed.
     """
     ending = match_extension(name, PICTURE_SUFFIXES, "picture")
     check_step(answer, step)
     if theme is not None:
         check_theme(theme)
-    text = draw_still(answer, None if step is None else step - 1, width)
+    text = draw_still(answer, None if step is None else step - 1, width, shows_elements=shows_elements)
     picture_svg = render_svg(text, str(answer), theme or ("light" if ending == ".png" else None))
     if pixels is not None:
         picture_svg = fit_svg(picture_svg, pixels)
@@ -391,11 +394,11 @@ def render_still(
     return (picture_svg if ending == ".svg" else _html_page(picture_svg, command_line(answer), theme)).encode()
 
 
-def draw_still(answer: Trace | Chain, step_index: int | None, width: int) -> Text:
+def draw_still(answer: Trace | Chain, step_index: int | None, width: int, *, shows_elements: bool = False) -> Text:
     """Draw a step without the dims of later steps, or the whole answer.
 
     If `step_index` is None, the most informative picture of the answer is drawn. If it is `QUESTION_STEP`, the request
-    is drawn with all output dims hidden.
+    is drawn with all output dims hidden. `shows_elements` adds the elements before and after the stage of the step.
     """
     picture_step = most_informative_step(answer, width) if step_index is None else max(step_index, 0)
     flow_step = step_index if step_index is not None or answer.problem is None else len(answer.steps)
@@ -405,21 +408,28 @@ def draw_still(answer: Trace | Chain, step_index: int | None, width: int) -> Tex
     step_picture = draw_picture(answer, picture_step, width=width, height=MAX_PICTURE_HEIGHT, placeholders=placeholders)
     has_division = any(step.rule in INFER_RULES for step in answer.steps[picture_step : picture_step + 1])
     divisions = division_notes(stage_layouts(answer)) if step_index is None and not has_division else ()
-    parts = [
-        clip_line(Text(escape_unprintable(command_line(answer)), "bold"), width, UNICODE),
-        Text(""),
-        draw_flow(answer, flow_step, width=width, placeholders=placeholders, hides_refusal=step_index is not None),
-    ]
+    is_diagram = len(stage_layouts(answer)) == 1 and not has_own_picture(answer, picture_step)  # shows all wires
+    parts = [clip_line(Text(escape_unprintable(command_line(answer)), "bold"), width, UNICODE), Text("")]
+    if step_index == QUESTION_STEP or not is_diagram:
+        flow = draw_flow(
+            answer, flow_step, width=width, placeholders=placeholders, hides_refusal=step_index is not None
+        )
+        parts.append(flow)
     if step_index != QUESTION_STEP:
-        parts += [*pack_notes([Text(text, "dim") for text in divisions], width), Text("")]
+        parts += pack_notes([Text(text, "dim") for text in divisions], width)
+        parts += [] if is_diagram and not divisions else [Text("")]
         parts += [
             draw_stage_line(answer, flow_step, width=width),
             draw_shape_line(answer, flow_step, width=width),
             Text(""),
             step_picture,
         ]
-    parts += [Text(""), *_caption_lines(answer, step_index, width)]
-    return stack_texts(parts)
+    if shows_elements and (path := tape_path(answer)) is not None:
+        number = tensor_index_before(answer, step_index)
+        parts += [Text(""), draw_tapes(path, number, width=width)]
+    has_caption = step_index in (None, QUESTION_STEP) or answer.steps[step_index].why not in step_picture.plain
+    caption = [Text(""), *_caption_lines(answer, step_index, width)] if has_caption else []
+    return stack_texts([*parts, *caption])
 
 
 def _caption_lines(answer: Trace | Chain, step_index: int | None, width: int) -> list[Text]:

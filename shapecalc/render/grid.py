@@ -237,18 +237,39 @@ def _flatten_nested(elements: Any, depth: int) -> list[Any]:
     return [leaf for element in elements for leaf in _flatten_nested(element, depth - 1)]
 
 
+def _shown_count(count: int, width: int) -> int:
+    """Return the number of tables that fit side by side."""
+    return max(1, min(count, (width + TABLE_GAP) // (MIN_TABLE_WIDTH + TABLE_GAP)))
+
+
+def first_table(count: int, width: int, first: int) -> int:
+    """Return the index of the first table that is drawn, if possible `first`.
+
+    >>> first_table(4, 78, 3), first_table(4, 400, 3)
+    (2, 0)
+    """
+    return min(first, count - _shown_count(count, width))
+
+
 def arrange_tables(
-    tables: Sequence[ElementTable], width: int, height: int, glyphs: GlyphSet, first: int = 0
+    tables: Sequence[ElementTable],
+    width: int,
+    height: int,
+    glyphs: GlyphSet,
+    first: int = 0,
+    more_keys: tuple[str, str] = ("", ""),
 ) -> list[Text]:
     """Arrange tables side by side, starting with the table at index `first`.
 
-    If tables are omitted, a note is added.
+    If tables are omitted, a note is added, with the keys that show earlier and later tables.
     """
     count = len(tables)
-    shown = max(1, min(count, (width + TABLE_GAP) // (MIN_TABLE_WIDTH + TABLE_GAP)))
-    first = min(first, count - shown)
+    shown, first = _shown_count(count, width), first_table(count, width, first)
     numbers = f"shape {first + 1}" if shown == 1 else f"shapes {first + 1} to {first + shown}"
-    note = Text(f"{glyphs.ellipsis} {numbers} of {count}", "dim")
+    keys = [
+        key for key, has_more in zip(more_keys, (first > 0, first + shown < count), strict=True) if key and has_more
+    ]
+    note = Text(" · ".join([f"{glyphs.ellipsis} {numbers} of {count}", *keys]), "dim")
     notes = [clip_line(note, width, glyphs)] if shown < count else []
     tables = tables[first : first + shown]
     height -= len(notes)
@@ -481,14 +502,16 @@ def draw_grid(
     value: Callable[[Index], object] | None = None,
     tinted_axis: int | None = None,
     first: int = 0,
+    more_keys: tuple[str, str] = ("", ""),
 ) -> Text:
     """Draw the elements of the input and of each stage's output.
 
     `cursor` is the input index of the element to highlight in all tables. `value` returns the input element at an
     index; by default, elements are numbered from 0. Elements are coloured by their index along the axis `tinted_axis`
     of the input. `width` and `height` are in character cells. If not all tensors fit the width, the tensors from index
-    `first` on are drawn. If a tensor is too large, the part around the highlighted element is drawn. Raises
-    `ShapeError` (usage) if the elements cannot be traced to the output, or if there are none.
+    `first` on are drawn, with the keys `more_keys` for earlier and for later tensors. If a tensor is too large, the
+    part around the highlighted element is drawn. Raises `ShapeError` (usage) if the elements cannot be traced to the
+    output, or if there are none.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -512,7 +535,7 @@ def draw_grid(
         )
         for number, index in enumerate(journey.indices_of(cursor))
     ]
-    lines = arrange_tables(tables, width, height - bool(journey.sizes), glyphs, first)
+    lines = arrange_tables(tables, width, height - bool(journey.sizes), glyphs, first, more_keys)
     note_texts = [
         *([f"with {sizes_text(journey.sizes)}"] if journey.sizes else []),
         *division_notes(stage_layouts(answer)),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from shapecalc.core import rules
-from shapecalc.core.answers import Answer, Request, Stage, StageKind, Step, collect_shapes
+from shapecalc.core.answers import Answer, Request, Stage, StageKind, Step, Trace, collect_shapes
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Dim
 from shapecalc.core.ops import OPS
@@ -17,6 +17,18 @@ from shapecalc.core.text import shape_text
 REQUESTED_SIZE_HINT = "the request gives a {} there"
 """The third hint on a dim whose size is part of the request."""
 CARET = "^"
+
+
+FRAMEWORK_NAMES = {
+    "onnx": "ONNX",
+    "onnxruntime": "ONNX Runtime",
+    "torch": "PyTorch",
+    "numpy": "NumPy",
+    "tensorflow": "TensorFlow",
+    "tensorrt": "TensorRT",
+    "jax": "JAX",
+}
+"""The names of frameworks in sentences, by dialect; other dialects have the same name there."""
 
 
 class Hint(Record):
@@ -74,6 +86,17 @@ def verdict_text(answer: Answer) -> str:
     if answer.problem:
         return f"refused: {answer.problem.rule}"
     return f"{shape_text(answer.output or ())}{conditions_text(answer, ' when ')}"
+
+
+def rules_phrase(traces: Sequence[Trace]) -> str:
+    """Name the framework whose rules all requests follow, or return an empty string.
+
+    >>> import shapecalc as sc
+    >>> rules_phrase([sc.reshape((2, 3), (6,))]), rules_phrase([])
+    (' by ONNX rules', '')
+    """
+    dialects = {trace.dialect for trace in traces}
+    return f" by {FRAMEWORK_NAMES.get(*dialects, *dialects)} rules" if len(dialects) == 1 else ""
 
 
 def stage_title(request: Request, stage: Stage) -> str:

@@ -524,6 +524,8 @@ def _draw_stage_canvas(
     reasons = max(right + 5 + max(map(len, after), default=2), right + 1 + len(heading)) + 2
     canvas.write_text(reasons, 0, layout.title, "dim")
     for row, (reason, style) in _dim_reasons(answer, layout, step_index).items():
+        if len(reason) > size[0] - reasons:  # the row is that of the output dim
+            reason = reason.removeprefix(f"output dim {row} ")
         canvas.write_text(reasons, 1 + pitch * row, reason, style)
     if wires.is_unroutable:
         canvas.write_text(left, 0, NO_ROOM_NOTE, "dim")

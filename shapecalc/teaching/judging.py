@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from shapecalc.core import text
 from shapecalc.core.answers import Chain, Stage, StageKind, Step, Trace, to_move_chain
 from shapecalc.core.dims import Shape, product
+from shapecalc.core.moves import Permute
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.concat import SAME_DIM
 from shapecalc.core.ops.matmul import CONTRACTED
@@ -31,7 +32,7 @@ from shapecalc.reasoning.answers import answer_request as answer_request
 from shapecalc.reasoning.equiv import EquivalenceVerdict, check_equivalence, resolve_chain_pair
 from shapecalc.reasoning.examples import trace_element, trace_element_back
 from shapecalc.reasoning.mistakes import Mistake, explain_misplacement, explain_prediction
-from shapecalc.render.hints import make_hint
+from shapecalc.render.hints import make_hint, rules_phrase
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -51,6 +52,9 @@ Prediction = Shape | None
 """A predicted shape or index, or None for the prediction that the request is refused."""
 COUNT_HINT = "compare each number of the request with the input, then count the elements"
 FOLLOW_HINT = "count the elements that come before it, in reading order, before and after each stage"
+TRANSPOSE_HINT = "a transpose moves the numbers of an index with their axes: the first is now the number of axis {axis}"
+FOLLOW_EACH_HINT = "go stage by stage: a transpose permutes the index, a reshape counts the elements before it"
+"""The hints on where an element goes: by reshapes, by a transpose, and by several stages of both kinds."""
 NAME_PATTERN = re.compile(r"[^\W\d]\w*|\?")
 """The pattern of a named size, or of the `?` of an unknown size."""
 RULE_OF_KIND = {
@@ -116,7 +120,8 @@ class Task(Record):
             return "Cut the tape into the output shape:"
         if self.follow:
             return f"Where does the element at [{self.follow}] go?"
-        return f"Predict {f'the shape after {self.stage}' if self.stage else 'the output shape'}, or error:"
+        rules = rules_phrase(resolve_command_line(self.question).traces)
+        return f"Predict {f'the shape after {self.stage}' if self.stage else 'the output shape'}{rules}, or error:"
 
 
 class Judgement(Record):
@@ -354,7 +359,7 @@ def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = Non
         return f"{format_count(len(ops), 'op does', 'ops do')} it", " | ".join(f"{op} ?" for op in ops), first_shape
     stage, right = _task_stage(task, answer), extract_prediction(task, answer)
     if stage is None or task.follow:
-        return (FOLLOW_HINT if task.follow else COUNT_HINT,)
+        return (_follow_hint(answer) if task.follow else COUNT_HINT,)
     steps = [
         (out, _step_of_dim(stage, out)) for out in _differing_indices(right, prediction) or range(len(right or ()))
     ]
@@ -363,6 +368,19 @@ def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = Non
     if step is None or step.out is None:
         return _stage_hints(stage)
     return make_hint(stage, step, out, name="input" if stage is answer.stages[0] else "tensor").levels
+
+
+def _follow_hint(answer: Trace | Chain) -> str:
+    """Return the hint on where an element goes, by the kinds of the stages.
+
+    >>> _follow_hint(resolve_command_line("transpose 2,3 1,0"))
+    'a transpose moves the numbers of an index with their axes: the first is now the number of axis 1'
+    """
+    moves = [stage.move for stage in answer.stages]
+    permutes = [move for move in moves if isinstance(move, Permute)]
+    if not permutes:
+        return FOLLOW_HINT
+    return TRANSPOSE_HINT.format(axis=permutes[0].axes[0]) if len(moves) == 1 else FOLLOW_EACH_HINT
 
 
 def _stage_hints(stage: Stage) -> tuple[str, ...]:

@@ -88,9 +88,9 @@ def palette_commands(explore: ExploreScreen, command_lines: Sequence[str]) -> It
     ):
         about = "draw what a mistake gives that has the same sizes; m in the elements"
         yield SystemCommand("Show the mistake beside the truth", about, explore.action_mistake)
-    for kind in ("film", "picture") if explore.state.is_offered("save") else ():
-        about = f"write the {kind} of the {'request' if kind == 'film' else 'step'} into a file"
-        yield SystemCommand(f"Save the {kind}", about, partial(explore.action_save, kind))
+    if explore.state.is_offered("save"):
+        about = "write the film of the request into a file"
+        yield SystemCommand("Save the request as a film (SVG, GIF, HTML)", about, partial(explore.action_save, "film"))
     if explore.state.is_awaiting_input:
         yield SystemCommand("Give a hint", "enter does, in a blank", explore.action_hint)
     about = "a command that opens this question at this step; in a browser, the address of the page is a link to it"

@@ -93,6 +93,8 @@ COMPARE_LINES = 5
 """The height of the comparison, in lines, with its border."""
 EDIT_CHARACTERS = frozenset("0123456789-[")
 """The characters that begin editing the field that was used last."""
+INDEX_CHARACTERS = frozenset("0123456789,")
+"""The characters of an index that is typed into the elements."""
 PANEL_ARROWS = (*ARROW_MOVES, "home", "end")
 """The keys that a panel with the focus takes."""
 BAR = UNICODE.block
@@ -368,12 +370,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.state.toggle_highlight(None)
             self.action_leave_field()
         elif focused == "elements":
-            acted = event.key in ARROW_MOVES
-            if acted:
-                self.state.move_cursor(event.key)
-            if not acted and event.key == widgets.MISTAKE_KEY_NAME:
-                acted = True
-                self.action_mistake()
+            acted = self._handle_elements_key(event)
         elif focused == "map":
             acted = self._handle_map_key(event)
         else:
@@ -381,6 +378,23 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         if acted:
             self.schedule_draw()
             event.stop()
+
+    def _handle_elements_key(self, event: events.Key) -> bool:
+        """Handle a key press in the elements; return whether the key has an effect."""
+        state = self.state
+        is_index = event.key == "backspace" or (event.character or " ") in INDEX_CHARACTERS
+        if is_index:
+            state.type_index("\b" if event.key == "backspace" else str(event.character))
+            return True
+        state.typed_index = ""
+        if event.key in ARROW_MOVES:
+            first = explore_text.first_visible_tensor(state, self.query_one("#elements", Panel).size.width)
+            state.move_cursor(event.key, first)
+        elif event.key == widgets.MISTAKE_KEY_NAME:
+            self.action_mistake()
+        else:
+            return False
+        return True
 
     def _handle_map_key(self, event: events.Key) -> bool:
         """Handle a key press in the map; return whether the key has an effect."""
@@ -639,6 +653,10 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
                 answer,
                 None if self.state.current_step >= self.state.end_step else self.state.current_step + 1,
             )
+
+    def action_save_picture(self) -> None:
+        """Save a picture of the current step."""
+        self.action_save("picture")
 
     def action_home(self) -> None:
         """Open the start screen."""
@@ -942,7 +960,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         dims = "" if self.is_typing else widgets.DIM_KEYS
         self.query_one("#map", Panel).set_title(explore_text.map_title(state), dims)
         self.query_one("#step", Panel).set_title(explore_text.step_panel_title(state), "esc")
-        self.query_one("#elements", Panel).set_title(explore_text.elements_title(state), widgets.FOLLOW_KEYS)
+        keys = f"[{state.typed_index}_]" if state.typed_index else widgets.FOLLOW_KEYS
+        self.query_one("#elements", Panel).set_title(explore_text.elements_title(state), keys)
         self.query_one("#compare", Panel).set_title("Compare")
 
     def _elements_text(self, width: int, height: int) -> Text:

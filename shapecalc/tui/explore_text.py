@@ -20,7 +20,7 @@ from shapecalc.core.text import element_count_text, escape_unprintable, shape_te
 from shapecalc.reasoning.mistakes import Mistake
 from shapecalc.render.canvas import DOTTED, UNICODE, clip_text, stack_texts, wrap_line
 from shapecalc.render.flow import draw_flow
-from shapecalc.render.grid import build_tensor_path, draw_grid, draw_mistake_grids
+from shapecalc.render.grid import build_tensor_path, draw_grid, draw_mistake_grids, first_table
 from shapecalc.render.hints import display_name, sizes_text
 from shapecalc.render.pictures import most_informative_step
 from shapecalc.render.report import operator_text
@@ -361,7 +361,8 @@ def elements_text(
             height=height - len(notes),
             value=read_element,
             tinted_axis=state.tinted_axis if state.answer.input else None,
-            first=tensor_index_before(state.answer, None if state.is_complete else state.current_step),
+            first=first_visible_tensor(state, width),
+            more_keys=("PgUp earlier", "PgDn later"),
         )
         return stack_texts([grid, *notes])
     except ShapeError as error:
@@ -369,6 +370,14 @@ def elements_text(
     except (OSError, IndexError) as error:
         text = f"the file cannot be read any more: {error_reason(error)}"
     return Text(escape_unprintable(text), "dim")
+
+
+def first_visible_tensor(state: ExploreState, width: int) -> int:
+    """Return the index of the first tensor that the elements at every stage show at a width."""
+    if state.answer is None:
+        return 0
+    first = tensor_index_before(state.answer, None if state.is_complete else state.current_step)
+    return first_table(len(build_tensor_path(state.answer).tensors), width, first)
 
 
 def element_notes(state: ExploreState, width: int) -> list[Text]:

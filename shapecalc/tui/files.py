@@ -149,7 +149,9 @@ def save_answer(app: App[Any], kind: str, answer: Trace | Chain, step: int | Non
     """
 
     def make_contents(name: str) -> bytes:
-        return render_film(answer, name)[1] if kind == FILM_KIND else render_still(answer, name, step)
+        return (
+            render_film(answer, name)[1] if kind == FILM_KIND else render_still(answer, name, step, shows_elements=True)
+        )
 
     name = f"shapecalc-{kind}.svg"
     if app.is_web:

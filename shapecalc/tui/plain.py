@@ -1,30 +1,62 @@
 """The app in plain lines of text, for screen readers and pipes.
 
 Each line is a complete sentence, without drawings. The input is read line by line. An empty line requests the next
-step, and the letters of `BACK`, `LEARN`, `FIX` and `QUIT` are commands. Any other line is a new question, or a
-prediction while a dim must be predicted. At the end of the input, the remaining steps are printed.
+step, and the letters of `BACK`, `LEARN`, `FIX` and `QUIT` are commands. A line that begins with `FOLLOW` follows an
+element. Any other line is a new question, code or an error message, or a prediction while a dim must be predicted. At
+the end of the input, the remaining steps are printed.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
+from shlex import split
 
-from shapecalc.core.problem import ShapeError
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.text import escape_unprintable, format_count, shape_text
+from shapecalc.diagnosis.report import diagnose
+from shapecalc.render.grid import build_tensor_path
 from shapecalc.render.stage_layout import layout_index, stage_layouts
+from shapecalc.render.tape import element_equation
 from shapecalc.teaching.progress import Score
 from shapecalc.tui import explore_text
-from shapecalc.tui.app_commands import parse_command_text
-from shapecalc.tui.question import Question, QuestionResult, question_command
+from shapecalc.tui.app_commands import CODE, MESSAGE, AppCommand, parse_command_text
+from shapecalc.tui.chains import compare_chains, verdict_text
+from shapecalc.tui.question import (
+    CHAIN,
+    Question,
+    QuestionResult,
+    chain_from_code,
+    parse_followed_index,
+    question_command,
+    question_from_words,
+    rules_text,
+)
 from shapecalc.tui.state import YES_NO_KEYS, ExploreState
 
 BACK, LEARN, FIX, QUIT, HELP = "b", "l", "f", "q", "?"
 """The lines that go back a step, ask before anything is said, apply the fix, end, and give a hint."""
-KEYS_TEXT = "Enter goes on, b goes back, l asks you first, q ends; or type another request."
+FOLLOW = "at"
+"""The first word of a line that follows the element at an index through all stages."""
+HELP_LINES = (HELP, "help", "h")
+KEYS_TEXT = (
+    "Enter goes on; b and Enter go back, l asks you first, at 0,0 follows an element, q ends; or type another request."
+)
 VALIDITY_TEXT = "Type y or n; enter shows it, l stops asking, q ends."
 ASKING_TEXT = "Type the answer; ? gives a hint, Enter shows it, l stops asking, q ends."
-WELCOME_TEXT = "Type a request, such as 2,3,4 0,-1 or shuffle 2,3,4 --first 1,0,2 --to 0,-1."
+WELCOME_TEXT = (
+    "Type a request, such as 2,3,4 0,-1 or shuffle 2,3,4 --first 1,0,2 --to 0,-1, a line of code or an error message."
+)
+NO_QUESTION_TEXT = "Nothing is asked now. Enter goes on, and ? names the keys."
+UNKNOWN_INPUT_TEXT = "The shape of the tensor is not known: type its shape first, such as 2,3,4, and then the code."
+LAST_STEP_TEXT = "That was the last step."
 RIGHT, WRONG = "Right.", "Not right."
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+DIAGNOSIS_LABEL = re.compile(r"^ +(what|why|do|else|fix) +(?=\S)")
+"""The label of a line of a diagnosis, after its indentation."""
+TRACEBACK = "Traceback"
+"""The first word of a Python error message of several lines, of which the last names the error."""
 
 
 class PlainSession:
@@ -34,7 +66,8 @@ class PlainSession:
     >>> session = PlainSession(question_from_words(["reshape", "2,3,4", "0,-1"]), 0)
     >>> for line in (*session.opening_lines(), *session.reply(""), *session.reply("")):
     ...     print(line)
-    reshape 2,3,4 0,-1. 3 steps. Enter goes on, b goes back, l asks you first, q ends; or type another request.
+    reshape 2,3,4 0,-1, by ONNX rules. 3 steps.
+    Enter goes on; b and Enter go back, l asks you first, at 0,0 follows an element, q ends; or type another request.
     Step 1 of 3, reshape, dim 0: 0 copies dim 0, which is 2.
     Step 2 of 3, reshape, dim 1: -1 is 24 elements (2*3*4) / 2 known = 12.
     Step 3 of 3, reshape: 24 elements in and out: axis 0 stays; axes 1,2 merge into axis 1.
@@ -44,6 +77,8 @@ class PlainSession:
     def __init__(self, question: Question | None, step: int | None) -> None:
         """Start with a question at a step, or after the last step for None."""
         self._score = Score()
+        self._message_lines: list[str] = []
+        """The lines of an unfinished traceback."""
         self.state: ExploreState | None = None
         if question is not None:
             self._replace_question(question, step)
@@ -74,15 +109,28 @@ class PlainSession:
         line = question_command(state.question, state.result.answer).removeprefix("shapecalc ")
         count = len(state.result.answer.steps)
         steps = format_count(count, "step", "steps")
-        return [f"{escape_unprintable(line)}. {steps}. {KEYS_TEXT}", *self.position_lines()]
+        rules = ", ".join(filter(None, (escape_unprintable(line), rules_text(state.question))))
+        return [f"{rules}. {steps}.", *self._comparison_lines(), KEYS_TEXT, *self.position_lines()]
+
+    def _comparison_lines(self) -> list[str]:
+        """Return the verdict of a comparison with a second chain, or no lines without one."""
+        state = self.state
+        if state is None or state.answer is None or not state.question.second_chain:
+            return []
+        verdict = verdict_text(compare_chains(state.answer, state.question.second_chain)).plain
+        second = escape_unprintable(state.question.second_chain.lstrip("| "))
+        lines = [line.lstrip("✓≠? ") for line in verdict.splitlines()]
+        return [f"Compared with {second}: {_format_as_sentence(lines[0])}", *map(_format_as_sentence, lines[1:])]
 
     def reply(self, line: str) -> list[str]:
         """Return the lines that reply to a line of the user."""
         typed, state = line.strip(), self.state
         if state is not None and state.result.answer is not None:
             if typed == LEARN:
-                state.toggle_learning()
+                self._toggle_learning(state)
                 return self.position_lines()
+            if typed.split()[:1] == [FOLLOW]:
+                return self._follow_element(state, typed.removeprefix(FOLLOW).strip())
             if typed == FIX and state.is_available("fix"):
                 self._replace_question(state.apply_fix(), 0)
                 return self.opening_lines()
@@ -93,26 +141,77 @@ class PlainSession:
                 return self._judge_answer(state, typed)
             if not typed:
                 return self._go_to_next_step(state)
-        return self._open_question(typed) if typed not in ("", HELP) else [KEYS_TEXT]
+        if self._message_lines or typed.startswith(TRACEBACK):
+            return self._read_message(line)
+        return self._open_question(typed) if typed and typed not in HELP_LINES else [KEYS_TEXT]
+
+    def _toggle_learning(self, state: ExploreState) -> None:
+        """Ask for the steps that are not printed yet, or stop asking."""
+        if state.is_learning or self.is_done:
+            state.toggle_learning()
+        else:
+            state.ask_after(state.current_step)
+
+    def _read_message(self, line: str) -> list[str]:
+        """Collect the lines of a traceback; the first line that is not indented ends it."""
+        is_first = not self._message_lines
+        self._message_lines.append(line)
+        if is_first or not line.strip() or line[:1] == " ":
+            return []
+        text, self._message_lines = "\n".join(self._message_lines), []
+        return self._open_question(text)
+
+    def _follow_element(self, state: ExploreState, text: str) -> list[str]:
+        """Return the index of an input element after each stage."""
+        try:
+            index = parse_followed_index(state.question, text)
+        except ShapeError as error:
+            return _problem_sentences(error.problem)
+        if state.is_answer_hidden:
+            return ["This would show the answer. l stops asking."]
+        assert state.answer is not None
+        path = build_tensor_path(state.answer)
+        indices, names = path.indices_of(index), _stage_names(state.answer)
+        lines = [f"The element at {shape_text(index)} of the input {shape_text(path.tensors[0].shape)}."]
+        for name, tensor, position in zip(names, path.tensors[1:], indices[1:], strict=False):
+            where = "left out" if position is None else f"at {shape_text(position)} of {shape_text(tensor.shape)}"
+            lines.append(f"After the {name} it is {where}.")
+        return [*lines, f"In NumPy: {element_equation(path, index)}."]
 
     def _open_question(self, text: str) -> list[str]:
         """Open another question; return its lines, or the error message."""
         try:
-            question = parse_command_text(text).question
+            command = parse_command_text(text)
+            question = command.question
+            notes: list[str] = []
+            if command.kind == MESSAGE:
+                question, notes = _read_diagnosis(command.content)
+            elif command.kind == CODE:
+                question, notes = self._read_code(command)
         except ShapeError as error:
-            return [
-                _format_as_sentence(error.problem.message),
-                *([_format_as_sentence(error.problem.hint)] if error.problem.hint else []),
-            ]
+            return [NO_QUESTION_TEXT] if text.isdigit() else _problem_sentences(error.problem)
         if question is None:
-            return ["Only requests, chains and comparisons are read here."]
+            return notes
         self._replace_question(question, 0)
-        return self.opening_lines()
+        return [*notes, *self.opening_lines()]
+
+    def _read_code(self, command: AppCommand) -> tuple[Question | None, list[str]]:
+        """Read a line of code as a chain on the current input or on the input that the code names.
+
+        Raises `ShapeError` (usage) if the code is not read.
+        """
+        words = command.words
+        shape = words[words.index("--input") + 1].rpartition("=")[2] if "--input" in words else ""
+        known = shape or (self.state.question.texts.get("input", "") if self.state else "")
+        question, notes = chain_from_code(command.content, Question(CHAIN, {"input": known or "1"}))
+        if not known and question.texts["input"] == "1":
+            return None, [UNKNOWN_INPUT_TEXT]
+        return question, [_format_as_sentence(f"The code as a chain: {notes[0]}")]
 
     def _go_to_next_step(self, state: ExploreState) -> list[str]:
         """Go to the next step, or repeat the answer after the last step."""
         if self.is_done:
-            return self.answer_lines()
+            return [LAST_STEP_TEXT, *self.answer_lines()]
         state.advance(1)
         return self.position_lines()
 
@@ -161,7 +260,7 @@ class PlainSession:
             return [f"{_format_as_sentence(state.predictions.hint(state.current_blank).question)} {ASKING_TEXT}"]
         if state.current_step >= state.end_step:
             return self.answer_lines()
-        lines = [self._step_line(state)]
+        lines = [self._step_line(state), *self._stage_lines(state)]
         return (
             [*lines, *self.answer_lines()] if state.current_step == state.end_step - 1 and not state.blanks else lines
         )
@@ -170,9 +269,24 @@ class PlainSession:
         """Return the sentence of the current step, with its number, stage and dim."""
         assert state.answer is not None
         step, layouts = state.answer.steps[state.current_step], stage_layouts(state.answer)
-        name = layouts[layout_index(layouts, state.current_step)].name
+        index = layout_index(layouts, state.current_step)
         dim = "" if step.out is None else f", dim {step.out}"
-        return f"Step {state.current_step + 1} of {state.end_step}, {name}{dim}: {_format_as_sentence(step.why)}"
+        sentence = _format_as_sentence(step.why)
+        if index:  # the dims of later stages are those of the stage before, whose shape was printed
+            sentence = sentence.replace("takes input dim", "takes dim")
+        name = _stage_names(state.answer)[index]
+        return f"Step {state.current_step + 1} of {state.end_step}, {name}{dim}: {sentence}"
+
+    def _stage_lines(self, state: ExploreState) -> list[str]:
+        """Return the shape after a stage, once its last step is printed and another stage follows."""
+        assert state.answer is not None
+        layouts = stage_layouts(state.answer)
+        index = layout_index(layouts, state.current_step)
+        stage, is_last_step = layouts[index].stage, state.current_step == layouts[index].step_range.stop - 1
+        if index == len(layouts) - 1 or not is_last_step or stage.after is None or state.blanks:
+            return []
+        name = _stage_names(state.answer)[index]
+        return [f"{name[0].upper()}{name[1:]} done: {escape_unprintable(shape_text(stage.after))}."]
 
     def answer_lines(self) -> list[str]:
         """Return the lines of the answer with its conditions, or of the refusal."""
@@ -202,6 +316,35 @@ class PlainSession:
             self.state.advance(1)
             if not self.is_done:
                 yield from self.position_lines()
+
+
+def _stage_names(answer: Trace | Chain) -> list[str]:
+    """Return the names of the stages, numbered in words if several have one name.
+
+    >>> import shapecalc as sc
+    >>> _stage_names(sc.shuffle((2, 3), first=(1, 0), to=(3, 2), second=(1, 0)))
+    ['first transpose', 'reshape', 'second transpose']
+    """
+    names = [layout.name for layout in stage_layouts(answer)]
+    result = list[str]()
+    for index, name in enumerate(names):
+        number = names[:index].count(name)
+        ordinal = ORDINALS[number] if number < len(ORDINALS) else f"number {number + 1}"
+        result.append(f"{ordinal} {name}" if names.count(name) > 1 else name)
+    return result
+
+
+def _read_diagnosis(message: str) -> tuple[Question | None, list[str]]:
+    """Return the first request that a diagnosis suggests, and the lines of the diagnosis."""
+    report = diagnose(message)
+    lines = [_format_as_sentence(DIAGNOSIS_LABEL.sub(r"\1: ", line)) for line in report.format_lines()]
+    command = next((advised.command for _, advised in report.entries if advised.command), "")
+    return question_from_words(split(command)[1:]) if command else None, lines
+
+
+def _problem_sentences(problem: Problem) -> list[str]:
+    """Return the message of a problem and its hint as sentences."""
+    return [*map(_format_as_sentence, filter(None, (problem.message, problem.hint)))]
 
 
 def _format_as_sentence(text: str) -> str:

@@ -37,7 +37,7 @@ from shapecalc.reading.code.source import normalize_pasted_code
 from shapecalc.reasoning.answers import IDENTITY_STAGES, answer_chain, answer_code
 from shapecalc.reasoning.answers import answer_request as answer_request
 from shapecalc.reasoning.fixing import Fix, find_fixes
-from shapecalc.render.hints import verdict_text
+from shapecalc.render.hints import FRAMEWORK_NAMES, verdict_text
 
 if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
@@ -280,18 +280,6 @@ def question_command(question: Question, answer: Trace | Chain | None) -> str:
         return join(["shapecalc", CHAIN, " | ".join(pieces), *([] if sizes is None else ["--where", str(sizes)])])
     line_pieces = commands.command_pieces(question.op, {**texts, **question.settings})
     return join(["shapecalc", *(text for _, text in line_pieces)])
-
-
-FRAMEWORK_NAMES = {
-    "onnx": "ONNX",
-    "onnxruntime": "ONNX Runtime",
-    "torch": "PyTorch",
-    "numpy": "NumPy",
-    "tensorflow": "TensorFlow",
-    "tensorrt": "TensorRT",
-    "jax": "JAX",
-}
-"""The names of frameworks in sentences, by dialect; other dialects have the same name there."""
 
 
 def rules_text(question: Question) -> str:

@@ -8,11 +8,13 @@ predict. A refusal is an answer without an output, because the request is not va
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from math import prod
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import Dim, product
+from shapecalc.core.moves import Index
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import parse_dims, split_outside_brackets
 from shapecalc.reading.commands import stage_line
@@ -23,7 +25,7 @@ from shapecalc.render.grid import build_tensor_path
 from shapecalc.render.hints import Hint, is_size_requested, make_hint, should_ask_for_dim
 from shapecalc.render.stage_layout import Cell, stage_layouts, unresolved_trace
 from shapecalc.teaching.progress import Score
-from shapecalc.tui.question import Question, resolve_question
+from shapecalc.tui.question import Question, parse_followed_index, resolve_question
 
 Blank = tuple[int, int]
 """The position of a hidden dim in the flow diagram: its column, and its index in the column."""
@@ -35,6 +37,8 @@ This position is the first input dim, which is never hidden.
 """
 YES_NO_KEYS = {"y": True, "n": False}
 """For each key, the validity of the request that the key predicts."""
+MAX_SKIPPED_COPIES = 1 << 12
+"""The maximum number of copies of one element that an arrow key skips."""
 MAX_BLANK_LENGTH = 40
 """The maximum number of characters that can be typed into a blank."""
 VISIBLE_ROWS = 8
@@ -127,11 +131,11 @@ class Predictions:
         return tuple(blank for blank, cell in self.blanks_to_predict.items() if cell.step_index == step)
 
     def type_char(self, blank: Blank, char: str) -> None:
-        """Append a character to the entry in a blank, or delete the last one.
+        """Append a character to the entry in a blank, or replace a wrong entry.
 
         A backspace deletes the last character.
         """
-        text = self.texts.get(blank, "")
+        text = "" if char != "\b" and self.is_wrong(blank) else self.texts.get(blank, "")  # replaces a wrong entry
         self.texts[blank] = text[:-1] if char == "\b" else (text + char)[:MAX_BLANK_LENGTH]
         self._submitted.pop(blank, None)
         if self.is_wrong(blank) or self.is_right(blank):
@@ -304,6 +308,8 @@ class ExploreState:
         """The input axis that the user chose for the backgrounds of elements, or None."""
         self.cursor: tuple[int, ...] | None = None
         """The index in the input of the element under the cursor."""
+        self.typed_index = ""
+        """The text of the index that the user is typing into the elements."""
 
     @property
     def end_step(self) -> int:
@@ -399,6 +405,20 @@ class ExploreState:
         """Toggle learning mode, which starts at the first step."""
         self.is_learning = not self.is_learning
         if self.is_learning:
+            self._reset_predictions(self.predictions.scored_blanks)
+            self.go_to_step(0)
+
+    def ask_after(self, step: int) -> None:
+        """Start learning mode after a step whose dims the user knows already.
+
+        If no dim after it must be predicted, all steps are asked again.
+        """
+        self.toggle_learning()
+        self.predictions.is_valid = self.answer is not None and self.answer.problem is None
+        self.go_to_step(step + 1)
+        if self.blanks:
+            self.go_to_step(self._next_question_step(step + 1))
+        else:
             self._reset_predictions(self.predictions.scored_blanks)
             self.go_to_step(0)
 
@@ -558,22 +578,35 @@ class ExploreState:
         rank = len(self.answer.input) if self.answer else 0
         self._chosen_tint = (self.tinted_axis + 1) % rank if rank else None
 
-    def move_cursor(self, key: str) -> None:
+    def move_cursor(self, key: str, tensor_index: int = 0) -> None:
         """Move the cursor of the element grid in the direction of an arrow key.
 
-        At the end of an axis, the cursor wraps around, and moves along the preceding axis.
+        The cursor moves in the tensor at `tensor_index`, in which copies of the element are skipped. At the end of an
+        axis, it wraps around, and moves along the preceding axis.
         """
-        shape = build_tensor_path(self.answer).tensors[0].shape if self.answer else ()
-        axis_offset, direction = ARROW_MOVES[key]
-        if len(shape) < -axis_offset:
+        if self.answer is None:
             return
-        cursor = list(self.cursor or (0,) * len(shape))
-        for axis in range(len(shape) + axis_offset, -1, -1):
-            cursor[axis] += direction
-            if 0 <= cursor[axis] < shape[axis]:
-                self.cursor = tuple(cursor)
+        path = build_tensor_path(self.answer)
+        cursor = self.cursor or (0,) * len(path.tensors[0].shape)
+        start = path.indices_of(cursor)[tensor_index]
+        if start is None:  # the element is not in this tensor
+            tensor_index, start = 0, cursor
+        index: Index = start
+        for _ in range(MAX_SKIPPED_COPIES):
+            index = _next_index(index, path.tensors[tensor_index].shape, key)
+            source = path.source_index(tensor_index, index)
+            if index == start or (isinstance(source, tuple) and source != cursor):
+                self.cursor = source if isinstance(source, tuple) else cursor
                 return
-            cursor[axis] %= shape[axis]
+
+    def type_index(self, char: str) -> None:
+        """Type a character of the index of the element to follow; a backspace deletes the last one.
+
+        The cursor moves as soon as the text is the index of an element.
+        """
+        self.typed_index = self.typed_index[:-1] if char == "\b" else self.typed_index + char
+        with suppress(ShapeError):
+            self.cursor = parse_followed_index(self.question, self.typed_index)
 
     @property
     def fix(self) -> Fix | None:
@@ -606,6 +639,22 @@ class ExploreState:
         return self.is_available(action) and not (is_revealing and self.is_answer_hidden)
 
 
+def _next_index(index: Index, shape: Sequence[int], key: str) -> Index:
+    """Return the index beside another one in the direction of an arrow key.
+
+    >>> _next_index((0, 2), (2, 3), "right"), _next_index((0,), (3,), "up")
+    ((1, 0), (0,))
+    """
+    axis_offset, direction = ARROW_MOVES[key]
+    result = list(index)
+    for axis in range(len(shape) + axis_offset, -1, -1):
+        result[axis] += direction
+        if 0 <= result[axis] < shape[axis]:
+            break
+        result[axis] %= shape[axis]
+    return tuple(result)
+
+
 ACTION_CONDITIONS: dict[str, Callable[[ExploreState], bool]] = {
     "undo": lambda state: bool(state.history.past),
     "redo": lambda state: bool(state.history.future),
@@ -620,13 +669,24 @@ ACTION_CONDITIONS: dict[str, Callable[[ExploreState], bool]] = {
     "compare": lambda state: not state.question.is_chain and state.result.answer is not None,
     **dict.fromkeys(("equiv", "simplify"), lambda state: state.result.answer is not None),
     "cut": lambda state: state.answer is not None and can_cut(state.answer.input),
-    **dict.fromkeys(("film", "save"), lambda state: state.answer is not None),
+    **dict.fromkeys(("film", "save", "save_picture"), lambda state: state.answer is not None),
     **dict.fromkeys(("elements", "tint"), lambda state: can_draw_elements(state.answer)),
     "mode": lambda state: bool(state.answer and state.answer.traces),
     "code": lambda state: state.answer is not None and state.answer.output is not None,
 }
 """The condition under which each action is available; other actions are always available."""
-REVEALING_ACTIONS = ("elements", "tint", "compare", "equiv", "simplify", "code", "save", "mistake", "cut")
+REVEALING_ACTIONS = (
+    "elements",
+    "tint",
+    "compare",
+    "equiv",
+    "simplify",
+    "code",
+    "save",
+    "save_picture",
+    "mistake",
+    "cut",
+)
 """The actions that reveal the answer."""
 
 

@@ -67,6 +67,7 @@ KEYS = (
     Key("slash", "/", "all", "app.command_palette", "Find a command by its name", 8),
     Key("s", "s", "copy", "app.save_screen('text')", "Copy the screen as text, and save it", 13),
     Key("t", "t", "tint", "tint", "Colour the elements by the next axis", 14),
+    Key("p", "p", "picture", "save_picture", "Save a picture of the step (SVG, PNG, HTML)", 19),
     Key("q", "q", "quit", "app.quit", "Quit and print nothing", 12),
     Key("home", "Home", "first", "go(0)", "Go to the first step", 15),
     Key("end", "End", "last", "go(-1)", "Go past the last step", 16),
@@ -96,7 +97,7 @@ COMMANDS = (
     Key("", "", "", "files", "Open an array of a file as the input", 0),
     Key("", "", "", "redo", "Redo the last undone change", 0),
     Key("", "", "", "theme", "Switch to the next theme", 0),
-    Key("", "", "", "app.save_screen('svg')", "Save a picture of the screen as SVG", 0),
+    Key("", "", "", "app.save_screen('svg')", "Save the whole screen as a picture (SVG)", 0),
 )
 """The commands of the main screen without a key."""
 FIELD_KEYS = (
@@ -129,7 +130,7 @@ HOME_KEY = Key("", "esc", "start", "home", "", 9)
 KEPT_ACTIONS = ("app.help", "home", "lessons", "source")
 """The actions of keys that are in every line of keys that has room for them."""
 DIM_KEYS = "←→↑↓ dims · esc"
-FOLLOW_KEYS = "←→↑↓ follow · esc"
+FOLLOW_KEYS = "←→↑↓ follow · 0,1 goes there · esc"
 """The keys in the titles of panels that have the focus."""
 DIM_KEY = Key("", "←→↑↓", "dims", "", "light a dim and what it comes from", 0)
 FOLLOW_KEY = Key("", "←→↑↓", "follow", "", "follow another element", 0)

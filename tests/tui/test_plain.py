@@ -31,7 +31,7 @@ def test_plain_lines_are_sentences_without_drawings(words):
 
 def test_plain_prints_a_step_per_empty_line_and_goes_back():
     lines = answer(SHUFFLE, "", "b", "q")
-    assert [line.partition(":")[0] for line in lines[1:]] == [
+    assert [line.partition(":")[0] for line in lines[2:]] == [
         "Step 1 of 7, transpose, dim 0",
         "Step 2 of 7, transpose, dim 1",
         "Step 1 of 7, transpose, dim 0",
@@ -42,13 +42,57 @@ def test_plain_prints_all_steps_at_the_end_of_the_input():
     assert answer(SHUFFLE)[-1] == "Answer: 2,3,4 becomes 3,8."
 
 
-def test_plain_asks_for_every_size_of_a_shuffle():
-    lines = answer(SHUFFLE, "l", "y", "3", "7", "?", "2", "3", "", "", "q")
-    assert lines[2:5] == ["Will it run? Type y or n; enter shows it, l stops asking, q ends.", "Right.", lines[4]]
-    assert lines[4].startswith("how large is dim 0 after transpose 1,0,2?")
-    assert lines.count("Right.") == 4
+def test_plain_asks_for_the_sizes_after_the_printed_steps():
+    lines = answer(SHUFFLE, "l", "7", "?", "2", "3", "", "", "q")
+    assert lines[3].startswith("how large is dim 1 after transpose 1,0,2?")
+    assert lines.count("Right.") == 2
     assert lines.count("Not right.") == 1
     assert lines[-1] == "Answer: 2,3,4 becomes 3,8."
+
+
+def test_plain_asks_whether_a_request_works_if_all_steps_are_printed():
+    lines = answer(("reshape", "2,3", "6"), "", "l", "y", "q")
+    assert lines[-2:] == ["Right.", "Step 1 of 2, reshape, dim 0: 6 is given."]
+
+
+def test_plain_numbers_equal_stages_and_prints_the_shape_after_each():
+    lines = answer(("shuffle", "1,12,4,4", "--first", "0,2,3,1", "--to", "1,8,8,3", "--second", "0,3,1,2"))
+    assert "First transpose done: 1,4,4,12." in lines
+    assert "Reshape done: 1,8,8,3." in lines
+    assert "Step 2 of 15, first transpose, dim 1: output dim 1 takes input dim 2, of size 4." in lines
+    assert "Step 12 of 15, second transpose, dim 1: output dim 1 takes dim 3, of size 3." in lines
+
+
+def test_plain_follows_an_element():
+    lines = answer(("shuffle", "2,3,4", "--first", "1,2,0", "--to", "0,-1", "--second", "1,0"), "at 0,1,1", "q")
+    assert lines[-5:] == [
+        "The element at 0,1,1 of the input 2,3,4.",
+        "After the first transpose it is at 1,1,0 of 3,4,2.",
+        "After the reshape it is at 1,2 of 3,8.",
+        "After the second transpose it is at 2,1 of 8,3.",
+        "In NumPy: x[0,1,1] == y[2,1] == 5.",
+    ]
+    assert "there is no element at 7,7,7." in answer(SHUFFLE, "at 7,7,7", "q")
+    assert answer(SHUFFLE, "l", "at 0,0,0", "q")[-1] == "This would show the answer. l stops asking."
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        (("RuntimeError: shape '[5, -1]' is invalid for input of size 24",), "torch reshape: indivisible."),
+        (
+            ("Traceback (most recent call last):", '  File "n.py", line 3', "RuntimeError: shape '[5]' is invalid for "
+             "input of size 24"), "reshape 24 5 --dialect torch, by PyTorch rules."),
+        (("x = torch.arange(24).reshape(2,3,4).permute(2,0,1)", "at 23"), "In NumPy: x[23] == y[3,1,2] == 23."),
+        (("2,3,4", "x.view(6, -1)"), "The code as a chain: x.view(6, -1)."),
+        (("x.view(6, -1)",), "The shape of the tensor is not known"),
+        (("against 'reshape 3,2' 'transpose 1,0' --input 2,3",), "Compared with transpose 1,0: different."),
+        (("24",), "Nothing is asked now."),
+        (("2,3 6", "", "", ""), "That was the last step."),
+    ],
+)  # fmt: skip
+def test_plain_reads_what_it_advises(typed, expected):
+    assert any(line.startswith(expected) for line in answer((), *typed, "q")), answer((), *typed, "q")
 
 
 def test_plain_applies_a_fix_and_opens_other_requests():

@@ -49,7 +49,7 @@ READ_DIM = StepRule(
     "Shape returns the dims as the elements of a vector.",
     "shapecalc shape 2,3,4",
     "ONNX Shape: 'outputs an 1D int64 tensor containing the shape of the input tensor'",
-    why="element {step.out} is the size of dim {step.sources[0]}, {step.value}",
+    why="element {step.out} is the size of dim {step.sources[0]}, which is {step.value}",
 )
 
 

@@ -972,7 +972,7 @@ def _explain_one_size(actual: int, _expected: int, context: MismatchContext) -> 
         yield Candidate(
             3,
             f"{actual} = {'*'.join([str(needed), *rest])}",
-            f"would be {needed} where {target[axis]} is requested",
+            f"would make {needed}, and {target[axis]} is requested",
             f"find where the {target[axis]} is computed: it should be {needed}"
             + (", or a divisor of it" if -1 in target else ""),
         )

@@ -297,7 +297,7 @@ def _lay_out_columns(
     `size` is the available width in cells and height in lines. If not all stages fit, those around the stage at `index`
     are visible.
     """
-    input_column = make_column(cells, glyphs, min_width=len("input") if all_layouts else 0)
+    input_column = make_column(cells, glyphs, min_width=len("input"))
     columns = (input_column, *(make_column(layout.cells, glyphs, layout) for layout in all_layouts))
     if is_map and all_layouts:
         columns = (*columns[:-1], replace(columns[-1], min_width=len(OUTPUT_HEADING)))

@@ -576,8 +576,10 @@ def _format_dims(
     ]
 
 
-def _wire_style(layout: StageLayout, axes: Collection[int], out_dims: Collection[int], step_index: int) -> Style:
-    """Return the style of the wires between axes and output dims."""
+def _wire_style(layout: StageLayout, axes: Collection[int], out_dims: Collection[int], step_index: int) -> Style | None:
+    """Return the style of the wires between axes and output dims; wires to hidden dims have none."""
+    if out_dims and all(layout.cells[out].placeholder for out in out_dims):
+        return None
     hue = "".join([mark_colour(layout.cells_before[axis].mark) for axis in axes if len(axes) == 1])
     return make_style(hue, dim=any(layout.cells[out].step_index > step_index for out in out_dims))
 

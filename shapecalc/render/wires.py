@@ -142,7 +142,9 @@ def route_wires(
     so they are in different layers if `free_width` cells suffice for all layers.
     """
     links, (width, lines) = [link for link in layout.links if link.sources], size
-    outs = tuple([axes.outputs[0] for axes in links if axes.outputs])
+    outs = _complete_permutation(links, len(layout.cells_before), len(layout.cells)) or tuple(
+        [axes.outputs[0] for axes in links if axes.outputs]
+    )
     if outs != tuple(sorted(outs)) and len(outs) == len(layout.cells_before) == len(layout.cells):
         if len(outs) >= MIN_STRAIGHT_AXES and glyphs.first_dots and width >= STRAIGHT_WIDTHS[0]:
             straight_width = min(width, STRAIGHT_WIDTHS[1], 3 * len(outs))
@@ -156,6 +158,19 @@ def route_wires(
     wires = _route_named_wires(layout, pitch, glyphs)
     fits = wires is not None and wires.width <= width and wires.height <= lines
     return wires if wires and fits else Wiring(pitch, is_unroutable=True)
+
+
+def _complete_permutation(links: Sequence[AxisChange], axis_count: int, dim_count: int) -> tuple[int, ...]:
+    """Return the output dim of each axis of a permutation of which only some wires are known.
+
+    The remaining axes go to the remaining dims in their order; their wires are not drawn. The result is empty if the
+    links are not part of a permutation.
+    """
+    known = {link.sources[0]: link.outputs[0] for link in links if len(link.sources) == len(link.outputs) == 1}
+    if len(known) != len(links) or axis_count != dim_count or not known:
+        return ()
+    remaining = iter(sorted({*range(dim_count)} - {*known.values()}))
+    return tuple([known[axis] if axis in known else next(remaining) for axis in range(axis_count)])
 
 
 def _make_trunk(axes: tuple[int, ...], out_dims: tuple[int, ...], pitch: int) -> Trunk:

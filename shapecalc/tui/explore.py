@@ -765,7 +765,11 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def help(self) -> tuple[str, list[tuple[str, str]]]:
         """Return the help for the focused widget, and the help for the keys."""
         about = widget_help(str(self.focused.id) if self.focused else "", self.state.question.op)
-        return about, [*((key.display, key.help) for key in (*self.keys, *widgets.GLOBAL_KEYS)), *EXTRA_KEYS]
+        entered, keys = list[widgets.Key](), [*self.keys, *widgets.GLOBAL_KEYS]
+        if self.focused is not None and not isinstance(self.focused, Input):  # a panel takes the arrow keys
+            entered = [widgets.FOLLOW_KEY if self.focused.id == "elements" else widgets.DIM_KEY]
+            keys = [key for key in keys if key.name not in PANEL_ARROWS]
+        return about, [*((key.display, key.help) for key in (*entered, *keys)), *EXTRA_KEYS]
 
     async def _open_optional_question(self, question: Question | None) -> None:
         """Open the question that a dialog returned, if any."""

@@ -47,17 +47,26 @@ MIN_TEXT_HEIGHT = 30
 MIN_BORDER_HEIGHT = 16
 """The terminal height, in lines, below which the border is hidden."""
 KEYS = (
-    Key("enter", "enter", "predict", "submit", "check the prediction, or give a hint if nothing new is typed", 0),
-    Key("enter", "enter", "go on", "submit()", "go on, once it is answered", 0),
+    Key("enter", "enter", "check", "submit", "check what is typed, give a hint, or go on once it is answered", 0),
+    Key("enter", "enter", "go on", "submit()", "", 0),
     Key("f1", "F1", "help", "app.help", "explain this", 1),
     Key("ctrl+g", "^G", "answer", "answer", "show the answer", 2),
     Key("escape", "esc", "leave", "back", "go back", 3),
-    Key("f5", "F5", "play", "play", "go to the main screen with this question", 5),
+    Key("f5", "F5", "steps", "play", "leave the lessons, and show this question step by step", 5),
     Key("ctrl+s", "^S", "text", "app.save_screen('text')", "copy the screen as text, and save it", 8),
-    Key("up", "↑↓", "scroll", "scroll(-1)", "scroll up", 9),
-    Key("down", "↑↓", "scroll", "scroll(1)", "scroll down", 10),
+    Key("up", "↑↓", "scroll", "scroll(-1)", "scroll up or down", 9),
+    Key("down", "↑↓", "scroll", "scroll(1)", "", 10),
 )
 """The keys that all screens with a task have."""
+LIST_KEYS = (
+    Key("", "enter", "open", "open", "", 0),
+    Key("", "↑↓", "entry", "scroll(1)", "", 1),
+    Key("", "End", "exercises", "edge(1)", "", 2),
+    Key("", "esc", "leave", "back", "", 3),
+    Key("", "F1", "help", "app.help", "", 4),
+    Key("", "^S", "text", "app.save_screen('text')", "", 8),
+)
+"""The key hints while the list is visible."""
 CUT_KEYS = (
     Key("", "←→", "cut", "", "move the cuts of the tape", -2),
     Key("", "0", "keep", "", "keep the cuts, and cut each piece again", -1),
@@ -159,7 +168,8 @@ class TaskPane(Vertical):
             self.query_one(name, Static).update(content)
         self.show_notes(notes)
         self.field.value = self.last_judged_prediction = ""
-        example = "an index: one number for each axis" if task and task.follow else "a shape: sizes and commas"
+        shape_example = "sizes and commas, or the word error"
+        example = "an index: one number for each axis" if task and task.follow else shape_example
         example = "elements are left over" if self.cut_state else example
         self.field.placeholder = ("" if task.puzzle else example) if task else "topics such as zero perm"
         self._show_cuts()
@@ -342,7 +352,7 @@ class TaskScreen(Dialog[Question | None]):
         Only one of the two scroll actions is included.
         """
         idle = {"submit" if self.is_answered else "submit()"}  # each spelling of the action has its own label
-        return frozenset(key.action for key in self.KEYS) - {"scroll(1)"} - idle
+        return frozenset(key.action for key in (*CUT_KEYS, *self.KEYS)) - {"scroll(1)"} - idle
 
     def score_answer(self, *, is_right: bool) -> None:
         """Score the first answer to the task; ignore later answers."""
@@ -354,10 +364,13 @@ class TaskScreen(Dialog[Question | None]):
     def show_keys(self) -> None:
         """Update the line of keys, and the score in the border."""
         self.pane.show_titles(str(self.progress.session_score))
-        keys = (*CUT_KEYS, *self.KEYS) if self.pane.cut_state and not self.is_answered else self.KEYS
-        active = self.active_actions() | {key.action for key in CUT_KEYS}
+        keys, active = self.shown_keys(), self.active_actions()
         line = format_key_line(active, max(MIN_PICTURE_WIDTH, self.size.width - 4), keys)
         self.query_one("#keys", ClickableText).set_text(line)
+
+    def shown_keys(self) -> tuple[Key, ...]:
+        """Return the keys to list in the line of keys, if they are active."""
+        return (*CUT_KEYS, *self.KEYS) if self.pane.cut_state and not self.is_answered else self.KEYS
 
     def warn_about_progress(self) -> None:
         """Warn the user once if the progress cannot be saved."""
@@ -524,10 +537,16 @@ class LessonsScreen(TaskScreen):
     def active_actions(self) -> frozenset[str]:
         """Return the actions to list in the line of keys."""
         idle = {f"go({by})" for by in (-1, 1) if not 0 <= self.index + by < self._entry_count}
-        if self.lesson is None:
-            return frozenset({"back", "go(-1)", "go(1)", "app.save_screen('text')"}) - idle
+        if self.lesson is None or self._is_list_visible:
+            if self._is_list_visible:
+                return frozenset(key.action for key in LIST_KEYS)
+            return frozenset({"submit", "back", "go(-1)", "go(1)", "app.save_screen('text')"}) - idle
         idle |= set() if self.lesson.notes else {"notes"}
         return super().active_actions() - idle
+
+    def shown_keys(self) -> tuple[Key, ...]:
+        """Return the keys of the list while it is visible, otherwise those of the lesson."""
+        return LIST_KEYS if self._is_list_visible else super().shown_keys()
 
     @property
     def is_finished(self) -> bool:

@@ -132,8 +132,8 @@ KEPT_ACTIONS = ("app.help", "home", "lessons", "source")
 DIM_KEYS = "←→↑↓ dims · esc"
 FOLLOW_KEYS = "←→↑↓ follow · 0,1 goes there · esc"
 """The keys in the titles of panels that have the focus."""
-DIM_KEY = Key("", "←→↑↓", "dims", "", "light a dim and what it comes from", 0)
-FOLLOW_KEY = Key("", "←→↑↓", "follow", "", "follow another element", 0)
+DIM_KEY = Key("", "←→↑↓", "dims", "", "Light a dim and what it comes from", 0)
+FOLLOW_KEY = Key("", "←→↑↓", "follow", "", "Follow another element; an index such as 0,1 goes there", 0)
 PANEL_KEYS = (
     Key("", "esc", "leave", "leave_field", "", 3),
     Key("", "PgDn", "step", "step(1)", "", 4),
@@ -287,7 +287,7 @@ class ScreenWithHelp(Screen[ScreenResultType]):
         about = cleandoc(type(self).__doc__ or "").partition("\n\n")[0].replace("\n", " ")
         words = (f"{words.sentence}." for words in self.query(KeyHelp))
         return " ".join([about, *words]), [
-            *((key.display, key.help) for key in self.with_user_keys(self.KEYS)),
+            *((key.display, key.help) for key in self.with_user_keys(self.KEYS) if key.help),
             *COMMON_KEYS,
         ]
 
@@ -369,6 +369,15 @@ class ChoiceList(OptionList, SearchableList):
     def select_entry(self, index: int) -> None:
         """Highlight the option at an index."""
         self.highlighted = index
+
+    def render_line(self, y: int) -> Strip:
+        """Render a line, with a pointer in the padding before the highlighted option."""
+        strip, line = super().render_line(y), self.scroll_offset.y + y
+        is_highlighted = line < len(self._lines) and self._lines[line] == (self.highlighted, 0)
+        if not is_highlighted or not strip.text.startswith(" "):
+            return strip
+        pointer = Strip([Segment(UNICODE.pointer, next(iter(strip)).style)])
+        return Strip.join([pointer, strip.crop(1)])
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the height of all options, in lines."""

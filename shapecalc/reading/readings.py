@@ -402,7 +402,7 @@ def _recognize_one_shape(user_input: UserInput) -> list[str] | None:
 
 SHUFFLE_ATTRIBUTES = {
     "first": r"first[_ ]?transpose",
-    "to": r"reshape(?:[_ ]?dim(?:ension)?s|(?=\s?[:=]))",
+    "to": r"reshape(?:[_ ]?dim(?:ension)?s|(?=\s?[:=])(?!\s?=\s?(?!trt\b|tensorrt\b)[a-z_]\w*\.\w))",
     "second": r"second[_ ]?transpose",
 }
 """Regular expressions for the attributes of a TensorRT Shuffle, by option.

@@ -89,6 +89,8 @@ MAX_STACKED_SHAPES = 4
 
 While the user types, refused and answered requests alternate, and drawing both layouts takes 2 ms.
 """
+MIN_QUIT_WIDTH = 100
+"""The minimum width of the line of keys, in cells, for the key that quits beside the key that leads back."""
 COMPARE_LINES = 5
 """The height of the comparison, in lines, with its border."""
 EDIT_CHARACTERS = frozenset("0123456789-[")
@@ -872,6 +874,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             both = state.is_available("step(1)") and state.is_available("step(-1)")
             shown = [key for key in self.keys if not key.action.startswith("dim(")]
             back = (self._back_key,) if self._back_key and state.highlighted is None else ()
+            if back and width < MIN_QUIT_WIDTH:  # the screen to which Esc leads shows the key
+                shown = [key for key in shown if key.action != "app.quit"]
             keys = (*((widgets.STEP_KEY, *shown[2:]) if both else shown), widgets.DIM_STEP_KEY, *back)
             works = frozenset(key.action for key in keys if state.is_offered(key.action))
             return widgets.format_key_line(works, width, keys)

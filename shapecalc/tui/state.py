@@ -591,13 +591,14 @@ class ExploreState:
         start = path.indices_of(cursor)[tensor_index]
         if start is None:  # the element is not in this tensor
             tensor_index, start = 0, cursor
-        index: Index = start
+        index = _next_index(start, path.tensors[tensor_index].shape, key)
         for _ in range(MAX_SKIPPED_COPIES):
-            index = _next_index(index, path.tensors[tensor_index].shape, key)
-            source = path.source_index(tensor_index, index)
-            if index == start or (isinstance(source, tuple) and source != cursor):
-                self.cursor = source if isinstance(source, tuple) else cursor
+            source = None if index is None else path.source_index(tensor_index, index)
+            if isinstance(source, tuple) and source != cursor:
+                self.cursor = source
+            if index is None or self.cursor == source:
                 return
+            index = _next_index(index, path.tensors[tensor_index].shape, key)
 
     def type_index(self, char: str) -> None:
         """Type a character of the index of the element to follow; a backspace deletes the last one.
@@ -639,20 +640,20 @@ class ExploreState:
         return self.is_available(action) and not (is_revealing and self.is_answer_hidden)
 
 
-def _next_index(index: Index, shape: Sequence[int], key: str) -> Index:
-    """Return the index beside another one in the direction of an arrow key.
+def _next_index(index: Index, shape: Sequence[int], key: str) -> Index | None:
+    """Return the index beside another one in the direction of an arrow key, or None at the first or the last one.
 
-    >>> _next_index((0, 2), (2, 3), "right"), _next_index((0,), (3,), "up")
-    ((1, 0), (0,))
+    >>> _next_index((0, 2), (2, 3), "right"), _next_index((1, 2), (2, 3), "right"), _next_index((0,), (3,), "up")
+    ((1, 0), None, None)
     """
     axis_offset, direction = ARROW_MOVES[key]
     result = list(index)
     for axis in range(len(shape) + axis_offset, -1, -1):
         result[axis] += direction
         if 0 <= result[axis] < shape[axis]:
-            break
+            return tuple(result)
         result[axis] %= shape[axis]
-    return tuple(result)
+    return None
 
 
 ACTION_CONDITIONS: dict[str, Callable[[ExploreState], bool]] = {

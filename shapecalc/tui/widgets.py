@@ -127,7 +127,7 @@ LESSON_KEY = Key("", "esc", "lesson", "lessons", "", 1)
 SOURCE_KEY = Key("", "esc", "code", "source", "", 1)
 HOME_KEY = Key("", "esc", "start", "home", "", 9)
 """The key hints for the way back to the lesson, the code or the start screen from which a question was opened."""
-KEPT_ACTIONS = ("app.help", "home", "lessons", "source")
+KEPT_ACTIONS = ("app.help", "app.quit", "home", "lessons", "source")
 """The actions of keys that are in every line of keys that has room for them."""
 DIM_KEYS = "←→↑↓ dims · esc"
 FOLLOW_KEYS = "←→↑↓ follow · 0,1 goes there · esc"

@@ -453,7 +453,7 @@ def test_serve_app_writes_no_files(tmp_path):
     folders = {name: str(tmp_path) for name in ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TMPDIR")}
     with site(**folders, TEXTUAL_LOG=str(tmp_path / "log")) as served:
         lessons = (". CTRL_P", "Search", ". lessons", "Open the", ". ENTER")
-        picture = (". CTRL_P", "Search", ". 'picture of the screen'", "as SVG", ". ENTER", "> <svg")
+        picture = (". CTRL_P", "Search", ". 'whole screen'", "(SVG)", ". ENTER", "> <svg")
         served.visit(READY, *lessons, "Predict", ". ENTER 24 ENTER", "✓", ". ESC", ". ESC", READY, *lessons, "✓")
         served.visit(READY, *picture)
     assert [*tmp_path.iterdir()] == []
@@ -789,7 +789,7 @@ async def test_serve_browser_mouse_and_download(tmp_path):
         await tab.until_painted(b"Step 2 of 4")
         await tab.page.keyboard.press("Control+p")
         await tab.until_painted(b"Search")
-        await tab.page.keyboard.type("picture of the screen")
+        await tab.page.keyboard.type("whole screen")
         await tab.until_painted(b"as SVG")
         await tab.page.keyboard.press("Enter")
         download = await tab.downloads.get()

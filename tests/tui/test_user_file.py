@@ -75,7 +75,7 @@ async def test_user_config_sets_the_theme_and_the_keys(user):
 
 @driven(home=True, **SETTINGS)
 async def test_user_config_sets_the_keys_of_the_start_screen_and_dialogs(user):
-    await user.press("escape", "e")
+    await user.press("escape")
     assert user.focus is None
     assert "^E type" in user.keys
     await user.press("ctrl+e")

@@ -246,7 +246,7 @@ def first_table(count: int, width: int, first: int) -> int:
     """Return the index of the first table that is drawn, if possible `first`.
 
     >>> first_table(4, 78, 3), first_table(4, 400, 3)
-    (2, 0)
+    (1, 0)
     """
     return min(first, count - _shown_count(count, width))
 

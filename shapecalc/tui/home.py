@@ -166,6 +166,18 @@ class HomeInput(TextArea):
         row, last = self.cursor_location[0], self.document.line_count - 1
         return (action, row) not in (("cursor_up", 0), ("cursor_down", last)) or bool(parameters and parameters[0])
 
+    def action_delete_to_start_of_line(self) -> None:
+        """Delete from the cursor to the start of the line, even if the line is wrapped."""
+        if self.cursor_at_start_of_line:
+            super().action_delete_to_start_of_line()
+        else:
+            self.delete((self.cursor_location[0], 0), self.cursor_location)
+
+    def action_delete_to_end_of_line(self) -> None:
+        """Delete from the cursor to the end of the line, even if the line is wrapped."""
+        row = self.cursor_location[0]
+        self.delete(self.cursor_location, (row, len(self.document.get_line(row))))
+
     async def _on_paste(self, event: events.Paste) -> None:
         """Insert pasted text, and escape its control characters."""
         event.prevent_default().stop()

@@ -120,8 +120,19 @@ class Task(Record):
             return "Cut the tape into the output shape:"
         if self.follow:
             return f"Where does the element at [{self.follow}] go?"
-        rules = rules_phrase(resolve_command_line(self.question).traces)
-        return f"Predict {f'the shape after {self.stage}' if self.stage else 'the output shape'}{rules}, or error:"
+        return f"Predict {f'the shape after {self.stage}' if self.stage else 'the output shape'}, or error:"
+
+    @property
+    def rules(self) -> str:
+        """The framework whose rules apply, or an empty string if the question or the prompt does not need it.
+
+        >>> Task("reshape 2,3,4 0,-1").rules, Task("reshape 2,3 3,2", follow="0,1").rules
+        (' by ONNX rules', '')
+        """
+        has_dialect = "-d " in self.question or "--dialect" in self.question
+        if has_dialect or self.puzzle or self.follow or self.kind:
+            return ""
+        return rules_phrase(resolve_command_line(self.question).traces)
 
 
 class Judgement(Record):

@@ -42,6 +42,10 @@ GRID_HEIGHT = 12
 """The height of each drawing of tensor elements after the answer is revealed, in lines."""
 TASK_HEIGHT = 18
 """The height in lines for which a task is drawn, if the terminal is not short."""
+MIN_RULES_WIDTH = 60
+"""The minimum width of a terminal, in cells, for the name of the rules in the prompt."""
+OR_ERROR = ", or error:"
+"""The end of the prompt for a shape."""
 MIN_TEXT_HEIGHT = 30
 """The terminal height, in lines, below which the text of a lesson is hidden."""
 MIN_BORDER_HEIGHT = 16
@@ -162,10 +166,9 @@ class TaskPane(Vertical):
         if task and task.kind == judging.CUT:
             self.cut_state = CutState(tuple(map(int, map(str, resolve_command_line(task.question).input))))
         self.field.take_key = self._handle_cut_key if self.cut_state else None
-        line = task and (task.text if task.puzzle else f"$ shapecalc {task.question}")
-        prompt = f"{line}\n{task.prompt}" if task else TOPICS_PROMPT
-        for name, content in (("#text", text), ("#asked", prompt), ("#judgement", ""), ("#shown", "")):
+        for name, content in (("#text", text), ("#judgement", ""), ("#shown", "")):
             self.query_one(name, Static).update(content)
+        self._show_prompt()
         self.show_notes(notes)
         self.field.value = self.last_judged_prediction = ""
         shape_example = "sizes and commas, or the word error"
@@ -177,6 +180,15 @@ class TaskPane(Vertical):
         self.call_after_refresh(
             self.draw_pictures
         )  # drawn after the layout, because the height of the picture depends on the texts
+
+    def _show_prompt(self) -> None:
+        """Show the question and its prompt, which names the rules in all but narrow terminals."""
+        task, prompt = self.current_task, TOPICS_PROMPT
+        if task is not None:
+            rules = task.rules if self.app.size.width >= MIN_RULES_WIDTH else ""
+            line = task.text if task.puzzle else f"$ shapecalc {task.question}"
+            prompt = f"{line}\n{task.prompt.replace(OR_ERROR, f'{rules}{OR_ERROR}')}"
+        self.query_one("#asked", Static).update(prompt)
 
     def _handle_cut_key(self, key: str) -> bool:
         """Move, keep or undo the cuts of the tape; return whether the key does so."""
@@ -308,6 +320,8 @@ class TaskPane(Vertical):
     def on_resize(self) -> None:
         """Redraw for the new size, and hide the text in a short terminal."""
         self.set_class(self.app.size.height < MIN_TEXT_HEIGHT, "-short")
+        if self.is_mounted:
+            self._show_prompt()
         self.draw_pictures()
 
 

@@ -35,7 +35,8 @@ async def test_lesson_screen_shows_question_and_field(user, indices):
             await user.settle()
             lesson, field = load_lessons()[index], user.app.screen.pane.field
             text = " ".join(user.text.replace("│", " ").split())
-            assert f"$ shapecalc {lesson.question} {lesson.task.prompt}" in text
+            prompt = lesson.task.prompt.replace(", or error:", f"{lesson.task.rules * (size[0] >= 60)}, or error:")
+            assert f"$ shapecalc {lesson.question} {prompt}" in text
             assert field.region.bottom < size[1]
             assert field.has_focus
             await user.hurry("7", "enter", "ctrl+g")

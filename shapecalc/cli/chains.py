@@ -1,4 +1,4 @@
-"""The commands `compare`, `equiv`, `simplify` and `find`."""
+"""The commands `compare`, `equiv`, `against`, `simplify`, `invert` and `find`."""
 
 from __future__ import annotations
 
@@ -226,7 +226,8 @@ def run_equiv(first: str, second: str, output_options: OutputOptions, **options:
     """Print whether two chains compute the same function.
 
     `options` apply to every stage that accepts them and does not set them itself. Return 0 if the chains are
-    equivalent.
+    equivalent, 1 if they differ, and 3 if this is undecided. If they are equivalent only under conditions, return 1
+    with `--strict` and 0 without it.
     """
     from shapecalc.reasoning.equiv import EquivalenceVerdict, check_equivalence, resolve_parsed_chains
 
@@ -336,7 +337,8 @@ def run_against(first: str, second: str, film: str | None, output_options: Outpu
     """Print the outputs of two chains side by side, and count the differences.
 
     `film` is the file for an animation, or None. `options` apply to every stage that accepts them and does not set them
-    itself. Return 0 if the outputs are equal, 1 if they differ, and 3 if a chain is refused.
+    itself. Return 0 if the outputs are equal, 1 if they differ, and 3 if a chain is refused or the comparison is
+    undecided.
     """
     from shapecalc.reasoning.equiv import (
         EquivalenceVerdict,
@@ -379,7 +381,7 @@ def _write_comparison_film(
 ) -> None:
     """Write an animation of two outputs to a file, and print its duration to stderr.
 
-    Raises `ShapeError` (usage) if the outputs do not differ in the place of an element.
+    Raises `ShapeError` (usage) unless the outputs have the same shape and contain some element at different indices.
     """
     if counterexample is None or not elsewhere:
         raise usage_error("a film shows two outputs of one shape with elements elsewhere", argument="film")

@@ -71,7 +71,10 @@ def _check_option_conflicts(
 
 
 def _check_seed(seed: str) -> None:
-    """Raise `ShapeError` (usage) for a seed that is not a short alphanumeric word."""
+    """Check that a seed is a short word of letters, digits, hyphens and underscores.
+
+    Raises `ShapeError` (usage).
+    """
     if not (0 < len(seed) <= MAX_SEED_LENGTH and seed.isascii() and seed.replace("-", "").replace("_", "").isalnum()):
         shown = escape_unprintable(truncate(seed))
         raise usage_error(f"a seed is a word of letters and digits, up to {MAX_SEED_LENGTH}, not '{shown}'")

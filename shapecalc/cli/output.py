@@ -489,7 +489,7 @@ def read_input(text: str, options: Mapping[str, object], op: str) -> ParsedInput
     """Read an input, which is a shape or the name of a file.
 
     A shape is returned unparsed. If the input is a file, its shape and its element type are read from its header.
-    Raises `ShapeError` (file) if the file cannot be used, and (usage) for an unknown dialect.
+    Raises `ShapeError` (file) if the file cannot be used, and (usage) for a URL or an unknown dialect.
     """
     if not is_file_argument(text):
         return ParsedInput(text, options, None)

@@ -322,7 +322,7 @@ def _print_code_answer(
 
 
 def _name_file_in_hint(error: ShapeError, path: str) -> ShapeError:
-    """Replace the hint of an error with a command for the file."""
+    """Replace `--input` in the hint of an error with a command for the file."""
     from shlex import quote
 
     hint = error.problem.hint.replace("--input ", f"shapecalc {escape_unprintable(quote(path))} ")
@@ -353,7 +353,10 @@ def interpret_pasted_code(
     path: str | None,
     calls: list[UnknownCall],
 ) -> CodeChain:
-    """Interpret pasted code; append the interpreted statements to `records`."""
+    """Interpret pasted code and return its chain.
+
+    The interpreted statements are appended to `records`, and the unknown calls to `calls`.
+    """
     from shapecalc.reading.code import interpret_code  # deferred: it imports `ast`, which is slow
     from shapecalc.reading.code.source import normalize_pasted_code
 

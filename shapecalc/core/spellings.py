@@ -636,9 +636,10 @@ def find_non_shape_error(text: str, argument: str) -> ShapeError | None:
 
 
 def extract_dims(text: str) -> str:
-    """Return the dims of the named or only list of sizes in a text.
+    """Return the dims of a list of sizes in a text.
 
-    Returns an empty string if there is no such list.
+    The list is the first one that is named `shape` or `size`, or else the only list. Returns an empty string if there
+    is no such list.
 
     >>> extract_dims("#tf.shape<?x784>"), extract_dims("[torch.FloatTensor of size 2x3]"), extract_dims("a, b")
     ('?,784', '2,3', '')

@@ -458,7 +458,7 @@ ORDERED_OPS = {"reshape": True, "flatten": False}
 
 
 def expand_order(words: Sequence[str]) -> list[list[str]]:
-    """Return the stages of a stage with NumPy's argument `order`.
+    """Return the stages that replace a stage with NumPy's argument `order`.
 
     In the order F, the first axis changes fastest: the axes are reversed before and after the op. Raises `ShapeError`
     (usage) for another order, and for an op without this argument.

@@ -45,7 +45,7 @@ ONNX_OPERATORS = {
 def translate_onnx_operator(words: Sequence[str]) -> list[str] | None:
     """Translate a command line that begins with the name of an ONNX operator.
 
-    Returns None if the first word is not such a name.
+    Returns None if the first word is not such a name, or is the only word.
 
     >>> translate_onnx_operator(["Unsqueeze", "2,3", "0"])
     ['unsqueeze', '2,3', '0', '--dialect', 'onnx']

@@ -471,7 +471,10 @@ def names_with_sizes(stage_options: Iterable[Mapping[str, object]]) -> set[str]:
 
 
 def _output_element_type(answer: Trace | Chain) -> str | None:
-    """Return the element type in the requests of an answer, or None."""
+    """Return the element type of an answer's output, or None if it is unknown.
+
+    The op `shape` returns int64. Other ops keep the element type of the last request that has one.
+    """
     if any(OPS[trace.op].ends_chain for trace in answer.traces):
         return "int64"
     return next((trace.request.dtype for trace in reversed(answer.traces) if trace.request.dtype), None)

@@ -89,7 +89,8 @@ class UserInput(Record):
 def detect_command(user_input: UserInput, options: Sequence[str] = ()) -> list[str] | None:
     """Return the command line for an input, or None if it is not recognized.
 
-    In this command line, the word `-` represents the text of the input.
+    In this command line, the word `-` represents the text of the input. Raises `ShapeError` (usage) if an input of too
+    many words or bytes is not recognized.
 
     >>> detect_command(UserInput((), ("2,3,4", "to", "6,4"), lambda text: False), ["--json"])
     ['reshape', '2,3,4', '6,4', '--json']

@@ -78,7 +78,7 @@ def _format_call(
 ) -> str:
     """Format the call of a function as code.
 
-    A convolution whose channel counts are given, and an embedding whose table size is given, are formatted as layers.
+    Convolutions with a number of output channels, and embeddings with a table size, are formatted as layers.
     """
     named = [f"{keyword}={value}" for keyword, value in keywords.items()]
     if name in LIST_FUNCTIONS or (name in JOINING_FUNCTIONS and module):

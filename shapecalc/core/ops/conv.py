@@ -84,7 +84,7 @@ def conv(
 
     A transposed convolution spreads each element over a window. Source: ONNX Conv and ConvTranspose,
     torch.nn.functional.conv2d, tf.nn.conv2d, keras.layers.Conv2DTranspose. Raises `ShapeError` (window-rank,
-    window-values, window-too-large, bad-padding, channels-differ or indivisible).
+    window-values, window-too-large, bad-padding, nothing-left, channels-differ, indivisible or overflow).
     """
     with StageBuilder(StageKind.WINDOW, "conv", "weight", shape) as stage:
         if output_padding is not None and not transposed:

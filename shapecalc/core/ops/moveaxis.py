@@ -85,7 +85,7 @@ def _equal_length_candidates(shape: Shape, arguments: Arguments) -> FixCandidate
 
 
 def _distinct_axis_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield `axes`, then `destination`, without repeated axes."""
+    """Yield `axes`, then `destination`, with repeated axes replaced by unused ones."""
     for name in ("axes", "destination"):
         axes = [axis % max(1, len(shape)) for axis in arguments[name]]
         free = iter([axis for axis in range(len(shape)) if axis not in axes])

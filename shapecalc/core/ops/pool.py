@@ -34,7 +34,7 @@ def pool(
 
     The kernel `global` covers all of them. Source: ONNX MaxPool, AveragePool and their global variants,
     torch.nn.MaxPool2d, keras.layers.MaxPooling2D, OpenVINO. Raises `ShapeError` (window-rank, window-values,
-    window-too-large, nothing-left or bad-padding).
+    window-too-large, nothing-left, bad-padding, needs-size or overflow).
     """
     with StageBuilder(StageKind.WINDOW, "pool", "kernel", shape) as stage:
         count = len(kernel) if isinstance(kernel, tuple) and len(kernel) > 1 else max(len(shape) - 2, 1)

@@ -394,7 +394,8 @@ def resolve_window_dim(dim: Dim, window: Window, rules: Setting) -> ResolvedDim:
 
     Source: ONNX MaxPool ("floor((input_spatial_shape[i] + pad_shape[i] - dilation[i] * (kernel_shape[i] - 1) - 1) /
     strides_spatial_shape[i] + 1)"; "sliding windows that would start in the right padded region are ignored"). Raises
-    `ShapeError` (window-too-large) if no window fits.
+    `ShapeError` (window-too-large) if no window fits, and for `same` padding as in ONNX Runtime also (bad-padding or
+    needs-size).
     """
     conditions: Conditions = ()
     semantics = WINDOW_SEMANTICS.for_dialect(rules.dialect)

@@ -1,4 +1,4 @@
-"""The commands `compare`, `equiv`, `against`, `simplify`, `invert` and `find`."""
+"""The commands for chains of ops: compare, equiv, against, simplify, invert and find."""
 
 from __future__ import annotations
 
@@ -326,10 +326,10 @@ EQUIV_COMMAND = Command(
   shapecalc equiv '2,3,4 | transpose 1,0,2' '2,3,4 | reshape 3,2,4' --json
   shapecalc equiv 'N,C,H | reshape N,C*H' '| flatten' --where N=8
   shapecalc equiv 'x.permute(1, 0).view(-1)' 'shuffle --first 1,0 --to -1' --input 2,3""",
-    details=""" A chain without an input uses that of the other one, or --input; an input without ops is the identity.
-Code is read as PyTorch's or NumPy's. The answer is same, same when a condition holds,
-different (with the first element that differs, at the smallest sizes), or undecided. Exit 0: same; 1: different, or
-same under conditions with --strict; 3: undecided, or a chain is refused.""",
+    details=""" A chain without an input uses the input of the other chain, or --input; an input without ops is the
+identity. Code is read as PyTorch or NumPy code. The answer is same, same when a condition holds, different (with the
+first element that differs, at the smallest sizes), or undecided. Exit 0: same; 1: different, or same under conditions
+with --strict; 3: undecided, or a chain is refused.""",
 )
 
 
@@ -419,8 +419,8 @@ AGAINST_COMMAND = Command(
   shapecalc against 'view B,S,H,D' 'permute 0,2,1,3 | view B,S,H,D' --input B,H,S,D
   shapecalc against 'reshape 3,2' 'transpose 1,0' --input 2,3 --film race.svg
   shapecalc against 'reshape 3,2' 'transpose 1,0' --input 2,3 --json""",
-    details=""" Names get the smallest sizes at which the outputs differ. Exit 0: equal; 1: not equal; 3: undecided, or
-a chain is refused.""",
+    details=""" Named sizes get the smallest values at which the outputs differ. Exit 0: equal; 1: not equal; 3:
+undecided, or a chain is refused.""",
 )
 
 

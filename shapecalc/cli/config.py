@@ -143,6 +143,6 @@ CONFIG_COMMAND = Command(
   shapecalc config set keys.fix x
   shapecalc config unset dialect""",
     details=""" The environment and pyproject.toml take precedence over it. check, vectors, mcp and Python ignore it.
-SHAPECALC_CONFIG names another file.""",
+The variable SHAPECALC_CONFIG names another file.""",
     opens_app=True,
 )

@@ -52,8 +52,8 @@ DISPLAY_OPTIONS = (
     NODE_OPTION,
     Option("lint", "Print one line for each failing node, the worst first; exit 1 if there are any.", OptionKind.FLAG),
     Option("github", "Print the lines of --lint as GitHub Actions annotations.", OptionKind.FLAG),
-    Option("diff", "Print the differences in names, shapes and operators to this model.", metavar="FILE"),
-    Option("free", "Print the numbers in nodes that are sizes of these free dims: H,W.", metavar="NAMES"),
+    Option("diff", "Print how names, shapes and operators differ from those of this model.", metavar="FILE"),
+    Option("free", "Print the constants in nodes that equal sizes of these free dims: H,W.", metavar="NAMES"),
     Option("trt", "Print the shape options of trtexec for sizes min:opt:max.", metavar="NAME=MIN:OPT:MAX,..."),
     Option("strict", "Count a node that cannot be checked as failing.", OptionKind.FLAG),
     Option(
@@ -148,7 +148,7 @@ def _check_option_conflicts(arguments: Mapping[str, Any], output_options: Output
 def _print_report(file: str, sizes: BatchOptions, output_options: OutputOptions, arguments: Mapping[str, Any]) -> int:
     """Print the report of a model, or the parts that the options select.
 
-    `arguments` are the values of the command's options, by name. Return 1 if `--lint` finds a failing node.
+    `arguments` are the values of the command's options, by name. Return 1 if `--lint` or `-q` finds a failing node.
     """
     if arguments["diff"] is not None:
         return _print_differences(file, arguments["diff"], output_options)

@@ -84,7 +84,8 @@ def run_site(folder: str, pyodide: str, output_options: OutputOptions) -> int:
 def _write_page(folder: Path, pyodide: Path, *, force: bool) -> int:
     """Write the files of the page, and return their size in bytes.
 
-    Raises `ShapeError` (file) if Pyodide is missing or the folder is not empty, `OSError` if writing fails.
+    Raises `ShapeError` (file) if Pyodide is missing, or if the folder is not empty and `force` is not set.
+    Raises `OSError` if writing fails.
     """
     if missing := [name for name in PYODIDE_FILES if not (pyodide / name).is_file()]:
         message = f"{pyodide} lacks {', '.join(missing)} of the npm package pyodide"

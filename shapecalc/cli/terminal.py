@@ -176,7 +176,7 @@ LESSON_OPTIONS = (
 )
 STEP_OPTION = Option(
     "place",
-    "Open at this step, counted from 1; last is after the last step, with nothing hidden.",
+    "Open at this step, counted from 1; last opens after the last step, with nothing hidden.",
     metavar=f"N|{LAST_STEP}",
     long="--step",
     completions=lambda: [LAST_STEP],
@@ -457,7 +457,7 @@ SERVE_COMMAND = Command(
         Option("allow_host", "Another host name that browsers may use; may be repeated.", OptionKind.TEXTS, "NAME"),
         _number_option("sessions", "Limit on concurrent sessions, 1 to 256.", "8", 256),
         Option("opens", "Open the address in a browser.", OptionKind.FLAG, long="--open"),
-        Option("site", "The address of the page of shapecalc site, for small screens.", metavar="URL"),
+        Option("site", "The address of a page of shapecalc site, which small screens show instead.", metavar="URL"),
         *LESSON_OPTIONS,
         *select_output_options("no_config"),
     ],

@@ -12,6 +12,7 @@ from math import prod
 from shlex import quote
 
 from shapecalc.core.answers import Trace
+from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import ParamType
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops import OPS
@@ -291,9 +292,11 @@ def _resolve_request(message: ParsedMessage) -> Trace | None:
     if shape is None:
         return None
     for dialect in (message.dialect, None):
-        switch = {"special_zero": True} if dialect in ("openvino", "onednn") and OPS[op].uses_switch else {}
+        row = DIALECTS.get(dialect or "")
+        switch = row.switch if row is not None and OPS[op].uses_switch else None
+        settings = {switch.name: True} if switch is not None and switch.default is None else {}
         try:
-            return answer_request(make_request(op, format_sizes(shape), {"dialect": dialect, **options, **switch}))
+            return answer_request(make_request(op, format_sizes(shape), {"dialect": dialect, **options, **settings}))
         except ShapeError:
             continue
     return None

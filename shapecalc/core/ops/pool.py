@@ -110,18 +110,20 @@ OPENVINO_POOL = _make_pool_operator(
 
 
 class PoolSemantics(Record):
-    """The default stride of pools in a dialect, and the limit on their kernels."""
+    """The defaults of pools in a dialect, and the limit on their kernels."""
 
     strides_by_kernel: bool = False
     """Whether the default stride of a pool is its kernel size instead of 1."""
     average_rank_within: int | None = None
     """The number of spatial dims for which the kernel of an average pool must fit into the input without padding."""
+    counts_padding: bool = False
+    """Whether an average pool counts the positions of the padding, as zeros, by default."""
 
 
 POOL_SEMANTICS = DialectTable(
     {
         "onnx tensorrt openvino": PoolSemantics(),
-        "torch": PoolSemantics(strides_by_kernel=True, average_rank_within=3),
+        "torch": PoolSemantics(strides_by_kernel=True, average_rank_within=3, counts_padding=True),
         "paddle tensorflow tflite": PoolSemantics(strides_by_kernel=True),
     }
 )

@@ -331,10 +331,10 @@ def strides_after_trace(trace: Trace, strides: Shape | None, operand_strides: Se
     """Return the output strides of a trace, or None if they are not known.
 
     `strides` are the strides of the input, or None if unknown. `operand_strides` are the strides of the other operands,
-    which are contiguous by default. In other frameworks than PyTorch, all tensors are treated as contiguous.
+    which are contiguous by default. In dialects without strides, all tensors are treated as contiguous.
     """
     output = trace.output or ()
-    if trace.dialect != "torch" or 0 in output:
+    if trace.dialect not in STRIDED_DIALECTS or 0 in output:
         return contiguous_strides(output)
     rule = RESULT_STRIDES.get(trace.op)
     if strides is None:
@@ -504,6 +504,8 @@ def _compute_broadcast_result_strides(trace: Trace, strides: Shape, operand_stri
     return compute_elementwise_strides(trace.output or (), _operand_strided_shapes(trace, strides, operand_strides))
 
 
+STRIDED_DIALECTS = frozenset({"torch"})
+"""The dialects whose tensors have strides; in the others, all tensors are treated as contiguous."""
 RESULT_STRIDES: Mapping[str, Callable[[Trace, Shape, Sequence[Shape]], Shape | None]] = {
     **dict.fromkeys(("tile", "repeat_interleave", "take", "matmul", "linear"), _compute_contiguous_result_strides),
     **dict.fromkeys(("conv", "upsample", "depth_to_space", "space_to_depth"), _compute_suggested_result_strides),

@@ -56,6 +56,8 @@ class ArrayFramework(Record):
     """The template of a vector with the dims of `{x}` from `{start}` to `{end}`, exclusive."""
     vector: str = "{list}"
     """The template that converts a Python list to an array, where the framework requires an array."""
+    takes_from_end: bool = True
+    """Whether a gather accepts negative positions."""
     slices_backwards: bool = True
     """Whether slices support negative steps; if not, the code flips the axes first."""
     unchanged_placeholder: str = ""
@@ -96,6 +98,7 @@ TENSORFLOW = ArrayFramework(
     shape="tf.shape({x}, out_type=tf.int64)[{start}:{end}]",
     shape_of="tf.shape({x})",
     product="tf.reduce_prod({dims})",
+    takes_from_end=False,
     max_sliced_rank=8,
     tiles_new_axes=False,
     limits_rolls_to_int32=True,
@@ -104,6 +107,7 @@ PADDLE = ArrayFramework(
     "paddle",
     take="paddle.index_select({x}, paddle.to_tensor({indices}, 'int64'), {axis})",
     shape='paddle.to_tensor({x}.shape[{start}:{end}], dtype="int64")',
+    takes_from_end=False,
     slices_backwards=False,
     unchanged_placeholder="-1",
     max_sliced_rank=6,
@@ -245,7 +249,7 @@ class ArrayWriter(CodeWriter):
     def emit_take(self, call: EmittedCall) -> None:
         """Emit a gather along an axis."""
         move = call.require_move(Take)
-        if self.name in ("tensorflow", "paddle") and min(move.positions, default=0) < 0:
+        if not self.framework.takes_from_end and min(move.positions, default=0) < 0:
             raise usage_error(f"{self.name} takes no position from the end", "give the sizes with --where")
         leading_slices = ":, " * move.axis
         self.emit_assignment(

@@ -25,7 +25,7 @@ from shapecalc.core.ops.mean import MEAN, REDUCED
 from shapecalc.core.ops.op import Op
 from shapecalc.core.ops.operands import number_operands
 from shapecalc.core.ops.pad import PAD, PAD_SEMANTICS
-from shapecalc.core.ops.pool import GLOBAL, POOL
+from shapecalc.core.ops.pool import GLOBAL, POOL, POOL_SEMANTICS
 from shapecalc.core.ops.stack import STACK
 from shapecalc.core.ops.upsample import UPSAMPLE
 from shapecalc.core.ops.windows import WINDOW_SEMANTICS, Window, numbers_per_axis
@@ -64,7 +64,7 @@ OPERAND_TEMPLATES: Mapping[str, Mapping[str, str]] = {
         PAD.name: "paddle.nn.functional.pad({x}, {padding}{pad_options})",
     },
     "openvino": {
-        MEAN.name: "ops.reduce_{kind}({x}, {reduced}, {keepdims})",
+        MEAN.name: "ops.reduce_{kind}({x}, {reduced_list}, {keepdims})",
         BROADCAST.name: 'ops.broadcast({x}, ops.shape_of({other}), broadcast_spec="BIDIRECTIONAL")',
         MATMUL.name: "ops.matmul({all}, False, False)",
         LINEAR.name: "ops.matmul({x}, {weight}, False, True)",
@@ -94,6 +94,8 @@ PAD_MODES: Mapping[str, Mapping[str, str]] = {
     "tensorflow": {"reflect": "REFLECT", "symmetric": "SYMMETRIC"},
 }
 """The name of each padding mode in each framework, where it differs from NumPy's name."""
+PADDING_STARTS = {"torch": "last", "paddle": "first"}
+"""The frameworks whose pad takes one list of numbers, and the axis with which the list starts."""
 PADDLE_LAYOUTS = {3: "NCL", 4: "NCHW", 5: "NCDHW"}
 """Paddle's layout for each rank."""
 ONNX_OPERATORS = {op.name: op.operators["onnx"].name for op in (MATMUL, CONCAT, STACK, EINSUM)}
@@ -184,18 +186,18 @@ class OperandCall(Record):
     def read_padding(self) -> str | list[int]:
         """Return the padding in the format of the framework.
 
-        The format is one pair per axis or, in PyTorch and Paddle, one list of numbers. The list contains all axes,
-        starting with the last axis in PyTorch and with the first in Paddle. If the framework can pad only the last axes
-        in this mode, the list contains as many of them as the call requires, starting with the last.
+        The format is one pair per axis or, in the frameworks of `PADDING_STARTS`, one list of numbers for all axes. If
+        the framework can pad only the last axes in this mode, the list contains as many of them as the call requires,
+        starting with the last.
         """
         pairs, mode = self.read_pads(), self.trace.request.arguments.get("mode", CONSTANT)
-        if self.framework not in ("torch", "paddle"):
+        if self.framework not in PADDING_STARTS:
             return str(pairs)
         count: int | None = len(pairs)
         if PAD_SEMANTICS[self.framework].pads_trailing_dims_only(mode, pairs):
             first = next((axis for axis, ends in enumerate(pairs) if any(ends)), len(pairs) - 1)
             count = PAD_SEMANTICS[self.framework].min_trailing_dims(len(pairs), first)
-        elif self.framework == "paddle":
+        elif PADDING_STARTS[self.framework] == "first":
             pairs.reverse()
         return [number for ends in pairs[: -(count or 0) - 1 : -1] for number in ends]
 
@@ -217,11 +219,6 @@ class OperandCall(Record):
         self.arguments.mark_read("axis")
         moves = [stage.move for stage in self.trace.stages]
         return next((move.concat_axis for move in moves if isinstance(move, Combine)), None)
-
-    def read_axes_sequence(self) -> str:
-        """Return the reduced axes as code: a tuple, or a list for OpenVINO."""
-        axes = self.read_reduced_axes()
-        return str(axes if self.framework == "openvino" else tuple(axes))
 
     def read_reduced_axes(self) -> list[int]:
         """Return the reduced axes, counted from 0."""
@@ -249,7 +246,8 @@ FIELDS: Mapping[str, Callable[[OperandCall], Any]] = {
     "kind": lambda call: call.arguments.read("kind", MEAN_KINDS[0]),
     "torch_kind": lambda call: TORCH_KINDS.get(kind := call.arguments.read("kind", MEAN_KINDS[0]), kind),
     "torch_axes": OperandCall.read_torch_axes,
-    "reduced": OperandCall.read_axes_sequence,
+    "reduced": lambda call: tuple(call.read_reduced_axes()),
+    "reduced_list": OperandCall.read_reduced_axes,
     "keepdims": OperandCall.read_keepdims,
     "x": lambda call: call.tensor,
     "all": lambda call: ", ".join(call.read_variables()),
@@ -313,8 +311,8 @@ def operand_expression(framework: str, arguments: ArgumentReader, tensor: str, f
     call = OperandCall(framework, arguments, tensor, tuple(operand_variables(trace, tensor, first_number)))
     if trace.op == PAD.name and framework in PAD_SEMANTICS:
         check_pad_accepted(call)
-    if framework == "torch" and trace.op in (CONV.name, POOL.name, UPSAMPLE.name):
-        return torch_window_call(call)
+    if framework in WINDOW_WRITERS and trace.op in (CONV.name, POOL.name, UPSAMPLE.name):
+        return WINDOW_WRITERS[framework](call)
     shapes = [
         trace.input,
         *[shape for stage in trace.stages if isinstance(stage.move, Combine) for shape in stage.move.operands],
@@ -400,7 +398,7 @@ def torch_window_call(call: OperandCall) -> str:
     if trace.op == POOL.name:
         kernel = _format_sizes(numbers_per_axis(arguments.read("kernel"), [count], "kernel"))
         texts = [tensor, kernel, *_format_keywords(keywords), *(["ceil_mode=True"] if arguments.read("ceil") else [])]
-        texts += ["count_include_pad=False"] if kind and trace.dialect != "torch" else []
+        texts += ["count_include_pad=False"] if kind and not _counts_padding(trace) else []
         return f"{_find_torch_function(POOL, count, 'kernel', kind)}({', '.join(texts)})"
     keywords["groups"] = arguments.read("groups", 1)
     keywords["output_padding"] = numbers_per_axis(arguments.read("output_padding"), [count], "output_padding", 0)
@@ -467,6 +465,14 @@ def _format_keywords(arguments: Mapping[str, Any]) -> list[str]:
     return [f"{name}={text}" for name, text in argument_texts.items() if (name, str(text)) not in TORCH_DEFAULTS]
 
 
+WINDOW_WRITERS: Mapping[str, Callable[[OperandCall], str]] = {"torch": torch_window_call}
+"""The functions that return the call for a convolution, a pool or an upsampling, by framework."""
+
+
+def _counts_padding(trace: Trace) -> bool:
+    return POOL_SEMANTICS.for_dialect(DIALECTS[trace.dialect]).counts_padding
+
+
 def onnx_window_node(arguments: ArgumentReader) -> tuple[str, dict[str, object]]:
     """Return the ONNX operator and the attributes of a convolution or pool."""
     trace, windows, pool_kind = arguments.trace, read_windows(arguments), _pool_kind(arguments)
@@ -483,7 +489,7 @@ def onnx_window_node(arguments: ArgumentReader) -> tuple[str, dict[str, object]]
     if trace.op == POOL.name:
         attributes |= {"kernel_shape": [*numbers_per_axis(arguments.read("kernel"), [len(windows)], "kernel")]}
         attributes |= {"ceil_mode": 1} if arguments.read("ceil") else {}
-        attributes |= {"count_include_pad": 1} if pool_kind == "avg" and trace.dialect == "torch" else {}
+        attributes |= {"count_include_pad": 1} if pool_kind == "avg" and _counts_padding(trace) else {}
         return ("AveragePool" if pool_kind == "avg" else "MaxPool"), attributes
     arguments.mark_read("weight")
     groups, output_padding = arguments.read("groups", 1), arguments.read("output_padding")

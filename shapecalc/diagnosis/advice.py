@@ -217,6 +217,8 @@ def _order_fixes(
         verified = {}
     if supported and kind == "channels":
         explanations = ()
+    if likely and kind == "single-row":
+        explanations = ()
     if kind in CERTAIN_KINDS:
         verified = {text: command for text, command in verified.items() if not text.startswith("write -1")}
     has_own = (message.op == REARRANGE.name and bool(verified)) or (message.op is None and bool(texts))

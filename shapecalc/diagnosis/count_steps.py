@@ -28,6 +28,10 @@ MULTIPLE = re.compile(
 """A variable times a number."""
 VARIABLE = re.compile(r"[A-Za-z_][\w.]*(?:\[\w+\](?:\.\w+)*)?(?:\(\d?\))?")
 NOT_VARIABLES = ("int", "len", "max", "min", "round", "math.ceil", "math.floor", "tuple", "list")
+CLASS_NAME = re.compile(r"(?i)vocab|num_labels|num_class|n_class|nclass|num_tags")
+"""The names of numbers of classes or words."""
+MAX_ADDED, MIN_WORDS = 257, 1000
+"""The limit of added words that are searched, and the minimum number of words in a vocabulary."""
 MIN_SIDE, MAX_ASPECT = 7, 4
 """The minimum side of a square map, and the maximum ratio of the sides of a picture."""
 MIN_FEATURES = 64
@@ -45,6 +49,7 @@ def iter_count_steps(message: ParsedMessage) -> Iterator[Step]:
     found = (
         _factor_step(message, count, target)
         or _multiple_step(message, count, target)
+        or _named_classes_step(message, count, target)
         or _flatten_step(message, count, target)
         or _square_step(count, target)
         or _vector_step(message, count, target)
@@ -91,6 +96,22 @@ def _multiple_step(message: ParsedMessage, count: int, target: tuple[int, ...]) 
                 f"makes a multiple, as another picture size or model, or pad them to {rows + -rows % times}"
             )
     return ""
+
+
+def _named_classes_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+    """Return the step for scores whose last dim is a named number of classes or words, or an empty string."""
+    texts = message.line.arguments if message.line else ()
+    if len(target) != 2 or target[0] != -1 or len(texts) != 2 or not CLASS_NAME.search(texts[1]):
+        return ""
+    near = [size for size in range(target[1] + 1, target[1] + MAX_ADDED) if count % size == 0]
+    tensor = (message.line.tensor if message.line else None) or "x"
+    guess = (
+        f"; {count} is a multiple of {near[0]}, {near[0] - target[1]} more" if near and target[1] > MIN_WORDS else ""
+    )
+    return (
+        f"print({tensor}.shape) before that line: its last dim is not the {target[1]} of {texts[1]}{guess}; write "
+        f"{tensor}.view(-1, {tensor}.size(-1)), and give labels, tokenizer and head one number"
+    )
 
 
 def _flatten_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:

@@ -77,7 +77,8 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     text = PLACE_NUMBERS.sub(" ", f"{message.nearby_text} {_file_name(message)} {line} {quote}")
     if message.op in COUNT_OPS:
         return _element_count_figures(message, text)
-    if message.cause in RANK_CAUSES or count_unequal_dims(message) > 1 or _is_first_transposed(message):
+    is_pattern = message.op == REARRANGE.name and message.cause != "indivisible"
+    if is_pattern or message.cause in RANK_CAUSES or count_unequal_dims(message) > 1 or _is_first_transposed(message):
         return None
     if message.about is not None or message.op is None:
         return _find_size_pair(message, text)

@@ -83,7 +83,7 @@ def find_layer_mismatch(message: ParsedMessage) -> LayerMismatch | None:
         return LayerMismatch(given, wanted, shape, len(shape) - 1, norm(wanted), norm(given))
     if not is_layer or message.cause not in ("inner-differs", "channels-differ"):
         return None
-    pair = numeric_sizes(find_mismatch(message, None) or _contracted_sizes(message, shape, weight))
+    pair = numeric_sizes(find_mismatch(message, None) or _paired_sizes(message, shape, weight))
     if len(pair) != 2:
         return None
     given, wanted = pair
@@ -94,7 +94,11 @@ def find_layer_mismatch(message: ParsedMessage) -> LayerMismatch | None:
     return LayerMismatch(given, wanted, shape, axis, layer, rebuilt)
 
 
-def _contracted_sizes(message: ParsedMessage, shape: PrintedSizes, weight: PrintedSizes) -> PrintedSizes:
+def _paired_sizes(message: ParsedMessage, shape: PrintedSizes, weight: PrintedSizes) -> PrintedSizes:
+    """Return the size of the input and of the weight that a layer pairs, or an empty tuple."""
+    channels = weight[1] if len(weight) > 1 else 0
+    if message.op == CONV.name and len(shape) > 1 and isinstance(channels, int) and channels:
+        return shape[1], channels * (message.groups or 1)
     return (shape[-1], weight[-2:][0]) if message.op == MATMUL.name and shape and weight else ()
 
 

@@ -366,7 +366,7 @@ def _split_list(body: str) -> list[str]:
     if "," in body:
         words = body.split(",")
         return words[:-1] if not words[-1].strip() else words
-    if "x" in body and all(word.strip().isdigit() for word in body.split("x")):
+    if "x" in body and all(word.strip().removeprefix("-").isdigit() for word in body.split("x")):
         return body.split("x")
     if "." in body and ".." not in body:
         return body.split(".")

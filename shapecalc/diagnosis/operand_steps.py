@@ -14,18 +14,20 @@ from shapecalc.core.ops.concat import CONCAT
 from shapecalc.core.ops.einsum import EINSUM
 from shapecalc.core.ops.matmul import MATMUL
 from shapecalc.core.record import Record
-from shapecalc.diagnosis.evidence import RESIDUAL, Step, failing_code, print_shapes, recent_code
+from shapecalc.diagnosis.evidence import RESIDUAL, Step, failing_code, has_families, print_shapes, recent_code
 from shapecalc.diagnosis.findings import find_mismatch, numeric_differences
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, size_product
 from shapecalc.diagnosis.subjects import MODEL_FILE_FRAMEWORKS
 from shapecalc.diagnosis.suggestions import MAX_BATCH, numeric_sizes
-from shapecalc.reasoning.figures import LEVEL_WORDS, MIN_VOCABULARY, PICTURE_WORDS, TOKEN_WORDS
+from shapecalc.reasoning.figures import LEVEL_WORDS, MIN_VOCABULARY, MODELS_BY_WIDTH, PICTURE_WORDS, TOKEN_WORDS
 
 MIN_PICTURE_SIDE = 8
 """The minimum height and width of a picture."""
-MIN_MAP_SIDE = 5
-"""The minimum side of a feature map."""
+MIN_MAP_SIDE, MAX_MAP_SIDE = 5, 256
+"""The minimum and the maximum side of a feature map."""
+TOKEN_LINE = re.compile(r"(?i)token|cls|emb|text|prompt")
+"""Words of code that joins tokens, not maps."""
 MAX_BORDER = 4
 """The largest difference of two sizes that is explained by a border, an even kernel or rounding."""
 MIN_BORDERED = 16
@@ -194,7 +196,8 @@ def _is_tf(found: Operands) -> bool:
 def _pair_ratio(found: Operands) -> int:
     """Return the ratio of the two mismatching sizes if it is a power of two, or 0."""
     small, large = sorted(found.sizes or (0, 0))
-    times = large // small if small >= MIN_MAP_SIDE and large % small == 0 else 0
+    is_map = small >= MIN_MAP_SIDE and large <= MAX_MAP_SIDE
+    times = large // small if is_map and large % small == 0 else 0
     return times if times in (2, 4, 8) else 0
 
 
@@ -340,6 +343,14 @@ def _membership_text(found: Operands) -> str:
 
 
 BROADCAST_STEPS = (
+    OperandStep(
+        lambda found: "inverse_transform(" in found.line and found.shape[-1:] != found.other[-1:],
+        lambda found: (
+            f"the scaler was fitted on {found.other[-1]} columns and is given {found.shape[-1]}: fit a scaler for "
+            f"these columns alone, or put them into a table of {found.other[-1]} before"
+        ),
+        is_final=True,
+    ),
     OperandStep(
         lambda found: INDEXED in found.message.quote,
         lambda found: (
@@ -507,6 +518,16 @@ BROADCAST_STEPS = (
         is_supported=False,
     ),
     OperandStep(
+        lambda found: (
+            has_families(found.message) and {*(found.sizes or ())} <= {*MODELS_BY_WIDTH} and bool(found.sizes)
+        ),
+        lambda found: (
+            "take the text encoder, the model and the adapters of one family: {} is the width of {}, {} of {}".format(
+                *(part for size in found.sizes or () for part in (size, MODELS_BY_WIDTH[size]))
+            )
+        ),
+    ),
+    OperandStep(
         lambda found: "@" in found.line or "matmul" in found.line,
         lambda found: (
             f"{_print(found)}; a product pairs the dims before the last two, so heads or batches must be as many, or "
@@ -644,7 +665,7 @@ CONCAT_STEPS = (
     ),
     OperandStep(_always, _concat_print, is_supported=False),
     OperandStep(
-        lambda found: _pair_ratio(found) > 1 and _joins(found) == 1,
+        lambda found: _pair_ratio(found) > 1 and _joins(found) == 1 and TOKEN_LINE.search(found.line) is None,
         lambda found: (
             f"if these are maps, one has {_pair_ratio(found)} times the side of the other: join maps of one level, "
             "and check the strides, the upsampling, the patch size and the layers that are joined"
@@ -652,7 +673,7 @@ CONCAT_STEPS = (
         is_supported=False,
     ),
     OperandStep(
-        lambda found: PICTURE_WORDS.search(found.line) is not None,
+        lambda found: PICTURE_WORDS.search(found.line) is not None and found.message.framework == "numpy",
         "if these are pictures, resize one to the other: cv2.resize(x, (width, height))",
         is_supported=False,
     ),
@@ -673,6 +694,12 @@ CONCAT_STEPS = (
 
 
 def _einsum_text(found: Operands) -> str:
+    if found.message.cause == "ranks-differ" and found.message.pair is not None:
+        actual, named = found.message.pair
+        return (
+            f"{print_shapes(found.message, 'the shape of each operand')}: the equation names {named} axes of an "
+            f"operand that has {actual}; name each of its axes, or write ... for those in front"
+        )
     match = SUBSCRIPT.search(found.message.quote)
     sizes = found.sizes
     if sizes is None:
@@ -689,7 +716,7 @@ def _einsum_text(found: Operands) -> str:
 EINSUM_STEPS = (
     OperandStep(_always, _einsum_text, is_supported=False),
     OperandStep(
-        lambda found: found.sizes is not None,
+        lambda found: found.sizes is not None and found.message.cause != "ranks-differ",
         lambda found: (
             "one of the two comes from the data, the other from a setting or a parameter that was built before: "
             "set that to {} or {}, whichever the data has".format(*(found.sizes or ()))

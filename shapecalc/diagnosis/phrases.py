@@ -22,6 +22,22 @@ class Phrase(NamedTuple):
 
 PHRASES = (
     Phrase(
+        "grid_sampler(): expected grid",
+        "give the grid {0} values in its last dim: 2 for pictures, (N, H, W, 2), 3 for volumes, (N, D, H, W, 3)",
+        r"size (\d) in last dim",
+    ),
+    Phrase("selected index k out of range", "take at most the size of that dim: k=min(k, x.size(-1))"),
+    Phrase(
+        "exceeds dimension size",
+        "{1} are taken from {0} on, and the dim has {2}: cut the sequence to {2}, or build the buffer for its length",
+        r"start \((\d+)\) \+ length \((\d+)\) exceeds dimension size \((\d+)\)",
+    ),
+    Phrase(
+        "tensor expected for input",
+        "print(x.shape) before the pooling: it takes (C, H, W) or (N, C, H, W), and none may be 0",
+    ),
+    Phrase("only supports at least 2d", "insert the missing dim, x[None], so that each row is a point"),
+    Phrase(
         "index",
         "indices count from 0, so a size of {2} has no {0}: subtract 1 if yours count from 1, or print the largest "
         "one, and make that axis, or num_embeddings, larger",
@@ -140,7 +156,8 @@ PHRASES = (
     ),
     Phrase("shape of passed values", "give a label for each row: the data has {0} rows", r"is \((\d+)"),
     Phrase(
-        "columns must be same length as key", "split into as many columns as names: str.split(..., expand=True, n=k)"
+        "columns must be same length as key",
+        "give as many columns as names: print(values.shape); for str.split(..., expand=True), n=k limits them",
     ),
     Phrase(
         "arrays must be of the same length",

@@ -330,12 +330,23 @@ def _iter_declared_remedies(
         yield f"the model takes one sample at a time: run the {shape[0]} one by one, or export it with a dynamic batch"
     if framework == "coreml" and shape and not declared:
         yield "print the shapes that the model takes, model.get_spec().description.input, and give it one of them"
-    if len(mismatches) == 1 and mismatches[0][0] != "0":
-        axis, actual, size = mismatches[0]
-        yield (
-            f"give it {size} at dim {axis}, where {actual} is: {AXIS_MEANINGS[min(int(axis), 3)]}; another size "
-            "there is another file of the model"
+    yield _single_dim_remedy(mismatches)
+
+
+def _single_dim_remedy(mismatches: list[tuple[str, str, str]]) -> str:
+    """Return the remedy for an input that differs from the declared shape in one dim only, or an empty string."""
+    if len(mismatches) != 1 or mismatches[0][0] == "0":
+        return ""
+    axis, actual, size = mismatches[0]
+    if axis in ("2", "3"):
+        return (
+            f"dim {axis} is {actual} and the model takes {size}: if it is a side of the picture, resize that to "
+            f"{size}; if it counts features, take the model or the setting that makes {size}"
         )
+    return (
+        f"give it {size} at dim {axis}, where {actual} is: {AXIS_MEANINGS[min(int(axis), 3)]}; another size there is "
+        "another file of the model"
+    )
 
 
 def _swapped_remedy(mismatches: list[tuple[str, str, str]]) -> str:

@@ -23,6 +23,8 @@ VOCABULARY_RATIO = 1.2
 MIN_WORDS = 1000
 TEXT_WORDS = re.compile(r"(?i)vectori[sz]er|tf.?idf|text|tok|vocab|binari[sz]er|transform\(")
 """Words of programs that turn texts into features."""
+MIN_PIXELS = 4096
+"""The minimum number of pixels of a picture."""
 MAX_TIMES = 64
 """The largest ratio of two numbers of rows that is explained by regrouped rows."""
 
@@ -85,12 +87,17 @@ def _row_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[s
     printed = print_shapes(message, "X.shape, y.shape")
     small, large = sorted((actual, expected))
     times, remainder = divmod(large, small or large)
-    if small == 1 and not METRIC_CALL.search(line) and FIT_CALL.search(line or ".fit("):
+    if METRIC_CALL.search(line):
+        yield (
+            f"{printed}: one has {actual} rows, the other {expected}; predict the rows of the labels: "
+            "model.predict(X_test)"
+        )
+    elif small == 1 and not METRIC_CALL.search(line) and FIT_CALL.search(line or ".fit("):
         yield (
             f"{printed}: one has a single row; make a column of {large} rows, x.reshape(-1, 1), or drop the list "
             "around it"
         )
-    elif not remainder and times == 3 and small > MAX_TIMES:
+    elif not remainder and times == 3 and small > MIN_PIXELS:
         yield (
             f"{printed}: {large} = 3*{small}, as three colours beside one value for each pixel: read both in grey, or "
             "reshape the picture to (-1, 3)"

@@ -115,6 +115,11 @@ def _is_named(pattern: re.Pattern[str], weights: Weights) -> bool:
 
 STEPS = (
     WeightStep(
+        lambda weights: weights.framework == "mxnet" and bool(weights.axes),
+        "the layer has {one} in its parameter, and {two} follow from its input: set its in_channels or units to {two}, "
+        "or leave them out so that they are inferred",
+    ),
+    WeightStep(
         _has_kernel_last,
         "the saved kernel has the channels first, the model has them last: set the data format, or transpose it, "
         "w.transpose(2, 3, 1, 0), to {moved}",
@@ -158,11 +163,6 @@ STEPS = (
     WeightStep(
         lambda weights: len(weights.saved) > 2 and bool(weights.axes) and weights.axes[0] >= 2,
         "the kernels differ, {one} and {two}: take the version of the code that wrote the checkpoint",
-    ),
-    WeightStep(
-        lambda weights: weights.framework == "mxnet" and bool(weights.axes),
-        "the layer has {one} in its parameter, and {two} follow from its input: set its in_channels or units to {two}, "
-        "or leave them out so that they are inferred",
     ),
     WeightStep(
         lambda weights: (

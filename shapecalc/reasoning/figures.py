@@ -1025,7 +1025,7 @@ def _explain_classes(actual: int, expected: int, context: MismatchContext) -> It
 def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two sizes, one of which is a multiple of the other."""
     small, large = sorted((actual, expected))
-    if small < 1 or large % small:
+    if small < 1 or large % small or context.is_length:
         return
     times = large // small
     if context.axis == 0 and small > 1 and times <= MAX_COFACTOR:

@@ -189,7 +189,8 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "out-of-range": Cause(
         "the slice ends behind the last element of the input along one axis",
-        first_step="shorten the slice to the size of the input along that axis",
+        first_step="if the node was an Expand, its target holds a size of the export: free it; a Slice: shorten it to "
+        "the input's size along that axis",
     ),
     "unknown-message": Cause(
         "the tool is known, and the message is not: it may be about a shape or not",

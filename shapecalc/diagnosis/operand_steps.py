@@ -642,7 +642,10 @@ CONCAT_STEPS = (
     ),
     OperandStep(
         _is_batch,
-        ("give both the same batch: one of them is a state, or a constant, that was made for another batch size"),
+        lambda found: (
+            f"dim 0 is {found.shape[0]} and {found.other[0]}: if it is the batch, make both for one batch, as a "
+            "state or a constant may be for another one; if they are rows, join them along axis 0"
+        ),
     ),
     OperandStep(
         lambda found: (
@@ -743,7 +746,13 @@ STEPS: Mapping[str, tuple[OperandStep, ...]] = {
         ),
         OperandStep(
             lambda found: found.message.cause == "dims-differ",
-            ("make the paired dims equal before that line: a dim of 1 is not broadcast here, x.repeat or broadcast_to"),
+            lambda found: (
+                "make the paired dims equal before that line: a dim of 1 is not broadcast here, x.repeat or "
+                "broadcast_to"
+                if any(1 in row[1:] for row in found.differences)
+                else f"{print_shapes(found.message, 'a.shape, b.shape')}: paired dims must be equal; repeat the "
+                "shared side, as k.repeat_interleave(n, dim), or find the line that makes the wrong one"
+            ),
         ),
     ),
 }

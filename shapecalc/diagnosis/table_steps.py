@@ -38,6 +38,11 @@ def iter_table_steps(message: ParsedMessage) -> Iterator[str]:
         yield from _name_steps(message, actual, expected)
     elif message.cause == "lengths-differ" and message.framework in ("sklearn", "matplotlib", "keras"):
         yield from _row_steps(message, actual, expected)
+    elif message.cause == "lengths-differ" and "wrong number of items" in message.quote.lower():
+        yield (
+            f"the data has {actual} columns where {expected} are named: print its shape, and transpose or flatten "
+            f"it, x.T or x.ravel(), or name {actual} columns"
+        )
     elif (
         message.cause == "lengths-differ"
         and message.framework == "pandas"

@@ -501,7 +501,7 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
         text = f"would be {channels} channels of another picture size: {side}x{side} against {other}x{other} maps"
         advice = f"give the network pictures of the size that makes {other}x{other} maps, or pool to it"
     are_squares = isqrt(actual) ** 2 == actual and isqrt(expected) ** 2 == expected
-    are_powers = _is_power_of_two(actual) or _is_power_of_two(expected)
+    are_powers = _is_power_of_two(actual) and _is_power_of_two(expected)
     is_specific = min(side, other) > 1 and not are_powers and not are_squares
     assumptions = 1 if is_specific else 2 if max(side, other) > MIN_MAP_SIDE else 3
     yield Candidate(assumptions, ", ".join(terms), text, advice)

@@ -75,10 +75,13 @@ class FailingLine(Record):
         code = ASSIGNMENT.sub("", code, count=1).removeprefix("return ")
         if joined := JOINED_OPERANDS.search(code):
             code = joined[1]
-        code = SUBSCRIPT.sub("", SHAPE_ATTRIBUTE.sub("", code))
+        code = SUBSCRIPT.sub("", SHAPE_ATTRIBUTE.sub("", SIZES_CALL.sub("", code)))
         code = OBJECT_METHOD.sub("", code)
-        names = (name for name in VALUE_NAME.findall(code) if name.partition(".")[0] not in NOT_VALUES)
-        return tuple([*dict.fromkeys(name for name in names if name != "self")][:3])
+        found = [
+            [name for name in VALUE_NAME.findall(text) if name.partition(".")[0] not in NOT_VALUES and name != "self"]
+            for text in (KEYWORD_VALUE.sub("", code), code)
+        ]
+        return tuple([*dict.fromkeys(found[0] or found[1])][:3])
 
 
 class CodeCall(Record):
@@ -200,6 +203,10 @@ ASSIGNMENT = re.compile(r"^[\w.,\[\]:' ]{1,80}? ?(?:[-+*/@]|//)?=(?!=) ?")
 JOINED_OPERANDS = re.compile(r"(?:cat|concat|concatenate|[hvd]?stack)\(\s*[\[(]([^\[\]()]*)[\])]")
 """The list of operands of a concatenation."""
 SUBSCRIPT = re.compile(r"(?<=[\w\])])\[[^\[\]]*\]")
+KEYWORD_VALUE = re.compile(r"(?<=[,(]) ?\w+ ?= ?[\w.]+(?=[,)])")
+"""A keyword argument, which is rarely a tensor."""
+SIZES_CALL = re.compile(r"\.(?:view|reshape|expand|repeat|permute|transpose|unsqueeze|flatten|size|resize_?)\([^()]*\)")
+"""A method call whose arguments are sizes or axes."""
 SHAPE_ATTRIBUTE = re.compile(r"\.(?:shape|size|ndim)\b(?!\()")
 VALUE_NAME = re.compile(r"(?<![\w.'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?!\w|\s*\(|=(?!=)|\[[^\]]*\]\()")
 """A name in code that is neither called nor the name of an argument."""

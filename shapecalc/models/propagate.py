@@ -570,8 +570,8 @@ class BatchTracker:
         verdict = self._verdict_cache.get(key)
         if verdict is None:
             verdict = self._verdict_cache[key] = self._build_verdict(visit, before or self._no_marks)
-        if verdict.is_failing and not verdict.fixes:
-            verdict = self._repair_expand(visit, verdict)
+        if node.op in ("Expand", "Reshape") and before is None and not verdict.fixes:
+            verdict = self._judge_constant_input(visit, verdict)
         self._store_marks(node.outputs[0], verdict.marks)
         is_failing = verdict.is_failing
         if is_failing:
@@ -582,10 +582,16 @@ class BatchTracker:
         self.judged_nodes.append((visit, verdict))
         return verdict
 
-    def _repair_expand(self, visit: NodeVisit, verdict: NodeVerdict) -> NodeVerdict:
-        """Return the verdict on an Expand with the fix of its constant input, or the verdict itself."""
-        targets = visit.argument_values(visit.core_op.arguments[0].name)
-        found = repairs.find_expand_fix(visit.node, self._constants, targets)
+    def _judge_constant_input(self, visit: NodeVisit, verdict: NodeVerdict) -> NodeVerdict:
+        """Return the verdict on an Expand or Reshape of a constant, whose target may depend on the batch."""
+        node, targets = visit.node, visit.argument_values(visit.core_op.arguments[0].name)
+        found = repairs.find_expand_fix(node, self._constants, targets) if verdict.is_failing else None
+        if repairs.is_constant_divided(node, self._constants, targets):
+            if not verdict.is_failing:
+                why = "each sample gets another part of a constant"
+                verdict = replace(verdict, verdict=BatchVerdict.SCRAMBLES, is_failing=True, why=why)
+            output = visit.outputs[self._batches.index(self.declared_batch)]
+            found = repairs.find_divided_constant_fix(node, self._constants, output)
         if found is None:
             return verdict
         fix, outputs, mark = found

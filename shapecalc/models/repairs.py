@@ -217,12 +217,15 @@ def find_repeat_fix(node: Node, constants: ConstantSamples) -> NodeFix | None:
         if constants.are_equal(node.inputs[index], axis)
     ]
     if repeats:
-        inserts = (*BATCH_NODES, "Tile")
-        return NodeFix(None, None, "", "repeats a constant", inserts, repeats=tuple(repeats))
+        return _build_repeat_fix(*repeats)
     for index, axis, inner in _iter_batch_constants(node, constants) if constants.is_index(node.outputs[0]) else ():
         if step := constants.step_between_samples(node.inputs[index], axis):
             return _build_offsets_fix(SampleOffsets(index, axis, inner, (step,)))
     return None
+
+
+def _build_repeat_fix(*repeats: tuple[int, int, int]) -> NodeFix:
+    return NodeFix(None, None, "", "repeats a constant", (*BATCH_NODES, "Tile"), repeats=repeats)
 
 
 def _build_offsets_fix(offsets: SampleOffsets) -> NodeFix:
@@ -411,10 +414,41 @@ def find_expand_fix(
             inputs = [(*first[:axis], inner * lane.batch, *first[axis + 1 :]) for lane in walk.lanes]
             outputs = [broadcast_shapes(pair) for pair in zip(inputs, known, strict=True)]
             shapes = tuple([None if isinstance(output, str) else output for output in outputs])
-            inserts = (*BATCH_NODES, "Tile")
-            fix = NodeFix(None, None, "", "repeats a constant", inserts, repeats=((0, axis, inner),))
+            fix = _build_repeat_fix((0, axis, inner))
             return None if None in shapes else (fix, shapes, BatchAxis(place, inner))
     return None
+
+
+def is_constant_divided(node: Node, constants: ConstantSamples, targets: Sequence[IntTuple | None]) -> bool:
+    """Return whether a Reshape divides the elements of a constant among the samples.
+
+    `targets` contains the target for each size assignment; its first entry grows with the batch.
+    """
+    walk = constants.walk
+    shapes, known = walk.shapes_of(node.inputs[0]), [targets[lane] for lane in walk.judged_lanes]
+    if node.op != "Reshape" or constants.marks_of(node.inputs[0]) or shapes[0] is None or {*shapes} != {shapes[0]}:
+        return False
+    sizes = [target[0] if target else 0 for target in known]
+    inner = sizes[0] // (walk.lanes[0].batch or 1)
+    return inner > 0 and sizes == [walk.lanes[lane].batch * inner for lane in walk.judged_lanes]
+
+
+def find_divided_constant_fix(
+    node: Node, constants: ConstantSamples, output: IntTuple | None
+) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
+    """Return the fix of a Reshape for which `is_constant_divided` is true.
+
+    `output` is the output shape at the declared batch. The result is that of `find_index_fix`.
+    """
+    first, batch = constants.walk.shapes_of(node.inputs[0])[0], constants.batch
+    if not output or not first or first[0] % batch or output[0] % batch or "/@" in node.path:
+        return None
+    if node.opset < INSERTED_SINCE or not constants.are_equal(node.inputs[0], 0):
+        return None
+    fix = _build_repeat_fix((0, 0, first[0] // batch))
+    inner = output[0] // batch
+    outputs = [(inner * lane.batch, *output[1:]) for lane in constants.walk.lanes]
+    return fix, tuple(outputs), BatchAxis(0, inner)
 
 
 def find_elements_fix(
@@ -434,8 +468,7 @@ def find_elements_fix(
         return None
     if not constants.are_equal(node.inputs[1], mark.axis):
         return None
-    repeats = ((1, mark.axis, mark.inner),)
-    fix = NodeFix(None, None, "", "repeats a constant", (*BATCH_NODES, "Tile"), repeats=repeats)
+    fix = _build_repeat_fix((1, mark.axis, mark.inner))
     output = [(*first[: mark.axis], mark.inner * lane.batch, *first[mark.axis + 1 :]) for lane in walk.lanes]
     return fix, tuple(output), mark
 

@@ -327,6 +327,9 @@ def _iter_candidate_conditions(dims: Sequence[str], reference: Sizes) -> Iterato
         total = _product(a, b)
         yield _value_condition(total, total.value(reference))
         yield from [_remainder_condition(total, by) for by in _divisors(total.value(reference))]
+    for a, b, c in combinations(map(_size, dims), 3):
+        total = _product(_product(a, b), c)
+        yield _value_condition(total, total.value(reference))
     yield from _iter_linear_conditions(dims, reference)
     yield from _iter_window_conditions(dims, reference)
 
@@ -359,7 +362,11 @@ def _iter_window_conditions(dims: Sequence[str], reference: Sizes) -> Iterator[S
             for a, b in combinations(counts, 2):
                 if a.value(reference) == b.value(reference):
                     yield _equality_condition(a, b)
-                yield _value_condition(_product(a, b), a.value(reference) * b.value(reference))
+                windows = _product(a, b)
+                yield _value_condition(windows, windows.value(reference))
+                for third in [_size(name) for name in dims if name not in windows.names]:
+                    total = _product(windows, third)
+                    yield _value_condition(total, total.value(reference))
 
 
 def _divisors(number: int) -> list[int]:

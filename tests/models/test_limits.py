@@ -38,6 +38,7 @@ x = (N,S); z = MatMul x ones(7,2) => S == 7
 x = (N,4,H); y = MaxPool x kernel_shape=[2] strides=[2]; z = Reshape y [0,4,3,-1] => H//2 % 3 == 0; H >= 6
 x = (N,S,4); a b c d = Split x axis=1 num_outputs=4 => S >= 3; S != 5
 opset 13; x = (N,S,4); y z = Split x axis=1 => S % 2 == 0
+x = (N,6,H,W); y = Reshape x [1,3,2,20,20]; z = Relu y => N*H*W == 400
 x = (N,3,8); y = Relu x =>
 """
 ROWS = [line.rpartition("=>")[::2] for line in LIMITS.replace("\\\n", "").strip().splitlines()]

@@ -168,7 +168,10 @@ def make_hint(stage: Stage, step: Step, out_dim: int | None = None, *, name: str
             question = f"how large is dim {out_dim}, which merges axes?" if rule == rules.MERGED else question
             heading = f"dim {out_dim} is made of:" if step.sources else f"no dim of the {name} becomes dim {out_dim}:"
     where = "\n".join([heading, *_index_table(rows, marked, note)])
-    return Hint(question, f"{step.rule.sentence}  [{step.rule}]", where, arithmetic_with_placeholder(step))
+    sentence = step.rule.sentence
+    if stage.kind is StageKind.PERMUTE and step.sources and step.out is not None:
+        sentence = f"place {out_dim} fetches dim {step.sources[0]}"
+    return Hint(question, f"{sentence}  [{step.rule}]", where, arithmetic_with_placeholder(step))
 
 
 def should_ask_for_dim(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool:

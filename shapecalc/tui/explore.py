@@ -394,6 +394,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             state.move_cursor(event.key, first)
         elif event.key == widgets.MISTAKE_KEY_NAME:
             self.action_mistake()
+        elif event.key in ("home", "end"):
+            state.go_to_step(0 if event.key == "home" else state.end_step)
         else:
             return False
         return True

@@ -362,7 +362,7 @@ def elements_text(
             value=read_element,
             tinted_axis=state.tinted_axis if state.answer.input else None,
             first=first_visible_tensor(state, width),
-            more_keys=("PgUp earlier", "PgDn later"),
+            more_keys=("Home earlier", "End later"),
         )
         return stack_texts([grid, *notes])
     except ShapeError as error:

@@ -536,9 +536,15 @@ class ExploreState:
             if char.lower() in YES_NO_KEYS:
                 self.predict_validity(YES_NO_KEYS[char.lower()])
             return
-        self._last_typed = self.current_blank
-        if self.current_blank is not None:
-            self.predictions.type_char(self.current_blank, char)
+        blank = self.current_blank
+        if char != "\b" and blank is not None and self.predictions.is_right(blank):
+            self.toggle_highlight(None)  # the next blank takes what is typed after a right entry
+            blank = self.current_blank
+            if blank is None or self.predictions.is_right(blank):
+                return
+        self._last_typed = blank
+        if blank is not None:
+            self.predictions.type_char(blank, char)
 
     def submit_prediction(self) -> None:
         """Continue if the prediction is correct, otherwise show another hint."""

@@ -87,7 +87,7 @@ PICTURE_TITLE, ANSWER_TITLE = "Picture", "Your answer"
 """The titles of the panels below the text of a lesson."""
 WELCOME_TEXT = "This takes ten minutes. Type your guess and press Enter. "
 PATH_END_TITLE = "The end of the path"
-PATH_END_TEXT = "{right} of {count} at first try\nstill weak: {weakest}\nEnter: exercises about that"
+PATH_END_TEXT = "{score}\n{reason}: {topic}\nEnter: exercises about that"
 """The template of the text at the end of a learning path."""
 TOPIC_NAMES = {
     "zero": "what a 0 copies",
@@ -354,6 +354,8 @@ class TaskScreen(Dialog[Question | None]):
         """Whether the answer to the task is revealed."""
         self.missed_tasks: list[Task | None] = []
         """The tasks whose first answer was wrong."""
+        self.right_tasks: list[Task | None] = []
+        """The tasks whose first answer was right."""
 
     @property
     def pane(self) -> TaskPane:
@@ -373,7 +375,7 @@ class TaskScreen(Dialog[Question | None]):
         if not self.pane.is_scored:
             self.pane.is_scored = True
             self.progress.session_score.record_answer(right=is_right)
-            self.missed_tasks += [] if is_right else [self.pane.current_task]
+            (self.right_tasks if is_right else self.missed_tasks).append(self.pane.current_task)
 
     def show_keys(self) -> None:
         """Update the line of keys, and the score in the border."""
@@ -586,10 +588,6 @@ class LessonsScreen(TaskScreen):
         if lesson is None and self.course.is_path:
             self.progress.mark_done(PATH_DONE_ID)
             self.pane.show_task(PATH_END_TITLE, self._end_text(), None)
-            self.pane.remove_class("-idle")
-            self.pane.query_one("#shown", Static).update(
-                draw_explanation(resolve_command_line(self.course.lessons[-1].question))
-            )
         elif lesson is None:
             self.pane.show_task(f"Exercises · {self._selected_topic}", EXERCISES_TEXT, None)
         else:
@@ -604,9 +602,11 @@ class LessonsScreen(TaskScreen):
 
     def _end_text(self) -> str:
         """Format the text that ends the learning path."""
-        count = len(self.course.lessons)
-        right = count - sum(lesson.task in self.missed_tasks for lesson in self.course.lessons)
-        return PATH_END_TEXT.format(right=right, count=count, weakest=TOPIC_NAMES[self._selected_topic])
+        missed = sum(lesson.task in self.missed_tasks for lesson in self.course.lessons)
+        answered = missed + sum(lesson.task in self.right_tasks for lesson in self.course.lessons)
+        score = f"{answered - missed} of {answered} at first try" if answered else "nothing was answered this time"
+        reason = "still weak" if missed else "next"
+        return PATH_END_TEXT.format(score=score, reason=reason, topic=TOPIC_NAMES[self._selected_topic])
 
     @property
     def _selected_topic(self) -> str:

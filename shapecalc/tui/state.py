@@ -537,11 +537,9 @@ class ExploreState:
                 self.predict_validity(YES_NO_KEYS[char.lower()])
             return
         blank = self.current_blank
-        if char != "\b" and blank is not None and self.predictions.is_right(blank):
-            self.toggle_highlight(None)  # the next blank takes what is typed after a right entry
+        if char != "\b" and blank is not None and self.predictions.is_right(blank) and self.open_blanks:
+            self.submit_prediction()  # the next blank takes what is typed after a right entry
             blank = self.current_blank
-            if blank is None or self.predictions.is_right(blank):
-                return
         self._last_typed = blank
         if blank is not None:
             self.predictions.type_char(blank, char)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from itertools import count
 
 from shapecalc.core.answers import EMPTY_DICT, ResolvedDim, StageBuilder, StageKind, Stages, Step, StepRule, make_step
@@ -170,13 +171,13 @@ def _make_reduction_operator(
     kind.
     """
 
-    def select_variant(arguments: Mapping[str, object]) -> Operator:
-        kind = str(arguments.get("kind", "mean"))
+    @cache
+    def make_variant(kind: str) -> Operator:
         name = names.get(kind) or template.format(kind=kind, Kind=kind.capitalize())
         types, missing = versions[kind] if versions else {}, missing_types.get(kind, frozenset())
         return Operator(name, types, missing_types=missing, required_since=required_since)
 
-    return replace(select_variant({}), variant_of=select_variant)
+    return replace(make_variant("mean"), variant_of=lambda arguments: make_variant(str(arguments.get("kind", "mean"))))
 
 
 MEAN = Op(

@@ -351,14 +351,17 @@ MODE_PARAM = Param(
 )
 
 
+TFLITE_PAD, TFLITE_PAD_WITH_FILL, TFLITE_MIRROR_PAD = map(Operator, ("PAD", "PADV2", "MIRROR_PAD"))
+
+
 def _select_tflite_operator(arguments: Mapping[str, object]) -> Operator:
     """Select the operator of TensorFlow Lite for the arguments.
 
     PAD always fills with 0, PADV2 has a fill value, and MIRROR_PAD has the modes that mirror the input.
     """
     if arguments.get("mode", CONSTANT) in (REFLECT, SYMMETRIC):
-        return Operator("MIRROR_PAD")
-    return Operator("PADV2" if "fill" in arguments else "PAD")
+        return TFLITE_MIRROR_PAD
+    return TFLITE_PAD_WITH_FILL if "fill" in arguments else TFLITE_PAD
 
 
 def _describe_axes(shape: Shape, arguments: Mapping[str, Any], _: Dialect) -> str:

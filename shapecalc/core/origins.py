@@ -26,7 +26,7 @@ from math import gcd, prod
 from shapecalc.core import dims, layout
 from shapecalc.core.conditions import Assumptions, Conditions, Undecided, Unsatisfiable, require_equal
 from shapecalc.core.dims import Dim, Shape, Sum
-from shapecalc.core.moves import Combine, Expand, Move, OperandAxis, Reshape, StridedSlice, Take
+from shapecalc.core.moves import Combine, Expand, Move, OperandAxis, Permute, Reshape, StridedSlice, Take
 from shapecalc.core.record import Record, fields, replace
 
 TYPE_CHECKING = False  # importing `typing` costs 2 ms of the 36 ms of a request with --json
@@ -152,15 +152,48 @@ def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: 
     >>> compute_origins(layout.MoveChain((2, 6), (Reshape((4, 3)),)), (), ())[0]
     (AxisAtom(axis=0, size=2, stride=1, start=(), operand=0), AxisAtom(axis=1, size=2, stride=3, start=(), operand=0))
     """
-    known, ones = Assumptions(moves.dims, conditions), dict(unit_axes)
+    match moves.moves:
+        case (*others, Permute(axes=axes)):
+            ones = tuple([(axes[out], axis) for out, axis in unit_axes])
+            inner = _compute_kept_origins(layout.MoveChain(moves.input, tuple(others)), conditions, ones)
+            return tuple([inner[axis] for axis in axes])
+        case (Permute(axes=axes) as permute, Reshape() as reshape) if 0 not in moves.dims:
+            ones = tuple([(out, axes.index(axis)) for out, axis in unit_axes])
+            permuted = layout.MoveChain(permute.output_shape(moves.input), (reshape,))
+            inner = _compute_kept_origins(permuted, conditions, ones)
+            return tuple([_rename_axes(origin or (), axes) for origin in inner])
+    return _analyze_origins(moves, conditions, dict(unit_axes))
+
+
+_compute_kept_origins = lru_cache(maxsize=64)(compute_origins)
+"""The origins of the last chains, because the prefixes of a chain and its stages have equal parts."""
+
+
+def _rename_axes(origin: Origin, axes: tuple[int, ...]) -> Origin:
+    """Replace each input axis of an origin by its entry in `axes`."""
+    result = list[OriginAtom]()
+    for atom in origin:
+        if isinstance(atom, AxisAtom):
+            atom = replace(atom, axis=axes[atom.axis])
+        elif isinstance(atom, MixedAtom):
+            atom = replace(atom, axes=tuple(sorted([axes[axis] for axis in atom.axes])))
+        result.append(atom)
+    return tuple(result)
+
+
+def _analyze_origins(moves: layout.MoveChain, conditions: Conditions, ones: Mapping[int, int]) -> Origins:
+    """Return the origin of each output dim, for a chain that does not end with a permutation."""
+    known = Assumptions(moves.dims, conditions)
     if known.values:
         moves = moves.substitute(known.values)
+    result: list[Origin]
     try:
-        result = list(
-            _compute_empty_tensor_origins(moves, known)
-            if 0 in moves.dims
-            else _OriginAnalysis(moves, known).compute_origins()
-        )
+        if not moves.moves:
+            result = [(AxisAtom(axis, dim, 1),) if dim != 1 else () for axis, dim in enumerate(moves.input)]
+        elif 0 in moves.dims:
+            result = [*_compute_empty_tensor_origins(moves, known)]
+        else:
+            result = [*_OriginAnalysis(moves, known).compute_origins()]
     except Undecided:
         all_axes = MixedAtom(tuple([axis for axis, dim in enumerate(moves.input) if dim != 1]), exact=False)
         result = [(all_axes,) if dim != 1 else () for dim in moves.output]

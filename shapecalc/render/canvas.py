@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import groupby
-from operator import itemgetter
 
 from rich.style import Style
-from rich.text import Text
+from rich.text import Span, Text
 
 from shapecalc.core.record import Record
 
@@ -224,8 +222,10 @@ class Canvas:
 
     def write_text(self, x: int, y: int, text: str, style: Style | str | None = "") -> None:
         """Write text from cell `x` of row `y` on, one character per cell."""
-        if style is not None:
-            self.write_styled_text(x, y, text, [style] * len(text))
+        if style is not None and y < len(self._rows):
+            row = self._rows[y]
+            for at, char in enumerate(text, x):
+                row[at] = char, style, TEXT_FLAG
 
     def write_styled_text(self, x: int, y: int, text: str, styles: Sequence[Style | str]) -> None:
         """Write text from cell `x` of row `y` on, with one style per character."""
@@ -253,16 +253,19 @@ class Canvas:
         return Text("\n", no_wrap=True, overflow="ignore", end="").join([self._render_row(y, width) for y in indices])
 
     def _render_row(self, y: int, width: int) -> Text:
-        row, line, cells = self._rows[y], Text(), list[tuple[Style | str, str]]()
+        row, spans, chars = self._rows[y], list[Span](), list[str]()
         style: Style | str = ""
+        start = 0
         for x in range(max(row, default=-1) + 1):
             char, cell_style, _ = row.get(x, BLANK)
-            # a space gets the style of the preceding cell, so that the row has fewer runs of equal style
-            style = cell_style if char != " " or (isinstance(style, Style) and style.reverse) else style
-            cells.append((style, char))
-        for style, run in groupby(cells, itemgetter(0)):
-            line.append("".join([char for _, char in run]), style)
-        return clip_line(line, width, self.glyphs)
+            chars.append(char)
+            if cell_style is style or (char == " " and not (isinstance(style, Style) and style.reverse)):
+                continue  # a space gets the style of the preceding cell, so that the row has fewer runs of equal style
+            if cell_style != style:
+                spans += [Span(start, x, style)] if style else []
+                style, start = cell_style, x
+        spans += [Span(start, len(chars), style)] if style else []
+        return clip_line(Text("".join(chars), spans=spans), width, self.glyphs)
 
 
 def clip_line(line: Text, width: int, glyphs: GlyphSet) -> Text:

@@ -359,20 +359,33 @@ def _draw_crossing_wires(canvas: Canvas, wiring: Wiring, left: int, right: int, 
 
 def _draw_straight_wires(canvas: Canvas, wiring: Wiring, left: int, right: int, style_of: WireStyleFunction) -> None:
     """Draw the wires of permuted axes as straight lines of braille dots."""
-    cells, width = dict[tuple[int, int], tuple[int, Style]](), wiring.straight_width - 2
+    width, styles = wiring.straight_width - 2, list[Style | None]()
     for axis, out in enumerate(wiring.permuted_dims):
-        style = style_of((axis,), (out,))
-        if style is None:
-            continue
-        start, end = (4 * (1 + wiring.pitch * row) + 1 for row in (axis, out))
-        for step in range(2 * width):
-            row = start + round((end - start) * step / (2 * width - 1))
-            cell = left + 1 + step // 2, row // 4
-            cells[cell] = cells.get(cell, (0, style))[0] | DOT_BITS[row % 4][step % 2], style
+        styles.append(style := style_of((axis,), (out,)))
         canvas.draw_horizontal(1 + wiring.pitch * axis, left, left + 1, style)
         canvas.draw_horizontal(1 + wiring.pitch * out, left + 1 + width, right, style)
-    for (x, y), (bits, style) in cells.items():
-        canvas.write_text(x, y, chr(ord(canvas.glyphs.first_dots) + bits), style)
+    hidden = frozenset([axis for axis, style in enumerate(styles) if style is None])
+    for (x, y), (bits, axis) in _straight_dots(wiring.permuted_dims, wiring.pitch, width, hidden).items():
+        canvas.write_text(left + 1 + x, y, chr(ord(canvas.glyphs.first_dots) + bits), styles[axis])
+
+
+@lru_cache(maxsize=32)
+def _straight_dots(
+    permuted_dims: tuple[int, ...], pitch: int, width: int, hidden: frozenset[int]
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return the dots of straight wires, as a sum of `DOT_BITS` and an axis for each cell.
+
+    The axis is the last one whose wire crosses the cell. The dots do not depend on sizes; they are cached, so that they
+    are computed once while the user types sizes.
+    """
+    cells = dict[tuple[int, int], tuple[int, int]]()
+    for axis, out in enumerate(permuted_dims):
+        start, end = (4 * (1 + pitch * row) + 1 for row in (axis, out))
+        for step in range(0 if axis in hidden else 2 * width):
+            row = start + round((end - start) * step / (2 * width - 1))
+            cell = step // 2, row // 4
+            cells[cell] = cells.get(cell, (0, axis))[0] | DOT_BITS[row % 4][step % 2], axis
+    return cells
 
 
 @lru_cache(maxsize=32)

@@ -54,15 +54,16 @@ def draw_comparison_frames(
     """Return pictures of both outputs, each with one element highlighted.
 
     The first and the last picture show the first difference. Between them, there are up to `MAX_FRAMES` pictures of
-    elements in C order, starting at the first difference, or earlier if fewer elements follow it. `elsewhere` is the
-    number of elements that differ. Raises `ShapeError` (usage) if there are too many elements.
+    elements in C order, starting at the first difference, or earlier if fewer elements follow it; if these are not all
+    elements, each picture says so. `elsewhere` is the number of elements that differ. Raises `ShapeError` (usage) if there are too many elements.
     """
     first, second = (build_tensor_path(answer, counterexample.sizes) for answer in answers)
     shape = first.tensors[-1].shape
     if max(prod(tensor.shape) for path in (first, second) for tensor in path.tensors) > MAX_TAPE_ELEMENTS:
         raise usage_error(f"a film of two outputs has at most {MAX_TAPE_ELEMENTS} elements", "take smaller sizes")
     difference = ravel(counterexample.index or (0,) * len(shape), shape)
-    around = range(max(0, min(difference, prod(shape) - MAX_FRAMES)), prod(shape))[:MAX_FRAMES]
+    count = prod(shape)
+    around = range(max(0, min(difference, count - MAX_FRAMES)), count)[:MAX_FRAMES]
     heads = [
         clip_line(Text(f"{name}  {chain_text(answer)}", "bold"), COMPARISON_WIDTH, UNICODE)
         for name, answer in zip(("first ", "second"), answers, strict=True)
@@ -74,9 +75,12 @@ def draw_comparison_frames(
         grids = draw_output_grids(
             answers, counterexample, index=index, tinted_axis=0, width=COMPARISON_WIDTH, height=GRID_LINES
         )
-        said = Text(position_text((first, second), position), "bold")
+        said, visited = Text(position_text((first, second), position), "bold"), Text()
+        if len(around) < count:
+            places = f"places {around[0] + 1} to {around[-1] + 1}"
+            visited = Text(f"the film visits {places}: {len(around)} of {count} elements", "dim")
         end = Text(differences_text(elsewhere, counterexample), BOLD_ERROR)
-        frames.append(stack_texts([*heads, Text(), grids, Text(), tapes, said, Text(), end]))
+        frames.append(stack_texts([*heads, Text(), grids, Text(), tapes, said, visited, end]))
     return frames
 
 

@@ -22,7 +22,6 @@ from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Container
 from textual.message import Message
 from textual.timer import Timer
 from textual.widget import Widget
@@ -35,7 +34,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable
 from shapecalc.diagnosis.report import diagnose
-from shapecalc.render.canvas import UNICODE, stack_texts
+from shapecalc.render.canvas import stack_texts
 from shapecalc.render.stage_layout import stage_layouts
 from shapecalc.render.styles import BOLD_ERROR
 from shapecalc.teaching.lessons import Course, load_path_lessons
@@ -50,18 +49,19 @@ from shapecalc.tui.film import FilmScreen
 from shapecalc.tui.lessons import DrillScreen, LessonsScreen
 from shapecalc.tui.panels import (
     BORDER_LINES,
-    MIN_BESIDE_WIDTH,
     MIN_PANEL_LINES,
     FieldPanel,
+    Middle,
     Panel,
     PanelHeights,
     RequiredHeights,
     allocate_panel_heights,
     count_rows,
-    is_truncated,
+    has_smaller_panel,
     required_width,
     set_widget_height,
 )
+from shapecalc.tui.picture_heights import PictureHeights, SettledHeights, measure_pictures
 from shapecalc.tui.question import (
     CHAIN,
     EXAMPLE_QUESTION,
@@ -84,11 +84,6 @@ IDLE_SECONDS = 0.05
 """The time since the last drawing, in seconds, after which the screen is drawn at once."""
 COMPARE_SECONDS = 0.15
 """The time after a change of the question, in seconds, after which the frameworks are compared."""
-MAX_STACKED_SHAPES = 4
-"""The number of shapes whose step is below the map that are remembered.
-
-While the user types, refused and answered requests alternate, and drawing both layouts takes 2 ms.
-"""
 MIN_QUIT_WIDTH = 100
 """The minimum width of the line of keys, in cells, for the key that quits beside the key that leads back."""
 COMPARE_LINES = 5
@@ -99,8 +94,6 @@ INDEX_CHARACTERS = frozenset("0123456789,")
 """The characters of an index that is typed into the elements."""
 PANEL_ARROWS = (*ARROW_MOVES, "home", "end")
 """The keys that a panel with the focus takes."""
-BAR = UNICODE.block
-"""The character of the bars that compare element counts; a refusal with such bars is drawn below the map."""
 MIN_ELEMENTS_LINES = 26
 """The minimum number of free lines for the elements at every stage while their panel does not have the focus."""
 GRID_MARGIN = 1
@@ -171,17 +164,16 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self._compared_lines: dict[tuple[int, bool], list[Text]] = {}
         """The lines of the comparison by their width and whether they are wrapped."""
         self._compare_timer: Timer | None = None
-        self._stacked: tuple[tuple[int, ...], ...] = ()
-        """The last widths, steps and ranks for which the step was below the map, which need not be drawn beside it."""
-        self._drawn: dict[str, Text] = {}
-        """The texts with which the lines of the panels were planned."""
+        self._settled_heights = SettledHeights()
+        self._heights = PictureHeights(0, 0, is_beside=True)
+        """The heights that the map and the step require at the current step."""
 
     def compose(self) -> ComposeResult:
         """Compose the panels from top to bottom."""
         yield widgets.SizeNotice(id="enlarge")
         yield FieldPanel(self._make_fields())
         yield widgets.ClickableText("reason", "fix")
-        with Container(id="middle"):
+        with Middle(id="middle"):
             yield Panel("map")
             yield Panel("step")
         yield Panel("elements")
@@ -888,60 +880,69 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """Set the height of each panel, and draw the panels."""
         state, height = self.state, self.app.size.height
         inner, accent = width - 2, f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
-        answer_lines = explore_text.answer_lines(state, width, accent)
         card = explore_text.reason_lines(state, width)
-        fixed = BORDER_LINES + self._question_height(inner) + len(answer_lines) + 1
+        fixed = BORDER_LINES + self._question_height(inner) + 1
         fixed += len(self.query_one("#reason", widgets.ClickableText).text.plain.splitlines())
-        lines = max(MIN_PANEL_LINES, height - fixed)
+        answer_lines = explore_text.answer_lines(state, width, accent, omits_repetition=True)
         card_lines = explore_text.answer_lines(state, width, accent, card)
-        needs = self._required_heights(width, lines, len(card_lines) - len(answer_lines))
-        plan = allocate_panel_heights(lines, needs)
-        self._set_text("answer", stack_texts(card_lines if plan.card else answer_lines))
+        plan, lines = self._plan_heights(width, height - fixed, len(answer_lines), len(card_lines))
+        if not plan.step:
+            answer_lines = explore_text.answer_lines(state, width, accent)
+            plan, lines = self._plan_heights(width, height - fixed, len(answer_lines), len(card_lines))
+        shown = card_lines if plan.card else answer_lines
+        blank_lines = height - fixed - lines - len(answer_lines) if shown is answer_lines else 0
+        self._set_text("answer", stack_texts([*shown, *[Text(end="")] * blank_lines]))
         self._apply_panel_heights(plan, lines)
         self._draw_titles()
-        self.query_one("#map", Panel).set_drawing(self._drawn["map"], partial(explore_text.map_text, state))
-        self.query_one("#step", Panel).set_drawing(self._drawn["step"], partial(explore_text.step_text, state))
+        draw_map, draw_step = partial(explore_text.map_text, state), partial(explore_text.step_text, state)
+        room = lines - BORDER_LINES
+        self.query_one("#map", Panel).set_drawing(draw_map, room if self._heights.map <= plan.map else 0)
+        self.query_one("#step", Panel).set_drawing(draw_step, room if self._heights.step <= plan.step else 0)
         self.query_one("#elements", Panel).set_renderer(self._elements_text)
         if plan.compare:
             self.query_one("#compare", Panel).set_renderer(self._comparison_text)
+
+    def _plan_heights(self, width: int, free: int, answer_lines: int, card_lines: int) -> tuple[PanelHeights, int]:
+        """Return the height of each panel, and the number of lines of all panels.
+
+        `free` is the number of lines of the panels and the answer. The heights are those for all steps of the question
+        unless a panel of the current step would be smaller.
+        """
+        state, lines = self.state, max(MIN_PANEL_LINES, free - answer_lines)
+        found = self._settled_heights.find(state, width, free)
+        settled, self._heights = found or (measure_pictures(state, width, lines),) * 2
+        needs = self._required_heights(width, lines, self._heights, card_lines - answer_lines)
+        plan = allocate_panel_heights(lines, needs)
+        if found is None or state.shows_grid:
+            return plan, lines
+        settled_lines = min(lines, free - settled.answer)
+        for shorter in (0, needs.command):  # the last line of the step may be that of the command
+            changes = settled.shorten(shorter)
+            if needs.card:
+                changes["card"] = max(0, card_lines - (free - settled_lines))
+            shared = allocate_panel_heights(settled_lines, replace(needs, **changes))
+            if not has_smaller_panel(shared, plan, needs):
+                return shared, settled_lines
+        return plan, lines
 
     def _question_height(self, width: int) -> int:
         """Return the height of the fields and their carets, in lines."""
         return count_rows(self.query(widgets.Field), width) + self.query_one(FieldPanel).carets.display
 
-    def _required_heights(self, width: int, lines: int, card_lines: int) -> RequiredHeights:
+    def _required_heights(self, width: int, lines: int, pictures: PictureHeights, card_lines: int) -> RequiredHeights:
         """Return the number of lines that each panel requires at a width."""
-        state, content = self.state, lines - BORDER_LINES
-        half, inner = width // 2 - 3, width - 2
-        all_layouts = stage_layouts(state.answer) if state.answer else ()
-        shape = (width, state.current_step, *(len(layout.cells) for layout in all_layouts))
-        drawn_map = beside = Text(end="")
-        is_beside = width >= MIN_BESIDE_WIDTH and shape not in self._stacked  # keep the layout while only sizes change
-        if is_beside:
-            drawn_map = explore_text.map_text(state, half, content)
-            is_beside = not is_truncated(drawn_map, half)
-        if is_beside:
-            beside = explore_text.step_text(state, inner - half - 4, content)
-            is_beside = not is_truncated(beside, inner - half - 4)
-        if is_beside and BAR not in beside.plain and state.answer and state.answer.problem:
-            is_beside = BAR not in explore_text.step_text(state, inner, content).plain
-        if not is_beside:
-            drawn_map = explore_text.map_text(state, inner, content)
-            beside = explore_text.step_text(state, inner, content)
-        if not is_beside and shape not in self._stacked:
-            self._stacked = (*self._stacked[1 - MAX_STACKED_SHAPES :], shape)
-        self._drawn = {"map": drawn_map, "step": beside}
+        state, inner = self.state, width - 2
         elements = "" if state.shows_grid else self._elements_text(inner, 0).plain
         every = self._elements_text(inner, lines).plain if elements and lines > MIN_ELEMENTS_LINES else ""
         return RequiredHeights(
-            map=drawn_map.plain.count("\n") + 1 + BORDER_LINES,
-            step=beside.plain.count("\n") + 1 + BORDER_LINES,
+            map=pictures.map,
+            step=pictures.step,
             card=0 if state.shows_grid else card_lines,
             elements=elements.count("\n") + 1 + BORDER_LINES if elements else 0,
             all_elements=every.count("\n") + 1 + BORDER_LINES if every else 0,
             compare=self._comparison_height(inner) if self._can_compare_dialects() else 0,
             whole_compare=len(self._comparison_lines(inner, is_wrapped=True)) + BORDER_LINES,
-            is_beside=is_beside,
+            is_beside=pictures.is_beside,
         )
 
     def _apply_panel_heights(self, plan: PanelHeights, lines: int) -> None:

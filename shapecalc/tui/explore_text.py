@@ -22,7 +22,7 @@ from shapecalc.render.canvas import DOTTED, UNICODE, clip_text, stack_texts, wra
 from shapecalc.render.flow import draw_flow
 from shapecalc.render.grid import build_tensor_path, draw_grid, draw_mistake_grids, first_table
 from shapecalc.render.hints import display_name, sizes_text
-from shapecalc.render.pictures import most_informative_step
+from shapecalc.render.pictures import has_own_picture, most_informative_step
 from shapecalc.render.report import operator_text
 from shapecalc.render.stage_layout import layout_index, stage_layouts, unresolved_dims
 from shapecalc.render.step import ARROW, dim_reason_lines, draw_step, format_spaced_shape, reason_title, step_title
@@ -156,11 +156,19 @@ def problem_text(problem: Problem) -> Text:
     return text.append(f"\n{escape_unprintable(problem.hint)}" if problem.hint else "", "default")
 
 
-def answer_lines(state: ExploreState, width: int, accent: str = "bold", card: Sequence[Text] = ()) -> list[Text]:
+def answer_lines(
+    state: ExploreState,
+    width: int,
+    accent: str = "bold",
+    card: Sequence[Text] = (),
+    *,
+    omits_repetition: bool = False,
+) -> list[Text]:
     """Return the lines of the answer panel.
 
     The first line contains the shapes, with the output in the style `accent`. The lines of `card`, if any, follow it.
-    The remaining lines are the current question, sentence or conditions.
+    The remaining lines are the current question, sentence or conditions. With `omits_repetition`, a sentence that does
+    not fit the first line is omitted if the step panel ends with it.
     """
     answer, problem = state.answer, state.result.problem
     if state.result.answer is None or answer is None:
@@ -182,6 +190,8 @@ def answer_lines(state: ExploreState, width: int, accent: str = "bold", card: Se
     sentences = _answer_sentences(state)
     if len(sentences) == 1 and len(line) + len(sentences[0]) + SENTENCE_GAP <= width:
         return [line.append(" " * SENTENCE_GAP + sentences[0], "default")]
+    if omits_repetition and not (state.is_learning or state.is_complete or has_own_picture(answer, state.current_step)):
+        return [line]
     return [line, *_wrap_sentences(sentences, width)]
 
 
@@ -486,8 +496,10 @@ def comparison_text(state: ExploreState, width: int, height: int) -> Text:
 
     The text is empty if the right answer is hidden, or if no common mistake matches the prediction.
     """
-    mistake = None if state.is_answer_hidden or None in state.predictions.predicted_output else state.mistake
-    if mistake is None or state.answer is None:
+    if not state.is_learning or state.answer is None or state.is_answer_hidden:
+        return Text()
+    mistake = None if None in state.predictions.predicted_output else state.mistake
+    if mistake is None:
         return Text()
     try:
         return draw_mistake_grids(state.answer, mistake.answer, width=width, height=height)

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from rich.text import Text
 from textual.containers import Container
 from textual.content import Content
-from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
+from textual.geometry import NULL_OFFSET, NULL_SIZE, NULL_SPACING, Region, Size
 from textual.layout import ArrangeResult, Layout, WidgetPlacement
+from textual.reactive import Reactive
 from textual.widget import Widget
 
 from shapecalc.core.record import Record
@@ -111,6 +112,29 @@ def allocate_panel_heights(lines: int, needs: RequiredHeights) -> PanelHeights:
     )
 
 
+def has_smaller_panel(heights: PanelHeights, own: PanelHeights, needs: RequiredHeights) -> bool:
+    """Return whether a panel of a step is smaller than with the heights of the step itself.
+
+    `needs` are the heights that the panels of the step require.
+
+    >>> needs = RequiredHeights(6, 8, elements=5)
+    >>> shared, own = (allocate_panel_heights(14, row) for row in (RequiredHeights(6, 12, elements=5), needs))
+    >>> has_smaller_panel(shared, own, needs), has_smaller_panel(own, own, needs)
+    (True, False)
+    """
+    for name in ("map", "step", "card", "command"):
+        if getattr(heights, name) < min(getattr(own, name), getattr(needs, name)):
+            return True
+    return heights.elements < own.elements or heights.compare < own.compare
+
+
+class Middle(Container):
+    """The container of the map and the step."""
+
+    virtual_size = Reactive(NULL_SIZE)
+    """The size of the children, as in Textual, but a change does not update the layout, which has just been done."""
+
+
 class Panel(widgets.Pane):
     """A focusable pane with a border and a title."""
 
@@ -127,16 +151,20 @@ class Panel(widgets.Pane):
             self._shown_title = shown
             self.border_title = Content(shown)
 
-    def set_drawing(self, drawing: Text, fallback: widgets.TextRenderer) -> None:
+    def set_drawing(self, draw: widgets.TextRenderer, room: int) -> None:
         """Set the drawing of the panel.
 
-        `fallback` renders another drawing for the current size if this one does not fit.
+        It is drawn as if it had `room` lines, which leave space between its rows. If it does not fit, it is drawn for
+        the height of the panel.
         """
 
         def render(width: int, height: int) -> Text:
-            lines = drawing.plain.split("\n")
-            fits = len(lines) <= height and max(map(len, lines)) <= width
-            return drawing if fits else fallback(width, height)
+            if room > height:
+                drawing = draw(width, room)
+                lines = drawing.plain.split("\n")
+                if len(lines) <= height and max(map(len, lines)) <= width:
+                    return drawing
+            return draw(width, height)
 
         self.set_renderer(render)
 

@@ -183,6 +183,8 @@ class ClickableText(Widget):
 
     METADATA_KINDS = ("dim", "step", "key", "cell")
     ALLOW_SELECT = False
+    virtual_size = Reactive(Size(0, 0))
+    """The size of the text, as in Textual, but a change does not update the layout, which would be done twice."""
 
     def __init__(self, widget_id: str, action: str = "") -> None:
         """Create an empty widget.
@@ -243,7 +245,7 @@ class Pane(FocusableText):
 
     def redraw(self) -> None:
         """Redraw for the current size."""
-        if self.renderer and self.size.width and self.size.height:
+        if self.renderer and self.display and self.size.width and self.size.height:
             self.set_text(self.renderer(self.size.width, self.size.height))
 
     def on_resize(self) -> None:

@@ -15,10 +15,14 @@ from hypothesis import strategies as st
 import shapecalc as sc
 from shapecalc.core.conditions import can_hold
 from shapecalc.core.dims import substitute, sum_terms
+from shapecalc.core.layout import MoveChain
+from shapecalc.core.moves import Permute, Reshape
 from shapecalc.core.origins import (
     AxisAtom,
     MixedAtom,
     RepeatAtom,
+    _analyze_origins,
+    compute_origins,
     compute_reshape_origins,
     find_mixed_dims,
     group_axes,
@@ -35,6 +39,15 @@ from tests.sampling import each_row, examples
 from tests.strategies import factorisations
 
 OPS = (*MOVES, "tile", "repeat_interleave", "swapaxes", "unsqueeze", *["reshape"] * 8)
+
+
+@given(st.data(), st.sampled_from([1, 6, 12, 36, 64]))
+def test_origins_of_permuted_reshapes_equal_those_of_the_whole_chain(data, volume):
+    shapes = before, after = data.draw(factorisations(volume)), data.draw(factorisations(volume))
+    first, last = (Permute(tuple(data.draw(st.permutations(range(len(shape)))))) for shape in shapes)
+    permuted = tuple(before[first.axes.index(axis)] for axis in range(len(before)))
+    moves = MoveChain(permuted, (first, Reshape(after), last))
+    assert compute_origins(moves, (), ()) == _analyze_origins(moves, (), {})
 
 
 def varies_along(indices, out):

@@ -33,9 +33,16 @@ def test_output_comparison_frames_are_full_pictures_with_the_difference_first_an
     assert len({frame.count("\n") for frame in frames}) == 1
     assert all(f"{elsewhere} of " in frame and frame.count("[") >= 4 for frame in frames)
     assert frames[0] == frames[-1]
+    assert not any("visits" in frame for frame in frames)
     index = ",".join(map(str, example.index))
     assert re.search(rf"place \d+ of \d+, \[{index}\]:", frames[0])
     assert 3 <= len(frames) <= MAX_FRAMES + 2
+
+
+def test_race_names_the_places_that_it_visits():
+    frames = [frame.plain for frame in draw_race_frames(*race("8,12", "reshape 12,8", "transpose 1,0"))]
+    assert len(frames) == MAX_FRAMES + 2
+    assert all("the film visits places 2 to 25: 24 of 96 elements" in frame for frame in frames)
 
 
 @pytest.mark.parametrize(("shape", "first", "second"), [pair[:3] for pair in PAIRS])

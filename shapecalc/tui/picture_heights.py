@@ -1,0 +1,180 @@
+"""The heights of the map and the step, settled by all steps of a question.
+
+If the heights followed the current step alone, most steps would change the layout of the screen, which takes as long as
+all other work after a key press.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
+from rich.text import Text
+
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.record import Record, replace
+from shapecalc.render.canvas import UNICODE
+from shapecalc.render.stage_layout import layout_index, stage_layouts
+from shapecalc.tui import explore_text
+from shapecalc.tui.panels import BORDER_LINES, MIN_BESIDE_WIDTH, MIN_PANEL_LINES, is_truncated
+from shapecalc.tui.state import ExploreState
+
+MAX_SETTLED_STEPS = 40
+"""The maximum number of steps that are drawn to settle the heights of a question."""
+MAX_KEPT_STRUCTURES = 8
+"""The number of structures whose heights are kept, because refused and answered requests alternate while one types."""
+BAR = UNICODE.block
+"""The character of the bars that compare element counts; a refusal with such bars is drawn below the map."""
+
+
+class PictureHeights(Record):
+    """The lines of the map and the step, with borders, and whether the step fits beside the map."""
+
+    map: int
+    step: int
+    is_beside: bool
+    answer: int = 1
+    """The lines of the answer with its sentence."""
+
+    def shorten(self, lines: int) -> dict[str, Any]:
+        """Return the heights of the panels, less some lines of the step, and of the map beside it.
+
+        >>> PictureHeights(12, 9, is_beside=False).shorten(1), PictureHeights(8, 9, is_beside=True).shorten(1)["map"]
+        ({'map': 12, 'step': 8, 'is_beside': False}, 8)
+        """
+        highest = max(self.map, self.step) - lines
+        map_lines = min(self.map, highest) if self.is_beside else self.map
+        step_lines = min(self.step, highest) if self.is_beside else self.step - lines
+        return {"map": map_lines, "step": step_lines, "is_beside": self.is_beside}
+
+
+MapLines = dict[tuple[object, ...], tuple[int, bool]]
+"""The lines of maps, and whether they are truncated, by the stage, whether it is complete, and the width."""
+
+
+def measure_pictures(
+    state: ExploreState, width: int, height: int, *, maps: MapLines | None = None, is_beside: bool | None = None
+) -> PictureHeights:
+    """Return the heights of the map and the step of the current step, which are side by side if both fit.
+
+    `width` and `height` are the size of the screen without the other panels. If `is_beside` is False, the step is below
+    the map. `maps` keeps the lines of maps, which are equal for most steps of a stage.
+    """
+    half, inner, content = width // 2 - 3, width - 2, height - BORDER_LINES
+    maps = {} if maps is None else maps
+    if is_beside is not False and width >= MIN_BESIDE_WIDTH:
+        map_lines, is_map_truncated = _measure_map(state, half, content, maps)
+        if not is_map_truncated:
+            step = explore_text.step_text(state, inner - half - 4, content)
+            is_refused = state.answer is not None and state.answer.problem is not None
+            hides_bars = is_refused and BAR not in step.plain
+            hides_bars = hides_bars and BAR in explore_text.step_text(state, inner, content).plain
+            if not (is_truncated(step, inner - half - 4) or hides_bars):
+                return PictureHeights(map_lines, _panel_lines(step), is_beside=True)
+    map_lines, _ = _measure_map(state, inner, content, maps)
+    return PictureHeights(map_lines, _panel_lines(explore_text.step_text(state, inner, content)), is_beside=False)
+
+
+def _measure_map(state: ExploreState, width: int, height: int, maps: MapLines) -> tuple[int, bool]:
+    """Return the lines of the map with its border, and whether it is truncated."""
+    key: tuple[object, ...] = (width, height)
+    if state.answer is not None and not state.answer.problem:
+        all_layouts = stage_layouts(state.answer)
+        index = layout_index(all_layouts, None if state.is_complete else state.current_step)
+        key = (*key, index, state.is_complete or state.current_step + 1 == all_layouts[index].step_range.stop)
+    if key not in maps:
+        drawn = explore_text.map_text(state, width, height)
+        maps[key] = _panel_lines(drawn), is_truncated(drawn, width)
+    return maps[key]
+
+
+def _panel_lines(text: Text) -> int:
+    return text.plain.count("\n") + 1 + BORDER_LINES
+
+
+Structure = tuple[object, ...]
+"""What the heights of a question depend on, apart from the digits of its sizes."""
+
+
+class SettledHeights:
+    """The heights of the last questions, which are kept while the user only changes sizes."""
+
+    def __init__(self) -> None:
+        """Create an empty store."""
+        self._kept: dict[Structure, tuple[Trace | Chain, PictureHeights, list[PictureHeights]]] = {}
+        self._last_answer: Trace | Chain | None = None
+        """The answer for which heights were requested last."""
+
+    def find(self, state: ExploreState, width: int, height: int) -> tuple[PictureHeights, PictureHeights] | None:
+        """Return the heights for all steps, and those for the current step.
+
+        `width` and `height` are the size of the map, the step and the answer.
+
+        Returns None for a question whose pictures depend on more than the step: a refusal, learning mode, or too many
+        steps.
+        """
+        answer = state.answer
+        if answer is None or answer.problem or state.is_learning or state.result.answer is None:
+            return None
+        key = (width, height, *_structure(answer))
+        kept, is_new = self._kept.get(key), answer is not self._last_answer
+        self._last_answer = answer
+        if kept is None or not (is_new or answer is kept[0]):
+            kept = answer, *_measure_steps(state, answer, width, height)
+            self._kept = {**dict([*self._kept.items()][1 - MAX_KEPT_STRUCTURES :]), key: kept}
+        if not kept[2]:
+            return None
+        return kept[1], kept[2][min(state.current_step, len(kept[2]) - 1)]
+
+
+def _structure(answer: Trace | Chain) -> Structure:
+    return tuple(
+        [
+            (
+                layout.stage.kind,
+                layout.name,
+                len(layout.cells_before),
+                layout.wires,
+                layout.mixing_dims,
+                layout.step_range,
+            )
+            for layout in stage_layouts(answer)
+        ]
+    )
+
+
+def _measure_steps(
+    state: ExploreState, answer: Trace | Chain, width: int, height: int
+) -> tuple[PictureHeights, list[PictureHeights]]:
+    """Return the largest heights, and the heights of each step and after the last step.
+
+    The list is empty if there are too many steps. If some step does not fit beside the map, the largest heights are
+    those of steps below the map.
+    """
+    if len(answer.steps) > MAX_SETTLED_STEPS:
+        return PictureHeights(0, 0, is_beside=False), []
+    probe, maps = copy(state), MapLines()
+
+    def measure(step: int, *, is_beside: bool | None = None) -> PictureHeights:
+        probe.go_to_step(step)
+        answer_lines = len(explore_text.answer_lines(probe, width, omits_repetition=True))
+        lines = max(MIN_PANEL_LINES, height - answer_lines)
+        measured = measure_pictures(probe, width, lines, maps=maps, is_beside=is_beside)
+        return replace(measured, answer=answer_lines)
+
+    heights = [measure(step) for step in range(len(answer.steps) + 1)]
+    if all(row.is_beside for row in heights):
+        return _largest(heights), heights
+    below = [measure(step, is_beside=False) if row.is_beside else row for step, row in enumerate(heights)]
+    return _largest(below), heights
+
+
+def _largest(rows: Sequence[PictureHeights]) -> PictureHeights:
+    """Return the largest heights of all steps; the answer after the last step has lines of its own."""
+    return PictureHeights(
+        max([row.map for row in rows]),
+        max([row.step for row in rows]),
+        is_beside=all(row.is_beside for row in rows),
+        answer=max([row.answer for row in rows[:-1]], default=1),
+    )

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from itertools import pairwise
+from collections.abc import Collection, Iterable, Mapping
+from itertools import accumulate, pairwise
 
 from rich.text import Text
 
 from shapecalc.core.answers import Chain, StageKind, Step, Trace
-from shapecalc.core.text import escape_unprintable, shape_text
+from shapecalc.core.dims import Dim, Shape, product
+from shapecalc.core.moves import OperandAxis
+from shapecalc.core.origins import (
+    AxisAtom,
+    ComputedAtom,
+    ConcatAtom,
+    MixedAtom,
+    OriginAtom,
+    RepeatAtom,
+    list_operand_axes,
+)
+from shapecalc.core.text import dim_text, escape_unprintable, join_with_and, shape_text
 from shapecalc.render.canvas import UNICODE, GlyphSet, stack_texts, wrap_line
 from shapecalc.render.flow import NO_PLACEHOLDERS, Placeholders, column_placeholders
 from shapecalc.render.pictures import draw_picture, drawn_layout_index, has_own_picture
@@ -190,41 +201,118 @@ def _reason_lines(
 def dim_reason_lines(answer: Trace | Chain, indent: int, width: int, step_index: int | None = None) -> list[Text]:
     """Return lines with the reason for each output dim, below the answer.
 
-    In the line of the answer, the output starts at column `indent` and has spaces around its commas. No lines are
-    returned if the width leaves less than `MIN_REASON_WIDTH` for a reason, or if there are several stages, because the
-    reasons of the last stage refer to the dims of the stage before it.
+    In the line of the answer, the output starts at column `indent` and has spaces around its commas. If there are
+    several stages, a reason names the input dims that the dim comes from. No lines are returned if the width leaves
+    less than `MIN_REASON_WIDTH` for a reason.
 
     >>> import shapecalc as sc
     >>> for line in dim_reason_lines(sc.reshape((2, 3, 4), (0, -1)), 0, 78):
     ...     print(line)
     │   └ -1 is 24 elements (2*3*4) / 2 known = 12
     └ 0 copies dim 0, which is 2
+    >>> for line in dim_reason_lines(sc.chain("8,128,768", "reshape 0,0,12,64", "transpose 0,2,1,3"), 0, 78):
+    ...     print(line)
+    │   │    │     └ 64 is the inner part of input dim 2, 768
+    │   │    └ 128 is input dim 1
+    │   └ 12 is the outer part of input dim 2, 768
+    └ 8 is input dim 0
     """
     all_layouts = stage_layouts(answer)
-    if answer.output is None or len(all_layouts) != 1 or all_layouts[-1].stage.kind is StageKind.SHAPE:
+    if answer.output is None or not all_layouts or any(row.stage.kind is StageKind.SHAPE for row in all_layouts):
         return []
     cells = all_layouts[-1].cells
-    if not 0 < len(cells) <= MAX_CARD_DIMS or any(cell.step_index >= len(answer.steps) for cell in cells):
+    if not 0 < len(cells) <= MAX_CARD_DIMS:
         return []
-    starts, x = list[int](), indent
-    for cell in cells:
-        starts.append(x)
-        x += len(str(cell.dim)) + 3
+    if len(all_layouts) == 1:
+        reasons = _step_reasons(answer, all_layouts[0], step_index)
+    else:
+        reasons = [Text(reason, "dim") for reason in origin_reasons(answer)]
+    starts = [*accumulate((len(str(cell.dim)) + 3 for cell in cells), initial=indent)]
     lines = list[Text]()
-    for out in reversed(range(len(cells))):
-        step = answer.steps[cells[out].step_index]
-        if step.out != out:
-            return []
-        mark = "   (this step)" if cells[out].step_index == step_index else ""
+    for out, reason in reversed([*enumerate(reasons)]):
         bars = "".join("│".ljust(after - start) for start, after in pairwise(starts[: out + 1]))
         before, after = f"{' ' * indent}{bars}└ ", f"{' ' * indent}{bars}  "
         if width - len(before) < MIN_REASON_WIDTH:
             return []
-        reason = Text(escape_unprintable(step.why) + mark, "" if mark else "dim")
         for part in wrap_line(reason, width - len(before)):
             lines.append(Text(before).append_text(part))
             before = after
     return lines
+
+
+def _step_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int | None) -> list[Text]:
+    """Return the reason of the step that determines each dim of a stage; none if a dim has no step of its own."""
+    reasons = list[Text]()
+    for out, cell in enumerate(layout.cells):
+        if cell.step_index >= len(answer.steps) or answer.steps[cell.step_index].out != out:
+            return []
+        mark = "   (this step)" if cell.step_index == step_index else ""
+        reasons.append(Text(escape_unprintable(answer.steps[cell.step_index].why) + mark, "" if mark else "dim"))
+    return reasons
+
+
+def origin_reasons(answer: Trace | Chain) -> list[str]:
+    """Return a sentence for each output dim, with the input dims that it comes from across all stages.
+
+    >>> import shapecalc as sc
+    >>> origin_reasons(sc.chain("8,128,768", "reshape 0,0,12,64", "transpose 0,2,1,3", "reshape -1,128,64"))[0]
+    '96 is 8 (input dim 0) * 12 (the outer part of input dim 2, 768)'
+    >>> origin_reasons(sc.chain("4,6", "reshape 3,8", "unsqueeze 0"))[:2]
+    ['1 is new', '3 mixes input dims 0 and 1']
+    """
+    origins = [origin or () for origin in answer.origins or ()]
+    sizes = dict[int, Dim]()
+    for atom in (atom for origin in origins for atom in origin if isinstance(atom, AxisAtom) and not atom.operand):
+        sizes[atom.axis] = product((sizes.get(atom.axis, 1), atom.size))
+    split_axes = frozenset([axis for axis, size in sizes.items() if size == answer.input[axis]])
+    reasons = list[str]()
+    for dim, origin in zip(answer.output or (), origins, strict=True):
+        parts = [_describe_atom(atom, answer.input, split_axes) for atom in origin]
+        factors = [dim_text(atom.size) for atom in origin if isinstance(atom, (AxisAtom, RepeatAtom))]
+        if 1 < len(parts) == len(factors):
+            texts = [f"{size} ({part.removeprefix('is ')})" for size, part in zip(factors, parts, strict=True)]
+            parts = [f"is {' * '.join(texts)}"]
+        reasons.append(f"{dim_text(dim)} {' and '.join(parts) or 'is new'}")
+    return reasons
+
+
+def _describe_atom(atom: OriginAtom, shape: Shape, split_axes: Collection[int]) -> str:
+    """Describe the part of the input that an atom of an output dim comes from, as a predicate.
+
+    `split_axes` are the axes whose atoms are digits of their index, and not some of their positions.
+    """
+    match atom:
+        case AxisAtom() if atom.operand == 0:
+            return f"is {_describe_axis_part(atom, shape[atom.axis], is_digit=atom.axis in split_axes)}"
+        case AxisAtom():
+            return f"is dim {atom.axis} of operand {atom.operand}"
+        case RepeatAtom():
+            return "is repeated"
+        case MixedAtom():
+            return f"mixes input dims {join_with_and([str(axis) for axis in atom.axes])}"
+        case ComputedAtom():
+            texts = _operand_axis_texts(atom.operand_axes)
+            return f"{'combines' if len(texts) > 1 else 'is computed along'} {join_with_and(texts)}"
+        case ConcatAtom():
+            axes = [axis for part in atom.parts for axis in list_operand_axes(part)]
+            return f"joins {join_with_and(_operand_axis_texts(axes))}" if axes else "is stacked"
+
+
+def _describe_axis_part(atom: AxisAtom, dim: Dim, *, is_digit: bool) -> str:
+    """Describe the positions of an input dim that an atom reads."""
+    axis = f"input dim {atom.axis}"
+    if atom.size == dim:
+        return f"{axis} in reverse" if atom.stride == -1 else f"{axis}, rolled" if atom.start else axis
+    part = "some positions"
+    if is_digit:
+        is_outer = product((atom.size, atom.stride)) == dim
+        part = "the inner part" if atom.stride == 1 else "the outer part" if is_outer else "a middle part"
+    return f"{part} of {axis}, {dim_text(dim)}"
+
+
+def _operand_axis_texts(axes: Iterable[OperandAxis]) -> list[str]:
+    texts = (f"dim {axis} of operand {operand}" if operand else f"input dim {axis}" for operand, axis in axes)
+    return [*dict.fromkeys(texts)]
 
 
 def format_spaced_shape(answer: Trace | Chain) -> str:

@@ -884,7 +884,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         fixed = BORDER_LINES + self._question_height(inner) + 1
         fixed += len(self.query_one("#reason", widgets.ClickableText).text.plain.splitlines())
         answer_lines = explore_text.answer_lines(state, width, accent, omits_repetition=True)
-        card_lines = explore_text.answer_lines(state, width, accent, card)
+        card_lines = explore_text.answer_lines(state, width, accent, card, omits_repetition=True)
         plan, lines = self._plan_heights(width, height - fixed, len(answer_lines), len(card_lines))
         if not plan.step:
             answer_lines = explore_text.answer_lines(state, width, accent)

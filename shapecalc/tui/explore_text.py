@@ -175,7 +175,7 @@ def answer_lines(
         typed = escape_unprintable(state.question.texts.get("input", ""))
         verdict = ("...", "dim") if state.result.is_incomplete else ("cannot be read", BOLD_ERROR)
         return [Text.assemble(f"{clip_text(typed, max(8, width - 20), UNICODE)} {ARROW} ", verdict)]
-    if card:
+    if card and (state.is_complete or len(stage_layouts(answer)) == 1):  # the card of one stage contains its sentence
         sentences = _answer_sentences(state) if state.is_complete else []
         return [_format_spaced_answer(answer, accent), *card, *_wrap_sentences(sentences, width)]
     shape = clip_text(escape_unprintable(shape_text(answer.input)), max(8, width // 2 - 4), UNICODE)
@@ -187,12 +187,12 @@ def answer_lines(
             (WORKS_QUESTION, VALIDITY_HELP) if state.must_predict_validity else (_blank_question(state), BLANK_HELP)
         )
         return [line, *wrap_line(Text(question, "bold"), width), *wrap_line(Text(how), width)]
-    sentences = _answer_sentences(state)
+    line, sentences = _format_spaced_answer(answer, accent) if card else line, _answer_sentences(state)
     if len(sentences) == 1 and len(line) + len(sentences[0]) + SENTENCE_GAP <= width:
-        return [line.append(" " * SENTENCE_GAP + sentences[0], "default")]
+        return [line.append(" " * SENTENCE_GAP + sentences[0], "default"), *card]
     if omits_repetition and not (state.is_learning or state.is_complete or has_own_picture(answer, state.current_step)):
-        return [line]
-    return [line, *_wrap_sentences(sentences, width)]
+        return [line, *card]
+    return [line, *card, *_wrap_sentences(sentences, width)]
 
 
 def _wrap_sentences(sentences: Sequence[str], width: int) -> list[Text]:

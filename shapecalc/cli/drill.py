@@ -220,9 +220,10 @@ def _judge_answer(drill: Drill, line: str, progress: Progress, *, interactive: b
         print_stdout(_wrap_to_terminal(escape_unprintable(problem)))
         return False
     verdict, kind = judge_answer(drill.exercise, line), drill.exercise.kind.name
-    wrong = f"{'wrong: ' * bool(line)}{verdict.feedback}"
-    message = escape_unprintable(f"right, streak {drill.streak + 1}" if verdict.right else wrong)
-    print_stdout(_wrap_to_terminal(message) if interactive else message)
+    first, *others = [f"right, streak {drill.streak + 1}"] if verdict.right else verdict.lines
+    for message in (f"wrong: {first}" if line and not verdict.right else first, *others):
+        shown = escape_unprintable(message)
+        print_stdout(_wrap_to_terminal(shown) if interactive else shown)
     if task.puzzle and (picture := draw_comparison(task, line, width=get_terminal_size().columns)):
         print_stdout(picture.plain)
     progress.record_answer(kind, drill.record_answer(right=verdict.right), right=verdict.right)

@@ -663,28 +663,28 @@ class Drill:
 def judge_answer(exercise: Exercise, typed: str) -> Judgement:
     """Judge the answer to an exercise.
 
-    The feedback on a wrong answer contains the common mistake, if any, and the right answer with its derivation.
+    The feedback on a wrong answer is the common mistake, if any; the solution is the right answer with its derivation.
     Invalid and empty answers are wrong.
 
-    >>> judge_answer(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 2,-1")), "2,6").feedback
-    'it is 2,12: -1 = 24 / 2 = 12 [infer]'
-    >>> judge_answer(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 0,-1")), "").feedback
-    'it is 2,12: the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12 [infer]'
+    >>> judge_answer(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 2,-1")), "2,6").lines
+    ['it is 2,12: -1 = 24 / 2 = 12 [infer]']
+    >>> judge_answer(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 0,-1")), "").lines
+    ['it is 2,12: the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12 [infer]']
     """
     answer = judging.resolve_command_line(exercise.task.question)
     solution = f"{'one way is' if exercise.task.puzzle else 'it is'} {_answer_text(exercise, answer, 'refused')}"
     if not typed.strip():
-        return Judgement(False, solution)
+        return Judgement(False, "", solution)
     if problem := judging.invalid_reason(exercise.task, typed):
-        return Judgement(False, f"{problem}; {solution}")
+        return Judgement(False, problem, solution)
     if exercise.task.puzzle:
         mistake = judging.find_chain_mistake(exercise.task, typed)
-        return Judgement(mistake is None, f"{mistake.sentence}; {solution}" if mistake else "")
+        return Judgement(False, mistake.sentence, solution) if mistake else Judgement(True, "")
     prediction = judging.parse_prediction(typed)
     if prediction == judging.extract_prediction(exercise.task, answer):
         return Judgement(True, "")
     mistake = judging.find_mistake(exercise.task, answer, prediction)
-    return Judgement(False, f"{mistake.sentence}; {solution}" if mistake else solution)
+    return Judgement(False, mistake.sentence if mistake else "", solution)
 
 
 def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:

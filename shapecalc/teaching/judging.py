@@ -140,6 +140,14 @@ class Judgement(Record):
 
     right: bool
     feedback: str
+    """One sentence: the mistake, or what is to be learnt."""
+    solution: str = ""
+    """The right answer with its derivation, on a line of its own; empty if it is not to be told."""
+
+    @property
+    def lines(self) -> list[str]:
+        """The feedback and the solution, without empty lines."""
+        return [*filter(None, (self.feedback, self.solution))]
 
 
 def resolve_command_line(question: str) -> Trace | Chain:

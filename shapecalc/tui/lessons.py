@@ -476,7 +476,8 @@ class DrillScreen(TaskScreen):
         self.score_answer(is_right=judgement.right)
         box = self.drill.record_answer(right=judgement.right)
         self.progress.record_answer(self.exercise.kind.name, box, right=judgement.right)
-        self.pane.show_feedback(judgement.feedback or "right", is_right=judgement.right if typed else None)
+        feedback = "\n".join(judgement.lines) or "right"
+        self.pane.show_feedback(feedback, is_right=judgement.right if typed else None)
         self.pane.reveal_answer()
         self.show_keys()
         self.warn_about_progress()

@@ -141,8 +141,9 @@ def test_exercise_judges_right_and_wrong_answers(kind):
         for typed in ("", "7,7,7", "error" if right != "error" else "2", "2,,"):
             judgement = judge_answer(exercise, typed)
             assert not judgement.right
-            assert ("it is refused: " if right == "error" else f"it is {right}: ") in judgement.feedback
-            assert judgement.feedback.endswith("]")
+            assert judgement.solution.startswith("it is refused: " if right == "error" else f"it is {right}: ")
+            assert judgement.solution.endswith("]")
+            assert judgement.lines == [*filter(None, [judgement.feedback, judgement.solution])]
 
 
 PUZZLES = {kind.puzzle: draw_exercise(kind, 1, "x") for kind in load_puzzles()}
@@ -164,6 +165,7 @@ def test_puzzle_solution_has_at_most_three_ops(puzzle):
 def test_puzzle_accepts_any_right_chain(name, typed, feedback):
     judgement = judge_answer(PUZZLES[name], typed)
     assert (judgement.right, judgement.feedback[: len(feedback)]) == (not feedback, feedback)
+    assert judgement.solution[:10] == ("one way is" if feedback else "")
 
 
 def test_puzzles_follow_each_other_apart_from_predictions():

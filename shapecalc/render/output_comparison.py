@@ -55,7 +55,8 @@ def draw_comparison_frames(
 
     The first and the last picture show the first difference. Between them, there are up to `MAX_FRAMES` pictures of
     elements in C order, starting at the first difference, or earlier if fewer elements follow it; if these are not all
-    elements, each picture says so. `elsewhere` is the number of elements that differ. Raises `ShapeError` (usage) if there are too many elements.
+    elements, each picture says so. `elsewhere` is the number of elements that differ. Raises `ShapeError` (usage) if
+    there are too many elements.
     """
     first, second = (build_tensor_path(answer, counterexample.sizes) for answer in answers)
     shape = first.tensors[-1].shape

@@ -39,8 +39,9 @@ def test_output_comparison_frames_are_full_pictures_with_the_difference_first_an
     assert 3 <= len(frames) <= MAX_FRAMES + 2
 
 
-def test_race_names_the_places_that_it_visits():
-    frames = [frame.plain for frame in draw_race_frames(*race("8,12", "reshape 12,8", "transpose 1,0"))]
+def test_output_comparison_names_the_places_that_it_visits():
+    compared = compare_chains("8,12", "reshape 12,8", "transpose 1,0")
+    frames = [frame.plain for frame in draw_comparison_frames(*compared)]
     assert len(frames) == MAX_FRAMES + 2
     assert all("the film visits places 2 to 25: 24 of 96 elements" in frame for frame in frames)
 

@@ -25,7 +25,6 @@ from shapecalc.cli.output import EarlyExit, ExitCode, OutputOptions, internal_er
 from shapecalc.core.answers import Chain
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, Problem, ShapeError
-from shapecalc.core.record import fields
 from shapecalc.core.text import escape_unprintable, parse_axes, split_outside_brackets, truncate
 from shapecalc.reading.commands import command_line
 from shapecalc.reading.options import Option
@@ -299,4 +298,5 @@ def judge_prediction(question: str, prediction: str, lesson_id: str) -> str:
     """
     default = Lesson("", "", "", question, judging.derivation_text(judging.resolve_command_line(question)))
     lesson = next((lesson for lesson in load_path_lessons() if lesson.id == lesson_id), default)
-    return json.dumps(fields(judge_lesson_answer(lesson, prediction)))
+    judgement = judge_lesson_answer(lesson, prediction)
+    return json.dumps({"right": judgement.right, "feedback": judgement.feedback})

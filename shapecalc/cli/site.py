@@ -32,6 +32,7 @@ from shapecalc.reading.readings import COMMAND_ALIASES, UserInput, detect_comman
 from shapecalc.reasoning.fixing import apply_fix, find_fixes
 from shapecalc.render.canvas import stack_texts
 from shapecalc.render.files import draw_still, render_svg
+from shapecalc.render.film import render_film
 from shapecalc.render.grid import draw_grid
 from shapecalc.render.pictures import draw_explanation
 from shapecalc.teaching import judging
@@ -108,9 +109,10 @@ def _write_page(folder: Path, pyodide: Path, *, force: bool) -> int:
 def _static_pictures() -> Iterator[tuple[str, str]]:
     """Yield the file names and the SVG of the pictures that the page shows without scripts.
 
-    They are the answer to the first example, and the question and the answer of each lesson of the path, each at two
-    widths.
+    They are the answer to the first example and its film, and the question and the answer of each lesson of the path.
+    The pictures have two widths.
     """
+    yield "first-film.svg", render_film(judging.resolve_command_line(FIRST_EXAMPLE), "first-film.svg")[1].decode()
     for suffix, width in PICTURE_WIDTHS.items():
         first = judging.resolve_command_line(FIRST_EXAMPLE)
         yield f"first{suffix}.svg", render_svg(draw_still(first, None, width), str(first))

@@ -191,6 +191,29 @@ def parse_pixels(text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
+def fit_scale(cells: tuple[int, int], pixels: tuple[int, int]) -> float:
+    """Return the scale at which a number of columns and lines fits a size in pixels.
+
+    Raises `ShapeError` (usage) with the least size if the picture needs more cells than fit; see `fit_svg`.
+
+    >>> fit_scale((44, 12), (1280, 720))
+    3
+    """
+    columns, lines = cells
+    room = [size * cells // whole for size, cells, whole in zip(pixels, SLIDE_CELLS, SLIDE_PIXELS, strict=True)]
+    if columns > room[0] or lines > room[1]:
+        least = [
+            max(size, -(-needed * whole // cells))
+            for size, needed, cells, whole in zip(pixels, (columns, lines), SLIDE_CELLS, SLIDE_PIXELS, strict=True)
+        ]
+        message = f"{pixels[0]}x{pixels[1]} has room for {room[0]}x{room[1]} cells, and this takes {columns}x{lines}"
+        raise usage_error(message, f"write {least[0]}x{least[1]}", argument="pixels")
+    content = (columns * CELL_WIDTH, lines * CELL_HEIGHT)
+    whole = min(size / part for size, part in zip(pixels, content, strict=True))
+    with_margin = min(size / (part + 2 * MARGIN) for size, part in zip(pixels, content, strict=True))
+    return min(MAX_SCALE, whole, max(with_margin, SLIDE_PIXELS[1] / SLIDE_CELLS[1] / CELL_HEIGHT))
+
+
 def fit_svg(svg: str, pixels: tuple[int, int]) -> str:
     """Resize an SVG to a size in pixels, with its text enlarged and centred.
 
@@ -206,18 +229,8 @@ def fit_svg(svg: str, pixels: tuple[int, int]) -> str:
     old = re.search(r'width="(\d+)" height="(\d+)" viewBox="[^"]*"', svg)
     assert old
     columns, lines = ((int(old[1]) - 2 * MARGIN) // CELL_WIDTH, (int(old[2]) - 2 * MARGIN) // CELL_HEIGHT)
-    room = [size * cells // whole for size, cells, whole in zip(pixels, SLIDE_CELLS, SLIDE_PIXELS, strict=True)]
-    if columns > room[0] or lines > room[1]:
-        least = [
-            max(size, -(-needed * whole // cells))
-            for size, needed, cells, whole in zip(pixels, (columns, lines), SLIDE_CELLS, SLIDE_PIXELS, strict=True)
-        ]
-        message = f"{pixels[0]}x{pixels[1]} has room for {room[0]}x{room[1]} cells, and this takes {columns}x{lines}"
-        raise usage_error(message, f"write {least[0]}x{least[1]}", argument="pixels")
+    scale = fit_scale((columns, lines), pixels)
     content = (columns * CELL_WIDTH, lines * CELL_HEIGHT)
-    whole = min(size / part for size, part in zip(pixels, content, strict=True))
-    with_margin = min(size / (part + 2 * MARGIN) for size, part in zip(pixels, content, strict=True))
-    scale = min(MAX_SCALE, whole, max(with_margin, SLIDE_PIXELS[1] / SLIDE_CELLS[1] / CELL_HEIGHT))
     box = [size / scale for size in pixels]
     left, top = (f"{MARGIN + (part - size) / 2:.5g}" for part, size in zip(content, box, strict=True))
     view = f'viewBox="{left} {top} {box[0]:.5g} {box[1]:.5g}"'

@@ -179,9 +179,10 @@ def pixel_size(film: Film) -> tuple[int, int]:
     return film.width * files.CELL_WIDTH + 2 * files.MARGIN, film.height * files.CELL_HEIGHT + 2 * files.MARGIN
 
 
-def _svg_document(film: Film, elements: str, theme: str | None) -> str:
+def _svg_document(film: Film, elements: str, theme: str | None, scale: float = 1) -> str:
     width, height = pixel_size(film)
-    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" xml:space="preserve"'
+    shown = f'width="{round(width * scale)}" height="{round(height * scale)}"'
+    size = f'{shown} viewBox="0 0 {width} {height}" xml:space="preserve"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(film.title)}">'
         f'<style>{style_sheet(theme)}</style><rect class="page" width="100%" height="100%"/>'
@@ -329,12 +330,16 @@ def _script_json(value: object) -> str:
     return text
 
 
-def render_gif(film: Film, theme: str | None) -> bytes:
+def render_gif(film: Film, theme: str | None, pixels: tuple[int, int] | None = None) -> bytes:
     """Render a film as a looping GIF.
 
-    Each text is rasterized once per text style, and each GIF frame contains only the changed area. Raises `ShapeError`
-    (file) if the extra `film` is not installed, and (usage) if there are too many GIF frames.
+    `pixels` is its size; by default, its text is twice that of an SVG. Each text is rasterized once per text style, and
+    each GIF frame contains only the changed area. Raises `ShapeError` (file) if the extra `film` is not installed, and
+    (usage) if there are too many GIF frames, or if the text does not fit the size.
     """
+    scale = ZOOM if pixels is None else files.fit_scale((film.width, film.height), pixels)
+    size = pixels or (ZOOM * pixel_size(film)[0], ZOOM * pixel_size(film)[1])
+    left, top = ((whole - scale * part) / 2 for whole, part in zip(size, pixel_size(film), strict=True))
     try:
         from PIL import Image, ImageChops
         from PIL.GifImagePlugin import getdata, getheader
@@ -345,18 +350,19 @@ def render_gif(film: Film, theme: str | None) -> bytes:
         raise MAX_FILM_PICTURES.error(f"{len(pictures)} pictures in this .gif", "end the film's name in .html")
 
     def rasterize(svg: str) -> Image.Image:
-        return Image.open(BytesIO(files.render_png(svg, ZOOM))).convert("RGB")
+        return Image.open(BytesIO(files.render_png(svg, 1))).convert("RGB")
 
     sample = [Sprite(0, row, SAMPLE_TEXT, look) for row, look in enumerate(TEXT_STYLES)]
     palette = rasterize(render_moment(film, sample, theme or "light")).quantize(64)
 
-    def draw_elements(size: Film, elements: str) -> Image.Image:
+    def draw_elements(film: Film, elements: str) -> Image.Image:
         """Draw SVG elements with the palette of the GIF."""
-        return rasterize(_svg_document(size, elements, theme or "light")).quantize(
-            palette=palette, dither=Image.Dither.NONE
-        )
+        svg = _svg_document(film, elements, theme or "light", scale)
+        if pixels is not None:
+            svg = svg.replace("font:13px", f"font:{files.SLIDE_FONT_SIZE}px")
+        return rasterize(svg).quantize(palette=palette, dither=Image.Dither.NONE)
 
-    page = draw_elements(film, "")
+    page = draw_elements(film, "").resize(size)
     paper = page.getpixel((0, 0))
 
     @cache
@@ -370,7 +376,8 @@ def render_gif(film: Film, theme: str | None) -> bytes:
         image = page.copy()
         for sprite in sprites:
             if sprite.text:
-                place = round(ZOOM * sprite.x * files.CELL_WIDTH), round(ZOOM * sprite.y * files.CELL_HEIGHT)
+                cell = sprite.x * files.CELL_WIDTH, sprite.y * files.CELL_HEIGHT
+                place = round(left + scale * cell[0]), round(top + scale * cell[1])
                 image.paste(
                     draw_text(sprite.text, sprite.text_style)[0], place, draw_text(sprite.text, sprite.text_style)[1]
                 )
@@ -397,9 +404,8 @@ def render_film(
     """Return the film of an answer and the contents of its file.
 
     The extension of `name` selects the format. If the film is too large, it is rendered again with a smaller height.
-    `pixels` is the size of an SVG, by default that of its text.
-    Raises `ShapeError` (usage) if the theme or the extension is unknown, or if the film is too long, and (file) if the
-    renderer is not installed.
+    `pixels` is the size of an SVG or a GIF, by default that of its text. Raises `ShapeError` (usage) if the theme or
+    the extension is unknown, or if the film is too long, and (file) if the renderer is not installed.
 
     >>> import shapecalc as sc
     >>> render_film(sc.reshape((2, 3), (3, 2)), "x.pdf")
@@ -413,15 +419,15 @@ def render_film(
     write = FORMATS[files.match_extension(name, FORMATS, "film")]
     if theme is not None:
         files.check_theme(theme)
-    if pixels is not None and not name.lower().endswith(".svg"):
+    if pixels is not None and write is render_page:
         hint = "an .html page fits its window"
-        raise usage_error("only a film in .svg has a size in pixels", hint, argument="pixels")
+        raise usage_error("only a film in .svg or .gif has a size in pixels", hint, argument="pixels")
     if len(answer.stages) > MAX_FILM_STAGES:
         raise MAX_FILM_STAGES.error(f"{len(answer.stages)} stages to film", "film a part of the chain")
     for height in (FILM_HEIGHT, MIN_FILM_HEIGHT):
-        film = make_film(answer, height=height)
-        if write is not render_page:  # a page asks for the dims, so it must not begin with the result
-            film = begin_with_result(film)
+        film = begin_with_result(make_film(answer, height=height))
+        if write is render_gif:
+            return film, render_gif(film, theme, pixels)
         contents = write(film, theme)
         if contents is not None and pixels is not None:
             contents = files.fit_svg(contents.decode(), pixels).encode()

@@ -79,6 +79,8 @@ SENTENCE_ROWS, LOW_HEIGHT = 3, 20
 
 If a film is lower, its caption has one row less.
 """
+SLOT_LEFT, MAPPING_LEFT = 24, 40
+"""The left edges of the dims that output places fetch, and of the text that maps written to read elements, in cells."""
 LABEL_WIDTH = 8
 """The width of the labels before the dims, in cells."""
 FALL_SECONDS = 0.35
@@ -414,6 +416,12 @@ class FilmBuilder:
         """
         return row + (self.budget_gap if row == TAPE_HEADING_ROW else self.budget_gap // 2)
 
+    def has_slots(self, layout: StageLayout) -> bool:
+        """Return whether a stage is a permutation whose output places have a row each, which says what it fetches."""
+        room = self.row_position(TAPE_HEADING_ROW) - REQUEST_ROW
+        is_permutation = layout.stage.kind is StageKind.PERMUTE and layout.stage.is_finished and all(layout.wires)
+        return is_permutation and 0 < len(layout.cells) <= min(room, self.column_count)
+
     @property
     def column_count(self) -> int:
         """The number of columns of dims that fit the width."""
@@ -499,9 +507,9 @@ def add_first_stage_frame(builder: FilmBuilder, layout: StageLayout, stage_index
     builder.remove_sprites(
         "index", "asked", "label", "hole", "sum", "part", "piece", "picture", f"dim{stage_index - 1}."
     )
-    ranks = max(len(layout.cells_before), len(layout.cells))
-    for dim in range(ranks):
-        builder.add_dim_sprite(f"index{dim}", dim, INDEX_ROW, str(dim), "quiet")
+    has_slots, requested = builder.has_slots(layout), _requested_tokens(layout)
+    for dim in range(len(layout.cells_before) if has_slots else max(len(layout.cells_before), len(layout.cells))):
+        builder.add_dim_sprite(f"index{dim}", dim, INDEX_ROW, f"dim {dim}" if has_slots else str(dim), "quiet")
     for axis, cell in enumerate(layout.cells_before):
         builder.add_dim_sprite(
             f"dim{stage_index}.{axis}",
@@ -510,15 +518,21 @@ def add_first_stage_frame(builder: FilmBuilder, layout: StageLayout, stage_index
             format_marked_dim(cell),
             text_style_of_hue(mark_colour(cell.mark)),
         )
-    for dim, token in enumerate(_requested_tokens(layout)):
-        builder.add_dim_sprite(f"asked{dim}", dim, REQUEST_ROW, token)
-    for dim in range(len(layout.cells)):
-        builder.add_dim_sprite(f"hole{dim}", dim, OUTPUT_ROW, UNICODE.placeholder, "quiet")
-    rows = [("index", INDEX_ROW), ("have", INPUT_ROW), ("becomes", OUTPUT_ROW)] + [("asked", REQUEST_ROW)] * bool(
-        _requested_tokens(layout)
-    )
-    for text, row in rows:
-        builder.add_sprite(f"label{row}", 0, row, text, "quiet")
+    if has_slots:
+        for out, axes in enumerate(layout.wires):
+            builder.add_sprite(f"asked{out}", 0, REQUEST_ROW + out, f"place {out} fetches dim {axes[0]}")
+            builder.add_sprite(f"hole{out}", SLOT_LEFT, REQUEST_ROW + out, UNICODE.placeholder, "quiet")
+        builder.add_sprite(f"label{INPUT_ROW}", 0, INPUT_ROW, "have", "quiet")
+    else:
+        for dim, token in enumerate(requested):
+            fetched = f"dim {token}" if layout.stage.kind is StageKind.PERMUTE else token
+            builder.add_dim_sprite(f"asked{dim}", dim, REQUEST_ROW, fetched)
+        for dim in range(len(layout.cells)):
+            builder.add_dim_sprite(f"hole{dim}", dim, OUTPUT_ROW, UNICODE.placeholder, "quiet")
+        rows = [("index", INDEX_ROW), ("have", INPUT_ROW), ("becomes", OUTPUT_ROW)]
+        rows += [("fetches" if layout.stage.kind is StageKind.PERMUTE else "asked", REQUEST_ROW)] * bool(requested)
+        for text, row in rows:
+            builder.add_sprite(f"label{row}", 0, row, text, "quiet")
     builder.add_frame(sentence, None if not layout.step_range else layout.step_range.start)
 
 
@@ -569,7 +583,10 @@ def _fill_placeholder(
     """Replace a placeholder with its dim, which moves from position `start`."""
     cell, key = layout.cells[out_dim], f"dim{stage_index + 1}.{out_dim}"
     builder.sprites.pop(f"hole{out_dim}", None)
-    builder.add_dim_sprite(key, out_dim, OUTPUT_ROW, format_marked_dim(cell), "lit")
+    if builder.has_slots(layout):
+        builder.add_sprite(key, SLOT_LEFT, REQUEST_ROW + out_dim, format_marked_dim(cell), "lit")
+    else:
+        builder.add_dim_sprite(key, out_dim, OUTPUT_ROW, format_marked_dim(cell), "lit")
     builder.set_start_position(key, start)
 
 
@@ -584,6 +601,9 @@ def make_film_question(layout: StageLayout, out_dims: list[int]) -> FilmQuestion
         return None
     answer = ",".join(dims[out] for out in unknown)
     if len(unknown) == 1:
+        if layout.stage.kind is StageKind.PERMUTE and layout.wires[unknown[0]]:
+            fetched = layout.wires[unknown[0]][0]
+            return FilmQuestion(f"Place {unknown[0]} fetches dim {fetched}. Which size is there?", answer)
         token = f", asked for as {requested[unknown[0]]}," if requested else ""
         return FilmQuestion(f"What does output dim {unknown[0]}{token} become?", answer)
     is_range = unknown == [*range(unknown[0], unknown[-1] + 1)]
@@ -778,7 +798,9 @@ def _add_write_frame(
         builder.add_sprite(_cell_key(builder, cell), *target.cell_position(cell), _cell_text(target, value), "lit")
         builder.set_start_position(_cell_key(builder, cell), source.cell_position(source_cell))
     mapping = f"out{index_span_text(written, target.shape)} = in{index_span_text(read, source.shape)}"
-    builder.add_sprite("part", 0, builder.row_position(DIVISION_ROW), mapping, "bold")
+    left = MAPPING_LEFT if isinstance(path.moves[tensor_index], Permute) else 0
+    left = max(0, min(left, builder.width - len(mapping)))
+    builder.add_sprite("part", left, builder.row_position(DIVISION_ROW), mapping, "bold")
     sentence = f"{_cells_text(cells)} {'takes' if len(cells) == 1 else 'take'} what is in {_cells_text(source_cells)}."
     builder.add_frame(sentence.capitalize(), step_index, arrival_seconds=MOVE_SECONDS, hold_seconds=HIGHLIGHT_SECONDS)
     builder.set_text_style([*lit, *(_cell_key(builder, cell) for cell in cells)], "ink")

@@ -38,7 +38,7 @@ PICTURES = {
     f"{name}{suffix}.svg"
     for suffix in PICTURE_WIDTHS
     for name in ("first", *(f"{kind}-{lesson.id}" for kind in ("ask", "told") for lesson in load_path_lessons()))
-}
+} | {"first-film.svg"}
 MAX_PAGE_BYTES = 2_000_000
 PATIENCE = 120
 
@@ -91,7 +91,7 @@ def check_course_without_scripts(contents):
     for name in PICTURES:
         svg = contents[name].decode()
         assert "<script" not in svg
-        assert "prefers-color-scheme: dark" in svg
+        assert re.search("prefers-color-scheme: ?dark", svg)
         width = int(re.search(r'width="(\d+)"', svg)[1])
         assert width <= 380 or "-narrow" not in name, name
 
@@ -220,6 +220,10 @@ def test_site_in_a_browser_answers_asks_and_links(address):
             await tab.page.click("#film")
             await tab.until(ALT.format("film of chain"))
             assert not await tab.page.evaluate(SCROLLS_SIDEWAYS)
+            await tab.page.click("#pause")
+            await tab.until(contains_text("pause", "Play"))
+            await tab.page.click("#speed")
+            await tab.until(contains_text("speed", "Speed 2"))
 
             await go(ask="x.view(2, -1) x=2,3,4")
             await tab.until(FOCUS.format("shape"))

@@ -176,7 +176,7 @@ def test_film_minus_one_is_filled_from_the_budget():
 
 def prompted_dims(prompt):
     """Return the dims that a prompt asks for."""
-    numbers = [int(number) for number in re.findall(r"\d+", prompt.question.partition(", asked")[0])]
+    numbers = [int(number) for number in re.findall(r"\d+", re.split(", asked| fetches", prompt.question)[0])]
     return range(numbers[0], numbers[1] + 1) if " to " in prompt.question else numbers
 
 
@@ -208,3 +208,13 @@ def test_film_bars_move_from_old_to_new_cuts():
     positions = [film.frames[0].sprites[f"cell0.{cell}"].x - 1 for cell in range(24)] + [72]
     assert starts == {positions[cell] for cell in range(0, 25, 4)}
     assert {sprite.x for sprite in moving.values()} == {positions[cell] for cell in range(0, 25, 6)}
+
+
+def test_film_shows_a_permutation_as_places_that_fetch():
+    film = make_film(answer_to("transpose 2,3,4 1,2,0"))
+    texts = {sprite.text for sprite in film.frames[1].sprites.values()}
+    assert {"place 0 fetches dim 1", "place 1 fetches dim 2", "place 2 fetches dim 0", "dim 2"} <= texts
+    rows = {sprite.y: sprite.text for key, sprite in film.frames[-1].sprites.items() if key.startswith("dim1.")}
+    assert [rows[y] for y in sorted(rows)] == ["b 3", "c 4", "a 2"], "each dim is in the row of its place"
+    turned = make_film(answer_to("transpose 2,2,2,2,2,2,2,2 7,6,5,4,3,2,1,0"))
+    assert "fetches" in {sprite.text for sprite in turned.frames[1].sprites.values()}

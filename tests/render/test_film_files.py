@@ -386,3 +386,27 @@ def test_sized_picture_has_its_size_and_large_text_within_it(line, pixels):
         assert x + float(text.get("textLength")) <= left + width + 0.1
         assert top <= y - 10
         assert y + 3 <= top + height + 0.1
+
+
+@pytest.mark.parametrize("pixels", [(1280, 720), (1400, 900)])
+def test_sized_gif_has_its_size_and_begins_with_the_result(pixels):
+    image = Image.open(BytesIO(render_film(answer_to("transpose 2,3 1,0"), "x.gif", pixels=pixels)[1]))
+    assert image.size == pixels
+    assert image.getbbox() is not None
+    with pytest.raises(ShapeError, match="has room for"):
+        render_film(answer_to("transpose 2,3 1,0"), "x.gif", pixels=(300, 200))
+    with pytest.raises(ShapeError, match=r"only a film in .svg or .gif"):
+        render_film(answer_to("transpose 2,3 1,0"), "x.html", pixels=pixels)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_films_of_all_formats_begin_with_the_result(ending):
+    film, _ = render_film(answer_to("transpose 2,3 1,0"), f"x{ending}")
+    assert film.frames[0].sentence == film.frames[-1].sentence == "The answer is 3,2."
+    assert film.frames[1].sentence.startswith("The input is")
+
+
+def test_film_page_asks_only_on_request():
+    page = render_film(answer_to("transpose 2,3 1,0"), "x.html")[1].decode()
+    assert '<input id="asks" type="checkbox">' in page
+    assert all(f'id="{name}"' in page for name in ("play", "speed"))

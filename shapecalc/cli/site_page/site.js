@@ -98,9 +98,11 @@ function draw(at = 0, film = false) {
   const more = film ? [`film ${command}`, "-o"] : [line, ...step, "--width", `${width}`, "--picture"];
   const own = hides && station && { picture: site.lesson_picture(station.id, width) };
   const { picture, told } = own || (command ? ask(...more, "picture.svg", "--force") : {});
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  now.playing = film && picture ? { svg: picture, second: 0, speed: 1, paused: still, since: performance.now() } : null;
   const whole = hides ? `the question ${command}, with its sizes open` : `${command}: ${byId("answer").value}`;
   const said = film ? `film of ${command}` : at ? `step ${at} of ${steps.length}: ${steps[at - 1]}` : "";
-  const [src, cells] = [`data:image/svg+xml,${encodeURIComponent(picture ?? "")}`, /width="(\d+)"/.exec(picture)?.[1]];
+  const [src, cells] = [imageAddress(picture ?? ""), /width="(\d+)"/.exec(picture)?.[1]];
   Object.assign(now, { at, film });
   remember(at);
   Object.assign(byId("picture"), { src, width: zoom * cells, alt: said || whole, className: film ? "film" : "" });
@@ -108,9 +110,33 @@ function draw(at = 0, film = false) {
   byId("figure").hidden = !picture;
   byId("keep").href = src;
   byId("film").setAttribute("aria-pressed", film);
+  showFilm();
   byId("back").setAttribute("aria-disabled", at === 0);
   byId("next").setAttribute("aria-disabled", at === steps.length);
   write({ place: film && !picture ? told : said });
+}
+
+const imageAddress = (svg) => `data:image/svg+xml,${encodeURIComponent(svg)}`;
+
+// The film is an image, whose clock scripts cannot stop: its times begin in the past, and are very long while it pauses.
+function showFilm() {
+  const film = now.playing;
+  for (const id of ["pause", "speed"]) byId(id).hidden = !film;
+  if (!film) return;
+  const seconds = Number(/dur="([\d.]+)s"/.exec(film.svg)?.[1] ?? 1);
+  const pace = film.paused ? 1e6 : 1 / film.speed;
+  const times = `dur="${seconds * pace}s" begin="${-film.second * pace}s"`;
+  byId("picture").src = imageAddress(film.svg.replaceAll(/dur="[\d.]+s"/g, times));
+  write({ pause: film.paused ? "Play" : "Pause", speed: `Speed ${film.speed}` });
+}
+
+function changeFilm(change) {
+  const film = now.playing;
+  if (!film) return;
+  if (!film.paused) film.second += (performance.now() - film.since) / 1000 * film.speed;
+  film.since = performance.now();
+  change(film);
+  showFilm();
 }
 
 // The address names the step, too, so that a link opens it.
@@ -159,6 +185,8 @@ on("copy", "click", async () => {
   write({ told: "The link is copied." });
 });
 on("film", "click", () => draw(now.at, !now.film));
+on("pause", "click", () => changeFilm((film) => { film.paused = !film.paused; }));
+on("speed", "click", () => changeFilm((film) => { film.speed = film.speed === 4 ? 0.5 : 2 * film.speed; }));
 byId("line").addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();

@@ -113,6 +113,8 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
         return _compare_commands(*sides, text)
     if is_line and resolved[0] in QUESTION_COMMANDS and not (" " in text and has_known_message(text)):
         return AppCommand((*resolved,), text, question_from_words(resolved))
+    from shapecalc.diagnosis.reading import has_known_message  # deferred: it costs a tenth of the start of the app
+
     for candidate in dict.fromkeys(((text,) if text else (*words,), (*words,))):
         line = _detect_command(UserInput(candidate, candidate, has_known_message))
         if line is not None:
@@ -168,6 +170,7 @@ def parse_code_command(words: Sequence[str]) -> AppCommand | None:
         return None
     if words[0] in (CODE, MESSAGE):
         return AppCommand((*words,), words[1] if len(words) > 1 else "")
+
     if split_entry(words[0])[1]:
         return AppCommand((CODE, words[0], *(("--input", " ".join(words[1:])) if words[1:] else ())), words[0])
     command = parse_command_words(words)

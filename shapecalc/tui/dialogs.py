@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shlex import split
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
@@ -18,11 +19,13 @@ from shapecalc.core.ops import OPS, all_params
 from shapecalc.core.params import Param
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import escape_unprintable
-from shapecalc.diagnosis.report import Diagnosis
 from shapecalc.render.code import TARGETS, generate_code
 from shapecalc.render.styles import ERROR_COLOUR
 from shapecalc.tui.question import Question, question_from_words
 from shapecalc.tui.widgets import ChoiceList, Dialog, KeyHelp, copy_text
+
+if TYPE_CHECKING:
+    from shapecalc.diagnosis.report import Diagnosis
 
 LEGEND = (
     ("a b c", "axes of the input without a name; a dim keeps the letters of its axes"),

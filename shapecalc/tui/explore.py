@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -33,7 +34,6 @@ from shapecalc.core.ops import OPS, supporting_dialects
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable
-from shapecalc.diagnosis.report import diagnose
 from shapecalc.render.canvas import stack_texts
 from shapecalc.render.stage_layout import stage_layouts
 from shapecalc.render.styles import BOLD_ERROR
@@ -41,11 +41,8 @@ from shapecalc.teaching.lessons import Course, load_path_lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text, widgets
 from shapecalc.tui.app_commands import CODE, MESSAGE, AppCommand
-from shapecalc.tui.chains import EquivDialog, SimplifyDialog
-from shapecalc.tui.cut import CutDialog
 from shapecalc.tui.dialogs import EXTRA_KEYS, CodeScreen, DoctorScreen, widget_help
 from shapecalc.tui.files import FilesDialog, save_answer
-from shapecalc.tui.film import FilmScreen
 from shapecalc.tui.lessons import DrillScreen, LessonsScreen
 from shapecalc.tui.panels import (
     BORDER_LINES,
@@ -76,9 +73,11 @@ from shapecalc.tui.question import (
     question_from_words,
 )
 from shapecalc.tui.question_dialogs import CompareDialog, SettingsDialog, dialect_rows
-from shapecalc.tui.source import SourceScreen, SourceState, read_source
 from shapecalc.tui.state import ARROW_MOVES, ExploreState, first_differing_step
 from shapecalc.tui.themes import next_theme
+
+if TYPE_CHECKING:
+    from shapecalc.tui.source import SourceState
 
 IDLE_SECONDS = 0.05
 """The time since the last drawing, in seconds, after which the screen is drawn at once."""
@@ -592,11 +591,17 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def action_equiv(self) -> None:
         """Open the comparison with a second chain, unless the answer is hidden."""
         if (answer := self._require_visible_answer()) is not None:
+            from shapecalc.tui.chains import (
+                EquivDialog,  # deferred, as are the other dialogs: a third of the start of the app
+            )
+
             self.app.push_screen(EquivDialog(answer, self.state.question.second_chain), self._store_second_chain)
 
     def action_cut(self) -> None:
         """Open the dialog that cuts the elements of the input."""
         if (answer := self._require_visible_answer()) is not None:
+            from shapecalc.tui.cut import CutDialog
+
             self.app.push_screen(CutDialog(tuple(map(int, map(str, answer.input)))), self._open_optional_question)
 
     def on_mouse_scroll_down(self) -> None:
@@ -614,6 +619,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def action_simplify(self) -> None:
         """Open the simplification of the answer, unless the answer is hidden."""
         if (answer := self._require_visible_answer()) is not None:
+            from shapecalc.tui.chains import SimplifyDialog
+
             self.app.push_screen(SimplifyDialog(answer), self._open_simplified_chain)
 
     def _require_visible_answer(self) -> Trace | Chain | None:
@@ -632,6 +639,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         if answer is not None and len(answer.stages) > MAX_FILM_STAGES:
             self.notify(MAX_FILM_STAGES.message(f"{len(answer.stages)} stages to film"), severity="warning")
         elif answer is not None:
+            from shapecalc.tui.film import FilmScreen
+
             hidden = {state.predictions.cells[blank].step_index for blank in state.blanks}
             self.app.push_screen(
                 FilmScreen(answer, None if state.is_complete else state.current_step, hidden, state.score)
@@ -681,8 +690,12 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             if command.question.second_chain:
                 self.action_equiv()
         elif command.kind == MESSAGE:
+            from shapecalc.diagnosis.report import diagnose
+
             self.app.push_screen(DoctorScreen(diagnose(command.content)), self._open_from_dialog)
         elif command.kind == CODE:
+            from shapecalc.tui.source import read_source
+
             try:
                 self._source = read_source(command)
             except ShapeError as error:
@@ -693,6 +706,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def action_source(self) -> None:
         """Open the screen of the source code."""
         if self._source is not None:
+            from shapecalc.tui.source import SourceScreen
+
             self.app.push_screen(SourceScreen(self, self._source))
 
     async def open_line_question(self, question: Question, state: SourceState) -> None:

@@ -32,8 +32,6 @@ from shapecalc.core.text import (
 )
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading import commands
-from shapecalc.reading.code import interpret_code
-from shapecalc.reading.code.source import normalize_pasted_code
 from shapecalc.reasoning.answers import IDENTITY_STAGES, answer_chain, answer_code
 from shapecalc.reasoning.answers import answer_request as answer_request
 from shapecalc.reasoning.fixing import Fix, find_fixes
@@ -510,6 +508,9 @@ def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[s
     >>> chain.texts["stages"]
     'view N,-1 | transpose 1,0 --dialect torch'
     """
+    from shapecalc.reading.code import interpret_code  # deferred: reading code costs a tenth of the start of the app
+    from shapecalc.reading.code.source import normalize_pasted_code
+
     code = normalize_pasted_code(text)
     typed = question.texts.get("input", "")
     source = open_source(typed)

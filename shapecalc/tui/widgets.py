@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import cleandoc
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rich.segment import Segment
 from rich.style import Style
@@ -31,10 +31,11 @@ from textual.widgets.option_list import Option
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import escape_unprintable, suggest_name
-from shapecalc.diagnosis.report import Diagnosis, diagnose
-from shapecalc.reading.code import is_code
 from shapecalc.render.canvas import UNICODE
 from shapecalc.tui.themes import THEMES
+
+if TYPE_CHECKING:
+    from shapecalc.diagnosis.report import Diagnosis
 
 TextRenderer = Callable[[int, int], Text]
 """A function that renders a text for a width and a height in cells."""
@@ -442,6 +443,9 @@ class TextField(Input):
         """Post a message for a pasted error or line of code, or insert the text."""
         if self.screen.is_modal:
             return
+        from shapecalc.diagnosis.report import diagnose  # deferred: both cost a tenth of the start of the app
+        from shapecalc.reading.code import is_code
+
         report = diagnose(event.text) if " " in event.text.strip() else None
         if report is not None and report.entries:
             event.prevent_default().stop()

@@ -21,8 +21,6 @@ from shapecalc.core.text import (
     suggest_name,
     truncate,
 )
-from shapecalc.diagnosis.reading import has_known_message
-from shapecalc.reading.code.source import split_entry
 from shapecalc.reading.commands import chain_text, parse_stage, resolve_aliases
 from shapecalc.reading.readings import UserInput, detect_command, is_assignment, suggest_command
 from shapecalc.tui.question import (
@@ -107,14 +105,14 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
 
     Raises `ShapeError` (usage) if the words are not recognized, and (file) if they name an unusable file.
     """
+    from shapecalc.diagnosis.reading import has_known_message  # deferred: it costs a tenth of the start of the app
+
     is_line = "\n" not in text and not is_assignment(text)
     resolved = resolve_aliases(words) if is_line else [*words]
     if is_line and (sides := _split_comparison(words)):
         return _compare_commands(*sides, text)
     if is_line and resolved[0] in QUESTION_COMMANDS and not (" " in text and has_known_message(text)):
         return AppCommand((*resolved,), text, question_from_words(resolved))
-    from shapecalc.diagnosis.reading import has_known_message  # deferred: it costs a tenth of the start of the app
-
     for candidate in dict.fromkeys(((text,) if text else (*words,), (*words,))):
         line = _detect_command(UserInput(candidate, candidate, has_known_message))
         if line is not None:

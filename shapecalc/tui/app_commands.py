@@ -168,6 +168,7 @@ def parse_code_command(words: Sequence[str]) -> AppCommand | None:
         return None
     if words[0] in (CODE, MESSAGE):
         return AppCommand((*words,), words[1] if len(words) > 1 else "")
+    from shapecalc.reading.code.source import split_entry  # deferred: it costs a tenth of the start of the app
 
     if split_entry(words[0])[1]:
         return AppCommand((CODE, words[0], *(("--input", " ".join(words[1:])) if words[1:] else ())), words[0])

@@ -372,7 +372,7 @@ def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterato
     commands = set[str]()
     for fix in (*likely, *find_fixes(trace)):
         copies_zero = str(fix.value).startswith("0,")
-        if fix.name in ("strides", "weight") or fix.value in ("[]", "-1") or (zero_is_size and copies_zero):
+        if fix.name in ("strides", "weight", "groups") or fix.value in ("[]", "-1") or (zero_is_size and copies_zero):
             continue
         try:
             fixed = answer_request(apply_fix(trace.request, fix))

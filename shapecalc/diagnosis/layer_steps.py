@@ -204,7 +204,8 @@ def _linear_steps(message: ParsedMessage, found: LayerMismatch) -> Iterator[Step
     if text := _map_step(message, found, rows):
         yield Step(text, True)
     if dims and len(shape) > 2:
-        yield Step(f"move axis {dims[-1]}, which has {found.wanted}, to the end: x.transpose({dims[-1]}, -1)", True)
+        code = "x.permute(0, 2, 3, 1)" if len(shape) == 4 and dims[-1] == 1 else f"x.transpose({dims[-1]}, -1)"
+        yield Step(f"move axis {dims[-1]}, which has {found.wanted}, to the end: {code}", True)
     elif message.framework == "torch" and rows and rows % found.wanted == 0 and rows > found.wanted:
         move = f"if another dim is {found.wanted}, move it to the end: x.transpose(1, -1)"
         yield Step(f"{printed}: {read}; {move}", False)
@@ -234,7 +235,12 @@ def _keras_steps(found: LayerMismatch) -> Iterator[Step]:
 
 def _map_step(message: ParsedMessage, found: LayerMismatch, rows: int | None) -> str:
     """Return the step for maps, transposed weights or steps of one feature that reach a layer, or an empty string."""
-    is_map = rows and MIN_MAP_SIDE <= found.given <= MAX_MAP_SIDE and rows % (found.wanted * found.given) == 0
+    is_map = (
+        "nn.Linear" in found.layer
+        and rows
+        and MIN_MAP_SIDE <= found.given <= MAX_MAP_SIDE
+        and rows % (found.wanted * found.given) == 0
+    )
     if message.framework == "torch" and is_map and found.wanted >= MIN_FEATURES:
         side = found.given
         return (
@@ -279,6 +285,8 @@ def _conv_steps(message: ParsedMessage, found: LayerMismatch) -> Iterator[Step]:
     else:
         yield Step(f"{printed}: {dim} is {found.given}, and {found.layer} reads {found.wanted}", False)
     pair = (found.given, found.wanted)
+    if len(shape) == 3 and pair == (2, 1):
+        yield Step("if it is stereo audio, make it mono: x.mean(1, keepdim=True)", False)
     if not shape and pair in CONVERSIONS:
         names = f"{COLOURS[found.given]} to {COLOURS[found.wanted]}"
         yield Step(f"if it is a picture, convert it from {names}, as by {CONVERSIONS[pair]}", False)

@@ -573,8 +573,10 @@ def _concat_print(found: Operands) -> str:
     names = found.message.failing_line.operands if found.message.failing_line else ()
     text = print_shapes(found.message, "[t.shape for t in the list]")
     match = LIST_ARGUMENT.search(found.line)
-    if match or len(names) == 1:
-        text = f"print([t.shape for t in {match[1] if match else names[0]}]) before that line"
+    if match:
+        text = f"print([t.shape for t in {match[1]}]) before that line"
+    elif len(names) == 1:
+        text = "print the shape of each part before that line"
     axis = _joins(found)
     only = "only the axis that is joined may differ" if axis is None else f"only dim {axis} may differ"
     kept = [difference for difference in found.differences if difference[0] != axis]
@@ -667,6 +669,11 @@ CONCAT_STEPS = (
         is_supported=False,
     ),
     OperandStep(_always, _concat_print, is_supported=False),
+    OperandStep(
+        lambda found: found.sizes is not None and abs(found.sizes[0] - found.sizes[1]) == 1 and _joins(found) == 1,
+        f"if these are maps: {MULTIPLES}",
+        is_supported=False,
+    ),
     OperandStep(
         lambda found: _pair_ratio(found) > 1 and _joins(found) == 1 and TOKEN_LINE.search(found.line) is None,
         lambda found: (

@@ -22,6 +22,21 @@ class Phrase(NamedTuple):
 
 PHRASES = (
     Phrase(
+        "index tensor must have the same number of dim",
+        "give the index as many dims as the tensor: x.gather(1, index.unsqueeze(1)) for one index a row, index[:, "
+        "None]",
+    ),
+    Phrase(
+        "height of conv must be 1", "resize the pictures to the height for which the network was made, often imgH=32"
+    ),
+    Phrase(
+        "len(lengths)",
+        "give one length for each sample: {0} are given for a batch of {1}; with batch_first=True x is (batch, time, "
+        "features)",
+        r"got (\d+) \(batch_size=(\d+)\)",
+    ),
+    Phrase("sum of query counts", "give the sizes of the groups so that they sum to len(X), in the order of the rows"),
+    Phrase(
         "grid_sampler(): expected grid",
         "give the grid {0} values in its last dim: 2 for pictures, (N, H, W, 2), 3 for volumes, (N, D, H, W, 3)",
         r"size (\d) in last dim",

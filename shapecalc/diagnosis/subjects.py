@@ -101,6 +101,10 @@ AXIS_MEANINGS = (
 DECLARED_NAME = re.compile(r"(?i)invalid dimensions for input: ([\w.:/-]{1,80})")
 KERAS_LAYER = re.compile(r"(?i)of layer \"?(\w+)")
 """The name of a layer in a message of Keras."""
+RECURRENT = re.compile(r"(?i)(?:lstm|gru|rnn|simple_rnn|bidirectional)")
+"""The names of recurrent layers of Keras."""
+TOKEN_TEXT = re.compile(r"(?i)token|input_ids|image_features|vision|llava|seg_")
+"""Words of programs that mix tokens of texts and of pictures."""
 TOKEN_NAME = re.compile(r"(?i)input_ids|token|attention_mask")
 STATE_NAME = re.compile(r"(?i)state|cache|past|hidden|(?:^|_)[hc]0?(?:_in)?$")
 """The name of an input, and names of recurrent states."""
@@ -138,6 +142,8 @@ def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
     explanations = () if changes else explain_message(message, None)
     kinds = KINDS_BY_SUBJECT.get(subject, OTHER_KINDS)
     explanations = tuple([found for found in explanations if found.kind in kinds])
+    if not TOKEN_TEXT.search(message.text):
+        explanations = tuple([found for found in explanations if found.kind != "difference"])
     steps = [(phrase, None)] if phrase else [*_iter_subject_steps(message, subject)]
     if changes and message.framework == "keras" and subject != LOSS_SUBJECT:
         steps = []
@@ -160,7 +166,16 @@ def _shape_changes(message: ParsedMessage, subject: str) -> list[tuple[str, str 
         return [(_keras_rank_remedy(message) or _insert_remedy(message, shape), None)]
     if len(shape) > 2 and len(declared) == len(shape) + 1 and shape[:1] == ("?",) and shape[1:] == declared[2:]:
         return [("insert the batch dim, x[None]: the rows of one picture were taken for the batch", None)]
-    is_long = len(shape) > 2 and (shape[2:] == declared[1:] or (expected and rank == int(expected[1]) + 1))
+    is_recurrent = RECURRENT.match(message.node or "") is not None
+    if message.framework == "keras" and is_recurrent and rank == 4:
+        return [
+            (
+                "flatten each step, TimeDistributed(Flatten()), so that it has (steps, features), or take ConvLSTM2D",
+                None,
+            )
+        ]
+    is_many = len(shape) > 2 and isinstance(shape[1], int) and shape[1] > MAX_BATCH
+    is_long = is_many and (shape[2:] == declared[1:] or (expected and rank == int(expected[1]) + 1))
     if message.framework == "keras" and is_long and isinstance(shape[1], int):
         size = _format_sample_shape(shape[2:])
         return [(f"leave the number of samples out of the shape, Input(shape={size}), or drop a dim of x", None)]

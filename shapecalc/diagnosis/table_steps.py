@@ -14,7 +14,7 @@ from shapecalc.diagnosis.reading import ParsedMessage
 
 NAMES = re.compile(r"(?P<frame>[A-Za-z_][\w.]*)\.(?P<axis>columns|index) ?= ?(?P<names>[A-Za-z_][\w.]*)?")
 """An assignment of the names of columns or rows."""
-SET_AXIS = ("expected axis has", "item wrong length")
+SET_AXIS = ("expected axis has",)
 EXTRACT = re.compile(r"\.str\.extract(?:all)?\(")
 METRIC_CALL = re.compile(r"(?:_error|_score|_loss|accuracy|report|confusion_matrix)\(")
 FIT_CALL = re.compile(r"\.fit\(|check_X_y|train_test_split\(|fit_transform\(")
@@ -38,6 +38,11 @@ def iter_table_steps(message: ParsedMessage) -> Iterator[str]:
         yield from _name_steps(message, actual, expected)
     elif message.cause == "lengths-differ" and message.framework in ("sklearn", "matplotlib", "keras"):
         yield from _row_steps(message, actual, expected)
+    elif "item wrong length" in message.quote.lower():
+        yield (
+            f"the mask has {actual} items and the table {expected} rows: make it from this table, after its rows "
+            "were dropped, and print len(mask), len(df) before that line"
+        )
     elif message.cause == "lengths-differ" and "wrong number of items" in message.quote.lower():
         yield (
             f"the data has {actual} columns where {expected} are named: print its shape, and transpose or flatten "

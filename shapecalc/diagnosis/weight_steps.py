@@ -17,6 +17,7 @@ from shapecalc.diagnosis.suggestions import numeric_sizes, unequal_axes
 WEIGHT_NAME = re.compile(r"size mismatch for ([\w.]+)")
 POSITION_WEIGHT = re.compile(r"(?i)pos(?:ition)?(?:al)?_?(?:emb|enc|bias|ids)|wpe|relative_position")
 VOCABULARY_WEIGHT = re.compile(r"(?i)(?:tok|word|tgt|src|text)\w*_?emb|lm_head|shared\.|wte|vocab|lut\.|logit\.")
+EMBEDDING_WEIGHT = re.compile(r"(?i)emb(?:ed(?:ding)?s?)?\w*\.weight$")
 CLASS_WEIGHT = re.compile(r"(?i)(?:^|[._])(?:classifier|head|fc\d?|cls\w*|last_linear|predictor|output|logits)\b")
 """The names of weights whose first dim is the number of positions, of tokens or of classes."""
 MAX_CLASSES = 25_000
@@ -144,8 +145,18 @@ STEPS = (
         "position embedding",
     ),
     WeightStep(
+        lambda weights: "lora_" in weights.name and bool(weights.axes),
+        "the adapter was trained on a model of width {one}, and is loaded into one of {two}: take the base model "
+        "that its adapter_config.json names",
+    ),
+    WeightStep(
         lambda weights: _is_named(VOCABULARY_WEIGHT, weights) and weights.axes == [0],
         "the vocabularies differ: call model.resize_token_embeddings({one}) before loading, or take its tokenizer",
+    ),
+    WeightStep(
+        lambda weights: _is_named(EMBEDDING_WEIGHT, weights) and weights.axes == [0],
+        "{layer} has {one} rows in the checkpoint and {two} in the model, one for each symbol, word or id: take the "
+        "list of symbols, or the data set, with which the checkpoint was trained",
     ),
     WeightStep(
         lambda weights: _is_named(CLASS_WEIGHT, weights) and weights.axes == [0] and max(weights.sizes) <= MAX_CLASSES,

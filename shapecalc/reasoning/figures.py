@@ -541,7 +541,7 @@ def _explain_channels(actual: int, expected: int, context: MismatchContext) -> I
         yield Candidate(2, f"{actual} and {expected} at dim {context.axis}", f"if these are channels: {what}", advice)
     for axis, size in enumerate(context.target if -1 not in context.target else ()):
         others = prod((*context.target[:axis], *context.target[axis + 1 :]))
-        sides = context.target[axis + 1 : axis + 3] or context.target[:2]
+        sides = context.target[axis + 1 : axis + 3] or context.target[max(axis - 2, 0) : axis]
         channels, remainder = divmod(actual, others or 1)
         is_picture = not remainder and len(sides) == 2 and min(sides) >= MIN_PICTURE_SIDE
         if is_picture and (channels, size) in PICTURE_CHANNELS:

@@ -64,7 +64,9 @@ def explain_message(message: ParsedMessage, trace: Trace | None) -> tuple[Explan
     operands = (message.input, *(message.operands or ()))
     is_named = POINT_WORDS.search(recent_code(message)) is not None
     has_points = (None in operands and is_named) or any(shape[-2:] in POINT_MATRICES for shape in operands if shape)
-    return tuple([one for one in found if one.kind != "homogeneous" or has_points])
+    dropped = {"text-ratio"} if message.op == REARRANGE.name else set()  # the text names the lengths of the pattern
+    dropped |= set() if has_points else {"homogeneous"}
+    return tuple([one for one in found if one.kind not in dropped])
 
 
 def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
@@ -77,8 +79,7 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     text = PLACE_NUMBERS.sub(" ", f"{message.nearby_text} {_file_name(message)} {line} {quote}")
     if message.op in COUNT_OPS:
         return _element_count_figures(message, text)
-    is_pattern = message.op == REARRANGE.name and message.cause != "indivisible"
-    if is_pattern or message.cause in RANK_CAUSES or count_unequal_dims(message) > 1 or _is_first_transposed(message):
+    if message.cause in RANK_CAUSES or count_unequal_dims(message) > 1 or _is_first_transposed(message):
         return None
     if message.about is not None or message.op is None:
         return _find_size_pair(message, text)

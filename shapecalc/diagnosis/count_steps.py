@@ -28,6 +28,8 @@ MULTIPLE = re.compile(
 """A variable times a number."""
 VARIABLE = re.compile(r"[A-Za-z_][\w.]*(?:\[\w+\](?:\.\w+)*)?(?:\(\d?\))?")
 NOT_VARIABLES = ("int", "len", "max", "min", "round", "math.ceil", "math.floor", "tuple", "list")
+MAX_COUNT_32 = (1 << 31) - 1
+"""The maximum of a signed number of 32 bits."""
 CLASS_NAME = re.compile(r"(?i)vocab|num_labels|num_class|n_class|nclass|num_tags")
 """The names of numbers of classes or words."""
 MAX_ADDED, MIN_WORDS = 257, 1000
@@ -45,6 +47,10 @@ def iter_count_steps(message: ParsedMessage) -> Iterator[Step]:
     target = numeric_sizes(message.target)
     count = message.elements if message.input is None else size_product(message.input)
     if message.op not in (RESHAPE.name, SHUFFLE.name) or message.cause not in COUNT_CAUSES or not target or not count:
+        return
+    if count == prod(target) > MAX_COUNT_32:
+        text = f"both hold {count} elements, more than 32 bits count: a size is wrong above, or the runtime has 32 bits"
+        yield Step(text, True)
         return
     found = (
         _factor_step(message, count, target)

@@ -69,6 +69,8 @@ def _name_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[
     """Yield the steps for names of columns or rows that are too many or too few."""
     match = NAMES.search(failing_code(message))
     frame, names = (match["frame"], match["names"]) if match else ("df", None)
+    if match and names and failing_code(message)[match.end() :].startswith("("):  # a call of its last part
+        names = names.rpartition(".")[0] or None
     axis = match["axis"] if match else "columns"
     if expected == 0:
         yield f"the frame is empty: print({frame}) before that line, and find why it was filled with nothing"

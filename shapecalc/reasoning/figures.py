@@ -153,6 +153,7 @@ MASK_WORDS = re.compile(r"(?i)mask|token|image_features|input_ids")
 PATCH_WORDS = re.compile(r"(?i)position|patch|voxel|volume|pos_emb|3d")
 TOKEN_WORDS = re.compile(r"(?i)\bmask\b|attention|\btokens?\b|cache")
 FIT_WORDS = re.compile(r"\.fit\(|check_X_y|inconsistent numbers of samples")
+METRIC_WORDS = re.compile(r"(?:_error|_score|_loss|accuracy|report|confusion_matrix)\(")
 LATENT_WORDS = re.compile(r"(?i)latent|\bvae\b|diffus|comfy|unet")
 POSITION_WORDS = re.compile(r"(?i)position|pos_emb|wpe|clip|embedding")
 CONFUSION_WORDS = re.compile(r"(?i)confus|bincount|miou|fast_hist")
@@ -1122,7 +1123,13 @@ def _explain_difference(actual: int, expected: int, context: MismatchContext) ->
 def _explain_single_row(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain a single row by a vector that was interpreted as one sample."""
     small, large = sorted((actual, expected))
-    if context.is_length and small == 1 and large > 1 and FIT_WORDS.search(context.text):
+    if (
+        context.is_length
+        and small == 1
+        and large > 1
+        and FIT_WORDS.search(context.text)
+        and not METRIC_WORDS.search(context.text)
+    ):
         yield Candidate(
             1,
             f"1 and {large} rows",

@@ -16,7 +16,7 @@ LOADED_WORDS = re.compile(
     r"load_weights|transformers[/\\]|ksampler|inference|webui"
 )
 """Words of programs that load the weights of their layers."""
-FAMILY_WORDS = re.compile(r"(?i)comfy|diffusers|controlnet|\blora\b|ksampler|unet|latent|vae\b|stable.?diffusion|webui")
+FAMILY_WORDS = re.compile(r"(?i)comfy|diffusers|controlnet|\blora\b|ksampler|stable.?diffusion|webui")
 """Words of programs that combine parts of image models: text encoders, VAEs, ControlNets and LoRAs."""
 PRODUCT_CALL = re.compile(r" @ |\.(?:mm|bmm|dot|matmul|mv|addmm|baddbmm)\(|\b(?:matmul|einsum)\(")
 """A matrix product in a line of code."""

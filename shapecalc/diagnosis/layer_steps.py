@@ -328,10 +328,10 @@ def _decide(message: ParsedMessage, found: LayerMismatch, noun: str) -> str:
             f"check that checkpoint, text encoder, VAE, ControlNet and LoRA are of one model family: the loaded layer "
             f"takes {found.wanted} {noun}, and another part makes {found.given}"
         )
+    build = f"build {found.rebuilt}" if found.rebuilt else f"build the layer for {found.given}"
     if is_loaded(message):
         return (
-            f"the weights are loaded, so give the layer the {found.wanted} {noun} of their training: compare the "
-            f"settings that make {found.given} with those of the checkpoint"
+            f"if the weights are loaded, give the layer the {found.wanted} {noun} of their training: compare the "
+            f"settings that make {found.given} with those of the checkpoint; if you train it, {build}"
         )
-    build = f"build {found.rebuilt}" if found.rebuilt else f"build the layer for {found.given}"
     return f"if {found.given} is right, {build}; if {found.wanted} is right, find the line that makes {found.given}"

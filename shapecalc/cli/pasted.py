@@ -285,7 +285,7 @@ def _print_code_error(
 ) -> int:
     """Print the reason why code is refused, and return the exit code.
 
-    The JSON object contains the unknown calls, and the lines that are known.
+    The JSON object contains the unknown calls and the interpreted lines.
     """
     from shapecalc.cli.code_lines import lines_json
 

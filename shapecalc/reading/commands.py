@@ -101,7 +101,7 @@ def parse_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option]
     )
     if HELP.name in arguments:
         return arguments
-    if len(values) > len(names) and (named := dash_parameter_names(op, words)):
+    if len(values) > len(names) and (named := convert_names_to_options(op, words)):
         return parse_op_words(op, named, extra_options)
     arguments = assign_positional(order_positional_values(values, names), names, arguments, op.name)
     check_required(
@@ -110,14 +110,14 @@ def parse_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option]
     return arguments
 
 
-def dash_parameter_names(op: Op, words: Sequence[str]) -> list[str]:
-    """Write the names of parameters before values as options, as in `transpose 2,3 perm 1,0`.
+def convert_names_to_options(op: Op, words: Sequence[str]) -> list[str]:
+    """Return the words with parameter names before values written as options: `perm 1,0` as `--perm 1,0`.
 
-    The word `to` is omitted if it is not such a name. Returns an empty list if no word changes.
+    The word `to` is omitted if it is not a parameter. Returns an empty list if no word changes.
 
-    >>> dash_parameter_names(OPS["shuffle"], ["2,3,4", "first", "1,0,2", "to", "6,4"])
+    >>> convert_names_to_options(OPS["shuffle"], ["2,3,4", "first", "1,0,2", "to", "6,4"])
     ['2,3,4', '--first', '1,0,2', '--to', '6,4']
-    >>> dash_parameter_names(OPS["reshape"], ["2,3,4", "to", "6,4"])
+    >>> convert_names_to_options(OPS["reshape"], ["2,3,4", "to", "6,4"])
     ['2,3,4', '6,4']
     """
     known, result = OptionLookup(op_options(op), op), [*words[:1]]
@@ -244,7 +244,7 @@ def resolve_aliases(
 def move_framework_word(words: Sequence[str]) -> Sequence[str]:
     """Move the name of a framework before a request to the option `--dialect`.
 
-    Words are returned unchanged if another word follows the name than an op, a framework's function or a shape.
+    The words are returned unchanged unless an op, a framework's function or a shape follows the name.
 
     >>> move_framework_word(["onnx", "reshape", "2,3,4", "0,-1"])
     ['reshape', '2,3,4', '0,-1', '--dialect', 'onnx']
@@ -560,7 +560,7 @@ def parse_stage(words: Sequence[str], *, with_input: bool, dialect: object = Non
             shape,
         )
     except ExtraValueError as error:
-        named = dash_parameter_names(op, ["", *words[1:]])
+        named = convert_names_to_options(op, ["", *words[1:]])
         if named:
             return parse_stage([op.name, *named[1:]], with_input=with_input, dialect=dialect)
         raise usage_error(error.problem.message, usage_hint(op, with_input=with_input)) from None

@@ -58,7 +58,7 @@ MAX_INSPECTED = 1 << 20
 
 
 ASSIGNMENT = re.compile(r"\s*[A-Za-z_][\w.]*(?:\s*,\s*[A-Za-z_][\w.]*)*\s*(?::\s*[\w.]+\s*)?=(?![=>])\s*[A-Za-z_(\[]")
-"""The beginning of an assignment of code to one or several names."""
+"""A regular expression for the beginning of an assignment to one or more names, as in Python."""
 
 
 class UserInput(Record):
@@ -112,7 +112,7 @@ def detect_command(user_input: UserInput, options: Sequence[str] = ()) -> list[s
 
 
 def is_assignment(text: str) -> bool:
-    """Return whether a text begins with an assignment, whose names can be those of ops.
+    """Return whether a text begins with an assignment of Python; the assigned name may be the name of an op.
 
     >>> is_assignment("shuffle = network.add_shuffle(x)"), is_assignment("reshape 2,3 6")
     (True, False)

@@ -293,7 +293,8 @@ def test_imports_of_the_package_are_read(tmp_path):
 
 def test_modules_beside_a_file_are_read(tmp_path):
     (tmp_path / "parts.py").write_text(
-        "import torch.nn as nn\n\n\nclass GELU(nn.Module):\n    def __init__(self, width):\n        super().__init__()\n"
+        "import torch.nn as nn\n\n\nclass GELU(nn.Module):\n"
+        "    def __init__(self, width):\n        super().__init__()\n"
         "        self.layer = nn.Linear(width, 2 * width)\n\n    def forward(self, x):\n        return self.layer(x)\n"
     )
     (tmp_path / "blocks").mkdir()
@@ -301,7 +302,8 @@ def test_modules_beside_a_file_are_read(tmp_path):
     main = tmp_path / "net.py"
     main.write_text(
         "from parts import GELU\nfrom blocks import inner\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
-        "        self.part = GELU(8)\n\n    def forward(self, x):\n        y = self.part(x)\n        return inner.halve(y)\n"
+        "        self.part = GELU(8)\n\n    def forward(self, x):\n"
+        "        y = self.part(x)\n        return inner.halve(y)\n"
     )
     records = []
     interpret_code(main.read_text(), {"x": (3, 8)}, records=records, path=str(main))
@@ -312,7 +314,7 @@ def test_lines_show_a_nested_list_as_it_was_bound():
     records = []
     code = "xs = [[x]]\nxs[0].append(x.mT)\nreturn xs[0][1]"
     interpret_code(code, {"x": (2, 3)}, records=records)
-    assert [line.format_values() for line in collect_code_lines(records)][0] == "xs[0][0] 2,3"
+    assert collect_code_lines(records)[0].format_values() == "xs[0][0] 2,3"
 
 
 INHERITED = """\

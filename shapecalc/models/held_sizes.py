@@ -71,6 +71,8 @@ class _HeldSizeTracker(BatchTracker):
         self.unchecked_count = 0
         self._seen: dict[DimSizes, None] = {}
         """The sizes of the dims that change, in the order of the walk."""
+        self._seen_shapes: dict[DimSizes, dict[tuple[DimSizes, ...], None]] = {}
+        """The shapes of tensors for each size assignment, by their shape at the sizes of the file."""
 
     def start_walk(self, walk: WalkState) -> None:
         super().start_walk(walk)
@@ -87,7 +89,7 @@ class _HeldSizeTracker(BatchTracker):
         if visit.unknown_reason:
             self.unchecked_count += 1
         elif visit.node.op == "Reshape" and is_same_in_all_lanes(visit.arguments):
-            outputs = self._correct_reshape(visit)
+            outputs = self._restore_seen_shape(visit) or self._correct_reshape(visit)
         elif visit.node.op == "Expand" and is_same_in_all_lanes(visit.arguments) and any(visit.problems):
             outputs = self._correct_expand(visit)
         elif problem := next(filter(None, visit.problems), None):
@@ -171,7 +173,9 @@ class _HeldSizeTracker(BatchTracker):
                 texts = [self._format_sizes(dim) for dim in dims if dim[0] != 1] or [self._format_sizes(sizes)]
                 chosen = [(sizes, "*".join(texts) if "" not in texts else "")]
             else:
-                chosen = self._split_sizes(sizes, [size for _, size in entries])
+                chosen = self._split_sizes(
+                    sizes, [size for _, size in entries], can_scale=all(target[axis] > 0 for axis in after)
+                )
             for (axis, size), (by_lane, text) in zip(entries, chosen or [], strict=False):
                 for lane, corrected in zip(lanes, by_lane, strict=True):
                     lane[axis] = corrected
@@ -186,8 +190,32 @@ class _HeldSizeTracker(BatchTracker):
                 return visit.outputs
         return tuple(map(tuple, lanes))
 
-    def _split_sizes(self, total: DimSizes, numbers: Sequence[int]) -> list[tuple[DimSizes, str]] | None:
-        """Return sizes that the numbers may be, whose product is `total` for each size assignment, or None."""
+    def _restore_seen_shape(self, visit: NodeVisit) -> LaneShapes | None:
+        """Record the numbers of a Reshape that goes back to the shape of an earlier tensor, and return its shapes.
+
+        The earlier tensor has the shape of the output at the sizes of the file, and the elements of the input at all
+        sizes. Returns None unless there is exactly one such shape.
+        """
+        output, target = visit.outputs[0], visit.argument_values(visit.core_op.arguments[0].name)[0]
+        if output is None or target is None or len(target) != len(output) or None in visit.input:
+            return None
+        counts = [prod(shape) for shape in visit.input if shape is not None]
+        seen = [shapes for shapes in self._seen_shapes.get(output, ()) if [*map(prod, shapes)] == counts]
+        if len(seen) != 1 or len({*seen[0]}) == 1:
+            return None
+        for axis, sizes in enumerate(zip(*seen[0], strict=True)):
+            if target[axis] > 0 and len({*sizes}) > 1:
+                holder, text = f"target {','.join(map(str, target))}", self._format_sizes(sizes)
+                self.held.append(HeldNumber(visit.node, output[axis], holder, text, False, axis))
+        return seen[0]
+
+    def _split_sizes(
+        self, total: DimSizes, numbers: Sequence[int], *, can_scale: bool
+    ) -> list[tuple[DimSizes, str]] | None:
+        """Return sizes that the numbers may be, whose product is `total` for each size assignment, or None.
+
+        If `can_scale`, the first number may be the number of windows along the dim.
+        """
         seen = [sizes for sizes in self._seen if sizes[0] in numbers]
         for count in range(1, len(numbers) + 1):
             for places in combinations(range(len(numbers)), count):
@@ -199,7 +227,7 @@ class _HeldSizeTracker(BatchTracker):
                 parts = [by_place.get(place, (number,) * len(total)) for place, number in enumerate(numbers)]
                 if by_place and all(prod(sizes) == whole for *sizes, whole in zip(*parts, total, strict=True)):
                     return [(sizes, self._format_sizes(sizes)) for sizes in parts]
-        if len(numbers) and all(numbers[0] * size % total[0] == 0 for size in total):  # windows along the dim
+        if can_scale and numbers and all(numbers[0] * size % total[0] == 0 for size in total):  # windows along the dim
             scaled = tuple([numbers[0] * size // total[0] for size in total])
             parts = [scaled, *[(number,) * len(total) for number in numbers[1:]]]
             return [(sizes, self._format_sizes(sizes)) for sizes in parts]
@@ -246,6 +274,7 @@ class _HeldSizeTracker(BatchTracker):
     def _add_seen_sizes(self, shapes: LaneShapes) -> None:
         known = [shape for shape in shapes if shape is not None]
         if len(known) == len(shapes) and len({len(shape) for shape in known}) == 1:
+            self._seen_shapes.setdefault(known[0], {})[tuple(known)] = None
             for sizes in zip(*known, strict=True):
                 if len({*sizes}) > 1:
                     self._seen[sizes] = None

@@ -25,6 +25,7 @@ x = (1,4,8,12); y = MaxPool x kernel_shape=[4,4] strides=[4,4]; z = Reshape y [1
 x = (1,4,8,12); y = Reshape x [1,4,2,4,12] => y: 2 may be H/4; y: 12 was W
 x = (1,4,8,12); y = Reshape x [0,4,96]; z = Reshape y [0,4,8,12] => y: 96 was H*W; z: 8 may be H; z: 12 may be W
 x = (1,1,8,12); y = Expand x [1,3,8,12] => y: 8 was H; y: 12 was W
+x = (1,4,4,8); y = Reshape x [1,2,-1]; z = Relu y; w = Reshape z [1,4,4,8] => w: 4 may be H; w: 8 may be W
 x = (1,3,8,12); y = Reshape x [0,0,-1]; z = Relu y =>
 """
 ROWS = [line.rpartition("=>")[::2] for line in HELD.strip().splitlines()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shlex import split
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -168,6 +169,23 @@ class CodeScreen(Dialog[None]):
         return text
 
 
+class DiagnosisText(Static):
+    """The lines of a diagnosis, wrapped below the text after their labels."""
+
+    INDENT = " " * 8
+
+    def __init__(self, lines: list[str]) -> None:
+        """Create the text of the lines."""
+        super().__init__("\n".join(lines), markup=False)
+        self.diagnosis_lines = lines
+
+    def on_resize(self) -> None:
+        """Wrap the lines for the new width."""
+        width = max(len(self.INDENT) + 1, self.size.width)
+        wrapped = [wrap(line, width, subsequent_indent=self.INDENT) or [""] for line in self.diagnosis_lines]
+        self.update("\n".join(part for parts in wrapped for part in parts))
+
+
 class DoctorScreen(Dialog[Question | None]):
     """The diagnosis of a runtime message; Enter opens the suggested request."""
 
@@ -182,7 +200,7 @@ class DoctorScreen(Dialog[Question | None]):
     def compose_contents(self) -> ComposeResult:
         """Compose the lines of the diagnosis."""
         with VerticalScroll():
-            yield Static("\n".join(self.diagnosis.format_lines()), markup=False)
+            yield DiagnosisText(self.diagnosis.format_lines())
         yield KeyHelp("enter opens the request, escape closes" if self.commands else "escape closes")
 
     def action_open_request(self) -> None:

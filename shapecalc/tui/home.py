@@ -21,7 +21,7 @@ from textual.content import Content
 from textual.widgets import TextArea
 
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.record import Record
+from shapecalc.core.record import Record, replace
 from shapecalc.core.text import escape_unprintable, format_count, shape_text
 from shapecalc.diagnosis.report import diagnose
 from shapecalc.render.canvas import UNICODE, clip_text, stack_texts, wrap_line
@@ -82,7 +82,7 @@ HOME_KEYS = (
     Key("down", "↑↓", "entry", "select(1)", "Mark the entry below", 2),
     Key("e", "e", "type", "edit", "Type into the input", 3),
     Key("escape", "esc", "leave the field", "leave", "Leave the input, or empty it if it is left", 4),
-    Key("ctrl+g", "^G", "learn", "learn", "Predict before anything is shown, or see everything (kept)", 7),
+    Key("ctrl+g", "^G", "guess first", "learn", "Predict before anything is shown, or see everything (kept)", 7),
     Key("question_mark", "?", "keys", "app.help", "Explain the keys", 5),
     Key("f1", "F1", "keys", "app.help", "Explain the keys", 5),
     Key("q", "q", "quit", "app.quit", "Quit", 6),
@@ -458,6 +458,8 @@ class HomeScreen(ScreenWithHelp[None]):
     def _key_line(self, width: int) -> Text:
         taken = ("question_mark", "q", "e") if self.is_typing else ("f1", "ctrl+q", "escape")
         shown = tuple(key for key in HOME_KEYS if key.name not in (*taken, "up"))
+        if self.explore.is_learning:
+            shown = tuple(replace(key, label="show all") if key.action == "learn" else key for key in shown)
         keys = self.with_user_keys(shown) + ((CLEAR_KEY,) if self.typed_text and not self.is_typing else ())
         return format_key_line(frozenset(key.action for key in keys), width, keys)
 

@@ -29,6 +29,9 @@ class PreservingFunction(Record):
     result_strides: Callable[[Shape, Shape], Shape | None]
     """A function of shape and strides that returns the strides of the result, or None if they cannot be determined."""
 
+    is_contiguous: bool = False
+    """Whether the result is contiguous, whatever the strides of the input are."""
+
 
 def _keep_strides(_: Shape, strides: Shape) -> Shape:
     return strides
@@ -57,7 +60,7 @@ SAME_STRIDES = PreservingFunction(False, _keep_strides)
 """A function that may change the elements, but keeps the strides, such as `float`, which may return its input."""
 CAST = PreservingFunction(False, compute_clone_strides)
 ELEMENTWISE = PreservingFunction(False, _elementwise_result_strides)
-CONTIGUOUS = PreservingFunction(False, _contiguous_result_strides)
+CONTIGUOUS = PreservingFunction(False, _contiguous_result_strides, is_contiguous=True)
 SUGGESTED = PreservingFunction(False, _suggested_result_strides)
 """A function whose result is channels-last if its input is, and otherwise contiguous."""
 
@@ -65,7 +68,7 @@ _GROUPS: Mapping[str, PreservingFunction] = {
     "detach to cpu cuda numpy asarray tensor constant convert_to_tensor identity from_numpy as_tensor eval "
     "stop_gradient requires_grad_": SAME_TENSOR,
     "clone copy array": COPY,
-    "contiguous ascontiguousarray": PreservingFunction(True, _contiguous_call_strides),
+    "contiguous ascontiguousarray": PreservingFunction(True, _contiguous_call_strides, is_contiguous=True),
     "float type type_as astype cast dropout": SAME_STRIDES,
     "half double bfloat16 long short char bool cfloat cdouble zeros_like ones_like randn_like rand_like empty_like "
     "full_like": CAST,

@@ -29,7 +29,6 @@ from shapecalc.reading.code.builtins import (
     get_length,
 )
 from shapecalc.reading.code.calls import SHAPE_PRESERVING_FUNCTIONS, call_function, is_known_function
-from shapecalc.reading.code.expressions import MAYBE_NONE
 from shapecalc.reading.code.kind_checks import apply_kind_rule
 from shapecalc.reading.code.layer_evaluation import LayerEvaluator, is_known_layer
 from shapecalc.reading.code.logic import freeze_value, join_values, make_set
@@ -41,6 +40,7 @@ from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS, cre
 from shapecalc.reading.code.source import MODULE_NAMES, dotted_name, is_preserving_layer
 from shapecalc.reading.code.tuple_layers import FUNCTIONS_OF_LAYERS
 from shapecalc.reading.code.values import (
+    MAYBE_NONE,
     AlternativeValue,
     Binding,
     CallFrame,
@@ -138,6 +138,8 @@ COPYING_FUNCTIONS = {
 """Functions that return a copy of their first argument, or a layer with the same sizes."""
 SELF_METHODS = {"eval", "train", "to", "cuda", "cpu", "half", "float", "requires_grad_", "apply", "double", "bfloat16"}
 """Methods of a module that return the module itself."""
+CACHE_CLASSES = {"DynamicCache", "EncoderDecoderCache"}
+"""The caches of transformers that grow with each call."""
 CHILD_METHODS = ("children", "named_children")
 PLAIN_MODULE = ast.ClassDef("Module", [], [], [], [])
 """The class of `nn.Module()`."""
@@ -307,7 +309,7 @@ class CallEvaluator(LayerEvaluator):
         if function == LibraryName("get_interface") and isinstance(positional[0], FunctionValue):
             result = self.call_user_code(node, positional[0], positional[1:], keywords)
             # the weights of attention depend on the implementation that the configuration selects
-            return (result[0], nan) if isinstance(result, tuple) and len(result) == 2 else result
+            return (result[0], MAYBE_NONE) if isinstance(result, tuple) and len(result) == 2 else result
         if isinstance(function, LibraryName) and function.path.rpartition(".")[2][:1].isupper():
             values = [freeze_value(value) for value in CodeList(positional).items]
             items: dict[object, Binding] = {name: value for name, value in keywords.items()}  # noqa: C416 - other types
@@ -366,8 +368,18 @@ class CallEvaluator(LayerEvaluator):
             return self.extend_sequential(node, base, name)
         if name in SELF_METHODS:
             return base
+        if base.name in CACHE_CLASSES:
+            return self.call_cache_method(node, name)
         is_listing = name in CHILD_METHODS and not node.args
         return list_children(base.children, name) if is_listing else MISSING
+
+    def call_cache_method(self, node: ast.Call, name: str) -> CodeValue:
+        """Call a method of a new cache of transformers, which is empty, or return `MISSING` for any other method."""
+        if name == "get_seq_length":
+            return 0
+        if name == "update" and len(node.args) > 1:
+            return tuple(self.evaluate_expressions(node.args[:2]))
+        return MISSING  # type: ignore[no-any-return]
 
     def extend_sequential(self, node: ast.Call, base: LayerInstance, name: str) -> CodeValue:
         """Add layers to a `Sequential`, and bind its name to the result."""

@@ -39,6 +39,7 @@ from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.scopes import InterpreterState
 from shapecalc.reading.code.source import dotted_name, is_dict_item
 from shapecalc.reading.code.values import (
+    MAYBE_NONE,
     UNNAMED_CHANGE,
     Binding,
     CallFrame,
@@ -72,8 +73,6 @@ if TYPE_CHECKING:
 
 LIBRARY_NAMES = {"torch", "np", "numpy", "math", "tf", "tensorflow", "jnp", "jax", "nn"}
 """Names of modules whose attributes are constants or types, such as `torch.float32`."""
-MAYBE_NONE = float("nan")
-"""An unknown value that may be None, such as a mask."""
 UNKNOWN_KEY = float("nan")
 """The key of the items of a dict whose keys are not known."""
 ABSENT_ATTRIBUTES = {"is_cuda", "is_sparse", "is_nested", "is_quantized", "is_mps", "is_meta"}

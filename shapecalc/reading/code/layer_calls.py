@@ -57,6 +57,7 @@ LAYER_PARAMETERS: Mapping[str, tuple[str, ...]] = {
     },
     **{f"Adaptive{kind}Pool{rank}d": ("output_size",) for kind in ("Avg", "Max") for rank in (1, 2, 3)},
     **dict.fromkeys(("LSTM", "GRU"), _RECURRENT),
+    "EncoderDecoderCache": ("self_attention_cache", "cross_attention_cache"),
     "RNN": (*_RECURRENT[:3], "nonlinearity", *_RECURRENT[3:]),
     **dict.fromkeys(("Dropout", "Dropout1d", "Dropout2d", "Dropout3d"), ("p",)),
 }

@@ -9,13 +9,14 @@ from itertools import takewhile
 
 from shapecalc.core.conditions import Condition, Conditions
 from shapecalc.core.dims import Dim, Shape, to_json
-from shapecalc.core.problem import ShapeError
+from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.parameter_counts import count_parameters
 from shapecalc.reading.code.results import StatementRecord
 from shapecalc.reading.code.source import dotted_name
 from shapecalc.reading.code.values import (
+    MAYBE_NONE,
     Binding,
     CodeDict,
     CodeList,
@@ -208,6 +209,8 @@ def _iter_labelled_tensors(
     else:
         if isinstance(value, TracedTensor | ShapeError):
             yield name, value
+        elif value is MAYBE_NONE:
+            yield name, usage_error("this may be None")
         return
     names = written if len(written) == len(items) else [None] * len(items)
     for (key, item), text in zip(items.items(), names, strict=True):

@@ -15,6 +15,7 @@ from shapecalc.reading.code.arithmetic import OPERATOR_SYMBOLS
 from shapecalc.reading.code.assignments import AssignmentEvaluator
 from shapecalc.reading.code.call_evaluation import (
     ACTIVATION_FUNCTIONS,
+    CACHE_CLASSES,
     IMPORTED_BUILTINS,
     LIBRARY_TABLES,
     MASK_FUNCTIONS,
@@ -150,7 +151,8 @@ class CodeInterpreter(AssignmentEvaluator):
         is_known = (
             name in IMPORTED_BUILTINS
             or name in MODULE_CLASSES
-            or name in ACTIVATION_FUNCTIONS | LIBRARY_TABLES | MASK_FUNCTIONS | {"dispatch_attention_fn"}
+            or name
+            in ACTIVATION_FUNCTIONS | LIBRARY_TABLES | MASK_FUNCTIONS | CACHE_CLASSES | {"dispatch_attention_fn"}
         )
         if frame.path is None or is_known:
             return MISSING  # type: ignore[no-any-return]

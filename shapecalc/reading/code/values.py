@@ -65,6 +65,8 @@ REARRANGING_OPS = {
     op.name for op in (RESHAPE, VIEW, TRANSPOSE, UNSQUEEZE, SQUEEZE, FLATTEN, EXPAND, TILE, FLIP, REARRANGE)
 }
 """The names of the ops whose result has every element of the input."""
+MAYBE_NONE = float("nan")
+"""An unknown value that may be None, such as a mask."""
 UNNAMED_CHANGE = "?"
 """The untraced change of a tensor whose expression is still being evaluated."""
 
@@ -323,6 +325,8 @@ class TracedTensor(Record):
     def apply_shape_preserving(self, function: PreservingFunction) -> TracedTensor:
         """Apply a shape-preserving function."""
         strides = self.strides and function.result_strides(self.shape, self.strides)
+        if self.strides is None and function.is_contiguous:
+            strides = contiguous_strides(self.shape)
         if function.keeps_elements:
             return replace(self, strides=strides)
         change = self.untraced_change or UNNAMED_CHANGE

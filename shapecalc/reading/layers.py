@@ -120,7 +120,7 @@ def _pad_options(shape: Shape, arguments: LayerArguments, _: Layer) -> Options:
         "padding": (*(begin for begin, _ in pairs), *(end for _, end in pairs)),
         "axes": axes,
         "mode": mode if mode != CONSTANT and mode in (*MODE_PARAM.choices, *MODE_PARAM.spellings) else None,
-        "fill": fill if isinstance(fill, (int, float)) and isfinite(fill) and mode == CONSTANT else None,
+        "fill": fill + 0 if isinstance(fill, (int, float)) and isfinite(fill) and mode == CONSTANT else None,
     }
 
 

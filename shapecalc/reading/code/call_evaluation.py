@@ -138,6 +138,7 @@ COPYING_FUNCTIONS = {
 """Functions that return a copy of their first argument, or a layer with the same sizes."""
 SELF_METHODS = {"eval", "train", "to", "cuda", "cpu", "half", "float", "requires_grad_", "apply", "double", "bfloat16"}
 """Methods of a module that return the module itself."""
+DICT_METHODS = {"keys", "values", "items", "get", "pop", "copy", "update", "setdefault"}
 CACHE_CLASSES = {"DynamicCache", "EncoderDecoderCache"}
 """The caches of transformers that grow with each call."""
 CHILD_METHODS = ("children", "named_children")
@@ -245,6 +246,8 @@ class CallEvaluator(LayerEvaluator):
             if path and is_preserving_layer(path) and isinstance(self.find_binding(path), ShapeError):
                 return MISSING, MISSING  # the name implies that the layer preserves the shape
             return self.find_member(base, function.attr), base
+        if isinstance(base, CodeDict) and function.attr in base.items and function.attr not in DICT_METHODS:
+            return get_item(base, function.attr, self.error_factory(function)), MISSING
         if isinstance(base, LayerInstance) and function.attr in ("forward", *base.children):
             return base.children.get(function.attr, base), MISSING
         return MISSING, base
@@ -319,6 +322,8 @@ class CallEvaluator(LayerEvaluator):
                 tuple(values),
                 {name: value for name, value in named.items() if name not in IGNORED_ARGUMENTS},
             )
+        if isinstance(function, LibraryName) and not callee.positional and {*callee.keywords} <= IGNORED_ARGUMENTS:
+            return self.call_value(node, function)
         raise self.error(node, "this partial function is not supported")
 
     def evaluate_keywords(self, node: ast.Call) -> dict[str, Binding]:

@@ -102,13 +102,18 @@ class LayerEvaluator(ExpressionEvaluator):
                     values = [self.call_object(inner, values, {}, error)]
                     continue
                 if not isinstance(inner, LayerInstance):
-                    raise error("this is no layer")
+                    raise self.unknown_layer_error(error)
                 values = [self.apply_layer(inner, values, {}, error)]
                 self.record_layer(index, inner, values[0])
             return values[0]
         result = self.apply_single_layer(layer, values, keywords, error)
         name = FUNCTIONS_OF_LAYERS.get(layer.name, layer.name)
         return apply_kind_rule(name, [*values, *layer.positional], {}, result, error)
+
+    def unknown_layer_error(self, error: ErrorFactory) -> ShapeError:
+        """Return the error for a layer of a `Sequential` that is not known, whose result the user can provide."""
+        called: object = getattr(error, "args", [None])[0]  # `error_factory` binds the node
+        return self.unknown_function_error(called) if isinstance(called, ast.Call) else error("this is no layer")
 
     def apply_single_layer(
         self, layer: LayerInstance, values: list[CodeValue], keywords: Mapping[str, CodeValue], error: ErrorFactory

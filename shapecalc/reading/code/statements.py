@@ -128,6 +128,7 @@ class CodeInterpreter(AssignmentEvaluator):
         """
         self.bind_inputs(inputs, strides)
         self.given_names = {*dim_names([dim for dims in inputs.values() for dim in dims])}
+        self.frame.variables["__name__"] = MODULE_NAME
         self.frame.imports, self.frame.aliases = {**imported_names(tree)}, module_aliases(tree)
         self.module_names = MODULE_NAMES | imported_modules(tree).keys()
         entry, statements = select_entry(tree.body, entry_name)
@@ -191,6 +192,7 @@ class CodeInterpreter(AssignmentEvaluator):
         self.text = f"{self.text}\n{text}"
         self.line_starts = [0, *accumulate(map(len, self.text.splitlines(keepends=True)))]
         module = self.modules[path] = CallFrame("")
+        module.variables["__name__"] = MODULE_NAME
         module.path, module.imports, module.aliases = path, {**imported_names(tree)}, module_aliases(tree)
         state = self.frame, self.line, self.in_shape_argument, self.is_quiet, {**self.skipped_errors}
         self.frame, self.is_quiet = module, True
@@ -712,6 +714,8 @@ def _parameter_names(cls: ast.ClassDef) -> set[str]:
     }
 
 
+MODULE_NAME = "module"
+"""The value of `__name__`: files are read as if they were imported."""
 LIST_METHODS = {
     "add_module",
     "append",

@@ -122,7 +122,7 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
 
 
 def _split_comparison(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]] | None:
-    """Split words at `vs`, or return None if no request precedes and follows it."""
+    """Split words at the word between two requests; return None unless a request precedes and follows it."""
     index = next((index for index, word in enumerate(words) if word in COMPARING_WORDS), 0)
     return (words[:index], words[index + 1 :]) if 0 < index < len(words) - 1 else None
 

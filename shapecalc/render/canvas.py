@@ -234,6 +234,10 @@ class Canvas:
                 at: (char, style, TEXT_FLAG) for at, (char, style) in enumerate(zip(text, styles, strict=True), x)
             }
 
+    def is_blank(self, x: int, y: int, width: int) -> bool:
+        """Return whether `width` cells of row `y` are blank from cell `x` on."""
+        return y >= len(self._rows) or all(self._rows[y].get(x + at, BLANK)[0] == " " for at in range(width))
+
     def dash_lines(self, left: int, right: int) -> None:
         """Dash the horizontal lines in the columns from `left` to `right`.
 

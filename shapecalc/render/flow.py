@@ -62,6 +62,10 @@ MAX_MIXING_NOTES = 4
 
 If a stage has more notes, one general note replaces them.
 """
+LABELLED_KINDS = (StageKind.BROADCAST, StageKind.PRODUCT, StageKind.WINDOW)
+"""The stage kinds whose ending wires have labels: their axes are summed or repeated."""
+LABEL_SPACE = 4
+"""The width around the label of a wire, in cells."""
 SPACINGS = ((2, 7), (2, 3), (1, 3), (1, 1))
 """Pairs of a row spacing in lines and a minimum wire length in cells.
 
@@ -105,6 +109,8 @@ class ColumnGap(Record):
     min_wire_width: int
     is_beside_heading: bool = False
     """Whether the next column has a heading, which the title must not cover."""
+    label_width: int = 0
+    """The width of the labels of wires that end or begin in the gap."""
 
     def width(self, column_width: int) -> int:
         """Return the width of the gap for its wires, tokens and title.
@@ -114,7 +120,7 @@ class ColumnGap(Record):
         tokens = max(map(len, self.tokens), default=0)
         column_width *= not self.is_beside_heading
         lines = self.wiring.width + self.min_wire_width + (tokens + 2 if tokens else 0)
-        return max(lines, len(self.title) + 1 - column_width, self.min_wire_width + 2)
+        return max(lines, len(self.title) + 1 - column_width, self.min_wire_width + 2, self.label_width)
 
 
 class FlowLayout(Record):
@@ -197,7 +203,57 @@ def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
     tokens, asked = [cell.token for cell in layout.cells], layout.stage.requested
     if layout.is_regrouping and len(asked) == len(tokens) and layout.stage.after not in (None, asked):
         tokens = [token or str(dim) for token, dim in zip(tokens, asked, strict=True)]
+    joined = layout.request.arguments.get("axis") if layout.stage.kind is StageKind.JOIN else None
+    if isinstance(joined, int) and layout.problem is None and len(layout.cells) == len(layout.cells_before):
+        tokens[joined % len(tokens)] = _joined_token(layout, joined % len(tokens))
     return [clip_text(token, MAX_DIM_WIDTH, glyphs) for token in tokens]
+
+
+def _joined_token(layout: StageLayout, axis: int) -> str:
+    """Return the token on the wire of the axis along which operands are joined.
+
+    The token is the dim of the operand; of several operands, their names or their number.
+    """
+    operands = [*zip(layout.operand_names, stage_operands(layout)[1:], strict=False)]
+    if len(operands) == 1:
+        name, operand = operands[0]
+        return f"+ {name}{axis} {operand.shape[axis]}"
+    names = f"+ {' '.join(f'{name}{axis}' for name, _ in operands)}"
+    return names if len(names) <= MAX_DIM_WIDTH else f"+ {len(operands)} operands"
+
+
+def _end_labels(layout: StageLayout) -> dict[int, str]:
+    """Return why the wires of axes end in a stage of several operands, keyed by the index of the axis.
+
+    >>> import shapecalc as sc
+    >>> _end_labels(stage_layouts(sc.broadcast((8, 1, 6), (7, 1)))[0])
+    {1: 'repeated'}
+    """
+    if layout.stage.kind not in LABELLED_KINDS:
+        return {}
+    summed = {axis for step in layout.stage.steps if step.out is None for axis in step.sources[:1]}
+    kept = {axis for axes in layout.wires for axis in axes}
+    axes = (axis for axis in range(len(layout.cells_before)) if axis not in kept)
+    is_window = layout.stage.kind is StageKind.WINDOW
+    return {axis: "summed" if is_window or axis in summed else "repeated" for axis in axes}
+
+
+def _operand_labels(layout: StageLayout, glyphs: GlyphSet) -> dict[int, str]:
+    """Return the names of the dims that another operand has, keyed by the index of the output dim."""
+    if layout.stage.kind not in LABELLED_KINDS:
+        return {}
+    return {
+        out: cell_mark_text(cell, glyphs)
+        for out, cell in enumerate(layout.cells)
+        if not layout.wires[out] and cell_mark_text(cell, glyphs)[-1:].isdigit()
+    }
+
+
+def _label_width(layout: StageLayout, glyphs: GlyphSet) -> int:
+    """Return the width of a gap in which the labels at both ends of a wire fit; 0 without labels."""
+    ends = max(map(len, _end_labels(layout).values()), default=-LABEL_SPACE)
+    names = max(map(len, _operand_labels(layout, glyphs).values()), default=-LABEL_SPACE)
+    return ends + names + 2 * LABEL_SPACE if max(ends, names) > 0 else 0
 
 
 def _fit_columns(widths: Sequence[int], gaps: tuple[ColumnGap, ...], index: int, width: int) -> tuple[int, int]:
@@ -299,6 +355,7 @@ def _lay_out_columns(
     """
     input_column = make_column(cells, glyphs, min_width=len("input"))
     columns = (input_column, *(make_column(layout.cells, glyphs, layout) for layout in all_layouts))
+    label_width = _label_width(all_layouts[0], glyphs) if is_map and len(all_layouts) == 1 else 0
     if is_map and all_layouts:
         columns = (*columns[:-1], replace(columns[-1], min_width=len(OUTPUT_HEADING)))
     axes = max([1, *(len(column.cells) for column in columns)])
@@ -310,7 +367,7 @@ def _lay_out_columns(
         stages = zip(all_layouts, columns, columns[1:], strict=False)
         gaps = tuple([_make_gap(*stage, size, (lines, room), glyphs) for stage in stages])
         if is_map and gaps:
-            gaps = (*gaps[:-1], replace(gaps[-1], is_beside_heading=True))
+            gaps = (*gaps[:-1], replace(gaps[-1], is_beside_heading=True, label_width=label_width))
         window = _fit_columns([column.width for column in columns], gaps, index, size[0])
         if window == (0, len(all_layouts)):
             break
@@ -469,6 +526,8 @@ class _FlowDrawing(Record):
         )
         if layout.stage.kind is StageKind.SHAPE:
             self.canvas.dash_lines(x, right)
+        if gap.label_width:
+            self.draw_labels(layout, column_index, (x, right))
         for row, cell in enumerate(layout.cells):
             token = gap.tokens[row]
             if (column_index, row) in self.placeholders:
@@ -479,6 +538,22 @@ class _FlowDrawing(Record):
         if gap.is_beside_heading:
             self.canvas.write_text(right + 1, 0, OUTPUT_HEADING, "bold")
         return self.draw_column(output_column, column_index, right + 1)
+
+    def draw_labels(self, layout: StageLayout, column_index: int, edges: tuple[int, int]) -> None:
+        """Label the wires that end in a gap, and draw those that come from another operand.
+
+        `edges` are the x coordinates of the left and the right end of the gap. A label that meets another wire is
+        omitted.
+        """
+        (left, right), strokes = edges, self.canvas.glyphs
+        for axis, label in _end_labels(layout).items():
+            text, style = f"{strokes.pointer} {label}", self._line_style(layout, (), (axis,), column_index)
+            if self.canvas.is_blank(left + 2, self._canvas_line(axis), len(text)):
+                self.canvas.write_text(left + 1, self._canvas_line(axis), text, style)
+        for out, name in _operand_labels(layout, strokes).items():
+            text, style = f"{name} {strokes.horizontal}", self._line_style(layout, (out,), (), column_index)
+            if self.canvas.is_blank(right - len(text) - 1, self._canvas_line(out), len(text) + 1):
+                self.canvas.write_text(right - len(text), self._canvas_line(out), text, style)
 
     def _canvas_line(self, row: int) -> int:
         """Return the canvas line of a row of dims, below the heading."""

@@ -27,8 +27,8 @@ from shapecalc.core.text import format_count, join_with_and
 from shapecalc.core.values import ELLIPSIS, parse_subscripts
 from shapecalc.render.canvas import GlyphSet, clip_line, clip_text, pack_notes, stack_texts, wrap_line
 from shapecalc.render.hints import arithmetic_with_placeholder
-from shapecalc.render.stage_layout import HUES, StageLayout, is_window_step, stage_operands
-from shapecalc.render.styles import BOLD_ERROR
+from shapecalc.render.stage_layout import StageLayout, is_window_step, mark_colour, stage_operands
+from shapecalc.render.styles import BAR_COLOUR, BOLD_ERROR
 
 RulerRow = tuple[str, Callable[[int], str]]
 """The label of a row, and a function that returns the row's string at an index."""
@@ -359,8 +359,10 @@ def _operand_bars(
     total, unit = sum(sizes), MAX_UNIT_WIDTH if is_concrete(dims) else MAX_NAMED_UNIT_WIDTH
     length = min(unit, width // total) * total if 0 < total <= width else width
     edges = [end * length // max(1, total) for end in accumulate(sizes, initial=0)]
+    joined = None if slot.out_dim is None else layout.cells[slot.out_dim]
+    hue = (mark_colour(joined.mark) if joined else "") or BAR_COLOUR
     parts = [
-        Text((glyphs.excess if index % 2 else glyphs.block) * (end - start), HUES[index % len(HUES)])
+        Text((glyphs.second_block if index % 2 else glyphs.block) * (end - start), hue)
         for index, (start, end) in enumerate(pairwise(edges))
     ]
     offset_bars = [Text(" " * start).append_text(part) for start, part in zip(edges, parts, strict=False)]

@@ -34,7 +34,7 @@ OPERAND_LETTERS, WEIGHT_LETTERS = "BCDEFGHIJKLMNOPQRSTUVWXYZ", "wvuzyx"
 """The letters by which operands after the input are named: other tensors, and weights."""
 MIXED_LETTERS = "xyzuvwpqrst"
 """The letters of the marks of dims that mix axes."""
-AXIS_HUES = ("#C15500", "#007BC0", "#008662", "#B1568E", "#9B6D00", "#B813FF")
+AXIS_HUES = ("#C15500", "#007BC0", "#008662", "#B1568E", "#9B6D00", "#B813FF", "#428500", "#E00096")
 """The colours of axes: hues of the palette of Okabe and Ito with a contrast of at least 4.5:1 on white and on black.
 
 Only a luminance of 0.175 to 0.183 has both contrasts, so the colours differ in hue alone; each axis also has a letter.

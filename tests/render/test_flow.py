@@ -167,3 +167,18 @@ def test_canvas_merges_spans_of_one_style():
         ("╲", "red"),
         ("x", "bold"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "row"),
+    [
+        ("conv 1,3,9,9 64,3,3,3", "b 3 ─▸ summed   w0 ─ w0 64"),
+        ("broadcast 8,1,6 7,1", "b   1 ─▸ repeated   B0 ─ B0   7"),
+        ("matmul 2,5,3 3,4", "c   3 ─▸ summed   B1 ─ B1   4"),
+        ("concat 2,3,4 2,5,4 --axis 1", "+ B1 5 ── b+   8"),
+        ("concat 2,3 2,5 2,7 --axis -1", "+ B1 C1 ── b+  15"),
+    ],
+)
+def test_map_names_what_ends_a_wire_and_what_begins_one(line, row):
+    drawing = draw_flow(answer_to(line), width=60, height=12, is_map=True).plain
+    assert " ".join(row.split()) in " ".join(drawing.split()), drawing

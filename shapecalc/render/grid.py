@@ -503,14 +503,17 @@ def draw_grid(
     tinted_axis: int | None = None,
     first: int = 0,
     more_keys: tuple[str, str] = ("", ""),
+    last: int | None = None,
+    with_divisions: bool = True,
 ) -> Text:
     """Draw the elements of the input and of each stage's output.
 
     `cursor` is the input index of the element to highlight in all tables. `value` returns the input element at an
     index; by default, elements are numbered from 0. Elements are coloured by their index along the axis `tinted_axis`
     of the input. `width` and `height` are in character cells. If not all tensors fit the width, the tensors from index
-    `first` on are drawn, with the keys `more_keys` for earlier and for later tensors. If a tensor is too large, the
-    part around the highlighted element is drawn. Raises `ShapeError` (usage) if the elements cannot be traced to the
+    `first` on are drawn, with the keys `more_keys` for earlier and for later tensors; none is drawn after the index
+    `last`. If a tensor is too large, the part around the highlighted element is drawn. With `with_divisions`, notes
+    contain the division that infers each -1. Raises `ShapeError` (usage) if the elements cannot be traced to the
     output, or if there are none.
 
     >>> import shapecalc as sc
@@ -534,11 +537,11 @@ def draw_grid(
             tinted_axis=tinted_axis,
         )
         for number, index in enumerate(journey.indices_of(cursor))
-    ]
+    ][: None if last is None else last + 1]
     lines = arrange_tables(tables, width, height - bool(journey.sizes), glyphs, first, more_keys)
     note_texts = [
         *([f"with {sizes_text(journey.sizes)}"] if journey.sizes else []),
-        *division_notes(stage_layouts(answer)),
+        *(division_notes(stage_layouts(answer)) if with_divisions else ()),
     ]
     notes = pack_notes([Text(note, "dim") for note in note_texts], width)
     return stack_texts([*lines, *notes[: max(bool(journey.sizes), height - len(lines))]])

@@ -112,6 +112,8 @@ class PictureKind(Record):
     """A function that returns whether the picture of a step shows more than the flow diagram."""
     has_heading: bool = False
     """Whether the stage's heading is drawn above the picture where it fits."""
+    gains_from_width: bool = False
+    """Whether a wider picture shows more: it is a ruler."""
 
 
 def division_notes(all_layouts: Sequence[StageLayout]) -> Iterator[str]:
@@ -652,8 +654,8 @@ def _is_last_operand_step(_answer: Trace | Chain, layout: StageLayout, step: Ste
 
 PICTURE_KINDS = (
     PictureKind(draw_element_counts, _is_count_step, lambda *_: True, has_heading=True),
-    PictureKind(draw_rulers, _is_ruler_step, can_draw_rulers, has_heading=True),
-    PictureKind(draw_windows, is_window_step, is_first_step_with_parameters),
+    PictureKind(draw_rulers, _is_ruler_step, can_draw_rulers, has_heading=True, gains_from_width=True),
+    PictureKind(draw_windows, is_window_step, is_first_step_with_parameters, gains_from_width=True),
     PictureKind(draw_operand_table, _is_operand_step, _is_last_operand_step),
     PictureKind(draw_stage_diagram, lambda _layout, _step: True, _is_last_size_copy),
 )
@@ -670,11 +672,27 @@ def _picture_kind(layout: StageLayout, step: Step | None) -> PictureKind:
 
 def has_own_picture(answer: Trace | Chain, step_index: int) -> bool:
     """Return whether the picture of a step shows more than dims and wires."""
+    kind = _step_picture_kind(answer, step_index)
+    return kind is not None and kind.draw is not draw_stage_diagram
+
+
+def gains_from_width(answer: Trace | Chain, step_index: int) -> bool:
+    """Return whether a wider picture of a step shows more, because it is a ruler.
+
+    >>> import shapecalc as sc
+    >>> gains_from_width(sc.reshape((4, 6), (3, 8)), 1), gains_from_width(sc.transpose((2, 3)), 1)
+    (True, False)
+    """
+    kind = _step_picture_kind(answer, step_index)
+    return kind is not None and kind.gains_from_width
+
+
+def _step_picture_kind(answer: Trace | Chain, step_index: int) -> PictureKind | None:
     all_layouts, steps = stage_layouts(answer), answer.steps
     if not all_layouts:
-        return False
+        return None
     layout = all_layouts[drawn_layout_index(all_layouts, step_index)]
-    return _picture_kind(layout, steps[step_index] if step_index < len(steps) else None).draw is not draw_stage_diagram
+    return _picture_kind(layout, steps[step_index] if step_index < len(steps) else None)
 
 
 def drawn_layout_index(all_layouts: Sequence[StageLayout], step_index: int) -> int:

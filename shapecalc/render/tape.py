@@ -67,6 +67,7 @@ def draw_tapes(
     *,
     tinted_axis: int = 0,
     width: int = 78,
+    is_spaced: bool = False,
     glyphs: GlyphSet = UNICODE,
 ) -> Text:
     """Draw the tapes of a tensor and of the next tensor on a path.
@@ -85,6 +86,7 @@ def draw_tapes(
     lines = list[Text]()
     for index, label in enumerate(labels):
         tape = tape_lines(path, number + index, cursor, tinted_axis=tinted_axis, width=width - indent, glyphs=glyphs)
+        lines += [Text(end="")] if index and is_spaced and len(tape) > 1 else []
         lines += [Text((label if row == 0 else "").ljust(indent)).append_text(line) for row, line in enumerate(tape)]
     return stack_texts(lines)
 

@@ -95,8 +95,17 @@ PANEL_ARROWS = (*ARROW_MOVES, "home", "end")
 """The keys that a panel with the focus takes."""
 MIN_ELEMENTS_LINES = 26
 """The minimum number of free lines for the elements at every stage while their panel does not have the focus."""
+MIN_GRID_LINES, MAX_GRID_LINES = 12, 24
+"""The minimum and the maximum height of the tables of a large tensor without the focus, in lines with the border."""
+WIDE_LINES = 40
+"""The number of lines of all panels above which the comparison lists its names in columns."""
 GRID_MARGIN = 1
 """The number of blank lines that remain below the elements."""
+
+
+def _framed_lines(text: Text) -> int:
+    """Return the lines of a text with a border, or 0 for an empty text."""
+    return text.plain.count("\n") + 1 + BORDER_LINES if text else 0
 
 
 class ExploreScreen(widgets.ScreenWithHelp[None]):
@@ -160,8 +169,16 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """The name of the field that was used last."""
         self._comparison: tuple[Question, Sequence[DialectRow]] | None = None
         """The question that was compared last, and its answer in each framework."""
-        self._compared_lines: dict[tuple[int, bool], list[Text]] = {}
-        """The lines of the comparison by their width and whether they are wrapped."""
+        self._compared_lines: dict[tuple[int, str], list[Text]] = {}
+        """The lines of the comparison by their width and form."""
+        self._has_tapes = True
+        """Whether the elements are few enough for tapes; otherwise tables of a part are drawn."""
+        self._settled_question: Question | None = None
+        """The question at which the user last paused."""
+        self._grid: tuple[tuple[object, ...], Text] = ((), Text(end=""))
+        """The last tables of a large tensor, with what they depend on."""
+        self._entered_grid: tuple[tuple[object, ...], Text] = ((), Text(end=""))
+        """The last tables of the panel with the focus, with what they depend on."""
         self._compare_timer: Timer | None = None
         self._settled_heights = SettledHeights()
         self._heights = PictureHeights(0, 0, is_beside=True)
@@ -823,7 +840,6 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         line = question_command(state.question, state.result.answer)
         self._draw_question()
         self._set_text("reason", explore_text.problem_and_fix_text(state, width, self._fix_key))
-        self._set_text("command", Text(escape_unprintable(f"$ {line}"), no_wrap=True, overflow="ellipsis"))
         self._draw_panels(width)
         self._set_text("keys", self._key_line(width) if self.app.screen is self else Text())
         self.set_class(state.result.answer is None, "-stale")
@@ -946,26 +962,62 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     def _required_heights(self, width: int, lines: int, pictures: PictureHeights, card_lines: int) -> RequiredHeights:
         """Return the number of lines that each panel requires at a width."""
-        state, inner = self.state, width - 2
-        elements = "" if state.shows_grid else self._elements_text(inner, 0).plain
-        every = self._elements_text(inner, lines).plain if elements and lines > MIN_ELEMENTS_LINES else ""
+        inner = width - 2
+        compares = self._can_compare_dialects()
+        used = max(pictures.map, pictures.step) if pictures.is_beside else pictures.map + pictures.step
+        used += card_lines + 1 + (COMPARE_LINES if compares else 0)
+        elements, every = self._measure_elements(inner, lines, lines - used)
         return RequiredHeights(
             map=pictures.map,
             step=pictures.step,
-            card=0 if state.shows_grid else card_lines,
-            elements=elements.count("\n") + 1 + BORDER_LINES if elements else 0,
-            all_elements=every.count("\n") + 1 + BORDER_LINES if every else 0,
-            compare=self._comparison_height(inner) if self._can_compare_dialects() else 0,
-            whole_compare=len(self._comparison_lines(inner, is_wrapped=True)) + BORDER_LINES,
+            card=card_lines,
+            elements=elements,
+            all_elements=every,
+            compare=self._comparison_height(inner) if compares else 0,
+            whole_compare=len(self._comparison_lines(inner, "wrapped")) + BORDER_LINES,
+            listed_compare=len(self._comparison_lines(inner, "listed")) + BORDER_LINES if lines > WIDE_LINES else 0,
             is_beside=pictures.is_beside,
         )
+
+    def _measure_elements(self, width: int, lines: int, free: int) -> tuple[int, int]:
+        """Return the lines that the elements require, and those that they use if there is room for all panels.
+
+        `lines` are those of all panels, and `free` those that the other panels leave.
+        """
+        if self.state.shows_grid:
+            drawn = self._elements_text(width, lines - GRID_MARGIN - BORDER_LINES)
+            return _framed_lines(drawn), 0
+        tapes = self._elements_text(width, 0)
+        self._has_tapes = bool(tapes)
+        if tapes:
+            high = lines if lines > MIN_ELEMENTS_LINES else tapes.plain.count("\n") + 4
+            return _framed_lines(tapes), _framed_lines(self._elements_text(width, high))
+        if lines <= MIN_ELEMENTS_LINES or free < MIN_GRID_LINES:
+            return 0, 0
+        return 0, _framed_lines(self._settled_grid(width, min(free, MAX_GRID_LINES) - BORDER_LINES))
+
+    def _settled_grid(self, width: int, height: int) -> Text:
+        """Draw the elements at every stage once the user pauses, because many elements take long to draw.
+
+        Before, the text is as high as the last one, and blank.
+        """
+        state = self.state
+        if state.is_answer_hidden or not state.is_available("elements"):
+            return Text(end="")
+        first = explore_text.first_visible_tensor(state, width)
+        key = (state.question, state.cursor, state.tinted_axis, first, width)
+        if self._grid[0] != key and self._settled_question == state.question:
+            self._grid = key, explore_text.grid_text(state, width, height)
+        if self._grid[0] == key and self._grid[1].plain.count("\n") < height:
+            return self._grid[1]
+        return Text("\n" * min(height - 1, self._grid[1].plain.count("\n")))
 
     def _apply_panel_heights(self, plan: PanelHeights, lines: int) -> None:
         """Set the height of each panel.
 
         A panel with the focus replaces the map and the step.
         """
-        enters = self.state.shows_grid
+        enters = self.state.shows_grid and not plan.elements
         shows_step = getattr(self.focused, "id", None) == "step" and not plan.step
         middle = self.query_one("#middle")
         middle.set_class(plan.is_beside, "-beside")
@@ -975,11 +1027,25 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.query_one("#step", Panel).set_height(plan.map if shows_step else plan.step)
         self.query_one("#elements", Panel).set_height(lines - GRID_MARGIN if enters else plan.elements)
         self.query_one("#compare", Panel).set_height(0 if enters else plan.compare)
-        set_widget_height(self.query_one("#command"), 0 if enters else plan.command)
-        if plan.compare and (self._comparison is None or self._comparison[0] != self.state.question):
+        self._place_command(plan, is_hidden=enters)
+        is_compared = not plan.compare or (self._comparison and self._comparison[0] == self.state.question)
+        if not is_compared or (plan.elements and not self._has_tapes and self._settled_question != self.state.question):
             if self._compare_timer is not None:
                 self._compare_timer.stop()
             self._compare_timer = self.set_timer(COMPARE_SECONDS, self._compare_dialects)
+
+    def _place_command(self, plan: PanelHeights, *, is_hidden: bool) -> None:
+        """Write the command into the line above the keys, and separate text from a box that follows it."""
+        spare = plan.spare if plan.command and not is_hidden else 0
+        for name, has_box in (("reason", True), ("answer", plan.compare)):
+            widget = self.query_one(f"#{name}", widgets.ClickableText)
+            has_gap = bool(spare and has_box and widget.text.plain)
+            widget.set_class(has_gap, "-apart")
+            spare -= has_gap
+        line = question_command(self.state.question, self.state.result.answer)
+        command = Text(escape_unprintable(f"$ {line}"), no_wrap=True, overflow="ellipsis", end="")
+        self._set_text("command", Text("\n" * spare, end="").append_text(command))
+        set_widget_height(self.query_one("#command"), 0 if is_hidden else plan.command and plan.command + spare)
 
     def _draw_titles(self) -> None:
         state = self.state
@@ -987,7 +1053,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.query_one("#map", Panel).set_title(explore_text.map_title(state), dims)
         self.query_one("#step", Panel).set_title(explore_text.step_panel_title(state), "esc")
         keys = f"[{state.typed_index}_]" if state.typed_index else widgets.FOLLOW_KEYS
-        self.query_one("#elements", Panel).set_title(explore_text.elements_title(state), keys)
+        title = explore_text.elements_title(state, has_tapes=self._has_tapes)
+        self.query_one("#elements", Panel).set_title(title, keys)
         self.query_one("#compare", Panel).set_title("Compare")
 
     def _elements_text(self, width: int, height: int) -> Text:
@@ -999,14 +1066,20 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         if state.is_answer_hidden or not state.is_available("elements"):
             return Text(end="")
         if state.shows_grid:
-            return explore_text.elements_text(state, make_element_reader(state.result.source), width, height)
+            key = (state.question, state.cursor, state.tinted_axis, state.current_step, state.shows_mistake, width)
+            if self._entered_grid[0] != key or self._entered_grid[1].plain.count("\n") >= height:
+                reader = make_element_reader(state.result.source)
+                self._entered_grid = key, explore_text.elements_text(state, reader, width, height)
+            return self._entered_grid[1]
+        if height and not self._has_tapes:
+            return self._settled_grid(width, height)
         return explore_text.tapes_text(state, width, height)
 
     def _comparison_height(self, width: int) -> int:
         """Return the height of the comparison panel, in lines."""
         if self._comparison is None:
             return COMPARE_LINES
-        count = len(self._comparison_lines(width, is_wrapped=False))
+        count = len(self._comparison_lines(width, "short"))
         return min(COMPARE_LINES, count + BORDER_LINES)
 
     def _can_compare_dialects(self) -> bool:
@@ -1014,24 +1087,26 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         return self.state.is_offered("compare") and len(supporting_dialects(OPS[self.state.question.op])) > 1
 
     def _compare_dialects(self) -> None:
-        """Compare the dialects, and draw the comparison."""
-        question = self.state.question
-        if self._can_compare_dialects():
+        """Compare the dialects, and draw the comparison and the elements of a large tensor."""
+        question = self._settled_question = self.state.question
+        if self._can_compare_dialects() and (self._comparison is None or self._comparison[0] != question):
             self._comparison = question, dialect_rows(question)
             self._compared_lines.clear()
-            self.schedule_draw()
+        self.schedule_draw()
 
     def _comparison_text(self, width: int, height: int) -> Text:
-        """Draw the last comparison, with one line per distinct answer."""
-        lines = self._comparison_lines(width, is_wrapped=True)
-        return stack_texts(lines if len(lines) <= height else self._comparison_lines(width, is_wrapped=False)[:height])
+        """Draw the last comparison in the longest form that fits."""
+        for form in ("listed", "wrapped"):
+            if len(lines := self._comparison_lines(width, form)) <= height:
+                return stack_texts(lines)
+        return stack_texts(self._comparison_lines(width, "short")[:height])
 
-    def _comparison_lines(self, width: int, *, is_wrapped: bool) -> list[Text]:
+    def _comparison_lines(self, width: int, form: explore_text.ComparisonForm) -> list[Text]:
         """Return the lines of the last comparison, which are kept until the next one."""
         rows, kept = self._comparison[1] if self._comparison else (), self._compared_lines
-        if (width, is_wrapped) not in kept:
-            kept[width, is_wrapped] = explore_text.comparison_lines(rows, width, is_wrapped=is_wrapped)
-        return kept[width, is_wrapped]
+        if (width, form) not in kept:
+            kept[width, form] = explore_text.comparison_lines(rows, width, form)
+        return kept[width, form]
 
     def _set_text(self, name: str, text: Text) -> None:
         self.query_one(f"#{name}", widgets.ClickableText).set_text(text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from textwrap import wrap
+from typing import Any, Literal
 
 from rich.text import Text
 
@@ -24,7 +25,7 @@ from shapecalc.render.grid import build_tensor_path, draw_grid, draw_mistake_gri
 from shapecalc.render.hints import display_name, sizes_text
 from shapecalc.render.pictures import has_own_picture, most_informative_step
 from shapecalc.render.report import operator_text
-from shapecalc.render.stage_layout import layout_index, stage_layouts, unresolved_dims
+from shapecalc.render.stage_layout import is_window_step, layout_index, stage_layouts, unresolved_dims
 from shapecalc.render.step import ARROW, dim_reason_lines, draw_step, format_spaced_shape, reason_title, step_title
 from shapecalc.render.styles import BOLD_ERROR, ERROR_COLOUR
 from shapecalc.render.tape import draw_tapes, element_equation, tape_path, tensor_index_before
@@ -310,10 +311,12 @@ def map_title(state: ExploreState) -> str:
     return f"Map · stage {number} of {len(all_layouts)} · {all_layouts[number - 1].name}"
 
 
-def elements_title(state: ExploreState) -> str:
+def elements_title(state: ExploreState, *, has_tapes: bool = True) -> str:
     """Return the title of the elements panel."""
     if state.shows_grid:
         return "Elements"
+    if not has_tapes:
+        return "Elements · at every stage"
     is_past_end = state.answer is not None and state.current_step >= len(state.answer.steps)
     return f"Elements · before and after {'the last stage' if is_past_end else 'this stage'}"
 
@@ -419,11 +422,27 @@ def reopening_command(state: ExploreState) -> str:
     return escape_unprintable(f"shapecalc tui {step}{at} {line}")
 
 
+def step_to_draw(state: ExploreState) -> int:
+    """Return the index of the step whose picture is drawn; after the last step, this is the most informative one."""
+    if state.is_complete and state.visible_answer is not None:
+        return most_informative_step(state.visible_answer, PICTURE_WIDTH)
+    return _step_to_draw(state)
+
+
+def is_window_picture(state: ExploreState) -> bool:
+    """Return whether the picture of the step shows windows that move along an axis."""
+    answer, step = state.visible_answer, step_to_draw(state)
+    if answer is None or step >= len(answer.steps):
+        return False
+    all_layouts = stage_layouts(answer)
+    return is_window_step(all_layouts[layout_index(all_layouts, step)], answer.steps[step])
+
+
 def _draw_step(state: ExploreState, width: int, height: int) -> Text:
     """Draw a step, or the answer beside the result of the user's mistake."""
     if (comparison := comparison_text(state, width, height)) or state.visible_answer is None:
         return comparison
-    step = most_informative_step(state.visible_answer, PICTURE_WIDTH) if state.is_complete else _step_to_draw(state)
+    step = step_to_draw(state)
     return draw_step(state.visible_answer, step, width=width, height=height, placeholders=format_blanks(state))
 
 
@@ -544,23 +563,41 @@ def tapes_text(state: ExploreState, width: int, height: int = 0) -> Text:
         return Text(end="")
     cursor = state.cursor or (0,) * len(path.tensors[0].shape)
     number = tensor_index_before(answer, None if state.is_complete else state.current_step)
-    tapes = draw_tapes(path, number, cursor, tinted_axis=state.tinted_axis, width=width)
+    options: dict[str, Any] = {"tinted_axis": state.tinted_axis, "width": width}
+    tapes = draw_tapes(path, number, cursor, **options)
+    if height > tapes.plain.count("\n") + 3:
+        tapes = draw_tapes(path, number, cursor, is_spaced=True, **options)
     sizes = f"   with {sizes_text(path.sizes)}" if path.sizes else ""
     equation = element_equation(path, cursor, None if state.is_complete else number + 1)
     lines = [tapes, *wrap_line(Text(f"{equation}{sizes}", "dim"), width)]
     free = height - sum(line.plain.count("\n") + 1 for line in lines) - 1
     if free >= MIN_GRID_LINES:
-        grid = draw_grid(answer, cursor, width=width, height=free, tinted_axis=state.tinted_axis)
+        last = None if state.is_complete else number + 1
+        grid = draw_grid(answer, cursor, height=free, last=last, with_divisions=False, **options)
         if UNICODE.ellipsis not in grid.plain:
             lines += [Text(end=""), grid]
     return stack_texts(lines)
 
 
-def comparison_lines(rows: Sequence[DialectRow], width: int, *, is_wrapped: bool = False) -> list[Text]:
-    """Return a line for each distinct answer, the most common answer first.
+def grid_text(state: ExploreState, width: int, height: int) -> Text:
+    """Draw a part of the elements at every stage, with the equation of the marked element."""
+    answer = state.answer
+    assert answer is not None
+    path = build_tensor_path(answer)
+    cursor = state.cursor or (0,) * len(path.tensors[0].shape)
+    equation = wrap_line(Text(element_equation(path, cursor), "dim"), width)
+    first = first_visible_tensor(state, width)
+    size: dict[str, Any] = {"width": width, "height": height - len(equation)}
+    axis = state.tinted_axis if answer.input else None
+    return stack_texts([draw_grid(answer, cursor, tinted_axis=axis, first=first, **size), *equation])
 
-    If `is_wrapped`, a line that does not fit the width is wrapped, and no name is omitted.
-    """
+
+ComparisonForm = Literal["short", "wrapped", "listed"]
+"""The form of a comparison: one line for each answer, all names wrapped, or all names in columns."""
+
+
+def comparison_lines(rows: Sequence[DialectRow], width: int, form: ComparisonForm = "short") -> list[Text]:
+    """Return the lines of each distinct answer, the most common answer first."""
     by_dialect: dict[str, set[str]] = {}
     for row in rows:
         by_dialect.setdefault(row.question.dialect, set()).add(row.answer_text)
@@ -571,14 +608,23 @@ def comparison_lines(rows: Sequence[DialectRow], width: int, *, is_wrapped: bool
     lines = list[Text]()
     for answer, names in sorted(groups.items(), key=lambda item: -len(item[1])):
         verb = "refuse, " if answer.startswith("refused: ") else "answer "
-        head = f"{len(names)} {verb}{escape_unprintable(answer.removeprefix('refused: '))}: "
-        if is_wrapped:
-            first, *others = wrap_line(Text.assemble((head, "bold"), ", ".join(dict.fromkeys(names))), width - 2)
-            lines += [first, *(Text("  ").append_text(line) for line in others)]
-            continue
-        listed = _list_names([*dict.fromkeys(names)], width - len(head))
-        lines.append(Text.assemble((clip_text(head, width, UNICODE), "bold"), listed))
+        head = f"{len(names)} {verb}{escape_unprintable(answer.removeprefix('refused: '))}"
+        lines += _answer_group(head, [*dict.fromkeys(names)], width, form)
     return lines
+
+
+def _answer_group(head: str, names: Sequence[str], width: int, form: ComparisonForm) -> list[Text]:
+    """Return the lines of an answer with the names of its dialects."""
+    if form == "listed":
+        cell = max(map(len, names)) + 2
+        per_line = max(1, (width - 2) // cell)
+        rows = (names[start : start + per_line] for start in range(0, len(names), per_line))
+        return [Text(head, "bold"), *(Text("  " + "".join(name.ljust(cell) for name in row).rstrip()) for row in rows)]
+    if form == "wrapped":
+        first, *others = wrap_line(Text.assemble((f"{head}: ", "bold"), ", ".join(names)), width - 2)
+        return [first, *(Text("  ").append_text(line) for line in others)]
+    listed = _list_names(names, width - len(head) - 2)
+    return [Text.assemble((clip_text(f"{head}: ", width, UNICODE), "bold"), listed)]
 
 
 def _list_names(names: Sequence[str], width: int) -> str:

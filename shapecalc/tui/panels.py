@@ -23,7 +23,7 @@ BORDER_LINES = 2
 """The number of border lines of a panel."""
 MIN_PANEL_LINES = 5
 """The minimum height of a panel whose content scrolls, in lines, with its border."""
-MAX_SPARE_LINES = 3
+MAX_SPARE_LINES = 1
 """The number of spare lines that the map and the step use."""
 MIN_BESIDE_WIDTH = 76
 """The minimum width for two panels side by side, in cells."""
@@ -53,6 +53,8 @@ class RequiredHeights(Record):
     """The lines of the elements at every stage, which replace `elements` if there is room for all panels."""
     whole_compare: int = 0
     """The lines of the comparison with all names, which replace `compare` if there is room for all panels."""
+    listed_compare: int = 0
+    """The lines of the comparison with its names in columns, which replace these if there is still room."""
     is_beside: bool = True
     """Whether the step fits beside the map; otherwise it is below the map."""
 
@@ -67,6 +69,8 @@ class PanelHeights(Record):
     command: int
     compare: int
     is_beside: bool
+    spare: int = 0
+    """The lines that no panel uses."""
 
 
 def allocate_panel_heights(lines: int, needs: RequiredHeights) -> PanelHeights:
@@ -78,7 +82,7 @@ def allocate_panel_heights(lines: int, needs: RequiredHeights) -> PanelHeights:
     >>> needs = RequiredHeights(6, 8, card=2, elements=5, compare=4)
     >>> names = ("map", "step", "card", "elements", "command", "compare")
     >>> [getattr(allocate_panel_heights(30, needs), name) for name in names]
-    [11, 11, 2, 5, 1, 4]
+    [9, 9, 2, 5, 1, 4]
     >>> [getattr(allocate_panel_heights(11, needs), name) for name in names]
     [8, 8, 2, 0, 1, 0]
     """
@@ -94,8 +98,9 @@ def allocate_panel_heights(lines: int, needs: RequiredHeights) -> PanelHeights:
     for need in (needs.card, needs.elements, needs.command, needs.compare):
         others.append(need if need <= free else 0)
         free -= others[-1]
-    for index, need in ((1, needs.all_elements), (3, needs.whole_compare)):
-        if need and others[index] and 0 <= need - others[index] <= free:
+    for index, need in ((1, needs.all_elements), (3, needs.whole_compare), (3, needs.listed_compare)):
+        is_shown = others[index] or (index == 1 and not needs.elements)
+        if need and is_shown and 0 <= need - others[index] <= free:
             free -= need - others[index]
             others[index] = need
     extra = min(free, MAX_SPARE_LINES)
@@ -109,6 +114,7 @@ def allocate_panel_heights(lines: int, needs: RequiredHeights) -> PanelHeights:
         command,
         compare,
         needs.is_beside,
+        free - extra,
     )
 
 

@@ -15,6 +15,7 @@ from rich.text import Text
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.record import Record, replace
 from shapecalc.render.canvas import UNICODE
+from shapecalc.render.pictures import gains_from_width
 from shapecalc.render.stage_layout import layout_index, stage_layouts
 from shapecalc.tui import explore_text
 from shapecalc.tui.panels import BORDER_LINES, MIN_BESIDE_WIDTH, MIN_PANEL_LINES, is_truncated
@@ -24,6 +25,10 @@ MAX_SETTLED_STEPS = 40
 """The maximum number of steps that are drawn to settle the heights of a question."""
 MAX_KEPT_STRUCTURES = 8
 """The number of structures whose heights are kept, because refused and answered requests alternate while one types."""
+MIN_FULL_WIDTH_LINES, KEPT_LINES = 28, 12
+"""The minimum height for the step below the map though it fits beside it, and the lines that other panels keep then."""
+WIDE_WIDTH = 150
+"""The width from which half of the screen is wide enough for every picture."""
 BAR = UNICODE.block
 """The character of the bars that compare element counts; a refusal with such bars is drawn below the map."""
 
@@ -71,9 +76,37 @@ def measure_pictures(
             hides_bars = is_refused and BAR not in step.plain
             hides_bars = hides_bars and BAR in explore_text.step_text(state, inner, content).plain
             if not (is_truncated(step, inner - half - 4) or hides_bars):
-                return PictureHeights(map_lines, _panel_lines(step), is_beside=True)
+                beside = PictureHeights(map_lines, _panel_lines(step), is_beside=True)
+                return _prefer_full_width(state, (inner, content), beside, maps) or beside
     map_lines, _ = _measure_map(state, inner, content, maps)
     return PictureHeights(map_lines, _panel_lines(explore_text.step_text(state, inner, content)), is_beside=False)
+
+
+def _prefer_full_width(
+    state: ExploreState, size: tuple[int, int], beside: PictureHeights, maps: MapLines
+) -> PictureHeights | None:
+    """Return the heights of the map and the step one below the other if this shows more, otherwise None.
+
+    `size` is the width and the height of each picture. A ruler shows more if it is wider, and so does a map whose dims
+    are then separated by blank lines.
+    """
+    width, height = size
+    answer = state.visible_answer
+    if answer is None or state.is_learning or width >= WIDE_WIDTH:
+        return None
+    is_ruler = gains_from_width(answer, explore_text.step_to_draw(state))
+    is_window = is_ruler and explore_text.is_window_picture(state)
+    is_ruler = is_window or (is_ruler and len(stage_layouts(answer)) > 1)
+    if not (is_window or height >= MIN_FULL_WIDTH_LINES):
+        return None
+    map_lines, _ = _measure_map(state, width, height, maps)
+    if not (is_ruler or map_lines > beside.map):
+        return None
+    step_lines = _panel_lines(explore_text.step_text(state, width, height))
+    room = height + BORDER_LINES - (0 if is_window else KEPT_LINES)
+    if is_window and map_lines + step_lines > room:
+        map_lines, _ = _measure_map(state, width, max(1, room - step_lines - BORDER_LINES), maps)
+    return PictureHeights(map_lines, step_lines, is_beside=False) if map_lines + step_lines <= room else None
 
 
 def _measure_map(state: ExploreState, width: int, height: int, maps: MapLines) -> tuple[int, bool]:

@@ -177,6 +177,8 @@ def _make_gap(
     size: tuple[int, int],
     spacing: tuple[int, int],
     glyphs: GlyphSet,
+    *,
+    is_only: bool = False,
 ) -> ColumnGap:
     """Return the gap of a stage, between its input and its output column.
 
@@ -190,7 +192,7 @@ def _make_gap(
         input_column.width + output_column.width + SPACINGS[-1][1],
         len(title) + 1 - output_column.width - SPACINGS[-1][1],
     )
-    wires = route_wires(layout, pitch, (width - least - 2, height), free, glyphs)
+    wires = route_wires(layout, pitch, (width - least - 2, height), free, glyphs, is_only=is_only)
     return ColumnGap(wires, title, tuple(tokens), room)
 
 
@@ -365,7 +367,12 @@ def _lay_out_columns(
         if lines > pitch:
             continue
         stages = zip(all_layouts, columns, columns[1:], strict=False)
-        gaps = tuple([_make_gap(*stage, size, (lines, room), glyphs) for stage in stages])
+        gaps = tuple(
+            [
+                _make_gap(*stage, size, (lines, room), glyphs, is_only=is_map and len(all_layouts) == 1)
+                for stage in stages
+            ]
+        )
         if is_map and gaps:
             gaps = (*gaps[:-1], replace(gaps[-1], is_beside_heading=True, label_width=label_width))
         window = _fit_columns([column.width for column in columns], gaps, index, size[0])

@@ -680,7 +680,7 @@ def gains_from_width(answer: Trace | Chain, step_index: int) -> bool:
     """Return whether a wider picture of a step shows more, because it is a ruler.
 
     >>> import shapecalc as sc
-    >>> gains_from_width(sc.reshape((4, 6), (3, 8)), 1), gains_from_width(sc.transpose((2, 3)), 1)
+    >>> gains_from_width(sc.reshape((4, 6), (3, 8)), 2), gains_from_width(sc.transpose((2, 3)), 1)
     (True, False)
     """
     kind = _step_picture_kind(answer, step_index)

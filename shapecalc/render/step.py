@@ -39,6 +39,8 @@ UNCONNECTED_GAP = 21
 """The distance, in cells, between the input dims and the requested dims in `draw_unconnected_dims`."""
 MIN_REASON_WIDTH = 24
 """The minimum width of a reason, in cells; longer reasons are wrapped."""
+MAX_LISTED_DIMS = 5
+"""The maximum number of dims of a permutation whose reasons are listed; of more, the map shows the path."""
 MAX_CARD_DIMS = 8
 """The maximum number of output dims whose reasons are shown."""
 
@@ -182,12 +184,16 @@ def _reason_lines(
 ) -> list[Text]:
     """Return the reasons of the steps of a stage up to `step_index`.
 
-    The last reason is bold. The reasons for hidden dims are omitted.
+    The last reason is bold. The reasons for hidden dims are omitted, and those of earlier steps of a long permutation.
     """
     lines = list[Text]()
+    is_long = layout.stage.kind is StageKind.PERMUTE and len(layout.cells) > MAX_LISTED_DIMS
+    is_long = is_long and len(stage_layouts(answer)) == 1
     for number in layout.step_range:
         if number > step_index:
             break
+        if is_long and number < min(step_index, layout.step_range.stop - 1):
+            continue
         step = answer.steps[number]
         if hidden and (step.out is None or step.out in hidden):
             continue

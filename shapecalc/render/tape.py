@@ -24,6 +24,8 @@ from shapecalc.render.styles import BOLD_ERROR
 
 MAX_TAPE_ELEMENTS = 96
 """The maximum number of elements that are drawn by default."""
+MAX_UNEVEN_ROWS = 12
+"""The maximum number of rows of elements whose number their length does not divide."""
 LABEL_GAP = 2
 """The number of spaces between the label of a tape and its first element."""
 
@@ -120,6 +122,32 @@ def tape_lines(
             line.append(cut, before if cut == " " else "dim").append(text, style)
         lines.append(line.append(glyphs.cuts[1], "dim"))
     return lines
+
+
+def draw_uneven_rows(count: int, length: int, width: int, glyphs: GlyphSet = UNICODE) -> Text | None:
+    """Draw elements in rows of a length that does not divide their number, and mark those that the last row lacks.
+
+    Returns None if there are too many elements or rows, or if a row does not fit the width.
+
+    >>> from shapecalc.render.canvas import ASCII
+    >>> print(draw_uneven_rows(7, 3, 40, ASCII))
+    row 0  [0 1 2|
+    row 1  [3 4 5|
+    row 2  [6 x x|  2 missing
+    """
+    rows, digits = -(-count // length), len(str(count - 1))
+    if count > MAX_TAPE_ELEMENTS or rows > MAX_UNEVEN_ROWS or (digits + 1) * length + LABEL_GAP + 24 > width:
+        return None
+    lines = list[Text]()
+    for row in range(rows):
+        line = Text(f"row {row}".ljust(len(f"row {rows - 1}") + LABEL_GAP)).append(glyphs.cuts[0], "dim")
+        present = range(row * length, min(count, (row + 1) * length))
+        line.append(" ".join(str(number).rjust(digits) for number in present), tint_style(row))
+        missing = length - len(present)
+        line.append("".join(f" {glyphs.fail.rjust(digits)}" for _ in range(missing)), BOLD_ERROR)
+        line.append(glyphs.cuts[1], "dim").append(f"  {missing} missing" if missing else "", BOLD_ERROR)
+        lines.append(line)
+    return stack_texts(lines)
 
 
 OUTPUT_LABELS = ("first ", "second")

@@ -135,10 +135,13 @@ def route_wires(
     size: tuple[int, int] = (78, 16),
     free_width: int = 0,
     glyphs: GlyphSet = UNICODE,
+    *,
+    is_only: bool = False,
 ) -> Wiring:
     """Route the wires of a stage.
 
-    `size` is the available width in cells and height in lines. Two adjacent crossings in a layer look like a diamond,
+    `size` is the available width in cells and height in lines. With `is_only`, no other stage needs the width, so that
+    straight wires are longer, which separates those that cross. Two adjacent crossings in a layer look like a diamond,
     so they are in different layers if `free_width` cells suffice for all layers.
     """
     links, (width, lines) = [link for link in layout.links if link.sources], size
@@ -147,7 +150,7 @@ def route_wires(
     )
     if outs != tuple(sorted(outs)) and len(outs) == len(layout.cells_before) == len(layout.cells):
         if len(outs) >= MIN_STRAIGHT_AXES and glyphs.first_dots and width >= STRAIGHT_WIDTHS[0]:
-            straight_width = min(width, STRAIGHT_WIDTHS[1], 3 * len(outs))
+            straight_width = min(width, 6 * len(outs) if is_only else min(STRAIGHT_WIDTHS[1], 3 * len(outs)))
             return Wiring(pitch, permuted_dims=outs, straight_width=straight_width)
         layers = _swap_layers(outs, (free_width - 1) // 3, 3) or _swap_layers(outs, (width - 1) // 3, 2)
         return Wiring(pitch, permuted_dims=outs, layers=layers or (), is_unroutable=layers is None)

@@ -23,6 +23,7 @@ from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
+from textual.containers import Container
 from textual.message import Message
 from textual.timer import Timer
 from textual.widget import Widget
@@ -173,6 +174,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """The lines of the comparison by their width and form."""
         self._has_tapes = True
         """Whether the elements are few enough for tapes; otherwise tables of a part are drawn."""
+        self._awaits_grid = False
+        """Whether tables of a large tensor are to be drawn once the user pauses."""
         self._settled_question: Question | None = None
         """The question at which the user last paused."""
         self._grid: tuple[tuple[object, ...], Text] = ((), Text(end=""))
@@ -195,8 +198,9 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         yield Panel("elements")
         yield widgets.ClickableText("answer", "fix")
         yield Panel("compare")
-        yield widgets.ClickableText("command", "copy")
-        yield widgets.ClickableText("keys")
+        with Container(id="bottom"):
+            yield widgets.ClickableText("command", "copy")
+            yield widgets.ClickableText("keys")
 
     def on_mount(self) -> None:
         """Focus the initial widget, and draw the screen."""
@@ -839,13 +843,19 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         state, width = self.state, self.app.size.width - 2
         line = question_command(state.question, state.result.answer)
         self._draw_question()
-        self._set_text("reason", explore_text.problem_and_fix_text(state, width, self._fix_key))
+        self._set_text("reason", explore_text.problem_and_fix_text(state, width, self._fix_key, self._accent))
+        self._set_text("command", Text(escape_unprintable(f"$ {line}"), no_wrap=True, overflow="ellipsis"))
         self._draw_panels(width)
         self._set_text("keys", self._key_line(width) if self.app.screen is self else Text())
         self.set_class(state.result.answer is None, "-stale")
         if state.result.answer is not None:
             self.app.post_message(self.QuestionShown(line, state.current_step, state.is_learning))
         self._last_draw = monotonic()
+
+    @property
+    def _accent(self) -> str:
+        """The style of the answer and of the fix."""
+        return f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
 
     @property
     def _fix_key(self) -> str:
@@ -910,7 +920,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def _draw_panels(self, width: int) -> None:
         """Set the height of each panel, and draw the panels."""
         state, height = self.state, self.app.size.height
-        inner, accent = width - 2, f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
+        inner, accent = width - 2, self._accent
         card = explore_text.reason_lines(state, width)
         fixed = BORDER_LINES + self._question_height(inner) + 1
         fixed += len(self.query_one("#reason", widgets.ClickableText).text.plain.splitlines())
@@ -987,14 +997,23 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         if self.state.shows_grid:
             drawn = self._elements_text(width, lines - GRID_MARGIN - BORDER_LINES)
             return _framed_lines(drawn), 0
-        tapes = self._elements_text(width, 0)
+        tapes, self._awaits_grid = self._elements_text(width, 0), False
         self._has_tapes = bool(tapes)
         if tapes:
             high = lines if lines > MIN_ELEMENTS_LINES else tapes.plain.count("\n") + 4
             return _framed_lines(tapes), _framed_lines(self._elements_text(width, high))
-        if lines <= MIN_ELEMENTS_LINES or free < MIN_GRID_LINES:
+        if self.state.result.problem is not None:
+            rows = explore_text.uneven_rows_text(self.state, width) if self._shows_refusal(lines) else Text(end="")
+            return 0, _framed_lines(rows)
+        has_grid = not self.state.is_answer_hidden and self.state.is_available("elements")
+        if not has_grid or lines <= MIN_ELEMENTS_LINES or free < MIN_GRID_LINES:
             return 0, 0
+        self._awaits_grid = self._settled_question != self.state.question
         return 0, _framed_lines(self._settled_grid(width, min(free, MAX_GRID_LINES) - BORDER_LINES))
+
+    def _shows_refusal(self, lines: int) -> bool:
+        """Return whether the elements of a refused request have room, and the refusal is not to be predicted."""
+        return lines > MIN_ELEMENTS_LINES and not self.state.must_predict_validity
 
     def _settled_grid(self, width: int, height: int) -> Text:
         """Draw the elements at every stage once the user pauses, because many elements take long to draw.
@@ -1002,8 +1021,6 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         Before, the text is as high as the last one, and blank.
         """
         state = self.state
-        if state.is_answer_hidden or not state.is_available("elements"):
-            return Text(end="")
         first = explore_text.first_visible_tensor(state, width)
         key = (state.question, state.cursor, state.tinted_axis, first, width)
         if self._grid[0] != key and self._settled_question == state.question:
@@ -1029,23 +1046,20 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.query_one("#compare", Panel).set_height(0 if enters else plan.compare)
         self._place_command(plan, is_hidden=enters)
         is_compared = not plan.compare or (self._comparison and self._comparison[0] == self.state.question)
-        if not is_compared or (plan.elements and not self._has_tapes and self._settled_question != self.state.question):
+        if not is_compared or self._awaits_grid:
             if self._compare_timer is not None:
                 self._compare_timer.stop()
             self._compare_timer = self.set_timer(COMPARE_SECONDS, self._compare_dialects)
 
     def _place_command(self, plan: PanelHeights, *, is_hidden: bool) -> None:
-        """Write the command into the line above the keys, and separate text from a box that follows it."""
+        """Show or hide the command above the keys, and separate text from a box that follows it."""
         spare = plan.spare if plan.command and not is_hidden else 0
         for name, has_box in (("reason", True), ("answer", plan.compare)):
             widget = self.query_one(f"#{name}", widgets.ClickableText)
             has_gap = bool(spare and has_box and widget.text.plain)
             widget.set_class(has_gap, "-apart")
             spare -= has_gap
-        line = question_command(self.state.question, self.state.result.answer)
-        command = Text(escape_unprintable(f"$ {line}"), no_wrap=True, overflow="ellipsis", end="")
-        self._set_text("command", Text("\n" * spare, end="").append_text(command))
-        set_widget_height(self.query_one("#command"), 0 if is_hidden else plan.command and plan.command + spare)
+        set_widget_height(self.query_one("#command"), 0 if is_hidden else plan.command)
 
     def _draw_titles(self) -> None:
         state = self.state
@@ -1063,6 +1077,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         Otherwise, draw the elements before and after the current stage.
         """
         state = self.state
+        if state.result.problem is not None and height and not state.is_answer_hidden:
+            return explore_text.uneven_rows_text(state, width)
         if state.is_answer_hidden or not state.is_available("elements"):
             return Text(end="")
         if state.shows_grid:
@@ -1089,6 +1105,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def _compare_dialects(self) -> None:
         """Compare the dialects, and draw the comparison and the elements of a large tensor."""
         question = self._settled_question = self.state.question
+        self._awaits_grid = False
         if self._can_compare_dialects() and (self._comparison is None or self._comparison[0] != question):
             self._comparison = question, dialect_rows(question)
             self._compared_lines.clear()

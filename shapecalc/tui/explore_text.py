@@ -7,6 +7,7 @@ answer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from textwrap import wrap
 from typing import Any, Literal
@@ -23,12 +24,12 @@ from shapecalc.render.canvas import DOTTED, UNICODE, clip_text, stack_texts, wra
 from shapecalc.render.flow import draw_flow
 from shapecalc.render.grid import build_tensor_path, draw_grid, draw_mistake_grids, first_table
 from shapecalc.render.hints import display_name, sizes_text
-from shapecalc.render.pictures import has_own_picture, most_informative_step
+from shapecalc.render.pictures import has_own_picture, make_element_budget, most_informative_step
 from shapecalc.render.report import operator_text
 from shapecalc.render.stage_layout import is_window_step, layout_index, stage_layouts, unresolved_dims
 from shapecalc.render.step import ARROW, dim_reason_lines, draw_step, format_spaced_shape, reason_title, step_title
 from shapecalc.render.styles import BOLD_ERROR, ERROR_COLOUR
-from shapecalc.render.tape import draw_tapes, element_equation, tape_path, tensor_index_before
+from shapecalc.render.tape import draw_tapes, draw_uneven_rows, element_equation, tape_path, tensor_index_before
 from shapecalc.tui.question import DialectRow, Question, QuestionResult, question_command
 from shapecalc.tui.state import Blank, ExploreState
 
@@ -112,8 +113,8 @@ def question_title(question: Question, result: QuestionResult, *, is_learning: b
     return " · ".join(["Question", name, *(["learn"] if is_learning else [])])
 
 
-def problem_and_fix_text(state: ExploreState, width: int, fix_key: str = "f") -> Text:
-    """Format the problem of the question, followed by its fix or a hint.
+def problem_and_fix_text(state: ExploreState, width: int, fix_key: str = "f", accent: str = "bold") -> Text:
+    """Format the problem of the question, followed by its fix in the style `accent`, or a hint.
 
     `fix_key` is the key that applies the fix.
     """
@@ -128,7 +129,10 @@ def problem_and_fix_text(state: ExploreState, width: int, fix_key: str = "f") ->
     if divisors and len(help_) + len(divisors) + 6 <= width:
         help_, divisors = f"{help_}    {divisors}", ""
     for line in filter(None, (help_, divisors)):
-        lines += wrap_line(Text(f"  {line}"), width)
+        shown = Text(f"  {line}")
+        if fix:
+            shown.highlight_regex(f"^  {re.escape(fix)}", accent)
+        lines += wrap_line(shown, width)
     return stack_texts(lines)
 
 
@@ -315,6 +319,8 @@ def elements_title(state: ExploreState, *, has_tapes: bool = True) -> str:
     """Return the title of the elements panel."""
     if state.shows_grid:
         return "Elements"
+    if state.answer is not None and state.answer.problem is not None:
+        return "Elements · in rows of the known size"
     if not has_tapes:
         return "Elements · at every stage"
     is_past_end = state.answer is not None and state.current_step >= len(state.answer.steps)
@@ -579,6 +585,18 @@ def tapes_text(state: ExploreState, width: int, height: int = 0) -> Text:
     return stack_texts(lines)
 
 
+def uneven_rows_text(state: ExploreState, width: int) -> Text:
+    """Draw the elements of a refused reshape in rows of the known size, which does not divide their number."""
+    problem, answer = state.result.problem, state.result.answer
+    if problem is None or answer is None or problem.rule != INDIVISIBLE:
+        return Text(end="")
+    budget = make_element_budget(stage_layouts(answer)[-1])
+    have, known = budget.element_counts if budget else (0, 0)
+    if not (isinstance(have, int) and isinstance(known, int) and known > 1):
+        return Text(end="")
+    return draw_uneven_rows(have, known, width) or Text(end="")
+
+
 def grid_text(state: ExploreState, width: int, height: int) -> Text:
     """Draw a part of the elements at every stage, with the equation of the marked element."""
     answer = state.answer
@@ -605,18 +623,21 @@ def comparison_lines(rows: Sequence[DialectRow], width: int, form: ComparisonFor
     for row in rows:
         setting = row.setting if len(by_dialect[row.question.dialect]) > 1 else ""
         groups.setdefault(row.answer_text, []).append(" ".join(filter(None, (row.question.dialect, setting))))
-    lines = list[Text]()
+    lines, cell = list[Text](), max((len(name) for names in groups.values() for name in names), default=0) + 2
     for answer, names in sorted(groups.items(), key=lambda item: -len(item[1])):
         verb = "refuse, " if answer.startswith("refused: ") else "answer "
         head = f"{len(names)} {verb}{escape_unprintable(answer.removeprefix('refused: '))}"
-        lines += _answer_group(head, [*dict.fromkeys(names)], width, form)
+        lines += _answer_group(head, [*dict.fromkeys(names)], (width, cell), form)
     return lines
 
 
-def _answer_group(head: str, names: Sequence[str], width: int, form: ComparisonForm) -> list[Text]:
-    """Return the lines of an answer with the names of its dialects."""
+def _answer_group(head: str, names: Sequence[str], widths: tuple[int, int], form: ComparisonForm) -> list[Text]:
+    """Return the lines of an answer with the names of its dialects.
+
+    `widths` are those of the panel and of a column of names.
+    """
+    width, cell = widths
     if form == "listed":
-        cell = max(map(len, names)) + 2
         per_line = max(1, (width - 2) // cell)
         rows = (names[start : start + per_line] for start in range(0, len(names), per_line))
         return [Text(head, "bold"), *(Text("  " + "".join(name.ljust(cell) for name in row).rstrip()) for row in rows)]

@@ -23,7 +23,6 @@ from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Container
 from textual.message import Message
 from textual.timer import Timer
 from textual.widget import Widget
@@ -48,6 +47,7 @@ from shapecalc.tui.lessons import DrillScreen, LessonsScreen
 from shapecalc.tui.panels import (
     BORDER_LINES,
     MIN_PANEL_LINES,
+    Bottom,
     FieldPanel,
     Middle,
     Panel,
@@ -198,7 +198,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         yield Panel("elements")
         yield widgets.ClickableText("answer", "fix")
         yield Panel("compare")
-        with Container(id="bottom"):
+        with Bottom(id="bottom"):
             yield widgets.ClickableText("command", "copy")
             yield widgets.ClickableText("keys")
 

@@ -23,8 +23,10 @@ BORDER_LINES = 2
 """The number of border lines of a panel."""
 MIN_PANEL_LINES = 5
 """The minimum height of a panel whose content scrolls, in lines, with its border."""
-MAX_SPARE_LINES = 1
-"""The number of spare lines that the map and the step use."""
+MAX_SPARE_LINES = 3
+"""The number of spare lines that the map and the step use in a low screen, so that fewer steps change their heights."""
+HIGH_LINES = 28
+"""The lines of all panels from which the map and the step use one spare line at most."""
 MIN_BESIDE_WIDTH = 76
 """The minimum width for two panels side by side, in cells."""
 NO_ROOM = "no room"
@@ -103,7 +105,7 @@ def allocate_panel_heights(lines: int, needs: RequiredHeights) -> PanelHeights:
         if need and is_shown and 0 <= need - others[index] <= free:
             free -= need - others[index]
             others[index] = need
-    extra = min(free, MAX_SPARE_LINES)
+    extra = min(free, MAX_SPARE_LINES if lines < HIGH_LINES else 1)
     grow_map, grow_step = (extra, extra) if needs.is_beside else (extra // 2, extra - extra // 2)
     card, elements, command, compare = others
     return PanelHeights(
@@ -139,6 +141,10 @@ class Middle(Container):
 
     virtual_size = Reactive(NULL_SIZE)
     """The size of the children, as in Textual, but a change does not update the layout, which has just been done."""
+
+
+class Bottom(Middle):
+    """The container of the command and the keys."""
 
 
 class Panel(widgets.Pane):

@@ -139,7 +139,7 @@ def _invert_permutations(trace: Trace) -> Iterator[MisreadRequest]:
             axis = axes[place] if axes else 0
             sentence = (
                 f"{stage.argument} was read the other way round: entry {place}, which is {axis}, fetches dim {axis} "
-                f"to place {place}, it does not send dim {place} to place {axis}"
+                f"to place {place}; it does not send dim {place} to place {axis}"
             )
             yield _replace_arguments(trace, **{stage.argument: inverse}), sentence
 

@@ -206,7 +206,7 @@ def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
     if layout.is_regrouping and len(asked) == len(tokens) and layout.stage.after not in (None, asked):
         tokens = [token or str(dim) for token, dim in zip(tokens, asked, strict=True)]
     joined = layout.request.arguments.get("axis") if layout.stage.kind is StageKind.JOIN else None
-    if isinstance(joined, int) and layout.problem is None and len(layout.cells) == len(layout.cells_before):
+    if tokens and isinstance(joined, int) and layout.problem is None and len(layout.cells) == len(layout.cells_before):
         tokens[joined % len(tokens)] = _joined_token(layout, joined % len(tokens))
     return [clip_text(token, MAX_DIM_WIDTH, glyphs) for token in tokens]
 
@@ -217,6 +217,8 @@ def _joined_token(layout: StageLayout, axis: int) -> str:
     The token is the dim of the operand; of several operands, their names or their number.
     """
     operands = [*zip(layout.operand_names, stage_operands(layout)[1:], strict=False)]
+    if any(axis >= len(operand.shape) for _, operand in operands):
+        return ""
     if len(operands) == 1:
         name, operand = operands[0]
         return f"+ {name}{axis} {operand.shape[axis]}"

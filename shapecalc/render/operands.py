@@ -359,8 +359,8 @@ def _operand_bars(
     total, unit = sum(sizes), MAX_UNIT_WIDTH if is_concrete(dims) else MAX_NAMED_UNIT_WIDTH
     length = min(unit, width // total) * total if 0 < total <= width else width
     edges = [end * length // max(1, total) for end in accumulate(sizes, initial=0)]
-    joined = None if slot.out_dim is None else layout.cells[slot.out_dim]
-    hue = (mark_colour(joined.mark) if joined else "") or BAR_COLOUR
+    joined = layout.cells[slot.out_dim : slot.out_dim + 1] if slot.out_dim is not None else ()
+    hue = "".join(mark_colour(cell.mark) for cell in joined) or BAR_COLOUR
     parts = [
         Text((glyphs.second_block if index % 2 else glyphs.block) * (end - start), hue)
         for index, (start, end) in enumerate(pairwise(edges))

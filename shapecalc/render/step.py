@@ -20,7 +20,7 @@ from shapecalc.core.origins import (
     list_operand_axes,
 )
 from shapecalc.core.text import dim_text, escape_unprintable, join_with_and, shape_text
-from shapecalc.render.canvas import UNICODE, GlyphSet, stack_texts, wrap_line
+from shapecalc.render.canvas import UNICODE, GlyphSet, make_style, stack_texts, wrap_line
 from shapecalc.render.flow import NO_PLACEHOLDERS, Placeholders, column_placeholders
 from shapecalc.render.pictures import draw_picture, drawn_layout_index, has_own_picture
 from shapecalc.render.stage_layout import (
@@ -31,7 +31,7 @@ from shapecalc.render.stage_layout import (
     mark_text,
     stage_layouts,
 )
-from shapecalc.render.styles import BOLD_ERROR
+from shapecalc.render.styles import BOLD_ERROR, ERROR_COLOUR
 
 ARROW = "─▸"
 """The arrow of the answer line."""
@@ -111,11 +111,19 @@ def draw_step(
 
 
 def draw_permutation(
-    layout: StageLayout, hidden: Mapping[int, str], *, width: int, height: int, glyphs: GlyphSet = UNICODE
+    layout: StageLayout,
+    hidden: Mapping[int, str],
+    *,
+    width: int,
+    height: int,
+    glyphs: GlyphSet = UNICODE,
+    column: int | None = None,
+    selected: int | None = None,
 ) -> Text:
     """Draw a permutation as a list of output positions, each with its input dim.
 
-    `hidden` maps the indices of hidden output dims to their placeholders.
+    `hidden` maps the indices of hidden output dims to their placeholders. If `column` is given, their styles contain
+    their position in the map as the metadata `dim`. The placeholder of the dim `selected` is highlighted.
 
     >>> import shapecalc as sc
     >>> (layout,) = stage_layouts(sc.transpose((2, 3, 4), (1, 2, 0)))
@@ -138,10 +146,32 @@ def draw_permutation(
         lines += [Text(f"        {dims}", "dim"), Text()]
     for out, axis in enumerate(layout.stage.requested or [axes[0] for axes in layout.wires]):
         text = hidden.get(out) or marked[int(str(axis))]
-        lines.append(Text(f"place {out} fetches dim {axis}   ").append(text, "bold" if out in hidden else ""))
+        meta_item = None if column is None else ("dim", (column, out))
+        style = make_style(bold=out in hidden, reverse=out in hidden and out == selected, meta_item=meta_item)
+        lines.append(Text(f"place {out} fetches dim {axis}   ").append(text, style))
     for line in lines:
         line.rstrip()
     return stack_texts(lines if len(lines) <= height else lines[-height:])
+
+
+def draw_inverse_reading(layout: StageLayout, glyphs: GlyphSet = UNICODE) -> Text:
+    """Draw a permutation that is read the other way round beside the right reading.
+
+    >>> import shapecalc as sc
+    >>> (layout,) = stage_layouts(sc.transpose((2, 3, 4), (1, 2, 0)))
+    >>> print(draw_inverse_reading(layout))
+    you sent              asked
+    dim 0 ┄┄▸ place 1     place 0 fetches dim 1: b 3
+    dim 1 ┄┄▸ place 2     place 1 fetches dim 2: c 4
+    dim 2 ┄┄▸ place 0     place 2 fetches dim 0: a 2
+    """
+    lines, dots = [Text("you sent".ljust(22), BOLD_ERROR).append("asked", "bold")], glyphs.copied_size_line * 2
+    for place, (axis,) in enumerate(axes[:1] for axes in layout.wires):
+        cell = layout.cells_before[axis]
+        line = Text(f"dim {place} {dots}{glyphs.pointer} place {axis}".ljust(22), ERROR_COLOUR)
+        line.append(f"place {place} fetches dim {axis}: ", "default")
+        lines.append(line.append(f"{mark_text(cell.mark, glyphs)} {cell.dim}", mark_colour(cell.mark) or "default"))
+    return stack_texts(lines)
 
 
 def draw_unconnected_dims(answer: Trace | Chain, blank: str, glyphs: GlyphSet = UNICODE) -> Text | None:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from rich.text import Text
 
-from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.answers import Chain, StageKind, Trace
 from shapecalc.core.dims import dim_names, product
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, error_reason
 from shapecalc.core.rules import INDIVISIBLE
@@ -26,8 +26,17 @@ from shapecalc.render.grid import build_tensor_path, draw_grid, draw_mistake_gri
 from shapecalc.render.hints import display_name, sizes_text
 from shapecalc.render.pictures import has_own_picture, make_element_budget, most_informative_step
 from shapecalc.render.report import operator_text
-from shapecalc.render.stage_layout import is_window_step, layout_index, stage_layouts, unresolved_dims
-from shapecalc.render.step import ARROW, dim_reason_lines, draw_step, format_spaced_shape, reason_title, step_title
+from shapecalc.render.stage_layout import StageLayout, is_window_step, layout_index, stage_layouts, unresolved_dims
+from shapecalc.render.step import (
+    ARROW,
+    dim_reason_lines,
+    draw_inverse_reading,
+    draw_permutation,
+    draw_step,
+    format_spaced_shape,
+    reason_title,
+    step_title,
+)
 from shapecalc.render.styles import BOLD_ERROR, ERROR_COLOUR
 from shapecalc.render.tape import draw_tapes, draw_uneven_rows, element_equation, tape_path, tensor_index_before
 from shapecalc.tui.question import DialectRow, Question, QuestionResult, question_command
@@ -285,6 +294,18 @@ def wrap_lines(text: str, width: int, max_lines: int) -> list[str]:
     )
 
 
+def permutation_to_fill(state: ExploreState) -> StageLayout | None:
+    """Return the only stage of an answer if it is a permutation with hidden dims, otherwise None.
+
+    Its places are drawn as a list, because blanks beside the input dims would suggest that these move there.
+    """
+    answer = state.visible_answer
+    all_layouts = stage_layouts(answer) if answer is not None and state.is_learning else ()
+    if len(all_layouts) != 1 or all_layouts[0].stage.kind is not StageKind.PERMUTE:
+        return None
+    return all_layouts[0] if all_layouts[0].stage.requested and format_blanks(state) else None
+
+
 def map_text(state: ExploreState, width: int, height: int) -> Text:
     """Draw the map, with the wires of all steps up to the current one.
 
@@ -292,6 +313,11 @@ def map_text(state: ExploreState, width: int, height: int) -> Text:
     """
     if state.visible_answer is None:
         return Text(end="")
+    if (permutation := permutation_to_fill(state)) is not None:
+        selected = state.highlighted or state.current_blank
+        places = {row: text for (_, row), text in format_blanks(state).items()}
+        row = selected[1] if selected and selected[0] == 1 else None
+        return draw_permutation(permutation, places, width=width, height=height, column=1, selected=row)
     step = None if state.is_complete or state.must_predict_validity else state.current_step
     return draw_flow(
         state.visible_answer,
@@ -307,6 +333,8 @@ def map_text(state: ExploreState, width: int, height: int) -> Text:
 
 def map_title(state: ExploreState) -> str:
     """Return the title of the map, which contains the current stage of a chain."""
+    if permutation_to_fill(state) is not None:
+        return "Fill the places"
     if state.must_predict_validity or state.answer is None or len(all_layouts := stage_layouts(state.answer)) < 2:
         return "Map"
     if state.is_complete:
@@ -448,8 +476,22 @@ def _draw_step(state: ExploreState, width: int, height: int) -> Text:
     """Draw a step, or the answer beside the result of the user's mistake."""
     if (comparison := comparison_text(state, width, height)) or state.visible_answer is None:
         return comparison
+    if (permutation := permutation_to_fill(state)) is not None:
+        return _permutation_hint(state, permutation, width)
     step = step_to_draw(state)
     return draw_step(state.visible_answer, step, width=width, height=height, placeholders=format_blanks(state))
+
+
+def _permutation_hint(state: ExploreState, layout: StageLayout, width: int) -> Text:
+    """Explain how a permutation is read or, if it was read the other way round, draw both readings."""
+    if state.mistake is not None:
+        dims = [cell.dim for cell in layout.cells_before]
+        inverse = [dims[layout.wires.index((axis,))] for axis in range(len(dims))]
+        if [*map(str, state.predictions.predicted_output)] == [*map(str, inverse)]:
+            return draw_inverse_reading(layout)
+    request = shape_text(layout.stage.requested)
+    sentence = f"The first number of {request} is the dim that comes to place 0, the second that of place 1."
+    return stack_texts(wrap_line(Text(sentence, "dim"), width))
 
 
 def format_blanks(state: ExploreState) -> dict[Blank, str]:

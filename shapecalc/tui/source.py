@@ -348,10 +348,12 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         rows = count_rows(fields, width - 4) if fields else 0
         panel.display = bool(fields)
         fixed = (rows + BORDER_LINES if fields else 0) + (reason.plain.count("\n") + 1 if reason else 0) + 2
-        is_beside = width >= MIN_BESIDE_WIDTH
         lines = max(MIN_PANEL_LINES, height - fixed)
+        is_beside = width >= MIN_BESIDE_WIDTH and lines < len(state.rows) + BORDER_LINES + MAX_PICTURE_LINES
         if is_beside:
             lines = min(lines, max(len(state.rows) + BORDER_LINES, MIN_BESIDE_LINES))
+        elif lines > len(state.rows) + BORDER_LINES + MAX_PICTURE_LINES:
+            lines = len(state.rows) + BORDER_LINES + MAX_PICTURE_LINES
         picture = 0 if is_beside else min(MAX_PICTURE_LINES, max(0, lines - len(state.rows) - BORDER_LINES, lines // 2))
         picture = picture if picture >= MIN_PANEL_LINES else 0
         middle = self.query_one("#middle")
@@ -439,6 +441,8 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
             return Text("no answer yet", "dim", end="")
         accent = f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
         shape = clip_text(escape_unprintable(self.state.input_shape), max(8, width // 2 - 4), UNICODE)
+        name = f"{escape_unprintable(self.state.entry)}: " if self.state.entry else ""
         return Text.assemble(
-            f"{shape} {ARROW} ", (clip_text(self.state.output, max(8, width - len(shape) - 4), UNICODE), accent)
+            f"{name}{shape} {ARROW} ",
+            (clip_text(self.state.output, max(8, width - len(name) - len(shape) - 4), UNICODE), accent),
         )

@@ -1001,7 +1001,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self._has_tapes = bool(tapes)
         if tapes:
             high = lines if lines > MIN_ELEMENTS_LINES else tapes.plain.count("\n") + 4
-            return _framed_lines(tapes), _framed_lines(self._elements_text(width, high))
+            return _framed_lines(tapes), _framed_lines(explore_text.tapes_text(self.state, width, high, is_whole=True))
         if self.state.result.problem is not None:
             rows = explore_text.uneven_rows_text(self.state, width) if self._shows_refusal(lines) else Text(end="")
             return 0, _framed_lines(rows)

@@ -600,10 +600,11 @@ def _wrap_hint(text: str, width: int) -> list[str]:
     return [*wrap(lines[0], width), *lines[1:]]
 
 
-def tapes_text(state: ExploreState, width: int, height: int = 0) -> Text:
+def tapes_text(state: ExploreState, width: int, height: int = 0, *, is_whole: bool = False) -> Text:
     """Draw the coloured elements before and after the current stage.
 
-    The text is empty if there are too many elements. If `height` suffices, the elements at every stage are drawn below.
+    The text is empty if there are too many elements. If `height` suffices, the elements at every stage up to the
+    current one are drawn below, with `is_whole` at all stages.
     """
     answer = state.answer
     path = None if answer is None else tape_path(answer)
@@ -620,7 +621,7 @@ def tapes_text(state: ExploreState, width: int, height: int = 0) -> Text:
     lines = [tapes, *wrap_line(Text(f"{equation}{sizes}", "dim"), width)]
     free = height - sum(line.plain.count("\n") + 1 for line in lines) - 1
     if free >= MIN_GRID_LINES:
-        last = None if state.is_complete else number + 1
+        last = None if state.is_complete or is_whole else number + 1
         grid = draw_grid(answer, cursor, height=free, last=last, with_divisions=False, **options)
         if UNICODE.ellipsis not in grid.plain:
             lines += [Text(end=""), grid]

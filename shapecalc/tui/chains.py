@@ -243,6 +243,7 @@ def draw_comparison(
 class EquivDialog(Dialog[str]):
     """A dialog that compares the current chain with a second chain."""
 
+    box_title = "Against"
     AUTO_FOCUS = ""
     BINDINGS = [
         Binding("escape", "close", "close"),
@@ -416,6 +417,7 @@ def simplify_command(answer: Trace | Chain, goal: Goal) -> str:
 class SimplifyDialog(Dialog[str | None]):
     """A dialog with a chain, its simplified form, and the costs for each goal."""
 
+    box_title = "Shorten the chain"
     BINDINGS = [
         Binding("escape", "dismiss", "close"),
         Binding("f7", "copy", "copy"),
@@ -437,7 +439,7 @@ class SimplifyDialog(Dialog[str | None]):
         yield ChoiceList(*(Option(GOAL_LABELS[goal], id=goal.value) for goal in GOALS), id="goals")
         yield Static("", id="result", markup=False)
         yield Static("", id="line", markup=False)
-        yield KeyHelp("up and down choose, enter takes it, F7 copies, escape closes", id="words")
+        yield KeyHelp("up and down choose, enter takes it, F7 copies, esc closes", id="words")
 
     def on_mount(self) -> None:
         """Select the first goal."""

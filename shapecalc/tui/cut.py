@@ -30,6 +30,7 @@ class CutDialog(Dialog[Question | None]):
     The dim that changes is requested as -1.
     """
 
+    box_title = "Cut the tape"
     KEYS = CUT_KEYS
     AUTO_FOCUS = ""
     BINDINGS = [Binding(key.name, key.action, key.label, show=False) for key in CUT_KEYS]

@@ -85,6 +85,7 @@ EXTRA_KEYS = (
 class HelpDialog(Dialog[None]):
     """An explanation of a screen, its keys, and the symbols of the pictures."""
 
+    box_title = "Keys and signs"
     BINDINGS = [Binding("escape,enter", "dismiss", "close")]
 
     def __init__(self, about: str, keys: list[tuple[str, str]]) -> None:
@@ -101,10 +102,10 @@ class HelpDialog(Dialog[None]):
         for sign, meaning in LEGEND:
             signs.add_row(Text(sign, "bold", no_wrap=True), meaning)
         with VerticalScroll():
-            yield Static(self.about, markup=False, classes="words")
+            yield Static(self.about, id="about", markup=False)
             yield Static(keys, id="signs")
             yield Static(signs, classes="words")
-        yield KeyHelp("PgDn shows the signs of the pictures, PgUp the keys, escape closes")
+        yield KeyHelp("PgDn shows the signs of the pictures, PgUp the keys, esc closes")
 
 
 def widget_help(widget_id: str, op: str) -> str:
@@ -129,6 +130,7 @@ def _param_help(param: Param) -> str:
 class CodeScreen(Dialog[None]):
     """A list of frameworks, and the code for the selected one; Enter copies the code."""
 
+    box_title = "Code"
     BINDINGS = [Binding("escape", "dismiss", "close")]
 
     def __init__(self, answer: Trace | Chain) -> None:
@@ -142,7 +144,7 @@ class CodeScreen(Dialog[None]):
             yield ChoiceList(*(Option(name, id=name) for name in TARGETS), id="targets")
             with VerticalScroll():
                 yield Static(self.code_text(next(iter(TARGETS))), id="code", markup=False)
-        yield KeyHelp("enter copies it, escape closes")
+        yield KeyHelp("enter copies it, esc closes")
 
     @on(OptionList.OptionHighlighted)
     def show_code(self, event: OptionList.OptionHighlighted) -> None:
@@ -189,6 +191,7 @@ class DiagnosisText(Static):
 class DoctorScreen(Dialog[Question | None]):
     """The diagnosis of a runtime message; Enter opens the suggested request."""
 
+    box_title = "The message"
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("enter", "open_request", "ask")]
 
     def __init__(self, diagnosis: Diagnosis) -> None:
@@ -201,7 +204,7 @@ class DoctorScreen(Dialog[Question | None]):
         """Compose the lines of the diagnosis."""
         with VerticalScroll():
             yield DiagnosisText(self.diagnosis.format_lines())
-        yield KeyHelp("enter opens the request, escape closes" if self.commands else "escape closes")
+        yield KeyHelp("enter opens the request, esc closes" if self.commands else "esc closes")
 
     def action_open_request(self) -> None:
         """Close the dialog, and return the first suggested request."""

@@ -85,6 +85,7 @@ def describe_entry(entry: FileEntry) -> str:
 class FilesDialog(Dialog[str | None]):
     """A list of folders and arrays, with the type and shape of the selected array."""
 
+    box_title = "Files"
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("backspace", "open_parent", "up")]
 
     def __init__(self, path: str) -> None:
@@ -98,7 +99,7 @@ class FilesDialog(Dialog[str | None]):
         yield Static("", id="folder", markup=False)
         yield ChoiceList(id="entries")
         yield Static("", id="about", markup=False)
-        yield KeyHelp("enter takes an array or opens a folder, escape closes")
+        yield KeyHelp("enter takes an array or opens a folder, esc closes")
 
     def on_mount(self) -> None:
         """List the folder."""
@@ -163,6 +164,7 @@ def save_answer(app: App[Any], kind: str, answer: Trace | Chain, step: int | Non
 class SaveDialog(Dialog[None]):
     """A field for the file name, and its error."""
 
+    box_title = "Save"
     BINDINGS = [Binding("escape", "dismiss", "close")]
 
     def __init__(self, kind: str, make_contents: Callable[[str], bytes]) -> None:
@@ -179,7 +181,7 @@ class SaveDialog(Dialog[None]):
         endings = FORMATS if self.kind == FILM_KIND else PICTURE_SUFFIXES
         yield Static(f"Save the {self.kind} as a file that ends in {', '.join(endings)}")
         yield TextField(f"shapecalc-{self.kind}.svg", id="name")
-        yield Static("enter saves it, escape closes", id="words", markup=False)
+        yield Static("enter saves it, esc closes", id="words", markup=False)
 
     def on_mount(self) -> None:
         """Focus the field for the file name."""

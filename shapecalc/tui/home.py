@@ -73,6 +73,8 @@ MIN_BESIDE_WIDTH = 76
 """The minimum terminal width for two lists side by side, in cells."""
 DIAGNOSIS_INDENT = 8
 """The indentation of the continued lines of a diagnosis, in cells."""
+HIGH_SCREEN_LINES = 36
+"""The height of the screen from which the examples stay while the user types, and elements are drawn at every stage."""
 MAX_MAP_LINES = 12
 """The maximum height of the map in the picture, in lines."""
 
@@ -205,6 +207,8 @@ class HomeScreen(ScreenWithHelp[None]):
         `questions` are the command lines of recent questions.
         """
         super().__init__()
+        self._preview_place = "#keys"
+        """The widget that the picture precedes."""
         self.explore, self.questions, self.progress = explore, questions, explore.progress
         self.command: AppCommand | None = None
         self.problem: ShapeError | None = None
@@ -402,7 +406,9 @@ class HomeScreen(ScreenWithHelp[None]):
         free = height - 1 - lines - 2 - read_lines
         start, recent = self.start_entries(), self.recent_entries()
         is_beside = width >= MIN_BESIDE_WIDTH and bool(recent)
-        examples = MIN_EXAMPLE_LINES if not self.typed_text and free - MIN_EXAMPLE_LINES >= len(start) + 2 else 0
+        has_examples = not self.typed_text or height >= HIGH_SCREEN_LINES
+        examples = MIN_EXAMPLE_LINES if has_examples and free - MIN_EXAMPLE_LINES >= len(start) + 2 else 0
+        self._place_preview()
         free -= examples
         both = max(len(start), len(recent)) if is_beside else len(start)
         start_lines = min(free, both + 2)
@@ -423,6 +429,13 @@ class HomeScreen(ScreenWithHelp[None]):
         self.query_one("#examples", Panel).set_renderer(_examples_text)
         self._draw_preview(free - (start_lines if is_beside else start_lines + recent_lines), [*start, *recent])
         self.query_one("#keys", ClickableText).set_text(self._key_line(width - 2))
+
+    def _place_preview(self) -> None:
+        """Move the picture below the answer of a typed text, or below the examples of an empty input."""
+        place = "#lists" if self.typed_text else "#keys"
+        if place != self._preview_place:
+            self._preview_place = place
+            self.move_child(self.query_one("#preview"), before=self.query_one(place))
 
     def _draw_preview(self, lines: int, entries: Sequence[HomeEntry]) -> None:
         """Draw a picture of the typed text or of the selected entry.
@@ -569,9 +582,10 @@ def _picture_text(question: Question, width: int, height: int) -> Text:
 
     The elements are those before and after the last stage.
     """
-    state = ExploreState(question)
-    drawing = explore_text.map_text(state, width, min(height, MAX_MAP_LINES))
-    tapes = explore_text.tapes_text(state, width)
+    state, is_high = ExploreState(question), height > HIGH_SCREEN_LINES - MAX_MAP_LINES
+    drawing = explore_text.map_text(state, width, min(height, MAX_MAP_LINES + 8 * is_high))
+    free = height - drawing.plain.count("\n") - 2
+    tapes = explore_text.tapes_text(state, width, free if is_high else 0)
     parts = [drawing, Text(end=""), tapes]
     if not tapes or sum(part.plain.count("\n") + 1 for part in parts) > height:
         return drawing

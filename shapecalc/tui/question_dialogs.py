@@ -38,6 +38,7 @@ MIN_SETTING_WIDTH, MIN_ANSWER_WIDTH = 8, 14
 class SettingsDialog(Dialog[Question | None]):
     """Lists of operators and dialects, and the settings of the dialect."""
 
+    box_title = "Operation and framework"
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("f2", "accept", "take")]
 
     def __init__(self, question: Question, setting: str = "", hidden_text: str = "") -> None:
@@ -154,6 +155,12 @@ def dialect_rows(question: Question) -> list[DialectRow]:
     return result
 
 
+def group_by_answer(rows: list[DialectRow]) -> list[DialectRow]:
+    """Return the rows with equal answers one after the other, those of the most common answer first."""
+    texts = [row.answer_text for row in rows]
+    return sorted(rows, key=lambda row: (-texts.count(row.answer_text), texts.index(row.answer_text)))
+
+
 def matching_row_index(rows: list[DialectRow], current: DialectRow) -> int:
     """Return the index of the row that is most similar to `current`.
 
@@ -161,6 +168,10 @@ def matching_row_index(rows: list[DialectRow], current: DialectRow) -> int:
     """
     candidates = [index for index, row in enumerate(rows) if row.question.dialect == current.question.dialect]
     return next((index for index in candidates if rows[index].options == current.options), candidates[0])
+
+
+COMPARE_LINES = 8
+"""The lines of the screen that the table of answers leaves to its box, the selected row and the keys."""
 
 
 class AnswerTable(DataTable[Text], SearchableList):
@@ -178,36 +189,42 @@ class AnswerTable(DataTable[Text], SearchableList):
 class CompareDialog(Dialog[Question | None]):
     """A dialog with a table of the answers of all dialects."""
 
+    box_title = "Compare"
     BINDINGS = [Binding("escape", "dismiss", "close")]
 
     def __init__(self, question: Question) -> None:
         """Create the dialog, and resolve the question in each dialect."""
         super().__init__()
         self.question = question
-        self.rows = dialect_rows(question)
+        self.rows = group_by_answer(dialect_rows(question))
+        self.box_title = f"Compare · {len(self.rows)} settings"
 
     def compose_contents(self) -> ComposeResult:
         """Compose the table below a line of keys."""
-        yield KeyHelp("enter opens a row, at the step where the two differ; escape closes")
         yield AnswerTable(cursor_type="row", zebra_stripes=True)
         yield Static("", id="row", markup=False)
+        yield KeyHelp("enter opens a row, at the step where the two differ; esc closes")
 
     def on_mount(self) -> None:
         """Fill the table, and mark the answers that differ from the current one."""
         table: DataTable[Text] = self.query_one(DataTable)
         table.add_columns("", *COLUMN_HEADINGS)
         current = DialectRow(self.question, "", resolve_question(self.question))
+        current_row = self.rows[matching_row_index(self.rows, current)]
         for row in self.rows:
             differs = row.answer_text != current.answer_text
             *texts, answer = map(Text, row.cell_texts)
             answer.style = "bold" if differs else ""
-            table.add_row(Text("≠" if differs else "", BOLD_ERROR), *texts, answer)
+            is_current = row.question == current_row.question
+            mark = Text("≠", BOLD_ERROR) if differs else Text(UNICODE.pointer if is_current else "", "bold")
+            table.add_row(mark, *texts, answer)
         table.move_cursor(row=matching_row_index(self.rows, current))
         table.focus()
 
     def on_resize(self) -> None:
-        """Adjust the columns after the new layout."""
+        """Adjust the height and the columns after the new layout."""
         for table in self.query(DataTable):
+            table.styles.height = max(3, min(len(self.rows) + 1, self.app.size.height - COMPARE_LINES))
             self.call_after_refresh(self._fit_columns, table)
 
     def _fit_columns(self, table: DataTable[Text]) -> None:

@@ -147,7 +147,7 @@ MISTAKE_KEY = Key("", MISTAKE_KEY_NAME, "mistake", "mistake", "draw a mistake wi
 """The key hint that is displayed while the grid can show the result of a common mistake."""
 MIN_LIST_WIDTH = 4
 """The width, in cells, that replaces smaller widths when the height of a list is computed."""
-KEY_NAME = re.compile(r"\b(enter|escape|tab|F[0-9]{1,2})\b")
+KEY_NAME = re.compile(r"\b(enter|esc|escape|tab|F[0-9]{1,2})\b")
 """The pattern of a key name in a sentence."""
 REBOUND_KEY = re.compile(r"(?![0-9\[-])[!-~]|ctrl\+[a-z]|f([2-9]|1[0-2])")
 """The pattern of the keys in the user's configuration."""
@@ -304,6 +304,8 @@ class Dialog(ModalScreen[ScreenResultType], ScreenWithHelp[ScreenResultType]):
 
     CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("q", "leave", show=False, id="main.quit")]
+    box_title = ""
+    """The title in the border of the box; empty for a screen without a box."""
 
     def action_leave(self) -> None:
         """Close the dialog, as Esc does."""
@@ -311,7 +313,8 @@ class Dialog(ModalScreen[ScreenResultType], ScreenWithHelp[ScreenResultType]):
 
     def compose(self) -> ComposeResult:
         """Compose the box with the contents of the dialog."""
-        with Vertical(classes="dialog"):
+        with Vertical(classes="dialog") as box:
+            box.border_title = Content(f"{self.box_title} · esc") if self.box_title else None
             yield from self.compose_contents()
 
     def compose_contents(self) -> ComposeResult:
@@ -636,7 +639,8 @@ def make_keys_clickable(sentence: str) -> Text:
     """
     text = Text(sentence)
     for match in KEY_NAME.finditer(sentence):
-        text.stylize(Style(bold=True, meta={"press": match[0].lower()}), *match.span())
+        key = match[0].lower().replace("escape", "esc").replace("esc", "escape")
+        text.stylize(Style(bold=True, meta={"press": key}), *match.span())
     return text
 
 

@@ -180,8 +180,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """The question at which the user last paused."""
         self._grid: tuple[tuple[object, ...], Text] = ((), Text(end=""))
         """The last tables of a large tensor, with what they depend on."""
-        self._entered_grid: tuple[tuple[object, ...], Text] = ((), Text(end=""))
-        """The last tables of the panel with the focus, with what they depend on."""
+        self._entered_grid: tuple[tuple[object, ...], int, Text] = ((), 0, Text(end=""))
+        """The last tables of the panel with the focus, with what they depend on and the height they were drawn for."""
         self._compare_timer: Timer | None = None
         self._settled_heights = SettledHeights()
         self._heights = PictureHeights(0, 0, is_beside=True)
@@ -1083,10 +1083,11 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             return Text(end="")
         if state.shows_grid:
             key = (state.question, state.cursor, state.tinted_axis, state.current_step, state.shows_mistake, width)
-            if self._entered_grid[0] != key or self._entered_grid[1].plain.count("\n") >= height:
-                reader = make_element_reader(state.result.source)
-                self._entered_grid = key, explore_text.elements_text(state, reader, width, height)
-            return self._entered_grid[1]
+            drawn_key, drawn_height, drawn = self._entered_grid
+            if drawn_key != key or drawn_height < height or drawn.plain.count("\n") >= height:
+                drawn = explore_text.elements_text(state, make_element_reader(state.result.source), width, height)
+                self._entered_grid = key, height, drawn
+            return drawn
         if height and not self._has_tapes:
             return self._settled_grid(width, height)
         return explore_text.tapes_text(state, width, height)

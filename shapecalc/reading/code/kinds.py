@@ -136,7 +136,7 @@ _SPECIFICATIONS: Mapping[str, str] = {
     "masked_fill masked_select take_along_dim take_along_axis index_select diagonal diag diag_embed unfold tril triu "
     "zeros_like ones_like empty_like full_like new_zeros new_ones new_empty new_full nan_to_num conj clone contiguous "
     "detach pad fft.fftshift fft.ifftshift pixel_shuffle dropout Dropout Dropout1d Dropout2d Dropout3d AlphaDropout "
-    "FeatureAlphaDropout Identity fill copy zero fill_diagonal logical_not_ DropPath StochasticDepth",
+    "FeatureAlphaDropout Identity sgn fill copy zero fill_diagonal logical_not_ DropPath StochasticDepth",
     "promoted bifc>bifc": "add mul multiply where",
     "joined bifc>bifc": "outer ger kron cat concat concatenate stack hstack vstack dstack row_stack column_stack",
     "promoted bifc>fffc": "div divide true_divide float_power ldexp",

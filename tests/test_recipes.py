@@ -115,7 +115,7 @@ def test_recipe_dialect_has_undecided_ops(checkout):
 def test_recipe_works_in_engine_app_and_picture(checkout):
     assert python(checkout, USE_FROM_PYTHON).splitlines() == [
         "[[0, 3], [1, 4], [2, 5]]",
-        "(4, 3, 2) output dim 0 takes input dim 2, of size 4",
+        "(4, 3, 2) dim 0 is input dim 2, of size 4",
         "(2, 12)",
         "  3 ###",
         "  8 ########",

@@ -270,10 +270,10 @@ class PlainSession:
         assert state.answer is not None
         step, layouts = state.answer.steps[state.current_step], stage_layouts(state.answer)
         index = layout_index(layouts, state.current_step)
-        dim = "" if step.out is None else f", dim {step.out}"
         sentence = _format_as_sentence(step.why)
-        if index:  # the dims of later stages are those of the stage before, whose shape was printed
-            sentence = sentence.replace("takes input dim", "takes dim")
+        dim = "" if step.out is None or sentence.startswith(f"dim {step.out} ") else f", dim {step.out}"
+        if index:  # the stage before has printed the shape from which its dims are taken
+            sentence = re.sub(r"\bis input dim (\d+)", r"is dim \1 of the last shape", sentence)
         name = _stage_names(state.answer)[index]
         return f"Step {state.current_step + 1} of {state.end_step}, {name}{dim}: {sentence}"
 

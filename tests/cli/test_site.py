@@ -215,7 +215,7 @@ def test_site_in_a_browser_answers_asks_and_links(address):
             await tab.until(ALT.format("chain '2,3,4 | transpose 1,0,2 | reshape 2,-1,3': 2,4,3"))
             assert not await tab.page.evaluate(SCROLLS_SIDEWAYS)
             await tab.page.click("#next")
-            await tab.until(ALT.format("step 1 of 8: output dim 0 takes input dim 1, of size 3"))
+            await tab.until(ALT.format("step 1 of 8: dim 0 is input dim 1, of size 3"))
             assert tab.page.url.endswith("&step=1")
             await tab.page.click("#film")
             await tab.until(ALT.format("film of chain"))

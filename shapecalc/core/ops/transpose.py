@@ -31,14 +31,14 @@ class PermSource(Choice):
 
 TAKEN_AXIS = StepRule(
     "permute",
-    "output dim i takes input dim perm[i]",
+    "output dim i is input dim perm[i]",
     "The permutation lists the source of each output dim, not its destination. The difference is visible only in a "
     "permutation that is not its own inverse, such as 1,2,0.",
     "shapecalc transpose 2,3,4 1,2,0",
     "ONNX Transpose: 'when perm=(1, 0, 2), given an input tensor of shape (1, 2, 3), the output shape will be "
     "(2, 1, 3)'",
     name="take axis",
-    why="output dim {step.out} takes input dim {step.sources[0]}, of size {step.value}",
+    why="dim {step.out} is input dim {step.sources[0]}, of size {step.value}",
 )
 
 

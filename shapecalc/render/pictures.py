@@ -527,7 +527,7 @@ def _draw_stage_canvas(
     canvas.write_text(reasons, 0, layout.title, "dim")
     for row, (reason, style) in _dim_reasons(answer, layout, step_index).items():
         if len(reason) > size[0] - reasons:  # the row is that of the output dim
-            reason = reason.removeprefix(f"output dim {row} ")
+            reason = reason.removeprefix(f"dim {row} ")
         canvas.write_text(reasons, 1 + pitch * row, reason, style)
     if wires.is_unroutable:
         canvas.write_text(left, 0, NO_ROOM_NOTE, "dim")

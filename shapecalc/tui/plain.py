@@ -271,7 +271,7 @@ class PlainSession:
         step, layouts = state.answer.steps[state.current_step], stage_layouts(state.answer)
         index = layout_index(layouts, state.current_step)
         sentence = _format_as_sentence(step.why)
-        dim = "" if step.out is None or sentence.startswith(f"dim {step.out} ") else f", dim {step.out}"
+        dim = "" if step.out is None else f", dim {step.out}"
         if index:  # the stage before has printed the shape from which its dims are taken
             sentence = re.sub(r"\bis input dim (\d+)", r"is dim \1 of the last shape", sentence)
         name = _stage_names(state.answer)[index]

@@ -59,8 +59,8 @@ def test_plain_numbers_equal_stages_and_prints_the_shape_after_each():
     lines = answer(("shuffle", "1,12,4,4", "--first", "0,2,3,1", "--to", "1,8,8,3", "--second", "0,3,1,2"))
     assert "First transpose done: 1,4,4,12." in lines
     assert "Reshape done: 1,8,8,3." in lines
-    assert "Step 2 of 15, first transpose: dim 1 is input dim 2, of size 4." in lines
-    assert "Step 12 of 15, second transpose: dim 1 is dim 3 of the last shape, of size 3." in lines
+    assert "Step 2 of 15, first transpose, dim 1: dim 1 is input dim 2, of size 4." in lines
+    assert "Step 12 of 15, second transpose, dim 1: dim 1 is dim 3 of the last shape, of size 3." in lines
 
 
 def test_plain_follows_an_element():

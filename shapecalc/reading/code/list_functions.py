@@ -100,9 +100,9 @@ def apply_pad_sequence(call: Call) -> CodeValue:
 
 
 def _fits(shape: Shape, target: Shape) -> bool:
-    """Return whether a tensor may be broadcast to a shape of the same rank."""
-    pairs = zip(shape, target, strict=False)
-    return len(shape) == len(target) and not any(own != 1 and are_unequal(own, dim) for own, dim in pairs)
+    """Return whether a tensor may be broadcast to a shape."""
+    pairs = zip(shape[::-1], target[::-1], strict=False)
+    return len(shape) <= len(target) and not any(own != 1 and are_unequal(own, dim) for own, dim in pairs)
 
 
 def sum_sizes(sizes: Sequence[Dim], tensor: TracedTensor) -> Dim:

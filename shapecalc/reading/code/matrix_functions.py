@@ -31,8 +31,7 @@ def _require_matrix(tensor: TracedTensor, call: Call, *, is_square: bool = False
 
     Raises `CheckRefused` for a vector, for integers, or if the matrix must be square and is not.
     """
-    if not call.name.endswith("matrix_power"):
-        require_kinds(tensor, "fc", call, "its input")
+    require_kinds(tensor, "ifc" if call.name.endswith("matrix_power") else "fc", call, "its input")
     if tensor.rank < 2:
         raise call.refusal(f"it takes a matrix, and {shape_text(tensor.shape)} has {tensor.rank} dims")
     rows, columns = tensor.shape[-2:]

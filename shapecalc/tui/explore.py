@@ -180,6 +180,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """The question at which the user last paused."""
         self._grid: tuple[tuple[object, ...], Text] = ((), Text(end=""))
         """The last tables of a large tensor, with what they depend on."""
+        self._drawn_tapes: tuple[tuple[object, ...], int, Text] = ((), 0, Text(end=""))
+        """The last tapes with tables, with what they depend on and the height they were drawn for."""
         self._entered_grid: tuple[tuple[object, ...], int, Text] = ((), 0, Text(end=""))
         """The last tables of the panel with the focus, with what they depend on and the height they were drawn for."""
         self._compare_timer: Timer | None = None
@@ -1001,7 +1003,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self._has_tapes = bool(tapes)
         if tapes:
             high = lines if lines > MIN_ELEMENTS_LINES else tapes.plain.count("\n") + 4
-            return _framed_lines(tapes), _framed_lines(explore_text.tapes_text(self.state, width, high, is_whole=True))
+            return _framed_lines(tapes), _framed_lines(self._tapes_text(width, high, is_whole=True))
         if self.state.result.problem is not None:
             rows = explore_text.uneven_rows_text(self.state, width) if self._shows_refusal(lines) else Text(end="")
             return 0, _framed_lines(rows)
@@ -1090,7 +1092,26 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             return drawn
         if height and not self._has_tapes:
             return self._settled_grid(width, height)
-        return explore_text.tapes_text(state, width, height)
+        return self._tapes_text(width, height)
+
+    def _tapes_text(self, width: int, height: int, *, is_whole: bool = False) -> Text:
+        """Draw the tapes, or return the last drawing, with which the lines were planned, if it fits."""
+        state = self.state
+        is_whole = is_whole or explore_text.is_last_stage_shown(state)
+        key = (
+            id(state.answer),
+            state.cursor,
+            state.tinted_axis,
+            state.current_step,
+            state.is_complete,
+            is_whole,
+            width,
+        )
+        drawn_key, drawn_height, drawn = self._drawn_tapes
+        if not height or drawn_key != key or drawn_height < height or drawn.plain.count("\n") >= height:
+            drawn = explore_text.tapes_text(state, width, height, is_whole=is_whole)
+            self._drawn_tapes = (key, height, drawn) if height else self._drawn_tapes
+        return drawn
 
     def _comparison_height(self, width: int) -> int:
         """Return the height of the comparison panel, in lines."""

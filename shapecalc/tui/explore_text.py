@@ -600,6 +600,12 @@ def _wrap_hint(text: str, width: int) -> list[str]:
     return [*wrap(lines[0], width), *lines[1:]]
 
 
+def is_last_stage_shown(state: ExploreState) -> bool:
+    """Return whether the elements are those of all stages, because the current stage is the last one."""
+    answer = state.answer
+    return state.is_complete or (answer is not None and len(stage_layouts(answer)) == 1)
+
+
 def tapes_text(state: ExploreState, width: int, height: int = 0, *, is_whole: bool = False) -> Text:
     """Draw the coloured elements before and after the current stage.
 

@@ -570,7 +570,7 @@ class BatchTracker:
         verdict = self._verdict_cache.get(key)
         if verdict is None:
             verdict = self._verdict_cache[key] = self._build_verdict(visit, before or self._no_marks)
-        if node.op in ("Expand", "Reshape") and before is None and not verdict.fixes:
+        if node.op in ("Expand", "Reshape") and before is None and not (verdict.fixes or visit.unknown_reason):
             verdict = self._judge_constant_input(visit, verdict)
         self._store_marks(node.outputs[0], verdict.marks)
         is_failing = verdict.is_failing

@@ -224,8 +224,8 @@ def _run_in_lane(op_setting: VersionedOp, shape: Any, arguments: CoreArguments |
     how -1 is inferred for an empty input.
     """
     if shape is None or arguments is None:
-        is_explicit = op_setting[0] == "reshape" and arguments is not None and min(arguments["target"], default=0) > 0
-        return (arguments["target"], None, ()) if is_explicit and arguments else UNKNOWN_RESULT
+        target = arguments.get("target", ()) if arguments and op_setting[0] == "reshape" else ()
+        return (target, None, ()) if min(target, default=0) > 0 else UNKNOWN_RESULT
     op, opset, switch = op_setting
     if any(type(dim) is int and dim > INT64_MAX for dim in shape):
         return UNKNOWN_RESULT

@@ -44,6 +44,7 @@ from shapecalc.render.output_comparison import position_text
 from shapecalc.render.styles import ERROR_COLOUR, SUCCESS_COLOUR
 from shapecalc.render.tape import MAX_TAPE_ELEMENTS, draw_output_tapes
 from shapecalc.tui.explore_text import problem_text
+from shapecalc.tui.panels import set_widget_height
 from shapecalc.tui.question import CHAIN, question_from_words, resolve_question
 from shapecalc.tui.widgets import (
     ChoiceList,
@@ -169,7 +170,7 @@ EQUIV_KEYS = (
     Key("t", "t", "tint", "tint", "Colour the elements by the next axis", 2),
     Key("e", "e", "edit", "edit", "Edit the second chain", 3),
     Key("f7", "F7", "copy", "copy", "Copy the command line", 4),
-    Key("escape", "escape", "closes", "close", "Leave the field, or close", 5),
+    Key("escape", "esc", "closes", "close", "Leave the field, or close", 5),
 )
 SCRUB_NAMES = ("left", "right", "t")
 """The names of the keys that need two outputs."""
@@ -238,6 +239,10 @@ def draw_comparison(
         size: dict[str, Any] = {"width": width, "height": free, "tinted_axis": tinted_axis}
         lines.append(draw_output_grids((comparison.first, second), verdict.counterexample, index=index, **size))
     return stack_texts(lines) if lines else Text(end="")
+
+
+BOX_LINES, MIN_OUTPUT_LINES = 13, 4
+"""The lines of the screen that both outputs leave to the rest of their box, and their minimum height."""
 
 
 class EquivDialog(Dialog[str]):
@@ -349,6 +354,9 @@ class EquivDialog(Dialog[str]):
         """Update the verdict and the outputs."""
         self.query_one("#verdict", Static).update(verdict_text(self.comparison))
         self.query_one("#line", Static).update(escape_unprintable(f"$ {equiv_command(self.comparison)}"))
+        width, room = self.app.size.width * 24 // 25 - 4, max(1, self.app.size.height - BOX_LINES)
+        drawn = self._output_grids(width, room).plain
+        set_widget_height(self.query_one(Pane), max(MIN_OUTPUT_LINES, drawn.count("\n") + 1) if drawn else room)
         self.query_one(Pane).set_renderer(self._output_grids)
         self.show_keys()
 

@@ -49,7 +49,7 @@ async def test_equiv_screen_highlights_both_outputs(user):
             highlighted = [int(element) for element in re.findall(r"\[ *(\d+)\]", user.text)]
             elements = [*(counterexample.elements or ())]
             assert highlighted in (elements, 2 * elements)  # in the tables and, where there is room, in the tapes
-            assert "escape closes" in user.text
+            assert "esc closes" in user.text
         await user.press("escape")
 
 

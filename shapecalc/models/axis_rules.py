@@ -97,9 +97,10 @@ def axis_from_input(node: LaneNode, rank: int) -> Iterable[int] | None:
 
 
 def dft_axes(node: LaneNode, rank: int) -> Iterable[int] | None:
-    """Return the axes that a DFT transforms: its axis, and the last one, which holds real and imaginary parts.
+    """Return the axes that a DFT mixes.
 
-    The axis is an attribute before opset 20, 1 by default, and an input since then, -2 by default.
+    These are the transformed axis and the last axis, which holds the real and imaginary parts. The transformed axis is
+    an attribute with the default 1 before opset 20, and an input with the default -2 since then.
     """
     if node.opset < 20:
         return node.axis_attribute(1, rank), rank - 1

@@ -41,7 +41,7 @@ class LostBatch(Record):
 
     why: str
     certain: bool = False
-    """Whether no axis separates the samples, or False if this is unknown."""
+    """Whether it is certain that no axis separates the samples."""
 
 
 BatchMark = BatchAxis | LostBatch | None

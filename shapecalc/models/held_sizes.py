@@ -1,7 +1,8 @@
-"""Find the numbers in a model that are sizes of its free dims, such as the 64 of a grid of 8 by 8.
+"""Find the hard-coded numbers in a model that should change with its free dims.
 
-The model is walked at multiples of the sizes of some free dims. A node *holds* a number if the number equals a size at
-the reference sizes, and should change with the free dims. The walk continues as if the number changed.
+For example, a 64 may be the number of patches in a grid of 8 by 8. The model is walked, that is, all shapes are
+computed, at the *reference sizes* of the free dims and at multiples of them. A *held number* is a number in a node that
+equals a size at the reference sizes, and should change with the free dims. The walk continues as if the number changed.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from shapecalc.models.walk import walk_model
 from shapecalc.models.walk_state import LaneFailures, WalkState, is_same_in_all_lanes
 
 FACTORS = (2, 3, 5, 7, 11)
-"""The multiples of the reference sizes at which the model is walked."""
+"""The factors that multiply the reference sizes in a walk."""
 MAX_FREE_NAMES = 4
-"""The maximum number of names that change in one walk."""
-JOINED_OPERATORS = ("Concat", "MatMul", "Gemm", "GatherElements")
+"""The maximum number of dims that change in one walk."""
+SEARCHED_OPERATORS = ("Concat", "MatMul", "Gemm", "GatherElements")
 """The operators, besides elementwise ones, whose constant inputs are searched for sizes."""
 OFFSETS = (0, 1, 2, -1, -2, 3, 4)
-"""The constants that an expression may add to a product, such as the number of class tokens."""
+"""The constants that an expression may add to a product. For example, image models add the number of class tokens."""
 DimSizes = tuple[int, ...]
 """The size of a dim for each size assignment."""
 
@@ -40,29 +41,29 @@ class HeldNumber(Record):
 
     node: Node
     number: int | None
-    """The number, or None if the node fails for another reason."""
+    """The held number, or None if the node fails for a different reason."""
     holder: str
-    """The argument or the tensor with the number, such as `target 0,-1,64`, or the error of the node."""
+    """The argument or tensor that contains the number, such as `target 0,-1,64`, or the error message of the node."""
     expression: str = ""
-    """The size that the number was, such as `H/4*W/4`; empty if unknown."""
+    """The expression that should replace the number, such as `H/4*W/4`, or an empty string if unknown."""
     is_certain: bool = False
-    """Whether the shape of the input determines the expression."""
+    """Whether the input shapes determine the expression."""
     axis: int | None = None
-    """The index of the number in the target, or the axis of the tensor that holds it."""
+    """The index of the number in the target, or the axis of the tensor that has this size."""
 
 
 class HeldSizes(Record):
-    """The numbers in a model that are sizes of free dims."""
+    """The held numbers of a model."""
 
     sizes: Mapping[str, int]
     """The reference sizes of the free dims, by name."""
     held: tuple[HeldNumber, ...]
     unchecked_count: int
-    """The number of listed nodes with unknown shapes."""
+    """The number of nodes with a core op that were not checked, because a shape is unknown."""
 
 
 class _HeldSizeTracker(BatchTracker):
-    """A tracker that records held numbers, and continues with the sizes that they should be."""
+    """A tracker that records held numbers, and continues with corrected shapes."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__()
@@ -70,9 +71,9 @@ class _HeldSizeTracker(BatchTracker):
         self.held: list[HeldNumber] = []
         self.unchecked_count = 0
         self._seen: dict[DimSizes, None] = {}
-        """The sizes of the dims that change, in the order of the walk."""
+        """The sizes of each dim that changes, in the order of the walk."""
         self._seen_shapes: dict[DimSizes, dict[tuple[DimSizes, ...], None]] = {}
-        """The shapes of tensors for each size assignment, by their shape at the sizes of the file."""
+        """The shapes of each tensor for all size assignments, grouped by the shape at the reference sizes."""
 
     def start_walk(self, walk: WalkState) -> None:
         super().start_walk(walk)
@@ -84,7 +85,10 @@ class _HeldSizeTracker(BatchTracker):
             self._add_seen_sizes(walk.shapes_of(value.tensor))
 
     def visit_core_node(self, visit: NodeVisit) -> LaneShapes:
-        """Record the held numbers of a node with a core op, and return its output shapes at the right sizes."""
+        """Record the held numbers of a node with a core op.
+
+        Returns the output shapes as if the held numbers changed.
+        """
         outputs = visit.outputs
         if visit.unknown_reason:
             self.unchecked_count += 1
@@ -98,7 +102,10 @@ class _HeldSizeTracker(BatchTracker):
         return outputs
 
     def propagate_marks(self, node: Node) -> None:
-        """Record a Resize with constant sizes; batch marks are not needed."""
+        """Record the held numbers of a Resize with constant sizes, and correct its output.
+
+        Batch marks are not propagated.
+        """
         walk = self._walk
         if node.op == "Resize" and not node.domain and len(node.inputs) > RESIZE_SIZES_INPUT:
             values, before = walk.elements_of(node.inputs[RESIZE_SIZES_INPUT]), walk.shapes_of(node.inputs[0])
@@ -108,11 +115,14 @@ class _HeldSizeTracker(BatchTracker):
             self._add_seen_sizes(walk.shapes_of(tensor) if tensor else walk.all_unknown)
 
     def find_repeat_fixes(self, node: Node) -> None:
-        """Return None: no constant is repeated."""
+        """Return None, because constants are not repeated."""
 
     def record_index_fix(self, node: Node, failures: LaneFailures) -> LaneShapes | None:
-        """Record a constant input whose size should change, and return the output shapes as if it changed."""
-        if self._is_joined(node):
+        """Record the held numbers of a failing node's constant input.
+
+        Returns the output shapes as if the input changed, or None if they are unknown.
+        """
+        if self._has_searched_inputs(node):
             shapes = [self._walk.shapes_of(number) for number in node.inputs]
             for index, number in enumerate(node.inputs):
                 other = next((shape for shape in shapes if shape != shapes[index] and len({*shape}) > 1), None)
@@ -121,26 +131,29 @@ class _HeldSizeTracker(BatchTracker):
                 found = self._find_held_axes(node, index, shapes[index], other)
                 if found:
                     self.held += found
-                    is_elementwise = node.op not in JOINED_OPERATORS
+                    is_elementwise = node.op not in SEARCHED_OPERATORS
                     return other if is_elementwise and None not in other else None
         return None
 
     def record_failure(self, node: Node, failures: LaneFailures) -> None:
-        """Record a failing node whose held number is unknown."""
+        """Record a failing node without a known held number."""
         if not any(held.node is node for held in self.held):
             self.held.append(HeldNumber(node, None, next((reason for reason in failures if reason), "it fails")))
 
     def marks_of(self, tensor: int) -> tuple[BatchMark, ...] | None:
-        """Return None: no batch is followed."""
+        """Return None, because the batch is not tracked."""
         return None
 
-    def _is_joined(self, node: Node) -> bool:
+    def _has_searched_inputs(self, node: Node) -> bool:
         from shapecalc.models.operators import find_operator
 
-        return not node.domain and (node.op in JOINED_OPERATORS or find_operator(node).is_pointwise)
+        return not node.domain and (node.op in SEARCHED_OPERATORS or find_operator(node).is_pointwise)
 
     def _find_held_axes(self, node: Node, index: int, own: LaneShapes, other: LaneShapes) -> list[HeldNumber]:
-        """Return the held sizes of a constant input, compared with an input that changes."""
+        """Return the held sizes of a constant input.
+
+        `own` is the shape of this input, `other` the shape of an input that changes, for each size assignment.
+        """
         first, changing = own[0], [shape for shape in other if shape is not None]
         if first is None or len(changing) < len(other):
             return []
@@ -155,7 +168,10 @@ class _HeldSizeTracker(BatchTracker):
         return found[:1] if is_product else found
 
     def _correct_reshape(self, visit: NodeVisit) -> LaneShapes:
-        """Record the numbers of a constant target that are sizes, and return the output shapes at the right sizes."""
+        """Record the held numbers in the constant target of a Reshape.
+
+        Returns the output shapes as if the held numbers changed.
+        """
         inputs = [shape for shape in visit.input if shape is not None]
         output, targets = visit.outputs[0], visit.argument_values(visit.core_op.arguments[0].name)
         target = targets[0]
@@ -191,10 +207,10 @@ class _HeldSizeTracker(BatchTracker):
         return tuple(map(tuple, lanes))
 
     def _restore_seen_shape(self, visit: NodeVisit) -> LaneShapes | None:
-        """Record the numbers of a Reshape that goes back to the shape of an earlier tensor, and return its shapes.
+        """Record the held numbers of a Reshape that restores the shape of an earlier tensor.
 
-        The earlier tensor has the shape of the output at the sizes of the file, and the elements of the input at all
-        sizes. Returns None unless there is exactly one such shape.
+        At the reference sizes, the earlier tensor has the output shape; at all sizes, it has the element count of the
+        input. Returns the shapes of the earlier tensor, or None unless exactly one such tensor shape exists.
         """
         output, target = visit.outputs[0], visit.argument_values(visit.core_op.arguments[0].name)[0]
         if output is None or target is None or len(target) != len(output) or None in visit.input:
@@ -212,9 +228,10 @@ class _HeldSizeTracker(BatchTracker):
     def _split_sizes(
         self, total: DimSizes, numbers: Sequence[int], *, can_scale: bool
     ) -> list[tuple[DimSizes, str]] | None:
-        """Return sizes that the numbers may be, whose product is `total` for each size assignment, or None.
+        """Return candidate sizes of `numbers` with the product `total`, or None.
 
-        If `can_scale`, the first number may be the number of windows along the dim.
+        Each number is returned with its size for each size assignment, and with the expression of these sizes. If
+        `can_scale`, the first number may grow in proportion to `total`, as the number of windows does.
         """
         seen = [sizes for sizes in self._seen if sizes[0] in numbers]
         for count in range(1, len(numbers) + 1):
@@ -227,14 +244,18 @@ class _HeldSizeTracker(BatchTracker):
                 parts = [by_place.get(place, (number,) * len(total)) for place, number in enumerate(numbers)]
                 if by_place and all(prod(sizes) == whole for *sizes, whole in zip(*parts, total, strict=True)):
                     return [(sizes, self._format_sizes(sizes)) for sizes in parts]
-        if can_scale and numbers and all(numbers[0] * size % total[0] == 0 for size in total):  # windows along the dim
+        # the first number may count windows along the dim
+        if can_scale and numbers and all(numbers[0] * size % total[0] == 0 for size in total):
             scaled = tuple([numbers[0] * size // total[0] for size in total])
             parts = [scaled, *[(number,) * len(total) for number in numbers[1:]]]
             return [(sizes, self._format_sizes(sizes)) for sizes in parts]
         return None
 
     def _correct_expand(self, visit: NodeVisit) -> LaneShapes:
-        """Record the numbers in the target of an Expand that are sizes of its input."""
+        """Record the held numbers in the target of an Expand.
+
+        Returns the output shapes as if the held numbers changed.
+        """
         target, inputs = (
             visit.argument_values(visit.core_op.arguments[0].name)[0] or (),
             [shape for shape in visit.input if shape is not None],
@@ -256,7 +277,7 @@ class _HeldSizeTracker(BatchTracker):
         return tuple([(*extra, *lane) for lane in lanes])
 
     def _correct_resize(self, node: Node, before: LaneShapes) -> None:
-        """Record the constant sizes of a Resize whose input changes."""
+        """Record the held numbers in the constant sizes of a Resize, and correct its output."""
         walk = self._walk
         after = walk.shapes_of(node.outputs[0])
         shapes = [shape for shape in before if shape is not None]
@@ -280,7 +301,10 @@ class _HeldSizeTracker(BatchTracker):
                     self._seen[sizes] = None
 
     def _format_sizes(self, sizes: DimSizes) -> str:
-        """Format sizes as an expression in the free dims, such as `H*W/64+1`; empty if none fits."""
+        """Format sizes as an expression in the free dims.
+
+        For example, the result is `H*W/64+1`, or an empty string if no expression fits.
+        """
         for offset in OFFSETS:
             dim = self._fitter.fit_dim(tuple([size - offset for size in sizes]))
             if dim is not None:
@@ -289,9 +313,10 @@ class _HeldSizeTracker(BatchTracker):
 
 
 def find_held_sizes(judged: JudgedModel, names: Sequence[str]) -> HeldSizes:
-    """Return the numbers of a model that are sizes of the free dims `names`.
+    """Find the numbers of a model that should change with the free dims `names`.
 
-    Raises `ShapeError` (usage) if a name is not a free dim of the inputs, or is the batch dim.
+    Raises `ShapeError` (usage) if a name is not a free dim of the inputs or is the batch dim, or if there are too many
+    names.
     """
     walk, choice = judged.walk, judged.walk.choice
     reference = next(lane for lane in walk.lanes if lane.batch == choice.reference_batch)
@@ -306,7 +331,7 @@ def find_held_sizes(judged: JudgedModel, names: Sequence[str]) -> HeldSizes:
             raise usage_error(f"no free dim is called {escape_unprintable(truncate(name))}", hint, argument="free")
     if len(names) > MAX_FREE_NAMES:
         raise usage_error(f"--free takes at most {MAX_FREE_NAMES} names", argument="free")
-    home = {**reference.sizes, **dict(_declared_sizes(walk))}
+    home = {**reference.sizes, **dict(_iter_declared_sizes(walk))}
     lanes = [
         Lane(reference.batch, FrozenDict({**home, **sizes}), judged=True)
         for sizes in _iter_multiples({name: home[name] for name in names})
@@ -317,8 +342,11 @@ def find_held_sizes(judged: JudgedModel, names: Sequence[str]) -> HeldSizes:
     return HeldSizes(sizes, tuple(tracker.held), tracker.unchecked_count)
 
 
-def _declared_sizes(walk: WalkState) -> Iterator[tuple[str, int]]:
-    """Yield the names that the user gave to declared sizes, with these sizes: the numbers in the nodes equal them."""
+def _iter_declared_sizes(walk: WalkState) -> Iterator[tuple[str, int]]:
+    """Yield the name and the declared size of each fixed dim that the user has named.
+
+    The numbers in the nodes are compared with declared sizes, not with the sizes that were chosen for the names.
+    """
     for declared, taken in zip(walk.model.inputs, walk.choice.inputs, strict=True):
         for size, name in zip(declared.dims or (), taken or (), strict=False):
             if isinstance(size, int) and isinstance(name, str) and name != walk.batch:
@@ -326,7 +354,10 @@ def _declared_sizes(walk: WalkState) -> Iterator[tuple[str, int]]:
 
 
 def _iter_multiples(sizes: dict[str, int]) -> Iterator[dict[str, int]]:
-    """Yield sizes, and multiples of them: of each dim alone, and of all dims by different factors."""
+    """Yield the sizes, then the sizes with one dim multiplied, then with all dims multiplied.
+
+    If all dims change, each dim has a different factor.
+    """
     yield sizes
     for name, size in sizes.items():
         yield from [{**sizes, name: size * factor} for factor in FACTORS[:3]]
@@ -335,7 +366,9 @@ def _iter_multiples(sizes: dict[str, int]) -> Iterator[dict[str, int]]:
 
 
 def _pair_axes(before: Sequence[int], after: Sequence[int]) -> Iterator[tuple[range, range]]:
-    """Yield the smallest groups of consecutive axes with equal element counts in two shapes.
+    """Yield the smallest groups of consecutive axes with equal element counts.
+
+    Each pair contains the axes of the shape `before` and the axes of the shape `after`.
 
     >>> [[*map(list, pair)] for pair in _pair_axes((2, 3, 4, 5), (2, 12, 5))]
     [[[0], [0]], [[1, 2], [1]], [[3], [2]]]

@@ -76,9 +76,9 @@ def concat_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
 
 
 def dynamic_quantization_mark_rule(node: LaneNode, output_index: int) -> BatchMark:
-    """Return the batch mark after a DynamicQuantizeLinear, whose scale depends on all samples.
+    """Return the batch mark after a DynamicQuantizeLinear.
 
-    Source: the ONNX operator DynamicQuantizeLinear.
+    The scale of the output depends on all samples. Source: the ONNX operator DynamicQuantizeLinear.
     """
     return MixedSamples("takes one scale for all samples", intended=None if output_index else node.marks[0])
 
@@ -106,7 +106,7 @@ def _mark_after_selection(node: LaneNode, axis: int, select: Callable[[np.ndarra
     if samples is None or not len(samples):
         return LostBatch(f"nobody can say which samples {node.op} takes")
     after = infer_mark(axis, samples, node.batch)
-    # as many samples as before, but no batch axis in the result: it is treated as a permutation of the samples
+    # without a batch axis in the result, a selection of full length is treated as a permutation of the samples
     is_permuted = isinstance(after, LostBatch) and len(samples) == shape[axis]
     return MixedSamples("mixes the samples", intended=mark) if is_permuted else after
 

@@ -474,9 +474,9 @@ CONV_CHANNEL_CHECK = _contraction_check(lambda attributes: ((0, 1), (1, 1), attr
 
 
 def _check_conv(node: Node, shapes: InputSizes, constants: Container[int], index_bounds: IndexBounds) -> str | None:
-    """Return an error message if a Conv does not match the size of its input.
+    """Return an error message if the channels or the window of a Conv do not fit its input.
 
-    ONNX shape inference accepts such a window, but ONNX Runtime refuses it.
+    ONNX shape inference accepts a window that is larger than the padded input, but ONNX Runtime refuses it.
     """
     (data, weights), attributes = shapes[:2], node.attributes
     is_padded = attributes.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID")

@@ -42,7 +42,7 @@ from shapecalc.models.walk_state import NO_SHAPE, LaneFailures, WalkState, is_sa
 LaneMarks = tuple[BatchMark, ...]
 """The batch mark of a tensor for each size assignment."""
 INDEX_OUTPUTS = {"ArgMax": (0, 0), "ArgMin": (0, 0), "TopK": (1, -1)}
-"""The operators with an output of indices along an axis: the number of that output, and the default axis."""
+"""The operators with an output of indices along an axis, each with the index of that output and the default axis."""
 ORDER_PRESERVING_OPERATORS = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 INDEX_EVALUATORS: dict[str, Any] = {
     **dict.fromkeys(ORDER_PRESERVING_OPERATORS, lambda _, shape, data, *_others: data.reshape(shape)),
@@ -69,9 +69,9 @@ class NonCoreFailure(Record):
     silent: bool = False
     """Whether the node runs without an error, but uses one sample for the whole batch, or mixes the samples."""
     mixes: bool = False
-    """Whether the node runs without an error, but its output has no axis of samples."""
+    """Whether the node runs without an error, but no axis of its output separates the samples."""
     target: IntTuple | None = None
-    """The constant sizes in a Resize that contain the declared batch, or None for other nodes."""
+    """The constant sizes of a Resize that contain the declared batch size, or None for other nodes."""
     fix: NodeFix | None = None
     """The fix of the node, or None if no fix is known, or if the cause is fixed instead."""
 
@@ -202,7 +202,7 @@ class BatchTracker:
         self.cause_fixes: dict[str, tuple[Node, NodeFix]] = {}
         """The nodes that cause the failures in `stops`, and their fixes, by path."""
         self.has_failures = False
-        """Whether some node fails in some lane."""
+        """Whether some node fails for some size assignment."""
         self._producers: dict[int, Node] | None = None
         self._read_tensors: set[int] | None = None
         self._verdict_cache: dict[object, NodeVerdict] = {}
@@ -289,10 +289,11 @@ class BatchTracker:
         return trial
 
     def keep_first_failures(self, trial: BatchTracker, first_stop: int, first_node: int) -> None:
-        """Add the failures of the first iteration of a loop that are unknown for all iterations.
+        """Add failures in the first iteration of a loop.
 
-        `trial` is the tracker of the first iteration. The entries of this tracker from the indices `first_stop` and
-        `first_node` are those for all iterations. The failures have no fix, because it may not fit later iterations.
+        Only nodes without a known failure in the later iterations get one. `trial` is the tracker of the first
+        iteration. The entries of this tracker from the indices `first_stop` and `first_node` on are those for all
+        iterations. The added failures have no fix, because a fix for the first iteration may not fit later iterations.
         """
         known = {stop.node.path for stop in self.stops[first_stop:]}
         failing = [stop for stop in trial.stops[first_stop:] if stop.node.path not in known and not stop.silent]
@@ -398,7 +399,10 @@ class BatchTracker:
     def _build_lane_node(
         self, node: Node, lane: int, marks: Sequence[BatchMark], outputs: Sequence[IntTuple | None]
     ) -> LaneNode:
-        """Return a node with its shapes in one size assignment, and the batch marks `marks` of its inputs."""
+        """Build the `LaneNode` of a node for one size assignment.
+
+        `marks` are the batch marks of its inputs, and `outputs` are its output shapes.
+        """
         return LaneNode(
             node.op,
             node.domain,
@@ -414,20 +418,23 @@ class BatchTracker:
         )
 
     def _mark_at_declared_batch(self, node: Node, marks: Sequence[BatchMark]) -> BatchMark:
-        """Return the batch mark of a node's first output at the declared batch, for given marks of its inputs."""
+        """Return the batch mark of a node's first output at the declared batch size.
+
+        `marks` are the batch marks of the node's inputs.
+        """
         lane = self._batches.index(self.declared_batch)
         outputs = [self._walk.shapes_of(tensor)[lane] for tensor in node.outputs]
         return output_mark(self._build_lane_node(node, lane, marks, outputs))
 
     def _elements(self, node: Node, lane: int, input_index: int) -> Any:
-        """Return the elements of a node input in one size assignment, or None if unknown."""
+        """Return the elements of a node input for one size assignment, or None if unknown."""
         tensor = node.inputs[input_index] if input_index < len(node.inputs) else ABSENT
         is_integer = self._walk.dtypes[tensor] in (INT32, INT64)
         values = self._walk.elements_of(tensor) if is_integer else self._walk.values.get(tensor)
         return None if values is None else values[lane]
 
     def _index_bounds(self, node: Node, lane: int, input_index: int) -> Any:
-        """Return elementwise bounds of an integer input, or None if unknown.
+        """Return elementwise lower and upper bounds of an integer input, or None if unknown.
 
         The bounds apply to the size assignment with the index `lane`.
         """
@@ -456,7 +463,8 @@ class BatchTracker:
         above = maker.inputs if maker and op in INDEX_EVALUATORS else ()
         inner = [self._compute_bounds(operand, lane, (node_budget - 1) // len(above)) for operand in above]
         if maker and inner and None not in inner:
-            with suppress(ValueError):  # an operand may have the declared batch, and its fix another one
+            # bounds of operands with the declared batch size may not broadcast with bounds of fixed operands
+            with suppress(ValueError):
                 return tuple(
                     [INDEX_EVALUATORS[op](maker.attributes, shape, *operands) for operands in zip(*inner, strict=True)]
                 )
@@ -481,7 +489,7 @@ class BatchTracker:
     def _record_constant_size(self, node: Node, tensor: int) -> Sequence[BatchMark]:
         """Record a failure for an output of constant size, and return its batch marks.
 
-        A Resize gets a fix, and its output the shape after the fix.
+        The failure of a Resize includes a fix, and the output gets the shape after the fix.
         """
         walk, marks = self._walk, self.marks_of(node.inputs[0]) or self._no_marks
         resize = repairs.find_resize_fix(node, walk, marks, self.declared_batch)
@@ -583,7 +591,10 @@ class BatchTracker:
         return verdict
 
     def _judge_constant_input(self, visit: NodeVisit, verdict: NodeVerdict) -> NodeVerdict:
-        """Return the verdict on an Expand or Reshape of a constant, whose target may depend on the batch."""
+        """Return the verdict on an Expand or Reshape of a constant.
+
+        A failing verdict gets a fix if one is known. A Reshape that divides the constant among the samples fails.
+        """
         node, targets = visit.node, visit.argument_values(visit.core_op.arguments[0].name)
         found = repairs.find_expand_fix(node, self._constants, targets) if verdict.is_failing else None
         if repairs.is_constant_divided(node, self._constants, targets):
@@ -657,9 +668,10 @@ class BatchTracker:
         return verdicts.find_fixes(failure, visit.core_op.fix_candidates, evaluate_targets)
 
     def find_repeat_fixes(self, node: Node) -> tuple[NodeFix, tuple[Node, NodeFix] | None] | None:
-        """Return the fix that repeats constant inputs of a node for each sample.
+        """Return the fix that gives constant inputs of a node the batch size.
 
-        The second element of the result is the upstream Expand or Tile to fix instead, with its fix, or None.
+        The second element of the result is the upstream Expand or Tile to fix instead, with its fix, or None. Returns
+        None if no fix is known.
         """
         fix = repairs.find_repeat_fix(node, self._constants)
         return None if fix is None else (fix, next(self._iter_causes(node), None))
@@ -667,9 +679,9 @@ class BatchTracker:
     def record_repeat_fix(
         self, node: Node, failures: LaneFailures, fix: NodeFix, cause: tuple[Node, NodeFix] | None
     ) -> None:
-        """Record a failing node with a fix that repeats constant inputs.
+        """Record a failing node with the fix from `find_repeat_fixes`.
 
-        The batch is propagated as if the inputs were repeated. If an upstream node is the cause, that node is fixed
+        The batch is propagated as if the fix were applied. If an upstream node is the cause, that node is fixed
         instead.
         """
         why = next((reason for reason in failures if reason), "it fails")
@@ -683,9 +695,9 @@ class BatchTracker:
             del self._marks[number]
 
     def record_index_fix(self, node: Node, failures: LaneFailures) -> LaneShapes | None:
-        """Record a failing node with hard-coded sample indices or batch sizes, and its fixed shapes.
+        """Record a failing node with hard-coded sample indices or batch sizes.
 
-        Returns the fixed shapes, or None if the node has no fix.
+        Returns the output shapes of the fixed node, or None if no fix is known.
         """
         fixed = self._repair_indices(node)
         if fixed is None:
@@ -770,9 +782,10 @@ class BatchTracker:
         return first and first[1]
 
     def _iter_moved_batches(self, node: Node) -> Iterator[tuple[Node, NodeFix]]:
-        """Yield the nearest Reshape nodes above a failing node that moved the batch from axis 0, and their fixes.
+        """Yield upstream Reshape nodes that move the batch from axis 0, and their fixes.
 
-        The target of such a node has a constant 1 in front, and a -1 that takes the batch.
+        The nearest node is first. The target of such a node begins with a constant 1, and contains a -1 that infers the
+        batch.
         """
         judged = {
             visit.node.path: visit for visit, verdict in self.judged_nodes if verdict.verdict is BatchVerdict.SAFE
@@ -797,14 +810,15 @@ class BatchTracker:
                 yield from ((visit.node, fixed.fix) for fixed in fixes[:1] if self._keeps_axis(visit, before, fixed))
 
     def _keeps_axis(self, visit: NodeVisit, marks: LaneMarks, fixed: verdicts.FixWithOutputs) -> bool:
-        """Return whether the batch is axis 0 after a fix."""
+        """Return whether axis 0 is the batch axis after a fix, wherever there is a batch axis."""
         after = map(verdicts.mark_after_fix, marks, visit.input, fixed.outputs, self._batches)
         return all(mark is None or mark == BatchAxis(0, 1) for mark in after)
 
     def _iter_causes(self, node: Node) -> Iterator[tuple[Node, NodeFix]]:
-        """Yield upstream nodes with a hard-coded batch, the nearest first, and their fixes.
+        """Yield the nearest upstream node with a hard-coded batch size, and its fix.
 
-        These nodes repeat elements of a tensor that does not depend on the batch.
+        The node is an Expand or Tile of a tensor that does not depend on the batch. Yields nothing if there is no such
+        node.
         """
         rank_and_axis = self._find_unmerged_batch_axis(node)
         if rank_and_axis is None:
@@ -820,7 +834,10 @@ class BatchTracker:
                     return
 
     def _has_batch_constant(self, node: Node, axis: int) -> bool:
-        """Return whether the input of an Expand or Tile has the declared batch on an axis of the output already."""
+        """Return whether an Expand or Tile copies a dim of the declared batch size.
+
+        `axis` is the axis of this dim in the output.
+        """
         before, after = (self._walk.shapes_of(number)[0] or () for number in (node.inputs[0], node.outputs[0]))
         place = axis - len(after) + len(before)
         return self.declared_batch > 1 and place >= 0 and before[place] == self.declared_batch

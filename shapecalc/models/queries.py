@@ -232,7 +232,7 @@ def _run_in_lane(op_setting: VersionedOp, shape: Any, arguments: CoreArguments |
     dialect = "onnxruntime" if 0 in shape else "onnx"
     try:
         trace = resolve(Request(op, shape, arguments, dialect, opset, None, switch))
-    except (ShapeError, TypeError):  # an attribute may have a type that core does not accept
+    except (ShapeError, TypeError):  # core does not accept an attribute of the wrong type
         return UNKNOWN_RESULT
     return trace.output, trace.problem, trace.conditions
 

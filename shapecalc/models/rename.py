@@ -93,9 +93,9 @@ def write_renamed_model(model: Model, renames: Sequence[DimRename], output_path:
 def rename_dims(proto: Any, renames: Sequence[DimRename], model: Model) -> dict[str, tuple[str, str]]:
     """Rename free dims in a ModelProto, wherever their old names are declared.
 
-    `proto` is the ModelProto of `model`, or a fixed copy of it. Returns the names as in `RenamedModel.renamed`.
-    Raises `ShapeError` (usage) for an input or an axis that does not exist, for a dim with a fixed size, and if dims of
-    different sizes would get the same name. Dims without a name are not compared with others.
+    `proto` is the ModelProto of `model`, or a fixed copy of it. Returns the names as in `RenamedModel.renamed`. Raises
+    `ShapeError` (usage) for an input or an axis that does not exist, for a dim with a fixed size, for a dim with two
+    new names, and for one new name for dims of different sizes. The sizes of dims without a name are not compared.
     """
     chosen: dict[str, list[_RenamedDim]] = {}
     for rename in renames:
@@ -158,8 +158,8 @@ def _find_dims(proto: Any, rename: DimRename) -> Iterator[_RenamedDim]:
 def _check_equal_sizes(name: str, labels: Mapping[str, str], model: Model) -> None:
     """Raise `ShapeError` (usage) if dims with one new name may have different sizes.
 
-    `labels` contains the label of one dim for each old name. Dims have equal sizes if the model runs only at equal
-    sizes.
+    `labels` contains the label of one dim for each old name. Two dims always have equal sizes if the model fails at
+    different sizes.
     """
     if len(labels) < 2:
         return

@@ -20,13 +20,13 @@ REPEATABLE_INPUTS: Mapping[str, Sequence[int] | None] = {
 }
 """The inputs that must have the batch size, by operator; None means all inputs.
 
-All inputs of elementwise operators are repeated, too. Source: the ONNX operator documents, and the initial states of
-LSTM, GRU and RNN ("[num_directions, batch_size, hidden_size]").
+All inputs of elementwise operators must have it, too. Source: the ONNX operator documents; for example, the initial
+states of LSTM, GRU and RNN have the shape "[num_directions, batch_size, hidden_size]".
 """
 INSERTED_SINCE = 11
 """The first opset in which all inserted operators exist. Source: the ONNX operators Range (11) and Slice (10)."""
 BATCH_NODES = ("Shape", "Gather")
-"""The operators that read the batch size from an input of the model."""
+"""The operators of inserted nodes that read the batch size from an input of the model."""
 INDEX_OPERATORS = (
     "Add",
     "Cast",
@@ -39,9 +39,9 @@ INDEX_OPERATORS = (
     "Transpose",
     "Unsqueeze",
 )
-"""The operators whose output is used as indices if their input is made of indices."""
+"""The operators that return indices if their input contains indices."""
 MAX_CONSTANT_NODES = 512
-"""The maximum number of upstream nodes that are examined to compare the samples of a constant."""
+"""The maximum number of tensors that are examined to compare the samples of a constant."""
 RESIZE_SIZES_INPUT = 3
 """The index of the input `sizes` of a Resize. Source: the ONNX operator Resize, since opset 11."""
 RESIZE_AXES_SINCE = 18
@@ -86,7 +86,10 @@ def find_resize_fix(
 
 
 class ConstantSamples:
-    """The constants of a model that contain the same samples at every batch size."""
+    """A comparison of the samples in tensors that do not depend on the batch.
+
+    Such a tensor, called a *constant*, may contain one block of elements for each sample of the declared batch.
+    """
 
     def __init__(
         self,
@@ -95,10 +98,11 @@ class ConstantSamples:
         producer_of: Callable[[int], Node | None],
         mark_output: Callable[[Node, Sequence[BatchMark]], BatchMark],
     ) -> None:
-        """Create the constants of a walk.
+        """Create a comparison for the tensors of a walk.
 
-        `marks_of` returns the batch marks of a tensor, and `producer_of` the node that computes it. `mark_output`
-        returns the batch mark of a node's output at the declared batch, for given marks of its inputs.
+        `marks_of` returns the batch marks of a tensor, and `producer_of` the node that computes the tensor.
+        `mark_output` returns the batch mark of a node's output at the declared batch size, given the batch marks of its
+        inputs.
         """
         self.walk, self.marks_of = walk, marks_of
         self._producer_of, self._mark_output = producer_of, mark_output
@@ -107,7 +111,10 @@ class ConstantSamples:
         """The declared batch size, or 1 for a free batch dim."""
 
     def is_index(self, number: int) -> bool:
-        """Return whether a tensor is used as indices of a Gather or GatherND, perhaps after other nodes changed it."""
+        """Return whether a tensor contains indices for a Gather or GatherND.
+
+        Other nodes may transform the indices before the Gather or GatherND reads them (see `INDEX_OPERATORS`).
+        """
         if self._indices is None:
             nodes = iter_nodes((self.walk.model.graph,))
             queue = [node.inputs[1] for node in nodes if node.op in ("Gather", "GatherND") and len(node.inputs) > 1]
@@ -122,13 +129,13 @@ class ConstantSamples:
     def are_equal(self, number: int, axis: int) -> bool:
         """Return whether the samples of a tensor along an axis are equal.
 
-        A tensor of unknown elements has equal samples if every input that its node reads along the axis has. At most
-        `MAX_CONSTANT_NODES` tensors are examined.
+        If the elements of the tensor are unknown, its upstream tensors are examined, at most `MAX_CONSTANT_NODES` of
+        them. A batch of 1 has equal samples.
         """
         queue, known = [(number, axis)], {(number, axis)}
         for at in queue if self.batch > 1 else ():  # the loop appends to the queue
             has_equal_samples = self._has_equal_elements(*at)
-            sources = self._list_sources(*at) if has_equal_samples is None else []
+            sources = self._list_source_axes(*at) if has_equal_samples is None else []
             if has_equal_samples is False or sources is None or len(known) > MAX_CONSTANT_NODES:
                 return False
             queue += [source for source in dict.fromkeys(sources) if source not in known]
@@ -136,15 +143,15 @@ class ConstantSamples:
         return True
 
     def _has_equal_elements(self, number: int, axis: int) -> bool | None:
-        """Return whether the elements of a tensor are equal for all samples along an axis, or None if unknown."""
-        array = self._load(number)
+        """Return whether all samples along an axis have equal elements, or None if unknown."""
+        array = self._load_constant(number)
         if array is None:
             return None
         first, *others = np.split(array, self.batch, axis)
         return all(np.array_equal(first, other) for other in others)
 
-    def _load(self, number: int) -> Any:
-        """Return the elements of a constant, however many, or None."""
+    def _load_constant(self, number: int) -> Any:
+        """Return the elements of a constant of any size, or None if unknown."""
         known = self.walk.elements_of(number)
         if known and known[0] is not None:
             return known[0]
@@ -154,18 +161,22 @@ class ConstantSamples:
         return load_elements(self.walk.model, proto) if proto else None
 
     def step_between_samples(self, number: int, axis: int) -> int | None:
-        """Return the number by which each sample of an integer constant differs from the previous one, or None."""
-        array = self._load(number)
+        """Return the constant difference between consecutive samples, or None.
+
+        The difference is a nonzero integer, and equal for all elements of the samples.
+        """
+        array = self._load_constant(number)
         if self.batch == 1 or array is None or array.dtype.kind != "i":
             return None
         samples = np.stack(np.split(array.astype(np.int64), self.batch, axis))
         step: int = (samples[1] - samples[0]).ravel()[0].item()
         return step if step and (np.diff(samples, axis=0) == step).all() else None
 
-    def _list_sources(self, number: int, axis: int) -> list[tuple[int, int]] | None:
-        """Return the inputs and axes of the node that computes a tensor on which an axis of the tensor depends.
+    def _list_source_axes(self, number: int, axis: int) -> list[tuple[int, int]] | None:
+        """Return the tensors and axes that determine an axis of a computed tensor.
 
-        Returns None if they are unknown.
+        The tensors are inputs of the node that computes the tensor. Returns an empty list if the node repeats one
+        sample, and None if the dependence is unknown.
         """
         node = self._producer_of(number)
         if node is None or node.op in RANDOM_OPERATORS or node.bodies or not node.inputs:
@@ -173,11 +184,14 @@ class ConstantSamples:
         shape = self.walk.shapes_of(number)[0] or ()
         if self._is_repeated(node, axis, shape):
             return []
-        sources = [*self._iter_sources(node, BatchAxis(axis, shape[axis] // self.batch))]
-        return [source for source in sources if not self._counts_samples(node, *source)] or None
+        sources = [*self._iter_source_axes(node, BatchAxis(axis, shape[axis] // self.batch))]
+        return [source for source in sources if not self._has_sample_offsets(node, *source)] or None
 
     def _is_repeated(self, node: Node, axis: int, shape: IntTuple) -> bool:
-        """Return whether a node repeats its input for each sample along an axis of its output of shape `shape`."""
+        """Return whether a node repeats its input for each sample along an output axis.
+
+        `axis` is this output axis, and `shape` is the output shape.
+        """
         if node.op == "ConstantOfShape":
             return True
         before = self.walk.shapes_of(node.inputs[0])[0]
@@ -186,16 +200,22 @@ class ConstantSamples:
         place = axis - len(shape) + len(before)
         return shape[axis] // self.batch % (before[place] if place >= 0 else 1) == 0
 
-    def _counts_samples(self, node: Node, number: int, axis: int) -> bool:
-        """Return whether a tensor is the indices of a Gather that read the same place of each sample of flat data."""
+    def _has_sample_offsets(self, node: Node, number: int, axis: int) -> bool:
+        """Return whether a tensor is the indices of a Gather with one offset per sample.
+
+        The data of the Gather contains the samples one after another. The indices read equal positions in all samples.
+        """
         if node.op != "Gather" or number != node.inputs[1]:
             return False
         data = self.walk.shapes_of(node.inputs[0])[0] or ()
         size = data[node.attributes.get("axis", 0)] if data else 0
         return size % self.batch == 0 and self.step_between_samples(number, axis) == size // self.batch
 
-    def _iter_sources(self, node: Node, mark: BatchAxis) -> Iterator[tuple[int, int]]:
-        """Yield the inputs and axes of a node that the axis `mark` of its output depends on."""
+    def _iter_source_axes(self, node: Node, mark: BatchAxis) -> Iterator[tuple[int, int]]:
+        """Yield the inputs of a node, with their axes, that determine an output axis.
+
+        `mark` describes the output axis.
+        """
         for index, number in enumerate(node.inputs[: find_operator(node).element_inputs]):
             for axis, size in enumerate(self.walk.shapes_of(number)[0] or ()):
                 if size % self.batch == 0 and size:
@@ -206,10 +226,10 @@ class ConstantSamples:
 
 
 def find_repeat_fix(node: Node, constants: ConstantSamples) -> NodeFix | None:
-    """Return the fix that repeats constant inputs of a node for each sample.
+    """Return the fix that gives constant inputs of a node the batch size, or None.
 
-    If the declared batch is larger than 1, the samples in the input must be equal. Returns None if there is no such
-    input.
+    An input with equal samples is repeated for each sample. If the output contains indices, sample numbers are added to
+    an input with a constant step between samples.
     """
     repeats = [
         (index, axis, inner)
@@ -233,7 +253,10 @@ def _build_offsets_fix(offsets: SampleOffsets) -> NodeFix:
 
 
 def find_differing_constant(node: Node, constants: ConstantSamples) -> str | None:
-    """Return the name of a constant input with different samples, which cannot be repeated, or None."""
+    """Return the name of a constant input with unequal samples, or None.
+
+    Such an input cannot be repeated for each sample.
+    """
     for index, axis, _ in _iter_batch_constants(node, constants):
         number = node.inputs[index]
         if constants.walk.is_constant(number) and not constants.are_equal(number, axis):
@@ -242,9 +265,10 @@ def find_differing_constant(node: Node, constants: ConstantSamples) -> str | Non
 
 
 def _iter_batch_constants(node: Node, constants: ConstantSamples) -> Iterator[tuple[int, int, int]]:
-    """Yield the inputs that have the size of the declared batch where another input has the batch axis.
+    """Yield the constant inputs that have the declared batch size on the batch axis.
 
-    Each input is yielded as input index, axis, and size of one sample on the axis.
+    The batch axis is that of another input. Each constant input is yielded as input index, axis, and size of one sample
+    on the axis.
     """
     walk, marks_of, declared_batch = constants.walk, constants.marks_of, constants.batch
     if node.domain or node.opset < INSERTED_SINCE or "/@" in node.path:
@@ -275,7 +299,10 @@ def _iter_batch_constants(node: Node, constants: ConstantSamples) -> Iterator[tu
 
 
 def _find_repeated_axis(walk: WalkState, number: int) -> BatchAxis | None:
-    """Return the only axis of a tensor whose size changes with the batch, as of a constant that is repeated."""
+    """Return the only axis that grows with the batch, or None.
+
+    Unlike `first_batch_axis`, this also finds the axis of a constant that is repeated to the batch size.
+    """
     shapes = [walk.shapes_of(number)[lane] for lane in walk.judged_lanes]
     known = [shape for shape in shapes if shape is not None]
     if number == ABSENT or len(known) < len(shapes) or len({*known}) == 1 or len({len(shape) for shape in known}) > 1:
@@ -289,7 +316,10 @@ def _find_repeated_axis(walk: WalkState, number: int) -> BatchAxis | None:
 
 
 def _iter_indexed_constants(node: Node, constants: ConstantSamples) -> Iterator[tuple[int, int, int]]:
-    """Yield the data of a Gather or GatherND whose indices count the batch, as `_iter_batch_constants` does."""
+    """Yield the constant data of a Gather or GatherND if the indices read every sample.
+
+    The data is yielded as by `_iter_batch_constants`.
+    """
     walk, batch = constants.walk, constants.batch
     if node.op not in ("Gather", "GatherND") or node.attributes.get("batch_dims", 0):
         return
@@ -306,9 +336,10 @@ def _iter_indexed_constants(node: Node, constants: ConstantSamples) -> Iterator[
 
 
 def _has_index_of_each_sample(batch: int, indices: Any, inner: int, is_nd: bool) -> bool:
-    """Return whether indices read one sample after the other along some axis.
+    """Return whether indices read the samples in order along some axis.
 
-    A sample has `inner` places. If `is_nd`, the first of the coordinates on the last axis is the index.
+    `inner` is the size of one sample. If `is_nd`, the last axis contains coordinates, and the first coordinate is the
+    index.
     """
     samples = np.asarray(indices)[..., 0] // inner if is_nd else np.asarray(indices) // inner
     axes = [axis for axis, size in enumerate(samples.shape) if size == batch]
@@ -325,9 +356,9 @@ def find_index_fix(
 ) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
     """Return the fix of a Gather or GatherND with hard-coded sample indices.
 
-    `mark` is the batch mark of the data. On one axis, the indices of each sample are those of the first sample plus a
-    constant step. The result contains the output shapes and the batch mark of the output. Returns None for other
-    indices and operators.
+    `mark` is the batch mark of the data. Along one axis of the indices, consecutive samples must differ by the size of
+    one sample. The result contains the output shapes and the batch mark of the output. Returns None for other indices
+    and operators.
     """
     walk, declared_batch = constants.walk, constants.batch
     data = walk.shapes_of(node.inputs[0])
@@ -351,7 +382,7 @@ def find_index_fix(
         return None
     column = array[..., mark.axis] if is_nd else array
     axis = next((axis for axis, size in enumerate(column.shape) if size == declared_batch), None)
-    if axis is None or any(_has_differing_lanes(value, array) for value in values):
+    if axis is None or any(_is_known_and_different(value, array) for value in values):
         return None
     along = np.moveaxis(column, axis, 0)
     numbers = np.arange(declared_batch).reshape(-1, *[1] * (along.ndim - 1)) * step
@@ -371,10 +402,10 @@ def find_index_fix(
 def find_shared_index_fix(
     node: Node, constants: ConstantSamples, mark: BatchAxis
 ) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
-    """Return the fix of a Gather whose computed indices do not count the samples of flat data.
+    """Return the fix of a Gather that reads only the first sample for all samples.
 
-    `mark` is the batch mark of the data. The indices have a batch axis of their own, and those of each sample read the
-    first sample; a file that declares one sample has no number to add. The result is that of `find_index_fix`.
+    `mark` is the batch mark of the data. The indices are computed and have a batch axis of their own. A file with a
+    declared batch of 1 contains no sample offset, so the fix adds it. The result is that of `find_index_fix`.
     """
     walk = constants.walk
     own = first_batch_axis(constants.marks_of(node.inputs[1]))
@@ -394,9 +425,10 @@ def find_shared_index_fix(
 def find_expand_fix(
     node: Node, constants: ConstantSamples, targets: Sequence[IntTuple | None]
 ) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
-    """Return the fix of an Expand whose constant input has the declared batch, and whose target the size of the batch.
+    """Return the fix of an Expand of a constant with the declared batch size.
 
-    `targets` contains the target for each size assignment. The result is that of `find_index_fix`.
+    `targets` contains the target for each size assignment; it grows with the batch. The result is that of
+    `find_index_fix`.
     """
     walk = constants.walk
     shapes = walk.shapes_of(node.inputs[0])
@@ -422,7 +454,8 @@ def find_expand_fix(
 def is_constant_divided(node: Node, constants: ConstantSamples, targets: Sequence[IntTuple | None]) -> bool:
     """Return whether a Reshape divides the elements of a constant among the samples.
 
-    `targets` contains the target for each size assignment; its first entry grows with the batch.
+    `targets` contains the target for each size assignment. The first entry of such a target grows with the batch, and
+    the input does not.
     """
     walk = constants.walk
     shapes, known = walk.shapes_of(node.inputs[0]), [targets[lane] for lane in walk.judged_lanes]
@@ -436,9 +469,10 @@ def is_constant_divided(node: Node, constants: ConstantSamples, targets: Sequenc
 def find_divided_constant_fix(
     node: Node, constants: ConstantSamples, output: IntTuple | None
 ) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
-    """Return the fix of a Reshape for which `is_constant_divided` is true.
+    """Return the fix of a Reshape that divides a constant among the samples.
 
-    `output` is the output shape at the declared batch. The result is that of `find_index_fix`.
+    The Reshape satisfies `is_constant_divided`. `output` is the output shape at the declared batch size. The result is
+    that of `find_index_fix`.
     """
     first, batch = constants.walk.shapes_of(node.inputs[0])[0], constants.batch
     if not output or not first or first[0] % batch or output[0] % batch or "/@" in node.path:
@@ -454,9 +488,10 @@ def find_divided_constant_fix(
 def find_elements_fix(
     node: Node, constants: ConstantSamples, mark: BatchAxis
 ) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
-    """Return the fix of a GatherElements whose constant indices have the declared batch on an axis of samples.
+    """Return the fix of a GatherElements with constant indices of the declared batch size.
 
-    `mark` is the batch mark of the data. The result is that of `find_index_fix`.
+    `mark` is the batch mark of the data. The indices are repeated for each sample. The result is that of
+    `find_index_fix`.
     """
     walk = constants.walk
     shapes, along = walk.shapes_of(node.inputs[1]), node.attributes.get("axis", 0)
@@ -476,10 +511,10 @@ def find_elements_fix(
 def find_grid_fix(
     node: Node, constants: ConstantSamples, mark: BatchAxis
 ) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
-    """Return the fix of an AffineGrid whose constant sizes contain the declared batch.
+    """Return the fix of an AffineGrid with constant sizes that contain the declared batch.
 
-    `mark` is the batch mark of the matrices. The result contains the output shapes and the batch mark of the output.
-    Source: the ONNX operator AffineGrid, whose sizes are N, C, H, W or N, C, D, H, W.
+    `mark` is the batch mark of the matrices. The result is that of `find_index_fix`. Source: the ONNX operator
+    AffineGrid (sizes N, C, H, W or N, C, D, H, W).
     """
     walk, declared_batch = constants.walk, constants.batch
     values = walk.elements_of(node.inputs[1])
@@ -492,6 +527,5 @@ def find_grid_fix(
     return build_insertion_fix(walk.batch, 0), output, mark
 
 
-def _has_differing_lanes(value: Any, array: Any) -> bool:
-    """Return whether the indices differ between two size assignments."""
-    return value is not None and not np.array_equal(value, array)
+def _is_known_and_different(value: Any, other: Any) -> bool:
+    return value is not None and not np.array_equal(value, other)

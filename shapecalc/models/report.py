@@ -169,8 +169,9 @@ class Report(Record):
 def failing_size_conditions(report: Report, *, strict: bool = False) -> list[SizeCondition]:
     """Return the conditions on sizes that count as failures.
 
-    A condition counts if it names the batch dim or pins another free dim, and with `strict` if it relates several dims.
-    A condition on the batch dim alone is omitted if a node with a verdict is its cause. Divisibility never counts.
+    A condition counts if it names the batch dim or pins another free dim; if `strict`, a relation between dims counts,
+    too. Divisibilities and lower bounds never count. A condition on the batch dim alone is omitted if a failing node
+    explains it.
     """
     explained = any(is_failing(judged) for judged in report.nodes) or any(not stop.mixes for stop in report.stops)
     return [

@@ -25,29 +25,29 @@ from shapecalc.models.walk import walk_model
 
 Sizes = Mapping[str, int]
 MAX_SINGLE_SIZE = 40
-"""Each dim is probed at all sizes from 1 to this size, while the other dims keep their size."""
+"""The size up to which all sizes of each dim are probed."""
 MAX_FREE_DIMS = 5
 """The maximum number of dims that are probed."""
 RANDOM_PROBES = 24
-"""The number of random probes for each pair of dims."""
+"""The number of random probes for each pair of dims, and for each condition on several dims."""
 PROBES_PER_DIM = 50
-"""The number of probes of one dim without which no conditions are searched."""
+"""The minimum number of probes that must be left for each dim; with fewer, no conditions are searched."""
 MAX_VISITS = 300_000
-"""The maximum number of node visits, over all probes of one walk."""
+"""The maximum number of node visits, over all probes of a model."""
 SMALL_PROBES = ((2, 1), (3, 2), (5, 4))
-"""The first size and the step between the sizes of the dims, for probes that all models must run."""
+"""The first size and the step between the sizes of the dims, for probes of models without a failing node."""
 COMMON_SIZES = (48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 227, 256, 288, 299, 320, 384, 416, 448, 512)
 """Sizes above `MAX_SINGLE_SIZE` to try for all dims at once."""
 STRIDES, WINDOW_FACTORS = (2, 4, 8, 16, 32), (2, 3, 4, 7)
-"""The strides of windows, and the divisors of their number, in the conditions."""
+"""The candidate strides of windows, and the candidate divisors of the number of windows."""
 MAX_SELECTIONS = 4
-"""The maximum number of selections of conditions, each tried at further random sizes of the dims that it relates."""
+"""The maximum number of rounds in which the selected conditions are tested at random probes."""
 MAX_LISTED_SIZES = 6
-"""The maximum number of sizes in a condition that lists them."""
+"""The maximum number of sizes in a condition that lists the sizes of a dim."""
 MAX_GAPS = 3
-"""The maximum number of sizes of a dim that are excluded one by one."""
+"""The maximum number of conditions that each exclude one size of a dim."""
 MAX_SET_SIZE = 3
-"""The maximum number of conditions that are searched exhaustively."""
+"""The maximum number of conditions in a complete set."""
 MAX_PROBES_KEPT = 16
 """The maximum number of probes in `SizeLimits.probes`."""
 MAX_NECESSARY = 40
@@ -61,9 +61,9 @@ class SizeCondition(NamedTuple):
     """The condition as a Python expression, such as `H*W == 400`."""
     names: tuple[str, ...]
     pins: bool
-    """Whether the condition allows only one size, or a bounded range of sizes, of one dim."""
+    """Whether the condition allows only one size, a list of sizes, or a bounded range of sizes of one dim."""
     divides: bool
-    """Whether the condition is a divisibility, or a lower bound."""
+    """Whether the condition is a divisibility, a lower bound, or the exclusion of one size."""
     holds: Callable[[Sizes], bool]
 
 
@@ -73,22 +73,22 @@ class SizeLimits(Record):
     conditions: tuple[SizeCondition, ...] = ()
     """The conditions on the free dims; empty if the model runs at all sizes, or if no conditions are known."""
     tried: Mapping[str, int] | None = None
-    """The sizes at which the model runs, or None if no sizes are known, or if there are no conditions."""
+    """Sizes at which the model runs, by dim name, or None if no sizes are known, or if there are no conditions."""
     is_complete: bool = True
-    """Whether the conditions explain the outcomes of all probes."""
+    """Whether the conditions exclude every probe at which the model fails."""
     probes: tuple[Mapping[str, int], ...] = ()
-    """Other sizes at which the model runs; those that differ in many dims are first."""
+    """Other sizes at which the model runs; the sizes that differ from `tried` in most dims are first."""
 
 
 class _ProbeTracker(BatchTracker):
-    """A tracker that fixes no node, and records the lanes in which nodes fail."""
+    """A tracker that fixes no node, and records the probes at which nodes fail."""
 
     trial_attributes: tuple[str, ...] = (*BatchTracker.trial_attributes, "failed")
 
     def __init__(self) -> None:
         super().__init__()
         self.failed: set[int] = set()
-        """The indices of the lanes in which some node fails."""
+        """The indices of the probes at which some node fails."""
 
     def visit_core_node(self, visit: NodeVisit) -> LaneShapes:
         return visit.outputs
@@ -98,7 +98,7 @@ class _ProbeTracker(BatchTracker):
 
 
 class _Prober:
-    """A model with the outcomes of walks at probes."""
+    """A model with the outcome of its walk at each probe."""
 
     def __init__(self, model: Model, choice: InputChoice) -> None:
         self.model, self.choice = model, choice
@@ -128,7 +128,7 @@ class _Prober:
             self.outcomes[key] = lane not in tracker.failed
 
     def can_run_at(self, probe: Sizes) -> bool:
-        """Return whether the model runs at a probe, which must have been walked."""
+        """Return whether the model runs at a walked probe; False for other probes."""
         return self.outcomes.get(self._key({**self.reference, **probe}), False)
 
     def list_probes(self, *, runs: bool) -> list[dict[str, int]]:
@@ -140,10 +140,10 @@ class _Prober:
 
 
 def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -> SizeLimits:
-    """Return the conditions on the free dims under which a model runs.
+    """Find the conditions on the free dims under which a model runs.
 
-    `has_failures` is whether some node failed in a walk with this choice. If not, the model is only tried at small
-    sizes.
+    `has_failures` is whether some node failed in a walk with this choice. If not, the model is walked at a few small
+    sizes first, and conditions are searched only if it fails at one of them.
     """
     prober = _Prober(model, choice)
     if not prober.dims or len(prober.dims) > MAX_FREE_DIMS:
@@ -201,7 +201,7 @@ def _iter_refuting_probes(conditions: Sequence[SizeCondition], seed: int) -> Ite
 
 
 def _agrees(prober: _Prober, conditions: Sequence[SizeCondition], key: tuple[int, ...]) -> bool:
-    """Return whether conditions hold at a walked probe exactly if the model runs there."""
+    """Return whether conditions predict the outcome at a walked probe."""
     probe = dict(zip(prober.dims, key, strict=True))
     return prober.outcomes[key] == all(condition.holds(probe) for condition in conditions)
 
@@ -221,7 +221,7 @@ def _iter_search_probes(prober: _Prober, others: Sequence[str]) -> Iterator[Size
 def _find_running_probe(prober: _Prober) -> dict[str, int] | None:
     """Return a probe at which the model runs, or None.
 
-    Probes with few sizes of 1, and then with equal sizes, have priority.
+    Probes with few sizes of 1 are preferred, then probes with few distinct sizes, then probes near the reference.
     """
     running = prober.list_probes(runs=True)
 
@@ -233,7 +233,7 @@ def _find_running_probe(prober: _Prober) -> dict[str, int] | None:
 
 
 def _iter_neighbor_probes(prober: _Prober) -> Iterator[Sizes]:
-    """Yield probes that change one dim of the reference probe, or two at random."""
+    """Yield probes that change one dim, or two dims at random, from the reference probe."""
     reference, random = prober.reference, Random(1)
     for name in prober.dims:
         near = [reference[name] + step for step in (-2, -1, 1, 2, 3)]
@@ -306,7 +306,7 @@ def _remainder_condition(quantity: _Quantity, by: int, rest: int = 0) -> SizeCon
 
 
 def _allow_size_one(template: SizeCondition, name: str) -> SizeCondition:
-    """Relax a condition so that it also holds if a dim is 1, which is broadcast."""
+    """Relax a condition so that it also holds where a dim is 1 and is broadcast."""
     return template._replace(
         text=f"{template.text} or {name} == 1",
         pins=False,
@@ -335,7 +335,7 @@ def _iter_candidate_conditions(dims: Sequence[str], reference: Sizes) -> Iterato
 
 
 def _iter_linear_conditions(dims: Sequence[str], reference: Sizes) -> Iterator[SizeCondition]:
-    """Yield candidate conditions that a dim is a sum or a multiple of other dims."""
+    """Yield candidate conditions that equate a dim with a sum or multiple of other dims."""
     for a, b in permutations(map(_size, dims), 2):
         more = a.value(reference) - b.value(reference)
         if more > 0:

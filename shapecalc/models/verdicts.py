@@ -24,7 +24,7 @@ from shapecalc.models.batch_axis import BatchAxis, BatchMark, LostBatch, locate_
 
 
 class BatchVerdict(Enum):
-    """The behavior of a node at batch sizes other than the declared one."""
+    """The behavior of a node at the checked batch sizes."""
 
     SAFE = "safe"
     """The node works at all checked batch sizes."""
@@ -37,9 +37,9 @@ class BatchVerdict(Enum):
     FAILS = "fails"
     """The node fails at the declared batch size."""
     SOMETIMES = "sometimes"
-    """The node fails at some of the other batch sizes."""
+    """The node runs at the declared batch size, and fails at some, but not all, other batch sizes."""
     RANK_VARIES = "rank-varies"
-    """The output loses the batch axis where the batch size is 1; there is no error."""
+    """The node runs at all batch sizes, but the rank of its output differs between them."""
     UNKNOWN = "unknown"
 
 
@@ -116,7 +116,7 @@ class BatchRun:
 
 
 class SampleOffsets(Record):
-    """The numbers of the samples, times a step, that a fix adds to an integer input of a node."""
+    """Multiples of the sample number that a fix adds to an integer input."""
 
     input: int
     """The index of the input."""
@@ -125,9 +125,9 @@ class SampleOffsets(Record):
     inner: int
     """The size of one sample on the axis."""
     steps: tuple[int, ...]
-    """The step between two samples, for each coordinate of an index."""
+    """The number to add from one sample to the next, for each coordinate of an index."""
     is_constant: bool = True
-    """Whether the input is a constant, of which only the first sample is used."""
+    """Whether the input is a constant; only the first sample of a constant is used."""
 
 
 class NodeFix(Record):
@@ -150,9 +150,9 @@ class NodeFix(Record):
     repeats: tuple[tuple[int, int, int], ...] = ()
     """The inputs that are repeated for each sample, each as input index, axis, and size of one sample on the axis."""
     offsets: SampleOffsets | None = None
-    """The numbers of the samples that are added to an input, or None if none are."""
+    """The multiples of the sample number that are added to an input, or None if nothing is added."""
     gains_axis: bool = False
-    """Whether the output keeps the batch axis at a batch size of 1, where it was dropped."""
+    """Whether the fixed node keeps a batch axis that the original node drops at a batch size of 1."""
 
     @property
     def batch_inputs(self) -> tuple[tuple[int, int, int], ...]:
@@ -256,7 +256,7 @@ def judge_runs(runs: Sequence[BatchRun], declared_batch: int, batch: str) -> tup
 
 def _judge_samples(runs: Sequence[BatchRun], other_runs: Sequence[BatchRun], batch: str) -> tuple[BatchVerdict, str]:
     """Return the verdict on a node that runs at all batch sizes, with its reason."""
-    # A batch of 1 cannot show whether the samples are separate.
+    # with a batch of 1, it is unknown whether the samples are separate
     visible = [run for run in other_runs if run.batch > 1 and None not in (run.output, run.input_mark, run.output_mark)]
     fates = [run.sample_verdict for run in visible]
     if BatchVerdict.SCRAMBLES in fates:

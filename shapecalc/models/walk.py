@@ -672,10 +672,11 @@ class ControlFlowVisitor:
     def _walk_trial(
         self, body: NodeGraph, loop_values: Sequence[LoopValue], shapes: list[LaneShapes], marks: list[Any]
     ) -> tuple[list[LaneShapes], list[Any], BatchTracker]:
-        """Walk a loop body as a trial, and return the shapes and marks for the next one, and the tracker of the trial.
+        """Walk a loop body as a trial.
 
-        A carried shape that the body changes becomes unknown. The batch marks before and after the body are merged. The
-        trial does not change the tracker.
+        Returns the carried shapes and batch marks for the next trial, and the tracker of the trial. A carried shape
+        that the body changes becomes unknown. The batch marks before and after the body are merged. This tracker is not
+        changed.
         """
         walk, walker, judge, count = self._walk, self._walker, self._walker.tracker, len(self._walk.values)
         walker.tracker = trial = judge.copy_for_trial()

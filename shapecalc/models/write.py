@@ -64,9 +64,10 @@ class FixedModel(Record):
     failure_count: int
     """The number of nodes that still fail with an error or mix the samples at some batch size."""
     is_doubtful: bool
-    """Whether some node still fails with an error or mixes the samples, so that no comparison proves the model.
+    """Whether some node still fails with an error or mixes the samples, so that equal outputs prove nothing.
 
-    Equal outputs are no proof if a node mixes the samples: another node may use the mixed elements only for other data.
+    If a node mixes the samples, other nodes may ignore the mixed elements for the tested data, but use them for other
+    data.
     """
     freed_inputs: frozenset[str]
     """The names of the inputs whose declared shape was changed."""
@@ -179,7 +180,7 @@ class ModelEditor:
     def add_sample_offsets(
         self, graph: Any, node: Any, offsets: SampleOffsets, shape: IntTuple, dtype: int, source: tuple[str, int]
     ) -> None:
-        """Insert nodes that add the numbers of the samples, times a step, to an integer input.
+        """Insert nodes that add multiples of the sample number to an integer input.
 
         Only the first sample of a constant input is used. `shape` and `dtype` are those of the input. The batch size is
         the size of an axis of the tensor `source`.
@@ -203,9 +204,10 @@ class ModelEditor:
         node.input[offsets.input] = new[-1].output[0]
 
     def _build_sample_numbers(self, name: str, batch: str, inner: int) -> list[Any]:
-        """Build nodes that compute the number of the sample at each index of an axis.
+        """Build nodes that compute the sample number at each index of an axis.
 
-        `batch` is a vector with the batch size. The output of the last node is a vector.
+        `batch` is a vector with the batch size, and `inner` the size of one sample. The output of the last node is a
+        vector.
         """
         zero, one = (self._build_scalar(value, f"{name}_{word}") for value, word in ((0, "zero"), (1, "one")))
         size = self._build_constant((inner,), f"{name}_inner")
@@ -217,7 +219,11 @@ class ModelEditor:
         return [zero, one, size, length, empty, count, indices, numbers]
 
     def _build_first_sample(self, name: str, offsets: SampleOffsets, rank: int, batch: str) -> list[Any]:
-        """Build nodes that repeat the first sample of a tensor to the batch size, which is in the vector `batch`."""
+        """Build nodes that extract the first sample of a tensor.
+
+        A sample with several elements on the axis is repeated to the batch size, which is in the vector `batch`; other
+        samples are broadcast.
+        """
         part = [self._build_constant(values, f"{name}_part") for values in ((0,), (offsets.inner,), (offsets.axis,))]
         first = self._build_node("Slice", [name, *[each.output[0] for each in part]], f"{name}_first")
         if offsets.inner == 1:
@@ -702,11 +708,11 @@ def update_declarations(proto: Any, walk: WalkState) -> list[str]:
 
 
 def add_value_info(walk: WalkState) -> None:
-    """Declare the known but undeclared shapes of tensors in the ModelProto of a walk.
+    """Declare the shapes of tensors without a declaration in the ModelProto of a walk.
 
     A dim is declared with its size if all size assignments agree on it, or with the name of the only free dim that
-    always has an equal size. Other dims are declared as unknown. The outputs of custom operators are left undeclared,
-    because the element type of some of them is not known.
+    always has an equal size. Other dims are declared as unknown. Outputs of custom operators are not declared, because
+    their element types may be unknown.
     """
     graph = walk.model.proto.graph
     declared_names = {value.name for value in (*graph.input, *graph.output, *graph.value_info)}

@@ -241,8 +241,8 @@ def draw_comparison(
     return stack_texts(lines) if lines else Text(end="")
 
 
-BOX_LINES, MIN_OUTPUT_LINES = 13, 4
-"""The lines of the screen that both outputs leave to the rest of their box, and their minimum height."""
+BOX_LINES, VERDICT_LINES, MIN_OUTPUT_LINES = 10, 3, 4
+"""The lines of the rest of the box of two outputs, the usual lines of its verdict, and the least lines of outputs."""
 
 
 class EquivDialog(Dialog[str]):
@@ -350,13 +350,21 @@ class EquivDialog(Dialog[str]):
         self.comparison = compare_chains(self.answer, self.text)
         self.update_view()
 
+    def on_resize(self) -> None:
+        """Draw the outputs for the new size."""
+        self.call_after_refresh(self.update_view)
+
     def update_view(self) -> None:
         """Update the verdict and the outputs."""
         self.query_one("#verdict", Static).update(verdict_text(self.comparison))
         self.query_one("#line", Static).update(escape_unprintable(f"$ {equiv_command(self.comparison)}"))
-        width, room = self.app.size.width * 24 // 25 - 4, max(1, self.app.size.height - BOX_LINES)
+        verdict_lines = self.query_one("#verdict").size.height or VERDICT_LINES
+        width = self.app.size.width * 24 // 25 - 4
+        room = max(1, self.app.size.height - BOX_LINES + 4 * self.has_class("-low") - verdict_lines)
         drawn = self._output_grids(width, room).plain
-        set_widget_height(self.query_one(Pane), max(MIN_OUTPUT_LINES, drawn.count("\n") + 1) if drawn else room)
+        set_widget_height(
+            self.query_one(Pane), max(min(room, MIN_OUTPUT_LINES), drawn.count("\n") + 1) if drawn else room
+        )
         self.query_one(Pane).set_renderer(self._output_grids)
         self.show_keys()
 

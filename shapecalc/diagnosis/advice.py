@@ -39,7 +39,7 @@ from shapecalc.core.requests import make_request
 from shapecalc.core.rules import INDIVISIBLE, VOLUME_MISMATCH
 from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.count_steps import iter_count_steps
-from shapecalc.diagnosis.evidence import Step, failing_code, format_insertion, has_product, print_shapes
+from shapecalc.diagnosis.evidence import Step, failing_code, format_insertion, has_product, print_step
 from shapecalc.diagnosis.explanations import explain_message
 from shapecalc.diagnosis.findings import (
     find_extra_axis,
@@ -96,13 +96,12 @@ STRUCTURAL_CHANGES = ("insert", "drop", "move", "put", "transpose", "reshape", "
 """The first words of fixes that change the order or the number of dims, so that the sizes need no explanation."""
 JOIN_AXIS = "joined along axis"
 ROUNDING_KINDS = ("one-more", "stride", "rounding")
-"""The kinds of explanations by rounding, after which no other axis of a concatenation is proposed."""
+"""The kinds of explanations by rounding; their advice is omitted if a step already pads to a multiple."""
 EMPTY_REMEDIES = {
     "empty-input": "find what left nothing above: a detection, a mask or a filter; skip this step where it is empty",
     "infer-with-empty": "run it with at least one sample: a dim of 0 leaves nothing from which -1 follows",
 }
 """The first remedies for an input without elements, by cause."""
-EMPTY_ROWS_REMEDY = "find what left 0 rows above: a selection, a mask or a filter; skip the layer where it is empty"
 UNSIGNED = re.compile(r"\b(?:4294967295|18446744073709551615)\b")
 UNSIGNED_REMEDY = (
     "{} is -1, read as an unsigned number: update the runtime, or run a 64-bit build; the shapes of the model are right"
@@ -112,26 +111,22 @@ EARLIER_LAYER_REMEDY = "give the layer the output of an earlier one, which has {
 MIN_RAW_RATIO = 100
 """The minimum ratio of given to expected features that suggests raw input."""
 LAYER_CALL = re.compile(r"\bself(?:\.\w+)+\(|\bF\.linear\(")
-"""A call of a layer in a line of code, whose weight is no operand of the user."""
+"""A call of a layer in a line of code; the weight of the layer is not an operand in the code."""
 XARRAY_SIZES = re.compile(
     r"conflicting sizes for dimension ('[^']{1,60}'): "
     r"length (\d+) on (.{1,60}?) (?:but|and) length (\d+) on ([\w ]{0,20}'[^']{1,60}')"
 )
-"""The dim and its two sizes in a message of xarray."""
+"""The dim and its two sizes, as printed by xarray."""
 ASSIGNMENT = re.compile(r"\s*[\w.]+\[.{1,60}?\] ?= ")
 """An assignment to an item or a slice."""
 MAX_PERMUTED_RANK = 4
-"""The maximum rank for which an order of the axes is searched."""
-PRODUCT_LINE = re.compile(r"^[^-+/]*\*[^-+/*]*$")
-"""A line of code whose only operator is `*`."""
-MEMBERSHIP = re.compile(r"(?:where|nonzero)\(\s*([\w.\[\]]{1,40}) == ([\w.\[\]]{1,40})\s*\)")
-"""A search for equal elements in a line of code."""
+"""The maximum rank for which all permutations of the axes are tried."""
 COMPUTED_KINDS = ("prompts", "floored", "boxes")
-"""The kinds of explanations by a computed size, after which no other target is proposed."""
+"""The kinds of explanations by a computed size; they replace all fixes of the target."""
 CERTAIN_KINDS = ("rounding", "heads")
-"""The kinds of explanations of a count whose advice comes before other fixes, unless the line of code is known."""
+"""The kinds of explanations that precede other fixes of a reshape if the line of code is unknown."""
 PROFILE_VALUES = re.compile(r"k(?:OPT|MIN|MAX) values for profile")
-"""The words of TensorRT about sizes that an optimization profile proposes."""
+"""The words of a TensorRT message about the sizes in an optimization profile."""
 MAX_COUNT_RATIO = 64
 """The largest ratio of two element counts for which a changed target is suggested."""
 COUNT_RULES = (INDIVISIBLE, VOLUME_MISMATCH)
@@ -168,7 +163,7 @@ FRAMEWORK_REMEDIES = {
 
 
 Fixes = dict[str, str | None]
-"""Steps with their command, or None."""
+"""Maps each step to its command, or to None if it has no command."""
 
 
 def advise_on_message(message: ParsedMessage) -> Advice:
@@ -180,7 +175,7 @@ def advise_on_message(message: ParsedMessage) -> Advice:
         trace = None  # a framework without a dialect may have other rules than the default dialect
     verified = dict(_iter_verified_fixes(message, trace))
     is_structural = any(text.startswith(STRUCTURAL_CHANGES) for text in verified)
-    explanations = () if is_structural else _drop_weak(message, explain_message(message, trace))
+    explanations = () if is_structural else _drop_weak_explanations(message, explain_message(message, trace))
     if verified and any(found.kind in WEAK_KINDS for found in explanations):
         explanations = tuple(found for found in explanations if found.kind not in WEAK_KINDS)
     command = _code_command(message) if trace is None else command_line(trace)
@@ -198,9 +193,10 @@ def advise_on_message(message: ParsedMessage) -> Advice:
 def _order_fixes(
     message: ParsedMessage, trace: Trace | None, verified: Fixes, explanations: tuple[Explanation, ...]
 ) -> tuple[tuple[str, str | None], ...]:
-    """Return the first steps: what the text supports, then what resolves, then what the numbers suggest.
+    """Return the fixes in order of their evidence, at most `MAX_FIXES`.
 
-    The advice of an explanation with several assumptions comes after the general step, as a condition.
+    Steps that the text supports come first, then the verified fixes and the advice of an explanation. If the
+    explanation has several assumptions, its advice is worded as a condition and follows the general step.
     """
     steps, likely = _find_steps(message), _likely_steps(message, trace)
     supported = _without_commands(step.text for step in steps if step.is_supported)
@@ -236,8 +232,12 @@ def _order_fixes(
     return tuple(islice(fixes.items(), MAX_FIXES))
 
 
-def _drop_weak(message: ParsedMessage, explanations: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
-    """Return the explanations without those of many assumptions, if there is a better one or a supported step."""
+def _drop_weak_explanations(message: ParsedMessage, explanations: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
+    """Drop explanations with many assumptions if there is better evidence.
+
+    Better evidence is an explanation with fewer assumptions, or a step that the text supports. Explanations by rounding
+    are always kept.
+    """
     is_strong = any(found.assumptions <= MAX_ASSUMPTIONS for found in explanations)
     if is_strong or any(step.is_supported for step in _find_steps(message)):
         kept = [found for found in explanations if found.assumptions <= MAX_ASSUMPTIONS or found.kind in ROUNDING_KINDS]
@@ -250,7 +250,7 @@ def _find_steps(message: ParsedMessage) -> list[Step]:
 
 
 def _likely_steps(message: ParsedMessage, trace: Trace | None) -> Fixes:
-    """Return the steps that follow from an empty input, the wording, or a table."""
+    """Return the steps that follow from the wording, an empty input, or the mismatching sizes."""
     is_empty = trace is not None and 0 in trace.input and message.cause in EMPTY_REMEDIES
     phrase = find_first_step(message.quote, f"{message.nearby_text} {failing_code(message)}")
     number = UNSIGNED.search(message.text)
@@ -265,7 +265,10 @@ def _likely_steps(message: ParsedMessage, trace: Trace | None) -> Fixes:
 
 
 def _explained_steps(explanations: tuple[Explanation, ...]) -> tuple[Fixes, Fixes]:
-    """Return the advice of the first explanation: as a step, or as a condition if it has several assumptions."""
+    """Return the advice of the first explanation, as a pair of strong and weak steps.
+
+    The advice is weak, and worded as a condition, if the explanation has several assumptions.
+    """
     if not explanations:
         return {}, {}
     found = explanations[0]
@@ -449,8 +452,7 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
         return own
     if message.cause == "too-many-indices" and message.pair is None:
         return [
-            f"{print_shapes(message, 'x.shape')}: drop an index, or keep the dim that squeeze, a mean or an index "
-            "dropped"
+            f"{print_step(message, 'x.shape')}: drop an index, or keep the dim that squeeze, a mean or an index dropped"
         ]
     if message.cause == "bad-perm" and message.framework == "numpy":
         return [
@@ -482,7 +484,7 @@ def _count_remedies(message: ParsedMessage) -> list[str]:
 
 
 def _unflatten_remedy(message: ParsedMessage) -> str:
-    """Return the remedy for an axis that is divided into sizes with another product."""
+    """Return the remedy for an unflatten to sizes with the wrong product."""
     known, count = known_size_product(message.target), message.elements
     sizes = numeric_sizes(message.target)
     if known and count and -1 in sizes and count % known == 0:
@@ -496,7 +498,7 @@ def _unflatten_remedy(message: ParsedMessage) -> str:
 
 
 def _cause_remedy(message: ParsedMessage) -> str:
-    """Return the remedy for the cause of a message, which may depend on the framework, or an empty string."""
+    """Return the remedy for a cause in the framework of the message, or an empty string."""
     sizes = XARRAY_SIZES.search(message.quote)
     if sizes and abs(int(sizes[2]) - int(sizes[4])) > 1:
         text = "dim {0} has {1} on {2} and {3} on {4}: make both from the same {0}, or reorder dims"
@@ -526,7 +528,7 @@ def _has_empty_side(shape: PrintedSizes) -> bool:
 
 
 def _op_specific_remedies(message: ParsedMessage) -> Iterator[str]:
-    """Yield remedies for einops patterns, interpolations and slice assignments."""
+    """Yield remedies for einops patterns, interpolations, expands and slice assignments."""
     if message.cause == "rank-mismatch" and message.operands and message.framework == "torch":
         yield _resize_remedy(message.input or (), message.operands[0])
     elif message.op == REARRANGE.name and message.pair is not None:
@@ -544,11 +546,11 @@ def _op_specific_remedies(message: ParsedMessage) -> Iterator[str]:
         elif len(pairs) > 1 and all(abs(one - two) == 1 for _, one, two in pairs):
             yield "pad the picture until all strides divide its sides: both sides were rounded differently"
         else:
-            yield from _expand_prints(message, pairs)
+            yield from _iter_expand_remedies(message, pairs)
 
 
-def _expand_prints(message: ParsedMessage, pairs: list[tuple[int, int, int]]) -> Iterator[str]:
-    """Yield the remedies for a tensor that is expanded to a target, if nothing shows which of them is wrong."""
+def _iter_expand_remedies(message: ParsedMessage, pairs: list[tuple[int, int, int]]) -> Iterator[str]:
+    """Yield remedies for an expand if either the tensor or the target may be wrong."""
     sizes = message.pair or next((row[1:] for row in pairs if row[1] != 1), None)
     if sizes is None or message.framework in MODEL_FILE_FRAMEWORKS:
         return
@@ -558,13 +560,13 @@ def _expand_prints(message: ParsedMessage, pairs: list[tuple[int, int, int]]) ->
             f"if these are tokens, cut them to {asked}, the positions of the model: truncation=True, max_length={asked}"
         )
     yield (
-        f"{print_shapes(message, 'x.shape')}: it has {actual} there, and the place or the target {asked}; only a dim "
+        f"{print_step(message, 'x.shape')}: it has {actual} there, and the place or the target {asked}; only a dim "
         f"of 1 grows, so find the line that makes the wrong one of the two"
     )
 
 
 def _assignment_remedy(shape: tuple[int, ...], target: tuple[int, ...]) -> str:
-    """Return the remedy for a value that is assigned to a slice of another shape."""
+    """Return the remedy for the assignment of a value to a slice of another shape."""
     if shape == (3,) and target == (4,):
         return "give the colour a fourth value, alpha, or drop the alpha channel of the picture: x[..., :3]"
     pairs = numeric_differences(shape, target) if len(shape) == len(target) else []
@@ -635,7 +637,7 @@ def _resize_remedy(sides: PrintedSizes, size: PrintedSizes) -> str:
 def _pattern_remedies(cause: str, actual: int, expected: int, pattern: str) -> Iterator[str]:
     """Yield remedies for an einops pattern.
 
-    `actual` and `expected` are two numbers of dims, or a size and its divisor.
+    `actual` and `expected` are two ranks, or a size and its divisor.
     """
     if cause == "rank-mismatch":
         change = "skip it if the tensor is in the new order already" if actual > expected else "insert one, x[None]"

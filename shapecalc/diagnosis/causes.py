@@ -9,15 +9,15 @@ from shapecalc.core.record import Record
 
 
 class Cause(Record):
-    """A cause of a shape error, with the text that describes it to the user."""
+    """A cause of a shape error, with a summary for the user."""
 
     summary: str
     remedy: str = ""
     """A general remedy, without numbers from the message."""
     explanation: tuple[str, str] | None = None
-    """A longer explanation, and a command line that demonstrates it."""
+    """A longer explanation, paired with a command line that demonstrates it."""
     first_step: str = ""
-    """The first step if there is no other remedy."""
+    """The advice if there is no other remedy."""
 
 
 CAUSES: Mapping[str, Cause] = {

@@ -32,7 +32,7 @@ class FrameworkTraits(Record):
     """The framework properties that determine how messages are parsed."""
 
     zero_copies: bool = False
-    """Whether a 0 in a target copies the input dim by default, if the framework has no dialect."""
+    """Whether a 0 in a reshape target copies the input dim by default, if the framework has no dialect."""
     forwards_messages: bool = False
     """Whether the framework forwards messages of NumPy or JAX; `markers` identify a forwarded message."""
     markers: tuple[str, ...] = ()
@@ -46,9 +46,9 @@ class NodePattern(Record):
 
     frameworks: frozenset[str]
     precedes_message: bool
-    """Whether the pattern is searched before the message, rather than after the message."""
+    """Whether to search the text before the message, instead of the text after it."""
     pattern: str
-    """The regular expression, which is compiled when a message of its frameworks is found."""
+    """The regular expression, which is compiled on first use."""
 
 
 class FailingNode(Record):
@@ -201,7 +201,7 @@ NOT_VALUES = MODULE_NAMES | {
 STRING_LITERAL = re.compile(r"'[^']*'|\"[^\"]*\"")
 ASSIGNMENT = re.compile(r"^[\w.,\[\]:' ]{1,80}? ?(?:[-+*/@]|//)?=(?!=) ?")
 JOINED_OPERANDS = re.compile(r"(?:cat|concat|concatenate|[hvd]?stack)\(\s*[\[(]([^\[\]()]*)[\])]")
-"""The list of operands of a concatenation."""
+"""The list of operands in a call of a concatenation."""
 SUBSCRIPT = re.compile(r"(?<=[\w\])])\[[^\[\]]*\]")
 KEYWORD_VALUE = re.compile(r"(?<=[,(]) ?\w+ ?= ?[\w.]+(?=[,)])")
 """A keyword argument, which is rarely a tensor."""
@@ -209,7 +209,7 @@ SIZES_CALL = re.compile(r"\.(?:view|reshape|expand|repeat|permute|transpose|unsq
 """A method call whose arguments are sizes or axes."""
 SHAPE_ATTRIBUTE = re.compile(r"\.(?:shape|size|ndim)\b(?!\()")
 VALUE_NAME = re.compile(r"(?<![\w.'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?!\w|\s*\(|=(?!=)|\[[^\]]*\]\()")
-"""A name in code that is neither called nor the name of an argument."""
+"""A name in code that is neither called nor a keyword."""
 FRAME = re.compile(r"File \"?(?P<file>[^\",]{1,300})\"?(?:, line |:)(?P<number>\d{1,7})(?:, in \S{1,100})?$")
 """A line of a traceback; the next line is its code."""
 FRAME_CODE = re.compile(r"-{1,6}> ?(?P<number>\d{1,7}) (?P<code>\S.*)$")
@@ -254,7 +254,7 @@ PRINTED_SHAPE = re.compile(
 )
 """The text before a shape that is printed in a log or a comment; `figsize=` and `kernel_size=` are settings.
 
-The flag for ASCII saves 5 ms: to ignore case in Unicode, classes are compiled with a table of 65,536 characters.
+`re.ASCII` saves 5 ms: a pattern that ignores case in Unicode is compiled with a table of 65,536 characters.
 """
 
 FRAME_ARROW = re.compile(r"-{1,6}> ?\d")
@@ -393,7 +393,7 @@ def find_printed_shapes(match: TemplateMatch, cleaned: CleanText, tensor: str | 
 def _has_line_completed(position: int, match: TemplateMatch, cleaned: CleanText) -> bool:
     """Return whether the line of code at a position ran without an error.
 
-    The lines in a traceback, and the line directly above the message, did not.
+    The lines of a traceback, and the line directly above the message, did not.
     """
     index = bisect_right(cleaned.line_ends, position)
     starts = (0, *cleaned.line_ends)

@@ -1,4 +1,4 @@
-"""First steps for a reshape whose element count does not fit its target.
+"""Advice for a reshape with unequal element counts.
 
 The line of code shows how the target was computed, so a factor of an argument may be the wrong one. The input's shape
 is rarely in the message, so the last step is always to print it.
@@ -20,30 +20,30 @@ from shapecalc.diagnosis.suggestions import numeric_sizes
 COUNT_CAUSES = ("count-mismatch", "indivisible")
 KERNEL_SIDES = (1, 3, 5, 7)
 MIN_KERNELS = 8
-"""The minimum number of channels of a kernel that is read from a file."""
+"""The minimum number of output channels for which a target is taken for a convolution kernel."""
 LITERAL_PRODUCT = re.compile(r"\d+(?: ?\* ?\d+)+")
 MULTIPLE = re.compile(
     r"(?:(?P<name>[A-Za-z_][\w.]*) ?\* ?(?P<times>\d+)|(?P<count>\d+) ?\* ?(?P<other>[A-Za-z_][\w.]*))"
 )
-"""A variable times a number."""
+"""The product of a variable and an integer literal."""
 VARIABLE = re.compile(r"[A-Za-z_][\w.]*(?:\[\w+\](?:\.\w+)*)?(?:\(\d?\))?")
 NOT_VARIABLES = ("int", "len", "max", "min", "round", "math.ceil", "math.floor", "tuple", "list")
 MAX_COUNT_32 = (1 << 31) - 1
-"""The maximum of a signed number of 32 bits."""
+"""The maximum of a signed 32-bit integer."""
 CLASS_NAME = re.compile(r"(?i)vocab|num_labels|num_class|n_class|nclass|num_tags")
-"""The names of numbers of classes or words."""
+"""A name for the number of classes or the size of a vocabulary."""
 MAX_ADDED, MIN_WORDS = 257, 1000
-"""The limit of added words that are searched, and the minimum number of words in a vocabulary."""
+"""The exclusive upper bound of the number of added words, and the minimum size of a vocabulary."""
 MIN_SIDE, MAX_ASPECT = 7, 4
-"""The minimum side of a square map, and the maximum ratio of the sides of a picture."""
+"""The minimum side of a square feature map, and the exclusive upper bound of the aspect ratio of an image."""
 MIN_FEATURES = 64
-"""The minimum number of features of a map that was flattened."""
+"""The minimum number of features of a flattened feature map."""
 MAX_VARIABLES = 3
 """The maximum number of variables that are printed with a shape."""
 
 
 def iter_count_steps(message: ParsedMessage) -> Iterator[Step]:
-    """Yield the first steps for an element count that does not fit a target, the likeliest first."""
+    """Yield advice for a reshape with unequal element counts, the likeliest first."""
     target = numeric_sizes(message.target)
     count = message.elements if message.input is None else size_product(message.input)
     if message.op not in (RESHAPE.name, SHUFFLE.name) or message.cause not in COUNT_CAUSES or not target or not count:
@@ -66,7 +66,7 @@ def iter_count_steps(message: ParsedMessage) -> Iterator[Step]:
 
 
 def _factor_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
-    """Return the step for a literal product with a batch as its first factor, or an empty string."""
+    """Return the advice for a target with the batch size in a literal product, or an empty string."""
     texts = message.line.arguments if message.line else ()
     if len(texts) != 2 or texts[0] != "-1" or not LITERAL_PRODUCT.fullmatch(texts[1]) or target[0] != -1:
         return ""
@@ -81,9 +81,9 @@ def _factor_step(message: ParsedMessage, count: int, target: tuple[int, ...]) ->
 
 
 def _multiple_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
-    """Return the step for rows that do not form whole groups, or an empty string.
+    """Return the advice for rows that do not form complete groups, or an empty string.
 
-    An argument is a variable times a number, which is the size of a group, and another one is -1.
+    The target contains -1 and the product of a variable and an integer, which is the size of a group.
     """
     texts = message.line.arguments if message.line else ()
     if target.count(-1) != 1 or len(texts) != len(target):
@@ -105,7 +105,7 @@ def _multiple_step(message: ParsedMessage, count: int, target: tuple[int, ...]) 
 
 
 def _named_classes_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
-    """Return the step for scores whose last dim is a named number of classes or words, or an empty string."""
+    """Return the advice for a target with a named number of classes or words, or an empty string."""
     texts = message.line.arguments if message.line else ()
     if len(target) != 2 or target[0] != -1 or len(texts) != 2 or not CLASS_NAME.search(texts[1]):
         return ""
@@ -121,7 +121,7 @@ def _named_classes_step(message: ParsedMessage, count: int, target: tuple[int, .
 
 
 def _flatten_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
-    """Return the step for maps that are flattened to a literal number of features, or an empty string."""
+    """Return the advice for feature maps that are flattened to a literal size, or an empty string."""
     if len(target) != 2 or target[0] != -1 or target[1] < MIN_FEATURES or gcd(count, target[1]) == target[1]:
         return ""
     tensor = (message.line.tensor if message.line else None) or "x"
@@ -132,7 +132,7 @@ def _flatten_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -
 
 
 def _square_step(count: int, target: tuple[int, ...]) -> str:
-    """Return the step for a square map that is requested of a picture that is not square, or an empty string."""
+    """Return the advice for a square target if the image is not square, or an empty string."""
     if len(target) < 2 or target[-1] != target[-2] or min(target) < 1 or target[-1] < MIN_SIDE:
         return ""
     side, others = target[-1], prod(target[:-2])
@@ -146,7 +146,7 @@ def _square_step(count: int, target: tuple[int, ...]) -> str:
 
 
 def _vector_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
-    """Return the step for a vector of another length than the code states, or an empty string."""
+    """Return the advice for a vector that is longer or shorter than a literal, or an empty string."""
     texts = message.line.arguments if message.line else ()
     is_multiple = max(count, target[-1]) in (3 * min(count, target[-1]), 4 * min(count, target[-1]))
     if len(target) != 2 or target[0] != 1 or texts[-1:] != (str(target[1]),) or is_multiple:
@@ -158,7 +158,7 @@ def _vector_step(message: ParsedMessage, count: int, target: tuple[int, ...]) ->
 
 
 def _weights_step(count: int, target: tuple[int, ...]) -> str:
-    """Return the step for a kernel that is read from a file which is too short, or an empty string."""
+    """Return the advice for a kernel from a truncated weight file, or an empty string."""
     is_kernel = len(target) == 4 and target[2] == target[3] and target[2] in KERNEL_SIDES and min(target) > 0
     needed = prod(target)
     if not is_kernel or target[0] < MIN_KERNELS or count >= needed or count % target[0] == 0:
@@ -170,7 +170,7 @@ def _weights_step(count: int, target: tuple[int, ...]) -> str:
 
 
 def _print_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
-    """Return the step that prints the input's shape and the variables of the target."""
+    """Return the advice to print the input's shape and the variables of the target."""
     line, known = message.line, known_size_product(target)
     tensor = line.tensor if line else "x"
     names = [name for text in (line.arguments if line else ()) for name in VARIABLE.findall(text)]

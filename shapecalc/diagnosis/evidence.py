@@ -1,6 +1,6 @@
-"""Evidence in the text around a message: the line of code, the kind of program, and what to print.
+"""Evidence in the text around a message: the line of code, the kind of program, and the values to print.
 
-An explanation may be a first step only if the text supports it. Otherwise the first step is to print the shapes.
+The advice of an explanation comes first only if the text supports it. Otherwise, the advice is to print the shapes.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.reading import ParsedMessage
 
-LOADED_WORDS = re.compile(
+LOADING_WORDS = re.compile(
     r"(?i)comfy|diffusers|pre-?trained|checkpoint|ckpt|safetensors|controlnet|\blora\b|state_dict|load_model|"
     r"load_weights|transformers[/\\]|ksampler|inference|webui"
 )
-"""Words of programs that load the weights of their layers."""
-FAMILY_WORDS = re.compile(r"(?i)comfy|diffusers|controlnet|\blora\b|ksampler|stable.?diffusion|webui")
-"""Words of programs that combine parts of image models: text encoders, VAEs, ControlNets and LoRAs."""
+"""Words that suggest that a program loads the weights of its layers."""
+IMAGE_PIPELINE_WORDS = re.compile(r"(?i)comfy|diffusers|controlnet|\blora\b|ksampler|stable.?diffusion|webui")
+"""Words that suggest an image pipeline of separate models: text encoder, VAE, ControlNet and LoRA."""
 PRODUCT_CALL = re.compile(r" @ |\.(?:mm|bmm|dot|matmul|mv|addmm|baddbmm)\(|\b(?:matmul|einsum)\(")
 """A matrix product in a line of code."""
 LAYER_CALL = re.compile(
@@ -27,19 +27,19 @@ LAYER_CALL = re.compile(
 RESIDUAL = re.compile(
     r"(?<![\w.])(?:(?P<a>[A-Za-z_]\w*) \+ [\w.]+\((?P=a)[,)]|[\w.]+\((?P<b>[A-Za-z_]\w*)[^()]*\) \+ (?P=b)\b)"
 )
-"""A sum of a tensor and of a layer's output for this tensor."""
+"""A sum of a tensor and the output of a layer for this tensor."""
 SUM = re.compile(r"(?<![\w.])(?P<a>[A-Za-z_][\w.]*) ?\+ ?(?P<b>[A-Za-z_][\w.]*)\s*(?:\)|$|#)")
 """A sum of two variables."""
 
 
 FILE_FRAMEWORKS = ("onnx", "onnxruntime", "openvino", "tensorrt", "tflite", "coreml", "opencv")
-"""The frameworks that run a file, so that no shape can be printed inside the model."""
+"""The frameworks that run a model file, so that no shape can be printed inside the model."""
 MAX_RECENT = 240
 """The number of characters above a message that may contain the failing line of a library."""
 
 
 class Step(Record):
-    """A step for the user, and whether the text of the message supports its cause."""
+    """A step for the user to take."""
 
     text: str
     is_supported: bool
@@ -52,14 +52,14 @@ class LayerCall(Record):
     input: str
 
 
-def is_loaded(message: ParsedMessage) -> bool:
+def has_loaded_weights(message: ParsedMessage) -> bool:
     """Return whether the program of a message probably loads the weights of its layers."""
-    return LOADED_WORDS.search(message.text) is not None
+    return LOADING_WORDS.search(message.text) is not None
 
 
-def has_families(message: ParsedMessage) -> bool:
-    """Return whether the program of a message combines parts of image models."""
-    return FAMILY_WORDS.search(message.text) is not None
+def is_image_pipeline(message: ParsedMessage) -> bool:
+    """Return whether a message is probably from an image pipeline of separate models."""
+    return IMAGE_PIPELINE_WORDS.search(message.text) is not None
 
 
 def failing_code(message: ParsedMessage) -> str:
@@ -79,12 +79,15 @@ def has_product(message: ParsedMessage) -> bool:
 
 
 def recent_code(message: ParsedMessage) -> str:
-    """Return the failing line, and the text above the message, which may be a line of a library."""
+    """Return the failing line and the end of the text above the message.
+
+    The text above may contain the failing line of a library.
+    """
     return f"{failing_code(message)} {message.nearby_text[-MAX_RECENT:]}"
 
 
 def format_insertion(before: Sequence[object], after: Sequence[object]) -> str:
-    """Return the index that inserts the dim of 1 by which `after` is longer than `before`.
+    """Return the index expression that turns the shape `before` into `after` by inserting a dim of 1.
 
     >>> format_insertion((2, 3), (2, 3, 1)), format_insertion((2, 3), (1, 2, 3)), format_insertion((2, 3), (2, 1, 3))
     ('x[..., None]', 'x[None]', 'x[:, None]')
@@ -94,10 +97,10 @@ def format_insertion(before: Sequence[object], after: Sequence[object]) -> str:
     return "x[..., None]" if axis == len(before) else f"x[{':, ' * axis}None]"
 
 
-def print_shapes(message: ParsedMessage, default: str) -> str:
-    """Return the call that prints the shapes of the values in the failing line, and its position.
+def print_step(message: ParsedMessage, default: str) -> str:
+    """Return the advice to print the shapes of the values in the failing line.
 
-    `default` names the values if the line is unknown.
+    `default` lists the shapes to print if the line is unknown.
     """
     if message.framework in FILE_FRAMEWORKS:
         return "print the shape of what you feed, and compare it with the model's inputs"

@@ -34,15 +34,15 @@ RANK_CAUSES = (
 )
 """The causes whose numbers are ranks or limits."""
 PLACE_NUMBERS = re.compile(r"(?i)line \d+|:\d+\b|0x[0-9a-f]+|\d+:\d+|\b\d+[-/]\d+[-/]\d+|\[\d+\]|-{1,6}> ?\d+|pid=\d+")
-"""Numbers that are positions in files and times, not sizes."""
+"""Numbers that are file positions or times, not sizes."""
 MASK_INDEX = re.compile(r"mask .{0,60}?at index (\d+).{0,80}? indexed tensor .{0,60}?at index (\d+)")
 """The index of the mismatching dim in a mask and in its tensor, as printed by PyTorch."""
 STATE_WORDS = re.compile(r"(?i)hidden\[|attn_mask is|maximum sequence length|model input size")
-"""Words of messages whose first step follows from the wording alone."""
+"""Words of messages that are explained by their wording, not by their sizes."""
 POINT_WORDS = re.compile(r"(?i)pose|rot|world|cam|point|homog|proj|extrins|intrins|trans|vert|xyz|slice|\w:\w")
-"""Words of code that moves points in space, or that slices."""
+"""Words in code that transforms points in space, or that slices."""
 POINT_MATRICES = ((3, 3), (3, 4), (4, 4))
-"""The shapes of matrices that move points in space."""
+"""The shapes of matrices that transform points in space."""
 MIN_PICTURE_SIDE = 8
 """The minimum height and width of an image."""
 
@@ -64,7 +64,7 @@ def explain_message(message: ParsedMessage, trace: Trace | None) -> tuple[Explan
     operands = (message.input, *(message.operands or ()))
     is_named = POINT_WORDS.search(recent_code(message)) is not None
     has_points = (None in operands and is_named) or any(shape[-2:] in POINT_MATRICES for shape in operands if shape)
-    dropped = {"text-ratio"} if message.op == REARRANGE.name else set()  # the text names the lengths of the pattern
+    dropped = {"text-ratio"} if message.op == REARRANGE.name else set()  # the lengths of a pattern are in the text
     dropped |= set() if has_points else {"homogeneous"}
     return tuple([one for one in found if one.kind not in dropped])
 
@@ -72,10 +72,11 @@ def explain_message(message: ParsedMessage, trace: Trace | None) -> tuple[Explan
 def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     """Return the mismatching sizes of a message, or None if it contains none.
 
-    The text around the message is part of the context, without line numbers and times.
+    The text around the message becomes part of the context, except for line numbers and times.
     """
     line = message.failing_line.text if message.failing_line else ""
-    quote = "" if message.about == MASK_SUBJECT else message.quote  # its words are no evidence
+    # the words of a message about a mask are the same in every such error
+    quote = "" if message.about == MASK_SUBJECT else message.quote
     text = PLACE_NUMBERS.sub(" ", f"{message.nearby_text} {_file_name(message)} {line} {quote}")
     if message.op in COUNT_OPS:
         return _element_count_figures(message, text)
@@ -100,7 +101,7 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     elif axis is None and message.op in (BROADCAST.name, EXPAND.name, CONCAT.name, MATMUL.name):
         axis = _differing_axis(message, pair)
         if message.framework == "tensorflow" and len(message.input or ()) == 4 and axis is not None:
-            axis = max(axis, 2) if axis else 0  # the height is axis 1 in NHWC, the layout of TensorFlow
+            axis = max(axis, 2) if axis else 0  # TensorFlow's layout is NHWC, with the height on axis 1
     if message.op == BROADCAST.name:
         pair = _order_broadcast_sizes(message, axis, pair)
     context = MismatchContext(
@@ -115,22 +116,23 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
 
 
 def _file_name(message: ParsedMessage) -> str:
-    """Return the last parts of the path of the failing line's file, which name what it computes."""
+    """Return the last two components of the path of the failing file, separated by a blank."""
     file = message.failing_line.file if message.failing_line else None
     return " ".join(re.split(r"[/\\]", file or "")[-2:])
 
 
 def _is_first_transposed(message: ParsedMessage) -> bool:
-    """Return whether the first operand of NumPy's matrix product fits after its two axes are swapped."""
+    """Return whether transposing the first operand makes NumPy's matrix product valid."""
     shape, other = message.input or (), (message.operands or ((),))[0]
     is_product = message.op == MATMUL.name and message.framework == "numpy"
     return is_product and len(shape) == 2 and shape[:1] == other[:1]
 
 
 def _order_broadcast_sizes(message: ParsedMessage, axis: int | None, pair: tuple[int, int]) -> tuple[int, int]:
-    """Return two sizes of a broadcast, whose operands are unordered, with the likely actual size first.
+    """Return the two sizes of a broadcast, the likely actual size first.
 
-    The actual size is the smaller one of two batches, and 4 of the channels 3 and 4.
+    The operands of a broadcast have no order. The actual size is the smaller one of two batches, and 4 of the channel
+    counts 3 and 4.
     """
     if axis == 0:
         return min(pair), max(pair)
@@ -138,7 +140,7 @@ def _order_broadcast_sizes(message: ParsedMessage, axis: int | None, pair: tuple
 
 
 def count_unequal_dims(message: ParsedMessage) -> int:
-    """Return the number of dims that prevent the broadcast of a message's two shapes.
+    """Return the number of axes along which a message's two shapes cannot be broadcast.
 
     Returns 0 if the shapes are unknown.
     """
@@ -168,14 +170,15 @@ def _element_count_figures(message: ParsedMessage, text: str) -> Figures | None:
 def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
     """Return the two mismatching sizes of a message without an op.
 
-    If the message does not state two sizes, its two shapes are compared; they must differ along one axis only.
+    If the message does not state two sizes, its two shapes are compared. Returns None unless they differ along one axis
+    only.
     """
     if any(int(axis) >= 2 for axis, *_ in find_dim_mismatches(message)):
         return None
     is_features = message.cause in FEATURE_CAUSES
     layer = find_layer_mismatch(message) if is_features else None
     if layer is not None:
-        return Figures((layer.given, layer.wanted), MismatchContext(is_features=True, text=text))
+        return Figures((layer.actual, layer.expected), MismatchContext(is_features=True, text=text))
     if message.pair is not None and min(message.pair) >= 0:
         divides = message.cause == "indivisible"
         is_fixed = message.about != LOSS_SUBJECT

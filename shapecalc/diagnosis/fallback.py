@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from shapecalc.core.record import replace
-from shapecalc.diagnosis.evidence import format_insertion, print_shapes
+from shapecalc.diagnosis.evidence import format_insertion, print_step
 from shapecalc.diagnosis.explanations import explain_message
 from shapecalc.diagnosis.findings import numeric_differences
 from shapecalc.diagnosis.match import (
@@ -30,16 +30,16 @@ from shapecalc.diagnosis.subjects import KINDS_BY_SUBJECT, Advice
 from shapecalc.diagnosis.suggestions import numeric_sizes, suggest_shape_changes
 
 TAIL_LENGTH = 20_000
-"""The number of characters, at the end of a text, that are searched."""
+"""The number of characters at the end of a text that are searched."""
 FAILURE = re.compile(
     r"(?i)error|exception|fail|mismatch|expect|must|should|incompat|inconsist|cannot|can't|not |n't |invalid|differ"
     r"|unequal"
 )
-"""A word of a sentence that reports a failure."""
+"""A word in a sentence that reports a failure."""
 SIZE_WORD = re.compile(
     r"(?i)shape|size|dim|length|feature|channel|token|mismatch|element|axis|match|equal|width|height|rows?\b|col|vs|[!=]="
 )
-"""A word of a sentence about sizes."""
+"""A word in a sentence about sizes."""
 FRAME_OR_CODE = re.compile(r"\s*(?:File \"|Traceback |-{1,6}> ?\d|\d+ \S)|\s*\w+ ?= ?[\w.]+\(")
 LIST_START = re.compile(r"[\[({](?=\s?-?\d)")
 SIZE = re.compile(
@@ -52,7 +52,7 @@ EXPECTED = re.compile(r"(?i)expect|should|must|need|requir")
 ACTUAL = re.compile(r"(?i)\bgot|receiv|found|given|actual|but |\bis\b|\bhas\b")
 """The words before an expected shape, and before the actual one."""
 MAX_SHAPES = 3
-"""The maximum number of shapes in a sentence about two of them."""
+"""The maximum number of shapes in a sentence that compares two of them."""
 
 
 def find_unknown_mismatch(text: str) -> tuple[ParsedMessage, Advice] | None:
@@ -125,7 +125,7 @@ def _iter_size_lists(line: str) -> Iterator[tuple[PrintedSizes, int, int]]:
 
 
 def _sides_step(shape: PrintedSizes, other: PrintedSizes) -> str:
-    """Return the step for two pictures or maps of different sides, or an empty string."""
+    """Return the advice for two images or feature maps of different sizes, or an empty string."""
     rows = numeric_differences(shape, other) if len(shape) == len(other) > 2 else []
     if not rows or any(axis == 0 for axis, *_ in rows):
         return ""
@@ -141,7 +141,7 @@ def _sides_step(shape: PrintedSizes, other: PrintedSizes) -> str:
 
 
 def _unit_dim_step(shape: PrintedSizes, other: PrintedSizes) -> list[str]:
-    """Return the step for two shapes of which one lacks a dim of 1, or an empty list."""
+    """Return the advice for two shapes that differ by a missing dim of 1, or an empty list."""
     short, long = sorted((shape, other), key=len)
     axes = [axis for axis, size in enumerate(long) if size == 1 and (*long[:axis], *long[axis + 1 :]) == short]
     if not axes or len(long) != len(short) + 1:
@@ -174,7 +174,7 @@ def _add_advice(message: ParsedMessage) -> tuple[ParsedMessage, Advice]:
     search = (
         f"search the code for the words of this message: the line that raises it compares the {words}; print both there"
     )
-    steps = [*changes[:1], print_shapes(message, "") if message.failing_line else search]
+    steps = [*changes[:1], print_step(message, "") if message.failing_line else search]
     summary = "not a message that is known; its sentence states two " + ("shapes" if shape else "sizes")
     missing = "the whole log or traceback, from its first line"
     return message, Advice(summary, tuple(facts), tuple((step, None) for step in steps), missing, None, explanations)

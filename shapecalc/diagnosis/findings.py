@@ -39,20 +39,20 @@ MAX_SIZE_RATIO = 8
 MULTIPLE_CONDITION = re.compile(r"(?i)eq\(mod\((.{1,200}?), (\d+)\), 0\)")
 """A divisibility condition as printed by SymPy."""
 METHOD_CALL = re.compile(r"\.(?!view|reshape|expand|repeat)\w+\([^()]*\)")
-"""A method call that is not a reshape or an expand."""
+"""A method call other than a reshape or an expand."""
 EXPECTED_RANK = re.compile(r"(?i)(?:rank .*expected: |ndim=|to have )(\d)\b")
 """The expected rank in a message."""
 DIM_MISMATCH = re.compile(r"(?i)index: (\d{1,3}) got: (-?\d{1,19}) expected: (-?\d{1,19})")
 """A dim that differs from the declared size, as printed by ONNX Runtime."""
 SETTING = re.compile(r"(?<![\w-])(?:--)?([A-Za-z]\w{1,40}_\w{1,40})(?:[ =:]{1,3})(\d{1,9})\b")
-"""A setting in a log or a command line, with its number: `--batch_size 32`, `num_classes=10`."""
+"""A setting in a log or a command line, such as `--batch_size 32` or `num_classes=10`."""
 HIDDEN_CAUSES = "a 0 or -1 that was replaced before it was printed, strides, or a switch"
 
 
 def operation_noun(op: str | None) -> str:
-    """Return the noun for an op of several operands or with a window.
+    """Return the noun for an op with several operands or a window.
 
-    The noun is empty for other ops.
+    Returns an empty string for other ops.
 
     >>> operation_noun("matmul"), operation_noun("reshape"), operation_noun(None)
     ('a matrix product', '', '')
@@ -108,7 +108,7 @@ def _iter_operand_findings(message: ParsedMessage, trace: Trace | None) -> Itera
 
 
 def _iter_named_sizes(message: ParsedMessage, pair: tuple[int, int] | None) -> Iterator[str]:
-    """Yield the settings in the surrounding text whose value is a mismatching size."""
+    """Yield the settings in the surrounding text that have a mismatching size as their value."""
     settings = SETTING.findall(message.nearby_text)
     for size in pair or ():
         names = dict.fromkeys(name for name, value in settings if int(value) == size > 1)
@@ -149,7 +149,7 @@ def find_dim_mismatches(message: ParsedMessage) -> list[tuple[str, str, str]]:
 
 
 def _iter_element_count_findings(message: ParsedMessage) -> Iterator[str]:
-    """Yield a comparison of the element counts of input and target."""
+    """Yield a comparison of the element counts of the input and the target."""
     count = message.elements if message.input is None else size_product(message.input)
     target_count = (
         known_size_product(resolve_zeros(message)) if message.target_elements is None else message.target_elements
@@ -179,7 +179,7 @@ def _iter_element_count_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _iter_difference_findings(message: ParsedMessage) -> Iterator[str]:
-    """Yield the dims in which input and target differ, if all other dims are equal."""
+    """Yield the dims in which the input and the target differ, if all other dims are equal."""
     if message.input is None or message.target is None:
         return
     extra = find_extra_axis(message)
@@ -198,9 +198,9 @@ def _iter_difference_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def find_extra_axis(message: ParsedMessage) -> int | None:
-    """Return the input axis whose removal makes the counts of a reshape equal.
+    """Return the input axis that, if removed, makes the element counts of a reshape equal.
 
-    Axes whose removal leaves the dims of the target are preferred, then later axes. The leading batch is never removed.
+    Axes that leave exactly the dims of the target are preferred, then later axes. The leading batch is never removed.
     Returns None if there is no such axis.
     """
     shape, target = message.input or (), message.target or ()
@@ -222,7 +222,7 @@ def _iter_slice_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _iter_rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
-    """Yield the rule that refuses the request of a message, or its output."""
+    """Yield the rule that refuses a request, or the output of the request."""
     has_literal_first = message.line is not None and message.line.arguments[0].isdigit()
     if trace is None or message.op == CONCAT.name:
         return

@@ -38,7 +38,7 @@ PLACEHOLDER_KINDS: Mapping[str, str] = {
     **dict.fromkeys(("input", "target", "perm", "axes", "strides", "operand", "list", "aligned", "other"), "list"),
     "shapes": "lists",  # a list with the shape of each operand
     **dict.fromkeys(("elements", "target_elements", "axis", "rank", "last", "n", "dim", "groups", "features"), "count"),
-    "known": "count",  # the product of the known dims of the target
+    "known": "count",  # the product of the target dims other than -1
     "there": "count",  # the actual size
     "wanted": "count",  # the requested size
     "words": "words",
@@ -55,7 +55,7 @@ MAX_LIST_LENGTH = 1000
 MAX_DIGITS = 19
 MAX_LIST_SIZES = 64
 LIST_PREFIX = re.compile(r"\s?['\"]?[A-Za-z][\w.]{0,40}(?=[\[({])|\s?['\"]?(?=[\[({]|<[-\d])")
-"""The text before a bracket: a blank, a quote, a type name."""
+"""The text before a bracket, such as a blank, a quote or a type name."""
 LIST_SEPARATOR = re.compile(r"\s?(?:,|;|and\b|vs\.?)?\s?(?=[\[({<\w])")
 """A separator between the shapes of operands."""
 BARE_LIST = re.compile(r"\s?-?\d{1,19}(?:(?:[x,.* ]| x |, )-?\d{1,19}){0,63}")
@@ -66,7 +66,7 @@ UNKNOWN_SIZES = {"?", "None", "none", "nan", "dyn", "unk"}
 
 
 CONTEXT_BEFORE, CONTEXT_AFTER = 3000, 2000
-"""The number of characters of an excerpt before and after the position of a possible message."""
+"""The numbers of characters in an excerpt before and after the candidate position of a message."""
 
 
 CONTROL_SEQUENCE = re.compile(r"(?:\x1b|\\u001b|\\x1b|\\033|\\e)\[[0-9;?]{0,24}[A-Za-z]|\x1b\][^\x07\x1b]{0,200}\x07?")
@@ -123,13 +123,13 @@ A text is searched for these words only if no shape error is found near `ERROR_W
 """
 
 MAX_WORD_DISTANCE = 700
-"""The maximum distance, in characters, between a keyword and a message."""
+"""The number of characters that are searched before a keyword; twice as many are searched after it."""
 
 SHORT_TEXT = 1 << 16
 """The maximum length, in characters, of a text that is searched as a whole."""
 
 WINDOW_SIZE = 1 << 13
-"""The maximum length, in characters, of the windows around keywords that are searched at once."""
+"""The maximum length, in characters, of merged windows around keywords."""
 
 DIGITS_TO_ZEROS = str.maketrans("123456789", "000000000")
 
@@ -141,7 +141,7 @@ MIN_WRAP_WIDTH = 40
 """The minimum width, in characters, at which lines are assumed to be wrapped."""
 
 KEY_LENGTH = 160
-"""The number of characters that are compared to recognize repeated text."""
+"""The number of characters that are compared to detect repeated text."""
 
 
 class MessageTemplate(Record):
@@ -290,7 +290,8 @@ def parse_sizes_at(text: str, position: int) -> tuple[PrintedSizes | None, int]:
     start = prefix.end()
     span = text[start : start + MAX_LIST_LENGTH]
     if any(call in span for call in ("np.", "numpy.", "Dimension(")):
-        span = WRAPPED_SIZE.sub(lambda call: (call[1] or call[2]).ljust(len(call[0])), span)  # keeps positions
+        # `ljust` preserves the positions of later characters
+        span = WRAPPED_SIZE.sub(lambda call: (call[1] or call[2]).ljust(len(call[0])), span)
     end = find_closing_bracket(span)
     if end is None:
         return None, position
@@ -465,7 +466,7 @@ def _split_chunks(text: str) -> Iterator[str]:
 def _find_windows(lower: str, keywords: Sequence[str]) -> Iterator[TextSpan]:
     """Yield merged spans around keywords.
 
-    Of similar lines, which differ only in their numbers, only the first few yield a span.
+    Among lines that differ only in their digits, only the first few yield a span.
     """
     zeros = lower.translate(DIGITS_TO_ZEROS)
     variants: dict[str, set[str]] = {}

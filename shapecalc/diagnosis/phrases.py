@@ -1,6 +1,6 @@
-"""First steps for messages whose wording tells what to do.
+"""Advice for messages with a known wording.
 
-Each row of `PHRASES` is a wording with its first step. The groups of the expression are inserted into the step.
+Each row of `PHRASES` pairs a wording with a step for the user. The groups of its expression are inserted into the step.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 
 class Phrase(NamedTuple):
-    """A wording of a message, with the first step for it."""
+    """A wording of messages, with a step for the user."""
 
     words: str
-    """A part of the message in lower case, by which the row is found."""
+    """A lower-case part of the message, which is searched before the expression."""
     step: str
-    """The first step; `{0}`, `{1}` and so on are the groups of the expression."""
+    """The step for the user; `{0}`, `{1}` and so on are the groups of the expression."""
     expression: str = ""
-    """An expression in lower case that must match; empty if the words suffice."""
+    """A regular expression that must match the lower-case text; empty if `words` suffices."""
 
 
 PHRASES = (
@@ -395,11 +395,11 @@ PHRASES = (
         "array split does not result", "use np.array_split, whose parts may be unequal, or pad that axis to a multiple"
     ),
 )
-"""The wordings in order; the first that matches gives the step."""
+"""The known wordings; the first that matches gives the step."""
 
 
 def find_first_step(quote: str, nearby_text: str = "") -> str:
-    """Return the first step for a message, or an empty string if no wording matches.
+    """Return the step for a message with a known wording, or an empty string.
 
     The words of a row must be in the quote; its expression may also match the text around the message.
 

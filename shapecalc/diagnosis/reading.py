@@ -32,21 +32,21 @@ from shapecalc.diagnosis.match import CleanText, MessageTemplate, PrintedSizes, 
 from shapecalc.reasoning.fixing import differs_in_batch_only
 
 NODE_SUBJECT = "node of the operator"
-"""The prefix of the subject if only the operator of the failing node is known."""
+"""The prefix of the subject if only the op of the failing node is known."""
 DECLARED_INPUT = "model's input as declared"
 """The subject of a message about a declared input shape."""
 LOSS_SUBJECT = "loss and its targets"
 """The subject of a message about predictions and targets."""
 MASK_SUBJECT = "mask of other dims than its tensor"
-"""The subject of a message about a boolean mask or an index that does not fit."""
+"""The subject of a message about a boolean mask or an index with other dims than its tensor."""
 WEIGHTS_SUBJECT = "weights of another model"
-"""The subject of a message about weights that do not fit."""
+"""The subject of a message about weights with other shapes than the model."""
 UNKNOWN_MESSAGE = "message that is not known"
-"""The subject of a message of which only the tool is known."""
+"""The subject of a message if only the program that prints it is known."""
 ASSIGNMENTS = ("assign", "assignvariableop", "restorev2")
-"""The operators that load weights."""
+"""The ops that load weights."""
 CONTRADICTED_SHAPE = "declared shape that the node does not give"
-"""The subject of a message about a declared shape that differs from the shape of the node's output."""
+"""The subject of a message about a declared shape that differs from the node's output shape."""
 MAX_MESSAGES = 16
 OPERAND_CAUSES = (
     "not-broadcastable",
@@ -56,7 +56,7 @@ OPERAND_CAUSES = (
     "channels-differ",
     "window-too-large",
 )
-"""The causes whose messages contain several shapes."""
+"""The causes of shape errors with several operands."""
 SHAPE_FIELDS = ("input", "elements", "target", "target_elements", "perm", "axes", "pair", "operands")
 """The fields of a message that are sizes, counts or axes."""
 SOURCE_LINE = re.compile(r"\.format\(|^(?:raise|assert) |['\"] ?% ?[\w(]|(?<!['\"])\bf['\"]")
@@ -97,11 +97,11 @@ class ParsedMessage(Record):
     groups: int | None = None
     """The number of groups of a convolution."""
     dim: lazy[int | None] = lazy(default=None)
-    """The axis along which the sizes of `pair` differ."""
+    """The axis along which the two sizes of `pair` differ."""
     line: lazy[context.CodeCall | None] = lazy(default=None)
     """The failing call, if the text contains it."""
     failing_line: lazy[context.FailingLine | None] = lazy(default=None)
-    """The line of the user's code that failed, if the text contains it."""
+    """The failing line of the user's code, if the text contains it."""
     printed_shape: lazy[PrintedSizes | None] = lazy(default=None)
     """The shape of the tensor in the failing call, if the text prints it."""
     nearby_text: lazy[str] = lazy(default="")
@@ -170,10 +170,7 @@ def has_known_message(text: str) -> bool:
 
 
 def _information_score(messages: list[ParsedMessage]) -> int:
-    """Return the amount of information in messages: one point per cause or number.
-
-    A shape has two points.
-    """
+    """Return a score for the information in messages: one point per cause or number, two per shape."""
     causes = [message for message in messages if message.about is None and message.cause != "unspecified"]
     shapes = [value for message in messages for value in message.shapes if value is not None]
     return len(causes) + len(shapes) + sum(isinstance(value, tuple) for value in shapes)
@@ -217,14 +214,14 @@ def _iter_bounded_matches(matches: list[TemplateMatch], length: int) -> Iterator
     """
     with_cause = [match for match in matches if match.template.cause != "unspecified"]
     starts, ends = [match.start for match in with_cause], [match.end for match in with_cause]
-    # At most 400 messages per excerpt are parsed, messages about shapes first.
+    # Parsing at most 400 messages, those about shapes first, bounds the time for an excerpt.
     for match in sorted(matches, key=lambda other: other.template.about is not None)[:400]:
         before, after = bisect_right(ends, match.start), bisect_left(starts, match.end)
         yield match, (ends[before - 1] if before else 0, starts[after] if after < len(with_cause) else length)
 
 
 def _drop_less_specific(messages: list[ParsedMessage]) -> list[ParsedMessage]:
-    """Remove each message that another message on the same failure makes redundant."""
+    """Drop each message that is redundant because of a more specific one."""
     specific = {one.framework for one in messages if one.cause != "unspecified" and one.about != UNKNOWN_MESSAGE}
     kept = [one for one in messages if one.cause != "unspecified" or one.framework not in specific]
     return [one for one in kept if not any(other is not one and _is_more_specific(other, one) for other in kept)]
@@ -336,10 +333,10 @@ def _add_shapes(message: ParsedMessage, values: Mapping[str, Any]) -> ParsedMess
         others = [("?", values["features"])]
     input, operands = (None, [first]) if "operand" in values and len(shapes) == 1 else (first, others)
     target, axes = values.get("target"), values.get("axes")
-    target = target and tuple(-1 if size == "?" else size for size in target)  # treat an unknown size as inferred
+    target = target and tuple(-1 if size == "?" else size for size in target)  # an unknown size is inferred, like -1
     if message.framework in ("onnx", "onnxruntime") and message.op == TRANSPOSE.name and input and 0 in input:
         input = tuple("?" if size == 0 else size for size in input)  # ONNX's Transpose prints unknown sizes as 0
-    # Messages of the excluded ops name an axis that is not an argument of the op.
+    # The messages of these ops name an axis that is not an argument of the op.
     if (
         axes is None
         and "axis" in values

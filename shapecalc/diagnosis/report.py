@@ -25,7 +25,7 @@ from shapecalc.diagnosis.suggestions import INTEGER, numeric_sizes
 
 LIST_START = re.compile(r"[\[({](?=\s?-?\d)")
 MAX_LINE = 120
-"""The maximum number of characters of a line of code that is printed."""
+"""The maximum number of characters that are printed of a line of code."""
 MAX_LISTS = 8
 WHOLE_TEXT = "the whole log or traceback, from its first line"
 JSON_FIELDS = (
@@ -36,11 +36,11 @@ JSON_FIELDS = (
 
 
 LineLocator = Callable[[ParsedMessage], ParsedMessage]
-"""Returns a message with its failing line."""
+"""A function that adds the failing line in source code to a message."""
 
 
 class Diagnosis(Record):
-    """The messages of a text with advice, or the size lists in an unknown text."""
+    """The parsed messages of a text with advice, or the size lists in a text without a known message."""
 
     entries: tuple[tuple[ParsedMessage, Advice], ...]
     lists: tuple[PrintedSizes, ...]
@@ -174,7 +174,7 @@ def _entry_lines(message: ParsedMessage, advice: Advice, explain: bool) -> list[
 
 
 def _label_lines(name: str, lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of label and line; only the first line has the label `name`."""
+    """Yield each line with a label; the first line has the label `name`, the others an empty one."""
     yield from ((name if index == 0 else "", line) for index, line in enumerate(lines))
 
 

@@ -19,7 +19,7 @@ from shapecalc.reasoning.answers import answer_chain
 MAX_SOURCE_CHARS = 1 << 22
 """The maximum length of the source code in characters."""
 WRITTEN = re.compile(r"write (-?\d+(?:,-?\d+)*)(?=:|$)")
-"""The start of a fix that changes a target."""
+"""A fix that writes a target, such as `write 2,-1: ...`."""
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 LITERAL = re.compile(r"-?\d+")
 

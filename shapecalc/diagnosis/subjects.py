@@ -1,4 +1,4 @@
-"""Advice for messages that are not about the shape of one tensor."""
+"""Advice for messages about a subject other than the shape of one tensor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import prod
 
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.causes import CAUSES
-from shapecalc.diagnosis.evidence import failing_code, format_insertion, print_shapes
+from shapecalc.diagnosis.evidence import failing_code, format_insertion, print_step
 from shapecalc.diagnosis.explanations import explain_message, is_channel_axis
 from shapecalc.diagnosis.findings import EXPECTED_RANK, find_dim_mismatches, iter_declaration_findings
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
@@ -40,11 +40,11 @@ MODEL_FILE_FRAMEWORKS = ("onnx", "onnxruntime", "openvino", "tensorrt")
 """The frameworks whose declared shapes may come from an ONNX file."""
 MAX_FIXES = 2
 MAX_ASSUMPTIONS = 1
-"""The largest number of assumptions of an explanation whose advice may come first."""
+"""The maximum number of assumptions of an explanation with strong evidence, which may precede other advice."""
 CHANNELS = (1, 3, 4)
-"""The numbers of channels of pictures."""
+"""The possible numbers of channels of an image."""
 MIN_SIDE = 16
-"""The minimum height and width of a picture."""
+"""The minimum height and width of an image."""
 KINDS_BY_SUBJECT = {
     DECLARED_INPUT: ("channels", "text-ratio", "multiple"),
     LOSS_SUBJECT: ("loss-batch", "classes", "one-more"),
@@ -52,11 +52,11 @@ KINDS_BY_SUBJECT = {
     WEIGHTS_SUBJECT: ("squares", "one-more"),
     UNKNOWN_MESSAGE: ("text-ratio", "multiple", "squares"),
 }
-"""The kinds of explanations that are given for a subject."""
+"""The kinds of explanations that are accepted for each subject."""
 OTHER_KINDS = ("ratio", "text-ratio", "multiple", "maps", "squares", "one-more", "empty")
-"""The kinds of explanations that are given for other subjects."""
+"""The kinds of explanations that are accepted for all other subjects."""
 WEAK_KINDS = ("ratio", "shared-factor", "one-size", "last-batch", "homogeneous")
-"""The weakest kinds of explanations: they follow the remedy for a subject, and are omitted if a fix resolves."""
+"""The kinds of explanations with the weakest evidence, which are omitted if a fix resolves."""
 REMEDIES_BY_SUBJECT = {
     DECLARED_INPUT: "give it the declared shape, or export the model again with the other",
     MASK_SUBJECT: "build the mask from the tensor that it indexes, or pad it to its dims",
@@ -90,24 +90,24 @@ REMEDIES_BY_SUBJECT = {
     WEIGHTS_SUBJECT: "load them into the model that they were saved from, built with its configuration: classes, "
     "widths and layers",
 }
-"""The remedies for messages that are not shape errors, by subject."""
+"""The remedies for messages about a subject other than one tensor, keyed by subject."""
 AXIS_MEANINGS = (
     "the batch",
     "often channels or frames: check the settings that make them",
     "often a side of a picture, or the features of the model that makes them",
     "often a side of a picture",
 )
-"""The usual meanings of the axes of a model's input, by axis."""
+"""The usual meanings of the axes of a model's input, indexed by axis."""
 DECLARED_NAME = re.compile(r"(?i)invalid dimensions for input: ([\w.:/-]{1,80})")
 KERAS_LAYER = re.compile(r"(?i)of layer \"?(\w+)")
 """The name of a layer in a message of Keras."""
 RECURRENT = re.compile(r"(?i)(?:lstm|gru|rnn|simple_rnn|bidirectional)")
-"""The names of recurrent layers of Keras."""
+"""The name of a recurrent Keras layer."""
 TOKEN_TEXT = re.compile(r"(?i)token|input_ids|image_features|vision|llava|seg_")
-"""Words of programs that mix tokens of texts and of pictures."""
+"""Words that suggest a program with both text tokens and image tokens."""
 TOKEN_NAME = re.compile(r"(?i)input_ids|token|attention_mask")
 STATE_NAME = re.compile(r"(?i)state|cache|past|hidden|(?:^|_)[hc]0?(?:_in)?$")
-"""The name of an input, and names of recurrent states."""
+"""A name for the state of a recurrent model or for a cache."""
 CLASS_NUMBERS_REMEDY = (
     "the labels are class numbers: take sparse_categorical_crossentropy, or to_categorical(labels); "
     "a single output takes binary_crossentropy"
@@ -115,11 +115,11 @@ CLASS_NUMBERS_REMEDY = (
 LAST_DIM = re.compile(r"(\d+)\)")
 """The last dim of a printed tuple."""
 UNCOUNTABLE_SUBJECTS = ("memory", "storage", "weights", "two", "blocks", "chunks")
-"""The first words of subjects without an indefinite article."""
+"""The first words of subjects that take no indefinite article."""
 
 
 class Advice(Record):
-    """An explanation of a message, with fixes and the missing information."""
+    """Advice on a message: a summary, facts, fixes, and a hint at missing information."""
 
     summary: str
     """A description of the mismatch."""
@@ -133,7 +133,7 @@ class Advice(Record):
 
 
 def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
-    """Return the advice for a message that is not about the shape of one tensor."""
+    """Return the advice for a message about a subject other than the shape of one tensor."""
     article = "" if subject.startswith(UNCOUNTABLE_SUBJECTS) else "an " if subject[0] in "aeiou" else "a "
     has_subject = message.cause == "not-about-shape"
     summary = f"{article}{subject}" if has_subject else CAUSES[message.cause].summary
@@ -156,7 +156,10 @@ def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
 
 
 def _shape_changes(message: ParsedMessage, subject: str) -> list[tuple[str, str | None]]:
-    """Return the changes of the given shape that lead to the declared shape."""
+    """Return descriptions of changes that turn the actual shape into the declared one.
+
+    Their commands are None.
+    """
     shape, declared = message.input or (), (message.operands or ((),))[0]
     expected = EXPECTED_RANK.search(message.quote)
     rank = message.pair[0] if message.pair else len(shape)
@@ -188,7 +191,7 @@ def _shape_changes(message: ParsedMessage, subject: str) -> list[tuple[str, str 
 
 
 def _insertion(shape: PrintedSizes, declared: PrintedSizes) -> str:
-    """Return the index that inserts a dim where the declared shape has one more."""
+    """Return the index expression that inserts the missing dim of a declared shape."""
     for axis in range(len(declared)):
         after = (*shape[:axis], 1, *shape[axis:])
         if not unequal_axes(after, declared):
@@ -208,7 +211,7 @@ def _insert_remedy(message: ParsedMessage, shape: PrintedSizes) -> str:
 
 
 def _iter_subject_steps(message: ParsedMessage, subject: str) -> Iterator[tuple[str, str | None]]:
-    """Yield the steps for a subject, each with its command if it has one."""
+    """Yield the steps for a subject, each with a command or None."""
     shape, declared = message.input or (), (message.operands or ((),))[0]
     if subject == DECLARED_INPUT:
         yield _declared_input_remedy(message)
@@ -269,7 +272,7 @@ def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedS
 
 
 def _mask_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedSizes) -> str:
-    """Return the remedy for a mask with other dims than its tensor, or an empty string."""
+    """Return the remedy for a mask and a tensor with different dims, or an empty string."""
     if shape and size_product(shape) == size_product(declared) is not None:
         return f"give the mask the tensor's dims: mask.reshape({', '.join(map(str, shape))})"
     if len(declared) == 1 and declared == shape[:1]:
@@ -278,12 +281,12 @@ def _mask_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedS
     if not shape and message.pair is not None:
         size, mask_size = message.pair
         return (
-            f"{print_shapes(message, 'x.shape, mask.shape')}: the mask is for {mask_size}, that axis holds {size}; "
+            f"{print_step(message, 'x.shape, mask.shape')}: the mask is for {mask_size}, that axis holds {size}; "
             "make it from the same rows, before or after a filter on both sides"
         )
     if len(sizes) == 2 and len(declared) == 1 and max(sizes) <= MAX_BATCH and declared != shape[:1]:
         return (
-            f"{print_shapes(message, 'x.shape, mask.shape')}: the mask is for {sizes[1]}, the tensor holds "
+            f"{print_step(message, 'x.shape, mask.shape')}: the mask is for {sizes[1]}, the tensor holds "
             f"{sizes[0]}; if these are batches, one was made for a fixed batch: size it by the batch at hand, or "
             "drop_last=True"
         )
@@ -291,7 +294,7 @@ def _mask_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedS
 
 
 def _is_class_number_pair(message: ParsedMessage) -> bool:
-    """Return whether one of predictions and targets has a last dim of 1, and the other has more."""
+    """Return whether exactly one of predictions and targets has a last dim of 1."""
     shapes = [shape for shape in (message.input, (message.operands or (None,))[0]) if shape]
     lasts = [shape[-1] for shape in shapes] or [int(last) for last in LAST_DIM.findall(message.quote)]
     return len(lasts) == 2 and 1 in lasts and lasts[0] != lasts[1]
@@ -319,7 +322,10 @@ def _declared_input_remedy(message: ParsedMessage) -> tuple[str, str | None]:
 def _iter_declared_remedies(
     message: ParsedMessage, shape: PrintedSizes, declared: PrintedSizes, mismatches: list[tuple[str, str, str]]
 ) -> Iterator[str]:
-    """Yield the remedies for an input that differs from the declared shape; empty strings do not apply."""
+    """Yield candidate remedies for an input that differs from the declared shape.
+
+    An empty string means that a remedy does not apply.
+    """
     framework = message.framework
     yield _named_input_remedy(message, mismatches)
     yield _swapped_remedy(mismatches)
@@ -349,7 +355,7 @@ def _iter_declared_remedies(
 
 
 def _single_dim_remedy(mismatches: list[tuple[str, str, str]]) -> str:
-    """Return the remedy for an input that differs from the declared shape in one dim only, or an empty string."""
+    """Return the remedy for an input with exactly one mismatching dim, or an empty string."""
     if len(mismatches) != 1 or mismatches[0][0] == "0":
         return ""
     axis, actual, size = mismatches[0]
@@ -365,7 +371,7 @@ def _single_dim_remedy(mismatches: list[tuple[str, str, str]]) -> str:
 
 
 def _swapped_remedy(mismatches: list[tuple[str, str, str]]) -> str:
-    """Return the remedy for a picture whose channels are on the other side, or an empty string."""
+    """Return the remedy for an image in NHWC instead of NCHW, or vice versa, or an empty string."""
     rows = {int(axis): (int(actual), int(declared)) for axis, actual, declared in mismatches}
     one, three = rows.get(1, (0, 0)), rows.get(3, (0, 0))
     if one[1] in CHANNELS and three[0] == one[1]:
@@ -376,9 +382,9 @@ def _swapped_remedy(mismatches: list[tuple[str, str, str]]) -> str:
 
 
 def _keras_input_remedy(shape: PrintedSizes, declared: PrintedSizes) -> str:
-    """Return the remedy for a Keras model that was built for another shape of its samples.
+    """Return the remedy for a Keras model that was built for another sample shape.
 
-    Old versions print the shapes of samples, without the batch.
+    Old versions of Keras print sample shapes without the batch.
     """
     has_batch = not declared or declared[:1] == ("?",)
     given, wanted = (shape[1:], declared[1:]) if has_batch else (shape, declared)
@@ -390,7 +396,7 @@ def _keras_input_remedy(shape: PrintedSizes, declared: PrintedSizes) -> str:
 
 
 def _keras_rank_remedy(message: ParsedMessage) -> str:
-    """Return the remedy for an input of a Keras layer with one dim less than the layer takes, or an empty string."""
+    """Return the remedy for a Keras layer input with a missing dim, or an empty string."""
     layer = match[1].lower() if (match := KERAS_LAYER.search(message.quote)) else ""
     expected = EXPECTED_RANK.search(message.quote)
     if not layer or message.pair is None or expected is None or message.pair[0] != int(expected[1]) - 1:
@@ -403,7 +409,7 @@ def _keras_rank_remedy(message: ParsedMessage) -> str:
 
 
 def _same_count_remedy(shape: PrintedSizes, declared: PrintedSizes) -> str:
-    """Return the remedy for a sample with the declared number of elements in other dims, or an empty string."""
+    """Return the remedy for a sample with the declared element count but another rank, or an empty string."""
     given, wanted = numeric_sizes(shape[1:]), numeric_sizes(declared[1:])
     if len(given) != len(wanted) and given and wanted and prod(given) == prod(wanted) > 0:
         return f"reshape each sample: x.reshape({', '.join(map(str, (-1, *wanted)))})"
@@ -411,7 +417,7 @@ def _same_count_remedy(shape: PrintedSizes, declared: PrintedSizes) -> str:
 
 
 def _named_input_remedy(message: ParsedMessage, mismatches: list[tuple[str, str, str]]) -> str:
-    """Return the remedy for an input whose name or sizes tell what it is, or an empty string."""
+    """Return the remedy for an input that its name or its sizes identify, or an empty string."""
     if len(mismatches) != 1:
         return ""
     axis, actual, declared = map(int, mismatches[0])
@@ -436,21 +442,18 @@ def _named_input_remedy(message: ParsedMessage, mismatches: list[tuple[str, str,
 
 
 def _format_sample_shape(shape: PrintedSizes) -> str:
-    """Format the shape of one sample as a Python tuple, as in Keras."""
+    """Format the shape of one sample as a Python tuple, with None for an unknown size."""
     sizes = ["None" if size == "?" else str(size) for size in shape]
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
 
 def _is_batch_mismatch(mismatches: list[tuple[str, str, str]]) -> bool:
-    """Return whether the first mismatching dim may be a batch.
-
-    This depends on its index and its declared size.
-    """
+    """Return whether dim 0 mismatches and its declared size may be a batch size."""
     return any(axis == "0" and int(declared) <= MAX_BATCH for axis, _, declared in mismatches)
 
 
 def _declared_spatial_sizes(message: ParsedMessage) -> list[tuple[int, object]]:
-    """Return the height and width axes with their declared sizes.
+    """Return the mismatching height and width axes with their declared sizes.
 
     Returns an empty list if other axes also differ.
     """

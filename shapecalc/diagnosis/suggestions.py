@@ -39,23 +39,23 @@ INSERT_DIM_REMEDY = (
 DROP_DIM_REMEDY = "drop a dim of 1 that is one too many, x.squeeze(0)"
 FOLD_FRAMES_REMEDY = "fold the frames into the batch, x.flatten(0, 1), and take them apart after: unflatten(0, (B, T))"
 MAX_BATCH = 256
-"""The largest leading size that is taken for a batch."""
+"""The maximum leading size that is taken for a batch."""
 RESIZE_SAMPLES_REMEDY = (
     "bring the samples to one size before they are stacked: resize, crop or pad them; or take batch_size=1"
 )
 COLOUR_CHANNELS = (3, 4)
 SHAPE_CHANGES = (move_channels, drop_unit_dim, insert_unit_dims, swap_last_axes)
 MIN_PICTURE_SIDE = 32
-"""The minimum height and width of a target that is taken for a picture."""
+"""The minimum height and width of a target that is taken for an image."""
 MIN_MAP_FEATURES = 64
-"""The minimum feature count that may be the size of a flattened feature map."""
+"""The minimum feature count that is taken for the size of a flattened feature map."""
 MAX_DECIMAL_COUNT = 10**12
 """The maximum element count for which a ratio of counts is printed as a decimal."""
 FLOOR_DIVISION = re.compile(r"([A-Za-z_][\w.]*) ?// ?([\w.]+)")
 """A floor division in a line of code."""
 INTEGER = re.compile(r"-?\d+")
 MIN_FLAT_SIDE = 8
-"""The minimum side of a picture that was flattened."""
+"""The minimum side of a flattened image."""
 CONV_NAME = re.compile(r"(?i)conv(?:_?transpose)?([123])d")
 CODE_NAME = re.compile(r"[A-Za-z_][\w.]*")
 """A name in a line of code."""
@@ -119,7 +119,7 @@ def _iter_batch_fixes(message: ParsedMessage, count: int, target: NumericSizes) 
             "a picture in colours has 3 values at each pixel; in grey: cv2.cvtColor(x, cv2.COLOR_BGR2GRAY)",
         )
         return
-    if times == COLOUR_CHANNELS[0] and 1 in sample:  # probably a colour image, where a grey-scale one is expected
+    if times == COLOUR_CHANNELS[0] and 1 in sample:  # probably a colour image where a greyscale image is expected
         return
     is_named = message.line is not None and not INTEGER.fullmatch(message.line.arguments[0])
     is_batch = not is_named and first <= MAX_BATCH
@@ -320,14 +320,14 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
 
 
 def _floor_limit(message: ParsedMessage, target: NumericSizes) -> float:
-    """Return the largest ratio of two element counts that floor divisions in the target's arguments explain."""
+    """Return the maximum ratio of element counts that floor divisions in the arguments explain."""
     texts = message.line.arguments if message.line is not None else ()
     floored = [size for text, size in zip(texts, target, strict=False) if "//" in text]
     return prod((size + 1) / size for size in floored if size)
 
 
 def _conv_rank_remedy(shape: PrintedSizes, weight: PrintedSizes, quote: str) -> str:
-    """Return the remedy for the input of a convolution whose rank is not that of the weight."""
+    """Return the remedy for a convolution with an input of another rank than its weight."""
     match = CONV_NAME.search(quote)
     rank = len(weight) or (int(match[1]) + 2 if match else 4)
     if len(shape) > rank and shape[-1] in (2, 3, 4) and shape[0] == 1:
@@ -352,7 +352,7 @@ def _conv_rank_remedy(shape: PrintedSizes, weight: PrintedSizes, quote: str) -> 
 
 
 def _sample_remedy(shape: NumericSizes, other: NumericSizes) -> str:
-    """Return the remedy for samples of different shapes that are stacked to a batch."""
+    """Return the remedy for a batch of samples with different shapes."""
     differing = [axis for axis, (one, two) in enumerate(zip(shape, other, strict=False)) if one != two]
     short, long = sorted((shape, other), key=len)
     if len(long) == len(short) + 1 == 3 and short in (long[1:], long[:-1]) and {*long} & {3, 4}:
@@ -396,7 +396,7 @@ def find_rank_and_permutation(message: ParsedMessage) -> tuple[int | None, Print
 
 
 def _permutation_remedies(rank: int | None, perm: PrintedSizes, shape: PrintedSizes | None) -> Iterator[str]:
-    """Yield remedies for a permutation that has one axis more than the tensor."""
+    """Yield remedies for a permutation of another length than the rank of the tensor."""
     if {*perm} != {*range(len(perm))} or rank == len(perm):
         return
     if rank in (None, 2) and perm == (2, 0, 1):

@@ -1,7 +1,7 @@
-"""First steps for tables and lists whose lengths or numbers of features differ.
+"""Advice for tables and lists with different lengths or numbers of features.
 
-The line of code names the frame, the values and the axis; the two numbers show whether rows were filtered, regrouped or
-lost.
+The line of code names the table, the values and the axis. The two numbers show whether rows were filtered, regrouped
+or lost.
 """
 
 from __future__ import annotations
@@ -9,28 +9,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from shapecalc.diagnosis.evidence import failing_code, print_shapes
+from shapecalc.diagnosis.evidence import failing_code, print_step
 from shapecalc.diagnosis.reading import ParsedMessage
 
 NAMES = re.compile(r"(?P<frame>[A-Za-z_][\w.]*)\.(?P<axis>columns|index) ?= ?(?P<names>[A-Za-z_][\w.]*)?")
-"""An assignment of the names of columns or rows."""
+"""An assignment to the column or row labels of a pandas DataFrame."""
 SET_AXIS = ("expected axis has",)
 EXTRACT = re.compile(r"\.str\.extract(?:all)?\(")
 METRIC_CALL = re.compile(r"(?:_error|_score|_loss|accuracy|report|confusion_matrix)\(")
 FIT_CALL = re.compile(r"\.fit\(|check_X_y|train_test_split\(|fit_transform\(")
 VOCABULARY_RATIO = 1.2
-"""The maximum ratio of the sizes of two vocabularies of the same kind of text."""
+"""The exclusive upper bound of the size ratio of two vocabularies of similar texts."""
 MIN_WORDS = 1000
 TEXT_WORDS = re.compile(r"(?i)vectori[sz]er|tf.?idf|text|tok|vocab|binari[sz]er|transform\(")
-"""Words of programs that turn texts into features."""
+"""Words that suggest a program that converts texts to features."""
 MIN_PIXELS = 4096
-"""The minimum number of pixels of a picture."""
+"""The exclusive lower bound of the number of pixels of an image."""
 MAX_TIMES = 64
-"""The largest ratio of two numbers of rows that is explained by regrouped rows."""
+"""The maximum ratio of two row counts that is explained by a reshape of rows."""
 
 
 def iter_table_steps(message: ParsedMessage) -> Iterator[str]:
-    """Yield the first steps for a table or a list of another length, the likeliest first."""
+    """Yield advice for a table or a list of the wrong length, the likeliest first."""
     if message.pair is None or min(message.pair) < 0:
         return
     actual, expected = message.pair
@@ -58,7 +58,7 @@ def iter_table_steps(message: ParsedMessage) -> Iterator[str]:
             "given; make them from the same rows, or give a Series with the index of its rows"
         )
     elif message.cause == "features-differ" and message.framework == "sklearn" and "features" in message.quote:
-        yield from filter(None, [_describe_features(message, actual, expected)])
+        yield from filter(None, [_features_step(message, actual, expected)])
         yield (
             f"compare X.columns with the columns at fit, model.feature_names_in_: {actual} are given, {expected} were "
             "fitted; select the same columns, and transform the data by the objects that were fitted"
@@ -66,10 +66,10 @@ def iter_table_steps(message: ParsedMessage) -> Iterator[str]:
 
 
 def _name_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[str]:
-    """Yield the steps for names of columns or rows that are too many or too few."""
+    """Yield advice for a wrong number of column or row labels."""
     match = NAMES.search(failing_code(message))
     frame, names = (match["frame"], match["names"]) if match else ("df", None)
-    if match and names and failing_code(message)[match.end() :].startswith("("):  # a call of its last part
+    if match and names and failing_code(message)[match.end() :].startswith("("):  # the last component is a method
         names = names.rpartition(".")[0] or None
     axis = match["axis"] if match else "columns"
     if expected == 0:
@@ -94,9 +94,9 @@ def _name_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[
 
 
 def _row_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[str]:
-    """Yield the steps for two arrays with different numbers of rows."""
+    """Yield advice for two arrays with different numbers of rows."""
     line = failing_code(message)
-    printed = print_shapes(message, "X.shape, y.shape")
+    printed = print_step(message, "X.shape, y.shape")
     small, large = sorted((actual, expected))
     times, remainder = divmod(large, small or large)
     if METRIC_CALL.search(line):
@@ -126,8 +126,8 @@ def _row_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[s
         )
 
 
-def _describe_features(message: ParsedMessage, actual: int, expected: int) -> str:
-    """Return the step for a table with another number of features than was fitted, or an empty string."""
+def _features_step(message: ParsedMessage, actual: int, expected: int) -> str:
+    """Return the advice for a table with another number of features than at fit, or an empty string."""
     if actual == 2 < expected:
         return f"a grid for a plot has 2 columns: fit a model on these 2 features, or fill the other {expected - 2}"
     is_near = max(actual, expected) < VOCABULARY_RATIO * min(actual, expected)

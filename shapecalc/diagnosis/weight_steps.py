@@ -1,7 +1,7 @@
-"""First steps for weights that do not fit the model into which they are loaded.
+"""Advice for weights of a checkpoint that do not fit the model.
 
-The checkpoint is fixed, and the model is built by code and a configuration, so the configuration is to be changed, or
-another checkpoint is to be taken. The name of the weight and the differing axis show which setting it is.
+A checkpoint is fixed, so the advice is to change the configuration of the model or to use another checkpoint. The name
+of the weight and the differing axis identify the setting.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ POSITION_WEIGHT = re.compile(r"(?i)pos(?:ition)?(?:al)?_?(?:emb|enc|bias|ids)|wp
 VOCABULARY_WEIGHT = re.compile(r"(?i)(?:tok|word|tgt|src|text)\w*_?emb|lm_head|shared\.|wte|vocab|lut\.|logit\.")
 EMBEDDING_WEIGHT = re.compile(r"(?i)emb(?:ed(?:ding)?s?)?\w*\.weight$")
 CLASS_WEIGHT = re.compile(r"(?i)(?:^|[._])(?:classifier|head|fc\d?|cls\w*|last_linear|predictor|output|logits)\b")
-"""The names of weights whose first dim is the number of positions, of tokens or of classes."""
+"""The name of a weight that has one row per class."""
 MAX_CLASSES = 25_000
 """The maximum size that is taken for a number of classes."""
 MANY_LAYERS = 3
-"""The number of differing layers from which on the whole configuration differs, not one layer."""
+"""The minimum number of differing layers that suggests another configuration of the whole model."""
 INPUT_CHANNELS = frozenset({1, 2, 3, 4, 5, 6, 8, 9, 12, 16})
 """The usual numbers of input channels of a first layer."""
 DROP_STEP = "strict=False does not skip them: to leave them out, delete them from the state dict before it is loaded"
@@ -31,7 +31,7 @@ FLAX = ("flax", "jax")
 
 
 class Weights(Record):
-    """A weight of a checkpoint that does not fit the model."""
+    """A weight that has different shapes in the checkpoint and in the model."""
 
     name: str
     saved: tuple[int, ...]
@@ -39,7 +39,7 @@ class Weights(Record):
     built: tuple[int, ...]
     """The shape in the model."""
     count: int
-    """The number of layers that differ."""
+    """The number of layers with a mismatch."""
     framework: str
 
     @property
@@ -49,26 +49,26 @@ class Weights(Record):
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """The saved and the built size of the first differing axis."""
+        """The sizes of the first differing axis: in the checkpoint and in the model."""
         axes = self.axes
         return (self.saved[axes[0]], self.built[axes[0]]) if axes else (0, 0)
 
     @property
     def layer(self) -> str:
-        """The name of the layer."""
+        """The name of the layer, such as `encoder.fc` for `encoder.fc.weight`."""
         return self.name.rpartition(".")[0] or self.name or "the layer"
 
 
 class WeightStep(Record):
-    """A step for weights, with the condition that makes it apply."""
+    """A step for mismatching weights, with the condition under which it applies."""
 
     applies: Callable[[Weights], bool]
     text: str
-    """The step; `{one}` and `{two}` are the saved and the built size."""
+    """The template of the step; `{one}` is the size in the checkpoint, `{two}` the size in the model."""
 
 
 def iter_weight_steps(message: ParsedMessage) -> Iterator[str]:
-    """Yield the first steps for weights that do not fit, the likeliest first."""
+    """Yield advice for weights that do not fit the model, the likeliest first."""
     names = [name.rpartition(".")[0] for name in WEIGHT_NAME.findall(message.text)]
     match = WEIGHT_NAME.search(message.quote)
     name = match[1] if match else ""
@@ -76,7 +76,7 @@ def iter_weight_steps(message: ParsedMessage) -> Iterator[str]:
     weights = Weights(name, saved, built, len({*names}), message.framework or "")
     one, two = weights.sizes
     values = {"one": one, "two": two, "count": weights.count, "layer": weights.layer, "name": name}
-    values |= {"side": _describe_axis(weights), "moved": format_sizes((*saved[2:], *saved[1::-1]))}
+    values |= {"side": _axis_noun(weights), "moved": format_sizes((*saved[2:], *saved[1::-1]))}
     row = next((row for row in STEPS if row.applies(weights)), None)
     if row is not None:
         yield row.text.format(**values)
@@ -84,8 +84,8 @@ def iter_weight_steps(message: ParsedMessage) -> Iterator[str]:
         yield DROP_STEP
 
 
-def _describe_axis(weights: Weights) -> str:
-    """Return what the first differing axis of a weight counts."""
+def _axis_noun(weights: Weights) -> str:
+    """Return a noun for the first differing axis of a weight, such as `outputs`."""
     axes = weights.axes
     axis = axes[0] if axes else 0
     if weights.framework in FLAX and len(weights.saved) > 1:
@@ -98,8 +98,8 @@ def _has_kernel_last(weights: Weights) -> bool:
     return len(saved) == len(built) == 4 and saved[:2] != saved[2:] and saved[2:] == built[:2] and saved[2] == saved[3]
 
 
-def _is_parameter(axis: int) -> Callable[[Weights], bool]:
-    """Return a condition for a kernel of Flax that differs along an axis only."""
+def _differs_along_flax_axis(axis: int) -> Callable[[Weights], bool]:
+    """Return a condition: a Flax kernel differs only along the negative axis `axis`."""
     return lambda weights: (
         weights.framework in FLAX and len(weights.saved) > 1 and weights.axes == [len(weights.saved) + axis]
     )
@@ -126,12 +126,12 @@ STEPS = (
         "w.transpose(2, 3, 1, 0), to {moved}",
     ),
     WeightStep(
-        _is_parameter(-1),
+        _differs_along_flax_axis(-1),
         "the layer has {one} outputs in the parameters and {two} in the model: build the model with {one}, as its "
         "configuration, actions or classes were at that time, or load the parameters of this model",
     ),
     WeightStep(
-        _is_parameter(-2),
+        _differs_along_flax_axis(-2),
         "the layer read {one} features when the parameters were made and reads {two} now: compare the configuration, "
         "and give init and apply the same inputs",
     ),
@@ -188,4 +188,4 @@ STEPS = (
         "configuration or the version of the code that wrote the checkpoint",
     ),
 )
-"""The steps in order; the first that applies is given."""
+"""The steps in order of priority; only the first that applies is yielded."""

@@ -1,7 +1,8 @@
-"""Explanations of two sizes that disagree.
+"""Explanations of two figures that disagree.
 
-An explanation is a guess from arithmetic, and is offered only if it is unlikely for two random numbers. Tests limit the
-fraction of random pairs that are explained. Each kind of explanation is one row of `KINDS`.
+The figures are an actual and an expected size or element count. An explanation is a guess from arithmetic, and is
+offered only if it is unlikely for two random numbers. Tests limit the fraction of random pairs that are explained. Each
+kind of explanation is one row of `KINDS`.
 """
 
 from __future__ import annotations
@@ -15,25 +16,25 @@ from shapecalc.core.record import Record
 
 MAX_EXPLANATIONS = 2
 MAX_TARGET_RANK = 64
-"""The largest rank of a requested shape that is explained, which is that of NumPy's arrays."""
+"""The maximum rank of a requested shape that is explained, equal to the limit of NumPy arrays."""
 TOKEN_COUNTS = (0, 1, 77, 226, 256, 512)
 """The numbers of tokens that well-known models add to a grid of patches: none, a class token, text tokens."""
 MIN_SIDE = 7
 """The minimum side of a grid of patches."""
 MIN_MAP_SIDE = 2
-"""The side of a map at and below which its area is often chance."""
+"""The maximum side of a feature map for which an equal area is probably a coincidence."""
 MIN_LARGE_SIDE = 64
-"""The minimum side of a square map whose neighbours divide few counts by chance."""
+"""The minimum side of a square map that is explained with fewer than `MIN_CHANNELS` channels."""
 MAX_SIDE_STEP = 4
-"""The largest difference of a requested and an actual side of a square map."""
+"""The largest difference between the requested and the actual side of a square map."""
 MAX_EXTRA_TOKENS = 32
-"""The largest number of tokens beside a grid that are explained."""
+"""The maximum number of tokens in addition to a grid that is explained."""
 MAX_TEXT_NUMBERS = 60
-"""The largest number of distinct numbers of a text that are compared with two sizes."""
+"""The maximum number of distinct numbers in a text that are compared with two sizes."""
 MAX_PATCH_SIDE = 96
-"""The largest side of a grid of patches; larger squares are pictures."""
+"""The maximum side of a grid of patches; larger squares are images."""
 MIN_TEXT_SIDE = 8
-"""The minimum side of a grid of patches beside text tokens."""
+"""The minimum side of a grid of patches in a sequence with text tokens."""
 MIN_LENGTH = 8
 """The minimum length for which a difference of one is explained; smaller numbers often differ by one."""
 MIN_VOCABULARY = 20_000
@@ -41,25 +42,25 @@ MIN_VOCABULARY = 20_000
 MIN_CHANNELS = 8
 """The minimum number of channels of a feature map."""
 MIN_MAP_CHANNELS = 32
-"""The minimum number of channels of a map by which a single number is explained."""
+"""The minimum number of channels of a feature map that explains a single size."""
 MAX_CHANNELS = 4096
 """The largest number of channels of a feature map."""
 MIN_SHARED = 16
-"""The minimum value of a common divisor that counts as a shared factor."""
+"""The minimum common divisor that counts as a shared factor."""
 MAX_COFACTOR = 64
-"""The largest cofactor of a shared factor, and the largest ratio that is explained."""
+"""The maximum cofactor, batch ratio or side of a flattened feature map that is explained."""
 MAX_ROUNDING = 2
 """The maximum difference between a requested and an actual height or width that is explained by rounding."""
 MIN_MAP_AREA = 400
-"""The minimum area of a map whose rounding is explained; near a smaller area, many products agree by chance."""
+"""The minimum area of a map that is explained by rounding; many products are near a smaller area."""
 MIN_ODD_PART = 9
 """The minimum odd part of a shared factor; powers of two divide most sizes."""
 CLASS_COUNTS = (10, 100, 1000)
-"""The numbers of classes of well-known data sets."""
+"""The numbers of classes for which one-hot labels are suggested."""
 ROUND_CLASSES = frozenset({10, 20, 100, 200, 400, 600, 1000})
-"""Numbers of classes that are frequent as other sizes, too."""
+"""Numbers of classes that also occur frequently as other sizes."""
 KNOWN_CLASSES = frozenset({10, 20, 21, 37, 80, 81, 90, 91, 100, 101, 102, 150, 200, 365, 400, 600, 1000, 1001, 21841})
-"""The numbers of classes of well-known data sets, some with a class for the background."""
+"""The numbers of classes of well-known data sets, some including a background class."""
 MODELS_BY_WIDTH = {
     384: "MiniLM and ViT-S",
     768: "BERT-base, ViT-B and the text encoder CLIP-L",
@@ -76,36 +77,36 @@ MODELS_BY_WIDTH = {
     5120: "language models of 13B",
     5632: "the size conditioning of Kolors",
 }
-"""Models with a well-known number of features, from their public configurations."""
+"""Well-known models, keyed by their number of features. Source: their public configurations."""
 COMMON_WIDTHS = frozenset({1024, 2048, 4096})
-"""Widths that many networks have, so that two of them suggest no models."""
+"""Widths that many networks have; two of them do not identify a pair of models."""
 SIZE_CONDITIONS = frozenset({2816, 5632})
-"""Widths that only image models have, whose ratio is chance."""
+"""Widths of the size conditioning of image models; these are not flattened feature maps."""
 RESNET_FEATURES = {512, 2048}
-"""The feature counts of the small and of the large networks of the ResNet family."""
+"""The feature counts of small and of large ResNets."""
 FEED_FORWARD_RATIO = 4
-"""The usual ratio of the inner width of a feed-forward block to its features."""
+"""The usual ratio of the inner width of a feed-forward block to its number of features."""
 TOKEN_POSITIONS = (77, 512, 1024)
-"""The numbers of positions of well-known text models."""
+"""The maximum numbers of tokens of well-known text models."""
 LATENT_MODELS = {
     4: "Stable Diffusion 1, 2 and XL",
     16: "Stable Diffusion 3, Flux and Wan 2.1",
     48: "Wan 2.2 5B",
     128: "LTX-Video",
 }
-"""The image and video models by their number of latent channels, from their public configurations."""
+"""Image and video models, keyed by their number of latent channels. Source: their public configurations."""
 EXTRA_UNET_INPUTS = {1: "a mask", 4: "another picture", 5: "a mask and a masked picture"}
-"""The inputs that are joined to a diffusion model's input by mistake, by their number of channels."""
+"""Inputs that are often concatenated to a diffusion model's input by mistake, keyed by their number of channels."""
 UNET_INPUTS = {4: "latents", 5: "latents and depth", 8: "latents of two images", 9: "latents, mask and masked image"}
-"""The input of a diffusion model by its number of channels."""
+"""The inputs of diffusion models, keyed by their number of channels."""
 MAX_AREA = 1 << 24
-"""The largest area of a map whose sides are searched."""
+"""The exclusive upper bound of the area of a map that is factored into height and width."""
 ASPECT_TOLERANCE = 0.03
-"""The largest relative difference of the aspect ratios of a requested and an actual map."""
+"""The largest relative difference between the aspect ratios of a requested and an actual map."""
 MAX_LENGTH_RATIO = 8
-"""The largest ratio of a sequence length to a maximum length that explains it."""
+"""The exclusive upper bound of the ratio of a sequence length to a maximum length that explains it."""
 MIN_LENGTH_LIMIT = 1024
-"""The minimum power of two that is explained as a maximum sequence length."""
+"""The minimum power of two that is taken for a maximum sequence length."""
 PICTURE_CHANNELS = {
     (4, 3): ("a picture with an alpha channel", "drop the alpha channel: image.convert('RGB'), or x[..., :3]"),
     (1, 3): ("a grey picture where colours are expected", "convert it to RGB, or repeat its channel 3 times"),
@@ -118,25 +119,25 @@ PICTURE_CHANNELS = {
         "convert it to grey, image.convert('L'), or let the first layer take 3 channels",
     ),
 }
-"""The meaning of an actual and an expected number of channels of a picture, and the advice."""
+"""Descriptions and advice, keyed by the actual and the expected number of image channels."""
 MIN_FLAT_SIDE = 28
-"""The minimum side of a grey picture that is flattened."""
+"""The minimum side of a flattened square image."""
 MIN_PICTURE_SIDE = 16
-"""The minimum side of a square picture that explains an element count."""
+"""The minimum side of a square image that explains an element count."""
 BOX_FIELDS = 5
-"""The fields of a box beside its classes: two coordinates, two sides, and whether it holds an object."""
+"""The number of fields of a detection box in addition to its classes: x, y, width, height and objectness."""
 PIXEL_CHANNELS, MAX_PATCH = (1, 3, 4), 32
-"""The channels of a pixel, and the maximum side of a patch, in `_explain_pixels`."""
+"""The possible numbers of channels of a pixel, and the maximum side of a patch."""
 MAX_STRIDE = 64
-"""The largest product of strides of a network."""
+"""The maximum product of the strides of a network."""
 HEAD_DIMS = (32, 64, 80, 96, 112, 128, 160, 192, 256)
 """The usual sizes of an attention head."""
 LARGE_HEAD = 128
-"""The size of the heads of language models; image models have smaller ones."""
+"""The minimum head size that suggests a language model; image models have smaller heads."""
 MAX_INFERRED = 50
-"""The largest ratio of a size that is computed beside a -1 to the requested one."""
+"""The maximum ratio of a computed size to the requested size, if the target contains -1."""
 MAX_RATIO = 16
-"""The maximum ratio of two sizes that is explained; larger ratios are often chance."""
+"""The maximum ratio of two sizes that is explained; larger ratios are often coincidences."""
 MAX_JOINED = 8
 """The maximum number of inputs that are concatenated along the features."""
 RATIO_SENTENCES = {
@@ -144,9 +145,9 @@ RATIO_SENTENCES = {
     3: "three times as many: would be three tensors in one, or three colours",
     4: "four times as many: would be four tensors in one, or blocks of 2x2",
 }
-"""The sentence about a small ratio; other ratios have a general sentence."""
+"""The sentence for each small ratio; all other ratios have a general sentence."""
 LOADER_WORDS = re.compile(r"(?i)epoch|loader|batch|\d+/\d+ \[|it/s|train|step")
-"""Words of a log that suggest that the batch comes from a data loader."""
+"""Words in a log that suggest that the batch comes from a data loader."""
 LABEL_WORDS = re.compile(r"(?i)label|target|criterion|loss|one.?hot|class|cross_entropy|bce")
 FOURIER_WORDS = re.compile(r"(?i)i?r?fft|stft|spectr")
 MASK_WORDS = re.compile(r"(?i)mask|token|image_features|input_ids")
@@ -159,14 +160,14 @@ POSITION_WORDS = re.compile(r"(?i)position|pos_emb|wpe|clip|embedding")
 CONFUSION_WORDS = re.compile(r"(?i)confus|bincount|miou|fast_hist")
 PICTURE_WORDS = re.compile(r"(?i)im(?:g|age)|picture|frame|photo")
 LEVEL_WORDS = re.compile(r"(?i)upsampl|skip|fpn|unet|decod|feat_|_feat|lateral")
-"""Words of code that joins feature maps of several levels of a network."""
+"""Words in code that combines feature maps from several levels of a network."""
 SLICE = re.compile(r"\[[^\[\]:]{0,40}\w:[^\[\]:]{0,40}\w\]")
 """A slice with both bounds in a line of code."""
 LARGE_NUMBER = re.compile(r"(?<![\w.])\d{2,9}(?![\w.])")
 
 
 class MismatchContext(Record):
-    """The known facts about two sizes that disagree."""
+    """The known facts about two figures that disagree."""
 
     target: tuple[int, ...] = ()
     """The requested dims, if the first figure is an element count; -1 is a dim to infer."""
@@ -175,26 +176,26 @@ class MismatchContext(Record):
     is_divisor: bool = False
     """Whether the second figure must divide the first."""
     is_channel: bool | None = False
-    """Whether the figures are sizes of the channel axis of pictures, or None if the shapes are unknown."""
+    """Whether the figures are sizes of the channel axis of images, or None if the shapes are unknown."""
     is_joined: bool = False
     """Whether the figures are sizes of concatenated operands, masks or declared inputs, which no data loader sets."""
     is_features: bool = False
-    """Whether the figures are numbers of features: of the input of a layer, and of its weight."""
+    """Whether the figures are the numbers of features of a layer's input and of its weight."""
     is_length: bool = False
     """Whether the figures are lengths of lists or tables."""
     is_loss: bool = False
-    """Whether the figures are the batches of predictions and of their targets."""
+    """Whether the figures are the batch sizes of predictions and of their targets."""
     text: str = ""
     """The line of code and the log around the message."""
 
     @property
     def numbers(self) -> frozenset[int]:
-        """The numbers in the text that have at least two digits."""
+        """The integers in the text that have two to nine digits."""
         return frozenset(map(int, LARGE_NUMBER.findall(self.text)))
 
 
 class Explanation(Record):
-    """A possible reason why two sizes disagree."""
+    """A possible reason why two figures disagree."""
 
     kind: str
     arithmetic: str
@@ -204,7 +205,7 @@ class Explanation(Record):
     advice: str
     """The first thing to try or to check."""
     agree: bool
-    """Whether one cause explains both figures, so that they are equal without it."""
+    """Whether one cause explains both figures, so that they would be equal without it."""
     assumptions: int = 0
     """The number of assumptions: at most 1 if the numbers or their context leave no other likely reason."""
 
@@ -224,7 +225,7 @@ class Candidate(Record):
 
 
 Search = Callable[[int, int, MismatchContext], Iterator[Candidate]]
-"""A function that yields candidates for two figures: the actual and the expected one."""
+"""A function that yields candidates for an actual and an expected figure."""
 
 
 def explain_figures(figures: tuple[int, ...], context: MismatchContext | None = None) -> tuple[Explanation, ...]:
@@ -394,11 +395,11 @@ OFF_BY_ONE_REASONS = (
         ODD_LENGTH,
     ),
 )
-"""The reasons for a difference of one; the first that applies is given."""
+"""The reasons for a difference of one, in order of priority; the last one always applies."""
 
 
 def _explain_counted_twice(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain a number of keys that counts the cached tokens twice."""
+    """Explain a number of attention keys that counts the cached tokens twice."""
     small, large = sorted((actual, expected))
     is_attention = TOKEN_WORDS.search(context.text) is not None or "attn" in context.text
     if small >= MIN_SHARED and abs(large - 2 * small) == 1 and is_attention:
@@ -413,7 +414,7 @@ def _explain_counted_twice(actual: int, expected: int, context: MismatchContext)
 def _explain_squares(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two sizes as square grids of patches with equally many extra tokens."""
     is_own_square = max(actual, expected) == min(actual, expected) ** 2
-    if context.is_features or context.is_length or context.target or is_own_square:  # no numbers of tokens
+    if context.is_features or context.is_length or context.target or is_own_square:  # these are not token counts
         return
     has_positions = POSITION_WORDS.search(context.text) is not None
     both_powers = _is_power_of_two(actual) and _is_power_of_two(expected)
@@ -478,9 +479,11 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
     if side * side * common != actual or other * other * common != expected or side == other:
         return
     channels, factor = common, 1
-    while _odd_part(channels) > 1 and channels % (factor + 2) ** 2 == 0:  # the square belongs to the sides of the map
+    # an odd square factor belongs to the sides of the map, not to its channels
+    while _odd_part(channels) > 1 and channels % (factor + 2) ** 2 == 0:
         factor += 2
-    if not context.is_features and context.axis is not None and min(side, other) == 1:  # it has features if flattened
+    # a flattened map is compared as features, not along an axis
+    if not context.is_features and context.axis is not None and min(side, other) == 1:
         return
     channels //= factor * factor
     side, other = side * factor, other * factor
@@ -509,7 +512,7 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
 
 
 def _explain_flat_pictures(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two numbers of features as square grey pictures that were flattened."""
+    """Explain two feature counts by flattened square images."""
     (channels, side), (other_channels, other) = _flat_picture(actual), _flat_picture(expected)
     if context.is_features and min(side, other) >= MIN_FLAT_SIDE and actual != expected:
         terms = [f"{times}*" if times > 1 else "" for times in (channels, other_channels)]
@@ -524,7 +527,7 @@ def _explain_flat_pictures(actual: int, expected: int, context: MismatchContext)
 
 
 def _flat_picture(count: int) -> tuple[int, int]:
-    """Return the channels and the side of a square picture with `count` values, or zeros."""
+    """Return the channels and the side of a square image with `count` values, or zeros."""
     for channels in (1, 3):
         side = isqrt(max(count, 0) // channels)
         if side * side * channels == count:
@@ -556,7 +559,7 @@ def _explain_channels(actual: int, expected: int, context: MismatchContext) -> I
 
 
 def _explain_encoder(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two feature counts by two well-known encoders."""
+    """Explain two feature counts by well-known encoders, or by a skipped layer."""
     large, small = max(actual, expected), max(1, min(actual, expected))
     if context.is_features and {actual, expected} == RESNET_FEATURES:
         given, wanted = ("ResNet-18 or 34", "ResNet-50") if actual == small else ("ResNet-50", "ResNet-18 or 34")
@@ -592,7 +595,7 @@ def _explain_encoder(actual: int, expected: int, context: MismatchContext) -> It
 
 
 def _explain_latents(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two numbers of channels by the latents of two families of image models."""
+    """Explain two channel counts by the inputs or latents of image models."""
     if context.axis == 1 and {actual, expected} <= {*UNET_INPUTS} and context.is_features:
         yield Candidate(
             1,
@@ -633,7 +636,10 @@ def _explain_pixels(actual: int, expected: int, context: MismatchContext) -> Ite
 
 
 def _explain_groups(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by rows that do not form whole groups; the number of groups is inferred."""
+    """Explain an element count by rows that do not form complete groups.
+
+    The target has -1 for the number of groups.
+    """
     target = context.target
     if target.count(-1) != 1 or target[0] != -1:
         return
@@ -650,7 +656,7 @@ def _explain_groups(actual: int, _expected: int, context: MismatchContext) -> It
 
 
 def _explain_box_fields(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by the fields of boxes: 5 and one for each class."""
+    """Explain an element count by detection boxes for another number of classes."""
     target = context.target
     for axis, size in enumerate(target if -1 not in target else ()):
         needed, remainder = divmod(actual, expected // size)
@@ -666,7 +672,7 @@ def _explain_box_fields(actual: int, expected: int, context: MismatchContext) ->
 
 
 def _explain_prompts(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by a different number of prompts of 77 tokens."""
+    """Explain an element count by another number of prompts of 77 tokens."""
     tokens, target = TOKEN_POSITIONS[0], context.target
     for axis, size in enumerate(target if -1 not in target else ()):
         rows, remainder = divmod(actual, prod((*target[:axis], *target[axis + 1 :])) or 1)
@@ -698,7 +704,7 @@ def _explain_floored_size(actual: int, _expected: int, context: MismatchContext)
 
 
 def _explain_resized_map(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by a feature map with the requested aspect ratio."""
+    """Explain an element count by a feature map of another size with the requested aspect ratio."""
     target = context.target
     for axis in range(len(target) - 1):
         height, width = target[axis : axis + 2]
@@ -706,7 +712,7 @@ def _explain_resized_map(actual: int, expected: int, context: MismatchContext) -
         if -1 in target or min(height, width) < MIN_CHANNELS or others < MIN_CHANNELS or actual % others:
             continue
         has_one_size = any(actual % (expected // size) == 0 for size in target[1:] if size)
-        if has_one_size or expected % actual == 0:  # one other size, or a ratio, is a simpler reason
+        if has_one_size or expected % actual == 0:  # one changed size, or a ratio, is a simpler explanation
             continue
         area = actual // others
         ratio = height / width
@@ -739,7 +745,7 @@ def _explain_square_mask(actual: int, _expected: int, context: MismatchContext) 
 
 
 def _explain_positions(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain a token count that exceeds the maximum position of a language model."""
+    """Explain a token count that exceeds the maximum length of a text model."""
     small, large = sorted((actual, expected))
     if context.axis == 0 or context.is_features or large <= small + 1:
         return
@@ -811,7 +817,7 @@ def _explain_spectrum(actual: int, expected: int, _context: MismatchContext) -> 
 
 
 def _explain_homogeneous(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain 3 and 4 features by homogeneous coordinates of points."""
+    """Explain 3 and 4 features by homogeneous coordinates, or by a slice that is too short."""
     if context.is_features and {actual, expected} == {3, 4} and SLICE.search(context.text):
         yield Candidate(
             2,
@@ -858,7 +864,7 @@ def _explain_rounding(actual: int, _expected: int, context: MismatchContext) -> 
 def _explain_square_maps(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain an element count by square feature maps of another size.
 
-    The size is near the requested one, or the map has extra tokens in addition to a square grid.
+    The size is near the requested one, or the map contains extra tokens.
     """
     target = context.target
     for axis in range(len(target) - 1):
@@ -889,10 +895,7 @@ def _explain_square_maps(actual: int, _expected: int, context: MismatchContext) 
 
 
 def _explain_adjacent_size(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count that is divisible by the successor of a size.
-
-    The requested size itself does not divide the count.
-    """
+    """Explain an element count by a requested size that is off by one."""
     target = context.target
     known = [size for size in target if size > MIN_SHARED]
     if target.count(-1) != 1 or not known:
@@ -914,7 +917,7 @@ def _explain_adjacent_size(actual: int, _expected: int, context: MismatchContext
 
 
 def _explain_text_ratio(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two sizes as multiples of two numbers of the text by the same factor."""
+    """Explain two sizes as the same multiple of two numbers in the text."""
     if context.target or min(actual, expected) < 1 or not 2 <= len(context.numbers) <= MAX_TEXT_NUMBERS:
         return
     for one in sorted(context.numbers - {actual, expected}, reverse=True):
@@ -931,7 +934,7 @@ def _explain_text_ratio(actual: int, expected: int, context: MismatchContext) ->
 
 
 def _explain_heads(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count that is too small by grouped key heads."""
+    """Explain an element count by grouped-query attention, which has fewer key heads."""
     target = context.target
     if len(target) != 4 or -1 in target or actual < 1 or expected % actual or target[-1] not in HEAD_DIMS:
         return
@@ -957,7 +960,7 @@ def _explain_one_size(actual: int, _expected: int, context: MismatchContext) -> 
         others = prod(other for index, other in enumerate(target) if index != axis and other != -1)
         is_near = -1 not in target or actual // max(others, 1) <= MAX_INFERRED * size
         if -1 in target and axis > target.index(-1) and actual % prod(target[target.index(-1) + 1 :]) == 0:
-            continue  # the dims after the -1 fit, so a dim before it is wrong
+            continue  # the dims after the -1 divide the count, so a dim before it is wrong
         if axis > 0 and size > 1 and others > 1 and actual % others == 0 and (actual // others) % size and is_near:
             found.append((actual // others, axis, others))
     for needed, axis, _ in sorted(found)[:1]:
@@ -1000,7 +1003,7 @@ def _explain_last_batch(actual: int, expected: int, context: MismatchContext) ->
 
 
 def _explain_classes(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain a batch of class indices where one-hot labels are expected."""
+    """Explain two sizes by numbers of classes, or by class indices instead of one-hot labels."""
     if actual < 2 or expected < 2 or context.is_features:
         return
     is_loss = LABEL_WORDS.search(context.text) is not None
@@ -1175,7 +1178,7 @@ def _explain_loss_batch(actual: int, expected: int, context: MismatchContext) ->
 
 
 def _explain_scalar(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain a count of one element by a reduced value, or by one stored object."""
+    """Explain an element count of 1 by a reduction, or by a stored object."""
     if actual == 1 and prod(size for size in context.target if size != -1) >= MIN_CHANNELS:
         yield Candidate(
             1,
@@ -1186,10 +1189,7 @@ def _explain_scalar(actual: int, _expected: int, context: MismatchContext) -> It
 
 
 def _explain_confusion_matrix(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain the size of a confusion matrix by labels out of range.
-
-    The count is not the square of the number of classes.
-    """
+    """Explain a wrong number of entries in a confusion matrix by labels out of range."""
     target = context.target
     if len(target) == 2 and target[0] == target[1] > 1 and CONFUSION_WORDS.search(context.text):
         classes = target[0]
@@ -1202,10 +1202,7 @@ def _explain_confusion_matrix(actual: int, _expected: int, context: MismatchCont
 
 
 def _explain_image_size(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by a picture of another size.
-
-    The count is not the area of a square picture.
-    """
+    """Explain an element count by an image of another size than the requested square."""
     side = isqrt(max(expected, 0))
     is_area = bool(context.target) and -1 not in context.target and side * side == expected
     is_picture = is_area and side >= MIN_PICTURE_SIDE and PICTURE_WORDS.search(context.text) is not None
@@ -1251,7 +1248,7 @@ def _odd_part(number: int) -> int:
 
 
 LOSS_KINDS = ("empty", "loss-batch")
-"""The kinds that explain batches of predictions and targets."""
+"""The kinds of explanations for the batches of predictions and targets."""
 KINDS: dict[str, Search] = {
     "empty": _explain_empty,
     "multiple": _explain_multiple,
@@ -1292,4 +1289,4 @@ KINDS: dict[str, Search] = {
     "ratio": _explain_ratio,
     "shared-factor": _explain_shared_factor,
 }
-"""The search for each kind of explanation; equally likely explanations are in the order of the kinds."""
+"""The search for each kind of explanation; equally likely explanations keep this order."""

@@ -177,7 +177,10 @@ class AllWordsProvider(SystemCommandsProvider):
     """A command provider that matches the names containing all words of a query."""
 
     async def discover(self) -> Hits:
-        """Yield the commands in the order of the palette, each with its key after its name."""
+        """Yield all commands of the palette in order.
+
+        The name of each command is followed by its key.
+        """
         for name, about, run, is_discovered in self.app.get_system_commands(self.screen):
             if is_discovered:
                 key = about if about in {key.display for key in (*self.app.user_keys, *GLOBAL_KEYS)} else ""  # type: ignore[attr-defined]
@@ -329,7 +332,7 @@ class ShapecalcApp(App[QuestionResult]):
         self.user_file = user_file or UserFile()
         self._is_open = False
         self.model_screen = model
-        if question.second_chain and not step:  # a comparison starts with the outputs of both chains
+        if question.second_chain and not step:  # a comparison starts with the outputs of both chains, without a step
             step = None
         if learns is None:
             learns = step is not None and self.user_file.mode == MODE_NAMES[True]

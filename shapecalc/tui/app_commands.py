@@ -37,16 +37,16 @@ from shapecalc.tui.question import (
 PROGRAM_WORDS = ("$", "shapecalc", "tui")
 """The words before a command line that the app ignores."""
 QUESTION_COMMANDS = (*OPS, CHAIN, EQUIV, AGAINST)
-"""The commands whose words are a question."""
+"""The commands that open a question on the main screen."""
 CODE, MESSAGE, MODEL = "code", "doctor", "model"
 """The commands that the app opens on a screen of their own."""
 SIZE = "size"
 SOURCE_WORD = re.compile(r"\.py(::|$)|\w\(|\n")
 """A word that is code, or names a source file."""
 STDIN_WORD = "-"
-"""The word that stands for the text itself in a command line."""
+"""The word that represents the typed text in a command line."""
 COMPARING_WORDS = ("vs", "vs.", "versus")
-"""The words between two requests to compare."""
+"""The words that separate two requests to compare."""
 COMPARISON_HINT = "write against 'OP ...' 'OP ...' --input SHAPE"
 COMMAND_HINT = "write a shape and what it becomes, such as 2,3,4 0,-1, or paste code or an error message"
 
@@ -105,7 +105,7 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
 
     Raises `ShapeError` (usage) if the words are not recognized, and (file) if they name an unusable file.
     """
-    from shapecalc.diagnosis.reading import has_known_message  # deferred: it costs a tenth of the start of the app
+    from shapecalc.diagnosis.reading import has_known_message  # deferred, to save a tenth of the app's start time
 
     is_line = "\n" not in text and not is_assignment(text)
     resolved = resolve_aliases(words) if is_line else [*words]
@@ -122,15 +122,18 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
 
 
 def _split_comparison(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]] | None:
-    """Split words at the word between two requests; return None unless a request precedes and follows it."""
+    """Split words into two requests at one of `COMPARING_WORDS`.
+
+    Returns None if there is no such word between other words.
+    """
     index = next((index for index, word in enumerate(words) if word in COMPARING_WORDS), 0)
     return (words[:index], words[index + 1 :]) if 0 < index < len(words) - 1 else None
 
 
 def _compare_commands(first: Sequence[str], second: Sequence[str], text: str) -> AppCommand:
-    """Return the comparison of two requests, of which the second may lack the input.
+    """Return the command that compares two requests.
 
-    Raises `ShapeError` (usage) if one of them is not a request.
+    The second request may omit its input. Raises `ShapeError` (usage) if one of them is not a request.
 
     >>> parse_command_text("2,3 reshape 3,2 vs transpose 1,0").line
     "equiv '2,3 | reshape 3,2' '| transpose 1,0'"
@@ -147,7 +150,7 @@ def _compare_commands(first: Sequence[str], second: Sequence[str], text: str) ->
 
 
 def _request_chain(words: Sequence[str]) -> str:
-    """Return a request as a chain.
+    """Convert the words of a request to a chain.
 
     Raises `ShapeError` (usage) if the words are not a request.
     """
@@ -159,7 +162,9 @@ def _request_chain(words: Sequence[str]) -> str:
 
 
 def parse_code_command(words: Sequence[str]) -> AppCommand | None:
-    """Return the command that shows code, a source file or an error message, or None for other words.
+    """Parse words that are code, a source file or an error message.
+
+    Returns None for other words.
 
     >>> [command and command.kind for command in map(parse_code_command, (["x.view(2, -1)", "x=2,3"], ["2,3", "6"]))]
     ['code', None]
@@ -168,7 +173,7 @@ def parse_code_command(words: Sequence[str]) -> AppCommand | None:
         return None
     if words[0] in (CODE, MESSAGE):
         return AppCommand((*words,), words[1] if len(words) > 1 else "")
-    from shapecalc.reading.code.source import split_entry  # deferred: it costs a tenth of the start of the app
+    from shapecalc.reading.code.source import split_entry  # deferred, to save a tenth of the app's start time
 
     if split_entry(words[0])[1]:
         return AppCommand((CODE, words[0], *(("--input", " ".join(words[1:])) if words[1:] else ())), words[0])
@@ -201,7 +206,7 @@ def _make_command(line: Sequence[str], text: str) -> AppCommand:
     """
     if line[0] in QUESTION_COMMANDS:
         return AppCommand((*line,), text, question_from_words(line))
-    if line[0] == SIZE and len(line) == 2 and "," in line[1]:  # only a shape; the user types the stages into the field
+    if line[0] == SIZE and len(line) == 2 and "," in line[1]:  # an incomplete chain
         return AppCommand((CHAIN, line[1]), text, question_from_words([CHAIN, line[1]]))
     command = AppCommand((*line,), text)
     if line[0] in (CODE, MESSAGE):

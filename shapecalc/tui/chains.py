@@ -69,7 +69,7 @@ VERDICT_SYMBOLS = {
     EquivalenceVerdict.DIFFERENT: ("≠", ERROR_COLOUR),
     EquivalenceVerdict.UNDECIDED: ("?", "bold"),
 }
-"""The symbol of each verdict, and the colour of the symbol."""
+"""The symbol and the colour of each verdict."""
 COMPARE_MORE_HINT = "the command below compares more elements"
 COLUMN_GAP = 4
 """The number of spaces between two columns."""
@@ -137,7 +137,9 @@ def verdict_text(comparison: ChainComparison) -> Text:
 
 
 def _request_as_chain(words: Sequence[str]) -> str:
-    """Return a request with its input as a chain, or an empty string if the words are a stage.
+    """Convert the words of a request with an input to a chain.
+
+    Returns an empty string if the words are a stage, which has no input.
 
     >>> _request_as_chain(["transpose", "2,3", "1,0"]), _request_as_chain(["transpose", "1,0"])
     ('2,3 | transpose 1,0', '')

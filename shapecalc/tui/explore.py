@@ -81,31 +81,31 @@ if TYPE_CHECKING:
     from shapecalc.tui.source import SourceState
 
 IDLE_SECONDS = 0.05
-"""The time since the last drawing, in seconds, after which the screen is drawn at once."""
+"""The idle time, in seconds, after which the next change is drawn immediately."""
 COMPARE_SECONDS = 0.15
-"""The time after a change of the question, in seconds, after which the frameworks are compared."""
+"""The idle time, in seconds, after which the dialects are compared."""
 MIN_QUIT_WIDTH = 100
-"""The minimum width of the line of keys, in cells, for the key that quits beside the key that leads back."""
+"""The minimum width, in cells, of a line of keys with both the quit key and a key to go back."""
 COMPARE_LINES = 5
-"""The height of the comparison, in lines, with its border."""
+"""The maximum height of the short comparison, in lines, with its border."""
 EDIT_CHARACTERS = frozenset("0123456789-[")
-"""The characters that begin editing the field that was used last."""
+"""The characters that move the focus to the last edited field."""
 INDEX_CHARACTERS = frozenset("0123456789,")
-"""The characters of an index that is typed into the elements."""
+"""The characters of an element index that the user types into the elements panel."""
 PANEL_ARROWS = (*ARROW_MOVES, "home", "end")
-"""The keys that a panel with the focus takes."""
+"""The keys that a focused panel handles itself."""
 MIN_ELEMENTS_LINES = 26
-"""The minimum number of free lines for the elements at every stage while their panel does not have the focus."""
+"""The number of free lines above which an unfocused panel shows the elements at every stage."""
 MIN_GRID_LINES, MAX_GRID_LINES = 12, 24
-"""The minimum and the maximum height of the tables of a large tensor without the focus, in lines with the border."""
+"""The minimum and maximum height, with the border, of the tables of a large tensor in an unfocused panel."""
 WIDE_LINES = 40
-"""The number of lines of all panels above which the comparison lists its names in columns."""
+"""The number of lines of all panels above which the comparison may list the names in columns."""
 GRID_MARGIN = 1
-"""The number of blank lines that remain below the elements."""
+"""The number of blank lines below the focused elements panel."""
 
 
 def _framed_lines(text: Text) -> int:
-    """Return the lines of a text with a border, or 0 for an empty text."""
+    """Return the height of a text with a border, or 0 for an empty text."""
     return text.plain.count("\n") + 1 + BORDER_LINES if text else 0
 
 
@@ -161,29 +161,29 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self._lesson_id = ""
         """The id of the lesson from which the question was opened; empty if there is none."""
         self._source: SourceState | None = None
-        """The code of which a line was opened, or None if the question was not opened from code."""
+        """The source code if the question was opened from a line of it, otherwise None."""
         self._is_draw_scheduled = False
         self._last_draw = 0.0
         self._focus_before_resize: Widget | None = None
         """The widget that had the focus when the terminal became too small."""
         self._last_field = "input"
-        """The name of the field that was used last."""
+        """The name of the last edited field."""
         self._comparison: tuple[Question, Sequence[DialectRow]] | None = None
-        """The question that was compared last, and its answer in each framework."""
+        """The last compared question, and its answer in each dialect."""
         self._compared_lines: dict[tuple[int, str], list[Text]] = {}
-        """The lines of the comparison by their width and form."""
+        """The lines of the comparison, by their width and form."""
         self._has_tapes = True
-        """Whether the elements are few enough for tapes; otherwise tables of a part are drawn."""
+        """Whether all elements fit on tapes; otherwise, tables show a part of the elements."""
         self._awaits_grid = False
-        """Whether tables of a large tensor are to be drawn once the user pauses."""
+        """Whether the tables of a large tensor must be drawn when the user pauses."""
         self._settled_question: Question | None = None
-        """The question at which the user last paused."""
+        """The question that was displayed when the user last paused."""
         self._grid: tuple[tuple[object, ...], Text] = ((), Text(end=""))
-        """The last tables of a large tensor, with what they depend on."""
+        """The cached tables of a large tensor, with their cache key."""
         self._drawn_tapes: tuple[tuple[object, ...], int, Text] = ((), 0, Text(end=""))
-        """The last tapes with tables, with what they depend on and the height they were drawn for."""
+        """The cached tapes, with their cache key and the height for which they were drawn."""
         self._entered_grid: tuple[tuple[object, ...], int, Text] = ((), 0, Text(end=""))
-        """The last tables of the panel with the focus, with what they depend on and the height they were drawn for."""
+        """The cached tables of the focused panel, with their cache key and the height for which they were drawn."""
         self._compare_timer: Timer | None = None
         self._settled_heights = SettledHeights()
         self._heights = PictureHeights(0, 0, is_beside=True)
@@ -376,7 +376,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def on_key(self, event: events.Key) -> None:
         """Handle a key press outside the fields."""
         focused = getattr(self.focused, "id", None)
-        if isinstance(self.focused, Input) and event.is_printable:  # pressed before the field had the focus
+        if isinstance(self.focused, Input) and event.is_printable:  # typed before the field had the focus
             self.focused.insert_text_at_cursor(event.character or "")
             return
         if event.key == "escape":
@@ -434,7 +434,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """
         if self.focused is not None:
             return False
-        if event.key == self._edit_key:  # a key binding would run only after the next characters are handled
+        # a key binding would run only after the next characters are handled
+        if event.key == self._edit_key:
             self.action_edit()
         elif event.key == "enter":
             self.run_worker(self._apply_fix_or_advance(), exclusive=True)
@@ -569,7 +570,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
                 field.value = question.texts.get(name, "")
             self.schedule_draw()
             return
-        for fields in self.query(FieldPanel):  # none exists while the app closes
+        for fields in self.query(FieldPanel):  # there is no field panel while the app closes
             is_focused = isinstance(self.focused, widgets.Field)
             await fields.replace_fields(self._make_fields())
             if is_focused:
@@ -614,9 +615,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def action_equiv(self) -> None:
         """Open the comparison with a second chain, unless the answer is hidden."""
         if (answer := self._require_visible_answer()) is not None:
-            from shapecalc.tui.chains import (
-                EquivDialog,  # deferred, as are the other dialogs: a third of the start of the app
-            )
+            # all dialogs are imported late, to save a third of the app's start time
+            from shapecalc.tui.chains import EquivDialog
 
             self.app.push_screen(EquivDialog(answer, self.state.question.second_chain), self._store_second_chain)
 
@@ -688,7 +688,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     def action_home(self) -> None:
         """Open the start screen."""
-        from shapecalc.tui.home import HomeScreen  # imports Textual's text area, which takes 30 ms
+        from shapecalc.tui.home import HomeScreen  # deferred, because Textual's text area takes 30 ms to import
 
         self.has_home = True
         self.app.push_screen(HomeScreen(self, self.app.user_file.questions))  # type: ignore[attr-defined]
@@ -800,7 +800,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """Return the help for the focused widget, and the help for the keys."""
         about = widget_help(str(self.focused.id) if self.focused else "", self.state.question.op)
         entered, keys = list[widgets.Key](), [*self.keys, *widgets.GLOBAL_KEYS]
-        if self.focused is not None and not isinstance(self.focused, Input):  # a panel takes the arrow keys
+        if self.focused is not None and not isinstance(self.focused, Input):  # a focused panel handles the arrow keys
             entered = [widgets.FOLLOW_KEY if self.focused.id == "elements" else widgets.DIM_KEY]
             keys = [key for key in keys if key.name not in PANEL_ARROWS]
         return about, [*((key.display, key.help) for key in (*entered, *keys)), *EXTRA_KEYS]
@@ -821,7 +821,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.state.question = replace(self.state.question, second_chain=text or "")
 
     async def _open_comparison_row(self, question: Question | None) -> None:
-        """Open the question for another dialect at the first differing step."""
+        """Open the question of a dialect at the first step that differs."""
         before = self.state.answer
         if question is None:
             return
@@ -831,7 +831,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.schedule_draw()
 
     def schedule_draw(self) -> None:
-        """Draw the screen, after pending events if it was drawn recently."""
+        """Draw the screen at once, or after pending events if it was drawn recently."""
         if not self._is_draw_scheduled:
             self._is_draw_scheduled = True
             is_idle = monotonic() - self._last_draw > IDLE_SECONDS
@@ -911,7 +911,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             both = state.is_available("step(1)") and state.is_available("step(-1)")
             shown = [key for key in self.keys if not key.action.startswith("dim(")]
             back = (self._back_key,) if self._back_key and state.highlighted is None else ()
-            if back and width < MIN_QUIT_WIDTH:  # the screen to which Esc leads shows the key
+            if back and width < MIN_QUIT_WIDTH:  # the start screen, to which Esc returns, shows the quit key
                 shown = [key for key in shown if key.action != "app.quit"]
             keys = (*((widgets.STEP_KEY, *shown[2:]) if both else shown), widgets.DIM_STEP_KEY, *back)
             works = frozenset(key.action for key in keys if state.is_offered(key.action))
@@ -946,10 +946,10 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.query_one("#compare", Panel).set_renderer(self._comparison_text)
 
     def _plan_heights(self, width: int, free: int, answer_lines: int, card_lines: int) -> tuple[PanelHeights, int]:
-        """Return the height of each panel, and the number of lines of all panels.
+        """Return the height of each panel, and the total height of the panels.
 
-        `free` is the number of lines of the panels and the answer. The heights are those for all steps of the question
-        unless a panel of the current step would be smaller.
+        `free` is the number of lines of the panels and the answer. The heights are equal for all steps of the question,
+        unless a panel would then be smaller than the current step allows.
         """
         state, lines = self.state, max(MIN_PANEL_LINES, free - answer_lines)
         found = self._settled_heights.find(state, width, free)
@@ -959,7 +959,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         if found is None or state.shows_grid:
             return plan, lines
         settled_lines = min(lines, free - settled.answer)
-        for shorter in (0, needs.command):  # the last line of the step may be that of the command
+        for shorter in (0, needs.command):  # the command line may use the last line of the step
             changes = settled.shorten(shorter)
             if needs.card:
                 changes["card"] = max(0, card_lines - (free - settled_lines))
@@ -973,7 +973,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         return count_rows(self.query(widgets.Field), width) + self.query_one(FieldPanel).carets.display
 
     def _required_heights(self, width: int, lines: int, pictures: PictureHeights, card_lines: int) -> RequiredHeights:
-        """Return the number of lines that each panel requires at a width."""
+        """Return the height that each panel requires at a width."""
         inner = width - 2
         compares = self._can_compare_dialects()
         used = max(pictures.map, pictures.step) if pictures.is_beside else pictures.map + pictures.step
@@ -992,9 +992,10 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         )
 
     def _measure_elements(self, width: int, lines: int, free: int) -> tuple[int, int]:
-        """Return the lines that the elements require, and those that they use if there is room for all panels.
+        """Return the height of the elements panel, without and with spare lines.
 
-        `lines` are those of all panels, and `free` those that the other panels leave.
+        The second height is used only if all panels fit. `lines` is the total height of all panels, and `free` is the
+        height that the other panels do not use.
         """
         if self.state.shows_grid:
             drawn = self._elements_text(width, lines - GRID_MARGIN - BORDER_LINES)
@@ -1014,13 +1015,16 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         return 0, _framed_lines(self._settled_grid(width, min(free, MAX_GRID_LINES) - BORDER_LINES))
 
     def _shows_refusal(self, lines: int) -> bool:
-        """Return whether the elements of a refused request have room, and the refusal is not to be predicted."""
+        """Return whether the elements of a refused reshape may be drawn.
+
+        They need a high screen, and are hidden while the user must predict the refusal.
+        """
         return lines > MIN_ELEMENTS_LINES and not self.state.must_predict_validity
 
     def _settled_grid(self, width: int, height: int) -> Text:
-        """Draw the elements at every stage once the user pauses, because many elements take long to draw.
+        """Draw the elements at every stage of a large tensor when the user pauses.
 
-        Before, the text is as high as the last one, and blank.
+        Drawing many elements takes long. Until the pause, the text is blank and has the height of the last drawing.
         """
         state = self.state
         first = explore_text.first_visible_tensor(state, width)
@@ -1034,7 +1038,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def _apply_panel_heights(self, plan: PanelHeights, lines: int) -> None:
         """Set the height of each panel.
 
-        A panel with the focus replaces the map and the step.
+        A focused elements panel may replace the map and the step, and a focused step may replace the map.
         """
         enters = self.state.shows_grid and not plan.elements
         shows_step = getattr(self.focused, "id", None) == "step" and not plan.step
@@ -1054,7 +1058,10 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self._compare_timer = self.set_timer(COMPARE_SECONDS, self._compare_dialects)
 
     def _place_command(self, plan: PanelHeights, *, is_hidden: bool) -> None:
-        """Show or hide the command above the keys, and separate text from a box that follows it."""
+        """Show or hide the command line above the keys.
+
+        Spare lines separate the reason and the answer from the boxes below them.
+        """
         spare = plan.spare if plan.command and not is_hidden else 0
         for name, has_box in (("reason", True), ("answer", plan.compare)):
             widget = self.query_one(f"#{name}", widgets.ClickableText)
@@ -1074,7 +1081,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.query_one("#compare", Panel).set_title("Compare")
 
     def _elements_text(self, width: int, height: int) -> Text:
-        """Draw the elements at every stage if their panel has the focus.
+        """Draw the elements at every stage if their panel is focused.
 
         Otherwise, draw the elements before and after the current stage.
         """
@@ -1095,7 +1102,10 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         return self._tapes_text(width, height)
 
     def _tapes_text(self, width: int, height: int, *, is_whole: bool = False) -> Text:
-        """Draw the tapes, or return the last drawing, with which the lines were planned, if it fits."""
+        """Draw the tapes, or return the cached drawing if it fits the height.
+
+        The heights of the panels were planned with the cached drawing.
+        """
         state = self.state
         is_whole = is_whole or explore_text.is_last_stage_shown(state)
         key = (
@@ -1125,7 +1135,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         return self.state.is_offered("compare") and len(supporting_dialects(OPS[self.state.question.op])) > 1
 
     def _compare_dialects(self) -> None:
-        """Compare the dialects, and draw the comparison and the elements of a large tensor."""
+        """Compare the dialects of the question when the user pauses, and redraw."""
         question = self._settled_question = self.state.question
         self._awaits_grid = False
         if self._can_compare_dialects() and (self._comparison is None or self._comparison[0] != question):
@@ -1141,7 +1151,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         return stack_texts(self._comparison_lines(width, "short")[:height])
 
     def _comparison_lines(self, width: int, form: explore_text.ComparisonForm) -> list[Text]:
-        """Return the lines of the last comparison, which are kept until the next one."""
+        """Return the lines of the last comparison, with a cache."""
         rows, kept = self._comparison[1] if self._comparison else (), self._compared_lines
         if (width, form) not in kept:
             kept[width, form] = explore_text.comparison_lines(rows, width, form)

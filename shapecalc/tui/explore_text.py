@@ -57,14 +57,14 @@ HIDDEN_ANSWER_WARNING = "this would show the answer, which is hidden: ^G reveals
 MIN_NAME_WIDTH = 8
 """The minimum width of the operator name in the title, in cells."""
 TABLE_HINT_NUMBER = 2
-"""The number of the hint that is a table, among the hints on a blank, counted from 1."""
+"""The position, counted from 1, of the hint that is a table among the hints on a blank."""
 SENTENCE_GAP = 5
 """The number of spaces between the answer and a sentence on the same line."""
 CARET = "▲"
 PICTURE_WIDTH = 78
-"""The width for which the most informative step is chosen after the last step, in cells."""
+"""The width, in cells, for which the most informative step is chosen."""
 MIN_GRID_LINES = 6
-"""The minimum height of the elements at every stage, in lines."""
+"""The minimum height of the elements at every stage below the tapes, in lines."""
 MAX_DIVISIBLE_COUNT = 100_000
 """The maximum element count whose divisors are listed."""
 MAX_DIVISORS = 16
@@ -123,9 +123,9 @@ def question_title(question: Question, result: QuestionResult, *, is_learning: b
 
 
 def problem_and_fix_text(state: ExploreState, width: int, fix_key: str = "f", accent: str = "bold") -> Text:
-    """Format the problem of the question, followed by its fix in the style `accent`, or a hint.
+    """Format the problem of the question with its fix or hint.
 
-    `fix_key` is the key that applies the fix.
+    The fix is in the style `accent`, and `fix_key` is the key that applies it.
     """
     problem = state.result.problem
     hides = state.must_predict_validity and state.result.answer is not None
@@ -189,7 +189,7 @@ def answer_lines(
         typed = escape_unprintable(state.question.texts.get("input", ""))
         verdict = ("...", "dim") if state.result.is_incomplete else ("cannot be read", BOLD_ERROR)
         return [Text.assemble(f"{clip_text(typed, max(8, width - 20), UNICODE)} {ARROW} ", verdict)]
-    if card and (state.is_complete or len(stage_layouts(answer)) == 1):  # the card of one stage contains its sentence
+    if card and (state.is_complete or len(stage_layouts(answer)) == 1):  # the card of one stage contains the sentence
         sentences = _answer_sentences(state) if state.is_complete else []
         return [_format_spaced_answer(answer, accent), *card, *_wrap_sentences(sentences, width)]
     shape = clip_text(escape_unprintable(shape_text(answer.input)), max(8, width // 2 - 4), UNICODE)
@@ -295,9 +295,10 @@ def wrap_lines(text: str, width: int, max_lines: int) -> list[str]:
 
 
 def permutation_to_fill(state: ExploreState) -> StageLayout | None:
-    """Return the only stage of an answer if it is a permutation with hidden dims, otherwise None.
+    """Return the stage of a permutation that the user must fill in, or None.
 
-    Its places are drawn as a list, because blanks beside the input dims would suggest that these move there.
+    The answer consists of this stage, and has hidden dims. The hidden dims are drawn as a list: next to the input dims,
+    they would suggest that the input dims move there.
     """
     answer = state.visible_answer
     all_layouts = stage_layouts(answer) if answer is not None and state.is_learning else ()
@@ -420,7 +421,10 @@ def elements_text(
 
 
 def first_visible_tensor(state: ExploreState, width: int) -> int:
-    """Return the index of the first tensor that the elements at every stage show at a width."""
+    """Return the index of the first tensor in the drawing of all stages.
+
+    A narrow drawing omits the first tensors.
+    """
     if state.answer is None:
         return 0
     first = tensor_index_before(state.answer, None if state.is_complete else state.current_step)
@@ -428,9 +432,9 @@ def first_visible_tensor(state: ExploreState, width: int) -> int:
 
 
 def element_notes(state: ExploreState, width: int) -> list[Text]:
-    """Return notes on the selected element, after a blank line.
+    """Return the notes on the selected element, below a blank line.
 
-    The notes are the NumPy equation of the element, and the command that follows it.
+    The notes are the NumPy equation of the element, and the command line that selects it.
     """
     assert state.answer is not None
     path = build_tensor_path(state.answer)
@@ -457,7 +461,10 @@ def reopening_command(state: ExploreState) -> str:
 
 
 def step_to_draw(state: ExploreState) -> int:
-    """Return the index of the step whose picture is drawn; after the last step, this is the most informative one."""
+    """Return the index of the step to draw.
+
+    After the last step, this is the most informative step.
+    """
     if state.is_complete and state.visible_answer is not None:
         return most_informative_step(state.visible_answer, PICTURE_WIDTH)
     return _step_to_draw(state)
@@ -483,7 +490,10 @@ def _draw_step(state: ExploreState, width: int, height: int) -> Text:
 
 
 def _permutation_hint(state: ExploreState, layout: StageLayout, width: int) -> Text:
-    """Explain how a permutation is read or, if it was read the other way round, draw both readings."""
+    """Explain how to read a permutation, or draw it beside its inverse.
+
+    The inverse is drawn if the user predicted the output of the inverse permutation.
+    """
     if state.mistake is not None:
         dims = [cell.dim for cell in layout.cells_before]
         inverse = [dims[layout.wires.index((axis,))] for axis in range(len(dims))]
@@ -601,16 +611,16 @@ def _wrap_hint(text: str, width: int) -> list[str]:
 
 
 def is_last_stage_shown(state: ExploreState) -> bool:
-    """Return whether the elements are those of all stages, because the current stage is the last one."""
+    """Return whether the current stage is the last stage of the answer."""
     answer = state.answer
     return state.is_complete or (answer is not None and len(stage_layouts(answer)) == 1)
 
 
 def tapes_text(state: ExploreState, width: int, height: int = 0, *, is_whole: bool = False) -> Text:
-    """Draw the coloured elements before and after the current stage.
+    """Draw the elements before and after the current stage as tapes.
 
-    The text is empty if there are too many elements. If `height` suffices, the elements at every stage up to the
-    current one are drawn below, with `is_whole` at all stages.
+    The text is empty if there are too many elements. If `height` suffices, tables of the elements are drawn below the
+    tapes: at the stages up to the current one, or at all stages if `is_whole`.
     """
     answer = state.answer
     path = None if answer is None else tape_path(answer)
@@ -635,7 +645,10 @@ def tapes_text(state: ExploreState, width: int, height: int = 0, *, is_whole: bo
 
 
 def uneven_rows_text(state: ExploreState, width: int) -> Text:
-    """Draw the elements of a refused reshape in rows of the known size, which does not divide their number."""
+    """Draw the elements of a refused reshape in rows of the known size.
+
+    The last row is incomplete, because the known size does not divide the element count.
+    """
     problem, answer = state.result.problem, state.result.answer
     if problem is None or answer is None or problem.rule != INDIVISIBLE:
         return Text(end="")
@@ -647,7 +660,10 @@ def uneven_rows_text(state: ExploreState, width: int) -> Text:
 
 
 def grid_text(state: ExploreState, width: int, height: int) -> Text:
-    """Draw a part of the elements at every stage, with the equation of the marked element."""
+    """Draw tables of a part of the elements at every stage.
+
+    The NumPy equation of the selected element follows the tables.
+    """
     answer = state.answer
     assert answer is not None
     path = build_tensor_path(answer)
@@ -660,7 +676,7 @@ def grid_text(state: ExploreState, width: int, height: int) -> Text:
 
 
 ComparisonForm = Literal["short", "wrapped", "listed"]
-"""The form of a comparison: one line for each answer, all names wrapped, or all names in columns."""
+"""The form of a comparison: one line per answer, or all names of each answer as wrapped text or in columns."""
 
 
 def comparison_lines(rows: Sequence[DialectRow], width: int, form: ComparisonForm = "short") -> list[Text]:
@@ -683,7 +699,7 @@ def comparison_lines(rows: Sequence[DialectRow], width: int, form: ComparisonFor
 def _answer_group(head: str, names: Sequence[str], widths: tuple[int, int], form: ComparisonForm) -> list[Text]:
     """Return the lines of an answer with the names of its dialects.
 
-    `widths` are those of the panel and of a column of names.
+    `widths` are the width of the panel and the width of a column of names.
     """
     width, cell = widths
     if form == "listed":

@@ -62,21 +62,24 @@ EXAMPLES = (
     ("an error message", "shape '[5, -1]' is invalid for input of size 24"),
     ("a file", "net.py, model.onnx, x.npy, train.log"),
 )
-"""What the input reads: what it is, and an example; the last is not an example to type."""
+"""Each kind of text that the input accepts, with an example. The last example cannot be inserted."""
 PURPOSE = "It answers with the shape that comes out and shows, step by step, why."
 MAX_INPUT_LINES = 6
 """The maximum height of the input, in lines; longer texts scroll."""
 READ_LINES = 2
-"""The number of lines for how the text is read, which stay free so that the panels keep their places."""
+"""The number of lines for the interpretation of the text.
+
+The lines stay reserved, so that the panels below them do not move.
+"""
 MIN_EXAMPLE_LINES = len(EXAMPLES) + 2
 MIN_BESIDE_WIDTH = 76
 """The minimum terminal width for two lists side by side, in cells."""
 DIAGNOSIS_INDENT = 8
-"""The indentation of the continued lines of a diagnosis, in cells."""
+"""The indentation of continuation lines of a diagnosis, in cells."""
 HIGH_SCREEN_LINES = 36
-"""The height of the screen from which the examples stay while the user types, and elements are drawn at every stage."""
+"""The minimum screen height, in lines, for permanent examples and for the elements at every stage."""
 MAX_MAP_LINES = 12
-"""The maximum height of the map in the picture, in lines."""
+"""The maximum height of a map, in lines."""
 
 HOME_KEYS = (
     Key("enter", "enter", "open", "open_selected", "Open what is typed, or the marked entry", 0),
@@ -91,13 +94,13 @@ HOME_KEYS = (
     Key("ctrl+q", "^Q", "quit", "app.quit", "Quit", 6),
 )
 CLEAR_KEY = Key("escape", "esc", "clear", "leave", "", 4)
-"""The key hint of Esc outside of an input that contains text."""
+"""The key hint of Esc when the input contains text and does not have the focus."""
 LEARN_NOTE = "Learn mode is on: enter asks before it shows; ^G turns it off."
-"""The note instead of answers and pictures, which would reveal what the user is asked next."""
+"""The note that replaces answers and pictures in learning mode, because they would reveal the dims to predict."""
 READ_NAMES = {MESSAGE: "an error message", CODE: "code"}
-"""The names of texts that are read as something else than a request, by command."""
+"""The names of the kinds of text that are not requests, by command."""
 FIELD_ACTIONS = ("open_selected", "leave")
-"""The actions of the keys that the input does not take as text."""
+"""The actions of keys that work while the input has the focus."""
 
 
 class EntryOpener(Protocol):
@@ -135,7 +138,7 @@ class HomeEntry(Record):
     detail: str
     open: Callable[[], Awaitable[None] | None]
     question: Question | None = None
-    """The question that the entry opens, of which a picture is shown, or None for other entries."""
+    """The question that the entry opens and that the picture shows, or None for other entries."""
 
 
 class HomeInput(TextArea):
@@ -161,9 +164,9 @@ class HomeInput(TextArea):
         await super()._on_key(event)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable cursor-up on the first line and cursor-down on the last line of the input.
+        """Disable the arrow keys that would move the cursor out of the input.
 
-        There, the keys select entries of the lists on the screen.
+        On the first and the last line, these keys select entries of the lists on the screen.
         """
         row, last = self.cursor_location[0], self.document.line_count - 1
         return (action, row) not in (("cursor_up", 0), ("cursor_down", last)) or bool(parameters and parameters[0])
@@ -208,14 +211,16 @@ class HomeScreen(ScreenWithHelp[None]):
         """
         super().__init__()
         self._preview_place = "#keys"
-        """The widget that the picture precedes."""
+        """The selector of the widget below the picture."""
         self.explore, self.questions, self.progress = explore, questions, explore.progress
         self.command: AppCommand | None = None
         self.problem: ShapeError | None = None
         self.index = 0
         """The index of the selected entry."""
         self.is_selecting = False
-        """Whether the user has moved the selection, so that the selected entry is highlighted like the input."""
+        """Whether the user has moved the selection; the selected entry is then highlighted even while the input has the
+        focus.
+        """
 
     def compose(self) -> ComposeResult:
         """Compose the input, its interpretation, the lists and the examples."""
@@ -431,7 +436,7 @@ class HomeScreen(ScreenWithHelp[None]):
         self.query_one("#keys", ClickableText).set_text(self._key_line(width - 2))
 
     def _place_preview(self) -> None:
-        """Move the picture below the answer of a typed text, or below the examples of an empty input."""
+        """Move the picture above the lists if there is typed text, otherwise below them."""
         place = "#lists" if self.typed_text else "#keys"
         if place != self._preview_place:
             self._preview_place = place
@@ -541,13 +546,16 @@ class HomeScreen(ScreenWithHelp[None]):
 
 
 def _compare_question(question: Question) -> ChainComparison | None:
-    """Compare the two chains of a question, or return None if the first cannot be read."""
+    """Compare the two chains of a question.
+
+    Returns None if the first chain has no answer.
+    """
     answer = resolve_question(question).answer
     return None if answer is None else compare_chains(answer, question.second_chain)
 
 
 def _comparison_lines(question: Question, width: int) -> list[Text]:
-    """Return the verdict of a comparison, or the reason why there is none."""
+    """Return the verdict of a comparison, or an error message."""
     comparison = _compare_question(question)
     if comparison is None:
         return [Text("the first request cannot be read", ERROR_COLOUR)]
@@ -563,7 +571,10 @@ def _comparison_picture(question: Question, width: int, height: int) -> Text:
 
 
 def _message_picture(message: str, width: int, height: int) -> Text:
-    """Draw the diagnosis of an error message and, if it fits, the map of the failing request."""
+    """Draw the diagnosis of an error message, and the map of the failing request.
+
+    The map is omitted if it does not fit.
+    """
     report = diagnose(message)
     indent = " " * DIAGNOSIS_INDENT
     said = (wrap(escape_unprintable(line), width, subsequent_indent=indent) for line in report.format_lines())
@@ -578,9 +589,9 @@ def _message_picture(message: str, width: int, height: int) -> Text:
 
 
 def _picture_text(question: Question, width: int, height: int) -> Text:
-    """Draw the map of a question and, if they fit, its elements.
+    """Draw the map of a question, and its elements if they fit.
 
-    The elements are those before and after the last stage.
+    The elements are drawn before and after the last stage, and on a high screen at every stage.
     """
     state, is_high = ExploreState(question), height > HIGH_SCREEN_LINES - MAX_MAP_LINES
     drawing = explore_text.map_text(state, width, min(height, MAX_MAP_LINES + 8 * is_high))

@@ -41,11 +41,11 @@ MIN_PICTURE_WIDTH = 20
 GRID_HEIGHT = 12
 """The height of each drawing of tensor elements after the answer is revealed, in lines."""
 TASK_HEIGHT = 18
-"""The height in lines for which a task is drawn, if the terminal is not short."""
+"""The minimum height, in lines, for which a task is drawn unless the terminal is short."""
 MIN_RULES_WIDTH = 60
-"""The minimum width of a terminal, in cells, for the name of the rules in the prompt."""
+"""The minimum terminal width, in cells, for a prompt that names the rules."""
 OR_ERROR = ", or error:"
-"""The end of the prompt for a shape."""
+"""The end of the prompt if the answer may be an error instead of a shape."""
 MIN_TEXT_HEIGHT = 30
 """The terminal height, in lines, below which the text of a lesson is hidden."""
 MIN_BORDER_HEIGHT = 16
@@ -76,7 +76,7 @@ CUT_KEYS = (
     Key("", "0", "keep", "", "keep the cuts, and cut each piece again", -1),
     Key("", "backspace", "undo", "", "remove the cuts that were kept last", -1),
 )
-"""The key hints while a tape waits to be cut."""
+"""The key hints while the user cuts a tape."""
 EXERCISES_TEXT = (
     "Questions that get harder. A missed one comes back soon, a known one later each time. Showing the "
     "answer counts as a miss; a hint does not count."
@@ -101,7 +101,7 @@ TOPIC_NAMES = {
 """The topics of exercises in words, in the order in which they are learnt."""
 TOPICS_PROMPT = "Enter begins. For several topics at once, type them:"
 LAST_FIRST_LESSON = "cut-pieces"
-"""The id of the last lesson about the order of elements, which a line in the list separates from the others."""
+"""The id of the last lesson on the order of elements; a line in the list separates these lessons from the others."""
 DRILL_PREFIX = "exercises: "
 """The prefix of an exercise topic in the list."""
 
@@ -177,12 +177,14 @@ class TaskPane(Vertical):
         self.field.placeholder = ("" if task.puzzle else example) if task else "topics such as zero perm"
         self._show_cuts()
         self.query_one("#lesson").scroll_home(animate=False)
-        self.call_after_refresh(
-            self.draw_pictures
-        )  # drawn after the layout, because the height of the picture depends on the texts
+        # deferred until after the layout, because the height of the picture depends on the texts
+        self.call_after_refresh(self.draw_pictures)
 
     def _show_prompt(self) -> None:
-        """Show the question and its prompt, which names the rules in all but narrow terminals."""
+        """Show the question and its prompt.
+
+        In a narrow terminal, the prompt does not name the rules.
+        """
         task, prompt = self.current_task, TOPICS_PROMPT
         if task is not None:
             rules = task.rules if self.app.size.width >= MIN_RULES_WIDTH else ""
@@ -191,7 +193,7 @@ class TaskPane(Vertical):
         self.query_one("#asked", Static).update(prompt)
 
     def _handle_cut_key(self, key: str) -> bool:
-        """Move, keep or undo the cuts of the tape; return whether the key does so."""
+        """Move, keep or undo the cuts of the tape; return whether the key was handled."""
         actions = {
             "left": lambda state: state.move_cuts(-1),
             "right": lambda state: state.move_cuts(1),
@@ -275,7 +277,8 @@ class TaskPane(Vertical):
     def reveal_answer(self, mistaken: str = "") -> None:
         """Show the answer to the task in the pictures.
 
-        `mistaken` is a wrong prediction whose elements are drawn beside those of the answer if the user made none.
+        `mistaken` is a wrong prediction. Its elements are drawn beside those of the answer, unless the user has
+        predicted a different mistake.
         """
         if self.current_task is not None:
             self.is_revealed = True
@@ -326,7 +329,10 @@ class TaskPane(Vertical):
 
 
 def draw_input_tape(answer: Trace | Chain, width: int) -> Text | None:
-    """Draw the elements of the input as a tape, or return None if there are too many or their number is unknown."""
+    """Draw the elements of the input as a tape.
+
+    Returns None if the element count is unknown or too large.
+    """
     count = product(answer.input)
     if not (answer.input and isinstance(count, int) and 0 < count <= MAX_TAPE_ELEMENTS):
         return None
@@ -367,7 +373,7 @@ class TaskScreen(Dialog[Question | None]):
 
         Only one of the two scroll actions is included.
         """
-        idle = {"submit" if self.is_answered else "submit()"}  # each spelling of the action has its own label
+        idle = {"submit" if self.is_answered else "submit()"}  # only one of the two key hints applies
         return frozenset(key.action for key in (*CUT_KEYS, *self.KEYS)) - {"scroll(1)"} - idle
 
     def score_answer(self, *, is_right: bool) -> None:
@@ -572,7 +578,10 @@ class LessonsScreen(TaskScreen):
 
     @property
     def _entry_count(self) -> int:
-        """The number of entries: lessons, visible topics, and the last entry of a learning path."""
+        """The number of list entries.
+
+        The entries are the lessons, and the visible topics or the end of a learning path.
+        """
         return len(self.course.lessons) + (self.course.is_path or len(TOPICS) * self._is_list_visible)
 
     @property
@@ -689,7 +698,10 @@ class LessonsScreen(TaskScreen):
 
     @property
     def _followed_mistake(self) -> str:
-        """The wrong index that the lesson explains by another question, or an empty string."""
+        """The wrong index that the lesson explains, or an empty string.
+
+        The lesson explains the index as the right answer to a different question.
+        """
         wrong = self.lesson.wrong if self.lesson and self.lesson.follow else ()
         return next((answer.typed for answer in wrong if answer.same_as), "")
 
@@ -751,7 +763,7 @@ class LessonsScreen(TaskScreen):
         options: list[Option | None] = [Option(title) for title in titles]
         ends = {lesson.id: index for index, lesson in enumerate(self.course.lessons, 1)}
         for index in sorted({len(ends), ends.get(LAST_FIRST_LESSON, len(ends))} - {len(titles)}, reverse=True):
-            options.insert(index, None)  # a line
+            options.insert(index, None)  # a separator line
         widget.clear_options().add_options(options)
         done = sum(lesson.id in self.progress.done for lesson in self.course.lessons)
         widget.border_title = Content(f"Lessons · {done} of {len(self.course.lessons)} done")

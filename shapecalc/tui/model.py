@@ -56,11 +56,11 @@ KEYS = (
     Key("", "w", "write", "type('write')", "", 5),
     Key("", "^q", "quit", "app.quit", "", 6),
 )
-"""The keys of the screen, with which the key hints are labelled."""
+"""The keys of the screen, for the key hints."""
 MIN_FIX_PICTURE_LINES = 30
-"""The minimum height for a picture of the fix below that of the node, in lines."""
+"""The minimum height, in lines, for a picture of the fixed node below the picture of the node."""
 MIN_SHAPE_WIDTH = 36
-"""The minimum width of the list with the shapes of the nodes, in cells."""
+"""The minimum width, in cells, of a list that includes the shapes of the nodes."""
 MAX_NOTICE_LINES = 8
 """The maximum number of report lines in a notification."""
 FILTER_PROMPT, WRITE_PROMPT = "names that contain ", "write the fixed model to "
@@ -297,14 +297,17 @@ class ModelScreen(ScreenWithHelp[None]):
 
 
 def list_title(nodes: NodeListState) -> str:
-    """Return the title of the list: the name of the model, and the number of failing nodes."""
+    """Return the title of the list: the model name and the number of failing nodes."""
     failing_count = sum(map(report.is_failing, nodes.report.nodes))
     name = escape_unprintable(nodes.report.model.replace("\\", "/").rpartition("/")[2])
     return f"{name} · {failing_count} of {len(nodes.report.nodes)} fail"
 
 
 def node_title(nodes: NodeListState, width: int) -> str:
-    """Return the title of the selected node: its name, of which the end is kept, and its verdict."""
+    """Return the title of the selected node: its name and its verdict.
+
+    A long name is truncated at its start.
+    """
     judged = nodes.selected_node
     if judged is None:
         return "Node"
@@ -339,7 +342,10 @@ def _fit_width(text: str, width: int) -> str:
 
 
 def node_text(nodes: NodeListState, fix: NodeFix | None, width: int, height: int) -> Text:
-    """Render the selected node with a fix, if one is given: its op, its flow diagram, and the reason of its verdict."""
+    """Render the selected node: its op, its flow diagram, and the reason for its verdict.
+
+    If `fix` is not None, the node is rendered with this fix, and the assumption of the fix replaces the reason.
+    """
     judged = nodes.selected_node
     if judged is None:
         return Text()
@@ -356,7 +362,10 @@ def node_text(nodes: NodeListState, fix: NodeFix | None, width: int, height: int
 
 
 def fix_text(nodes: NodeListState, width: int, height: int, *, draws_picture: bool) -> Text:
-    """Render the fixes of the selected node and, if there is room, the flow diagram of the displayed or first fix."""
+    """Render the fixes of the selected node.
+
+    If `draws_picture`, the flow diagram of the displayed or the first fix follows.
+    """
     judged = nodes.selected_node
     if judged is None:
         return Text()
@@ -370,7 +379,10 @@ def fix_text(nodes: NodeListState, width: int, height: int, *, draws_picture: bo
 
 
 def _node_picture(nodes: NodeListState, fix: NodeFix | None, width: int, height: int) -> Text:
-    """Render the flow diagram of the selected node with a fix, or the reason for its absence."""
+    """Render the flow diagram of the selected node with a fix.
+
+    If the node cannot be resolved, the text states the reason.
+    """
     trace = nodes.resolve_selected_node(fix)
     if trace is None:
         why = "the model computes the target then" if fix else "a shape is not known"

@@ -24,19 +24,25 @@ BORDER_LINES = 2
 MIN_PANEL_LINES = 5
 """The minimum height of a panel whose content scrolls, in lines, with its border."""
 MAX_SPARE_LINES = 3
-"""The number of spare lines that the map and the step use in a low screen, so that fewer steps change their heights."""
+"""The maximum number of spare lines that the map and the step use on a low screen.
+
+Spare lines prevent that a small change of the contents moves the other panels.
+"""
 HIGH_LINES = 28
-"""The lines of all panels from which the map and the step use one spare line at most."""
+"""The total height of the panels, in lines, at which the map and the step use at most one spare line."""
 MIN_BESIDE_WIDTH = 76
 """The minimum width for two panels side by side, in cells."""
 NO_ROOM = "no room"
-"""The start of the note on wires that have no room."""
+"""The first words of the note that wires do not fit."""
 ENTERED_SYMBOL = "▸"
 """The symbol in the title of a panel that has the focus."""
 FIELD_STEP = 6
-"""The number of cells by which fields grow, so that few key presses change the layout."""
+"""The multiple, in cells, to which the widths of fields are rounded up.
+
+A coarse step keeps the layout stable while the user types.
+"""
 MIN_FIELD_WIDTH, FIELD_GAP = 8, 2
-"""The minimum width of a field, and the number of spaces between two fields."""
+"""The minimum width of a field, and the gap between two fields, in cells."""
 
 
 class RequiredHeights(Record):
@@ -52,11 +58,11 @@ class RequiredHeights(Record):
     command: int = 1
     compare: int = 0
     all_elements: int = 0
-    """The lines of the elements at every stage, which replace `elements` if there is room for all panels."""
+    """The height of the elements at every stage, which replaces `elements` if all panels fit."""
     whole_compare: int = 0
-    """The lines of the comparison with all names, which replace `compare` if there is room for all panels."""
+    """The height of the comparison with all names, which replaces `compare` if all panels fit."""
     listed_compare: int = 0
-    """The lines of the comparison with its names in columns, which replace these if there is still room."""
+    """The height of the comparison with all names in columns, which replaces `whole_compare` if all panels fit."""
     is_beside: bool = True
     """Whether the step fits beside the map; otherwise it is below the map."""
 
@@ -72,7 +78,7 @@ class PanelHeights(Record):
     compare: int
     is_beside: bool
     spare: int = 0
-    """The lines that no panel uses."""
+    """The number of lines that no panel uses."""
 
 
 def allocate_panel_heights(lines: int, needs: RequiredHeights) -> PanelHeights:
@@ -121,9 +127,10 @@ def allocate_panel_heights(lines: int, needs: RequiredHeights) -> PanelHeights:
 
 
 def has_smaller_panel(heights: PanelHeights, own: PanelHeights, needs: RequiredHeights) -> bool:
-    """Return whether a panel of a step is smaller than with the heights of the step itself.
+    """Return whether a panel has less room with shared heights than with its own.
 
-    `needs` are the heights that the panels of the step require.
+    `heights` are shared by all steps of a question, `own` are computed for the current step, and `needs` are the
+    heights that its panels require.
 
     >>> needs = RequiredHeights(6, 8, elements=5)
     >>> shared, own = (allocate_panel_heights(14, row) for row in (RequiredHeights(6, 12, elements=5), needs))
@@ -140,7 +147,7 @@ class Middle(Container):
     """The container of the map and the step."""
 
     virtual_size = Reactive(NULL_SIZE)
-    """The size of the children, as in Textual, but a change does not update the layout, which has just been done."""
+    """The size of the children, as in Textual; a change does not cause a second layout."""
 
 
 class Bottom(Middle):
@@ -156,18 +163,21 @@ class Panel(widgets.Pane):
         self._shown_title = ""
 
     def set_title(self, title: str, keys: str = "") -> None:
-        """Set the title; if the panel has the focus, it contains the keys."""
-        is_entered = self.screen.focused is self  # `has_focus` changes only when a later event is handled
+        """Set the title.
+
+        If the panel has the focus, the title includes `keys`.
+        """
+        is_entered = self.screen.focused is self  # `has_focus` changes only after a later event
         shown = f"{ENTERED_SYMBOL} {title.partition(' · ')[0]} · {keys}" if is_entered and keys else title
         if shown != self._shown_title:
             self._shown_title = shown
             self.border_title = Content(shown)
 
     def set_drawing(self, draw: widgets.TextRenderer, room: int) -> None:
-        """Set the drawing of the panel.
+        """Set the function that draws the contents of the panel.
 
-        It is drawn as if it had `room` lines, which leave space between its rows. If it does not fit, it is drawn for
-        the height of the panel.
+        The contents are drawn for a height of `room` lines, with which the rows are spaced. If this drawing does not
+        fit, they are drawn for the height of the panel.
         """
 
         def render(width: int, height: int) -> Text:
@@ -299,7 +309,10 @@ class FieldPanel(Container):
         self._shown_titles = ("", "")
 
     def set_titles(self, title: str, subtitle: str) -> None:
-        """Set the title and the subtitle; setting equal ones would draw all fields again."""
+        """Set the title and the subtitle, if they differ from the current ones.
+
+        Setting an equal title would redraw all fields.
+        """
         if (title, subtitle) != self._shown_titles:
             self._shown_titles = title, subtitle
             self.border_title, self.border_subtitle = Content(title), Content(subtitle)

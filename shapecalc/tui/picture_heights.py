@@ -1,6 +1,6 @@
-"""The heights of the map and the step, settled by all steps of a question.
+"""The heights of the map and the step, shared by all steps of a question.
 
-If the heights followed the current step alone, most steps would change the layout of the screen, which takes as long as
+Heights for each step would change the layout of the screen at most steps, and a change of the layout takes as long as
 all other work after a key press.
 """
 
@@ -22,28 +22,35 @@ from shapecalc.tui.panels import BORDER_LINES, MIN_BESIDE_WIDTH, MIN_PANEL_LINES
 from shapecalc.tui.state import ExploreState
 
 MAX_SETTLED_STEPS = 40
-"""The maximum number of steps that are drawn to settle the heights of a question."""
+"""The maximum number of steps that are drawn to compute the shared heights of a question."""
 MAX_KEPT_STRUCTURES = 8
-"""The number of structures whose heights are kept, because refused and answered requests alternate while one types."""
+"""The maximum number of answer structures with cached heights.
+
+Several are cached, because the structure alternates while the user types.
+"""
 MIN_FULL_WIDTH_LINES, KEPT_LINES = 28, 12
-"""The minimum height for the step below the map though it fits beside it, and the lines that other panels keep then."""
+"""The minimum height, in lines, for a step below the map at the full width, and the height that remains for other
+panels.
+"""
 WIDE_WIDTH = 150
-"""The width from which half of the screen is wide enough for every picture."""
+"""The terminal width, in cells, at which half of the screen fits every picture."""
 BAR = UNICODE.block
-"""The character of the bars that compare element counts; a refusal with such bars is drawn below the map."""
+"""The character of bars that compare element counts; a refusal with bars is drawn at the full width."""
 
 
 class PictureHeights(Record):
-    """The lines of the map and the step, with borders, and whether the step fits beside the map."""
+    """The heights of the map and the step, in lines with borders, and their arrangement."""
 
     map: int
     step: int
     is_beside: bool
     answer: int = 1
-    """The lines of the answer with its sentence."""
+    """The height of the answer with its sentence, in lines."""
 
     def shorten(self, lines: int) -> dict[str, Any]:
-        """Return the heights of the panels, less some lines of the step, and of the map beside it.
+        """Return the heights as fields of `RequiredHeights`, with a step shorter by `lines`.
+
+        If the step is beside the map, the higher of both becomes shorter.
 
         >>> PictureHeights(12, 9, is_beside=False).shorten(1), PictureHeights(8, 9, is_beside=True).shorten(1)["map"]
         ({'map': 12, 'step': 8, 'is_beside': False}, 8)
@@ -55,16 +62,19 @@ class PictureHeights(Record):
 
 
 MapLines = dict[tuple[object, ...], tuple[int, bool]]
-"""The lines of maps, and whether they are truncated, by the stage, whether it is complete, and the width."""
+"""A cache of map heights: the height of the map in lines, and whether the map is truncated.
+
+The key contains the size of the panel, the index of the stage, and whether the stage is complete.
+"""
 
 
 def measure_pictures(
     state: ExploreState, width: int, height: int, *, maps: MapLines | None = None, is_beside: bool | None = None
 ) -> PictureHeights:
-    """Return the heights of the map and the step of the current step, which are side by side if both fit.
+    """Return the heights of the map and the step at the current step.
 
-    `width` and `height` are the size of the screen without the other panels. If `is_beside` is False, the step is below
-    the map. `maps` keeps the lines of maps, which are equal for most steps of a stage.
+    They are side by side if both fit, unless `is_beside` is False. `width` and `height` are the size of the screen
+    without the other panels. `maps` is a cache, because the map is equal for most steps of a stage.
     """
     half, inner, content = width // 2 - 3, width - 2, height - BORDER_LINES
     maps = {} if maps is None else maps
@@ -85,10 +95,10 @@ def measure_pictures(
 def _prefer_full_width(
     state: ExploreState, size: tuple[int, int], beside: PictureHeights, maps: MapLines
 ) -> PictureHeights | None:
-    """Return the heights of the map and the step one below the other if this shows more, otherwise None.
+    """Return the heights of the map above the step if this shows more, otherwise None.
 
-    `size` is the width and the height of each picture. A ruler shows more if it is wider, and so does a map whose dims
-    are then separated by blank lines.
+    `size` is the width and the height of each picture, and `beside` contains the heights side by side. A ruler shows
+    more at the full width, and so does a map that separates its dims by blank lines there.
     """
     width, height = size
     answer = state.visible_answer
@@ -110,7 +120,7 @@ def _prefer_full_width(
 
 
 def _measure_map(state: ExploreState, width: int, height: int, maps: MapLines) -> tuple[int, bool]:
-    """Return the lines of the map with its border, and whether it is truncated."""
+    """Return the height of the map with its border, and whether it is truncated."""
     key: tuple[object, ...] = (width, height)
     if state.answer is not None and not state.answer.problem:
         all_layouts = stage_layouts(state.answer)
@@ -127,25 +137,26 @@ def _panel_lines(text: Text) -> int:
 
 
 Structure = tuple[object, ...]
-"""What the heights of a question depend on, apart from the digits of its sizes."""
+"""The properties of an answer that determine its picture heights, except the digits of its sizes."""
 
 
 class SettledHeights:
-    """The heights of the last questions, which are kept while the user only changes sizes."""
+    """A cache of the shared heights of recent questions.
+
+    The heights are kept while the user changes only sizes.
+    """
 
     def __init__(self) -> None:
-        """Create an empty store."""
+        """Create an empty cache."""
         self._kept: dict[Structure, tuple[Trace | Chain, PictureHeights, list[PictureHeights]]] = {}
         self._last_answer: Trace | Chain | None = None
-        """The answer for which heights were requested last."""
+        """The last answer for which heights were requested."""
 
     def find(self, state: ExploreState, width: int, height: int) -> tuple[PictureHeights, PictureHeights] | None:
-        """Return the heights for all steps, and those for the current step.
+        """Return the heights shared by all steps, and those of the current step.
 
-        `width` and `height` are the size of the map, the step and the answer.
-
-        Returns None for a question whose pictures depend on more than the step: a refusal, learning mode, or too many
-        steps.
+        `width` and `height` are the size that the map, the step and the answer share. Returns None for a refusal, in
+        learning mode, and for too many steps, because the pictures then do not depend on the step alone.
         """
         answer = state.answer
         if answer is None or answer.problem or state.is_learning or state.result.answer is None:
@@ -180,10 +191,10 @@ def _structure(answer: Trace | Chain) -> Structure:
 def _measure_steps(
     state: ExploreState, answer: Trace | Chain, width: int, height: int
 ) -> tuple[PictureHeights, list[PictureHeights]]:
-    """Return the largest heights, and the heights of each step and after the last step.
+    """Return the shared heights, and the heights of each step.
 
-    The list is empty if there are too many steps. If some step does not fit beside the map, the largest heights are
-    those of steps below the map.
+    The last heights are those after the last step. The list is empty if there are too many steps. If some step does not
+    fit beside the map, the shared heights are those of steps below the map.
     """
     if len(answer.steps) > MAX_SETTLED_STEPS:
         return PictureHeights(0, 0, is_beside=False), []
@@ -204,7 +215,10 @@ def _measure_steps(
 
 
 def _largest(rows: Sequence[PictureHeights]) -> PictureHeights:
-    """Return the largest heights of all steps; the answer after the last step has lines of its own."""
+    """Return the largest heights of all steps.
+
+    The height of the answer after the last step is ignored.
+    """
     return PictureHeights(
         max([row.map for row in rows]),
         max([row.step for row in rows]),

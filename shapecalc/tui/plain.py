@@ -36,7 +36,7 @@ from shapecalc.tui.question import (
 from shapecalc.tui.state import YES_NO_KEYS, ExploreState
 
 BACK, LEARN, FIX, QUIT, HELP = "b", "l", "f", "q", "?"
-"""The lines that go back a step, ask before anything is said, apply the fix, end, and give a hint."""
+"""The commands that go back a step, toggle learning mode, apply the fix, quit, and request a hint."""
 FOLLOW = "at"
 """The first word of a line that follows the element at an index through all stages."""
 HELP_LINES = (HELP, "help", "h")
@@ -56,7 +56,7 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 DIAGNOSIS_LABEL = re.compile(r"^ +(what|why|do|else|fix) +(?=\S)")
 """The label of a line of a diagnosis, after its indentation."""
 TRACEBACK = "Traceback"
-"""The first word of a Python error message of several lines, of which the last names the error."""
+"""The first word of a multi-line Python error message; its last line names the error."""
 
 
 class PlainSession:
@@ -113,7 +113,10 @@ class PlainSession:
         return [f"{rules}. {steps}.", *self._comparison_lines(), KEYS_TEXT, *self.position_lines()]
 
     def _comparison_lines(self) -> list[str]:
-        """Return the verdict of a comparison with a second chain, or no lines without one."""
+        """Return the verdict of the comparison with a second chain.
+
+        Returns an empty list if there is no second chain.
+        """
         state = self.state
         if state is None or state.answer is None or not state.question.second_chain:
             return []
@@ -146,14 +149,17 @@ class PlainSession:
         return self._open_question(typed) if typed and typed not in HELP_LINES else [KEYS_TEXT]
 
     def _toggle_learning(self, state: ExploreState) -> None:
-        """Ask for the steps that are not printed yet, or stop asking."""
+        """Turn learning mode on or off; only steps that are not yet printed are asked."""
         if state.is_learning or self.is_done:
             state.toggle_learning()
         else:
             state.ask_after(state.current_step)
 
     def _read_message(self, line: str) -> list[str]:
-        """Collect the lines of a traceback; the first line that is not indented ends it."""
+        """Collect the lines of a traceback, and diagnose it when it is complete.
+
+        The first line that is not indented completes the traceback.
+        """
         is_first = not self._message_lines
         self._message_lines.append(line)
         if is_first or not line.strip() or line[:1] == " ":
@@ -162,7 +168,7 @@ class PlainSession:
         return self._open_question(text)
 
     def _follow_element(self, state: ExploreState, text: str) -> list[str]:
-        """Return the index of an input element after each stage."""
+        """Describe the index of an input element after each stage."""
         try:
             index = parse_followed_index(state.question, text)
         except ShapeError as error:
@@ -196,9 +202,10 @@ class PlainSession:
         return [*notes, *self.opening_lines()]
 
     def _read_code(self, command: AppCommand) -> tuple[Question | None, list[str]]:
-        """Read a line of code as a chain on the current input or on the input that the code names.
+        """Read a line of code as a chain, and describe the chain.
 
-        Raises `ShapeError` (usage) if the code is not read.
+        The input of the chain is the input that the code names, or the current input. Returns None and an error message
+        if the input is unknown. Raises `ShapeError` (usage) if the code is not recognized.
         """
         words = command.words
         shape = words[words.index("--input") + 1].rpartition("=")[2] if "--input" in words else ""
@@ -278,7 +285,10 @@ class PlainSession:
         return f"Step {state.current_step + 1} of {state.end_step}, {name}{dim}: {sentence}"
 
     def _stage_lines(self, state: ExploreState) -> list[str]:
-        """Return the shape after a stage, once its last step is printed and another stage follows."""
+        """Return a line with the shape after a stage that is not the last one.
+
+        Returns an empty list until the last step of the stage is printed.
+        """
         assert state.answer is not None
         layouts = stage_layouts(state.answer)
         index = layout_index(layouts, state.current_step)
@@ -335,7 +345,7 @@ def _stage_names(answer: Trace | Chain) -> list[str]:
 
 
 def _read_diagnosis(message: str) -> tuple[Question | None, list[str]]:
-    """Return the first request that a diagnosis suggests, and the lines of the diagnosis."""
+    """Return the first request that a diagnosis suggests, and the diagnosis as lines."""
     report = diagnose(message)
     lines = [_format_as_sentence(DIAGNOSIS_LABEL.sub(r"\1: ", line)) for line in report.format_lines()]
     command = next((advised.command for _, advised in report.entries if advised.command), "")

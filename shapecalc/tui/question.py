@@ -182,7 +182,8 @@ class QuestionResult(Record):
         traces = [*enumerate(self.answer.traces)] if self.answer is not None else []
         if self.problem is not None:
             traces = traces[-1:]
-        is_single_op = self.answer is not None and self.answer.op != "chain"  # later inputs are computed, never fixed
+        # the inputs of a chain are not fixed, because most of them are computed
+        is_single_op = self.answer is not None and self.answer.op != "chain"
         candidates = (
             (index, fix) for index, trace in traces for fix in find_fixes(trace) if is_single_op or fix.name != "input"
         )
@@ -281,7 +282,9 @@ def question_command(question: Question, answer: Trace | Chain | None) -> str:
 
 
 def rules_text(question: Question) -> str:
-    """Name the framework whose rules a question follows, or return an empty string for a chain.
+    """Return a phrase with the framework that defines the rules of a question.
+
+    Returns an empty string for a chain.
 
     >>> rules_text(EXAMPLE_QUESTION), rules_text(question_from_words(["view", "2,3", "6"]))
     ('by ONNX rules', 'by PyTorch rules')
@@ -453,7 +456,7 @@ def _invalid_stage_span(stages: str, answer: Trace | Chain | None, problem: Prob
         if number is None or of_input:
             return None
         return "stages", *commands.token_span(stages, number, problem)
-    except ShapeError:  # a stage has an unclosed quote
+    except ShapeError:  # a stage contains an unclosed quote
         return None
 
 
@@ -488,7 +491,7 @@ def parse_followed_index(question: Question | None, text: str) -> tuple[int, ...
     answer = resolve_question(question).answer
     if answer is None or answer.output is None:
         raise usage_error("--at follows an element of a request that is answered", "leave --at out")
-    from shapecalc.render.grid import build_tensor_path  # imports Rich, which an error does not need
+    from shapecalc.render.grid import build_tensor_path  # deferred, because it imports Rich
 
     index, shape = parse_axes(text, "at"), build_tensor_path(answer).tensors[0].shape
     if len(index) != len(shape) or not all(0 <= place < size for place, size in zip(index, shape, strict=True)):
@@ -508,7 +511,7 @@ def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[s
     >>> chain.texts["stages"]
     'view N,-1 | transpose 1,0 --dialect torch'
     """
-    from shapecalc.reading.code import interpret_code  # deferred: reading code costs a tenth of the start of the app
+    from shapecalc.reading.code import interpret_code  # deferred, to save a tenth of the app's start time
     from shapecalc.reading.code.source import normalize_pasted_code
 
     code = normalize_pasted_code(text)

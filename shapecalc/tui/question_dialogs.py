@@ -30,7 +30,7 @@ from shapecalc.tui.question import (
 from shapecalc.tui.widgets import ChoiceList, Dialog, Field, FieldRow, KeyHelp, SearchableList
 
 COLUMN_HEADINGS = ("dialect", "setting", "answer")
-"""The headings of the columns after the first, which marks differing answers."""
+"""The headings of all columns except the first column, which marks differing answers."""
 MIN_SETTING_WIDTH, MIN_ANSWER_WIDTH = 8, 14
 """The minimum widths, in cells, of the setting column and the answer column."""
 
@@ -156,7 +156,7 @@ def dialect_rows(question: Question) -> list[DialectRow]:
 
 
 def group_by_answer(rows: list[DialectRow]) -> list[DialectRow]:
-    """Return the rows with equal answers one after the other, those of the most common answer first."""
+    """Sort rows by their answers, the most common answer first."""
     texts = [row.answer_text for row in rows]
     return sorted(rows, key=lambda row: (-texts.count(row.answer_text), texts.index(row.answer_text)))
 
@@ -171,7 +171,7 @@ def matching_row_index(rows: list[DialectRow], current: DialectRow) -> int:
 
 
 COMPARE_LINES = 8
-"""The lines of the screen that the table of answers leaves to its box, the selected row and the keys."""
+"""The number of screen lines outside of the rows of the answer table."""
 
 
 class AnswerTable(DataTable[Text], SearchableList):

@@ -36,7 +36,7 @@ VALIDITY_BLANK = (0, 0)
 This position is the first input dim, which is never hidden.
 """
 YES_NO_KEYS = {"y": True, "n": False}
-"""For each key, the validity of the request that the key predicts."""
+"""The predicted validity of the request, by key."""
 MAX_SKIPPED_COPIES = 1 << 12
 """The maximum number of copies of one element that an arrow key skips."""
 MAX_BLANK_LENGTH = 40
@@ -538,7 +538,7 @@ class ExploreState:
             return
         blank = self.current_blank
         if char != "\b" and blank is not None and self.predictions.is_right(blank) and self.open_blanks:
-            self.submit_prediction()  # the next blank takes what is typed after a right entry
+            self.submit_prediction()  # the user can then type into the next blank
             blank = self.current_blank
         self._last_typed = blank
         if blank is not None:
@@ -593,7 +593,7 @@ class ExploreState:
         path = build_tensor_path(self.answer)
         cursor = self.cursor or (0,) * len(path.tensors[0].shape)
         start = path.indices_of(cursor)[tensor_index]
-        if start is None:  # the element is not in this tensor
+        if start is None:  # the tensor does not contain the element
             tensor_index, start = 0, cursor
         index = _next_index(start, path.tensors[tensor_index].shape, key)
         for _ in range(MAX_SKIPPED_COPIES):
@@ -605,7 +605,7 @@ class ExploreState:
             index = _next_index(index, path.tensors[tensor_index].shape, key)
 
     def type_index(self, char: str) -> None:
-        """Type a character of the index of the element to follow; a backspace deletes the last one.
+        """Append a character to the typed element index; a backspace deletes the last one.
 
         The cursor moves as soon as the text is the index of an element.
         """
@@ -645,7 +645,9 @@ class ExploreState:
 
 
 def _next_index(index: Index, shape: Sequence[int], key: str) -> Index | None:
-    """Return the index beside another one in the direction of an arrow key, or None at the first or the last one.
+    """Return the adjacent index in the direction of an arrow key.
+
+    Returns None if there is no such index.
 
     >>> _next_index((0, 2), (2, 3), "right"), _next_index((1, 2), (2, 3), "right"), _next_index((0,), (3,), "up")
     ((1, 0), None, None)
@@ -696,9 +698,9 @@ REVEALING_ACTIONS = (
 
 
 def first_varying_axis(shape: Sequence[Dim]) -> int:
-    """Return the first axis of which a table of `VISIBLE_ROWS` rows shows several indices.
+    """Return the first axis with several visible indices in a table of the elements.
 
-    The last axis is horizontal, so that its indices are always visible.
+    The table has `VISIBLE_ROWS` rows. All indices of the last axis are visible, because it is horizontal.
 
     >>> first_varying_axis((2, 3, 4)), first_varying_axis((1, 3, 4)), first_varying_axis((2, 128, 768))
     (0, 1, 1)

@@ -32,9 +32,12 @@ EDGE_CHARACTERS = frozenset(map(chr, (*range(0x2581, 0x2588), *range(0x2589, 0x2
 Their colour is not changed, since it must equal the colour of the area.
 """
 DARK_TINTS = ("#6B3524", "#5C4A10", "#2F5722", "#17534E", "#214A78", "#45377C", "#6A2E52", "#4A463D")
-"""The backgrounds of elements in dark themes, in the order of `TINTS`, which would be brighter than the answer."""
+"""The backgrounds of elements in dark themes, in the order of `TINTS`.
+
+In dark themes, `TINTS` would be brighter than the answer.
+"""
 DARK_TINT_INK = "#F2F2F2"
-"""The colour of elements on these backgrounds."""
+"""The text colour of elements on `DARK_TINTS`."""
 
 THEME_NAMES = ("shapecalc", "dark", "light", "without colour")
 """The names of the themes, in the order in which the theme key cycles."""
@@ -148,11 +151,11 @@ def _legible_style(style: Style, min_contrast: float) -> Style:
 
 @lru_cache(4096)
 def _darken_tint(style: Style) -> Style:
-    """Replace the background of an element, or the colour of a marked one, with those of dark themes."""
+    """Replace the colours of an element by those of dark themes."""
     shades = [None if colour is None else colour.name.upper() for colour in (style.color, style.bgcolor)]
     if TINT_INK not in shades or not (tint := next((shade for shade in shades if shade in TINTS), None)):
         return style
-    if shades[1] == TINT_INK:  # a marked element
+    if shades[1] == TINT_INK:  # the element is marked
         return style + Style(color=TINT_INK, bgcolor=tint)
     return style + Style(color=DARK_TINT_INK, bgcolor=DARK_TINTS[TINTS.index(tint)])
 

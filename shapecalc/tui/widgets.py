@@ -123,16 +123,16 @@ LEARNING_KEYS = (
 )
 """The key hints while a blank waits for a size."""
 STEP_KEY, DIM_STEP_KEY = Key("", "←→", "step", "step(1)", "", 0), Key("", "↑↓", "dim", "dim('down')", "", 11)
-"""The key hints for two arrow keys."""
+"""Key hints that each stand for two arrow keys."""
 LESSON_KEY = Key("", "esc", "lesson", "lessons", "", 1)
 SOURCE_KEY = Key("", "esc", "code", "source", "", 1)
 HOME_KEY = Key("", "esc", "start", "home", "", 9)
-"""The key hints for the way back to the lesson, the code or the start screen from which a question was opened."""
+"""The key hints for returning to the screen from which a question was opened."""
 KEPT_ACTIONS = ("app.help", "app.quit", "home", "lessons", "source")
-"""The actions of keys that are in every line of keys that has room for them."""
+"""The actions of the keys that are omitted last if a line of keys does not fit."""
 DIM_KEYS = "←→↑↓ dims · esc"
 FOLLOW_KEYS = "←→↑↓ follow · 0,1 goes there · esc"
-"""The keys in the titles of panels that have the focus."""
+"""The key hints in the titles of focused panels."""
 DIM_KEY = Key("", "←→↑↓", "dims", "", "Light a dim and what it comes from", 0)
 FOLLOW_KEY = Key("", "←→↑↓", "follow", "", "Follow another element; an index such as 0,1 goes there", 0)
 PANEL_KEYS = (
@@ -144,9 +144,9 @@ PANEL_KEYS = (
 """The key hints while a panel has the focus."""
 MISTAKE_KEY_NAME = "m"
 MISTAKE_KEY = Key("", MISTAKE_KEY_NAME, "mistake", "mistake", "draw a mistake with the same sizes beside it", 1)
-"""The key hint that is displayed while the grid can show the result of a common mistake."""
+"""The key hint for drawing the result of a common mistake beside the elements."""
 MIN_LIST_WIDTH = 4
-"""The width, in cells, that replaces smaller widths when the height of a list is computed."""
+"""The minimum width, in cells, for which the height of a list is computed."""
 KEY_NAME = re.compile(r"\b(enter|esc|escape|tab|F[0-9]{1,2})\b")
 """The pattern of a key name in a sentence."""
 REBOUND_KEY = re.compile(r"(?![0-9\[-])[!-~]|ctrl\+[a-z]|f([2-9]|1[0-2])")
@@ -185,7 +185,7 @@ class ClickableText(Widget):
     METADATA_KINDS = ("dim", "step", "key", "cell")
     ALLOW_SELECT = False
     virtual_size = Reactive(Size(0, 0))
-    """The size of the text, as in Textual, but a change does not update the layout, which would be done twice."""
+    """The size of the text, as in Textual; a change does not cause a second layout."""
 
     def __init__(self, widget_id: str, action: str = "") -> None:
         """Create an empty widget.
@@ -413,7 +413,7 @@ class TextField(Input):
     """An input field that escapes control characters."""
 
     virtual_size = Reactive(Size(0, 0))
-    """The size of the text, as in Textual's `Input`, but a change does not update the layout."""
+    """The size of the text, as in Textual; a change does not update the layout."""
 
     def __init__(self, value: str = "", **options: Any) -> None:
         """Create a field that does not select its text when it gets the focus.
@@ -446,7 +446,7 @@ class TextField(Input):
         """Post a message for a pasted error or line of code, or insert the text."""
         if self.screen.is_modal:
             return
-        from shapecalc.diagnosis.report import diagnose  # deferred: both cost a tenth of the start of the app
+        from shapecalc.diagnosis.report import diagnose  # deferred, to save a tenth of the app's start time
         from shapecalc.reading.code import is_code
 
         report = diagnose(event.text) if " " in event.text.strip() else None
@@ -473,7 +473,10 @@ class AnswerField(TextField):
     """
 
     take_key: Callable[[str], bool] | None = None
-    """A function that handles the name of a key in place of the field, and returns whether it did."""
+    """A function that handles a key instead of the field, and returns whether it did.
+
+    If it is set, the field ignores printable keys.
+    """
 
     async def on_key(self, event: events.Key) -> None:
         """Run the action of an editing key or of Enter immediately."""
@@ -509,7 +512,7 @@ class Field(TextField):
         super().__init__(value, id=f"field-{name}", classes=f"-{name}")
         self.field_name = name
         self.input_name = name
-        """The name of what the field holds, which need not be an identifier."""
+        """The displayed name of the input, which may not be an identifier."""
 
 
 class FieldRow(Horizontal):
@@ -550,8 +553,8 @@ def format_key_line(
 def key_binding_id(key: Key) -> str:
     """Return the binding id of a key.
 
-    Keys with the same name and action share an id on all screens, so that a key of the user's configuration replaces
-    each of them.
+    Keys with the same name and action have the same id on all screens, so that one setting of the user replaces all of
+    them.
 
     >>> key_binding_id(KEYS[5]), key_binding_id(Key("e", "e", "inputs", "edit", "", 0))
     ('main.edit', 'main.edit')
@@ -561,7 +564,7 @@ def key_binding_id(key: Key) -> str:
 
 
 def apply_user_keys(keys: tuple[Key, ...], user_keys: Sequence[Key]) -> tuple[Key, ...]:
-    """Return the keys of a screen with the names that the user configured for the main screen."""
+    """Return the keys of a screen with the key names that the user configured."""
     changed = {key_binding_id(main): key for main, key in zip(KEYS, user_keys, strict=True) if main != key}
 
     def rename(key: Key) -> Key:

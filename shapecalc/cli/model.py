@@ -91,11 +91,12 @@ def run_model(file: str, output_options: OutputOptions, **arguments: Any) -> int
         _check_option_conflicts(arguments, output_options)
         options = parse_size_options(arguments["batch"], arguments["shapes"] or (), arguments["where"] or ())
         targets = parse_targets(arguments["fix_as"] or ())
-        if arguments["static"]:
-            return _run_static(file, output_options, arguments["static"], prove=not arguments["no_prove"])
+        prove = not arguments["no_prove"]
         if arguments["fix"]:
-            renames = arguments["rename"] or ()
-            return _run_fix(file, options, output_options, targets, renames, prove=not arguments["no_prove"])
+            renames, static = arguments["rename"] or (), arguments["static"]
+            return _run_fix(file, options, output_options, targets, renames, static, prove=prove)
+        if arguments["static"]:
+            return _run_static(file, output_options, arguments["static"], prove=prove)
         if arguments["rename"]:
             return _run_rename(file, output_options, arguments["rename"])
         return _print_report(file, options, output_options, arguments)
@@ -105,13 +106,13 @@ def run_model(file: str, output_options: OutputOptions, **arguments: Any) -> int
         gc.enable()
 
 
-def _check_rename_options(arguments: Mapping[str, Any], writing: Sequence[str], output_options: OutputOptions) -> None:
-    """Raise `ShapeError` (usage) for options that have no effect if a file is written with `--rename` alone."""
+def _check_unused_options(arguments: Mapping[str, Any], writing: Sequence[str], output_options: OutputOptions) -> None:
+    """Raise `ShapeError` (usage) for options that have no effect if a file is written without `--fix`."""
     checking = {"--batch": arguments["batch"], "--set": arguments["shapes"], "--where": arguments["where"]}
     checking["--strict"] = output_options.strict
-    unused = [name for name, is_set in checking.items() if is_set and writing == ["rename"]]
+    unused = [name for name, is_set in checking.items() if is_set and writing in (["rename"], ["static"])]
     if unused:
-        raise usage_error(f"{unused[0]} has no effect on --rename", "leave it out")
+        raise usage_error(f"{unused[0]} has no effect on --{writing[0]}", "leave it out")
 
 
 def _check_option_conflicts(arguments: Mapping[str, Any], output_options: OutputOptions) -> None:
@@ -129,11 +130,11 @@ def _check_option_conflicts(arguments: Mapping[str, Any], output_options: Output
     for name in [name for name, is_set in fixing.items() if is_set and not arguments["fix"]]:
         if not writing or name == "--fix-as" or (name == "--no-prove" and writing == ["rename"]):
             raise usage_error(f"{name} needs --fix")
-    _check_rename_options(arguments, writing, output_options)
-    alone = {name: (name,) for name in ("--dialect", "--diff", "--trt", "--static")} | {"--free": ("--free", "--lint")}
+    _check_unused_options(arguments, writing, output_options)
+    alone = {name: (name,) for name in ("--dialect", "--diff", "--trt")} | {"--free": ("--free", "--lint")}
     if not arguments["fix"]:
-        alone["--rename"] = ("--rename",)
-    for chosen, others in {"--fix": ("--rename",), **alone, "--all": ("--all", "--op")}.items():
+        alone |= {"--static": ("--static",), "--rename": ("--rename",)}
+    for chosen, others in {"--fix": ("--rename", "--static"), **alone, "--all": ("--all", "--op")}.items():
         for name in [
             name for name, is_set in showing.items() if is_set and arguments[chosen[2:]] and name not in others
         ]:
@@ -295,34 +296,37 @@ def _run_fix(
     output_options: OutputOptions,
     targets: Mapping[str, tuple[int, ...]],
     renames: Sequence[str],
+    static_text: str | None,
     *,
     prove: bool,
 ) -> int:
     """Write the fixed model, print the changes and return the exit code.
 
-    `targets` contains the targets of `--fix-as`, by node name, and `renames` the values of `--rename`. With `prove`,
-    the fixed model is executed to verify that it is equivalent to the original model.
+    `targets` contains the targets of `--fix-as`, by node name, `renames` the values of `--rename`, and `static_text`
+    the value of `--static`. With `prove`, the fixed model is executed to verify that it is equivalent to the original
+    model.
     """
-    from shapecalc.cli.model_report import fix_report_lines, report_json, write_fixed_model
+    from shapecalc.cli.model_report import fix_report_lines, report_json, static_json, write_fixed_model
 
-    report = write_fixed_model(
-        file, sizes, str(output_options.out), targets, renames, force=output_options.force, prove=prove
+    report, static = write_fixed_model(
+        file, sizes, str(output_options.out), targets, renames, static_text, force=output_options.force, prove=prove
     )
     fixed = report.fix_result
     assert fixed is not None
-    if print_json_if_requested(output_options, lambda: report_json(report, report.nodes)):
-        _print_lines(fix_report_lines(report, fixed))
-    is_proved = fixed.proved if prove else fixed.proved is not False
+    extra = {"static": static and static_json(static)} if static_text else {}
+    if print_json_if_requested(output_options, lambda: report_json(report, report.nodes) | extra):
+        _print_lines(fix_report_lines(report, fixed, static))
+    proofs = [fixed.proved, *([static.proved] if static else [])]
+    is_proved = all(proofs) if prove else False not in proofs
     return ExitCode.OK if is_proved and not (fixed.left or fixed.stops) else ExitCode.FAILED
 
 
 def _run_static(file: str, output_options: OutputOptions, text: str, *, prove: bool) -> int:
     """Write a model with sizes for its free dims, and return the exit code."""
-    from shapecalc.cli.model_report import static_line, write_static_model
+    from shapecalc.cli.model_report import static_json, static_line, write_static_model
 
     result = write_static_model(file, text, str(output_options.out), force=output_options.force, prove=prove)
-    header = {"model": file, **fields(result), "proofs": [{"what": p.what, "ok": p.ok} for p in result.proofs]}
-    if print_json_if_requested(output_options, lambda: header | {"sizes": {**result.sizes}}):
+    if print_json_if_requested(output_options, lambda: {"model": file, **static_json(result)}):
         _print_lines([static_line(result)])
     return ExitCode.OK if result.proved or (not prove and result.proved is None) else ExitCode.FAILED
 

@@ -308,17 +308,19 @@ def write_fixed_model(
     output_path: str,
     targets: Mapping[str, tuple[int, ...]],
     rename_texts: Sequence[str],
+    static_text: str | None = None,
     *,
     force: bool,
     prove: bool,
-) -> reports.Report:
-    """Write the fixed model and return the report of the changes.
+) -> tuple[reports.Report, StaticModel | None]:
+    """Write the fixed model, and return the report of the changes and the result of `--static`.
 
     `targets` contains targets from the user, by node name; other failing nodes get their best fix. `rename_texts` are
-    the values of `--rename`. With `prove`, the
-    fixed model is executed to verify that it is equivalent to the original model. Raises `ShapeError` (file) if a file
-    cannot be used, and (usage) if a node in `targets` is unknown or does not fail.
+    the values of `--rename`, and `static_text` is the value of `--static`. With `prove`, the fixed model is executed to
+    verify that it is equivalent to the original model. Raises `ShapeError` (file) if a file cannot be used, and (usage)
+    if a node in `targets` is unknown or does not fail.
     """
+    static_sizes = static_text and _parse_static_sizes(static_text)
     model = judge_model(read_model(file), sizes)
     report = model.build_report(file)
     chosen: dict[str, NodeFix] = {}
@@ -329,19 +331,15 @@ def write_fixed_model(
             raise usage_error(f"{name} does not offend, so it stays as it is", argument="fix_as")
         chosen[node_report.node.path] = NodeFix(target, None, "")
     from shapecalc.models.rename import parse_renames, rename_dims
+    from shapecalc.models.static import write_static_fixed_model
     from shapecalc.models.write import write_fixed_model
 
-    renames = parse_renames(rename_texts)
+    renames, path = parse_renames(rename_texts), Path(output_path)
+    edit = (lambda proto: rename_dims(proto, renames, model.walk.model)) if renames else None
     with _report_file_errors(output_path):
-        return write_fixed_model(
-            model,
-            report,
-            Path(output_path),
-            chosen,
-            (lambda proto: rename_dims(proto, renames, model.walk.model)) if renames else None,
-            force=force,
-            prove=prove,
-        )
+        if static_sizes:
+            return write_static_fixed_model(model, report, static_sizes, path, chosen, edit, force=force, prove=prove)
+        return write_fixed_model(model, report, path, chosen, edit, force=force, prove=prove), None
 
 
 def write_renamed_model(file: str, rename_texts: Sequence[str], output_path: str, *, force: bool) -> RenamedModel:
@@ -380,17 +378,30 @@ def write_static_model(file: str, text: str, output_path: str, *, force: bool, p
 
     Raises `ShapeError` (usage) for invalid sizes, and `ShapeError` (file) if a file cannot be used.
     """
+    sizes = _parse_static_sizes(text)
+    from shapecalc.models import static
+
+    with _report_file_errors(output_path):
+        return static.write_static_model(read_model(file), sizes, Path(output_path), force=force, prove=prove)
+
+
+def _parse_static_sizes(text: str) -> Mapping[str, int]:
+    """Parse the sizes of `--static`.
+
+    Raises `ShapeError` (usage) for a size below 1.
+    """
     sizes = parse_sizes(text)
     for name, size in sizes.items():
         if not 0 < size < 10**MAX_DIGITS:
             shown = escape_unprintable(truncate(name))
             raise usage_error(f"{shown} is {truncate(str(size))}, and a size is at least 1", argument="static")
-    from shapecalc.models import static
+    return FrozenDict(sizes)
 
-    with _report_file_errors(output_path):
-        return static.write_static_model(
-            read_model(file), FrozenDict(sizes), Path(output_path), force=force, prove=prove
-        )
+
+def static_json(result: StaticModel) -> JsonObject:
+    """Return the JSON object of the result of `--static`."""
+    proofs = [{"what": check.what, "ok": check.ok} for check in result.proofs]
+    return {**_json_fields(result, "path", "proved", "why"), "sizes": {**result.sizes}, "proofs": proofs}
 
 
 def static_line(result: StaticModel) -> str:
@@ -739,8 +750,13 @@ def _command_rows(report: reports.Report, node_report: reports.JudgedNode) -> It
         yield "", join(["shapecalc", "tui", "--model", report.model, "--node", name]), "the picture"
 
 
-def fix_report_lines(report: reports.Report, fix_result: reports.FixResult) -> list[str]:
-    """Format the result of `--fix`: the changes, the unfixed nodes and the proof."""
+def fix_report_lines(
+    report: reports.Report, fix_result: reports.FixResult, static: StaticModel | None = None
+) -> list[str]:
+    """Format the result of `--fix`: the changes, the unfixed nodes and the proof.
+
+    `static` is the result of `--static`, which has a proof of its own.
+    """
     changes = [
         (f"input {input.name}", _dims_text(input.declared), _dims_text(input.taken)) for input in fix_result.freed
     ]
@@ -761,7 +777,8 @@ def fix_report_lines(report: reports.Report, fix_result: reports.FixResult) -> l
     lines += [f"stays   {_fixed_batch_input_text(input, report)}" for input in report.stays]
     gaining = [reports.node_name(item.node) for item, fix in fix_result.mended if fix.gains_axis]
     gains = [f"gains   {name}  keeps the batch axis at {report.batch} = 1: the output gains it" for name in gaining]
-    return [escape_line(line) for line in [*gains, *lines, _proof_line(fix_result)]]
+    proofs = [_proof_line(fix_result)] if static is None else [_proof_line(replace(fix_result, path=None))]
+    return [*[escape_line(line) for line in [*gains, *lines, *proofs]], *([static_line(static)] if static else [])]
 
 
 def _proof_line(fix_result: reports.FixResult) -> str:

@@ -325,7 +325,7 @@ def _open_model(app: AnyTerminalApp, file: str, node: str | None) -> int:
 
     def write_fixed(path: str) -> list[str]:
         """Write the fixed model to a file, and return a report of the changes as lines."""
-        fixed_report = write_fixed_model(file, BatchOptions(), path, {}, (), force=False, prove=True)
+        fixed_report, _ = write_fixed_model(file, BatchOptions(), path, {}, (), force=False, prove=True)
         return fix_report_lines(fixed_report, fixed_report.fix_result) if fixed_report.fix_result else []
 
     with redirect_stdout_to_terminal():

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
+from tempfile import mkstemp
 from typing import Any
 
 from shapecalc.core.problem import usage_error
-from shapecalc.core.record import Record
+from shapecalc.core.record import Record, replace
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.engine.atomic_files import atomic_file
-from shapecalc.models.file import Model, ValueInfo
+from shapecalc.models.file import Model, ValueInfo, read_model
+from shapecalc.models.judge import JudgedModel
 from shapecalc.models.prove import Proof, ProofCheck
-from shapecalc.models.write import check_output_path, prove_equivalence, serialize_model
+from shapecalc.models.report import Report
+from shapecalc.models.verdicts import NodeFix
+from shapecalc.models.write import check_output_path, prove_equivalence, serialize_model, write_fixed_model
 
 
 class StaticModel(Record):
@@ -73,6 +79,47 @@ def write_static_model(
     text = ", ".join(f"{name} = {size}" for name, size in sizes.items())
     why = proof.why.replace("batch 1 bit for bit", f"bit for bit at {text}")
     return StaticModel(path, sizes, proof.proved, why, proof.checks)
+
+
+def write_static_fixed_model(
+    judged_model: JudgedModel,
+    report: Report,
+    sizes: Mapping[str, int],
+    output_path: Path,
+    chosen_fixes: Mapping[str, NodeFix],
+    edit: Callable[[Any], object] | None = None,
+    *,
+    force: bool,
+    prove: bool,
+) -> tuple[Report, StaticModel | None]:
+    """Fix a model, replace the free dims of the fixed model by sizes, and write the result to a file.
+
+    If `prove`, the fixed model is compared with the original model, and the written model with the fixed model. Returns
+    the report with the fix result, and the static model, or None if the fixed model differs from the original one. The
+    arguments and exceptions are those of `write_fixed_model` and `write_static_model`.
+    """
+    check_output_path(judged_model.walk.model, output_path)
+    if output_path.exists() and not force:
+        raise FileExistsError(output_path)
+    with _intermediate_path(output_path) as path:
+        report = write_fixed_model(judged_model, report, path, chosen_fixes, edit, force=True, prove=prove)
+        fixed = report.fix_result
+        assert fixed is not None
+        if fixed.path is None:
+            return report, None
+        static = write_static_model(read_model(str(path)), sizes, output_path, force=force, prove=prove)
+    return replace(report, fix_result=replace(fixed, path=static.path)), static
+
+
+@contextmanager
+def _intermediate_path(output_path: Path) -> Iterator[Path]:
+    """Yield the path of a temporary model beside the output file, where its external data is found."""
+    descriptor, name = mkstemp(".onnx", f".{output_path.name}.", output_path.parent)
+    os.close(descriptor)
+    try:
+        yield Path(name)
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
 def _static_shape(value: ValueInfo, sizes: Mapping[str, int]) -> list[int]:

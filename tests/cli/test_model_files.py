@@ -79,7 +79,19 @@ def test_static_gives_every_free_dim_a_size(save, shapecalc, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", ["N=2", "N=2,H=20,W=20,K=1", "N=0,H=20,W=20", "N=2,H=20,W=20 --fix", "N=2,H=20,W=20 --all"]
+    "words",
+    [
+        "N=2",
+        "N=2,H=20,W=20,K=1",
+        "N=0,H=20,W=20",
+        "N=2,H=20,W=20 --all",
+        "N=2,H=20,W=20 --free H",
+        "N=2,H=20,W=20 --set x=2,6,H,W",
+        "N=2,H=20,W=20 --batch N,2",
+        "N=2 --fix",
+        "N=2,H=20,W=20,K=1 --fix",
+        "N=0,H=20,W=20 --fix",
+    ],
 )
 def test_static_refuses_sizes_and_options_that_do_not_fit(words, save, shapecalc, tmp_path):
     out = tmp_path / "static.onnx"
@@ -90,6 +102,44 @@ def test_static_refuses_sizes_and_options_that_do_not_fit(words, save, shapecalc
 def test_static_model_that_does_not_run_is_not_proved(save, shapecalc, tmp_path):
     out = tmp_path / "static.onnx"
     assert shapecalc("model", save(RESHAPED), "--static", "N=2,H=7,W=7", "-o", str(out)).code == 1
+
+
+FAILING = "x = (1,6,H,4); y = Reshape x [1,6,-1]"
+
+
+def test_static_of_the_fixed_model(save, shapecalc, tmp_path):
+    path, out = save(FAILING), tmp_path / "static.onnx"
+    words = ("model", path, "--fix", "--static", "N=8,H=3", "-o", str(out))
+    result = shapecalc(*words)
+    assert result.code == 0, result.err
+    fixed, proof, static = result.out.splitlines()[-3:]
+    assert fixed.split()[0] == "fixed"
+    assert proof == "proved (onnxruntime): batch 1 bit for bit, batches 3 and 5 sample by sample; checker passes."
+    assert static.startswith("proved (onnxruntime): bit for bit at N = 8, H = 3")
+    assert static.endswith(f"Wrote {out}")
+    written = onnx.load(out)
+    assert dims_of(written.graph.input[0]) == (8, 6, 3, 4)
+    x = np.random.default_rng(1).normal(size=(8, 6, 3, 4)).astype("f")
+    assert np.array_equal(run(written, {"x": x})[0], x.reshape(8, 6, 12))
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["m.onnx", "static.onnx"]
+    assert shapecalc(*words).code == 4
+    report = json.loads(shapecalc(*words, "--force", "--json").out)
+    assert (report["fixed"]["proved"], report["fixed"]["path"], report["static"]["path"]) == (True, str(out), str(out))
+    assert (report["static"]["proved"], report["static"]["sizes"]) == (True, {"N": 8, "H": 3})
+    renamed = shapecalc(*words[:4], "batch=2,H=3", "--rename", "x:0=batch", "-o", str(out), "--force")
+    assert (renamed.code, dims_of(onnx.load(out).graph.input[0])) == (0, (2, 6, 3, 4))
+
+
+def test_static_of_a_model_that_is_not_all_fixed(save, shapecalc, tmp_path):
+    out = tmp_path / "static.onnx"
+    path = save("x = (1,4); a = ReduceMax x [0]; y = Sub x a")
+    result = shapecalc("model", path, "--fix", "--static", "N=8", "-o", str(out))
+    assert (result.code, "not proved" in result.out, out.exists()) == (1, True, True), result.out
+
+
+def test_static_of_a_fixed_model_over_the_model_itself(save, shapecalc):
+    path = save(FAILING)
+    assert shapecalc("model", path, "--fix", "--static", "N=8,H=3", "--force", "-o", path).code == 4
 
 
 NAMED = "x = (N,3); y = (M,3); z = (N,H); a = Relu x; b = Relu y; c = Relu z"

@@ -50,9 +50,9 @@ REVIEW_INTERVALS = (2, 4, 8, 16, 32)
 A right answer moves the card to the next box, a wrong answer moves it to box 0.
 """
 MAX_EQUAL_FORMS = 2
-"""The number of exercises of a kind that may differ only in their sizes."""
+"""The number of exercises of a kind, equal except for their sizes, after which alternatives are drawn."""
 MAX_REDRAWS = 30
-"""The number of alternatives to draw if an exercise differs from earlier ones only in its sizes."""
+"""The number of alternatives to draw for an exercise that equals earlier ones except for its sizes."""
 SEED_BOUND = 10**6
 """The exclusive upper bound of generated seeds; short seeds are easy to type."""
 PREDICT_INSTRUCTION = "Write the output shape, or error if the request is refused."
@@ -62,7 +62,7 @@ DEFAULT_DIALECT = "onnx"
 """The default dialect of most ops."""
 BLANK = "________________"
 DRAWING_BLANK = "[      ]"
-"""The placeholder in the drawing of a worksheet question for a dim to fill in."""
+"""The placeholder for a dim to fill in, in the drawing of a worksheet question."""
 WORKSHEET_CSS = """\
 @page { margin: 12mm; }
 body { font: 12pt/1.5 sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em; color: #000; background: #fff; }
@@ -75,7 +75,7 @@ svg { display: block; max-width: 100%; height: auto; }
 
 
 MAX_REVIEWS = 2
-"""The maximum number of repeated kinds of exercises before a new kind."""
+"""The maximum number of repeated kinds in a row before a new kind."""
 
 
 class Difficulty(Record):
@@ -84,7 +84,7 @@ class Difficulty(Record):
     rank: int
     """The number of input dims; a kind may require more."""
     largest_dim: int
-    """The maximum dim; at least `rank + 3`."""
+    """The maximum dim; it is at least `rank + 3`."""
 
 
 DIFFICULTIES = (Difficulty(2, 6), Difficulty(3, 7), Difficulty(3, 9), Difficulty(4, 9), Difficulty(4, 12))
@@ -99,11 +99,11 @@ class ExerciseKind(Record):
     name: str
     topic: str
     first_level: int
-    """The lowest level of the exercises of this kind."""
+    """The level at which exercises of this kind are introduced."""
     rule: Rule | None
     """The rule that the user practises, or None for a puzzle."""
     min_rank: int
-    """The minimum number of input dims."""
+    """The minimum number of input dims, at any level."""
     draw: DrawFunction
     puzzle: str = ""
     """The description of the chain to write in a puzzle; empty for a prediction."""
@@ -126,7 +126,7 @@ class LeitnerCard(Record):
 
     box: int
     due: int
-    """The index in the drill of the exercise at which the kind is due."""
+    """The exercise number at which the kind is due."""
 
 
 class Worksheet(Record):
@@ -139,9 +139,9 @@ class Worksheet(Record):
     answers: tuple[str, ...]
     """The answers with their explanations; empty if the answers are not printed."""
     dialects_note: str = ""
-    """The sentence on the dialects whose rules apply to the questions."""
+    """The sentence that names the dialects of the questions."""
     answers_to_draw: tuple[Trace | Chain | None, ...] = ()
-    """The answer to draw, without its output, below each question, or None for a puzzle."""
+    """The answer to draw below each question, with blanks for its output, or None for a puzzle."""
 
 
 def select_kinds(topics: str) -> tuple[ExerciseKind, ...]:
@@ -161,9 +161,9 @@ def select_kinds(topics: str) -> tuple[ExerciseKind, ...]:
 
 
 def question_topic(question: str) -> str:
-    """Return the topic whose exercises apply the same rule as a question.
+    """Return a topic with exercises on the rules that a question applies.
 
-    If several topics apply, this is the topic of the first kind; if none applies, it is `build`.
+    If several topics qualify, returns the topic of the first kind; if none does, returns `build`.
 
     >>> question_topic("reshape 2,3,4 2,-1"), question_topic("reshape 2,3 3,2")
     ('infer', 'build')
@@ -191,7 +191,7 @@ def _make_puzzle(number: int, level: int, line: str) -> ExerciseKind:
 def draw_exercise(kind: ExerciseKind, level: int, seed: str) -> Exercise:
     """Draw an exercise of a kind; equal seeds give equal exercises.
 
-    The level is limited to the range from one below the kind's first level to the highest level.
+    The level is clamped to the range from one below the kind's first level to the highest level.
 
     >>> exercise, again = (draw_exercise(KINDS["inferred"], 1, "monday") for _ in range(2))
     >>> exercise.task.question == again.task.question
@@ -283,9 +283,9 @@ def draw_copy_out_of_range(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("copied-too-much", "zero", 2, rules.VOLUME_MISMATCH, min_rank=3)
 def draw_copy_of_wrong_dim(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape whose 0 entry is easily misread as a copy of another dim.
+    """Draw an invalid reshape with a 0 entry that seems to copy the preceding dim.
 
-    With that copy, the reshape would swap two dims.
+    If it did, the reshape would swap two dims.
     """
     shape = _draw_shape(random, difficulty)
     axis = random.randrange(len(shape) - 1)
@@ -317,7 +317,7 @@ def draw_inferred_dim(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("indivisible", "infer", 1, rules.INDIVISIBLE)
 def draw_indivisible_reshape(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape whose -1 entry has no integer solution."""
+    """Draw a reshape with a -1 entry that has no integer solution."""
     return _format_line(
         RESHAPE,
         shape := _draw_shape(random, difficulty),
@@ -374,7 +374,7 @@ def draw_axis_swap(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("cycled", "perm", 1, TAKEN_AXIS, min_rank=3)
 def draw_cyclic_transpose(random: Random, difficulty: Difficulty) -> str:
-    """Draw a transpose whose permutation is not its own inverse."""
+    """Draw a transpose by a permutation that is not its own inverse."""
     return _format_line(TRANSPOSE, _draw_shape(random, difficulty), _draw_cyclic_permutation(random, difficulty.rank))
 
 
@@ -426,7 +426,7 @@ def draw_three_stage_shuffle(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("shuffled-unevenly", SHUFFLE.name, 3, rules.INDIVISIBLE, min_rank=3)
 def draw_indivisible_shuffle(random: Random, difficulty: Difficulty) -> str:
-    """Draw a TensorRT Shuffle whose -1 entry has no integer solution."""
+    """Draw a TensorRT Shuffle with a -1 entry that has no integer solution."""
     shape = _draw_shape(random, difficulty)
     known = _draw_nondivisor(random, shape, difficulty)
     return _format_line(
@@ -513,7 +513,7 @@ def draw_matmul(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("end-to-end", "operands", 1, END_TO_END)
 def draw_concat(random: Random, difficulty: Difficulty) -> str:
-    """Draw a concatenation of operands that differ only on the given axis."""
+    """Draw a concatenation of operands that differ only along the given axis."""
     shape, axis = _draw_shape(random, difficulty), random.randrange(difficulty.rank)
     other = [*shape[:axis], random.randint(2, difficulty.largest_dim), *shape[axis + 1 :]]
     return _format_line(CONCAT, shape, other, "--axis", axis)
@@ -545,14 +545,14 @@ def draw_matmul_with_transposed_weight(random: Random, difficulty: Difficulty) -
 
 @_register_kind("differing", "operands", 2, DIMS_DIFFER)
 def draw_refused_concat(random: Random, difficulty: Difficulty) -> str:
-    """Draw a concatenation of operands that differ on another axis."""
+    """Draw an invalid concatenation of operands that differ along another axis."""
     shape, axis = _draw_shape(random, difficulty), random.randrange(difficulty.rank)
     return _format_line(CONCAT, shape, [dim + (other != axis) for other, dim in enumerate(shape)], "--axis", axis)
 
 
 @_register_kind("stacked-matrices", "operands", 3, FROM_OPERAND)
 def draw_matmul_of_stacks(random: Random, difficulty: Difficulty) -> str:
-    """Draw a product of two stacks of matrices whose batch dims broadcast."""
+    """Draw a product of two stacks of matrices with batch dims that broadcast."""
     rows, inner, columns, count = random.sample(range(2, difficulty.largest_dim), 4)
     stacks = random.choice([([count, 1], [count]), ([1], [count]), ([count], [])])
     return _format_line(MATMUL, [*stacks[0], rows, inner], [*stacks[1], inner, columns])
@@ -580,7 +580,7 @@ def draw_convolution(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("too-large-windows", "operands", 4, WINDOW_TOO_LARGE, min_rank=4)
 def draw_pool_with_large_window(random: Random, difficulty: Difficulty) -> str:
-    """Draw a pool whose dilated window exceeds every spatial axis."""
+    """Draw a pool with a dilated window that exceeds every spatial axis."""
     dilation = random.choice([1, 2, 3])
     shape = [*random.sample(range(2, difficulty.largest_dim), 2), *random.sample(range(4, 4 + 3 * dilation), 2)]
     return _format_line(POOL, shape, max(shape[2:]) // dilation + 2, "--dilation", dilation)
@@ -617,7 +617,7 @@ class Drill:
         self._seed = seed
         self._history = DrillHistory()
         self._misses = Counter[str]()
-        """The number of misses of each kind since its last correct answer."""
+        """The number of wrong answers for each kind since its last right answer."""
         self.answered = self.right = self.streak = 0
         self.exercise = self._draw_next()
 
@@ -663,8 +663,8 @@ class Drill:
 def judge_answer(exercise: Exercise, typed: str) -> Judgement:
     """Judge the answer to an exercise.
 
-    The feedback on a wrong answer is the common mistake, if any; the solution is the right answer with its derivation.
-    Invalid and empty answers are wrong.
+    The feedback on a wrong answer is the common mistake, if there is one. The solution is the right answer with its
+    derivation. Invalid and empty answers are wrong.
 
     >>> judge_answer(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 2,-1")), "2,6").lines
     ['it is 2,12: -1 = 24 / 2 = 12 [infer]']
@@ -700,12 +700,12 @@ def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
 
 
 class DrillHistory(Record):
-    """The recent exercises of a drill, which determine the next one."""
+    """The history of a drill, which determines the next exercise."""
 
     topics: tuple[str, ...] = ()
     """The topic of each exercise so far."""
     right_levels: Mapping[str, int] = MappingProxyType({})
-    """The highest first level of a kind of each topic that was answered correctly."""
+    """For each topic, the highest first level of a kind that was answered correctly."""
     reviews: int = 0
     """The number of exercises since the last new kind."""
 
@@ -766,10 +766,7 @@ def restore_cards(boxes: Mapping[str, int]) -> dict[str, LeitnerCard]:
 
 
 def make_worksheet(exercises: Iterable[Exercise], topics: str, seed: str, *, with_answers: bool) -> Worksheet:
-    """Build a worksheet from exercises.
-
-    If `with_answers`, the answers are included.
-    """
+    """Build a worksheet from exercises, with their answers if `with_answers`."""
     tasks = [*exercises]
     note = f"shapecalc drill {topics} --print {len(tasks)} --seed {seed}"
     right = tuple(resolve_command_line(one.task.question) for one in tasks)
@@ -781,7 +778,7 @@ def make_worksheet(exercises: Iterable[Exercise], topics: str, seed: str, *, wit
 
 
 def dialects_note(questions: Sequence[str]) -> str:
-    """Describe the dialects of questions, and how dims are counted.
+    """Describe the dialects of the questions, and the numbering of dims.
 
     >>> dialects_note(["reshape 2,3 0,-1", "shuffle 2,3 --to -1", "transpose 2,3 1,0 --dialect torch"])
     'Rules of ONNX (opset 25); for shuffle, those of tensorrt; where it is named, torch. Dims are counted from 0.'

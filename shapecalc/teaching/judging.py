@@ -1,6 +1,6 @@
 """Tasks, predictions, and feedback on wrong predictions.
 
-A task asks for a prediction or, in a puzzle, for a chain of ops. A stage is one op of a chain, or one part of a
+The answer to a task is a prediction or, in a puzzle, a chain of ops. A stage is one op of a chain, or one part of a
 composite op such as Shuffle. The feedback is a hint, or the answer with its derivation.
 """
 
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 SIZE_PATTERN = re.compile(r"(?<![\w-])(?:[2-9]|\d{2,})(?!\w)")
 """The pattern of an integer of at least 2."""
 PERMUTATION_WORDS = ("transpose", "--first", "--second")
-"""The words before a permutation; between `transpose` and its permutation is the input shape."""
+"""The words that precede a permutation, directly or, after `transpose`, with the input shape in between."""
 REFUSAL_WORDS = ("error", "refused")
 """The words that the user types to predict that the request is refused."""
 
 CUT = "cut"
-"""The kind of a task whose answer is given by cutting a tape of the elements."""
+"""The kind of a task that the user solves by cutting a tape of the elements."""
 CHAIN_SYNTAX = "the ops with | between them, such as transpose 2,1,0 | reshape 3,-1"
 
 Prediction = Shape | None
@@ -54,7 +54,7 @@ COUNT_HINT = "compare each number of the request with the input, then count the 
 FOLLOW_HINT = "count the elements that come before it, in reading order, before and after each stage"
 TRANSPOSE_HINT = "a transpose moves the numbers of an index with their axes: the first is now the number of axis {axis}"
 FOLLOW_EACH_HINT = "go stage by stage: a transpose permutes the index, a reshape counts the elements before it"
-"""The hints on where an element goes: by reshapes, by a transpose, and by several stages of both kinds."""
+"""The hint on the destination of an element, for a chain of both reshapes and transposes."""
 NAME_PATTERN = re.compile(r"[^\W\d]\w*|\?")
 """The pattern of a named size, or of the `?` of an unknown size."""
 RULE_OF_KIND = {
@@ -66,12 +66,15 @@ RULE_OF_KIND = {
     StageKind.WINDOW: WINDOW_SLIDE,
     StageKind.REDUCE: REDUCED,
 }
-"""The rule that determines all dims, for each kind of stage with only one rule."""
+"""The rule that determines every dim of a stage, keyed by the kind of the stage.
+
+Other kinds of stages have several rules.
+"""
 COPY_CODE, INFER_CODE = 0, -1
 
 
 class Task(Record):
-    """A question whose answer is a shape, an index, or a chain of ops.
+    """A question with a shape, an index, or a chain of ops as its answer.
 
     The right answer is computed from the question rather than stored.
     """
@@ -79,13 +82,13 @@ class Task(Record):
     question: str
     """A command line without `shapecalc`; in a puzzle, the command line of a solution."""
     stage: str = ""
-    """The label of the stage whose output shape to predict; empty for the last stage."""
+    """The label of the stage with the output shape to predict; empty for the last stage."""
     follow: str = ""
-    """The index of the input element whose output index to predict; empty to predict a shape."""
+    """The index of an input element, to predict its output index; empty to predict a shape."""
     puzzle: str = ""
     """The description of the chain to write in a puzzle; empty for a prediction."""
     kind: str = ""
-    """`CUT` if the answer is given by cutting a tape of the elements; empty if it is typed."""
+    """`CUT` if the user cuts a tape of the elements; empty if the answer is typed."""
 
     @property
     def text(self) -> str:
@@ -124,7 +127,7 @@ class Task(Record):
 
     @property
     def rules(self) -> str:
-        """The framework whose rules apply, or an empty string if the question or the prompt does not need it.
+        """The dialect of the task as a phrase, or an empty string if no rule depends on it.
 
         >>> Task("reshape 2,3,4 0,-1").rules, Task("reshape 2,3 3,2", follow="0,1").rules
         (' by ONNX rules', '')
@@ -140,9 +143,9 @@ class Judgement(Record):
 
     right: bool
     feedback: str
-    """One sentence: the mistake, or what is to be learnt."""
+    """One sentence that describes the mistake or the lesson."""
     solution: str = ""
-    """The right answer with its derivation, on a line of its own; empty if it is not to be told."""
+    """The right answer with its derivation on one line; empty if it is not revealed."""
 
     @property
     def lines(self) -> list[str]:
@@ -177,7 +180,7 @@ def _check_shape_text(shape: str) -> str:
 
 
 def extract_prediction(task: Task, answer: Trace | Chain) -> Prediction:
-    """Return the part of an answer that a task asks for."""
+    """Return the shape or index in an answer that a task asks for."""
     if task.follow and answer.output is not None:
         return trace_element(answer, parse_axes(task.follow))[-1][1]
     shapes = (stage.after for stage in answer.stages if stage.is_finished and stage.label == task.stage)
@@ -275,7 +278,7 @@ def find_chain_mistake(task: Task, typed: str) -> Mistake | None:
 
 
 def hint_text(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
-    """Return a hint for a wrong prediction that does not reveal the answer.
+    """Return a hint for a wrong prediction, without the right answer.
 
     >>> hint_text(Task("reshape 2,3,4 2,-1,2"), resolve_command_line("reshape 2,3,4 2,-1,2"), (2, 4, 2))
     'the input has 24 elements, the answer 2,4,2 has 16'
@@ -313,7 +316,8 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
     """Draw a task, with underscores for the dims to predict.
 
     If there are no dims to predict, the elements of the input are drawn. For a single op, the drawing contains only the
-    sizes in the command line, so that it does not reveal a refusal. A permutation is drawn as places that fetch dims.
+    sizes in the command line, so that it does not reveal a refusal. A permutation is drawn as an input dim for each
+    output position.
     """
     from rich.text import Text
 
@@ -352,7 +356,7 @@ def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> 
     The mistake is the typed chain, or the common mistake that gives the typed prediction. Returns None if there is no
     such mistake, or if the elements cannot be drawn.
     """
-    from shapecalc.render.grid import draw_mistake_grids  # imported here, since most uses of this module do not draw
+    from shapecalc.render.grid import draw_mistake_grids  # deferred, because most uses of this module do not draw
 
     with suppress(ShapeError):  # raised for an invalid answer, or if the elements cannot be drawn
         answer = resolve_command_line(task.question)
@@ -405,8 +409,8 @@ def _follow_hint(answer: Trace | Chain) -> str:
 def _stage_hints(stage: Stage) -> tuple[str, ...]:
     """Return general hints for a stage.
 
-    They apply to a refused stage, and to a stage whose steps do not determine single dims. They have the same form in
-    both cases, so that they do not reveal a refusal.
+    They apply to a refused stage, and to a stage with steps that do not determine single dims. The hints have the same
+    form in both cases, so that they do not reveal a refusal.
     """
     rules = [step.rule for step in stage.steps if step.rule != GIVEN_DIM][: 1 if stage.is_finished else None]
     if not rules and stage.kind in RULE_OF_KIND:
@@ -435,7 +439,7 @@ def derivation_text(answer: Trace | Chain) -> str:
 
 
 def _stage_derivation(stage: Stage) -> list[str]:
-    """Format the derivation of each dim that is not in the command line."""
+    """Format the derivation of each dim that is not in the command line of a stage."""
     if stage.kind is StageKind.PERMUTE:
         axes = (step.sources[0] for step in stage.steps if step.rule == TAKEN_AXIS)
         shapes = (tuple(axes), stage.before, stage.after or ())
@@ -477,10 +481,10 @@ def _describe_source_element(answer: Trace | Chain, right: Shape, index: Shape) 
 
 
 def _describe_difference(task: Task, answer: Trace | Chain, right: Shape, prediction: Shape) -> str:
-    """Describe the first difference of a prediction from the right answer.
+    """Describe the first difference between a prediction and the right answer.
 
-    The differences are, in order: only the size of a -1 instead of a shape, the element count, the rank, the order of
-    the sizes, and the first wrong dim. More hints follow on request.
+    The differences are, in order: the value of the -1 instead of a whole shape, the element count, the rank, the order
+    of the sizes, and the first wrong dim. Further hints follow on request.
     """
     stage = _task_stage(task, answer)
     requested = [str(dim) for dim in stage.requested] if stage and stage.requested else []

@@ -29,7 +29,7 @@ PATH_LESSON_IDS = (
 )
 """The ids of the lessons in the introductory path, in order."""
 PATH_DONE_ID = "path"
-"""The id that marks the introductory path as completed or left by the user."""
+"""The id that marks the introductory path as completed or abandoned."""
 MAX_LESSON_FILE_BYTES = 1 << 16
 """The maximum size of a lesson file, in bytes."""
 REQUIRED_KEYS = ("id", "title", "text", "question", "point")
@@ -77,13 +77,13 @@ class Lesson(Record):
     point: str
     wrong: tuple[WrongAnswer, ...] = ()
     stage: str = ""
-    """The label of the stage whose output shape to predict; empty for the last stage."""
+    """The label of the stage with the output shape to predict; empty for the last stage."""
     follow: str = ""
-    """The index of the input element whose output index to predict; empty to predict a shape."""
+    """The index of an input element, to predict its output index; empty to predict a shape."""
     kind: str = ""
-    """`cut` if the learner cuts a tape of the elements into the shape; empty if the answer is typed."""
+    """`cut` if the learner cuts a tape of the elements; empty if the answer is typed."""
     notes: str = ""
-    """The speaker notes, which are hidden from the class."""
+    """The speaker notes, which the class does not see."""
 
     @property
     def task(self) -> Task:
@@ -92,7 +92,7 @@ class Lesson(Record):
 
 
 class Course(Record):
-    """A sequence of lessons, and how to present it."""
+    """A sequence of lessons, with options for their presentation."""
 
     lessons: tuple[Lesson, ...]
     shows_notes: bool = False
@@ -170,7 +170,7 @@ def judge_lesson_answer(lesson: Lesson, typed: str) -> Judgement:
 
 
 def read_lesson_file(name: str) -> str:
-    """Read a lesson file.
+    """Return the text of a lesson file.
 
     Raises `ShapeError` (file) if the file cannot be read.
     """
@@ -305,7 +305,7 @@ def _question_errors(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _task_errors(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, str]]:
-    """Yield an error if the task names a missing stage or element, or if its shape cannot be cut."""
+    """Yield an error if the task names a missing stage or element, or an invalid kind."""
     if task.kind:
         if error := _cut_error(task, answer):
             yield ("kind",), error
@@ -325,8 +325,8 @@ def _task_errors(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, s
 
 
 def _cut_error(task: Task, answer: Trace | Chain) -> str:
-    """Return the reason why the answer cannot be given by cutting a tape, or an empty string."""
-    from shapecalc.render.cut import CutState, can_cut  # imported here, since only these lessons draw tapes
+    """Return the reason why a task cannot be solved by cutting a tape, or an empty string."""
+    from shapecalc.render.cut import CutState, can_cut  # deferred, because few lessons use a tape
 
     if task.kind != judging.CUT:
         return f"there is no kind '{truncate(task.kind)}': there is {judging.CUT}"
@@ -347,7 +347,7 @@ def _wrong_answer_errors(
 ) -> Iterator[tuple[str, str]]:
     """Yield the errors in a wrong answer, each with its key.
 
-    The prediction is added to `earlier_predictions`, which serves to find repeated predictions.
+    `earlier_predictions` detects repeated predictions; this prediction is added to it.
     """
     try:
         typed = judging.parse_prediction(wrong["typed"])

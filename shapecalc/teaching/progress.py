@@ -113,9 +113,9 @@ class Progress:
         self.session_score = Score()
         """The score since the start of the program."""
         self._complaints: dict[str, bool] = {}
-        """The reasons why progress is not saved, each with whether it was reported."""
+        """The reasons why progress is not saved; the value is whether the reason was reported."""
         self._content: dict[str, Any] = {}
-        """The content of the file, whose unknown fields are kept."""
+        """The content of the file, including unknown fields, which are preserved."""
         self._is_unreadable = False
         self._merge_file()
 
@@ -128,7 +128,7 @@ class Progress:
         self._save(lambda: setattr(self, "tally", self.tally.with_answer(kind, box, right=right)))
 
     def _save(self, change: Callable[[], None]) -> None:
-        """Apply a change, and write the file under a lock."""
+        """Merge the file, apply a change, and write the file, all under a lock."""
         is_changed = False
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -189,9 +189,9 @@ class Progress:
             self._set_error_message(f"progress is not kept: {self.file} {reason}")
 
     def pop_error_message(self) -> str:
-        """Return and clear the reason why progress is not saved.
+        """Return the reason why progress is not saved, and mark it as reported.
 
-        Without such a reason, the result is empty.
+        Returns an empty string if there is none, or if it was reported already.
         """
         complaint = next((text for text, is_reported in self._complaints.items() if not is_reported), "")
         if complaint:

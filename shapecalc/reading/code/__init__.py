@@ -86,7 +86,7 @@ def interpret_code(
 
 
 def _require_named_inputs(tree: ast.Module, inputs: Mapping[str, Shape]) -> None:
-    """Raise `ShapeError` (usage) for an input whose name is not in the code."""
+    """Raise `ShapeError` (usage) for an input name that is not in the code."""
     found = {getattr(node, field, None) for node in list_tree_nodes(tree) for field in ("id", "arg", "attr")}
     unknown = [name for name in inputs if name.isidentifier() and name not in found]
     if unknown:
@@ -123,7 +123,7 @@ def find_declared_inputs(text: str, tree: ast.Module, entry: str) -> dict[str, S
 
 
 def name_unnamed_input(shapes: Mapping[str, Shape], name: str) -> dict[str, Shape]:
-    """Replace the empty name among the names of tensors with `name`."""
+    """Replace the empty name in `--input`, if there is one, with `name`."""
     return {input_name or name: dims for input_name, dims in shapes.items()}
 
 

@@ -133,7 +133,7 @@ class Call(Record):
         return axis % rank
 
     def to_reduced_axis(self, tensor: TracedTensor, value: CodeValue) -> int:
-        """Convert a value to a non-negative axis, where a scalar has the axes 0 and -1."""
+        """Convert a value to a non-negative axis; a scalar has the axes 0 and -1."""
         axis = self.to_integer(value)
         if tensor.rank == 0:
             if axis not in (0, -1):

@@ -46,9 +46,9 @@ OPERATOR_SYMBOLS = {
 }
 """The symbol of each operator, by the name of its `ast` class."""
 INTEGER_OPERATORS = {"+": operator.add, "-": operator.sub, "//": operator.floordiv, "%": operator.mod}
-"""The operators that are defined on integers only."""
+"""The operators that have integer results for integers."""
 NUMBER_OPERATORS = {**INTEGER_OPERATORS, "*": operator.mul, "/": operator.truediv, "**": operator.pow}
-"""The operators on numbers that are not integers."""
+"""The operators on numbers, which need not be integers."""
 
 
 def apply_unary_operator(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeValue:

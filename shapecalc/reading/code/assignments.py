@@ -73,7 +73,7 @@ class AssignmentEvaluator(FunctionEvaluator):
             self.bind_variable(name, value)
 
     def add_child(self, owner: ObjectValue, name: str, value: Binding) -> None:
-        """Add a layer that is assigned to an attribute of a class that derives from `Sequential`."""
+        """Add a layer to an object of a `Sequential` subclass when it is assigned to an attribute."""
         if isinstance(value, LayerInstance | ObjectValue) and self.library_base_name(owner.cls) == "Sequential":
             layers = owner.layer or LayerInstance("Sequential", (), {})
             self.journal.write(owner.attributes, LAYER_KEY, layers.add_child(name, value))
@@ -247,7 +247,10 @@ class AssignmentEvaluator(FunctionEvaluator):
 
 
 def change_argument(layer: LayerInstance, name: str, value: Binding) -> LayerInstance | None:
-    """Return a layer with another argument, as after `layer.padding = (0, 0)`; None if it is no argument."""
+    """Return a layer with a changed argument, or None if it has no such argument.
+
+    For example, `layer.padding = (0, 0)` changes an argument.
+    """
     parameters = LAYER_PARAMETERS.get(layer.name, ())
     if name not in parameters or isinstance(value, ShapeError):
         return None

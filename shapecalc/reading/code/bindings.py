@@ -14,7 +14,7 @@ from shapecalc.reading.code.values import CodeValue, is_dim
 def propose_binding(name: str, shape: Shape, target: Sequence[CodeValue], bound: Collection[str]) -> str:
     """Return a line such as `B, T = x.shape[:2]`, or an empty string if the dims do not fit.
 
-    `name` is the name of the tensor, `shape` its shape, and `bound` contains the names that are no free ones.
+    `name` is the name of the tensor, and `bound` contains the names that the code already binds.
 
     >>> from shapecalc.core.text import parse_dims
     >>> propose_binding("x", (2, 3, 8), parse_dims("B,T,4,2"), ())
@@ -37,7 +37,10 @@ def propose_binding(name: str, shape: Shape, target: Sequence[CodeValue], bound:
 
 
 def _bind_all_dims(shape: Shape, target: Sequence[CodeValue], bound: Collection[str]) -> list[str] | None:
-    """Return a name for each dim if the last dim is split, as in `view(B, T, heads, C // heads)`; otherwise None."""
+    """Return a name for each dim if the target splits the last dim, or None.
+
+    For example, `view(B, T, heads, C // heads)` splits the last dim.
+    """
     first, rest = target[: len(shape) - 1], target[len(shape) - 1 :]
     dims = [dim for dim in rest if is_dim(dim) and dim != -1]
     last = product(dims) if len(rest) > 1 and len(dims) == len(rest) else -1
@@ -52,7 +55,7 @@ def _is_free_name(dim: CodeValue, bound: Collection[str]) -> bool:
 
 
 def _has_elements(shape: Shape, target: Sequence[CodeValue], sizes: Mapping[str, object]) -> bool:
-    """Return whether a target has the elements of a shape once its names are bound."""
+    """Return whether a target has the element count of a shape after its names are bound."""
     numbers = {name: size for name, size in sizes.items() if isinstance(size, int)}
     dims = [substitute(dim, numbers) if isinstance(dim, Monomial) else dim for dim in target]
     known = [dim for dim in dims if is_dim(dim) and isinstance(dim, int)]

@@ -154,7 +154,10 @@ REPEATING_FUNCTIONS = {
     "_quadruple": 4,
     "pair": 2,
 }
-"""Helpers that repeat a value that is not a tuple, as timm, torchvision and others define them, with the count."""
+"""Helper functions that repeat a value other than a tuple, with the number of repetitions.
+
+Sources: timm and torchvision.
+"""
 
 
 def _make_divisible(call: Call, _: ProgramSizes) -> CodeValue:

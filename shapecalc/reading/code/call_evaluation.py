@@ -33,7 +33,7 @@ from shapecalc.reading.code.kind_checks import apply_kind_rule
 from shapecalc.reading.code.layer_evaluation import LayerEvaluator, is_known_layer
 from shapecalc.reading.code.logic import freeze_value, join_values, make_set
 from shapecalc.reading.code.memory import MISSING
-from shapecalc.reading.code.namespaces import find_namespace, is_missing
+from shapecalc.reading.code.namespaces import find_namespace, is_missing_from_namespace
 from shapecalc.reading.code.ops import REDUCTION_FUNCTIONS, SHAPE_CHANGING_FUNCTIONS
 from shapecalc.reading.code.shape_functions import IN_PLACE_METHODS, SHAPE_FUNCTIONS, qualified_name
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS, created_elements, require_created_size
@@ -112,7 +112,7 @@ ACTIVATION_FUNCTIONS = {"get_activation", "get_act_layer", "create_act_layer", "
 TENSOR_CONSTRUCTORS = {"tensor", "as_tensor", "array", "asarray", "constant", "convert_to_tensor"}
 """Functions that create a tensor from nested lists."""
 TARGET_FUNCTIONS = {name for op in (RESHAPE, VIEW, EXPAND) for call in parse_signatures(op.name) for name in call.names}
-"""Functions whose target may be a list, or the only size of a vector."""
+"""Functions with a target that is a list or, for a vector, a single size."""
 INSTANCE_TYPES: Mapping[str, tuple[type, ...]] = {
     "int": (int,),
     "bool": (bool,),
@@ -124,34 +124,34 @@ INSTANCE_TYPES: Mapping[str, tuple[type, ...]] = {
     "Tensor ndarray Array": (TracedTensor,),
     "Iterable Sequence": (tuple, str, CodeList, CodeDict, TracedTensor),
 }
-"""The types of values by the names of types in the code."""
+"""The Python types of values, keyed by type names in the code."""
 
 
 REFLECTION_FUNCTIONS = (
     *("isinstance", "issubclass", "hasattr", "callable", "getattr", "setattr", "dict", "OrderedDict"),
 )
-"""The builtins that need the syntax of their arguments, and functions that create a dict."""
+"""The functions that are called with the syntax of their arguments, or that create a dict."""
 COPYING_FUNCTIONS = {
     *("deepcopy", "copy.copy", "Variable", "operator.index", "torch.compile", "torch.jit.script"),
     *("weight_norm", "spectral_norm", "torch.nn.utils.weight_norm", "remove_weight_norm"),
 }
-"""Functions that return a copy of their first argument, or a layer with the same sizes."""
+"""Functions that return a copy of their first argument, or an equivalent layer."""
 SELF_METHODS = {"eval", "train", "to", "cuda", "cpu", "half", "float", "requires_grad_", "apply", "double", "bfloat16"}
 """Methods of a module that return the module itself."""
 DICT_METHODS = {"keys", "values", "items", "get", "pop", "copy", "update", "setdefault"}
 CACHE_CLASSES = {"DynamicCache", "EncoderDecoderCache"}
-"""The caches of transformers that grow with each call."""
+"""The cache classes of transformers, which grow with each call."""
 CHILD_METHODS = ("children", "named_children")
 PLAIN_MODULE = ast.ClassDef("Module", [], [], [], [])
 """The class of `nn.Module()`."""
 SCALAR_DIVISIONS = ("div", "divide", "floor_divide")
-"""The functions that return the quotient of two sizes as a tensor without dims."""
+"""The functions that return the quotient of two sizes as a scalar tensor."""
 SEQUENTIAL_METHODS = ("append", "extend", "insert", "add_module", "register_module")
 """The methods that add layers to a `Sequential`."""
 
 
 def is_false_function(name: str) -> bool:
-    """Return whether a function is false if code is run on a CPU without a compiler."""
+    """Return whether a function returns false on a CPU without a compiler."""
     return name.lstrip("_") in FALSE_FUNCTIONS or re.fullmatch(ACCELERATOR_TEST, name) is not None
 
 
@@ -164,7 +164,7 @@ def make_sequential(values: Sequence[CodeValue]) -> LayerInstance:
 
 
 def list_children(layers: Mapping[str, CodeValue], method: str) -> CodeList:
-    """Return the layers of a module, with their names if the method lists them."""
+    """Return the child layers of a module, paired with their names if the method returns names."""
     return CodeList([*layers.items()] if method == "named_children" else layers.values())
 
 
@@ -239,7 +239,10 @@ class CallEvaluator(LayerEvaluator):
         return self.find_callee_in(self.evaluate(function.value), function, path)
 
     def find_callee_in(self, base: CodeValue, function: ast.Attribute, path: str) -> tuple[CodeValue, CodeValue]:
-        """Return the attribute of a value that is called, and the value unless it is a module or a layer."""
+        """Return the called attribute of a value, and the object on which it is called.
+
+        Either result is `MISSING` if there is none.
+        """
         if isinstance(base, ModuleValue):
             return self.find_in_frame(base.frame, function.attr), MISSING
         if isinstance(base, ObjectValue | ClassValue | SuperValue):
@@ -311,7 +314,7 @@ class CallEvaluator(LayerEvaluator):
             return self.call_user_code(node, function, positional, keywords)
         if function == LibraryName("get_interface") and isinstance(positional[0], FunctionValue):
             result = self.call_user_code(node, positional[0], positional[1:], keywords)
-            # the weights of attention depend on the implementation that the configuration selects
+            # the attention weights depend on the implementation that the configuration selects
             return (result[0], MAYBE_NONE) if isinstance(result, tuple) and len(result) == 2 else result
         if isinstance(function, LibraryName) and function.path.rpartition(".")[2][:1].isupper():
             values = [freeze_value(value) for value in CodeList(positional).items]
@@ -368,7 +371,7 @@ class CallEvaluator(LayerEvaluator):
         return MISSING  # type: ignore[no-any-return]
 
     def call_layer_method(self, node: ast.Call, base: LayerInstance, name: str) -> CodeValue:
-        """Call a method of a layer of a library, or return `MISSING` for any other method."""
+        """Call a method of a library layer, or return `MISSING` for an unknown method."""
         if base.name == "Sequential" and name in SEQUENTIAL_METHODS:
             return self.extend_sequential(node, base, name)
         if name in SELF_METHODS:
@@ -379,7 +382,7 @@ class CallEvaluator(LayerEvaluator):
         return list_children(base.children, name) if is_listing else MISSING
 
     def call_cache_method(self, node: ast.Call, name: str) -> CodeValue:
-        """Call a method of a new cache of transformers, which is empty, or return `MISSING` for any other method."""
+        """Call a method of an empty transformers cache, or return `MISSING` for an unknown method."""
         if name == "get_seq_length":
             return 0
         if name == "update" and len(node.args) > 1:
@@ -499,7 +502,7 @@ class CallEvaluator(LayerEvaluator):
         return MISSING  # type: ignore[no-any-return]
 
     def call_map(self, node: ast.Call) -> CodeValue:
-        """Call the function of `map` with the items of lists, and return the results."""
+        """Return the results of calling a function with the items of lists, as `map` does."""
         function, *operands = node.args
         lists = [self.evaluate_iterable(operand) for operand in operands]
         outer, self.frame = self.frame, CallFrame(self.frame.function, self.frame, self.frame.depth)
@@ -530,7 +533,7 @@ class CallEvaluator(LayerEvaluator):
         return self.call_attribute_function(node, name)
 
     def make_dict(self, node: ast.expr, pairs: Iterable[Binding]) -> CodeDict:
-        """Return the dict of pairs of keys and values."""
+        """Return a dict with the given pairs of keys and values."""
         items: dict[object, Binding] = {}
         for pair in pairs:
             parts = freeze_value(pair) if isinstance(pair, CodeList) else pair
@@ -589,7 +592,7 @@ class CallEvaluator(LayerEvaluator):
         return True if True in results else nan if None in results else False
 
     def is_subclass(self, value: CodeValue, kind: ast.expr) -> bool | None:
-        """Return whether a class derives from a class, or None if unknown."""
+        """Return whether a class derives from another class, or None if unknown."""
         base = self.find_value(dotted_name(kind))
         return (
             base in value.resolution_order() if isinstance(value, ClassValue) and isinstance(base, ClassValue) else None
@@ -656,7 +659,7 @@ class CallEvaluator(LayerEvaluator):
         return self.evaluate_function_call(node, function, base, name, base_value)
 
     def call_helper(self, node: ast.Call, name: str, full_name: str) -> CodeValue:
-        """Call a helper of a library, or return `MISSING` for any other function."""
+        """Call a library helper, or return `MISSING` for any other function."""
         if name in ACTIVATION_FUNCTIONS:
             return LayerInstance("Activation", (), {})
         if name in MASK_FUNCTIONS:
@@ -668,7 +671,7 @@ class CallEvaluator(LayerEvaluator):
         if full_name == "typing.cast" and len(node.args) == 2:
             return self.evaluate(node.args[1])
         if full_name == "inspect.signature" and len(node.args) == 1:
-            return self.list_parameters(self.evaluate(node.args[0]))
+            return self.make_signature(self.evaluate(node.args[0]))
         if name == "is_tensor" and len(node.args) == 1:
             return isinstance(self.evaluate(node.args[0]), TracedTensor)
         if full_name in ITERATION_FUNCTIONS:
@@ -676,7 +679,7 @@ class CallEvaluator(LayerEvaluator):
             return ITERATION_FUNCTIONS[full_name](call)
         return MISSING  # type: ignore[no-any-return]
 
-    def list_parameters(self, value: CodeValue) -> CodeValue:
+    def make_signature(self, value: CodeValue) -> CodeValue:
         """Return the signature of a function: a dict that contains the dict of its parameters."""
         if not isinstance(value, FunctionValue):
             return nan
@@ -721,7 +724,7 @@ class CallEvaluator(LayerEvaluator):
             return values[0]  # a list converted to a tensor, as in `x.repeat_interleave(torch.tensor([1, 2]), 0)`
         is_scalar = values and not outer and self.is_known_number(values[0])
         if name in TENSOR_CONSTRUCTORS and values and (is_scalar or isinstance(values[0], tuple)):
-            return self.create_tensor_of(node, values[0])
+            return self.create_tensor_from(node, values[0])
         if is_class and (layer := self.make_layer(node, name, values, keywords)):
             return layer
         if is_method or (
@@ -745,7 +748,8 @@ class CallEvaluator(LayerEvaluator):
     ) -> LayerInstance | None:
         """Return the layer that a call creates, or None for a class that is called with tensors.
 
-        An input of one dim is a size among the arguments of a layer; only a loss may have weights of classes.
+        Among the arguments of a layer, a one-dimensional input denotes a size. Only a loss takes a tensor, its class
+        weights.
         """
         if not name.endswith("Loss"):
             values, keywords = [*map(unwrap_sizes, values)], {word: unwrap_sizes(v) for word, v in keywords.items()}
@@ -758,11 +762,14 @@ class CallEvaluator(LayerEvaluator):
         return LayerInstance(name, tuple(values), named)
 
     def is_known_number(self, value: CodeValue) -> bool:
-        """Return whether a value is a number or a product of sizes of the inputs; another name may be a tensor."""
+        """Return whether a value is a number or a product of input sizes.
+
+        Any other name may denote a tensor.
+        """
         return is_number(value) and (not isinstance(value, Monomial) or {*dim_names([value])} <= self.given_names)
 
-    def create_tensor_of(self, node: ast.Call, value: CodeValue) -> TracedTensor:
-        """Return the tensor that `torch.tensor` creates of a number or of nested tuples."""
+    def create_tensor_from(self, node: ast.Call, value: CodeValue) -> TracedTensor:
+        """Return the tensor that `torch.tensor` creates from a number or nested tuples."""
         dims = nested_shape(value, self.error_factory(node)) if isinstance(value, tuple) else ()
         created = self.new_tensor(dims, kinds_of(value), find_extremes(value))
         return self.cast_created(node, replace(created, size=value if is_dim(value) else None))
@@ -770,9 +777,9 @@ class CallEvaluator(LayerEvaluator):
     def check_namespace(
         self, node: ast.Call, base_name: str, name: str, values: Sequence[CodeValue], *, is_method: bool
     ) -> None:
-        """Raise `ShapeError` (usage) if PyTorch has the function elsewhere."""
+        """Raise `ShapeError` (usage) if PyTorch defines the function in another namespace."""
         is_torch = any(tensor.conventions.torch_checks for value in values[:1] for tensor in tensors_in(value))
-        if is_torch and is_missing(name, base_name, is_method=is_method):
+        if is_torch and is_missing_from_namespace(name, base_name, is_method=is_method):
             owner = "a tensor has no method" if is_method else f"{base_name} has no"
             raise self.error(node, f"{owner} {name}", f"write {find_namespace(name)}")
 
@@ -809,7 +816,7 @@ class CallEvaluator(LayerEvaluator):
             return apply_kind_rule(name, [values[0], *others], named, kept, self.error_factory(node))
         value = call_function(name, values, keywords, self.error_factory(node))
         if name in (VIEW.name, RESHAPE.name):
-            self.note_binding(operands, values)
+            self.add_binding_note(operands, values)
         changes = name in IN_PLACE_METHODS or (name in SHAPE_FUNCTIONS and name.endswith("_"))
         if changes or any(keyword.arg == "out" for keyword in node.keywords):
             self.in_place_change = self.in_place_change or self.source_text(node)
@@ -819,8 +826,8 @@ class CallEvaluator(LayerEvaluator):
             self.notes[f"the chain begins with what {truncate(self.source_text(node))} returns"] = None
         return self.apply_call_kinds(node, name, values, keywords, operands, value, is_method=is_method)
 
-    def note_binding(self, operands: Sequence[ast.expr], values: Sequence[CodeValue]) -> None:
-        """Note the line that binds the free names of a reshape target, if the user gives numbers."""
+    def add_binding_note(self, operands: Sequence[ast.expr], values: Sequence[CodeValue]) -> None:
+        """Add a note that proposes how to bind the free names of a reshape target."""
         tensor, *target = values
         name = dotted_name(operands[0])
         if not isinstance(tensor, TracedTensor) or not name or not target:

@@ -54,7 +54,7 @@ def is_known_function(name: str) -> bool:
 
 
 SCALAR_CONSTRUCTORS = ("tensor", "as_tensor", "asarray", "array")
-"""Functions whose result of a number is read as the number."""
+"""Functions that are evaluated as their argument if it is a number."""
 LIST_FUNCTIONS = {
     *("pack", "unpack", "hstack", "vstack", "dstack", "row_stack", "column_stack", "meshgrid", "pad_sequence"),
 }

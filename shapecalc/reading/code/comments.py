@@ -207,11 +207,10 @@ def check_shapes(
 ) -> list[ShapeCheck]:
     """Compare declared shapes with the shapes of their lines.
 
-    Shapes are declared in comments and annotations.
-
-    In the interpreted function, the names in the shapes of the inputs are symbolic sizes. Any other name is bound by
-    the code or by the first declaration. Lines that are executed with different shapes are not compared. Dims in
-    `result_names` are not compared either, because only their definitions are known.
+    Shapes are declared in comments and annotations. In the interpreted function, the names in the shapes of the inputs
+    are symbolic sizes. Any other name is bound by the code or by the first declaration. Lines that are executed with
+    different shapes are not compared. Dims in `result_names` are not compared either, because only their definitions
+    are known.
     """
     declared = dict[int, list[DeclaredShape]]()
     annotated = shapes_in_annotations(tree) if re.search(ARRAY_ANNOTATION, text) else ()
@@ -263,7 +262,7 @@ class NameScope:
         return self.compare_shapes(declared, shapes) if shapes and all(other == shapes for other in others) else None
 
     def compare_shapes(self, declared: DeclaredShape, shapes: Iterable[Shape]) -> ShapeCheck | None:
-        """Compare a declared shape with the shapes of a line, one of which must match.
+        """Compare a declared shape with the shapes of a line; at least one of them must match.
 
         Returns None if equality cannot be decided.
         """

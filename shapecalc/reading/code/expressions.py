@@ -29,7 +29,7 @@ from shapecalc.reading.code.layer_calls import layer_attribute
 from shapecalc.reading.code.logic import (
     compare_values,
     freeze_value,
-    has_nested_items,
+    is_tuple_index,
     join_values,
     make_set,
     truth_value,
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 LIBRARY_NAMES = {"torch", "np", "numpy", "math", "tf", "tensorflow", "jnp", "jax", "nn"}
 """Names of modules whose attributes are constants or types, such as `torch.float32`."""
 UNKNOWN_KEY = float("nan")
-"""The key of the items of a dict whose keys are not known."""
+"""The dict key that represents all unknown keys."""
 ABSENT_ATTRIBUTES = {"is_cuda", "is_sparse", "is_nested", "is_quantized", "is_mps", "is_meta"}
 """Attributes of tensors that are false: inputs are dense tensors on a CPU."""
 OPAQUE_ATTRIBUTES = {"dtype", "device", "requires_grad", "grad", "itemsize", "layout"}
@@ -331,7 +331,7 @@ class ExpressionEvaluator(InterpreterState):
             tests = [self.evaluate_truth(test) for test in clause.ifs]
             if None in tests and False not in tests:
                 test = clause.ifs[tests.index(None)]
-                raise self.ask_for_value(test, self.error(test, "whether this holds is not known"), False)
+                raise self.record_unknown_value(test, self.error(test, "whether this holds is not known"), False)
             if all(tests):
                 self.evaluate_clauses(node, rest, items)
 
@@ -405,7 +405,8 @@ class ExpressionEvaluator(InterpreterState):
             return self.get_attribute(node, base)
         if isinstance(base, Monomial):
             return self.evaluate_unknown_attribute(node, base)
-        if isinstance(base, float) or (attribute == "value" and isinstance(base, str | int)):  # of an enumeration
+        # an enumeration member is represented by its value
+        if isinstance(base, float) or (attribute == "value" and isinstance(base, str | int)):
             return base
         raise self.error(node, f".{truncate(attribute)} of this is not supported")
 
@@ -459,10 +460,9 @@ class ExpressionEvaluator(InterpreterState):
         return compare_values(left, op, right)
 
     def may_be_none(self, value: CodeValue) -> bool:
-        """Return whether it is unknown if a value is None.
+        """Return whether a value may be None.
 
-        The name of a size of a tensor is not None, and neither is an expression of names; another name may denote
-        anything.
+        A bare name that is not a named size may denote anything. An expression of names is a number.
         """
         if isinstance(value, Monomial):
             return str(value).isidentifier() and str(value) not in self.program.names
@@ -555,9 +555,9 @@ class ExpressionEvaluator(InterpreterState):
         return get_item(base, key, self.error_factory(node))
 
     def assume_item(self, node: ast.Subscript, table: CodeDict) -> CodeValue:
-        """Return the item of a dict that is assumed when the value of the key is not known.
+        """Return the item of a dict for an unknown key, merged from all items.
 
-        The items are joined: equal items are one item, and functions or layers are alternatives.
+        Equal items are merged into one item, functions and layers into alternatives.
         """
         key = self.make_dict_key(node.slice, self.evaluate(node.slice))
         first, *others = [table.items[key]] if key in table.items else table.items.values() or (MISSING,)
@@ -573,10 +573,11 @@ class ExpressionEvaluator(InterpreterState):
         A list in the index is an index array.
         """
         error = self.error_factory(node)
-        if base.conventions.torch_checks and isinstance(key, CodeList) and has_nested_items(key):
+        if base.conventions.torch_checks and isinstance(key, CodeList) and is_tuple_index(key):
             key = key.items
         items = list[IndexItem](key if isinstance(key, tuple) else (key,))
-        while Ellipsis in items[:-1] and items[-1] is Ellipsis:  # PyTorch accepts it, as it selects no axis
+        # PyTorch accepts a second `...` at the end, which selects no axis
+        while Ellipsis in items[:-1] and items[-1] is Ellipsis:
             items.pop()
         for position, item in enumerate(items):
             if isinstance(item, CodeList | tuple):
@@ -632,7 +633,7 @@ class ExpressionEvaluator(InterpreterState):
         mark = "" if dotted_name(part) else '"' if "'" in condition else "'"
         option = f"{mark}{condition}=False{mark}"
         hint = f"paste the lines of one, or give it: --where {option}"
-        return self.ask_for_value(part, self.error(node, "which branch is taken is not known", hint), False)
+        return self.record_unknown_value(part, self.error(node, "which branch is taken is not known", hint), False)
 
     def unknown_part(self, test: ast.expr) -> ast.expr:
         """Return the first part of a condition whose truth value is unknown."""

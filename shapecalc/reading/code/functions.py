@@ -117,7 +117,8 @@ class FunctionEvaluator(CallEvaluator):
             raise
         except ShapeError as inner:
             call_error = error(f"{inner.problem.message} {place}", inner.problem.hint)
-            called: object = getattr(error, "args", [None])[0]  # `error_factory` binds the node
+            # the node is the first argument of the partial that `error_factory` returns
+            called: object = getattr(error, "args", [None])[0]
             raise (
                 self.record_unknown_call(called, call_error) if isinstance(called, ast.Call) else call_error
             ) from None
@@ -390,7 +391,7 @@ class FunctionEvaluator(CallEvaluator):
     def create_object(
         self, cls: ClassValue, node: ast.stmt | ast.expr, *, has_unknown_numbers: bool = False
     ) -> ObjectValue:
-        """Create an object whose constructor arguments are the values that the user gives, defaults or names.
+        """Create an object with constructor arguments from the user, their defaults, or names.
 
         If `has_unknown_numbers`, names replace the defaults that are numbers.
         """
@@ -470,7 +471,10 @@ class FunctionEvaluator(CallEvaluator):
 
 
 def _default_expressions(arguments: ast.arguments, *, has_numbers: bool = True) -> dict[str, ast.expr]:
-    """Return the default of each parameter that has one, without integers unless `has_numbers`."""
+    """Return the default of each parameter that has one.
+
+    Integer defaults are omitted unless `has_numbers`.
+    """
     names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
     defaults = dict(zip(names[::-1], arguments.defaults[::-1], strict=False))
     pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)

@@ -81,10 +81,10 @@ def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: E
 def _index_strides(
     sliced: TracedTensor, arrays: Sequence[TracedTensor], places: Sequence[int], shape: Shape
 ) -> Shape | None:
-    """Return the strides of the result of indexing with arrays along some axes.
+    """Return the strides of the result of indexing with arrays, or None if unknown.
 
-    PyTorch returns a view if all arrays are scalars, and otherwise a new tensor. Its order follows that of the tensor
-    and of the arrays: it is contiguous if the arrays are, and if the strides of the other axes do not ascend.
+    PyTorch returns a view if all arrays are scalars, and otherwise a new tensor. The new tensor is contiguous if the
+    arrays are, and if the tensor is contiguous or the strides of the other axes do not ascend.
     """
     if sliced.strides is None:
         return None
@@ -170,7 +170,7 @@ def _index_conditions(
 ) -> Conditions:
     """Return the conditions under which known elements of index arrays are in range.
 
-    PyTorch does not check the indices of a result without elements, except along a dim of size 0 and of a scalar.
+    If the result is empty, PyTorch checks only scalar indices and the indices along an axis of size 0.
     """
     conditions: Conditions = ()
     axis = 0

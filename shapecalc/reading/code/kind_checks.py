@@ -69,7 +69,7 @@ def apply_kind_rule(
     result, own = rule.result(kinds), first.kinds
     if (
         base_name in ("clamp", "clip")
-        and len({isinstance(bound, TracedTensor) for bound in operands[1:] if is_bound(bound)}) > 1
+        and len({isinstance(bound, TracedTensor) for bound in operands[1:] if _is_definite_bound(bound)}) > 1
     ):
         raise error("PyTorch takes two numbers or two tensors as bounds")
     if first.conventions.torch_checks:
@@ -102,8 +102,11 @@ def _mask_kinds(name: str, operands: Sequence[CodeValue], keywords: Mapping[str,
     return kinds_of(keywords.get("mask", operands[MASK_POSITIONS[name]]))
 
 
-def is_bound(value: CodeValue) -> bool:
-    """Return whether an argument is a bound of `clamp`; a scalar tensor can be a number."""
+def _is_definite_bound(value: CodeValue) -> bool:
+    """Return whether an argument is a number or a non-scalar tensor.
+
+    A scalar tensor can be combined with either kind of bound in `clamp`.
+    """
     return (isinstance(value, TracedTensor) and value.rank > 0) or is_number(value)
 
 
@@ -145,9 +148,9 @@ def _rule_name(name: str, operands: Sequence[CodeValue], keywords: Mapping[str, 
 
 
 def _set_einsum_kinds(operands: Sequence[CodeValue], value: CodeValue) -> CodeValue:
-    """Return the result of an einsum whose product is not known.
+    """Return the result of an einsum with its possible kinds if its rule is unknown.
 
-    A sum of truth values is an integer, and an einsum of nothing has the type of one of its operands.
+    A sum of booleans is an integer. The kinds of an einsum of an empty tensor are unknown.
     """
     tensors = [tensor for operand in operands for tensor in tensors_in(operand)]
     kinds = promote_kinds([tensor.kinds for tensor in tensors])
@@ -160,10 +163,8 @@ def _set_einsum_kinds(operands: Sequence[CodeValue], value: CodeValue) -> CodeVa
 def _einsum_rule(operands: Sequence[CodeValue]) -> str:
     """Return the name of the rule that applies to an `einsum`.
 
-    The rule is that of a matrix product or of an elementwise product.
-
-    PyTorch computes a matrix product if it sums over a dim that two tensors have. Returns an empty string if this is
-    unknown.
+    PyTorch computes a matrix product if it sums over a dim that two tensors have, and otherwise an elementwise product.
+    Returns an empty string if this is unknown.
     """
     left, _, right = str(operands[0]).partition("->")
     terms = left.replace(" ", "").split(",")

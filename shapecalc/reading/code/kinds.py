@@ -204,4 +204,4 @@ COMPARED_TENSORS: Mapping[str, int] = {
     "MultiheadAttention": 3,
     "TransformerDecoderLayer": 2,
 }
-"""The number of tensors whose kinds a function compares, which are all of them otherwise."""
+"""The number of leading tensors that a function compares, if it does not compare all of them."""

@@ -191,7 +191,7 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 
 TENSOR_ARGUMENTS = ("weight", "bias")
-"""The arguments of layers that may be tensors; an input of one dim that is another argument is a size."""
+"""The arguments of layers that may be tensors; among other arguments, a one-dimensional input denotes a size."""
 INTERPOLATION_RANKS: Mapping[str, int] = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
 """The rank that a mode of PyTorch's `interpolate` requires. Source: torch.nn.functional.interpolate, 2.13."""
 
@@ -224,9 +224,8 @@ def _check_mode_rank(tensor: TracedTensor, arguments: Mapping[str, CodeValue], c
 def _pad_by_named_sizes(tensor: TracedTensor, padding: CodeValue, call: Call) -> TracedTensor | None:
     """Pad the ends of axes by named sizes, as `F.pad(x, (0, -W % 32))` does.
 
-    Returns None if all sizes are numbers.
-
-    The new positions are concatenated. Raises `ShapeError` (usage) for a named size at the start of an axis.
+    The padding is represented by a concatenation. Returns None if all sizes are numbers. Raises `ShapeError` (usage)
+    for a named size at the start of an axis.
     """
     sizes = padding if isinstance(padding, tuple) and tensor.conventions.torch_checks else ()
     named: dict[int, Dim] = {index: size for index, size in enumerate(sizes) if isinstance(size, Monomial)}
@@ -347,9 +346,7 @@ def _apply_adaptive_pool(tensor: TracedTensor, count: int, call: Call) -> Traced
 def _expand_pad_widths(widths: CodeValue, tensor: TracedTensor) -> CodeValue:
     """Return one pair of padding widths per axis, for NumPy.
 
-    Returns the widths unchanged for other frameworks.
-
-    Source: numpy.pad, which repeats a single width or pair.
+    Returns the widths unchanged for other frameworks. Source: numpy.pad, which repeats a single width or pair.
     """
     if not tensor.conventions.numpy_arguments or not isinstance(widths, tuple) or not widths:
         return widths

@@ -111,8 +111,12 @@ class LayerEvaluator(ExpressionEvaluator):
         return apply_kind_rule(name, [*values, *layer.positional], {}, result, error)
 
     def unknown_layer_error(self, error: ErrorFactory) -> ShapeError:
-        """Return the error for a layer of a `Sequential` that is not known, whose result the user can provide."""
-        called: object = getattr(error, "args", [None])[0]  # `error_factory` binds the node
+        """Return the error for an unknown layer of a `Sequential`.
+
+        The layer is recorded, because the user can provide its result.
+        """
+        # the node is the first argument of the partial that `error_factory` returns
+        called: object = getattr(error, "args", [None])[0]
         return self.unknown_function_error(called) if isinstance(called, ast.Call) else error("this is no layer")
 
     def apply_single_layer(

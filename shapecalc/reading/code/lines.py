@@ -27,7 +27,7 @@ from shapecalc.reading.code.values import (
 )
 
 RESULT = ""
-"""The name of a value that a statement returns or computes, and does not bind."""
+"""The name of a value that a statement returns or computes without binding it."""
 UNKNOWN = "?"
 """The text for the shape of an unknown value."""
 
@@ -192,8 +192,8 @@ def _iter_labelled_tensors(
 ) -> Iterator[tuple[str, TracedTensor | ShapeError]]:
     """Yield the tensors in a value with labels such as `q[0]`.
 
-    The value is a tensor, a list or tuple of tensors, or a split tensor. `written` contains the names of its items. The
-    errors of unknown items are also yielded.
+    The value is a tensor, a list or tuple of tensors, or a split tensor. `written` contains the names of the items in
+    the code. The errors of unknown items are also yielded.
     """
     if isinstance(value, TensorChunks):
         items: dict[object, Binding] = {index: value.chunk(index) for index in range(value.count or 0)}

@@ -111,8 +111,11 @@ def freeze_value(value: CodeValue) -> CodeValue:
     return tuple([freeze_value(item) for item in value]) if isinstance(value, tuple) else value
 
 
-def has_nested_items(value: CodeList) -> bool:
-    """Return whether a list that indexes a tensor of PyTorch is read as a tuple: an item is no number."""
+def is_tuple_index(value: CodeList) -> bool:
+    """Return whether PyTorch interprets a list in an index as a tuple of index items.
+
+    It does so if an item is not a number.
+    """
     items = (CodeList, tuple, slice, TracedTensor)
     return any(item is None or item is Ellipsis or isinstance(item, items) for item in value.bindings)
 
@@ -145,7 +148,7 @@ def _join_callables(left: CodeValue, right: CodeValue, error: ShapeError) -> Cod
     """Merge two functions or layers into a callable value, or return None."""
     for one, other in ((left, right), (right, left)):
         if isinstance(one, LayerInstance) and one.name == "Activation" and isinstance(other, Monomial):
-            return one  # `other` may be the name of the activation `one`
+            return one  # `other` may be the name of the activation function
     if isinstance(left, CALLABLES) and isinstance(right, CALLABLES):
         values = [value for side in (left, right) for value in getattr(side, "values", (side,))]
         return AlternativeValue(values, error)

@@ -60,7 +60,7 @@ def apply_class_loss(tensor: TracedTensor, arguments: BoundArguments, call: Call
 def _require_class_indices(target: TracedTensor, losses: Shape, call: Call) -> None:
     """Raise `CheckRefused` unless a target has one class index for each loss.
 
-    The index of a single loss may be a vector.
+    The target of a single loss may be a vector of one element.
     """
     if not losses and not are_unequal(target.shape[0] if target.rank == 1 else 1, 1):
         losses = target.shape if target.rank == 1 else ()

@@ -40,7 +40,7 @@ def _require_matrix(tensor: TracedTensor, call: Call, *, is_square: bool = False
     return rows, columns
 
 
-def _smaller(rows: Dim, columns: Dim, call: Call) -> Dim:
+def _smaller_size(rows: Dim, columns: Dim, call: Call) -> Dim:
     """Return the smaller of two sizes."""
     if isinstance(rows, int) and isinstance(columns, int):
         return min(rows, columns)
@@ -79,7 +79,7 @@ def _singular_values(tensor: TracedTensor, arguments: BoundArguments, call: Call
     The function of `torch` returns the reduced matrices, and that of `torch.linalg` the full ones and V transposed.
     """
     rows, columns = _require_matrix(tensor, call)
-    least, batch = _smaller(rows, columns, call), tensor.shape[:-2]
+    least, batch = _smaller_size(rows, columns, call), tensor.shape[:-2]
     values = derived_tensor((*batch, least), tensor)
     if call.name == "linalg.svdvals":
         return values
@@ -93,7 +93,7 @@ def _singular_values(tensor: TracedTensor, arguments: BoundArguments, call: Call
 
 def _qr(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     rows, columns = _require_matrix(tensor, call)
-    inner = rows if arguments["mode"] == "complete" else _smaller(rows, columns, call)
+    inner = rows if arguments["mode"] == "complete" else _smaller_size(rows, columns, call)
     batch = tensor.shape[:-2]
     if arguments["mode"] == "r":
         return derived_tensor((0,), tensor), derived_tensor((*batch, inner, columns), tensor)
@@ -101,7 +101,7 @@ def _qr(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValu
 
 
 def _eigenvalues(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
-    """Return the eigenvalues, and also the eigenvectors unless the function only returns values."""
+    """Return the eigenvalues and, if the function computes them, the eigenvectors."""
     _require_matrix(tensor, call, is_square=True)
     values = derived_tensor(tensor.shape[:-1], tensor)
     return values if "vals" in call.name else (values, derived_tensor(tensor.shape, tensor))
@@ -110,7 +110,7 @@ def _eigenvalues(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeVal
 def _factors(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
     """Return the factors and the pivots, and an error code for each matrix if the function returns one."""
     rows, columns = _require_matrix(tensor, call)
-    pivots = derived_tensor((*tensor.shape[:-2], _smaller(rows, columns, call)), tensor)
+    pivots = derived_tensor((*tensor.shape[:-2], _smaller_size(rows, columns, call)), tensor)
     info = (derived_tensor(tensor.shape[:-2], tensor),) if call.name.endswith("_ex") else ()
     return derived_tensor(tensor.shape, tensor), pivots, *info
 
@@ -118,7 +118,7 @@ def _factors(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
 def _solve(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return the solution of a linear system.
 
-    The right side is a vector if it has one dim, or the dims of the matrices except the last.
+    The right side is a vector if it has one dim, or if its dims are those of the matrices without the last one.
     """
     right = require_tensor(arguments["B"], call)
     require_equal_kinds(tensor, right, call)
@@ -139,7 +139,7 @@ def _broadcast_batches(batches: Sequence[Shape], tensor: TracedTensor, call: Cal
 
 
 def _solve_triangular(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return the solution of a linear system whose matrix is factored."""
+    """Return the solution of a linear system with a factored matrix."""
     first = require_tensor(arguments["B"], call)
     matrix, right = (first, tensor) if call.name.startswith("cholesky") else (tensor, first)
     _require_matrix(right, call)
@@ -200,4 +200,7 @@ MATRIX_FUNCTIONS: Mapping[str, tuple[tuple[str, ...], ResultFunction]] = {
     **dict.fromkeys(("linalg.norm", "linalg.vector_norm", "linalg.matrix_norm"), (_NORM, _norm)),
     **dict.fromkeys(("cross", "linalg.cross"), (("other", "dim"), _cross)),
 }
-"""The parameters and the result function of each function, by name; those of `torch.linalg` have a prefix."""
+"""The parameters and the result function of each matrix function, by name.
+
+The names of functions in `torch.linalg` have a prefix.
+"""

@@ -37,7 +37,10 @@ class ImportedName(Record):
 
 @lru_cache(maxsize=4)
 def list_tree_nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
-    """Return all nodes of a syntax tree; the search for them costs as much as the parser."""
+    """Return all nodes of a syntax tree.
+
+    The result is cached, because the walk costs as much as parsing.
+    """
     return tuple(ast.walk(tree))
 
 
@@ -63,8 +66,8 @@ def find_module(path: Path, imported: ImportedName) -> Path | None:
     """Return the file of a module that the file `path` imports.
 
     A relative import is resolved from the folder of the file. An absolute import is resolved from the folder that
-    contains the outermost package, or else from the folder of the file and the one above. A library whose functions are
-    known, and a module of Python, has no file.
+    contains the outermost package, or else from the folder of the file and the one above. Returns None for a module of
+    Python or of a supported library.
     """
     folder, parts = path.parent, imported.module.split(".") if imported.module else []
     folders = [folder, folder.parent]

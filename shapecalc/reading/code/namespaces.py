@@ -1,4 +1,4 @@
-"""The namespaces of PyTorch: which known functions are methods, and which are in `torch` and in `torch.nn.functional`.
+"""The namespaces of PyTorch functions: tensor methods, `torch` and `torch.nn.functional`.
 
 `tests/engines/test_checks.py` compares the names with those of PyTorch.
 """
@@ -40,7 +40,7 @@ FUNCTIONAL_MODULES = ("F", "nn.functional", "torch.nn.functional")
 
 
 def find_namespace(name: str) -> str:
-    """Return how a function is called that is not found in the namespace where code looks for it.
+    """Return the call of a function in a namespace that contains it.
 
     >>> find_namespace("gelu"), find_namespace("stack"), find_namespace("view")
     ('F.gelu(x)', 'torch.stack(x)', 'x.view()')
@@ -50,8 +50,11 @@ def find_namespace(name: str) -> str:
     return f"x.{name}()" if name in NOT_IN_TORCH else f"torch.{name}(x)"
 
 
-def is_missing(name: str, module: str, *, is_method: bool) -> bool:
-    """Return whether a known name is missing in its namespace: the methods of a tensor, or a module of PyTorch."""
+def is_missing_from_namespace(name: str, module: str, *, is_method: bool) -> bool:
+    """Return whether a known function is missing in the namespace from which it is called.
+
+    The namespace is the methods of a tensor, or a module of PyTorch.
+    """
     if is_method:
         return name in NOT_METHODS
     if module in FUNCTIONAL_MODULES:

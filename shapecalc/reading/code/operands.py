@@ -41,7 +41,7 @@ def call_multi_operand_function(call: Call) -> CodeValue:
     axes = [keywords.pop(name) for name in ("dim", "axis") if name in keywords]
     options: dict[str, object] = {}
     if "pattern" in params:
-        is_last = len(values) > 1 and isinstance(values[-1], str)  # einops' patterns have names, OpenVINO's letters
+        is_last = len(values) > 1 and isinstance(values[-1], str)  # einops and OpenVINO take the equation last
         pattern = (values.pop() if is_last else values.pop(0)) if values else None
         has_names = is_last and isinstance(values[0], TracedTensor)
         options["pattern"] = _replace_names_by_letters(str(pattern)) if has_names else pattern

@@ -112,7 +112,7 @@ def _sequence_argument_names(op: Op, param: str, tensor: TracedTensor, call: Cal
 
 
 def _view(tensor: TracedTensor, call: Call) -> TracedTensor:
-    if len(call.positional) == 1 and call.positional[0] != call.positional[0]:  # nan is an element type
+    if len(call.positional) == 1 and call.positional[0] != call.positional[0]:  # nan represents an element type
         raise call.error("a view with another element type is not supported", "write the shape")
     target = call.dims_argument(*_sequence_argument_names(VIEW, "target", tensor, call))
     return tensor.view(target, call.error) if tensor.conventions.is_strided else tensor.reshape(*target)
@@ -366,7 +366,7 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
     order = arguments[0] if power else None
     if order == "nuc" and len(reduced) != 2:
         raise call.refusal(f"the norm of a matrix takes 2 axes, not {len(reduced)}")
-    # the norm of an empty axis is undefined
+    # norms of negative and infinite order are undefined for an empty axis
     has_no_identity = isinstance(order, int | float) and (order < 0 or order == inf)
     if call.name in ("argmax", "argmin") or (conventions.torch_checks and has_no_identity):
         require_elements(tensor, reduced, call)
@@ -378,7 +378,7 @@ def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
 
 
 SINGLE_DIM_REDUCTIONS = ("max", "min", "prod", "argmax", "argmin")
-"""PyTorch's reductions of all dims or one, not of several. Source: torch.max, torch.prod and torch.argmax, 2.13."""
+"""PyTorch's reductions over either one dim or all dims. Source: torch.max, torch.prod and torch.argmax, 2.13."""
 MEAN_KINDS = {
     name: str(signature.options.get("kind", "mean"))
     for signature in parse_signatures("mean")

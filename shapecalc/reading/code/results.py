@@ -23,7 +23,7 @@ class StatementRecord(Record):
     function: str
     """The qualified name of the function, such as `Net.forward`; empty outside of functions."""
     depth: int
-    """The number of calls around the statement, or 0 for the function that is interpreted, and outside of functions."""
+    """The number of enclosing calls; 0 in the interpreted function and outside of functions."""
     names: Mapping[str, Binding]
     """The value of each name that the statement binds, or its error; the name of a returned value is empty."""
     text: str
@@ -36,7 +36,7 @@ class UnknownCall(Record):
     """A call or another expression whose shape or value the user can provide."""
 
     call: str
-    """The source of the call, after its line and a colon if other lines contain it with another proposal."""
+    """The source of the call, prefixed with its line number if the same call has another proposal on another line."""
     line: int
     proposal: Shape | None
     """The shape of the first argument, or None if it is not a tensor."""
@@ -67,7 +67,7 @@ class CodeChain(Record):
     outputs: tuple[Shape, ...] = ()
     """The shapes of all results of code that ends with several, the result of the chain first; otherwise empty."""
     other_chains: tuple[tuple[Shape, tuple[StageRequest, ...], Conditions], ...] = ()
-    """The input, the stages and the conditions of each further result that no stage of the chain contains."""
+    """The input, the stages and the conditions of each further result that is not part of the chain."""
     conditions: Conditions = ()
     """The conditions of the results, and those of the tensors that they are computed from."""
     names: Mapping[str, SizeExpression | None] = EMPTY_DICT

@@ -55,7 +55,7 @@ class InterpreterState:
         """
         self.text, self.dialect, self.sizes, self.line = text, dialect, sizes, 1
         self.own_text = text
-        """The text without those of the files that it imports."""
+        """The text of the code without the imported files."""
         self.program, self.journal = ProgramSizes(), Journal()
         self.tree = ast.Module([], [])
         """The code that is interpreted."""
@@ -78,13 +78,13 @@ class InterpreterState:
         self.module_names: Set[str] = MODULE_NAMES
         """The names of modules in the code."""
         self.modules: dict[Path, CallFrame] = {}
-        """The frames of the files that are read, because the code imports them."""
+        """The frames of the imported files."""
         self.function_nodes: dict[ast.FunctionDef, list[ast.AST]] = {}
         """The nodes of functions that were called."""
         self.is_snippet = False
         """Whether the code is statements, not a function or a class."""
         self.is_quiet = False
-        """Whether statements are interpreted without being recorded, and without notes on their errors."""
+        """Whether statements are interpreted without records and notes."""
         self.refused_line = 0
         """The line of the op that is refused, or 0 if it is the line of the current statement."""
         self.unknown_calls: dict[ShapeError, UnknownCall] = {}
@@ -92,7 +92,7 @@ class InterpreterState:
         self.input_groups: dict[str, tuple[TracedTensor, ...]] = {}
         """The inputs that are several tensors, such as the results of a call."""
         self.unchecked: dict[tuple[int, str], None] = {}
-        """The line and the name of each layer whose sizes are not compared."""
+        """The line and the name of each layer with unchecked sizes."""
         self.statement_count = 0
         """The number of interpreted statements."""
         self.in_place_change = ""
@@ -232,7 +232,7 @@ class InterpreterState:
         self.unknown_calls[error] = UnknownCall(ast.unparse(node), node.lineno, proposal)
         return error
 
-    def ask_for_value(self, node: ast.expr, error: ShapeError, proposal: GivenValue = None) -> ShapeError:
+    def record_unknown_value(self, node: ast.expr, error: ShapeError, proposal: GivenValue = None) -> ShapeError:
         """Record an expression whose value the user can provide, and return its error."""
         self.unknown_calls[error] = UnknownCall(ast.unparse(node), node.lineno, None, "where", proposal)
         return error

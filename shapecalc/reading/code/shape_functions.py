@@ -76,11 +76,11 @@ def _gather(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Code
     tensor.
     """
     index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
-    _require_index_within(index, tensor, axis, call)
+    _require_index_shape(index, tensor, axis, call)
     return require_indices(derived_tensor(index.shape, tensor, index), index, tensor, axis, call)
 
 
-def _require_index_within(index: TracedTensor, tensor: TracedTensor, axis: int | None, call: Call) -> None:
+def _require_index_shape(index: TracedTensor, tensor: TracedTensor, axis: int | None, call: Call) -> None:
     """Raise `CheckRefused` if indices have the wrong shape for a gather or scatter.
 
     The indices must have the rank of the tensor, and may be longer only along `axis`.
@@ -98,9 +98,9 @@ def _require_index_within(index: TracedTensor, tensor: TracedTensor, axis: int |
 def _scatter(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply `scatter`: write elements of another tensor at indices."""
     index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
-    _require_index_within(index, tensor, axis, call)
+    _require_index_shape(index, tensor, axis, call)
     if isinstance(arguments["src"], TracedTensor):
-        _require_index_within(index, arguments["src"], None, call)
+        _require_index_shape(index, arguments["src"], None, call)
     require_equal_kinds(tensor, arguments["src"], call)
     return require_indices(derived_tensor(tensor.shape, tensor, index), index, tensor, axis, call)
 
@@ -197,7 +197,7 @@ def _indices_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: C
 
 
 def _require_axis(tensor: TracedTensor, axis: CodeValue, call: Call) -> None:
-    """Check that a call has one axis of the tensor, which may be a scalar."""
+    """Check that a call has a single valid axis; the tensor may be a scalar."""
     if isinstance(axis, tuple):
         raise call.error(f"{call.name} takes one dim")
     call.to_reduced_axis(tensor, axis)
@@ -217,13 +217,13 @@ def _topk(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVa
 
 
 def _require_count(count: Dim, least: int, size: Dim, call: Call) -> None:
-    """Raise `CheckRefused` if a count of elements is not from `least` to the size."""
+    """Raise `CheckRefused` if a count is less than `least` or exceeds the size."""
     if isinstance(count, int) and (count < least or (isinstance(size, int) and count > size)):
         raise call.refusal(f"there are no {count} of {size}")
 
 
 ONE_AXIS_FUNCTIONS = ("kthvalue", "median", "nanmedian", "mode", "aminmax", "sort", "argsort", "cummax", "cummin")
-"""The functions along one axis, not along several."""
+"""The functions that accept only one axis."""
 
 
 def _reduced_shape(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Shape:
@@ -260,7 +260,7 @@ def _reduction_values_and_indices(tensor: TracedTensor, arguments: BoundArgument
 
 
 def _extremes(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply `aminmax`, whose arguments are only given by name."""
+    """Apply `aminmax`, which takes only keyword arguments."""
     if call.positional:
         raise call.error("the arguments of aminmax are given by name", "write dim=")
     return _reduction_values_and_indices(tensor, arguments, call)
@@ -408,7 +408,7 @@ def _put_at_indices(tensor: TracedTensor, arguments: BoundArguments, call: Call)
 
 
 def _require_square(tensor: TracedTensor, call: Call) -> None:
-    """Raise `CheckRefused` unless a tensor has two dims, or more dims that are equal."""
+    """Raise `CheckRefused` unless a tensor has two dims, or more dims of equal size."""
     sizes = {dim for dim in tensor.shape if isinstance(dim, int)}
     if tensor.rank < 2 or (tensor.rank > 2 and len(sizes) > 1):
         raise call.refusal(f"it takes 2 dims or equal ones, not {shape_text(tensor.shape)}")
@@ -474,15 +474,16 @@ def _attention(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
     if strides is not None and is_contiguous(tensor.shape, strides):
         return result
     keeps_order = result.rank == 4 and result.shape == tensor.shape and arguments["attn_mask"] is None
-    if strides is None or strides[-1] != 1 or not keeps_order:  # measured with PyTorch's CPU kernels
+    # the strides follow measurements of PyTorch's CPU kernels
+    if strides is None or strides[-1] != 1 or not keeps_order:
         return replace(result, strides=None)
     return replace(result, strides=compute_clone_strides(result.shape, strides))
 
 
 def _dispatched_attention(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply attention of diffusers, whose tensors are `(batch, length, heads, channels)`.
+    """Apply the attention function of diffusers.
 
-    Source: dispatch_attention_fn of diffusers.
+    The tensors have the dims `(batch, length, heads, channels)`. Source: dispatch_attention_fn of diffusers.
     """
     key, value = require_tensor(arguments["key"], call), require_tensor(arguments["value"], call)
     if {tensor.rank, key.rank, value.rank} != {4} or are_unequal(tensor.shape[-1], key.shape[-1]):
@@ -573,7 +574,7 @@ def _multinomial(tensor: TracedTensor, arguments: BoundArguments, call: Call) ->
 
 
 def _bincount(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
-    """Apply `bincount`, whose length depends on the elements."""
+    """Apply `bincount`, which returns a vector of unknown length."""
     if tensor.rank != 1:
         raise call.refusal(f"it takes a vector, not {shape_text(tensor.shape)}")
     require_kinds(tensor, "i", call, "its input")
@@ -745,7 +746,7 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
     "histc": ShapeFunction(("bins", "min", "max"), _histc),
     **dict.fromkeys(("addmm", "baddbmm"), ShapeFunction(("mat1/batch1", "mat2/batch2", "beta", "alpha"), _add_product)),
 }
-"""The functions of one tensor and others, by name; `F.unfold` is the function, `unfold` the method."""
+"""The functions without an op, by name; `F.unfold` is the function, and `unfold` the method."""
 ELEMENTWISE_FUNCTIONS = {
     *("eq", "ne", "lt", "le", "gt", "ge", "not_equal", "less", "greater", "less_equal", "greater_equal"),
     *("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "isclose"),

@@ -32,7 +32,7 @@ TORCH_ONLY_METHODS = {"view", "permute", "unsqueeze", "contiguous"}
 MODULE_NAMES = frozenset({*MODULE_DIALECTS, "einops", "math", "ops", "layers"})
 PROMPT = r"\s*(?:>>>|\.\.\.|In \[\d+\]:) ?"
 INPUT_NAME = r"(?s)(\d+:)?(.*?)(\[\d+\])?"
-"""The name of an input: the line of a call, the call or another name, and the number of its part."""
+"""The pattern of an input name: an optional line number, a name or a call, and an optional part index."""
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 PASTE_HINT = "paste the lines that end with one tensor, or their function"
 ENTRY_METHODS = ("forward", "call", "__call__")
@@ -249,9 +249,9 @@ def _detect_module_dialect(tree: ast.AST) -> str | None:
 
 
 def find_unknown_library(tree: ast.AST) -> str | None:
-    """Return the first imported library without a dialect whose functions code calls.
+    """Return the first library without a dialect that code imports and calls, or None.
 
-    Returns None if the code uses a module with a dialect.
+    Returns None if the code also uses a module with a dialect.
     """
     if _detect_module_dialect(tree) is not None:
         return None
@@ -450,7 +450,7 @@ def dotted_name(node: ast.AST) -> str:
 
 
 def is_dict_item(node: ast.AST) -> bool:
-    """Return whether an expression is an item with a string as key, as `batch['x']`."""
+    """Return whether an expression is an item with a string key, such as `batch['x']`."""
     return (
         isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
     )

@@ -601,7 +601,7 @@ class CodeInterpreter(AssignmentEvaluator):
             joined = join_values(CodeList(left), CodeList(right), error)
             return joined.state["items"] if isinstance(joined, CodeList) else error
         if isinstance(left, dict) and isinstance(right, dict):
-            added = left.keys() ^ right.keys()  # a key of one branch is missing in the other, unless it is not known
+            added = left.keys() ^ right.keys()  # an unknown key may equal any key of the other branch
             items = {name: error for name in added if name is not UNKNOWN_KEY}
             shared = left.keys() & right.keys()
             items |= {name: self.join_slot(name, left[name], right[name], error) for name in shared}

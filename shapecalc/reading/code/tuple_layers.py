@@ -85,9 +85,9 @@ def _require_attention_inputs(parts: Sequence[TracedTensor], sizes: Sequence[Dim
 def _require_masks(
     tensor: TracedTensor, key: TracedTensor, mask: CodeValue, padding: CodeValue, length: int, heads: Dim, call: Call
 ) -> None:
-    """Check the mask of attention, and that of the keys that are padding; `length` is the axis of the sequence.
+    """Check the attention mask and the key padding mask of a layer.
 
-    Raises `CheckRefused` if a mask does not fit.
+    `length` is the axis of the sequence. Raises `CheckRefused` if a mask has the wrong shape.
     """
     batches = (tensor.shape[1 - length],) if tensor.rank == 3 else ()
     matrix, keys = (tensor.shape[length], key.shape[length]), (*batches, key.shape[length])
@@ -138,7 +138,7 @@ def _recurrent(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
 
 
 def _require_states(given: CodeValue, states: Sequence[TracedTensor], call: Call) -> None:
-    """Raise `CheckRefused` if the first states of a recurrent layer do not have the shapes of its last states."""
+    """Raise `CheckRefused` if the initial states of a recurrent layer have the wrong shapes."""
     parts = given if isinstance(given, tuple) else (given,)
     if given is None or not all(isinstance(part, TracedTensor) for part in parts):
         return
@@ -185,7 +185,7 @@ RESULT_LAYERS: Mapping[str, ResultLayer] = {
         ResultLayer((*_TRANSFORMER, "norm_first", "bias"), _transformer_layer),
     ),
 }
-"""The layers without a stage, by name."""
+"""The layers that have no op, by name."""
 
 FUNCTIONS_OF_LAYERS: Mapping[str, str] = {
     "Unfold": "F.unfold",
@@ -206,7 +206,7 @@ FUNCTIONS_OF_LAYERS: Mapping[str, str] = {
 }
 """The functions that layers call with their own arguments, by the name of the layer."""
 IMPLIED_ARGUMENTS: Mapping[str, Mapping[str, CodeValue]] = {"UpsamplingBilinear2d": {"mode": "bilinear"}}
-"""The arguments of the functions that the names of layers imply."""
+"""The function arguments that the name of a layer implies."""
 _PAD_LAYER = "(Zero|Constant|Reflection|Replication|Circular)Pad([123])d"
 _PAD_MODES = {"Reflection": "reflect", "Replication": "replicate", "Circular": "circular"}
 

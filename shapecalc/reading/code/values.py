@@ -64,11 +64,11 @@ ErrorFactory: TypeAlias = Callable[..., ShapeError]
 REARRANGING_OPS = {
     op.name for op in (RESHAPE, VIEW, TRANSPOSE, UNSQUEEZE, SQUEEZE, FLATTEN, EXPAND, TILE, FLIP, REARRANGE)
 }
-"""The names of the ops whose result has every element of the input."""
+"""The names of the ops that preserve every element of the input."""
 MAYBE_NONE = float("nan")
 """An unknown value that may be None, such as a mask."""
 UNNAMED_CHANGE = "?"
-"""The untraced change of a tensor whose expression is still being evaluated."""
+"""The untraced change of a tensor during the evaluation of the expression that changes it."""
 
 
 class StageRefused(Exception):
@@ -111,7 +111,7 @@ class ProgramSizes:
         self.conditions: dict[Condition, None] = {}
         """The conditions of divisions of named sizes."""
         self.element_sizes: dict[int, tuple[object, Dim]] = {}
-        """The tensors without dims that are used as sizes, and the names of these sizes, by identity."""
+        """The scalar tensors that are used as sizes, with the names of these sizes, keyed by identity."""
 
     def add_dims(self, left: Dim, right: Dim) -> Dim:
         """Return the sum of two sizes.
@@ -377,12 +377,12 @@ class LayerInstance(Record):
         return dict(zip(names, self.positional, strict=True)) if self.name == "Sequential" else {}
 
     def add_child(self, name: str, layer: CodeValue) -> LayerInstance:
-        """Return a `Sequential` with a further layer, or with another layer of this name."""
+        """Return a `Sequential` with a layer added, or replaced if the name exists."""
         layers = self.children | {name: layer}
         return replace(self, positional=tuple(layers.values()), child_names=tuple(layers))
 
     def __str__(self) -> str:
-        """Format the layer with short names of arguments, as `Conv2d(3,64,7,s2,p3)`."""
+        """Format the layer with short argument names, such as `Conv2d(3,64,7,s2,p3)`."""
         words = [*map(_format_argument, self.positional)]
         marks = {name: ARGUMENT_MARKS.get(name, f"{name}=") for name in self.keywords}
         words += [f"{marks[name]}{_format_argument(value)}" for name, value in self.keywords.items()]
@@ -495,7 +495,7 @@ class CallFrame:
 
     @property
     def module(self) -> CallFrame:
-        """The frame of the module around this frame."""
+        """The frame of the module that contains this frame."""
         frame = self
         while frame.parent is not None:
             frame = frame.parent
@@ -593,7 +593,7 @@ def dataclass_fields(cls: ClassValue) -> dict[str, ast.expr | None]:
 
 
 LAYER_KEY = "(layer)"
-"""The attribute of an object that holds the layer of a library that its class derives from."""
+"""The attribute that holds the library layer from which the class of an object derives."""
 
 
 class ObjectValue:
@@ -643,7 +643,7 @@ class PartialValue:
 
 
 class AlternativeValue:
-    """One of several functions or layers, where it is unknown which one is used."""
+    """One of several functions or layers, if it is unknown which one is called."""
 
     def __init__(self, values: Sequence[CodeValue], error: ShapeError) -> None:
         """Store the values, and the error that is raised if their results differ."""

@@ -108,18 +108,18 @@ def report_interpretations(answer: Trace | Chain, output_options: OutputOptions)
 NAMING_OPTIONS = ("dialect", "opset")
 """The options with which a user chooses the rules of a framework, besides its switch."""
 _reported_answers: list[object] = []
-"""The answer for which `report_other_answers` has printed a line; at most one in a run of the program."""
+"""The answers for which `report_other_answers` has printed a line; at most one per run of the program."""
 
 
 def reset_reported_answers() -> None:
-    """Forget the reported answer, so that the next run prints a line again."""
+    """Clear `_reported_answers`, so that the next run of the program prints a line."""
     _reported_answers.clear()
 
 
 def report_other_answers(
     answer: Trace | Chain, output_options: OutputOptions, options: Iterable[Mapping[str, object]]
 ) -> None:
-    """Report on stderr that PyTorch or NumPy give another answer.
+    """Report on stderr that PyTorch or NumPy would give a different answer.
 
     `options` are the options of the request, or of the chain and each stage. The line is printed once per run. It is
     omitted if the request sets a dialect, an opset or a switch, and with `--json`, `--quiet`, `--expect`, `--as` or a

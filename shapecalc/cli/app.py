@@ -58,7 +58,7 @@ QUESTION_WORDS = frozenset(
 )
 """The first words of questions in English."""
 ALTERNATIVES = ("or", "vs", "vs.", "versus")
-"""The words between two ops in a question about their difference, as in `view or permute`."""
+"""The words between two ops in a question about their difference, for example `view or permute`."""
 MAX_QUESTION_WORDS = 20
 """The maximum number of words of a question in English."""
 MAX_STDIN_BYTES = 1 << 28

@@ -1,4 +1,4 @@
-"""The commands for chains of ops: compare, equiv, against, simplify, invert and find."""
+"""The commands on chains of ops, such as `equiv`, `simplify` and `find`."""
 
 from __future__ import annotations
 

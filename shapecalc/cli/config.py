@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 ACTIONS = {"set": 2, "unset": 1}
 """The number of arguments of each action."""
 KEY_TABLE = "keys."
-"""The prefix of the configuration keys that set keys of the app, as in `keys.fix`."""
+"""The prefix of the configuration names that set keys of the app, for example `keys.fix`."""
 
 
 def run_config(
@@ -103,7 +103,7 @@ def _write_config(path: str, key: str, value: str | int | None) -> None:
     Comments are kept. Raises `ShapeError` (usage) if the file is not TOML, and `ShapeError` (file) if it cannot be read
     or written.
     """
-    import tomlkit  # deferred: only needed to change a file
+    import tomlkit  # deferred, because it is needed only to change a file
     from tomlkit.exceptions import TOMLKitError
 
     exists = os.path.exists(path)  # noqa: PTH110

@@ -29,7 +29,10 @@ def infer_command_line(words: Sequence[str]) -> list[str]:
 
 
 def detect_command_line(user_input: UserInput, options: Sequence[str]) -> list[str]:
-    """Return the command line for an input, or raise `ShapeError` (usage) if none is detected."""
+    """Return the command line for an input.
+
+    Raises `ShapeError` (usage) if no command is detected.
+    """
     from shapecalc.reading import readings
 
     words, values = user_input.arguments, user_input.words

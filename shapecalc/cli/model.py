@@ -84,7 +84,7 @@ def run_model(file: str, output_options: OutputOptions, **arguments: Any) -> int
     """Print a report of a model, or write the fixed model, and return the exit code."""
     from shapecalc.cli.model_report import parse_size_options, parse_targets
 
-    if file == "fix" and arguments["batch"] and not Path(file).exists():  # means `model m.onnx --fix`
+    if file == "fix" and arguments["batch"] and not Path(file).exists():  # the same as `model m.onnx --fix`
         file, arguments = arguments["batch"], {**arguments, "batch": None, "fix": True}
     gc.disable()  # a report has many objects and no cycles, so garbage collections would free nothing
     try:
@@ -107,7 +107,10 @@ def run_model(file: str, output_options: OutputOptions, **arguments: Any) -> int
 
 
 def _check_unused_options(arguments: Mapping[str, Any], writing: Sequence[str], output_options: OutputOptions) -> None:
-    """Raise `ShapeError` (usage) for options that have no effect if a file is written without `--fix`."""
+    """Raise `ShapeError` (usage) for check options if the model is not checked.
+
+    `--static` alone and `--rename` alone write a file without a check.
+    """
     checking = {"--batch": arguments["batch"], "--set": arguments["shapes"], "--where": arguments["where"]}
     checking["--strict"] = output_options.strict
     unused = [name for name, is_set in checking.items() if is_set and writing in (["rename"], ["static"])]

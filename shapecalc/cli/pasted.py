@@ -134,7 +134,9 @@ INPUT_OPTION = Option(
 
 
 def parse_named_sizes(text: str) -> dict[str, GivenValue]:
-    """Parse the value of `--where` into a dict of sizes, shapes and constants, by name or expression.
+    """Parse the value of `--where` into values by name or expression.
+
+    The values are sizes, shapes and constants.
 
     >>> parse_named_sizes("self.heads=8,shape=2,-1,B=4"), parse_named_sizes("shape=float32[2,3]")
     ({'self.heads': 8, 'shape': (2, -1), 'B': 4}, {'shape': (2, 3)})
@@ -168,7 +170,10 @@ def parse_named_sizes(text: str) -> dict[str, GivenValue]:
 
 
 def _is_printed_shape(text: str) -> bool:
-    """Return whether a quoted text is a shape, such as `'(np.int64(2), 3)'`, and not the text of a constant."""
+    """Return whether a quoted text is a shape instead of a string constant.
+
+    For example, `'(np.int64(2), 3)'` is a shape.
+    """
     from shapecalc.reading.readings import is_shape  # imported here because few commands have quoted shapes
 
     inner = text.strip()[1:-1]
@@ -198,14 +203,19 @@ def _input_notes(inputs: Mapping[str, TypedShape], dialect: str | None, options:
 
 
 def _pop_sizes(inputs: dict[str, TypedShape]) -> dict[str, int | Shape]:
-    """Remove the numbers that are given for the dims of tensors, as in `x=N,3,H,W W=30`, and return them."""
+    """Remove and return the inputs that are sizes of named dims.
+
+    For example, `W=30` in `x=N,3,H,W W=30` is the size of the dim `W`.
+    """
     names = dim_names([dim for tensor in inputs.values() for dim in tensor.dims])
     numbers = {name: tensor.dims[0] for name, tensor in inputs.items() if name in names and len(tensor.dims) == 1}
     return {name: size for name, size in numbers.items() if isinstance(size, int) and inputs.pop(name)}
 
 
 def _split_shapes(words: Sequence[str], input: str | None) -> tuple[list[str], str]:
-    """Split words into names of files, and shapes of tensors such as `x=2,3`, which are added to the option `input`.
+    """Split words into file names and the option `input`.
+
+    Words such as `x=2,3` are shapes of tensors, and are appended to `input`.
 
     >>> _split_shapes(["x=2,3", "net.py"], "y=4")
     (['net.py'], 'y=4 x=2,3')

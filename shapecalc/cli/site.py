@@ -107,10 +107,10 @@ def _write_page(folder: Path, pyodide: Path, *, force: bool) -> int:
 
 
 def _static_pictures() -> Iterator[tuple[str, str]]:
-    """Yield the file names and the SVG of the pictures that the page shows without scripts.
+    """Yield the static pictures of the page as file names and SVG.
 
-    They are the answer to the first example and its film, and the question and the answer of each lesson of the path.
-    The pictures have two widths.
+    The page displays them without scripts. They are the answer to the first example and its film, and the question and
+    the answer of each lesson of the path, in two widths.
     """
     yield "first-film.svg", render_film(judging.resolve_command_line(FIRST_EXAMPLE), "first-film.svg")[1].decode()
     for suffix, width in PICTURE_WIDTHS.items():
@@ -128,7 +128,10 @@ def _static_pictures() -> Iterator[tuple[str, str]]:
 
 
 def _lesson_html(lesson: Lesson) -> str:
-    """Return a lesson as HTML that can be unfolded without scripts: text, picture and answer."""
+    """Return a lesson as HTML: its text, its picture, and a hidden answer.
+
+    The reader can reveal the answer without scripts.
+    """
     right = judging.prediction_text(judging.correct_prediction(lesson.task))
     return (
         f"<details><summary>{escape(lesson.title)}</summary><p>{escape(' '.join(lesson.text.split()))}</p>"
@@ -276,7 +279,9 @@ def lesson_picture(lesson_id: str, width: int) -> str:
 
 
 def fixed_command(question: str) -> str:
-    """Return the command line of a refused request with its first fix, or an empty string.
+    """Return a refused request with its first fix applied, as a command line.
+
+    Returns an empty string if the request is not refused or has no fix.
 
     >>> fixed_command("reshape 2,3,4 5,-1"), fixed_command("reshape 2,3,4 6,4")
     ('reshape 2,3,4 4,-1', '')

@@ -181,7 +181,7 @@ def extra_words_error(words: Sequence[str]) -> ShapeError | None:
 
     lines = [[*line, *options] for line in _candidate_lines(values, limit)]
     if op.positional_param_names[-1:] == ("target",) and not {"-d", "--dialect"} & {*options}:
-        lines += [[*line, "-d", "torch"] for line in lines]  # methods of PyTorch take sizes as separate arguments
+        lines += [[*line, "-d", "torch"] for line in lines]  # PyTorch's methods accept sizes as separate arguments
     candidates = {
         join(["shapecalc", op.name, *line]): request for line in lines if (request := _parse_request(op, line))
     }

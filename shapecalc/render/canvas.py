@@ -57,11 +57,16 @@ class GlyphSet(Record):
     """The label of an output dim without an input axis."""
     ellipsis: str = "…"
     cuts: str = "▕▏╎"
-    """The lines on a tape of elements: at its start, between blocks of the outermost axis, and between other blocks."""
+    """The separators on a tape of elements: at its start, between blocks of the outermost axis, and between other
+    blocks.
+    """
     second_block: str = "▓"
-    """The block of every second piece of a bar, where no lines separate the pieces."""
+    """The block of every second piece of a bar that has no separators."""
     first_dots: str = ""
-    """The empty braille character, to which dots are added; "" if straight wires are drawn without dots."""
+    """The empty braille character, or "" if straight wires are drawn without dots.
+
+    The other braille characters follow it; the bits of their offset are dots.
+    """
 
     @property
     def horizontal(self) -> str:
@@ -76,7 +81,7 @@ class GlyphSet(Record):
 
 UNICODE = GlyphSet()
 DOTTED = GlyphSet(first_dots="\u2800")
-"""The glyphs for terminals: braille dots are used as well, because terminal fonts have them."""
+"""The glyphs for terminals, with braille dots, because terminal fonts contain them."""
 ASCII = GlyphSet(
     " '.|-'.+-'.+-+++", ":", "\\", "/", "X", "*", ">", "|", "#", "=", "!", "_", "?", "x", "->", ".", "...", "[|:", "%"
 )
@@ -264,7 +269,7 @@ class Canvas:
             char, cell_style, _ = row.get(x, BLANK)
             chars.append(char)
             if cell_style is style or (char == " " and not (isinstance(style, Style) and style.reverse)):
-                continue  # a space gets the style of the preceding cell, so that the row has fewer runs of equal style
+                continue  # a space keeps the style of the preceding cell, so that the row has fewer spans
             if cell_style != style:
                 spans += [Span(start, x, style)] if style else []
                 style, start = cell_style, x

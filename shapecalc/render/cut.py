@@ -20,7 +20,7 @@ from shapecalc.render.tape import MAX_TAPE_ELEMENTS
 
 
 class CutState:
-    """The cuts of a tape: the fixed piece lengths, and the length that is being chosen.
+    """The cuts of a tape, with the fixed piece lengths and the current length.
 
     >>> state = CutState((2, 3, 4))
     >>> state.length, state.shape
@@ -47,7 +47,7 @@ class CutState:
 
     @property
     def remainder(self) -> int:
-        """The number of elements at the end of a piece that do not fill the current length."""
+        """The number of elements that remain after the last cut of a piece."""
         return self.piece_length % self.length
 
     @property

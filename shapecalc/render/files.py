@@ -194,7 +194,7 @@ def parse_pixels(text: str) -> tuple[int, int]:
 def fit_scale(cells: tuple[int, int], pixels: tuple[int, int]) -> float:
     """Return the scale at which a number of columns and lines fits a size in pixels.
 
-    Raises `ShapeError` (usage) with the least size if the picture needs more cells than fit; see `fit_svg`.
+    Raises `ShapeError` (usage) with the smallest sufficient size if the picture does not fit; see `fit_svg`.
 
     >>> fit_scale((44, 12), (1280, 720))
     3
@@ -276,7 +276,7 @@ def _vertical_paths(text: str, left: int, top: int) -> Iterator[str]:
 
 
 def _style_key(style: Style | None) -> StyleKey:
-    """Return the key of a style: its colour, and whether it is bold, dimmed and filled."""
+    """Return the colour, boldness, dimness and background flag of a style."""
     if style is None:
         return None, False, False, False
     colour = None if style.color is None or style.color.is_default else tuple(style.color.get_truecolor())
@@ -421,7 +421,8 @@ def draw_still(answer: Trace | Chain, step_index: int | None, width: int, *, sho
     step_picture = draw_picture(answer, picture_step, width=width, height=MAX_PICTURE_HEIGHT, placeholders=placeholders)
     has_division = any(step.rule in INFER_RULES for step in answer.steps[picture_step : picture_step + 1])
     divisions = division_notes(stage_layouts(answer)) if step_index is None and not has_division else ()
-    is_diagram = len(stage_layouts(answer)) == 1 and not has_own_picture(answer, picture_step)  # shows all wires
+    # a diagram of a single stage contains all wires, so it replaces the flow diagram
+    is_diagram = len(stage_layouts(answer)) == 1 and not has_own_picture(answer, picture_step)
     parts = [clip_line(Text(escape_unprintable(command_line(answer)), "bold"), width, UNICODE), Text("")]
     if step_index == QUESTION_STEP or not is_diagram:
         flow = draw_flow(

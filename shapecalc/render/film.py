@@ -279,9 +279,10 @@ def _key_times(times: Iterable[float], seconds: float) -> str:
 
 
 def render_page(film: Film, theme: str | None) -> bytes:
-    """Render a film as an HTML page with a player that can also ask the viewer for dims.
+    """Render a film as an HTML page with a player.
 
-    If `theme` is None, the page follows the colour scheme of the viewer at first.
+    The player can also ask the viewer to predict dims. If `theme` is None, the page initially follows the colour scheme
+    of the viewer.
     """
     width, height = pixel_size(film)
     template = Template(PAGE_TEMPLATE.read_text("utf-8"))

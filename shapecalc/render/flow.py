@@ -50,7 +50,7 @@ NO_PLACEHOLDERS: Placeholders = {}
 """The empty mapping, for drawings in which all dims are visible."""
 SCALAR_TEXT = "[]"
 OUTPUT_HEADING = "output"
-"""The heading of the last column if the diagram is drawn as a map, with short headings."""
+"""The heading of the last column of a map, which has short headings."""
 MAX_DIM_WIDTH = 14
 MAX_SPACED_AXES = 5
 """The maximum number of axes for which rows are two lines apart by default.
@@ -63,9 +63,9 @@ MAX_MIXING_NOTES = 4
 If a stage has more notes, one general note replaces them.
 """
 LABELLED_KINDS = (StageKind.BROADCAST, StageKind.PRODUCT, StageKind.WINDOW)
-"""The stage kinds whose ending wires have labels: their axes are summed or repeated."""
+"""The stage kinds with labels on wires that end, because their axes are summed or repeated."""
 LABEL_SPACE = 4
-"""The width around the label of a wire, in cells."""
+"""The width of the space around the label of a wire, in cells."""
 SPACINGS = ((2, 7), (2, 3), (1, 3), (1, 1))
 """Pairs of a row spacing in lines and a minimum wire length in cells.
 
@@ -110,7 +110,7 @@ class ColumnGap(Record):
     is_beside_heading: bool = False
     """Whether the next column has a heading, which the title must not cover."""
     label_width: int = 0
-    """The width of the labels of wires that end or begin in the gap."""
+    """The width, in cells, that the labels of wires need in the gap."""
 
     def width(self, column_width: int) -> int:
         """Return the width of the gap for its wires, tokens and title.
@@ -212,9 +212,9 @@ def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
 
 
 def _joined_token(layout: StageLayout, axis: int) -> str:
-    """Return the token on the wire of the axis along which operands are joined.
+    """Return the text on the wire of the axis along which operands are joined.
 
-    The token is the dim of the operand; of several operands, their names or their number.
+    For one operand, the text is the name and the dim of the operand; for several, it is their names or their number.
     """
     operands = [*zip(layout.operand_names, stage_operands(layout)[1:], strict=False)]
     if any(axis >= len(operand.shape) for _, operand in operands):
@@ -227,7 +227,9 @@ def _joined_token(layout: StageLayout, axis: int) -> str:
 
 
 def _end_labels(layout: StageLayout) -> dict[int, str]:
-    """Return why the wires of axes end in a stage of several operands, keyed by the index of the axis.
+    """Return the labels of the axes with wires that end in a stage.
+
+    The label states why the wire ends: the axis is summed or repeated. The labels are keyed by axis.
 
     >>> import shapecalc as sc
     >>> _end_labels(stage_layouts(sc.broadcast((8, 1, 6), (7, 1)))[0])
@@ -243,7 +245,10 @@ def _end_labels(layout: StageLayout) -> dict[int, str]:
 
 
 def _operand_labels(layout: StageLayout, glyphs: GlyphSet) -> dict[int, str]:
-    """Return the names of the dims that another operand has, keyed by the index of the output dim."""
+    """Return the labels of the output dims that come only from another operand.
+
+    The label is the name of the dim in that operand. The labels are keyed by output dim.
+    """
     if layout.stage.kind not in LABELLED_KINDS:
         return {}
     return {
@@ -254,7 +259,10 @@ def _operand_labels(layout: StageLayout, glyphs: GlyphSet) -> dict[int, str]:
 
 
 def _label_width(layout: StageLayout, glyphs: GlyphSet) -> int:
-    """Return the width of a gap in which the labels at both ends of a wire fit; 0 without labels."""
+    """Return the width of a gap that fits the labels at both ends of a wire.
+
+    The width is 0 if the stage has no labels.
+    """
     ends = max(map(len, _end_labels(layout).values()), default=-LABEL_SPACE)
     names = max(map(len, _operand_labels(layout, glyphs).values()), default=-LABEL_SPACE)
     return ends + names + 2 * LABEL_SPACE if max(ends, names) > 0 else 0
@@ -549,10 +557,10 @@ class _FlowDrawing(Record):
         return self.draw_column(output_column, column_index, right + 1)
 
     def draw_labels(self, layout: StageLayout, column_index: int, edges: tuple[int, int]) -> None:
-        """Label the wires that end in a gap, and draw those that come from another operand.
+        """Label the wires that end or begin in a gap.
 
-        `edges` are the x coordinates of the left and the right end of the gap. A label that meets another wire is
-        omitted.
+        Wires begin in the gap if they come from another operand. `edges` are the x coordinates of the left and the
+        right end of the gap. A label that overlaps another wire is omitted.
         """
         (left, right), strokes = edges, self.canvas.glyphs
         for axis, label in _end_labels(layout).items():

@@ -36,7 +36,7 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.results import sizes_with_results
 from shapecalc.core.text import escape_unprintable, shape_text
 from shapecalc.reasoning.equiv import (
-    Counterexample,  # imported on first use: the start of the app does not need it
+    Counterexample,  # deferred, because the start of the app does not need it
     check_equivalence,
 )
 from shapecalc.reasoning.examples import example_sizes, index_text
@@ -62,7 +62,7 @@ TABLE_GAP = 4
 """The number of spaces between two tables."""
 MAX_VALUE_WIDTH = 8
 TINTS = ("#F4B6A0", "#F7DC8C", "#B9E3A4", "#9ADBD3", "#A5C8F4", "#C9B6F0", "#F2B3D6", "#D3CDC0")
-"""The background colours of elements, by their index along the colour axis; later indices repeat the colours."""
+"""The background colours of elements, by their index along the tinted axis, cyclically."""
 TINT_INK = "#000000"
 """The text colour of elements on the backgrounds `TINTS`."""
 MAX_COMPARED_ELEMENTS = 4096
@@ -238,12 +238,14 @@ def _flatten_nested(elements: Any, depth: int) -> list[Any]:
 
 
 def _shown_count(count: int, width: int) -> int:
-    """Return the number of tables that fit side by side."""
+    """Return how many of `count` tables fit side by side."""
     return max(1, min(count, (width + TABLE_GAP) // (MIN_TABLE_WIDTH + TABLE_GAP)))
 
 
 def first_table(count: int, width: int, first: int) -> int:
-    """Return the index of the first table that is drawn, if possible `first`.
+    """Return the index of the first table to draw.
+
+    This is `first`, or an earlier table if all tables from there on fit the width.
 
     >>> first_table(4, 78, 3), first_table(4, 400, 3)
     (1, 0)

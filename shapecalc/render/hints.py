@@ -28,7 +28,7 @@ FRAMEWORK_NAMES = {
     "tensorrt": "TensorRT",
     "jax": "JAX",
 }
-"""The names of frameworks in sentences, by dialect; other dialects have the same name there."""
+"""The names of frameworks in sentences, by dialect, where they differ from the name of the dialect."""
 
 
 class Hint(Record):
@@ -89,7 +89,9 @@ def verdict_text(answer: Answer) -> str:
 
 
 def rules_phrase(traces: Sequence[Trace]) -> str:
-    """Name the framework whose rules all requests follow, or return an empty string.
+    """Return a phrase with the framework that defines the rules of all requests.
+
+    Returns an empty string if there is no such framework.
 
     >>> import shapecalc as sc
     >>> rules_phrase([sc.reshape((2, 3), (6,))]), rules_phrase([])

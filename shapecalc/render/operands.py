@@ -39,7 +39,7 @@ SUM_LABEL, JOIN_SUFFIX = "sum", " +"
 WINDOW_DEFAULTS = {"kernel": 1, "stride": 1, "begin": 0, "end": 0, "dilation": 1}
 """The default value of each window parameter."""
 COLUMN_RULES = (NOT_BROADCASTABLE, INNER_DIFFERS, DIMS_DIFFER, LABEL_DIFFERS)
-"""The rules that the dims in one table column can break."""
+"""The rules that a single column of the table can break."""
 MAX_DIM_WIDTH, MIN_BAR_WIDTH, MAX_UNIT_WIDTH, MAX_NAMED_UNIT_WIDTH = 12, 8, 4, 10
 """Limits of the operand table, in cells.
 

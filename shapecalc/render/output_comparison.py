@@ -22,10 +22,9 @@ COMPARISON_SUFFIXES = (".svg",)
 COMPARISON_WIDTH, GRID_LINES = 64, 14
 """The width of the animation in characters, and the maximum height of the tables in lines."""
 END_SECONDS, SCRUB_SECONDS, MAX_FRAMES = 1.2, 4.8, 24
-"""The durations and the number of frames of the animation.
+"""The duration of the first and of the last frame, the total duration of the other frames, and their maximum number.
 
-They are the duration of the first and of the last frame, the total duration of all other frames, both in seconds, and
-the maximum number of the other frames.
+The durations are in seconds.
 """
 
 

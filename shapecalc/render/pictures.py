@@ -113,7 +113,7 @@ class PictureKind(Record):
     has_heading: bool = False
     """Whether the stage's heading is drawn above the picture where it fits."""
     gains_from_width: bool = False
-    """Whether a wider picture shows more: it is a ruler."""
+    """Whether a wider picture shows more."""
 
 
 def division_notes(all_layouts: Sequence[StageLayout]) -> Iterator[str]:
@@ -526,7 +526,7 @@ def _draw_stage_canvas(
     reasons = max(right + 5 + max(map(len, after), default=2), right + 1 + len(heading)) + 2
     canvas.write_text(reasons, 0, layout.title, "dim")
     for row, (reason, style) in _dim_reasons(answer, layout, step_index).items():
-        if len(reason) > size[0] - reasons:  # the row is that of the output dim
+        if len(reason) > size[0] - reasons:  # the position of the reason already identifies the output dim
             reason = reason.removeprefix(f"dim {row} ")
         canvas.write_text(reasons, 1 + pitch * row, reason, style)
     if wires.is_unroutable:
@@ -579,7 +579,10 @@ def _format_dims(
 
 
 def _wire_style(layout: StageLayout, axes: Collection[int], out_dims: Collection[int], step_index: int) -> Style | None:
-    """Return the style of the wires between axes and output dims; wires to hidden dims have none."""
+    """Return the style of the wires between axes and output dims.
+
+    Returns None for wires to hidden dims, which are not drawn.
+    """
     if out_dims and all(layout.cells[out].placeholder for out in out_dims):
         return None
     hue = "".join([mark_colour(layout.cells_before[axis].mark) for axis in axes if len(axes) == 1])
@@ -630,7 +633,10 @@ def _is_ruler_step(layout: StageLayout, step: Step | None) -> bool:
 
 
 def _is_last_size_copy(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
-    """Return whether a step copies the last 0 of a stage in which a 0 copies only a size."""
+    """Return whether a step is the last of its stage that resolves a 0.
+
+    Returns False unless some 0 of the stage copies only the size of an axis, not its elements.
+    """
     copies = [other for other in layout.stage.steps if other.rule == rules.COPIED_ZERO]
     return bool(layout.size_only_dims) and step is copies[-1]
 
@@ -677,7 +683,7 @@ def has_own_picture(answer: Trace | Chain, step_index: int) -> bool:
 
 
 def gains_from_width(answer: Trace | Chain, step_index: int) -> bool:
-    """Return whether a wider picture of a step shows more, because it is a ruler.
+    """Return whether a wider picture of a step shows more.
 
     >>> import shapecalc as sc
     >>> gains_from_width(sc.reshape((4, 6), (3, 8)), 2), gains_from_width(sc.transpose((2, 3)), 1)

@@ -291,7 +291,7 @@ def versions_table() -> Table:
 
 
 def _plain_table(*columns: str) -> Table:
-    from rich.table import Table  # deferred: the import costs 4 ms, and only tables need it
+    from rich.table import Table  # deferred, to save 4 ms if no table is printed
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:

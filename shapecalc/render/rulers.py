@@ -226,7 +226,7 @@ def _draw_pieces(rulers: BlockRulers, width: int, glyphs: GlyphSet) -> list[Text
 
 
 def _format_pieces(count: int, length: int, room: int, glyphs: GlyphSet) -> str:
-    """Format `count` blocks of a length; if not all fit, only the first and the last ones."""
+    """Format `count` blocks of a length, or only the first and the last ones that fit."""
     first, last, wall = (glyphs.box_lines[index] for index in (LEFT | UP | DOWN, RIGHT | UP | DOWN, 15))
     if count == 1:
         return f"{last}{f' {length} '.center(max(0, room - 2), glyphs.horizontal)}{first}"

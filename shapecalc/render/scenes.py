@@ -80,7 +80,9 @@ SENTENCE_ROWS, LOW_HEIGHT = 3, 20
 If a film is lower, its caption has one row less.
 """
 SLOT_LEFT, MAPPING_LEFT = 24, 40
-"""The left edges of the dims that output places fetch, and of the text that maps written to read elements, in cells."""
+"""The left edges, in cells, of the dims that output positions fetch, and of the text that relates written and read
+elements.
+"""
 LABEL_WIDTH = 8
 """The width of the labels before the dims, in cells."""
 FALL_SECONDS = 0.35
@@ -93,7 +95,7 @@ If a tensor has more rows, they are written in blocks.
 MAX_LISTED_CELLS = 8
 """The maximum number of cells that a caption lists."""
 MOVE_SECONDS, HIGHLIGHT_SECONDS = 0.55, 0.35
-"""The time for which an element moves, and the time for which it then stays highlighted, in seconds."""
+"""The time in which an element moves, and the time in which it is then highlighted, in seconds."""
 FILM_WIDTH, FILM_HEIGHT = 80, 24
 """The default size of a film, in character cells, which fits standard terminals."""
 MIN_FILM_HEIGHT = 16
@@ -249,7 +251,10 @@ def _interpolate(start: Sprite | None, end: Sprite, fraction: float) -> Sprite:
 
 
 def sample_moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
-    """Yield the sprites and the duration, in hundredths of a second, of each GIF frame."""
+    """Yield the sprites and the duration of each GIF frame.
+
+    The durations are in hundredths of a second.
+    """
     starts = film.frame_starts
     for number, frame in enumerate(film.frames):
         duration = round(100 * (frame.arrival_seconds + frame.hold_seconds))
@@ -417,7 +422,10 @@ class FilmBuilder:
         return row + (self.budget_gap if row == TAPE_HEADING_ROW else self.budget_gap // 2)
 
     def has_slots(self, layout: StageLayout) -> bool:
-        """Return whether a stage is a permutation whose output places have a row each, which says what it fetches."""
+        """Return whether a stage is a permutation with one text row per output dim.
+
+        The row of an output dim states which input dim it fetches.
+        """
         room = self.row_position(TAPE_HEADING_ROW) - REQUEST_ROW
         is_permutation = layout.stage.kind is StageKind.PERMUTE and layout.stage.is_finished and all(layout.wires)
         return is_permutation and 0 < len(layout.cells) <= min(room, self.column_count)

@@ -495,7 +495,7 @@ def _refused_dim(request: Request, stage: Stage, cells: Sequence[Cell], problem:
     argument = request.arguments.get(stage.argument)
     if problem.index is None or argument == stage.requested or not isinstance(argument, tuple):
         return problem.index
-    if problem.index >= len(argument):  # the index refers to the text of a single item, not to an item
+    if problem.index >= len(argument):  # the index is a position in the text of a single item, not the index of an item
         return None
     refused = str(argument[problem.index])
     rows = [out for out, cell in enumerate(cells) if cell.dim is None and cell.token == refused]

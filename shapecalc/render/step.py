@@ -40,7 +40,7 @@ UNCONNECTED_GAP = 21
 MIN_REASON_WIDTH = 24
 """The minimum width of a reason, in cells; longer reasons are wrapped."""
 MAX_LISTED_DIMS = 5
-"""The maximum number of dims of a permutation whose reasons are listed; of more, the map shows the path."""
+"""The maximum number of dims of a permutation with listed reasons. A longer permutation is shown only in the map."""
 MAX_CARD_DIMS = 8
 """The maximum number of output dims whose reasons are shown."""
 
@@ -155,7 +155,7 @@ def draw_permutation(
 
 
 def draw_inverse_reading(layout: StageLayout, glyphs: GlyphSet = UNICODE) -> Text:
-    """Draw a permutation that is read the other way round beside the right reading.
+    """Draw a permutation in the inverse reading, beside the correct reading.
 
     >>> import shapecalc as sc
     >>> (layout,) = stage_layouts(sc.transpose((2, 3, 4), (1, 2, 0)))
@@ -175,10 +175,10 @@ def draw_inverse_reading(layout: StageLayout, glyphs: GlyphSet = UNICODE) -> Tex
 
 
 def draw_unconnected_dims(answer: Trace | Chain, blank: str, glyphs: GlyphSet = UNICODE) -> Text | None:
-    """Draw the input dims of a reshape or a transpose opposite the request, without wires.
+    """Draw the input dims of a reshape or a transpose opposite the request.
 
-    The user draws the wires by hand, so the drawing does not depend on the answer. Returns None for several stages and
-    for other ops.
+    The drawing does not contain the wires or the answer, so that the user can draw the wires by hand. Returns None for
+    several stages and for other ops.
 
     >>> import shapecalc as sc
     >>> print(draw_unconnected_dims(sc.transpose((2, 3, 4), (1, 2, 0)), "[    ]"))
@@ -214,7 +214,7 @@ def _reason_lines(
 ) -> list[Text]:
     """Return the reasons of the steps of a stage up to `step_index`.
 
-    The last reason is bold. The reasons for hidden dims are omitted, and those of earlier steps of a long permutation.
+    The last reason is bold. The reasons for hidden dims are omitted, as are the earlier reasons of a long permutation.
     """
     lines = list[Text]()
     is_long = layout.stage.kind is StageKind.PERMUTE and len(layout.cells) > MAX_LISTED_DIMS
@@ -277,7 +277,10 @@ def dim_reason_lines(answer: Trace | Chain, indent: int, width: int, step_index:
 
 
 def _step_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int | None) -> list[Text]:
-    """Return the reason of the step that determines each dim of a stage; none if a dim has no step of its own."""
+    """Return the reason for each dim of a stage, from the step that determines it.
+
+    Returns an empty list if some dim has no step of its own.
+    """
     reasons = list[Text]()
     for out, cell in enumerate(layout.cells):
         if cell.step_index >= len(answer.steps) or answer.steps[cell.step_index].out != out:
@@ -288,7 +291,9 @@ def _step_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int | 
 
 
 def origin_reasons(answer: Trace | Chain) -> list[str]:
-    """Return a sentence for each output dim, with the input dims that it comes from across all stages.
+    """Return a sentence for each output dim with its origin in the input.
+
+    The origin is traced through all stages.
 
     >>> import shapecalc as sc
     >>> origin_reasons(sc.chain("8,128,768", "reshape 0,0,12,64", "transpose 0,2,1,3", "reshape -1,128,64"))[0]
@@ -313,9 +318,10 @@ def origin_reasons(answer: Trace | Chain) -> list[str]:
 
 
 def _describe_atom(atom: OriginAtom, shape: Shape, split_axes: Collection[int]) -> str:
-    """Describe the part of the input that an atom of an output dim comes from, as a predicate.
+    """Describe the origin of a part of an output dim as a predicate.
 
-    `split_axes` are the axes whose atoms are digits of their index, and not some of their positions.
+    `split_axes` are the axes that are split into mixed-radix digits. Of other axes, an atom may read only some
+    positions.
     """
     match atom:
         case AxisAtom() if atom.operand == 0:
@@ -335,7 +341,10 @@ def _describe_atom(atom: OriginAtom, shape: Shape, split_axes: Collection[int]) 
 
 
 def _describe_axis_part(atom: AxisAtom, dim: Dim, *, is_digit: bool) -> str:
-    """Describe the positions of an input dim that an atom reads."""
+    """Describe the part of an input dim that an atom reads.
+
+    If `is_digit`, the atom is a mixed-radix digit of the index along the axis, otherwise a subset of the positions.
+    """
     axis = f"input dim {atom.axis}"
     if atom.size == dim:
         return f"{axis} in reverse" if atom.stride == -1 else f"{axis}, rolled" if atom.start else axis

@@ -1,4 +1,7 @@
-"""Text styles that are legible on white and on black, with a contrast of at least 4.5:1."""
+"""Text styles that are legible on white and on black.
+
+Their contrast is at least 4.5:1 on both.
+"""
 
 from __future__ import annotations
 
@@ -8,4 +11,4 @@ SUCCESS_COLOUR = "#008830"
 BOLD_ERROR = f"bold {ERROR_COLOUR}"
 BOLD_SUCCESS = f"bold {SUCCESS_COLOUR}"
 BAR_COLOUR = "#007BC0"
-"""The colour of bars of elements."""
+"""The colour of bars that represent element counts."""

@@ -25,7 +25,7 @@ from shapecalc.render.styles import BOLD_ERROR
 MAX_TAPE_ELEMENTS = 96
 """The maximum number of elements that are drawn by default."""
 MAX_UNEVEN_ROWS = 12
-"""The maximum number of rows of elements whose number their length does not divide."""
+"""The maximum number of rows in `draw_uneven_rows`."""
 LABEL_GAP = 2
 """The number of spaces between the label of a tape and its first element."""
 
@@ -125,9 +125,10 @@ def tape_lines(
 
 
 def draw_uneven_rows(count: int, length: int, width: int, glyphs: GlyphSet = UNICODE) -> Text | None:
-    """Draw elements in rows of a length that does not divide their number, and mark those that the last row lacks.
+    """Draw elements in rows of a length that does not divide the element count.
 
-    Returns None if there are too many elements or rows, or if a row does not fit the width.
+    The missing elements of the last row are marked. Returns None if there are too many elements or rows, or if a row
+    does not fit the width.
 
     >>> from shapecalc.render.canvas import ASCII
     >>> print(draw_uneven_rows(7, 3, 40, ASCII))
@@ -228,7 +229,7 @@ def _element_text(
 
 
 def element_equation(path: TensorPath, cursor: Index, number: int | None = None) -> str:
-    """Format a NumPy equation between an input element and an element of a later tensor.
+    """Format a NumPy equation for the position of an input element in a later tensor.
 
     `number` is the index of the later tensor on the path, by default the last. In the equation, the input is called x
     and contains the flat index of each element; the tensor after the first move is called t1, and the last one y.

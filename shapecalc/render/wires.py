@@ -164,10 +164,10 @@ def route_wires(
 
 
 def _complete_permutation(links: Sequence[AxisChange], axis_count: int, dim_count: int) -> tuple[int, ...]:
-    """Return the output dim of each axis of a permutation of which only some wires are known.
+    """Return the output dim of each axis of a partially known permutation.
 
-    The remaining axes go to the remaining dims in their order; their wires are not drawn. The result is empty if the
-    links are not part of a permutation.
+    The remaining axes are assigned to the remaining dims in order; their wires are not drawn. Returns an empty tuple if
+    the links are not part of a permutation.
     """
     known = {link.sources[0]: link.outputs[0] for link in links if len(link.sources) == len(link.outputs) == 1}
     if len(known) != len(links) or axis_count != dim_count or not known:
@@ -376,10 +376,10 @@ def _draw_straight_wires(canvas: Canvas, wiring: Wiring, left: int, right: int, 
 def _straight_dots(
     permuted_dims: tuple[int, ...], pitch: int, width: int, hidden: frozenset[int]
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return the dots of straight wires, as a sum of `DOT_BITS` and an axis for each cell.
+    """Return the braille dots of straight wires for each cell, with an axis.
 
-    The axis is the last one whose wire crosses the cell. The dots do not depend on sizes; they are cached, so that they
-    are computed once while the user types sizes.
+    The dots are a sum of `DOT_BITS`, and the axis is that of the last wire that crosses the cell. The dots do not
+    depend on sizes, so the cache saves their computation while the user types sizes.
     """
     cells = dict[tuple[int, int], tuple[int, int]]()
     for axis, out in enumerate(permuted_dims):

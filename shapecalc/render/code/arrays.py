@@ -57,7 +57,7 @@ class ArrayFramework(Record):
     vector: str = "{list}"
     """The template that converts a Python list to an array, where the framework requires an array."""
     takes_from_end: bool = True
-    """Whether a gather accepts negative positions."""
+    """Whether a gather accepts negative indices."""
     slices_backwards: bool = True
     """Whether slices support negative steps; if not, the code flips the axes first."""
     unchanged_placeholder: str = ""

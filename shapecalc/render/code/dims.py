@@ -769,7 +769,7 @@ def missing_size_warnings(text: str, answer: Trace | Chain) -> list[str]:
     known = dim_names(dict.fromkeys(dim for shape in stage_shapes(answer) for dim in shape))
     if not known:
         return []
-    import ast  # deferred: the import costs 1 ms, and code without symbolic sizes does not need it
+    import ast  # deferred, to save 1 ms for code without symbolic sizes
 
     used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     variables = {

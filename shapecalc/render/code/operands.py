@@ -93,16 +93,19 @@ PAD_MODES: Mapping[str, Mapping[str, str]] = {
     "paddle": {"edge": "replicate", "wrap": "circular"},
     "tensorflow": {"reflect": "REFLECT", "symmetric": "SYMMETRIC"},
 }
-"""The name of each padding mode in each framework, where it differs from NumPy's name."""
+"""The name of each padding mode that differs from NumPy's name, by framework."""
 PADDING_STARTS = {"torch": "last", "paddle": "first"}
-"""The frameworks whose pad takes one list of numbers, and the axis with which the list starts."""
+"""The first or the last axis, with which the list of padding sizes starts, by framework.
+
+The other frameworks have one pair of sizes per axis.
+"""
 PADDLE_LAYOUTS = {3: "NCL", 4: "NCHW", 5: "NCDHW"}
-"""Paddle's layout for each rank."""
+"""Paddle's data format by rank."""
 ONNX_OPERATORS = {op.name: op.operators["onnx"].name for op in (MATMUL, CONCAT, STACK, EINSUM)}
 ONNX_OPERATORS[LINEAR.name] = ONNX_OPERATORS[MATMUL.name]
-"""The ONNX operator of each op that is a single node with the operands as inputs."""
+"""The ONNX operator of each op that is a single node with its operands as inputs."""
 TORCH_KINDS = {"max": "amax", "min": "amin"}
-"""PyTorch's method for each kind of reduction that has another name in PyTorch."""
+"""PyTorch's method for each kind of reduction with a different name."""
 TORCH_FUNCTIONAL = "torch.nn.functional."
 ENDS = ("begin", "end")
 TORCH_DEFAULTS = {

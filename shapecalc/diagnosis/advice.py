@@ -80,7 +80,7 @@ TARGET_ARGUMENTS = {
 }
 """The name of the target argument of each op."""
 WEIGHT_OPS = (CONV.name, LINEAR.name)
-"""The ops whose second operand is a weight."""
+"""The ops that have a weight as their second operand."""
 COMPUTED_ZERO_REMEDY = "find what makes that size 0: a division that rounds down, or a selection that matched nothing"
 REPEAT_REMEDY = "repeat the one of size 1, x.expand(...), if these are batches: a concatenation does not broadcast"
 MOVED_AXIS_REMEDY = (
@@ -109,7 +109,7 @@ UNSIGNED_REMEDY = (
 EMPTY_TARGET_REMEDY = "print what computes the target: it is empty, so the result would be a scalar; a vector is -1"
 EARLIER_LAYER_REMEDY = "give the layer the output of an earlier one, which has {1} features: {0} looks like raw input"
 MIN_RAW_RATIO = 100
-"""The minimum ratio of given to expected features that suggests raw input."""
+"""The minimum ratio of actual to expected features that suggests raw input."""
 LAYER_CALL = re.compile(r"\bself(?:\.\w+)+\(|\bF\.linear\(")
 """A call of a layer in a line of code; the weight of the layer is not an operand in the code."""
 XARRAY_SIZES = re.compile(
@@ -467,7 +467,7 @@ def _general_remedies(message: ParsedMessage) -> list[str]:
 
 
 def _count_remedies(message: ParsedMessage) -> list[str]:
-    """Return the general remedies for a reshape whose element counts differ."""
+    """Return the general remedies for a reshape with unequal element counts."""
     extra = find_extra_axis(message)
     if message.target == ():
         return [EMPTY_TARGET_REMEDY]
@@ -619,7 +619,7 @@ def _expand_remedy(message: ParsedMessage) -> str:
 
 
 def _resize_remedy(sides: PrintedSizes, size: PrintedSizes) -> str:
-    """Return the remedy for an interpolation whose `size` has the wrong rank.
+    """Return the remedy for an interpolation with a `size` of the wrong rank.
 
     `sides` are the spatial dims of the input.
     """

@@ -38,7 +38,7 @@ class FrameworkTraits(Record):
     markers: tuple[str, ...] = ()
     """Names of folders and modules that identify the framework if they occur near a message."""
     shape_source: str | None = None
-    """The place to look up shapes that a message omits, such as the model file, or None for the user's code."""
+    """The place where the user can find omitted shapes, for example the model file; None for the user's code."""
 
 
 class NodePattern(Record):
@@ -151,7 +151,7 @@ FRAMEWORKS: Mapping[str, FrameworkTraits] = {
 }
 """The traits of each framework, keyed by framework name.
 
-If a message does not identify its framework, the first framework whose markers are near the message is chosen.
+If a message does not identify its framework, the first framework with a marker near the message is chosen.
 """
 OPENVINO_INPUT = re.compile(r"\b(?:f|bf|i|u|boolean|dynamic)\d{0,2}(?=[\[{])")
 """The element type that OpenVINO prints before the shape of an input."""
@@ -206,7 +206,7 @@ SUBSCRIPT = re.compile(r"(?<=[\w\])])\[[^\[\]]*\]")
 KEYWORD_VALUE = re.compile(r"(?<=[,(]) ?\w+ ?= ?[\w.]+(?=[,)])")
 """A keyword argument, which is rarely a tensor."""
 SIZES_CALL = re.compile(r"\.(?:view|reshape|expand|repeat|permute|transpose|unsqueeze|flatten|size|resize_?)\([^()]*\)")
-"""A method call whose arguments are sizes or axes."""
+"""A method call with sizes or axes as its arguments."""
 SHAPE_ATTRIBUTE = re.compile(r"\.(?:shape|size|ndim)\b(?!\()")
 VALUE_NAME = re.compile(r"(?<![\w.'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?!\w|\s*\(|=(?!=)|\[[^\]]*\]\()")
 """A name in code that is neither called nor a keyword."""

@@ -27,12 +27,12 @@ from shapecalc.reasoning.figures import LOADER_WORDS, Explanation, MismatchConte
 
 COUNT_OPS = (RESHAPE.name, SHUFFLE.name, UNFLATTEN.name)
 FEATURE_CAUSES = ("features-differ",)
-"""The causes whose sizes are numbers of features."""
+"""The causes of mismatches between numbers of features."""
 RANK_CAUSES = (
     *("ranks-differ", "rank-mismatch", "bad-axis", "bad-perm", "window-too-large", "not-one", "table-rank"),
     *("too-many-indices", "not-square", "rank-limit", "one-value", "batch-limit"),
 )
-"""The causes whose numbers are ranks or limits."""
+"""The causes of messages that contain ranks or limits instead of sizes."""
 PLACE_NUMBERS = re.compile(r"(?i)line \d+|:\d+\b|0x[0-9a-f]+|\d+:\d+|\b\d+[-/]\d+[-/]\d+|\[\d+\]|-{1,6}> ?\d+|pid=\d+")
 """Numbers that are file positions or times, not sizes."""
 MASK_INDEX = re.compile(r"mask .{0,60}?at index (\d+).{0,80}? indexed tensor .{0,60}?at index (\d+)")
@@ -94,9 +94,8 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     ):
         return None
     axis = 1 if message.op == CONV.name else message.dim
-    if (
-        message.op == CONCAT.name and "in both shapes" in message.quote.lower()
-    ):  # the message omits the concatenated axis
+    # the message omits the concatenated axis
+    if message.op == CONCAT.name and "in both shapes" in message.quote.lower():
         axis = None
     elif axis is None and message.op in (BROADCAST.name, EXPAND.name, CONCAT.name, MATMUL.name):
         axis = _differing_axis(message, pair)

@@ -72,7 +72,7 @@ CONTEXT_BEFORE, CONTEXT_AFTER = 3000, 2000
 CONTROL_SEQUENCE = re.compile(r"(?:\x1b|\\u001b|\\x1b|\\033|\\e)\[[0-9;?]{0,24}[A-Za-z]|\x1b\][^\x07\x1b]{0,200}\x07?")
 
 BROKEN_COLOUR_CODE = re.compile(r"\[(?:[0-9]{1,3};){0,4}[0-9]{0,3}m(?![\w.])")
-"""A colour code whose escape character was lost."""
+"""A terminal colour code that has lost its escape character."""
 
 HTML_TAG = re.compile(
     r"</?(?:br|pre|code|span|p|div|b|i|em|strong|td|tr|li|font|a|samp|tt|small)(?:\s[^<>]{0,200})?/?>", re.I

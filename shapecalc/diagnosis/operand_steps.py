@@ -33,7 +33,7 @@ MAX_BORDER = 4
 MIN_BORDERED = 16
 """The minimum size for which a difference is explained by padding."""
 PRODUCT_LINE = re.compile(r"^[^-+/]*\*[^-+/*]*$")
-"""A line of code whose only operator is `*`."""
+"""A line of code with `*` as its only operator."""
 MEMBERSHIP = re.compile(r"(?:where|nonzero)\(\s*([\w.\[\]]{1,40}) == ([\w.\[\]]{1,40})\s*\)")
 """A call of `where` or `nonzero` with an equality test."""
 LIST_ARGUMENT = re.compile(r"(?:cat|concat|concatenate|[hvd]?stack)\(([A-Za-z_][\w.]*)\s*[,)]")
@@ -49,7 +49,7 @@ SUBSCRIPT = re.compile(r"subscript (\w) has size \d+ for operand (\d+)")
 METRIC_NODE = re.compile(r"(?i)^metrics?/|/metrics?/|accuracy|/equal$")
 LOSS_NODE = re.compile(r"(?i)loss|squared_?difference|cross_?entropy|mean_squared|mean_absolute")
 GRADIENT_NODE = re.compile(r"(?i)gradient|broadcastgradientargs")
-"""The names of nodes of TensorFlow that belong to a metric, a loss or a gradient."""
+"""The name of a TensorFlow node that computes a gradient."""
 POSITION_WORDS = re.compile(r"(?i)pos_?emb|position|pos_enc|\bpe\b|positional")
 LOSS_LINE = re.compile(r"(?i)loss|criterion|mse\b|\bbce|cross_entropy|y_true")
 STATISTICS_LINE = re.compile(r"(?i)\b(?:mean|std)\b(?!\()|\bnormali[sz]e\(")

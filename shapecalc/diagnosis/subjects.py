@@ -37,7 +37,7 @@ MODEL_FILE = "FILE.onnx"
 FREE_BATCH_COMMAND = f"shapecalc model {MODEL_FILE} --fix -o fixed.onnx"
 """The command that replaces a fixed batch size in a model with a symbol."""
 MODEL_FILE_FRAMEWORKS = ("onnx", "onnxruntime", "openvino", "tensorrt")
-"""The frameworks whose declared shapes may come from an ONNX file."""
+"""The frameworks that may run an ONNX file with declared shapes."""
 MAX_FIXES = 2
 MAX_ASSUMPTIONS = 1
 """The maximum number of assumptions of an explanation with strong evidence, which may precede other advice."""

@@ -69,7 +69,8 @@ def _name_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[
     """Yield advice for a wrong number of column or row labels."""
     match = NAMES.search(failing_code(message))
     frame, names = (match["frame"], match["names"]) if match else ("df", None)
-    if match and names and failing_code(message)[match.end() :].startswith("("):  # the last component is a method
+    # the last component of the name is a method
+    if match and names and failing_code(message)[match.end() :].startswith("("):
         names = names.rpartition(".")[0] or None
     axis = match["axis"] if match else "columns"
     if expected == 0:

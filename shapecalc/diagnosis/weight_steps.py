@@ -99,7 +99,7 @@ def _has_kernel_last(weights: Weights) -> bool:
 
 
 def _differs_along_flax_axis(axis: int) -> Callable[[Weights], bool]:
-    """Return a condition: a Flax kernel differs only along the negative axis `axis`."""
+    """Return a predicate for Flax kernels that differ only along the negative axis `axis`."""
     return lambda weights: (
         weights.framework in FLAX and len(weights.saved) > 1 and weights.axes == [len(weights.saved) + axis]
     )

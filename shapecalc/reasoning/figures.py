@@ -48,7 +48,7 @@ MAX_CHANNELS = 4096
 MIN_SHARED = 16
 """The minimum common divisor that counts as a shared factor."""
 MAX_COFACTOR = 64
-"""The maximum cofactor, batch ratio or side of a flattened feature map that is explained."""
+"""The maximum cofactor, ratio of two batches, or side of a map that an explanation uses."""
 MAX_ROUNDING = 2
 """The maximum difference between a requested and an actual height or width that is explained by rounding."""
 MIN_MAP_AREA = 400
@@ -414,7 +414,8 @@ def _explain_counted_twice(actual: int, expected: int, context: MismatchContext)
 def _explain_squares(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two sizes as square grids of patches with equally many extra tokens."""
     is_own_square = max(actual, expected) == min(actual, expected) ** 2
-    if context.is_features or context.is_length or context.target or is_own_square:  # these are not token counts
+    # features and lengths are not token counts
+    if context.is_features or context.is_length or context.target or is_own_square:
         return
     has_positions = POSITION_WORDS.search(context.text) is not None
     both_powers = _is_power_of_two(actual) and _is_power_of_two(expected)
@@ -1027,7 +1028,7 @@ def _explain_classes(actual: int, expected: int, context: MismatchContext) -> It
 
 
 def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two sizes, one of which is a multiple of the other."""
+    """Explain two sizes with an integer ratio."""
     small, large = sorted((actual, expected))
     if small < 1 or large % small or context.is_length:
         return

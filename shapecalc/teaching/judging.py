@@ -351,7 +351,7 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
 
 
 def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> Text | None:
-    """Draw the right answer beside the result of the user's mistake.
+    """Draw the right answer next to the result of the user's mistake.
 
     The mistake is the typed chain, or the common mistake that gives the typed prediction. Returns None if there is no
     such mistake, or if the elements cannot be drawn.

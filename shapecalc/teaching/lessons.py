@@ -36,7 +36,7 @@ REQUIRED_KEYS = ("id", "title", "text", "question", "point")
 OPTIONAL_KEYS = ("stage", "follow", "kind", "notes", "wrong")
 REQUIRED_WRONG_KEYS, OPTIONAL_WRONG_KEYS = ("typed", "said"), ("same_as",)
 MULTILINE_KEYS = ("text", "point", "notes", "said")
-"""The keys of a lesson file whose strings may have several lines."""
+"""The keys of a lesson file with strings that may span several lines."""
 MAX_TEXT_LENGTH = 2000
 """The maximum length of a string in a lesson file, in characters."""
 ID_PATTERN = re.compile(r"[a-z0-9-]{1,40}")
@@ -61,7 +61,7 @@ class WrongAnswer(Record):
     typed: str
     said: str
     same_as: str = ""
-    """A command line whose output is the wrong answer; empty if there is none."""
+    """A command line with the wrong answer as its output; empty if there is none."""
 
 
 class Lesson(Record):

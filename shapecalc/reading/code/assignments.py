@@ -38,7 +38,7 @@ SHAPE_METHODS_IN_PLACE = {
     *("unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_"),
     *("resize_", "resize_as_", "set_", "as_strided_"),
 }
-"""PyTorch's methods that change the shape of a tensor in place."""
+"""The PyTorch methods that change the shape of a tensor in place."""
 
 
 class AssignmentEvaluator(FunctionEvaluator):

@@ -179,7 +179,8 @@ class CallEvaluator(LayerEvaluator):
         try:
             callee, base = self.find_callee(function, path)
         except ShapeError as error:
-            if error in self.unknown_calls and self.find_binding(path) is error:  # the code does not define the layer
+            # the layer has this error as its value if the code does not define it
+            if error in self.unknown_calls and self.find_binding(path) is error:
                 hint = self.input_hint(node, "B,T,C")
                 raise self.record_unknown_call(node, ShapeError(replace(error.problem, hint=hint))) from None
             raise
@@ -533,7 +534,7 @@ class CallEvaluator(LayerEvaluator):
         return self.call_attribute_function(node, name)
 
     def make_dict(self, node: ast.expr, pairs: Iterable[Binding]) -> CodeDict:
-        """Return a dict with the given pairs of keys and values."""
+        """Return a dict with pairs of keys and values as its items."""
         items: dict[object, Binding] = {}
         for pair in pairs:
             parts = freeze_value(pair) if isinstance(pair, CodeList) else pair
@@ -605,7 +606,7 @@ class CallEvaluator(LayerEvaluator):
         if isinstance(cls, ClassValue):
             return isinstance(value, ObjectValue) and cls in value.cls.resolution_order()
         if isinstance(value, Monomial) and name in ("int", "str"):
-            return True if name == "int" else None  # an unknown name is a size or the name of a variant
+            return True if name == "int" else None  # an unknown name may be a size or a string
         for known, types in INSTANCE_TYPES.items():
             if name in known.split():
                 return isinstance(value, types) and not (isinstance(value, bool) and name == "float")
@@ -857,7 +858,7 @@ class CallEvaluator(LayerEvaluator):
         if isinstance(value, TracedTensor) and (extremes := self.fill_extremes(node, name, operands)):
             value = replace(value, extremes=extremes)
         cast = self.keyword_kinds(node)
-        if name == "where" and is_method:  # the mask is the argument, not the tensor
+        if name == "where" and is_method:  # in `x.where(mask, y)`, the mask is the argument, not the tensor
             values = [*values[1:2], values[0], *values[2:]]
         return apply_kind_rule(name, values, keywords, value, self.error_factory(node), cast=cast)
 

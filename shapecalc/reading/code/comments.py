@@ -54,7 +54,7 @@ class DeclaredShape(Record):
     name: str = ""
     """The name of the tensor; empty for any tensor of the line."""
     unread: tuple[str, ...] = ()
-    """The dims that cannot be compared, such as `n+1`."""
+    """The dims that cannot be compared, for example `n+1`."""
 
 
 class ShapeCheck(Record):

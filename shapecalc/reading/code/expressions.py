@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 LIBRARY_NAMES = {"torch", "np", "numpy", "math", "tf", "tensorflow", "jnp", "jax", "nn"}
-"""Names of modules whose attributes are constants or types, such as `torch.float32`."""
+"""Names of modules with constants or types as attributes, for example `torch.float32`."""
 UNKNOWN_KEY = float("nan")
 """The dict key that represents all unknown keys."""
 ABSENT_ATTRIBUTES = {"is_cuda", "is_sparse", "is_nested", "is_quantized", "is_mps", "is_meta"}
@@ -395,7 +395,7 @@ class ExpressionEvaluator(InterpreterState):
             value = base.children.get(attribute, layer_attribute(base, attribute, self.new_tensor))
         if value is not MISSING and not isinstance(value, ShapeError):
             return value
-        if isinstance(base, CodeDict) and attribute in base.items:  # a layer in a `ModuleDict`
+        if isinstance(base, CodeDict) and attribute in base.items:  # the layers of a `ModuleDict` are also attributes
             return get_item(base, attribute, self.error_factory(node))
         if isinstance(base, tuple) and len(base) == 2 and attribute in ("values", "indices"):
             return base[attribute == "indices"]
@@ -636,7 +636,7 @@ class ExpressionEvaluator(InterpreterState):
         return self.record_unknown_value(part, self.error(node, "which branch is taken is not known", hint), False)
 
     def unknown_part(self, test: ast.expr) -> ast.expr:
-        """Return the first part of a condition whose truth value is unknown."""
+        """Return the first part of a condition that has an unknown truth value."""
         if isinstance(test, ast.BoolOp):
             return next((self.unknown_part(part) for part in test.values if self.evaluate_truth(part) is None), test)
         return self.unknown_part(test.operand) if isinstance(test, ast.UnaryOp) else test

@@ -53,7 +53,7 @@ MODULE_CLASSES = {
     "ModelMixin",
     "LightningModule",
 }
-"""Base classes whose instances have only the attributes that the code sets."""
+"""Library base classes that add no attributes to the objects of the code."""
 
 
 class FunctionEvaluator(CallEvaluator):

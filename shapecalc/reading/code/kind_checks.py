@@ -88,7 +88,10 @@ def apply_kind_rule(
 
 
 def _check_alpha(name: str, keywords: Mapping[str, CodeValue], result: str, error: ErrorFactory) -> None:
-    """Raise `CheckRefused` (element-kind) for a boolean factor of `add` or `sub` whose result is not boolean."""
+    """Raise `CheckRefused` (element-kind) for a boolean factor of `add` or `sub`.
+
+    A boolean factor is accepted if the result is also boolean.
+    """
     if isinstance(keywords.get("alpha"), bool) and result and "b" not in result:
         raise CheckRefused(
             error(f"{name}: a boolean alpha is for boolean results only", "write a number"), ELEMENT_KIND

@@ -58,7 +58,7 @@ def unite_kinds(operands: Iterable[str]) -> str:
 
 
 def promote_kinds(operands: Sequence[str]) -> str:
-    """Return the possible kinds of a result whose type is promoted from its operands.
+    """Return the possible kinds of a result after type promotion of its operands.
 
     >>> promote_kinds(["i", "f"]), promote_kinds(["bifc", "i"])
     ('f', 'ifc')

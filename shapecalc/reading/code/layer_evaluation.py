@@ -131,7 +131,8 @@ class LayerEvaluator(ExpressionEvaluator):
             own = Call(layer.name, layer.positional, layer.keywords, error)
             return RESULT_LAYERS[layer.name].apply(values[0], own, Call(layer.name, tuple(values[1:]), keywords, error))
         order = layer.positional[0] if layer.positional else None
-        if layer.name == "Permute" and isinstance(order, tuple) and 0 in order:  # Keras axes start at 1
+        # the axes of Keras's `Permute` start at 1
+        if layer.name == "Permute" and isinstance(order, tuple) and 0 in order:
             return call_function("permute", [*values, *layer.positional], {**layer.keywords}, error)
         name = FUNCTIONS_OF_LAYERS.get(layer.name, layer.name)
         if not is_known_function(name):

@@ -140,7 +140,7 @@ def _returned_names(text: str) -> list[str | None]:
     """
     try:
         value = getattr(ast.parse(text).body[0], "value", None)
-    except (SyntaxError, ValueError, IndexError):  # the text of a layer is not Python code
+    except (SyntaxError, ValueError, IndexError):  # the text of a `Sequential` layer is not Python code
         return []
     parts = value.elts if isinstance(value, ast.Tuple | ast.List) else [value] if isinstance(value, ast.AST) else []
     return [dotted_name(part) or None for part in parts]

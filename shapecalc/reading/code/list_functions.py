@@ -133,4 +133,4 @@ def triangle_indices_shape(call: Call) -> Shape:
 
 
 MAX_MATRIX = 1 << 16
-"""The maximum number of rows and columns of a matrix whose cells are counted."""
+"""The maximum number of rows and columns of a matrix for which the triangle elements are counted."""

@@ -21,9 +21,9 @@ KNOWN_LIBRARIES = {
     *("torch", "numpy", "jax", "jaxlib", "tensorflow", "keras", "paddle", "mxnet", "openvino", "einops", "scipy"),
     *("cupy", "functorch", "triton"),
 }
-"""The libraries whose files are not read."""
+"""The libraries that are known to the interpreter, so that their files are not read."""
 MAX_FILES = 64
-"""The maximum number of files that are read for one file."""
+"""The maximum number of imported files that are read."""
 
 
 class ImportedName(Record):

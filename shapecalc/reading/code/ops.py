@@ -408,7 +408,7 @@ HANDLERS: Mapping[str, Callable[[TracedTensor, Call], CodeValue]] = {
     REARRANGE.name: _rearrange,
     SPLIT.name: _split,
 }
-"""Functions that apply an op to a tensor, for ops whose arguments differ from the op's options, by op name."""
+"""Functions that apply an op to a tensor, by op name, if the call's arguments differ from the op's options."""
 SHAPE_CHANGING_FUNCTIONS: Mapping[str, Callable[[TracedTensor, Call], CodeValue]] = {
     **{name: _apply_call for name in calls_by_name() if name not in LAYERS and name not in MULTI_OPERAND_FUNCTIONS},
     "t": lambda tensor, call: tensor.permute(

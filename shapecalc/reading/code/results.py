@@ -33,7 +33,7 @@ class StatementRecord(Record):
 
 
 class UnknownCall(Record):
-    """A call or another expression whose shape or value the user can provide."""
+    """A call or another expression with an unknown shape or value that the user can provide."""
 
     call: str
     """The source of the call, prefixed with its line number if the same call has another proposal on another line."""
@@ -73,7 +73,7 @@ class CodeChain(Record):
     names: Mapping[str, SizeExpression | None] = EMPTY_DICT
     """The named results of all chains in the code; other names map to None."""
     unchecked: tuple[tuple[int, str], ...] = ()
-    """The line and the name of each layer whose sizes were not compared."""
+    """The line and the name of each layer with unchecked sizes."""
 
     def require_equal_elements(self, option: str) -> None:
         """Check that the chain computes the same elements as the code.

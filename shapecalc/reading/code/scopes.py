@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SEQUENCE_LAYER = "(?i)proj|fc|linear|dense|mlp|att|head|classif|embed|qkv"
-"""A regular expression for the names of layers whose input is usually `(B, T, C)`.
+"""A regular expression for the names of layers with inputs that are usually `(B, T, C)`.
 
-The input of other unknown layers is assumed to be `(B, C, H, W)` in hints.
+The input of any other unknown layer is assumed to be `(B, C, H, W)` in hints.
 """
 PART_LABEL = r"(?s).*\[\d+\]"
 """A regular expression for the names of tensors that are parts of an input, such as `self.f(x)[0]`."""
@@ -88,7 +88,7 @@ class InterpreterState:
         self.refused_line = 0
         """The line of the op that is refused, or 0 if it is the line of the current statement."""
         self.unknown_calls: dict[ShapeError, UnknownCall] = {}
-        """The calls whose results are not known, by their errors."""
+        """The calls with unknown results, keyed by their errors."""
         self.input_groups: dict[str, tuple[TracedTensor, ...]] = {}
         """The inputs that are several tensors, such as the results of a call."""
         self.unchecked: dict[tuple[int, str], None] = {}
@@ -220,7 +220,7 @@ class InterpreterState:
         return self.record_unknown_call(node, self.error(node, f"{truncate(callee)} is not known here", hint))
 
     def record_unknown_call(self, node: ast.Call, error: ShapeError) -> ShapeError:
-        """Record a call whose shape the user can provide, and return its error."""
+        """Record a call with a result that the user can provide, and return its error."""
         was_quiet, self.is_quiet = self.is_quiet, True
         try:
             value = self.evaluate(node.args[0]) if node.args else None
@@ -233,7 +233,7 @@ class InterpreterState:
         return error
 
     def record_unknown_value(self, node: ast.expr, error: ShapeError, proposal: GivenValue = None) -> ShapeError:
-        """Record an expression whose value the user can provide, and return its error."""
+        """Record an expression with a value that the user can provide, and return its error."""
         self.unknown_calls[error] = UnknownCall(ast.unparse(node), node.lineno, None, "where", proposal)
         return error
 

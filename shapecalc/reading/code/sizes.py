@@ -97,7 +97,7 @@ SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
     **dict.fromkeys(("numel", "nelement"), lambda value, call: product(require_dims(value, call))),
     **dict.fromkeys(("item", "is_floating_point", "is_complex", "is_contiguous", "get_device"), lambda *_: nan),
 }
-"""Evaluators of functions such as `len` and `numel`, which return sizes or shapes, by function name."""
+"""Evaluators of functions that return sizes or shapes, by function name; for example, `len` and `numel`."""
 
 
 def _requested_shape(call: Call) -> Shape:

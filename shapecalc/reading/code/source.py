@@ -325,7 +325,7 @@ def select_entry(statements: Sequence[ast.stmt], name: str = "") -> tuple[EntryP
     if not defined or has_tensor_operation(behind) or has_tensor_operation(lines, counts_indices=False):
         return None, [*statements]
     last, functions = defined[-1], {node.name: node for node in defined if isinstance(node, ast.FunctionDef)}
-    if isinstance(last, ast.FunctionDef) and "__init__" in functions:  # methods pasted without their class
+    if isinstance(last, ast.FunctionDef) and "__init__" in functions:  # methods that were pasted without their class
         first, *_ = functions.values()
         last = ast.ClassDef("Module", [], [], [*functions.values()], [])
         ast.copy_location(last, first)
@@ -418,7 +418,7 @@ def has_tensor_operation(statements: Iterable[ast.AST], *, counts_indices: bool 
 
 
 def names_in_statement(statement: ast.stmt, context: type[ast.expr_context]) -> set[str]:
-    """Return the names in a statement with the given context (load or store)."""
+    """Return the names in a statement that are loaded or stored, as selected by `context`."""
     return {dotted_name(node) for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), context)}
 
 

@@ -126,7 +126,7 @@ def _recurrent(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
     if tensor.shape[1 if has_batch and is_batch_first else 0] == 0:
         raise call.refusal(f"the sequence has no steps: {shape_text(tensor.shape)}")
     output = derived_tensor((*tensor.shape[:-1], product((directions, projected))), tensor)
-    if has_batch and is_batch_first:  # PyTorch transposes a result with the sequence first
+    if has_batch and is_batch_first:  # PyTorch computes with the sequence first, and transposes the result
         width = output.shape[-1]
         output = replace(output, strides=(width, product((output.shape[0], width)), 1))
     state = derived_tensor((layers * directions, *batch, projected), tensor)

@@ -56,7 +56,7 @@ CodeValue: TypeAlias = (
 )
 """The value of an expression; nan represents an unknown number or truth value."""
 GivenValue: TypeAlias = "int | float | str | Shape | tuple[GivenValue, ...] | None"
-"""The value that the user gives for a name, or for an expression such as a condition."""
+"""A value from the user for a name, or for an expression such as a condition."""
 Binding: TypeAlias = "CodeValue | ShapeError"
 """The value of a name, or the error that its use raises."""
 ErrorFactory: TypeAlias = Callable[..., ShapeError]
@@ -651,7 +651,7 @@ class AlternativeValue:
 
 
 class ModuleValue:
-    """A module of the package, whose names are attributes."""
+    """A module of the package; its names are attributes of the value."""
 
     def __init__(self, frame: CallFrame) -> None:
         """Store the frame of the module."""

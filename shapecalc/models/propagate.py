@@ -807,9 +807,11 @@ class BatchTracker:
                 and is_same_in_all_lanes(visit.arguments)
             ):
                 fixes = self._find_fixes(visit, before)
-                yield from ((visit.node, fixed.fix) for fixed in fixes[:1] if self._keeps_axis(visit, before, fixed))
+                yield from (
+                    (visit.node, fixed.fix) for fixed in fixes[:1] if self._keeps_batch_first(visit, before, fixed)
+                )
 
-    def _keeps_axis(self, visit: NodeVisit, marks: LaneMarks, fixed: verdicts.FixWithOutputs) -> bool:
+    def _keeps_batch_first(self, visit: NodeVisit, marks: LaneMarks, fixed: verdicts.FixWithOutputs) -> bool:
         """Return whether axis 0 is the batch axis after a fix, wherever there is a batch axis."""
         after = map(verdicts.mark_after_fix, marks, visit.input, fixed.outputs, self._batches)
         return all(mark is None or mark == BatchAxis(0, 1) for mark in after)
@@ -829,11 +831,11 @@ class BatchTracker:
                 shapes = self._walk.shapes[above.outputs[0]]
                 repeated = axis - rank + len(shapes[0]) if shapes and shapes[0] is not None else -1
                 is_declared = shapes and {shape[repeated] for shape in shapes if shape} == {self.declared_batch}
-                if repeated >= 0 and is_declared and not self._has_batch_constant(above, repeated):
+                if repeated >= 0 and is_declared and not self._copies_declared_batch(above, repeated):
                     yield above, verdicts.build_insertion_fix(self._walk.batch, repeated)
                     return
 
-    def _has_batch_constant(self, node: Node, axis: int) -> bool:
+    def _copies_declared_batch(self, node: Node, axis: int) -> bool:
         """Return whether an Expand or Tile copies a dim of the declared batch size.
 
         `axis` is the axis of this dim in the output.

@@ -110,7 +110,7 @@ class ConstantSamples:
         self.batch = walk.choice.reference_batch
         """The declared batch size, or 1 for a free batch dim."""
 
-    def is_index(self, number: int) -> bool:
+    def is_index_tensor(self, number: int) -> bool:
         """Return whether a tensor contains indices for a Gather or GatherND.
 
         Other nodes may transform the indices before the Gather or GatherND reads them (see `INDEX_OPERATORS`).
@@ -126,7 +126,7 @@ class ConstantSamples:
                 self._indices.update(new)
         return number in self._indices
 
-    def are_equal(self, number: int, axis: int) -> bool:
+    def has_equal_samples(self, number: int, axis: int) -> bool:
         """Return whether the samples of a tensor along an axis are equal.
 
         If the elements of the tensor are unknown, its upstream tensors are examined, at most `MAX_CONSTANT_NODES` of
@@ -234,11 +234,13 @@ def find_repeat_fix(node: Node, constants: ConstantSamples) -> NodeFix | None:
     repeats = [
         (index, axis, inner)
         for index, axis, inner in _iter_batch_constants(node, constants)
-        if constants.are_equal(node.inputs[index], axis)
+        if constants.has_equal_samples(node.inputs[index], axis)
     ]
     if repeats:
         return _build_repeat_fix(*repeats)
-    for index, axis, inner in _iter_batch_constants(node, constants) if constants.is_index(node.outputs[0]) else ():
+    for index, axis, inner in (
+        _iter_batch_constants(node, constants) if constants.is_index_tensor(node.outputs[0]) else ()
+    ):
         if step := constants.step_between_samples(node.inputs[index], axis):
             return _build_offsets_fix(SampleOffsets(index, axis, inner, (step,)))
     return None
@@ -259,7 +261,7 @@ def find_differing_constant(node: Node, constants: ConstantSamples) -> str | Non
     """
     for index, axis, _ in _iter_batch_constants(node, constants):
         number = node.inputs[index]
-        if constants.walk.is_constant(number) and not constants.are_equal(number, axis):
+        if constants.walk.is_constant(number) and not constants.has_equal_samples(number, axis):
             return constants.walk.model.names[number]
     return None
 
@@ -442,7 +444,7 @@ def find_expand_fix(
         sizes = [target[place] if place >= 0 else 0 for target in known]
         if not inner or sizes != [lane.batch * inner for lane in walk.lanes]:
             continue
-        if size == inner * constants.batch and constants.are_equal(node.inputs[0], axis):
+        if size == inner * constants.batch and constants.has_equal_samples(node.inputs[0], axis):
             inputs = [(*first[:axis], inner * lane.batch, *first[axis + 1 :]) for lane in walk.lanes]
             outputs = [broadcast_shapes(pair) for pair in zip(inputs, known, strict=True)]
             shapes = tuple([None if isinstance(output, str) else output for output in outputs])
@@ -477,7 +479,7 @@ def find_divided_constant_fix(
     first, batch = constants.walk.shapes_of(node.inputs[0])[0], constants.batch
     if not output or not first or first[0] % batch or output[0] % batch or "/@" in node.path:
         return None
-    if node.opset < INSERTED_SINCE or not constants.are_equal(node.inputs[0], 0):
+    if node.opset < INSERTED_SINCE or not constants.has_equal_samples(node.inputs[0], 0):
         return None
     fix = _build_repeat_fix((0, 0, first[0] // batch))
     inner = output[0] // batch
@@ -501,7 +503,7 @@ def find_elements_fix(
     is_other_axis = mark.axis != along % len(first) and first[mark.axis] == constants.batch * mark.inner
     if not is_other_axis or constants.marks_of(node.inputs[1]) or node.opset < INSERTED_SINCE:
         return None
-    if not constants.are_equal(node.inputs[1], mark.axis):
+    if not constants.has_equal_samples(node.inputs[1], mark.axis):
         return None
     fix = _build_repeat_fix((1, mark.axis, mark.inner))
     output = [(*first[: mark.axis], mark.inner * lane.batch, *first[mark.axis + 1 :]) for lane in walk.lanes]

@@ -180,7 +180,7 @@ def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -
         known = len(prober.outcomes)
         prober.max_probes = max(prober.max_probes, known + len(chosen) * RANDOM_PROBES)
         prober.run(_iter_refuting_probes(chosen, seed))
-        if all(_agrees(prober, chosen, key) for key in [*prober.outcomes][known:]):
+        if all(_has_predicted_outcome(prober, chosen, key) for key in [*prober.outcomes][known:]):
             break
         chosen, is_complete = _select_conditions(prober, templates)
     if not chosen and is_complete:
@@ -200,7 +200,7 @@ def _iter_refuting_probes(conditions: Sequence[SizeCondition], seed: int) -> Ite
             yield {name: random.randint(1, MAX_SINGLE_SIZE) for name in dict.fromkeys(names)}
 
 
-def _agrees(prober: _Prober, conditions: Sequence[SizeCondition], key: tuple[int, ...]) -> bool:
+def _has_predicted_outcome(prober: _Prober, conditions: Sequence[SizeCondition], key: tuple[int, ...]) -> bool:
     """Return whether conditions predict the outcome at a walked probe."""
     probe = dict(zip(prober.dims, key, strict=True))
     return prober.outcomes[key] == all(condition.holds(probe) for condition in conditions)

@@ -92,11 +92,11 @@ def write_static_fixed_model(
     force: bool,
     prove: bool,
 ) -> tuple[Report, StaticModel | None]:
-    """Fix a model, replace the free dims of the fixed model by sizes, and write the result to a file.
+    """Fix a model, and replace the free dims of the fixed model by sizes.
 
-    If `prove`, the fixed model is compared with the original model, and the written model with the fixed model. Returns
-    the report with the fix result, and the static model, or None if the fixed model differs from the original one. The
-    arguments and exceptions are those of `write_fixed_model` and `write_static_model`.
+    The result is written to a file. If `prove`, the fixed model is compared with the original model, and the written
+    model with the fixed model. Returns the report with the fix result, and the static model, or None if the fixed model
+    was not written. The arguments and exceptions are those of `write_fixed_model` and `write_static_model`.
     """
     check_output_path(judged_model.walk.model, output_path)
     if output_path.exists() and not force:
@@ -113,7 +113,10 @@ def write_static_fixed_model(
 
 @contextmanager
 def _intermediate_path(output_path: Path) -> Iterator[Path]:
-    """Yield the path of a temporary model beside the output file, where its external data is found."""
+    """Yield the path of a temporary model in the folder of the output file.
+
+    The external data of the model is in this folder.
+    """
     descriptor, name = mkstemp(".onnx", f".{output_path.name}.", output_path.parent)
     os.close(descriptor)
     try:

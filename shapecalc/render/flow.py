@@ -207,11 +207,11 @@ def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
         tokens = [token or str(dim) for token, dim in zip(tokens, asked, strict=True)]
     joined = layout.request.arguments.get("axis") if layout.stage.kind is StageKind.JOIN else None
     if tokens and isinstance(joined, int) and layout.problem is None and len(layout.cells) == len(layout.cells_before):
-        tokens[joined % len(tokens)] = _joined_token(layout, joined % len(tokens))
+        tokens[joined % len(tokens)] = _join_token(layout, joined % len(tokens))
     return [clip_text(token, MAX_DIM_WIDTH, glyphs) for token in tokens]
 
 
-def _joined_token(layout: StageLayout, axis: int) -> str:
+def _join_token(layout: StageLayout, axis: int) -> str:
     """Return the text on the wire of the axis along which operands are joined.
 
     For one operand, the text is the name and the dim of the operand; for several, it is their names or their number.

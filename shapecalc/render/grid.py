@@ -237,20 +237,20 @@ def _flatten_nested(elements: Any, depth: int) -> list[Any]:
     return [leaf for element in elements for leaf in _flatten_nested(element, depth - 1)]
 
 
-def _shown_count(count: int, width: int) -> int:
+def _visible_table_count(count: int, width: int) -> int:
     """Return how many of `count` tables fit side by side."""
     return max(1, min(count, (width + TABLE_GAP) // (MIN_TABLE_WIDTH + TABLE_GAP)))
 
 
-def first_table(count: int, width: int, first: int) -> int:
+def first_table_index(count: int, width: int, first: int) -> int:
     """Return the index of the first table to draw.
 
     This is `first`, or an earlier table if all tables from there on fit the width.
 
-    >>> first_table(4, 78, 3), first_table(4, 400, 3)
+    >>> first_table_index(4, 78, 3), first_table_index(4, 400, 3)
     (1, 0)
     """
-    return min(first, count - _shown_count(count, width))
+    return min(first, count - _visible_table_count(count, width))
 
 
 def arrange_tables(
@@ -266,7 +266,7 @@ def arrange_tables(
     If tables are omitted, a note is added, with the keys that show earlier and later tables.
     """
     count = len(tables)
-    shown, first = _shown_count(count, width), first_table(count, width, first)
+    shown, first = _visible_table_count(count, width), first_table_index(count, width, first)
     numbers = f"shape {first + 1}" if shown == 1 else f"shapes {first + 1} to {first + shown}"
     keys = [
         key for key, has_more in zip(more_keys, (first > 0, first + shown < count), strict=True) if key and has_more

@@ -110,7 +110,7 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
     is_line = "\n" not in text and not is_assignment(text)
     resolved = resolve_aliases(words) if is_line else [*words]
     if is_line and (sides := _split_comparison(words)):
-        return _compare_commands(*sides, text)
+        return _make_comparison(*sides, text)
     if is_line and resolved[0] in QUESTION_COMMANDS and not (" " in text and has_known_message(text)):
         return AppCommand((*resolved,), text, question_from_words(resolved))
     for candidate in dict.fromkeys(((text,) if text else (*words,), (*words,))):
@@ -130,7 +130,7 @@ def _split_comparison(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str
     return (words[:index], words[index + 1 :]) if 0 < index < len(words) - 1 else None
 
 
-def _compare_commands(first: Sequence[str], second: Sequence[str], text: str) -> AppCommand:
+def _make_comparison(first: Sequence[str], second: Sequence[str], text: str) -> AppCommand:
     """Return the command that compares two requests.
 
     The second request may omit its input. Raises `ShapeError` (usage) if one of them is not a request.
@@ -138,18 +138,18 @@ def _compare_commands(first: Sequence[str], second: Sequence[str], text: str) ->
     >>> parse_command_text("2,3 reshape 3,2 vs transpose 1,0").line
     "equiv '2,3 | reshape 3,2' '| transpose 1,0'"
     """
-    left = _request_chain(first)
+    left = _chain_from_request(first)
     try:
         parse_stage(second, with_input=False)
     except ShapeError:
-        right = _request_chain(second)
+        right = _chain_from_request(second)
     else:
         right = f"| {join_words(second)}"
     words = (EQUIV, left, right)
     return AppCommand(words, text, question_from_words(words))
 
 
-def _request_chain(words: Sequence[str]) -> str:
+def _chain_from_request(words: Sequence[str]) -> str:
     """Convert the words of a request to a chain.
 
     Raises `ShapeError` (usage) if the words are not a request.

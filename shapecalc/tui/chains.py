@@ -211,7 +211,7 @@ def output_paths(comparison: ChainComparison) -> tuple[TensorPath, TensorPath] |
     return (first, second) if shape == second.tensors[-1].shape and prod(shape) > 0 else None
 
 
-def differing_position(comparison: ChainComparison, shape: Sequence[int]) -> int:
+def first_differing_position(comparison: ChainComparison, shape: Sequence[int]) -> int:
     """Return the flat index of the first output element that differs, or 0."""
     verdict = comparison.equivalence  # falsy if the chains differ, so compare it with None
     counterexample = None if verdict is None else verdict.counterexample
@@ -230,7 +230,7 @@ def draw_comparison(
     if outputs is None or second is None or verdict is None or verdict.counterexample is None:
         return Text(end="")
     shape = outputs[0].tensors[-1].shape
-    position = differing_position(comparison, shape) if position is None else position % prod(shape)
+    position = first_differing_position(comparison, shape) if position is None else position % prod(shape)
     index, lines = unravel(position, shape), list[Text]()
     if prod(shape) <= MAX_TAPE_ELEMENTS:
         race = draw_output_tapes(outputs, position, tinted_axis=tinted_axis, width=width)
@@ -244,7 +244,11 @@ def draw_comparison(
 
 
 BOX_LINES, VERDICT_LINES, MIN_OUTPUT_LINES = 10, 3, 4
-"""The lines of the rest of the box of two outputs, the usual lines of its verdict, and the least lines of outputs."""
+"""The height of the comparison box without the outputs, the usual height of the verdict, and the minimum of the
+outputs.
+
+All heights are in lines.
+"""
 
 
 class EquivDialog(Dialog[str]):
@@ -341,7 +345,9 @@ class EquivDialog(Dialog[str]):
         By default, this is the first element that differs.
         """
         shape = outputs[0].tensors[-1].shape
-        return differing_position(self.comparison, shape) if self.position is None else self.position % prod(shape)
+        return (
+            first_differing_position(self.comparison, shape) if self.position is None else self.position % prod(shape)
+        )
 
     @on(Input.Changed)
     def compare_typed_chain(self, event: Input.Changed) -> None:

@@ -59,7 +59,7 @@ from shapecalc.tui.panels import (
     required_width,
     set_widget_height,
 )
-from shapecalc.tui.picture_heights import PictureHeights, SettledHeights, measure_pictures
+from shapecalc.tui.picture_heights import PictureHeights, SharedHeights, measure_pictures
 from shapecalc.tui.question import (
     CHAIN,
     EXAMPLE_QUESTION,
@@ -95,7 +95,7 @@ INDEX_CHARACTERS = frozenset("0123456789,")
 PANEL_ARROWS = (*ARROW_MOVES, "home", "end")
 """The keys that a focused panel handles itself."""
 MIN_ELEMENTS_LINES = 26
-"""The number of free lines above which an unfocused panel shows the elements at every stage."""
+"""The height of all panels, in lines, above which an unfocused panel shows the elements at every stage."""
 MIN_GRID_LINES, MAX_GRID_LINES = 12, 24
 """The minimum and maximum height, with the border, of the tables of a large tensor in an unfocused panel."""
 WIDE_LINES = 40
@@ -104,7 +104,7 @@ GRID_MARGIN = 1
 """The number of blank lines below the focused elements panel."""
 
 
-def _framed_lines(text: Text) -> int:
+def _framed_height(text: Text) -> int:
     """Return the height of a text with a border, or 0 for an empty text."""
     return text.plain.count("\n") + 1 + BORDER_LINES if text else 0
 
@@ -176,7 +176,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """Whether all elements fit on tapes; otherwise, tables show a part of the elements."""
         self._awaits_grid = False
         """Whether the tables of a large tensor must be drawn when the user pauses."""
-        self._settled_question: Question | None = None
+        self._paused_question: Question | None = None
         """The question that was displayed when the user last paused."""
         self._grid: tuple[tuple[object, ...], Text] = ((), Text(end=""))
         """The cached tables of a large tensor, with their cache key."""
@@ -185,7 +185,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self._entered_grid: tuple[tuple[object, ...], int, Text] = ((), 0, Text(end=""))
         """The cached tables of the focused panel, with their cache key and the height for which they were drawn."""
         self._compare_timer: Timer | None = None
-        self._settled_heights = SettledHeights()
+        self._shared_heights = SharedHeights()
         self._heights = PictureHeights(0, 0, is_beside=True)
         """The heights that the map and the step require at the current step."""
 
@@ -911,7 +911,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             both = state.is_available("step(1)") and state.is_available("step(-1)")
             shown = [key for key in self.keys if not key.action.startswith("dim(")]
             back = (self._back_key,) if self._back_key and state.highlighted is None else ()
-            if back and width < MIN_QUIT_WIDTH:  # the start screen, to which Esc returns, shows the quit key
+            if back and width < MIN_QUIT_WIDTH:  # the screen to which Esc returns shows the quit key
                 shown = [key for key in shown if key.action != "app.quit"]
             keys = (*((widgets.STEP_KEY, *shown[2:]) if both else shown), widgets.DIM_STEP_KEY, *back)
             works = frozenset(key.action for key in keys if state.is_offered(key.action))
@@ -952,7 +952,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         unless a panel would then be smaller than the current step allows.
         """
         state, lines = self.state, max(MIN_PANEL_LINES, free - answer_lines)
-        found = self._settled_heights.find(state, width, free)
+        found = self._shared_heights.find(state, width, free)
         settled, self._heights = found or (measure_pictures(state, width, lines),) * 2
         needs = self._required_heights(width, lines, self._heights, card_lines - answer_lines)
         plan = allocate_panel_heights(lines, needs)
@@ -999,29 +999,29 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """
         if self.state.shows_grid:
             drawn = self._elements_text(width, lines - GRID_MARGIN - BORDER_LINES)
-            return _framed_lines(drawn), 0
+            return _framed_height(drawn), 0
         tapes, self._awaits_grid = self._elements_text(width, 0), False
         self._has_tapes = bool(tapes)
         if tapes:
             high = lines if lines > MIN_ELEMENTS_LINES else tapes.plain.count("\n") + 4
-            return _framed_lines(tapes), _framed_lines(self._tapes_text(width, high, is_whole=True))
+            return _framed_height(tapes), _framed_height(self._tapes_text(width, high, is_whole=True))
         if self.state.result.problem is not None:
-            rows = explore_text.uneven_rows_text(self.state, width) if self._shows_refusal(lines) else Text(end="")
-            return 0, _framed_lines(rows)
+            rows = explore_text.uneven_rows_text(self.state, width) if self._can_draw_refusal(lines) else Text(end="")
+            return 0, _framed_height(rows)
         has_grid = not self.state.is_answer_hidden and self.state.is_available("elements")
         if not has_grid or lines <= MIN_ELEMENTS_LINES or free < MIN_GRID_LINES:
             return 0, 0
-        self._awaits_grid = self._settled_question != self.state.question
-        return 0, _framed_lines(self._settled_grid(width, min(free, MAX_GRID_LINES) - BORDER_LINES))
+        self._awaits_grid = self._paused_question != self.state.question
+        return 0, _framed_height(self._draw_grid_after_pause(width, min(free, MAX_GRID_LINES) - BORDER_LINES))
 
-    def _shows_refusal(self, lines: int) -> bool:
+    def _can_draw_refusal(self, lines: int) -> bool:
         """Return whether the elements of a refused reshape may be drawn.
 
         They need a high screen, and are hidden while the user must predict the refusal.
         """
         return lines > MIN_ELEMENTS_LINES and not self.state.must_predict_validity
 
-    def _settled_grid(self, width: int, height: int) -> Text:
+    def _draw_grid_after_pause(self, width: int, height: int) -> Text:
         """Draw the elements at every stage of a large tensor when the user pauses.
 
         Drawing many elements takes long. Until the pause, the text is blank and has the height of the last drawing.
@@ -1029,7 +1029,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         state = self.state
         first = explore_text.first_visible_tensor(state, width)
         key = (state.question, state.cursor, state.tinted_axis, first, width)
-        if self._grid[0] != key and self._settled_question == state.question:
+        if self._grid[0] != key and self._paused_question == state.question:
             self._grid = key, explore_text.grid_text(state, width, height)
         if self._grid[0] == key and self._grid[1].plain.count("\n") < height:
             return self._grid[1]
@@ -1098,7 +1098,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
                 self._entered_grid = key, height, drawn
             return drawn
         if height and not self._has_tapes:
-            return self._settled_grid(width, height)
+            return self._draw_grid_after_pause(width, height)
         return self._tapes_text(width, height)
 
     def _tapes_text(self, width: int, height: int, *, is_whole: bool = False) -> Text:
@@ -1136,7 +1136,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     def _compare_dialects(self) -> None:
         """Compare the dialects of the question when the user pauses, and redraw."""
-        question = self._settled_question = self.state.question
+        question = self._paused_question = self.state.question
         self._awaits_grid = False
         if self._can_compare_dialects() and (self._comparison is None or self._comparison[0] != question):
             self._comparison = question, dialect_rows(question)

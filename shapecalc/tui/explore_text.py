@@ -22,7 +22,7 @@ from shapecalc.core.text import element_count_text, escape_unprintable, shape_te
 from shapecalc.reasoning.mistakes import Mistake
 from shapecalc.render.canvas import DOTTED, UNICODE, clip_text, stack_texts, wrap_line
 from shapecalc.render.flow import draw_flow
-from shapecalc.render.grid import build_tensor_path, draw_grid, draw_mistake_grids, first_table
+from shapecalc.render.grid import build_tensor_path, draw_grid, draw_mistake_grids, first_table_index
 from shapecalc.render.hints import display_name, sizes_text
 from shapecalc.render.pictures import has_own_picture, make_element_budget, most_informative_step
 from shapecalc.render.report import operator_text
@@ -428,7 +428,7 @@ def first_visible_tensor(state: ExploreState, width: int) -> int:
     if state.answer is None:
         return 0
     first = tensor_index_before(state.answer, None if state.is_complete else state.current_step)
-    return first_table(len(build_tensor_path(state.answer).tensors), width, first)
+    return first_table_index(len(build_tensor_path(state.answer).tensors), width, first)
 
 
 def element_notes(state: ExploreState, width: int) -> list[Text]:

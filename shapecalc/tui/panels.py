@@ -26,7 +26,7 @@ MIN_PANEL_LINES = 5
 MAX_SPARE_LINES = 3
 """The maximum number of spare lines that the map and the step use on a low screen.
 
-Spare lines prevent that a small change of the contents moves the other panels.
+With spare lines, fewer steps change the heights of the panels.
 """
 HIGH_LINES = 28
 """The total height of the panels, in lines, at which the map and the step use at most one spare line."""

@@ -21,7 +21,7 @@ from shapecalc.tui import explore_text
 from shapecalc.tui.panels import BORDER_LINES, MIN_BESIDE_WIDTH, MIN_PANEL_LINES, is_truncated
 from shapecalc.tui.state import ExploreState
 
-MAX_SETTLED_STEPS = 40
+MAX_MEASURED_STEPS = 40
 """The maximum number of steps that are drawn to compute the shared heights of a question."""
 MAX_KEPT_STRUCTURES = 8
 """The maximum number of answer structures with cached heights.
@@ -87,18 +87,18 @@ def measure_pictures(
             hides_bars = hides_bars and BAR in explore_text.step_text(state, inner, content).plain
             if not (is_truncated(step, inner - half - 4) or hides_bars):
                 beside = PictureHeights(map_lines, _panel_lines(step), is_beside=True)
-                return _prefer_full_width(state, (inner, content), beside, maps) or beside
+                return _full_width_heights(state, (inner, content), beside, maps) or beside
     map_lines, _ = _measure_map(state, inner, content, maps)
     return PictureHeights(map_lines, _panel_lines(explore_text.step_text(state, inner, content)), is_beside=False)
 
 
-def _prefer_full_width(
+def _full_width_heights(
     state: ExploreState, size: tuple[int, int], beside: PictureHeights, maps: MapLines
 ) -> PictureHeights | None:
     """Return the heights of the map above the step if this shows more, otherwise None.
 
-    `size` is the width and the height of each picture, and `beside` contains the heights side by side. A ruler shows
-    more at the full width, and so does a map that separates its dims by blank lines there.
+    `size` is the width and the height of each picture, and `beside` contains the heights side by side. Rulers and
+    windows show more at the full width, and so does a map that separates its dims by blank lines there.
     """
     width, height = size
     answer = state.visible_answer
@@ -140,7 +140,7 @@ Structure = tuple[object, ...]
 """The properties of an answer that determine its picture heights, except the digits of its sizes."""
 
 
-class SettledHeights:
+class SharedHeights:
     """A cache of the shared heights of recent questions.
 
     The heights are kept while the user changes only sizes.
@@ -196,7 +196,7 @@ def _measure_steps(
     The last heights are those after the last step. The list is empty if there are too many steps. If some step does not
     fit beside the map, the shared heights are those of steps below the map.
     """
-    if len(answer.steps) > MAX_SETTLED_STEPS:
+    if len(answer.steps) > MAX_MEASURED_STEPS:
         return PictureHeights(0, 0, is_beside=False), []
     probe, maps = copy(state), MapLines()
 
@@ -209,12 +209,12 @@ def _measure_steps(
 
     heights = [measure(step) for step in range(len(answer.steps) + 1)]
     if all(row.is_beside for row in heights):
-        return _largest(heights), heights
+        return _max_heights(heights), heights
     below = [measure(step, is_beside=False) if row.is_beside else row for step, row in enumerate(heights)]
-    return _largest(below), heights
+    return _max_heights(below), heights
 
 
-def _largest(rows: Sequence[PictureHeights]) -> PictureHeights:
+def _max_heights(rows: Sequence[PictureHeights]) -> PictureHeights:
     """Return the largest heights of all steps.
 
     The height of the answer after the last step is ignored.

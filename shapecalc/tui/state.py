@@ -538,7 +538,7 @@ class ExploreState:
             return
         blank = self.current_blank
         if char != "\b" and blank is not None and self.predictions.is_right(blank) and self.open_blanks:
-            self.submit_prediction()  # the user can then type into the next blank
+            self.submit_prediction()  # the next blank receives the character
             blank = self.current_blank
         self._last_typed = blank
         if blank is not None:

@@ -123,7 +123,7 @@ LEARNING_KEYS = (
 )
 """The key hints while a blank waits for a size."""
 STEP_KEY, DIM_STEP_KEY = Key("", "←→", "step", "step(1)", "", 0), Key("", "↑↓", "dim", "dim('down')", "", 11)
-"""Key hints that each stand for two arrow keys."""
+"""The key hints that each name two arrow keys."""
 LESSON_KEY = Key("", "esc", "lesson", "lessons", "", 1)
 SOURCE_KEY = Key("", "esc", "code", "source", "", 1)
 HOME_KEY = Key("", "esc", "start", "home", "", 9)

@@ -8,7 +8,7 @@ import pytest
 from textual.screen import Screen
 
 from shapecalc.tui.explore import ExploreScreen
-from shapecalc.tui.picture_heights import SettledHeights, measure_pictures
+from shapecalc.tui.picture_heights import SharedHeights, measure_pictures
 from shapecalc.tui.question import question_from_words
 from shapecalc.tui.state import ExploreState
 from tests.tui.driven import driven
@@ -60,7 +60,7 @@ async def test_digits_and_the_last_steps_do_not_change_the_layout(user, layouts)
 @pytest.mark.parametrize(("width", "height"), [(78, 18), (118, 34), (58, 12)])
 @pytest.mark.parametrize("line", QUESTIONS)
 def test_settled_heights_are_those_of_the_largest_step(line, width, height):
-    state, store = ExploreState(question_from_words(shlex.split(line))), SettledHeights()
+    state, store = ExploreState(question_from_words(shlex.split(line))), SharedHeights()
     own_heights = []
     for step in range(state.end_step + 1):
         state.go_to_step(step)
@@ -76,10 +76,10 @@ def test_settled_heights_are_those_of_the_largest_step(line, width, height):
 
 
 def test_heights_of_a_typed_size_are_kept_until_the_next_step():
-    store = SettledHeights()
+    store = SharedHeights()
     short, long = (ExploreState(question_from_words(["reshape", f"2,{size},4", "0,-1"]), 0) for size in (3, 30000))
     kept = store.find(short, 78, 18)
     assert store.find(long, 78, 18) == kept
-    assert store.find(long, 78, 18) == SettledHeights().find(long, 78, 18)
+    assert store.find(long, 78, 18) == SharedHeights().find(long, 78, 18)
     state = ExploreState(question_from_words(["reshape", "2,3,4", "5,-1"]))
     assert store.find(state, 78, 18) is None, "a refusal has one picture"

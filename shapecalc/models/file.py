@@ -518,13 +518,41 @@ def _parse_dim(dim: Any) -> int | str | None:
     return _check_utf8(dim.dim_param) or None
 
 
+class _Function(NamedTuple):
+    """The parts of a FunctionProto, which protobuf would copy at each access."""
+
+    key: tuple[str, str, str]
+    """The domain, name and overload."""
+    graph_name: str
+    absent_inputs: dict[str, int]
+    """The formal inputs, each with the tensor number `ABSENT`."""
+    outputs: list[str]
+    nodes: list[Any]
+    attributes: dict[str, Any]
+    """The attributes with default values."""
+    opsets: dict[str, int]
+
+
+def _parse_function(proto: Any) -> _Function:
+    key = (_normalize_domain(proto.domain), _check_utf8(proto.name), proto.overload)
+    return _Function(
+        key=key,
+        graph_name=f"@{proto.name}",
+        absent_inputs=dict.fromkeys(proto.input, ABSENT),
+        outputs=[*proto.output],
+        nodes=[*proto.node],
+        attributes={attribute.name: attribute for attribute in proto.attribute_proto},
+        opsets={_normalize_domain(entry.domain): entry.version for entry in proto.opset_import},
+    )
+
+
 class _GraphBuilder:
     """Build `NodeGraph` and `Node` objects, and assign the tensor numbers."""
 
     def __init__(self, proto: Any, opset: Mapping[str, int]) -> None:
         self.names = [""]
         self.opset = opset
-        self.functions = {(_normalize_domain(each.domain), each.name, each.overload): each for each in proto.functions}
+        self.functions = {function.key: function for function in map(_parse_function, proto.functions)}
         self.call_stack: list[tuple[str, str, str]] = []
         self.expanded_nodes = 0
 
@@ -610,30 +638,29 @@ class _GraphBuilder:
                 values[_check_utf8(attribute.name)] = attribute_value(attribute)
         return values, tuple(bodies)
 
-    def _expand_function(self, function: Any, call: Any, path: str, inputs: tuple[int, ...]) -> tuple[NodeGraph, ...]:
+    def _expand_function(
+        self, function: _Function, call: Any, path: str, inputs: tuple[int, ...]
+    ) -> tuple[NodeGraph, ...]:
         """Build the body of a function for one call of the function.
 
         Returns an empty tuple if `MAX_EXPANDED_NODES` or `MAX_CALL_DEPTH` is exceeded. Raises `ValueError` for a
         recursive function.
         """
-        key = (_normalize_domain(function.domain), _check_utf8(function.name), function.overload)
-        if key in self.call_stack:
-            raise ValueError(f"the function {escape_unprintable(truncate(function.name))} calls itself")
-        self.expanded_nodes += len(function.node)
+        if function.key in self.call_stack:
+            raise ValueError(f"the function {escape_unprintable(truncate(function.key[1]))} calls itself")
+        self.expanded_nodes += len(function.nodes)
         if self.expanded_nodes > MAX_EXPANDED_NODES or len(self.call_stack) >= MAX_CALL_DEPTH:
             return ()
-        passed = {attribute.name: attribute for attribute in (*function.attribute_proto, *call.attribute)}
-        formal = dict.fromkeys(function.input, ABSENT) | dict(zip(function.input, inputs, strict=False))
-        outer = self.opset
-        imported = {_normalize_domain(entry.domain): entry.version for entry in function.opset_import}
-        self.opset = {**outer, **imported}
-        self.call_stack.append(key)
-        scope, name = Scope(formal), f"@{function.name}"
-        nodes = self._build_nodes(function.node, f"{path}/{name}/", scope, passed)
-        outputs = tuple([self._tensor_number(output, scope) for output in function.output])
+        passed, outer = {**function.attributes, **{each.name: each for each in call.attribute}}, self.opset
+        if not function.opsets.items() <= outer.items():
+            self.opset = {**outer, **function.opsets}
+        self.call_stack.append(function.key)
+        scope = Scope({**function.absent_inputs, **dict(zip(function.absent_inputs, inputs, strict=False))})
+        nodes = self._build_nodes(function.nodes, f"{path}/{function.graph_name}/", scope, passed)
+        outputs = tuple([self._tensor_number(output, scope) for output in function.outputs])
         self.call_stack.pop()
         self.opset = outer
-        return (NodeGraph(name, (), outputs, nodes, ()),)
+        return (NodeGraph(function.graph_name, (), outputs, nodes, ()),)
 
 
 def attribute_value(proto: Any) -> Any:

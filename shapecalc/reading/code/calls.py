@@ -127,4 +127,4 @@ def _call_tensor_function(name: str, first: CodeValue, call: Call) -> CodeValue:
 
 
 SHAPE_PRESERVING_FUNCTIONS = PRESERVING_FUNCTIONS.keys() - SIZE_FUNCTIONS.keys()
-"""The names of functions that preserve the shape of a tensor and do not work on sizes."""
+"""The names of functions that preserve the shape of a tensor and do not accept sizes."""

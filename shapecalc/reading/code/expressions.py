@@ -148,7 +148,7 @@ class ExpressionEvaluator(InterpreterState):
     def _evaluate_binary_operator(self, node: ast.BinOp) -> CodeValue:
         """Evaluate a binary operator.
 
-        For example, `-size % divisor` is the distance from a size to the next multiple.
+        `-size % divisor` is evaluated as a whole, because a negated name is not a size.
         """
         if isinstance(node.left, ast.UnaryOp) and isinstance(node.left.op, ast.USub) and isinstance(node.op, ast.Mod):
             value, divisor = self.evaluate(node.left.operand), self.evaluate(node.right)

@@ -130,7 +130,7 @@ def _extremes_of_result(name: str, operands: Sequence[CodeValue]) -> tuple[int, 
 
 
 def _rule_name(name: str, operands: Sequence[CodeValue], keywords: Mapping[str, CodeValue]) -> str:
-    """Return the name of the rule of a call, which can depend on its arguments."""
+    """Return the name of the rule for a call with these arguments."""
     if name in ("div", "divide") and keywords.get("rounding_mode"):
         return "floor_divide"
     if name == "l1_loss" and "none" in (keywords.get("reduction"), *operands[4:5]):
@@ -197,7 +197,7 @@ def _operand_kinds(name: str, rule: KindRule, operands: Sequence[CodeValue]) -> 
 
 
 def kind_refusal(name: str, rule: KindRule, kinds: Sequence[str], error: ErrorFactory) -> CheckRefused:
-    """Return the exception that refuses operands of some kinds."""
+    """Return the exception for operands with kinds that a function refuses."""
     found = " and ".join(dict.fromkeys(map(name_kinds, kinds)))
     accepted = "".join(rule.results)
     needs_equal = rule.mode == "equal" and all({*operand} & {*accepted} for operand in kinds)

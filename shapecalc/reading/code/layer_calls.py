@@ -75,7 +75,7 @@ DEFAULT_ARGUMENTS: Mapping[str, CodeValue] = {
     "bidirectional": False,
     "dropout": 0.0,
 }
-"""The defaults of arguments of PyTorch's layers that do not depend on the layer."""
+"""The argument defaults that PyTorch's layers share."""
 
 
 def layer_attribute(layer: LayerInstance, name: str, new_tensor: Callable[[Shape], TracedTensor]) -> CodeValue:
@@ -362,7 +362,7 @@ def _has_unmapped_arguments(
 ) -> bool:
     """Return whether `options` lack arguments that affect the output elements.
 
-    Such arguments are a bias, the weight of a `nn.Linear`, and the mode of an `interpolate`.
+    Such arguments are a bias, the weight of an `nn.Linear`, and the mode of an `interpolate`.
     """
     weight = arguments.get("weight")
     if options.get("weight") is not None and not (

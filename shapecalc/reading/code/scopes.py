@@ -82,7 +82,7 @@ class InterpreterState:
         self.function_nodes: dict[ast.FunctionDef, list[ast.AST]] = {}
         """The nodes of functions that were called."""
         self.is_snippet = False
-        """Whether the code is statements, not a function or a class."""
+        """Whether the code consists of statements rather than a function or a class."""
         self.is_quiet = False
         """Whether statements are interpreted without records and notes."""
         self.refused_line = 0

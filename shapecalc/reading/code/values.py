@@ -229,7 +229,7 @@ class TracedTensor(Record):
 
     @property
     def conventions(self) -> CodeConventions:
-        """The conventions of the code of the tensor's framework."""
+        """The code conventions of the tensor's framework."""
         return CODE_CONVENTIONS.for_dialect(DIALECTS[self.dialect])
 
     def apply(self, op: Op, **options: object) -> TracedTensor:

@@ -102,7 +102,7 @@ def print_unknown_calls(
     shapes = [call for call in calls if call.option == "input"]
     values = [call for call in calls if call.option == "where"]
     given = [f"{name}={shape_text(tensor.dims)}".lstrip("=") for name, tensor in inputs.items()]
-    requested = [f"{call.call}={'SHAPE' if call.proposal is None else shape_text(call.proposal)}" for call in shapes]
+    requested = [f"{call.call}={_format_proposal(call)}" for call in shapes]
     sizes = [f"{call.call}={call.placeholder if call.value is None else call.value}" for call in values]
     words = ["shapecalc", "code", path, *(["--input", " ".join([*given, *requested])] if given or requested else [])]
     words += ["--where", ",".join([*([where] if where else []), *sizes])] if where or sizes else []
@@ -113,6 +113,12 @@ def print_unknown_calls(
     conditions = ", ".join([call.call for call in values if call.value is not None])
     if conditions:
         print_stderr(f"shapecalc: proposed, as a condition that does not hold: {escape_unprintable(conditions)}")
+
+
+def _format_proposal(call: UnknownCall) -> str:
+    """Format the proposed shape of a call, once for each tensor that it returns."""
+    text = "SHAPE" if call.proposal is None else shape_text(call.proposal)
+    return text if call.count == 1 else ",".join([f"({text.strip('()')})"] * call.count)
 
 
 def lines_json(records: Sequence[StatementRecord], result_count: int) -> dict[str, object]:

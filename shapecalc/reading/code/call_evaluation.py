@@ -42,6 +42,7 @@ from shapecalc.reading.code.tuple_layers import FUNCTIONS_OF_LAYERS
 from shapecalc.reading.code.values import (
     MAYBE_NONE,
     AlternativeValue,
+    AnswerableError,
     Binding,
     CallFrame,
     ClassValue,
@@ -172,10 +173,17 @@ class CallEvaluator(LayerEvaluator):
     """An evaluator of function, method and layer calls."""
 
     def evaluate_call(self, node: ast.Call) -> CodeValue:
-        """Evaluate a call of a function, a method or a layer."""
-        function, path = node.func, dotted_name(node.func)
+        """Evaluate a call, or return the tensors that the user provides for it."""
         if (given := self.given_tensor(node)) is not MISSING:
             return given
+        try:
+            return self.evaluate_unknown_call(node)
+        except AnswerableError as error:
+            raise self.record_unknown_call(node, ShapeError(error.problem)) from None
+
+    def evaluate_unknown_call(self, node: ast.Call) -> CodeValue:
+        """Evaluate a call of a function, a method or a layer."""
+        function, path = node.func, dotted_name(node.func)
         try:
             callee, base = self.find_callee(function, path)
         except ShapeError as error:
@@ -189,6 +197,8 @@ class CallEvaluator(LayerEvaluator):
             return False if is_test else self.call_value(node, callee)
         if base is not MISSING and (result := self.call_method(node, base)) is not MISSING:
             return result
+        if path.endswith(".get") and (base is MISSING or isinstance(base, Monomial)) and node.args:
+            return self.get_dict_entry(node)
         builtin = "partial" if path == "functools.partial" else path
         if (
             "." not in builtin
@@ -328,7 +338,7 @@ class CallEvaluator(LayerEvaluator):
             )
         if isinstance(function, LibraryName) and not callee.positional and {*callee.keywords} <= IGNORED_ARGUMENTS:
             return self.call_value(node, function)
-        raise self.error(node, "this partial function is not supported")
+        raise self.record_unknown_call(node, self.error(node, "this partial function is not supported"))
 
     def evaluate_keywords(self, node: ast.Call) -> dict[str, Binding]:
         """Return the keyword arguments of a call, or their errors."""
@@ -479,6 +489,8 @@ class CallEvaluator(LayerEvaluator):
 
         Returns `MISSING` for any other function.
         """
+        if name == "next" and node.args and re.fullmatch(r".*\.(parameters|buffers)\(\)", ast.unparse(node.args[0])):
+            return nan  # it is used for its device and its element type
         if name == "partial" and node.args:
             return PartialValue(
                 self.evaluate(node.args[0]), self.evaluate_bindings(node.args[1:]), self.evaluate_keywords(node)
@@ -550,6 +562,9 @@ class CallEvaluator(LayerEvaluator):
             raise base
         if isinstance(base, Monomial) and isinstance(attribute, str) and name == "getattr":
             return self.get_config_entry(node, attribute, rest)
+        library = dotted_name(node.args[0]).partition(".")[0]
+        if name == "hasattr" and library in MODULE_NAMES and is_known_function(str(attribute)):
+            return True
         if not isinstance(base, ObjectValue) or not isinstance(attribute, str):
             return nan if name == "hasattr" else MISSING
         if name == "setattr":
@@ -565,6 +580,13 @@ class CallEvaluator(LayerEvaluator):
         if value is MISSING:
             raise self.error(node, "there is no such attribute")
         return value
+
+    def get_dict_entry(self, node: ast.Call) -> CodeValue:
+        """Return an entry of an unknown dict, which `get` looks up by a text."""
+        key, *default = self.evaluate_bindings(node.args)
+        if not (isinstance(key, str) and key.isidentifier()):
+            raise self.unknown_function_error(node)
+        return self.get_config_entry(node, key, default)
 
     def get_config_entry(self, node: ast.Call, name: str, default: Sequence[Binding]) -> CodeValue:
         """Return an attribute of an unknown object.
@@ -724,8 +746,8 @@ class CallEvaluator(LayerEvaluator):
         if outer and name in SHAPE_PRESERVING_FUNCTIONS and values and isinstance(values[0], tuple):
             return values[0]  # a list converted to a tensor, as in `x.repeat_interleave(torch.tensor([1, 2]), 0)`
         is_scalar = values and not outer and self.is_known_number(values[0])
-        if name in TENSOR_CONSTRUCTORS and values and (is_scalar or isinstance(values[0], tuple)):
-            return self.create_tensor_from(node, values[0])
+        if (created := self.construct_tensor(node, name, values, is_scalar=bool(is_scalar))) is not None:
+            return created
         if is_class and (layer := self.make_layer(node, name, values, keywords)):
             return layer
         if is_method or (
@@ -768,6 +790,20 @@ class CallEvaluator(LayerEvaluator):
         Any other name may denote a tensor.
         """
         return is_number(value) and (not isinstance(value, Monomial) or {*dim_names([value])} <= self.given_names)
+
+    def construct_tensor(
+        self, node: ast.Call, name: str, values: Sequence[CodeValue], *, is_scalar: bool
+    ) -> TracedTensor | None:
+        """Return the tensor that a constructor creates, or None for any other function.
+
+        `torch.Tensor(2, 3)` has the given shape, and `torch.Tensor([2, 3])` the given elements.
+        """
+        if name == "Tensor" and values and all(map(is_dim, values)):
+            return self.new_tensor(tuple(values))  # type: ignore[arg-type]  # each value is a size
+        is_constructor, is_listed = name in TENSOR_CONSTRUCTORS, bool(values) and isinstance(values[0], tuple)
+        if (is_constructor and is_scalar) or ((is_constructor or name == "Tensor") and is_listed):
+            return self.create_tensor_from(node, values[0])
+        return None
 
     def create_tensor_from(self, node: ast.Call, value: CodeValue) -> TracedTensor:
         """Return the tensor that `torch.tensor` creates from a number or nested tuples."""

@@ -22,6 +22,7 @@ from shapecalc.reading.code.ops import SHAPE_CHANGING_FUNCTIONS
 from shapecalc.reading.code.shape_functions import SHAPE_FUNCTION_NAMES, call_shape_function
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS, require_dims
 from shapecalc.reading.code.values import (
+    AnswerableError,
     CodeValue,
     ErrorFactory,
     TracedTensor,
@@ -116,7 +117,7 @@ def _call_tensor_function(name: str, first: CodeValue, call: Call) -> CodeValue:
         tensors = [value for value in call.positional if isinstance(value, TracedTensor)]
         return tensors[0].apply_scalar_op() if tensors else nan
     if not isinstance(first, TracedTensor):
-        raise call.error(f"{name} works on the tensor only")
+        raise AnswerableError(call.error(f"{name} works on the tensor only").problem)
     if name in SHAPE_FUNCTION_NAMES:
         return call_shape_function(name, first, call)
     if name in LAYERS:

@@ -41,6 +41,7 @@ from shapecalc.reading.code.source import dotted_name, is_dict_item
 from shapecalc.reading.code.values import (
     MAYBE_NONE,
     UNNAMED_CHANGE,
+    AnswerableError,
     Binding,
     CallFrame,
     ClassValue,
@@ -538,21 +539,33 @@ class ExpressionEvaluator(InterpreterState):
             return LayerInstance("Activation", (), {})
         known = name in self.sizes or self.is_assigned(name)
         if isinstance(key, str) and name and key.isidentifier() and not known:
-            return self.lookup_size(node, key)
+            return self.lookup_entry(node, key)
         if name and isinstance(key, int) and key >= 0 and not known and not name.endswith(".shape"):
             return self.lookup_size(node, f"{name.rpartition('.')[2]}_{key}")
         base = self.evaluate(base_node)
+        if isinstance(base, Monomial) and isinstance(key, str) and key.isidentifier():
+            return self.lookup_entry(node, key)
         if name and isinstance(base, Monomial):
-            if isinstance(key, str) and key.isidentifier():
-                return self.lookup_size(node, key)
             raise self.missing_shape_error(base_node)
         if isinstance(base, TracedTensor):
-            return self.index_tensor(node, base, key)
+            return self.index_tensor_or_ask(node, base, key)
         if isinstance(base, float):  # an unknown number, or a mask
             return base
         if isinstance(base, CodeDict) and (isinstance(key, Monomial | float) or UNKNOWN_KEY in base.items):
             return self.assume_item(node, base)
         return get_item(base, key, self.error_factory(node))
+
+    def lookup_entry(self, node: ast.Subscript, key: str) -> CodeValue:
+        """Return the size of an entry of an unknown dict, by its source or by its key."""
+        given = self.given_value(node)
+        return self.lookup_size(node, key) if given is MISSING else given
+
+    def index_tensor_or_ask(self, node: ast.Subscript, tensor: TracedTensor, key: CodeValue) -> CodeValue:
+        """Index a tensor, and record the item if its shape is not known."""
+        try:
+            return self.index_tensor(node, tensor, key)
+        except AnswerableError as error:
+            raise self.ask_for_shape(node, ShapeError(error.problem)) from None
 
     def assume_item(self, node: ast.Subscript, table: CodeDict) -> CodeValue:
         """Return the item of a dict for an unknown key, merged from all items.

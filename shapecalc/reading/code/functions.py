@@ -20,6 +20,7 @@ from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.source import ENTRY_METHODS, PASTE_HINT, dotted_name
 from shapecalc.reading.code.values import (
     LAYER_KEY,
+    AnswerableError,
     Binding,
     CallFrame,
     CheckRefused,
@@ -85,7 +86,7 @@ class FunctionEvaluator(CallEvaluator):
         while frame is not None:
             caller = frame.state.get("function")
             if frame.state.get("node") is function.node and (caller is None or caller.owner is function.owner):
-                raise error("a function that calls itself is not followed")
+                raise AnswerableError(error("a function that calls itself is not followed").problem)
             frame = frame.state.get("caller")
         if self.frame.depth >= MAX_CALL_DEPTH:
             raise error("the calls are nested too deep")
@@ -450,7 +451,7 @@ class FunctionEvaluator(CallEvaluator):
             if name in inputs:
                 frame.variables[name] = inputs[name]
             elif name in self.sizes:
-                frame.variables[name] = self.sizes[name]
+                frame.variables[name] = self.find_given_class(self.sizes[name])
                 self.used_size_names.add(name)
             elif name in defaults:
                 frame.variables[name] = self.evaluate_in_frame(function.frame, defaults[name])

@@ -20,6 +20,7 @@ from shapecalc.reading.code.kind_checks import range_conditions
 from shapecalc.reading.code.kinds import name_kinds
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.values import (
+    AnswerableError,
     CheckRefused,
     CodeValue,
     ErrorFactory,
@@ -128,7 +129,8 @@ def _is_mask(item: TracedTensor, tensor: TracedTensor, error: ErrorFactory) -> b
     windows = [tensor.shape[start : start + item.rank] for start in range(tensor.rank - item.rank + 1)]
     if not item.rank or not any(map(_may_be_equal, windows, [item.shape] * len(windows))):
         return False
-    raise error("whether this index is a mask is not known", "write .bool() or .long() behind it")
+    unknown = error("whether this index is a mask is not known", "write .bool() or .long() behind it")
+    raise AnswerableError(unknown.problem)
 
 
 def _may_be_equal(one: Shape, other: Shape) -> bool:

@@ -46,10 +46,13 @@ class UnknownCall(Record):
     """The proposed value of a condition, or None."""
     placeholder: str = "NUMBER"
     """The word for a value without a proposal in a command."""
+    count: int = 1
+    """The number of tensors that the call returns; if it is not 1, each has the proposed shape."""
 
     def as_json(self) -> dict[str, object]:
         """Return the call as a JSON object."""
-        proposal = self.proposal and to_json(self.proposal)
+        shape = None if self.proposal is None else to_json(self.proposal)
+        proposal = shape if self.count == 1 or shape is None else [shape] * self.count
         answer = {} if self.option == "input" else {"option": f"--{self.option}"}
         return {"call": self.call, "line": self.line, "proposal": self.value if answer else proposal, **answer}
 

@@ -20,6 +20,7 @@ from shapecalc.reading.code.source import MODULE_NAMES, EntryPoint, dotted_name,
 from shapecalc.reading.code.values import (
     Binding,
     CallFrame,
+    ClassValue,
     CodeValue,
     ErrorFactory,
     GivenValue,
@@ -89,6 +90,8 @@ class InterpreterState:
         """The line of the op that is refused, or 0 if it is the line of the current statement."""
         self.unknown_calls: dict[ShapeError, UnknownCall] = {}
         """The calls with unknown results, keyed by their errors."""
+        self.unpacked_counts: dict[ast.expr, int] = {}
+        """The number of names to which the result of a call is unpacked."""
         self.input_groups: dict[str, tuple[TracedTensor, ...]] = {}
         """The inputs that are several tensors, such as the results of a call."""
         self.unchecked: dict[tuple[int, str], None] = {}
@@ -98,10 +101,7 @@ class InterpreterState:
         self.in_place_change = ""
         """The first expression that may change the elements of a tensor in place; empty if there is none."""
         self.in_shape_argument = False
-        """Whether a shape argument is being evaluated.
-
-        Inside a shape argument, an input of rank 1 denotes a size.
-        """
+        """Whether a shape argument is evaluated, in which an input of rank 1 denotes a size."""
         self.line_starts = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
         """The character offset of each line."""
 
@@ -169,13 +169,19 @@ class InterpreterState:
         self.used_size_names.update(names)
         given = next((own for own in names if own in self.sizes), None)
         if given is not None:
-            return self.sizes[given]
+            return self.find_given_class(self.sizes[given])
         tensor = self.inputs.get(last)
         if tensor is not None and tensor.size is not None:
             return tensor.size
         if re.fullmatch(SIZE_LIST_NAME, last):
             raise self.undeclared_size_list_error(node)
         return named_dim(last)
+
+    def find_given_class(self, value: GivenValue) -> CodeValue:
+        """Return the class of the file that a given value names, or the value itself."""
+        name = str(value[0]) if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], Monomial) else ""
+        found = self.find_value(name) if name.isidentifier() and name not in self.sizes else MISSING
+        return found if isinstance(found, ClassValue) else value
 
     def given_value(self, node: ast.expr) -> CodeValue:
         """Return the value that the user provides for an expression, or `MISSING`."""
@@ -228,8 +234,12 @@ class InterpreterState:
             value = None
         finally:
             self.is_quiet = was_quiet
-        proposal = value.shape if isinstance(value, TracedTensor) else None
-        self.unknown_calls[error] = UnknownCall(ast.unparse(node), node.lineno, proposal)
+        return self.ask_for_shape(node, error, value.shape if isinstance(value, TracedTensor) else None)
+
+    def ask_for_shape(self, node: ast.expr, error: ShapeError, proposal: Shape | None = None) -> ShapeError:
+        """Record an expression whose shape the user can provide, and return its error."""
+        count = self.unpacked_counts.get(node, 1)
+        self.unknown_calls[error] = UnknownCall(ast.unparse(node), node.lineno, proposal, count=count)
         return error
 
     def record_unknown_value(self, node: ast.expr, error: ShapeError, proposal: GivenValue = None) -> ShapeError:
@@ -261,9 +271,7 @@ class InterpreterState:
         if self.has_unnamed_input:
             raise UnnamedInputIdentified(ast.unparse(node))
         error = self.error(node, "the shape of this tensor is not known", self.input_hint(node, example))
-        if is_dict_item(node):
-            self.unknown_calls[error] = UnknownCall(ast.unparse(node), node.lineno, None)
-        return error
+        return self.ask_for_shape(node, error) if is_dict_item(node) else error
 
     def input_hint(self, node: ast.expr, example: str) -> str:
         """Return a hint to declare the shape of an expression with `--input`."""

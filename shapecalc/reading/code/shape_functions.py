@@ -759,7 +759,8 @@ IN_PLACE_METHODS = {
     *("tanh_", "exp_", "sqrt_", "rsqrt_", "abs_", "neg_", "round_", "floor_", "ceil_", "normal_", "uniform_"),
     *("addcmul_", "addcdiv_", "lerp_", "bernoulli_", "fill_diagonal_", "logical_not_", "trunc_", "log_", "selu_"),
     *("clamp_min_", "clamp_max_", "logical_and_", "logical_or_", "logical_xor_", "sin_", "cos_", "square_", "sign_"),
-    *("reciprocal_", "erf_", "exp2_", "nan_to_num_"),
+    *("reciprocal_", "erf_", "exp2_", "nan_to_num_", "fmod_", "remainder_", "frac_", "tan_", "sinh_", "cosh_"),
+    *("asin_", "acos_", "atan_", "atan2_", "log2_", "log10_", "log1p_", "expm1_", "erfc_", "sgn_", "xlogy_"),
 }
 """Methods that change the elements of a tensor and keep its shape."""
 NEW_METHODS = {"new_zeros", "new_ones", "new_empty", "new_full"}

@@ -258,7 +258,8 @@ class CodeInterpreter(AssignmentEvaluator):
         if not tensors:
             raise usage_error("the code does not end with a tensor", PASTE_HINT, argument="line")
         first, others = tensors[0], tensors[1:]
-        if "(" in first.input_name and not (first.stages or first.untraced_change):
+        is_unchanged = "(" in first.input_name and not (first.stages or first.untraced_change)
+        if is_unchanged and self.is_snippet and len(self.records) < 2:
             raise usage_error("the code is only a call of unknown shape", PASTE_HINT, argument="line")
         changes = [*filter(None, [*[tensor.untraced_change for tensor in tensors], self.in_place_change])]
         return CodeChain(
@@ -665,6 +666,9 @@ class CodeInterpreter(AssignmentEvaluator):
             value = self.lookup_size(value_node, name)
         elif value is None:
             self.check_shape_known(value_node, targets[0])
+            parts = getattr(targets[0], "elts", [])
+            if len(parts) > 1 and not any(isinstance(part, ast.Starred) for part in parts):
+                self.unpacked_counts[value_node] = len(parts)
             value = self.evaluate(value_node)
         if hasattr(targets[0], "elts"):
             self.check_tensors_known([value_node])

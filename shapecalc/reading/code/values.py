@@ -92,6 +92,10 @@ class CheckRefused(StageRefused):
         super().__init__(ShapeError(replace(error.problem, rule=rule)))
 
 
+class AnswerableError(ShapeError):
+    """The exception raised for a call or an item that is not supported, but whose shape the user can provide."""
+
+
 def index_count_error(count: int, rank: int, error: ErrorFactory) -> CheckRefused:
     """Return the error for an index with too many items, or with several `...`."""
     message = f"{count} indices for {rank_text(rank)}" if count > rank else "two ... in one index"
@@ -299,7 +303,8 @@ class TracedTensor(Record):
         actual strides, or is replaced by a reshape. Raises `ShapeError` (usage) if the strides are unknown.
         """
         if self.strides is None:
-            raise error("the strides of this tensor are not known", "give sizes with --where, or write reshape")
+            unknown = error("the strides of this tensor are not known", "give sizes with --where, or write reshape")
+            raise AnswerableError(unknown.problem)
         derived = strides_after_traces(self.traces) or contiguous_strides(self.shape)
         is_derived = all(
             dim == 1 or one == other for dim, one, other in zip(self.shape, self.strides, derived, strict=True)

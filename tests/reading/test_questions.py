@@ -1,0 +1,114 @@
+"""What the user is asked for where code is unknown, and that each answer leads to the result."""
+
+from __future__ import annotations
+
+import pytest
+
+from shapecalc.cli.pasted import parse_named_sizes
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import parse_dims, shape_text
+from shapecalc.reading.code import interpret_code
+from shapecalc.reasoning.answers import answer_code
+from tests.cases import describe_answer
+
+INPUT = {"x": (2, 3)}
+HELPERS = "from functools import partial\nimport torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
+QUESTIONS = {
+    "def f(x):\n    a, b = unknown(x)\n    return a @ b.mT": ("unknown(x)", 2),
+    "def f(x):\n    rows, *rest = unknown(x)\n    return rows": ("unknown(x)", 1),
+    "def f(x):\n    (a, b), c = unknown(x), x\n    return a": ("unknown(x)", 1),
+    "def f(x, k):\n    return x[k]": ("x[k]", 1),
+    "def f(x, n=2):\n    return f(x.T, n - 1) if n else x": ("f(x.T, n - 1)", 1),
+    "pad = partial(unknown, value=3)\ndef f(x):\n    return pad(x)": ("pad(x)", 1),
+}
+
+
+def questions_of(code, **inputs):
+    """Return the questions about code that is not answered."""
+    calls = []
+    with pytest.raises(ShapeError):
+        interpret_code(HELPERS + code, INPUT | inputs, unknown_calls=calls)
+    return calls
+
+
+def inputs_of(code):
+    """Return the inputs of the function in `code`."""
+    return INPUT | ({"k": (2,)} if ", k)" in code else {})
+
+
+@pytest.mark.parametrize(("code", "question"), QUESTIONS.items())
+def test_questions_name_the_unknown_call_and_its_results(code, question):
+    (call,) = questions_of(code, **inputs_of(code))
+    assert (call.call, call.count) == question
+
+
+@pytest.mark.parametrize(("code", "question"), QUESTIONS.items())
+def test_questions_lead_to_the_result(code, question):
+    call, _ = question
+    parts = {f"{call}[0]": (4, 5), f"{call}[1]": (4, 5)} if "rows" in code or ", b" in code else {call: (4, 5)}
+    shape = "4,4" if "@" in code else "4,5"
+    assert describe_answer(answer_code(interpret_code(HELPERS + code, inputs_of(code) | parts))) == shape
+
+
+def test_questions_propose_a_shape_for_each_unpacked_name():
+    (call,) = questions_of("def f(x):\n    a, b = unknown(x)\n    return a")
+    assert call.as_json() == {"call": "unknown(x)", "line": 6, "proposal": [[2, 3], [2, 3]]}
+
+
+def test_result_may_be_a_given_call():
+    code = "def f(x):\n    y = x.T\n    return unknown(y)"
+    assert describe_answer(answer_code(interpret_code(code, INPUT | {"unknown(y)": (5, 6)}))) == "5,6"
+
+
+BLOCKS = """
+class Wide(nn.Module):
+    expansion = 4
+
+    def __init__(self, width):
+        super().__init__()
+        self.net = nn.Linear(width, width * self.expansion)
+
+    def forward(self, x):
+        return self.net(x)
+
+
+class Net(nn.Module):
+    def __init__(self, block, width=3):
+        super().__init__()
+        self.body = nn.Sequential(*[block(width * block.expansion**index) for index in range(2)])
+
+    def forward(self, x):
+        return self.body(x)
+
+
+class Configured(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.scale = nn.Parameter(torch.Tensor([config.get("scale", 2.0)]))
+        self.proj = nn.Linear(config["dim"], config["head"]["out"])
+
+    def forward(self, x):
+        x = x.to(next(self.parameters()).device)
+        if hasattr(F, "scaled_dot_product_attention"):
+            x = self.proj(x).fmod_(1.0)
+        return x * torch.sigmoid(self.scale)
+"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "where", "shape"),
+    [
+        ("Net", "block=Wide", "2,48"),
+        ("Net", "block=Wide,width=3", "2,48"),
+        ("Configured", "dim=3,out=7", "2,7"),
+        ("Configured", "config['dim']=3,config['head']['out']=8", "2,8"),
+    ],
+)
+def test_classes_and_dicts_are_given_as_arguments(entry, where, shape):
+    code = interpret_code(HELPERS + BLOCKS, INPUT, None, parse_named_sizes(where), entry=entry)
+    assert describe_answer(answer_code(code)) == shape
+
+
+@pytest.mark.parametrize(("code", "shape"), [("torch.Tensor(2, 4)", "2,4"), ("torch.Tensor([[2], [4]])", "2,1")])
+def test_tensor_takes_a_shape_or_elements(code, shape):
+    assert shape_text(interpret_code(f"import torch\n{code}", {}).input_shape) == shape == shape_text(parse_dims(shape))

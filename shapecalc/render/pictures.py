@@ -374,7 +374,8 @@ def _widen_bar(bar: Text, cells_per_element: int, glyphs: GlyphSet) -> Text:
     result, gap = Text(), " " * (cells_per_element > 2)
     for char in bar.divide(range(1, len(bar))):
         width = 1 if char.plain == glyphs.vertical else cells_per_element - len(gap)
-        result.append_text(Text(char.plain * width + gap, *[span.style for span in char.spans]))
+        styles = [span.style for span in char.spans if span]  # a bar of one block keeps the spans of empty parts
+        result.append_text(Text(char.plain * width + gap, *styles))
     return result
 
 

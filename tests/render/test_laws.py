@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from itertools import product
 from math import prod
 
 import pytest
@@ -21,6 +22,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.core.rules import GIVEN_DIM
+from shapecalc.core.text import shape_text
 from shapecalc.reasoning.examples import example_sizes, index_text, trace_element
 from shapecalc.render.canvas import ASCII, UNICODE, clip_text
 from shapecalc.render.files import MAX_PICTURE_HEIGHT, draw_still
@@ -60,6 +62,16 @@ def test_lines_fit_without_trailing_blanks_or_false_plurals(answer, width, heigh
     assert not [sentence for sentence in sentences if PLURAL.search(sentence)]
     rows = [line for line in draw_flow(answer, step_index, height=height).plain.split("\n") if line[:1] not in [*"…~✗"]]
     assert len([row for row in rows if row[:2] != "0┄"]) <= height
+
+
+@pytest.mark.parametrize(("width", "height"), [(40, 4), (60, 12), (80, 16), (120, 30)])
+def test_picture_of_every_step_of_small_reshapes_is_drawn(width, height):
+    for rank in range(4):
+        for shape, target in product(product((0, 1, 2, 3), repeat=rank), ((-1,), (0, -1), (1, -1), (2, 3), (5,), ())):
+            answer = answer_to(f"reshape {shape_text(shape)} {shape_text(target)}")
+            for step_index in range(len(answer.steps) + 1):
+                lines = draw_picture(answer, step_index, width=width, height=height).plain.split("\n")
+                assert max(map(len, lines)) <= width, (shape, target, step_index)
 
 
 def check_dims_in_flow(answer, width):

@@ -814,7 +814,7 @@ def failure_lines(
 ) -> list[str]:
     """Return one line per failing node, in order of severity.
 
-    `stops` are the unlisted failing nodes, whose lines are the last. With `strict`, a listed node without a definite
+    `stops` are the unlisted failing nodes; their lines are the last. With `strict`, a listed node without a definite
     verdict counts as failing, and so does a node that mixes the samples of a model with a free batch. With `github`,
     the lines are GitHub Actions annotations.
     """

@@ -51,7 +51,7 @@ EXCLUDED_FOLDERS = tuple(
 PACKED_SUFFIXES = (".py", ".toml", ".txt", ".html")
 """Suffixes of the files that are included in the zip of the page."""
 FIRST_EXAMPLE = "reshape 2,3,4 0,-1"
-"""The question whose answer the page shows before Python runs."""
+"""The question with the answer that the page shows before Python runs."""
 PICTURE_WIDTHS = {"": 76, "-narrow": 42}
 """The widths of the pictures made at build time, in characters, by the suffix of their names."""
 MAX_TASK_LINES = 16

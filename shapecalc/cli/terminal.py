@@ -1,6 +1,7 @@
 """`shapecalc tui` and `serve`: open the app in the terminal or in a browser.
 
-The app shows a question: a request or chain whose answer the user predicts and then inspects step by step.
+The app shows a question, that is, a request or a chain. The user predicts its answer, and then inspects the answer step
+by step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Errors for common mistakes in command lines, which suggest a correction.
+"""Errors that suggest corrections of common mistakes in command lines.
 
 A value is a word of the command line that is not an option.
 """

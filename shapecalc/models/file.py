@@ -48,7 +48,7 @@ ElementArray = np.ndarray[Any, Any]
 DTYPE_NUMBERS = {kind: number for number, kind in DTYPE_NAMES.items()}
 """ONNX's element type number by NumPy dtype name."""
 ABSENT = 0
-"""The tensor number of an absent optional input or output, whose name in the file is empty."""
+"""The tensor number of an absent optional input or output. Its name in the file is empty."""
 MALFORMED_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """The exceptions that processing a node may raise if the node violates its ONNX schema.
 
@@ -66,7 +66,7 @@ VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 TRUNCATED_MESSAGE = "it is not an ONNX model, or it is cut short"
 
 TENSOR_FIELDS: dict[int, object] = {}
-"""The table of a TensorProto, which contains no nested message to search (see `MODEL_FIELDS`)."""
+"""The field table of a TensorProto (see `MODEL_FIELDS`). It has no nested message to search."""
 SPARSE_FIELDS = {1: TENSOR_FIELDS, 2: TENSOR_FIELDS}
 GRAPH_FIELDS: dict[int, object] = {5: TENSOR_FIELDS, 15: SPARSE_FIELDS}
 ATTRIBUTE_FIELDS: dict[int, object] = {5: TENSOR_FIELDS, 6: GRAPH_FIELDS, 10: TENSOR_FIELDS, 11: GRAPH_FIELDS}

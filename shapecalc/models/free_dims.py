@@ -345,7 +345,10 @@ def _check_size_names(where: Mapping[str, int], free_dims: Sequence[str], batch:
 
 
 class _ShapeGuesser:
-    """A guesser of input shapes, which gives a valid name to every free dim."""
+    """A guesser of input shapes.
+
+    It gives a valid name to every free dim.
+    """
 
     def __init__(self, inputs: Sequence[ValueInfo], options: BatchOptions) -> None:
         self.inputs, self.batch, self.where = inputs, "", options.where
@@ -704,5 +707,8 @@ class DimFitter:
 
 
 def _product_of_names(names: Sequence[str]) -> Powers:
-    """Return the product of dims, in which a name may occur several times."""
+    """Return the product of named dims.
+
+    The exponent of a name is the number of its occurrences.
+    """
     return tuple(sorted((name, names.count(name)) for name in {*names}))

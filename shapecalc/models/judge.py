@@ -31,9 +31,9 @@ DEFAULT_OPTIONS = BatchOptions()
 MAX_NODE_VISITS = 100_000
 """The maximum number of node visits in the walks that compare choices of input shapes."""
 MAX_FREED_TRIALS = 3
-"""The maximum number of inputs for which the model is walked to find what fails if the input is freed."""
+"""The maximum number of inputs that are freed, one at a time, to find the node that then fails."""
 MAX_CONDITION_ROUNDS = 3
-"""The maximum number of rounds in which sizes are chosen that satisfy the conditions of failing nodes."""
+"""The maximum number of rounds to choose sizes that satisfy the conditions of failing nodes."""
 
 
 class _NodeReporter:
@@ -133,9 +133,8 @@ class JudgedModel(Record):
     def ranking_key(self) -> tuple[bool, int, int]:
         """The sort key of a choice of input shapes.
 
-        The best choice has the smallest key. The key consists of a flag, which is True if the model fails at the
-        declared batch size, the number of tensors with a lost batch, and the number of inputs whose batch axis is
-        doubtful.
+        The best choice has the smallest key. The key consists of three values: whether the model fails at the declared
+        batch size, the number of tensors with a lost batch, and the number of inputs with a doubtful batch axis.
         """
         if not self.can_run_as_declared():
             return True, 0, 0
@@ -164,7 +163,10 @@ class JudgedModel(Record):
         return any(shapes[0] is not None and all(shapes[lane] is None for lane in moved) for shapes in outputs if moved)
 
     def build_report(self, model_path: str) -> Report:
-        """Build the report, in which the model has the path `model_path`."""
+        """Build the report on the model.
+
+        `model_path` is the path of the model in the report.
+        """
         sizes, model = self.walk.choice, self.walk.model
         names = _NodeReporter(self.walk, self.tracker.core_cache)
         nodes = [names.build_entry(visit, verdict) for visit, verdict in self.tracker.judged_nodes]

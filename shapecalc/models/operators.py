@@ -58,7 +58,10 @@ needed where ONNX shape inference accepts mismatched sizes, or where its error m
 BatchInputs = list[tuple[str, int, int]]
 """The inputs with a batch axis, each as name, input index and batch axis; the data input X is first."""
 MAX_INFERRED_DIM = 2**40
-"""The largest dim that is passed to ONNX shape inference, whose 64-bit products could overflow."""
+"""The largest dim that is passed to ONNX shape inference.
+
+Larger dims could overflow its 64-bit products.
+"""
 RECURRENT_STATES = (("sequence_lens", 4, 0), ("initial_h", 5, 1), ("initial_c", 6, 1))
 """The inputs of LSTM, GRU and RNN with a batch axis, except X: name, input index, and batch axis for `layout=0`."""
 

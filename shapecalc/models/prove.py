@@ -32,7 +32,7 @@ UNKNOWN_AXIS = "unknown"
 BIT_FOR_BIT, SAMPLE_BY_SAMPLE, CHECKER = "bit for bit", "sample by sample", "checker"
 """The values of `ProofCheck.what`."""
 NO_TELEMETRY = {"ORT_DISABLE_TELEMETRY": "1"}
-"""The environment variable that disables ONNX Runtime's telemetry, which would also write a file."""
+"""The environment variable that disables ONNX Runtime's telemetry. The telemetry would also write a file."""
 TIMEOUT_SECONDS = 300
 """The time limit of a proof, in seconds."""
 MAX_MODEL_BYTES = 2**31 - 1
@@ -393,7 +393,7 @@ def _load_session(model: bytes) -> Any:
 
 
 def _error_reason(error: Exception) -> str:
-    """Return the reason in an ONNX Runtime error, which is its last line."""
+    """Return the last line of an ONNX Runtime error, which states the reason."""
     message = str(error).strip().rstrip(".")
     return f"ONNX Runtime: {message.splitlines()[-1]}" if message else "ONNX Runtime failed"
 

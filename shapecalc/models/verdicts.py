@@ -461,9 +461,9 @@ def flatten_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
 
 
 def squeeze_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
-    """Yield the fix of a Squeeze without axes, which sets its axes.
+    """Yield the fix that sets the axes of a Squeeze without axes.
 
-    These are the axes whose size is 1 at every checked batch size.
+    The axes are those of size 1 at every checked batch size.
     """
     if any(node.targets):
         return

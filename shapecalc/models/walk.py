@@ -480,10 +480,10 @@ class InferredNodeVisitor:
         return shapes, dtypes, failures if any(failures) else None  # type: ignore[return-value]  # shapes from inference are integers
 
     def _index_range(self, node: Node, lane: int, by_columns: bool) -> Sequence[tuple[int, int]]:
-        """Return the minimum and maximum of a node's indices, which are its second input.
+        """Return the minimum and maximum of the indices of a node.
 
-        The result is one pair for all indices, or one pair per column of the index tensor if `by_columns`. It is empty
-        if the indices are unknown.
+        The indices are the second input. The result is one pair for all indices, or one pair per column of the index
+        tensor if `by_columns`. It is empty if the indices are unknown.
         """
         array = (self._walk.elements_of(node.inputs[1]) or self._walk.all_unknown)[lane]
         if array is None or not array.size:

@@ -26,7 +26,7 @@ NOTE_GAP = 3
 
 
 class GlyphSet(Record):
-    """The characters with which pictures are drawn."""
+    """The characters of pictures."""
 
     box_lines: str = " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"
     """The 16 box-drawing characters, indexed by the sum of their line directions."""

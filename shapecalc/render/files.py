@@ -347,9 +347,9 @@ def missing_package_error(error: ModuleNotFoundError) -> ShapeError:
 
 
 def match_extension(name: str, suffixes: Iterable[str], kind: str) -> str:
-    """Return the extension of a file name, which must be supported.
+    """Return the extension of a file name.
 
-    `kind` is the noun for the file in the error message. Raises `ShapeError` (usage) for any other extension.
+    `kind` is the noun for the file in the error message. Raises `ShapeError` (usage) for an unsupported extension.
 
     >>> match_extension("a/B.SVG", PICTURE_SUFFIXES, "picture")
     '.svg'

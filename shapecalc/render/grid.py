@@ -105,12 +105,12 @@ class ElementTable(Record):
 
     @property
     def columns(self) -> int:
-        """The number of columns, which is the size of the last axis."""
+        """The number of columns: the size of the last axis."""
         return self.shape[-1] if self.shape else 1
 
     @property
     def rows(self) -> int:
-        """The number of rows, which is the product of all sizes but the last."""
+        """The number of rows: the product of all sizes but the last."""
         return prod(self.shape[:-1])
 
     @property

@@ -16,7 +16,7 @@ Pieces are separated by spaces, except after an opening piece, before a closing 
 """
 DELIMITERS = {"Op": ("[", "]"), "Pq": ("(", ")"), "Sq": ("'", "'"), "Ql": ("'", "'")}
 FONT_MACROS = frozenset({"Ar", "Cm", "Em", "Ev", "Ic", "Li", "Pa", "Sx", "Sy"})
-"""The macros that change only the font, which plain text ignores."""
+"""The macros that change only the font. They have no effect on plain text."""
 CLOSING_PUNCTUATION = frozenset(".,:;)]?!")
 ESCAPES = {r"\&": "", r"\-": "-", r"\(aq": "'", r"\(dq": '"', r"\e": "\\"}
 BODY_INDENT, SUBSECTION_INDENT, DISPLAY_INDENT = 5, 3, 6
@@ -114,7 +114,7 @@ class _Page:
         self.width = width
         self.lines: list[str] = []
         self.paragraph: list[str] = []
-        """The strings of the current paragraph, which are joined with spaces."""
+        """The strings of the current paragraph, to be joined with spaces."""
         self.name = self.section = self.tag = ""
         self.indents = [(BODY_INDENT, 0)]
         """For each open list, the indent of its tags and the additional indent of its text.

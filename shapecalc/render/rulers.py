@@ -1,4 +1,4 @@
-"""Rulers, which show the block boundaries of axes before and after a reshape.
+"""Rulers of the block boundaries of axes before and after a reshape.
 
 A ruler is a line over all elements in C order, with a tick at each multiple of the stride of an axis. The boundaries of
 an input axis and an output axis are misaligned if neither stride divides the other; the reshape then mixes axes.

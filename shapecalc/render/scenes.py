@@ -588,7 +588,7 @@ def add_step_frames(
 def _fill_placeholder(
     builder: FilmBuilder, layout: StageLayout, stage_index: int, out_dim: int, start: tuple[float, float]
 ) -> None:
-    """Replace a placeholder with its dim, which moves from position `start`."""
+    """Replace a placeholder with its dim, and move the dim from position `start`."""
     cell, key = layout.cells[out_dim], f"dim{stage_index + 1}.{out_dim}"
     builder.sprites.pop(f"hole{out_dim}", None)
     if builder.has_slots(layout):
@@ -741,7 +741,10 @@ def _add_bars(builder: FilmBuilder, tape: Tape, name: str = "memory", suffix: st
 def _add_reshape_frames(
     builder: FilmBuilder, path: TensorPath, tensor_index: int, sentence: str, step_index: int | None
 ) -> None:
-    """Add the frame of a reshape, in which only bars move."""
+    """Add the frame of a reshape.
+
+    Only bars move in this frame.
+    """
     old, shape = builder.tape, path.tensors[tensor_index + 1].shape
     new = replace(old, shape=shape)
     layers = max(1, len(bar_distances(old.shape)), len(bar_distances(shape)))
@@ -767,7 +770,7 @@ def _add_reshape_frames(
 def _add_gather_frames(
     builder: FilmBuilder, path: TensorPath, tensor_index: int, sentence: str, step_index: int | None
 ) -> None:
-    """Add the frames of a gather, which writes the elements to new memory."""
+    """Add the frames in which a gather writes the elements to new memory."""
     source = builder.tape
     target = _make_tensor_tape(
         builder, path, tensor_index + 1, source.top_row + builder.tape_rows + builder.tape_gap + 1
@@ -911,7 +914,10 @@ def make_film(answer: Trace | Chain, width: int = FILM_WIDTH, height: int = FILM
 
 
 def _dim_column_width(answer: Trace | Chain, all_layouts: tuple[StageLayout, ...], width: int) -> int:
-    """Return the width of dim columns, which fits the longest dim if possible."""
+    """Return the width of dim columns.
+
+    The width fits the longest dim if possible.
+    """
     cells = [*input_cells(answer), *(cell for layout in all_layouts for cell in (*layout.cells_before, *layout.cells))]
     longest = max((max(len(format_marked_dim(cell)), len(cell.token)) for cell in cells), default=1)
     ranks = max([len(answer.input), *(max(len(layout.cells_before), len(layout.cells)) for layout in all_layouts)])

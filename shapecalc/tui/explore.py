@@ -110,7 +110,10 @@ def _framed_height(text: Text) -> int:
 
 
 class ExploreScreen(widgets.ScreenWithHelp[None]):
-    """The main screen, which updates the answer after every key press."""
+    """The main screen.
+
+    It updates the answer after every key press.
+    """
 
     BLANK = True
     AUTO_FOCUS = ""
@@ -333,7 +336,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.schedule_draw()
 
     def on_screen_suspend(self) -> None:
-        """Clear the line of keys, which are inactive behind a dialog."""
+        """Clear the line of keys, because the keys are inactive behind a dialog."""
         self._set_text("keys", Text())
 
     def on_screen_resume(self) -> None:
@@ -545,7 +548,10 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.app.theme = next_theme(self.app.theme)
 
     def action_done(self) -> None:
-        """Exit with the result of the question, which `shapecalc tui` prints."""
+        """Exit with the result of the question.
+
+        `shapecalc tui` prints the result.
+        """
         self.app.exit(self.state.result)
 
     async def open_question(self, question: Question) -> None:

@@ -333,7 +333,10 @@ def map_text(state: ExploreState, width: int, height: int) -> Text:
 
 
 def map_title(state: ExploreState) -> str:
-    """Return the title of the map, which contains the current stage of a chain."""
+    """Return the title of the map.
+
+    The title contains the current stage of a chain.
+    """
     if permutation_to_fill(state) is not None:
         return "Fill the places"
     if state.must_predict_validity or state.answer is None or len(all_layouts := stage_layouts(state.answer)) < 2:

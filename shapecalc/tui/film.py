@@ -1,4 +1,4 @@
-"""The film screen, which animates an answer.
+"""The screen that animates an answer as a film.
 
 A film consists of frames; each frame draws one step of the answer. In learning mode, the film pauses before a frame
 that determines a dim, and asks for the dim. A sprite is a text at a position of a frame.
@@ -211,7 +211,10 @@ class Player:
 
 
 class Scrubber(widgets.ClickableText):
-    """The progress bar of a film, which seeks to the position of a click."""
+    """The progress bar of a film.
+
+    A click seeks to the clicked position.
+    """
 
     track_width = 0
 

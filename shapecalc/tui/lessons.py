@@ -1,7 +1,7 @@
-"""The screens of lessons and exercises, in which the user predicts answers.
+"""The screens of lessons and exercises.
 
-A task asks for a prediction or, in a puzzle, for a chain of ops. A learning path is a course whose lessons the user
-takes in order.
+The user predicts answers on these screens. A task asks for a prediction or, in a puzzle, for a chain of ops. A learning
+path is a course whose lessons the user takes in order.
 """
 
 from __future__ import annotations

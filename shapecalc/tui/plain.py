@@ -279,7 +279,7 @@ class PlainSession:
         index = layout_index(layouts, state.current_step)
         sentence = _format_as_sentence(step.why)
         dim = "" if step.out is None else f", dim {step.out}"
-        if index:  # the stage before has printed the shape from which its dims are taken
+        if index:  # the previous stage has already printed this stage's input
             sentence = re.sub(r"\bis input dim (\d+)", r"is dim \1 of the last shape", sentence)
         name = _stage_names(state.answer)[index]
         return f"Step {state.current_step + 1} of {state.end_step}, {name}{dim}: {sentence}"

@@ -76,9 +76,9 @@ def parse_opening_question(fields: list[Any], link: list[str] | None = None) -> 
 
 
 class ServedApp(ShapecalcApp):
-    """The app of one visitor, which updates the link in the browser's address.
+    """The app of one visitor.
 
-    The visitor's progress is lost when the app exits.
+    It updates the link in the browser's address. The visitor's progress is lost when the app exits.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class PipeDriver(WebDriver):
             super().process_message(message)
 
     def deliver_binary(self, binary: BinaryIO | TextIO, **options: Any) -> None:
-        """Send a file to the server, which offers it to the browser as a download."""
+        """Send a file to the server, so that the browser offers it as a download."""
         picture = binary.read()
         data = picture.encode() if isinstance(picture, str) else picture
         self._write(b"P%s%s" % (len(data).to_bytes(4, "big"), data))

@@ -148,7 +148,7 @@ class Predictions:
             self._score.record_answer(right=is_right)
 
     def submit_entry(self, blank: Blank) -> None:
-        """Submit the entry in a blank, which reveals one more hint."""
+        """Submit the entry in a blank, and reveal one more hint."""
         self._submitted[blank] = self.texts.get(blank, "")
         if self.is_wrong(blank):
             self.score_attempt(blank, is_right=False)
@@ -313,7 +313,10 @@ class ExploreState:
 
     @property
     def end_step(self) -> int:
-        """The index after the last step, which shows the output or the refusal."""
+        """The index after the last step.
+
+        At this index, the output or the refusal is visible.
+        """
         return len(self.predictions.steps)
 
     @property
@@ -402,7 +405,7 @@ class ExploreState:
         return min((step for step in question_steps if step >= first), default=first)
 
     def toggle_learning(self) -> None:
-        """Toggle learning mode, which starts at the first step."""
+        """Turn learning mode on, at the first step, or off."""
         self.is_learning = not self.is_learning
         if self.is_learning:
             self._reset_predictions(self.predictions.scored_blanks)
@@ -472,7 +475,7 @@ class ExploreState:
 
     @property
     def open_blanks(self) -> tuple[Blank, ...]:
-        """The blanks of the first column with blanks, which accept input."""
+        """The blanks that accept input: those of the first column with blanks."""
         questions = [blank for blank in self.blanks if blank in self.predictions.blanks_to_predict]
         return tuple(blank for blank in questions if blank[0] == questions[0][0])
 

@@ -395,7 +395,7 @@ class ChoiceList(OptionList, SearchableList):
 
 
 class KeyHelp(Static):
-    """A sentence about the keys of a dialog, in which key names are clickable."""
+    """A sentence about the keys of a dialog, with clickable key names."""
 
     def __init__(self, sentence: str, *, id: str | None = None) -> None:
         """Create the widget; without an id, it has a margin."""
@@ -512,7 +512,7 @@ class Field(TextField):
         super().__init__(value, id=f"field-{name}", classes=f"-{name}")
         self.field_name = name
         self.input_name = name
-        """The displayed name of the input, which may not be an identifier."""
+        """The name of the input. In source code, it may be an expression, not an identifier."""
 
 
 class FieldRow(Horizontal):

@@ -29,7 +29,7 @@ class ArgumentReader:
     """
 
     def __init__(self, trace: Trace) -> None:
-        """Create a reader of a request's arguments, all of which are unread."""
+        """Create a reader of a request's arguments. All arguments are unread."""
         self.trace, self._arguments, self.unread = trace, trace.request.arguments, [*trace.request.arguments]
 
     def read(self, name: str, default: Any = None) -> Any:

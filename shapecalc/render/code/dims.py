@@ -656,10 +656,10 @@ def has_runtime_size(dims: Iterable[Dim]) -> bool:
 
 
 class CodeWriter:
-    """The base class of writers, which emit the lines of a program.
+    """The base class of code writers.
 
-    The current tensor is the variable to which the next call is applied. A subclass has a method for each value of
-    `WRITER_METHODS` that its framework supports.
+    A code writer emits the lines of a program. The current tensor is the variable to which the next call is applied. A
+    subclass has a method for each value of `WRITER_METHODS` that its framework supports.
     """
 
     name: str

@@ -161,7 +161,10 @@ class GraphWriter(code.CodeWriter):
 
 
 class OnnxWriter(GraphWriter):
-    """A code writer for ONNX models, which emits nodes and constants."""
+    """A code writer for ONNX models.
+
+    It emits nodes and constants.
+    """
 
     name = "onnx"
     templates: ClassVar[Mapping[str, str]] = {
@@ -570,7 +573,10 @@ class OpenVinoWriter(GraphWriter):
         self.add_node("broadcast", self.vector_expression(dims), 'broadcast_spec="BIDIRECTIONAL"')
 
     def emit_tile(self, call: code.EmittedCall) -> None:
-        """Emit a Tile, which adds axes if there are more repeats than dims."""
+        """Emit a Tile.
+
+        The Tile adds axes if there are more repeats than dims.
+        """
         self.add_call(TILE, repeats=self.vector_expression([*map(self.sizes.express_dim, call.repeats)]))
 
     def emit_indexing(self, call: code.EmittedCall) -> None:
@@ -589,7 +595,7 @@ class OpenVinoWriter(GraphWriter):
             self.add_node("slice", *([*row] for row in rows))
 
     def emit_split(self, call: code.EmittedCall) -> None:
-        """Emit a Split, whose selected output is the new current tensor."""
+        """Emit a Split, and make its selected output the current tensor."""
         axis, parts, part = call.split_arguments()
         self.add_node("split", axis, parts, output_suffix=f".output({part})")
 

@@ -95,7 +95,7 @@ PAD_MODES: Mapping[str, Mapping[str, str]] = {
 }
 """The name of each padding mode that differs from NumPy's name, by framework."""
 PADDING_STARTS = {"torch": "last", "paddle": "first"}
-"""The first or the last axis, with which the list of padding sizes starts, by framework.
+"""Where the list of padding sizes starts: at the first or the last axis, by framework.
 
 The other frameworks have one pair of sizes per axis.
 """

@@ -39,7 +39,15 @@ from shapecalc.core.requests import make_request
 from shapecalc.core.rules import INDIVISIBLE, VOLUME_MISMATCH
 from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.count_steps import iter_count_steps
-from shapecalc.diagnosis.evidence import Step, failing_code, format_insertion, has_product, print_step
+from shapecalc.diagnosis.evidence import (
+    MODEL_CALL,
+    Step,
+    failing_code,
+    format_insertion,
+    has_product,
+    print_step,
+    show_size,
+)
 from shapecalc.diagnosis.explanations import explain_message
 from shapecalc.diagnosis.findings import (
     find_extra_axis,
@@ -50,9 +58,9 @@ from shapecalc.diagnosis.findings import (
 )
 from shapecalc.diagnosis.layer_steps import iter_layer_steps
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
-from shapecalc.diagnosis.operand_steps import MULTIPLES, iter_operand_steps
+from shapecalc.diagnosis.operand_steps import INDEXED, MULTIPLES, iter_operand_steps
 from shapecalc.diagnosis.phrases import find_first_step
-from shapecalc.diagnosis.reading import ParsedMessage, known_size_product
+from shapecalc.diagnosis.reading import ParsedMessage, is_frozen_input, known_size_product
 from shapecalc.diagnosis.subjects import (
     FREE_BATCH_COMMAND,
     MAX_ASSUMPTIONS,
@@ -87,7 +95,10 @@ MOVED_AXIS_REMEDY = (
     "print the shape of the one with 1: if {} is on another of its axes, transpose it; a row for all is repeated"
 )
 ASSIGN_REMEDY = "assign to a slice of the value's size, x[:n], or make the value as large as the slice that it replaces"
-EMPTY_SIDE_REMEDY = "print x.shape before that line: one side is all but empty, as after a slice, a crop or a transpose"
+EMPTY_SIDE_REMEDY = (
+    "print x.shape before that line: one side is all but empty, as after a slice, a crop or a transpose; the padding "
+    "is counted in it, so it may be 0"
+)
 REEXPORT_REMEDY = (
     "give the model the size that it was exported with, or export it again with dynamic axes: a size that Python "
     "computed is a constant in the file"
@@ -119,6 +130,8 @@ XARRAY_SIZES = re.compile(
 """The dim and its two sizes, as printed by xarray."""
 ASSIGNMENT = re.compile(r"\s*[\w.]+\[.{1,60}?\] ?= ")
 """An assignment to an item or a slice."""
+MIN_TABLE = 64
+"""The minimum length of a table that was made for a maximum."""
 MAX_PERMUTED_RANK = 4
 """The maximum rank for which all permutations of the axes are tried."""
 COMPUTED_KINDS = ("prompts", "floored", "boxes")
@@ -145,7 +158,6 @@ FRAMEWORK_REMEDIES = {
         "xarray",
     ): "list dims in the order of the axes, and make each coordinate from its data; edges are one more",
     ("lengths-differ", "sklearn"): "filter or split both with the same rows; fit takes (X, y), the data and its labels",
-    ("lengths-differ", "matplotlib"): "plot both from the same rows, or make x with np.arange(len(y))",
     ("lengths-differ", "jax"): "give all mapped arguments one length, or in_axes=None to one that is not mapped",
     ("lengths-differ", "numpy"): "make both from the same rows, and print their lengths before that line",
     ("lengths-differ", "torch"): "give both the same batch and lengths: batch_first and the hidden state may disagree",
@@ -209,7 +221,7 @@ def _order_fixes(
     rounded = {text: command for text, command in verified.items() if text.startswith("cut the")}
     verified = {text: command for text, command in verified.items() if text not in rounded}
     kind = explanations[0].kind if explanations else None
-    if kind in COMPUTED_KINDS or (supported and message.op in (CONV.name, MATMUL.name)):
+    if kind in COMPUTED_KINDS or is_frozen_input(message) or (supported and message.op in (CONV.name, MATMUL.name)):
         verified = {}
     if supported and kind == "channels":
         explanations = ()
@@ -408,6 +420,8 @@ def _is_plausible_fix(message: ParsedMessage, trace: Trace, fix: Fix, fixed: Tra
     if trace.op == MATMUL.name and fix.description.startswith("transpose"):
         line = message.failing_line.text if message.failing_line else ""
         return fixed.input[-1:] != (1,) and not LAYER_CALL.search(line)
+    if trace.op == BROADCAST.name and INDEXED in message.quote:  # the second shape is what an index selects
+        return False
     if trace.op == BROADCAST.name:  # an output larger than every operand is rarely intended
         return fixed.output in (fixed.input, *fixed.request.arguments["operands"])
     if trace.op == TRANSPOSE.name and isinstance(old, tuple):  # a change of rank is rarely intended
@@ -474,7 +488,9 @@ def _count_remedies(message: ParsedMessage) -> list[str]:
     if extra is not None:
         return [f"select one index of axis {extra}, or reduce it, before the reshape"]
     if message.input is not None:
-        return [REEXPORT_REMEDY] if message.traits.shape_source or message.framework == "paddle" else []
+        is_known = any(step.is_supported for step in iter_count_steps(message))
+        has_source = message.traits.shape_source or message.framework == "paddle"
+        return [REEXPORT_REMEDY] if has_source and not is_known else []
     if message.framework == "tensorrt" and PROFILE_VALUES.search(message.nearby_text + message.quote):
         return [f"the file holds a number that the profile varies: free it, {FREE_BATCH_COMMAND}"]
     if message.target is not None:
@@ -555,9 +571,11 @@ def _iter_expand_remedies(message: ParsedMessage, pairs: list[tuple[int, int, in
     if sizes is None or message.framework in MODEL_FILE_FRAMEWORKS:
         return
     actual, asked = sizes
-    if asked in TOKEN_POSITIONS and actual > asked:
+    small, large = sorted(sizes)
+    if small in TOKEN_POSITIONS and large > small:
         yield (
-            f"if these are tokens, cut them to {asked}, the positions of the model: truncation=True, max_length={asked}"
+            f"if {large} are tokens of a text, they are more than the {small} positions of the model: truncation=True, "
+            f"max_length={small} in the tokenizer, or smaller chunks, or a model with more positions"
         )
     yield (
         f"{print_step(message, 'x.shape')}: it has {actual} there, and the place or the target {asked}; only a dim "
@@ -579,6 +597,19 @@ def _assignment_remedy(shape: tuple[int, ...], target: tuple[int, ...]) -> str:
         )
     if len(shape) == len(target) == 2 and shape[0] == shape[1] and (shape[0] in target) and target[0] != target[1]:
         return f"build the value from both lengths: it is square, {shape[0]} on both axes, and the slice is not"
+    if len(shape) > len(target) and shape[: len(target)] == target:
+        return (
+            f"if an array is built from a list, its items have different shapes, one of them begins with "
+            f"{format_sizes(target)}: print({{np.shape(item) for item in items}}), and pad or cut all to one; if it is "
+            f"an assignment, make the place {format_sizes(shape)}"
+        )
+    if len(shape) == len(target) == 1 and shape[0] > target[0] >= MIN_TABLE and target[0] & (target[0] - 1) == 0:
+        return (
+            f"print the length of the value where it is made: it is {shape[0]}, and the place {target[0]} = "
+            f"2^{target[0].bit_length() - 1}, as a table that was made for a maximum; raise that limit, such as a "
+            f"maximum "
+            "length, or update the library if its code made the table; cutting would lose values"
+        )
     if shape and target:
         return (
             f"print both shapes: the value is {format_sizes(shape)}, the place {format_sizes(target)}; cut, pad or "
@@ -668,13 +699,17 @@ def _describe_missing_information(message: ParsedMessage) -> str | None:
     """Describe how to find the information that a message lacks, or return None."""
     has_operands = operation_noun(message.op) != ""
     names = message.failing_line.operands if message.failing_line else ()
+    if message.op == BROADCAST.name and MODEL_CALL.fullmatch(failing_code(message)):
+        return "the frames of the traceback below that line: the operation that fails is inside of the call"
     if message.op is None and message.framework != "tensorflow":
-        return f"print({', '.join(f'{name}.shape' for name in names)}) before that line" if names else None
+        return f"print({', '.join(show_size(message, name) for name in names)}) before that line" if names else None
     if message.input is not None and (
         _request_options(message) is not None or (has_operands and (message.operands or message.pair))
     ):
         return f"look at the lines that make {', '.join(names)}" if has_operands and names else None
-    shapes = f"print({', '.join(f'{name}.shape' for name in names)})" if names else "the shapes of both tensors"
+    shapes = (
+        f"print({', '.join(show_size(message, name) for name in names)})" if names else "the shapes of both tensors"
+    )
     both = f"{shapes} before that line; then shapecalc 'LINE' a=SHAPE b=SHAPE" if has_operands else ""
     return message.traits.shape_source or both or _describe_missing_shape(message)
 

@@ -140,6 +140,7 @@ CAUSES: Mapping[str, Cause] = {
         "the data has another number of features than was fitted or declared",
         "make the features as for the training data: transform, not fit_transform; the same columns, size and settings",
     ),
+    "sparse-differs": Cause("two operands whose dims do not fit, most often sparse matrices of SciPy"),
     "lengths-differ": Cause("two lengths that must be equal differ"),
     "one-value": Cause(
         "batch normalization needs more than one value for each channel while it trains",

@@ -422,6 +422,7 @@ def find_failing_line(match: TemplateMatch, cleaned: CleanText) -> FailingLine |
                 frames.append(FailingLine(code, file, int(frame["number"])))
         elif arrow := FRAME_CODE.match(line):
             frames.append(FailingLine(arrow["code"], file, int(arrow["number"])))
+    frames = [frame for frame in frames if not frame.text.startswith("raise ")] or frames
     own = [frame for frame in frames if not LIBRARY.search(frame.file or "")]
     if frames:
         return own[-1] if own else None

@@ -13,12 +13,17 @@ from math import gcd, prod
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.shuffle import SHUFFLE
 from shapecalc.diagnosis.evidence import Step
+from shapecalc.diagnosis.known_sizes import ANCHORS, BOX_COUNTS, CLASSES, describe_classes
 from shapecalc.diagnosis.match import format_sizes
-from shapecalc.diagnosis.reading import ParsedMessage, known_size_product, size_product
+from shapecalc.diagnosis.reading import ParsedMessage, is_frozen_input, known_size_product, size_product
 from shapecalc.diagnosis.suggestions import numeric_sizes
 
 COUNT_CAUSES = ("count-mismatch", "indivisible")
 KERNEL_SIDES = (1, 3, 5, 7)
+SELECTED = re.compile(r"\w\[([A-Za-z_]\w*)\](?:\.\w+\(\))*$")
+"""A tensor that is indexed by a variable."""
+FILE_WORDS = re.compile(r"(?i)fromfile|weights?\[|\bptr\b|load_darknet|\bbuf\b")
+"""Words of programs that read weights from a file, one layer after another."""
 MIN_KERNELS = 8
 """The minimum number of output channels for which a target is taken for a convolution kernel."""
 LITERAL_PRODUCT = re.compile(r"\d+(?: ?\* ?\d+)+")
@@ -26,7 +31,7 @@ MULTIPLE = re.compile(
     r"(?:(?P<name>[A-Za-z_][\w.]*) ?\* ?(?P<times>\d+)|(?P<count>\d+) ?\* ?(?P<other>[A-Za-z_][\w.]*))"
 )
 """The product of a variable and an integer literal."""
-VARIABLE = re.compile(r"[A-Za-z_][\w.]*(?:\[\w+\](?:\.\w+)*)?(?:\(\d?\))?")
+VARIABLE = re.compile(r"(?<![\w.\]])[A-Za-z_][\w.]*(?:\[\w+\](?:\.\w+)*)*(?:\(\d?\))?")
 NOT_VARIABLES = ("int", "len", "max", "min", "round", "math.ceil", "math.floor", "tuple", "list")
 MAX_COUNT_32 = (1 << 31) - 1
 """The maximum of a signed 32-bit integer."""
@@ -53,15 +58,23 @@ def iter_count_steps(message: ParsedMessage) -> Iterator[Step]:
         yield Step(text, True)
         return
     found = (
-        _factor_step(message, count, target)
+        _batch_step(message)
+        or _frozen_step(message, count, target)
+        or _box_step(message, target)
+        or _detector_step(count, target)
+        or _offset_step(count, target)
+        or _mask_step(message, count, target)
+        or _factor_step(message, count, target)
         or _multiple_step(message, count, target)
         or _named_classes_step(message, count, target)
         or _flatten_step(message, count, target)
         or _square_step(count, target)
         or _vector_step(message, count, target)
     )
-    if text := found or _weights_step(count, target):
+    if text := found or _weights_step(message, count, target):
         yield Step(text, True)
+    if text and text == _batch_step(message):
+        return
     yield Step(_print_step(message, count, target), False)
 
 
@@ -157,15 +170,106 @@ def _vector_step(message: ParsedMessage, count: int, target: tuple[int, ...]) ->
     )
 
 
-def _weights_step(count: int, target: tuple[int, ...]) -> str:
+def _batch_step(message: ParsedMessage) -> str:
+    """Return the step for samples without a batch that reach a Reshape of Keras, or an empty string.
+
+    Keras 2 prints the shape of a sample, so `[]` is a sample of one value.
+    """
+    if message.framework != "keras" or message.input != ():
+        return ""
+    return (
+        "the printed shape is that of a sample, without the batch, so each value is taken for a sample: the batch axis "
+        "is missing; write dataset.batch(n) before fit, or x[None] for one sample"
+    )
+
+
+def _frozen_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+    """Return the step for an input that does not grow with the batch of the profile, or an empty string."""
+    shape = message.input or ()
+    if not is_frozen_input(message) or count * target[0] != prod(target):
+        return ""
+    return (
+        f"{target[0]} is the batch that the profile proposes, and the input of the node, {format_sizes(shape)}, does "
+        f"not grow "
+        "with it, so it was computed for one sample: in the code that exports it, expand it by x.shape[0] where it is "
+        "made, or build the engine for a batch of 1"
+    )
+
+
+def _box_step(message: ParsedMessage, target: tuple[int, ...]) -> str:
+    """Return the step for two numbers of boxes of a detector, or an empty string."""
+    sizes = {*(message.input or ())} - {*target}, {*target} - {*(message.input or ())}
+    pair = [size for each in sizes for size in each if size != 1]
+    if len(pair) != 2 or not {*pair} <= {*BOX_COUNTS}:
+        return ""
+    return (
+        f"{pair[0]} and {pair[1]} are usual numbers of boxes: compare the configuration with that of the training, as "
+        f"the "
+        "pipeline.config of the TensorFlow Object Detection API (first_stage_max_proposals, max_total_detections), and "
+        "convert with that file"
+    )
+
+
+def _detector_step(count: int, target: tuple[int, ...]) -> str:
+    """Return the step for the outputs of a detector of another number of classes, or an empty string."""
+    others = prod(target[1:]) if target[0] > 1 else 0
+    rows = count // others if others > 0 and count % others == 0 else 0
+    if rows and (text := describe_classes(rows, target[0])):
+        return f"{text}: if these are detectors, take the configuration for {rows} outputs on both sides"
+    if len(target) < 4 or target[0] < 1 or target[2] not in CLASSES or min(target) < 1:
+        return ""
+    outputs, maps = target[1] * target[2], target[0] * prod(target[3:])
+    channels = count // maps if count % maps == 0 else 0
+    if target[1] not in ANCHORS or channels in (0, outputs):
+        return ""
+    return (
+        f"if this is a detector, {outputs} = {target[1]}*{target[2]} outputs are meant, {target[2]} for "
+        f"{CLASSES[target[2]]}, and {channels} channels come: for another number of classes, set it; otherwise its "
+        f"last "
+        "convolution was not applied, so take code and weights of one version, the newest"
+    )
+
+
+def _offset_step(count: int, target: tuple[int, ...]) -> str:
+    """Return the step for a bias of a deformable convolution's offsets, or an empty string."""
+    sides = {2 * side * side: side for side in KERNEL_SIDES[1:]}
+    if len(target) != 4 or target[0] != 1 or target[2:] != (1, 1) or count == target[1]:
+        return ""
+    text = f"a layer of {target[1]} channels is declared, and its vector, a bias or a scale, has {count} values"
+    if count in sides:
+        side = sides[count]
+        return (
+            f"{text}: {count} = 2*{side}*{side} is what a deformable convolution of {side}x{side} takes as offsets; if "
+            f"it is that, set the channels to {count}"
+        )
+    return f"{text}: set the channels to {count}, or find which of the two belongs to another layer"
+
+
+def _mask_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+    """Return the step for elements selected by an index and divided into rows, or an empty string."""
+    receiver = message.line.receiver if message.line else ""
+    match = SELECTED.search(receiver)
+    if match is None or len(target) != 2 or -1 not in target:
+        return ""
+    rows = next((size for size in target if size != -1), 0)
+    return (
+        f"print({match[1]}.sum(1)) before that line: if {match[1]} is a mask, it selects {count} in all, and {rows} "
+        f"rows "
+        "need equally many each; give each class as many samples in a batch, or reduce row by row"
+    )
+
+
+def _weights_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
     """Return the advice for a kernel from a truncated weight file, or an empty string."""
     is_kernel = len(target) == 4 and target[2] == target[3] and target[2] in KERNEL_SIDES and min(target) > 0
     needed = prod(target)
-    if not is_kernel or target[0] < MIN_KERNELS or count >= needed or count % target[0] == 0:
+    is_read = FILE_WORDS.search(message.text) is not None or message.line is None
+    if not is_kernel or not is_read or target[0] < MIN_KERNELS or count >= needed or count % target[0] == 0:
         return ""
     return (
         f"if weights are read from a file: a kernel of {format_sizes(target)} needs {needed} numbers, and {count} are "
-        "left, so the file is cut off, or was written for another configuration: download it again, compare both"
+        "left: compare the size of the file with that of the original: if it is smaller, download it again, and if "
+        "not, it was written for another configuration"
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.reading import ParsedMessage
 
@@ -24,6 +25,10 @@ LAYER_CALL = re.compile(
     r"(?<![\w.])(?P<layer>self(?:\.\w+|\[[\w.]+\])*\.\w+(?:\[[\w.]+\])*)\((?P<input>[A-Za-z_][\w.]*)\)"
 )
 """A call of a layer with one variable."""
+MODEL_CALL = re.compile(r"(?:[\w., ]+ ?= ?|return )?(?:self\.)?\w+\([\w.]+\)\s*(?:#.*)?")
+"""A call of a model or a layer, inside of which an operation fails."""
+MIXED_LINE = re.compile(r"(?i)real.*\+.*fake|fake.*\+.*real")
+"""A mixture of real and generated pictures, as for a gradient penalty."""
 RESIDUAL = re.compile(
     r"(?<![\w.])(?:(?P<a>[A-Za-z_]\w*) \+ [\w.]+\((?P=a)[,)]|[\w.]+\((?P<b>[A-Za-z_]\w*)[^()]*\) \+ (?P=b)\b)"
 )
@@ -34,6 +39,8 @@ SUM = re.compile(r"(?<![\w.])(?P<a>[A-Za-z_][\w.]*) ?\+ ?(?P<b>[A-Za-z_][\w.]*)\
 
 FILE_FRAMEWORKS = ("onnx", "onnxruntime", "openvino", "tensorrt", "tflite", "coreml", "opencv")
 """The frameworks that run a model file, so that no shape can be printed inside the model."""
+MAX_ASSIGNED_TEXT = 4000
+"""The number of characters, at the end of a text, that are searched for assignments."""
 MAX_RECENT = 240
 """The number of characters above a message that may contain the failing line of a library."""
 
@@ -97,6 +104,19 @@ def format_insertion(before: Sequence[object], after: Sequence[object]) -> str:
     return "x[..., None]" if axis == len(before) else f"x[{':, ' * axis}None]"
 
 
+def assigned_value(message: ParsedMessage, name: str) -> str:
+    """Return the number or the list that the text assigns to a name, or an empty string."""
+    pattern = rf"(?<![\w.]){re.escape(name)} ?= ?(-?\d[\d_.]*(?=\s*$|\s+[A-Za-z_#])|\[[^\n]{{0,60}})"
+    found = re.findall(pattern, message.text[-MAX_ASSIGNED_TEXT:])
+    return found[-1].strip() if found else ""
+
+
+def show_size(message: ParsedMessage, name: str) -> str:
+    """Return the expression that shows the size of a variable: its shape, the length of a list, or the number."""
+    value = assigned_value(message, name)
+    return f"len({name})" if value.startswith("[") else name if value else f"{name}.shape"
+
+
 def print_step(message: ParsedMessage, default: str) -> str:
     """Return the advice to print the shapes of the values in the failing line.
 
@@ -105,6 +125,13 @@ def print_step(message: ParsedMessage, default: str) -> str:
     if message.framework in FILE_FRAMEWORKS:
         return "print the shape of what you feed, and compare it with the model's inputs"
     names = message.failing_line.operands if message.failing_line else ()
-    shown = ", ".join(f"{name}.shape" for name in names)
+    if (
+        len(names) == 1
+        and message.op == BROADCAST.name
+        and "," in default
+        and MODEL_CALL.fullmatch(failing_code(message))
+    ):
+        return f"print({default}) in the innermost frame of the traceback, where the two are combined"
+    shown = ", ".join(show_size(message, name) for name in names)
     place = "before that line" if message.failing_line else "before the line that fails"
     return f"print({shown or default}) {place}"

@@ -17,7 +17,7 @@ from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.shuffle import SHUFFLE
 from shapecalc.core.ops.unflatten import UNFLATTEN
 from shapecalc.core.record import Record
-from shapecalc.diagnosis.evidence import recent_code
+from shapecalc.diagnosis.evidence import MIXED_LINE, recent_code
 from shapecalc.diagnosis.findings import find_dim_mismatches, find_mismatch, numeric_differences
 from shapecalc.diagnosis.layer_steps import find_layer_mismatch
 from shapecalc.diagnosis.match import PrintedSizes
@@ -65,6 +65,8 @@ def explain_message(message: ParsedMessage, trace: Trace | None) -> tuple[Explan
     is_named = POINT_WORDS.search(recent_code(message)) is not None
     has_points = (None in operands and is_named) or any(shape[-2:] in POINT_MATRICES for shape in operands if shape)
     dropped = {"text-ratio"} if message.op == REARRANGE.name else set()  # the lengths of a pattern are in the text
+    dropped |= {"classes"} if message.op is None and message.cause == "dims-differ" else set()
+    dropped |= {"stride"} if MIXED_LINE.search(recent_code(message)) else set()
     dropped |= set() if has_points else {"homogeneous"}
     return tuple([one for one in found if one.kind not in dropped])
 

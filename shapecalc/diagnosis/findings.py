@@ -21,6 +21,7 @@ from shapecalc.core.ops.unflatten import UNFLATTEN
 from shapecalc.core.text import rank_text
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import (
+    DECLARED_INPUT,
     LOSS_SUBJECT,
     ParsedMessage,
     known_size_product,
@@ -103,7 +104,13 @@ def _iter_operand_findings(message: ParsedMessage, trace: Trace | None) -> Itera
     yield from _iter_named_sizes(message, pair)
     if flatten:
         yield flatten
-    elif pair is not None and min(pair) > 4 and max(pair) % min(pair) == 0 and max(pair) // min(pair) <= MAX_SIZE_RATIO:
+    elif (
+        pair is not None
+        and min(pair) > 4
+        and pair[0] != pair[1]
+        and max(pair) % min(pair) == 0
+        and max(pair) // min(pair) <= MAX_SIZE_RATIO
+    ):
         yield f"{max(pair)} = {max(pair) // min(pair)}*{min(pair)}"
 
 
@@ -126,7 +133,7 @@ def iter_declaration_findings(message: ParsedMessage) -> Iterator[str]:
     elif message.pair is not None and message.about == LOSS_SUBJECT:
         yield f"{message.pair[0]} predictions, {message.pair[1]} targets"
     elif message.pair is not None:
-        rank = "a rank of " if EXPECTED_RANK.search(message.quote) else ""
+        rank = "a rank of " if EXPECTED_RANK.search(message.quote) or is_rank_pair(message) else ""
         yield f"{rank}{message.pair[0]} is given where {rank}{message.pair[1]} was declared"
     elif message.input is not None and message.operands:
         shape, declared_shape = message.input, message.operands[0]
@@ -135,6 +142,11 @@ def iter_declaration_findings(message: ParsedMessage) -> Iterator[str]:
             yield "only dim {} differs: {} and {}".format(*differences[0])
         elif size_product(shape) == size_product(declared_shape) is not None:
             yield f"both hold {size_product(shape)} elements, so one of them was reshaped"
+
+
+def is_rank_pair(message: ParsedMessage) -> bool:
+    """Return whether the two numbers of a message about a declared input are numbers of dims."""
+    return message.framework == "tflite" and message.about == DECLARED_INPUT and message.dim is None
 
 
 def find_dim_mismatches(message: ParsedMessage) -> list[tuple[str, str, str]]:

@@ -17,6 +17,7 @@ from shapecalc.core.record import Record
 from shapecalc.diagnosis.evidence import (
     FILE_FRAMEWORKS,
     Step,
+    assigned_value,
     failing_code,
     find_layer_call,
     has_loaded_weights,
@@ -36,6 +37,8 @@ COLOURS = {1: "grey", 3: "RGB", 4: "RGBA"}
 """The kind of an image, keyed by its number of channels."""
 COEFFICIENTS = re.compile(r"(?i)theta|coef|beta|\bw\b|weight|params")
 """A name for the coefficients of a regression."""
+CONSTANT_FIRST = re.compile(r"\w+ = \[1(?:\.0*)?\] ?\+ ?([A-Za-z_]\w*)")
+"""A list that begins with the constant of a regression."""
 UNKNOWN_LAYER = "the second operand"
 CONVERSIONS = {
     (1, 3): "image.convert('RGB'), or x.repeat(1, 3, 1, 1)",
@@ -85,6 +88,8 @@ def find_layer_mismatch(message: ParsedMessage) -> LayerMismatch | None:
     if len(pair) != 2:
         return None
     actual, expected = pair
+    if actual == expected:
+        return None
     is_last = message.op != CONV.name or message.framework in ("tensorflow", "keras", "tflite", "mlx", "jax")
     axis = len(shape) - 1 if is_last else min(1, len(shape) - 1)
     build = _describe_conv if message.op == CONV.name else _describe_linear
@@ -170,6 +175,8 @@ def _product_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[
         yield Step(
             f"if {right} is to be transposed, write a @ b.T: {shape[0]},{shape[1]} with {other[1]},{other[0]}", True
         )
+    elif text := _bias_step(message, names, mismatch):
+        yield Step(text, True)
     elif not shape and abs(mismatch.actual - mismatch.expected) == 1 and COEFFICIENTS.search(failing_code(message)):
         text = "if these are coefficients, give both the constant, or neither: np.c_[np.ones(len(X)), X]"
         yield Step(text, True)
@@ -184,6 +191,20 @@ def _product_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[
     yield Step(f"find where {actual} and {expected} are set, and make them one number", False)
 
 
+def _bias_step(message: ParsedMessage, names: tuple[str, ...], mismatch: LayerMismatch) -> str:
+    """Return the step for a vector that the text makes as a constant and the items of a sample, or an empty string."""
+    for name in names:
+        match = CONSTANT_FIRST.match(f"{name} = {assigned_value(message, name)}")
+        if match and abs(mismatch.actual - mismatch.expected) == 1 and len(names) == 2:
+            other = names[0] if name == names[1] else names[1]
+            return (
+                f"print(len({match[1]}), len({other})) before that line: {name} holds the constant 1 and all of "
+                f"{match[1]}; if {match[1]} still holds the value to predict, leave it out, as {match[1]}[:-1], or "
+                f"give {other} one weight for each"
+            )
+    return ""
+
+
 def _linear_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[Step]:
     """Yield advice for a linear layer."""
     shape = numeric_sizes(mismatch.shape)
@@ -191,7 +212,7 @@ def _linear_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[S
     dims = [axis for axis, size in enumerate(shape[:-1]) if size == mismatch.expected and axis]
     printed = print_step(message, "x.shape")
     if message.framework == "keras":
-        yield from _keras_steps(mismatch)
+        yield from _keras_steps(message, mismatch)
         return
     read = f"its last dim is {mismatch.actual}, and {mismatch.layer} reads {mismatch.expected}"
     if message.framework in FILE_FRAMEWORKS:
@@ -221,11 +242,23 @@ def _linear_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[S
     yield Step(_choice_step(message, mismatch, "features"), False)
 
 
-def _keras_steps(mismatch: LayerMismatch) -> Iterator[Step]:
+def _keras_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[Step]:
     """Yield advice for a Keras layer.
 
     The first input, or the saved model, determined the sizes of the layer.
     """
+    shape = mismatch.shape
+    if len(shape) == 3 and mismatch.axis == 2 and isinstance(shape[1], int) and shape[1] < mismatch.actual:
+        near = (
+            ""
+            if shape[1] == mismatch.expected
+            else f", of which {shape[1]} are there where {mismatch.expected} were declared"
+        )
+        yield Step(
+            f"print(x.shape): a layer reads the last axis as features, {mismatch.actual} here; if those are the steps, "
+            f"and dim 1 the features{near}, write x.transpose(0, 2, 1), and declare the shape (steps, features)",
+            message.op == LINEAR.name and mismatch.expected * 4 < mismatch.actual,
+        )
     dim = f"dim {mismatch.axis}" if mismatch.axis != len(mismatch.shape) - 1 else "the last dim"
     yield Step(
         f"print the shape that you give to the model, and model.summary(): {mismatch.layer} was built for "

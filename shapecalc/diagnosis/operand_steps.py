@@ -14,7 +14,15 @@ from shapecalc.core.ops.concat import CONCAT
 from shapecalc.core.ops.einsum import EINSUM
 from shapecalc.core.ops.matmul import MATMUL
 from shapecalc.core.record import Record
-from shapecalc.diagnosis.evidence import RESIDUAL, Step, failing_code, is_image_pipeline, print_step, recent_code
+from shapecalc.diagnosis.evidence import (
+    MIXED_LINE,
+    RESIDUAL,
+    Step,
+    failing_code,
+    is_image_pipeline,
+    print_step,
+    recent_code,
+)
 from shapecalc.diagnosis.findings import find_mismatch, numeric_differences
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, size_product
@@ -59,8 +67,13 @@ MOVED_AXIS_REMEDY = (
 )
 INDEXED = "indexing result"
 """The words of a PyTorch message about the assignment of a value to an indexed tensor."""
-ATTENTION_MASK = "build the mask for past and new tokens together, as the first of the two sizes says"
 EXPORTED = "give the model the sizes that it was exported with, which the file may contain, or export dynamic axes"
+MODEL_CODE = re.compile(r"\bmodeling_\w+\.py\b")
+"""A file of a model's code, as Transformers names it."""
+ASSIGNED_VALUE = re.compile(r"\] ?= ?([A-Za-z_][\w.]*)\s*$")
+"""The variable that is assigned to an index."""
+MAX_PADDED = 32
+"""The largest difference that several layers with padding explain."""
 KEEP_AXIS = {"torch": "keepdim=True"}
 MULTIPLES = "pad or resize the picture until its sides are multiples of all strides of the network, often of 32 or 64"
 
@@ -273,6 +286,55 @@ def _is_attention_mask(both: Operands) -> bool:
     return "attention mask should be" in both.message.quote.lower()
 
 
+def _mask_text(both: Operands) -> str:
+    """Return the step for an attention mask of another length than the keys."""
+    actual, wanted = both.shape[-1:], both.other[-1:]
+    if not actual or not wanted or actual == wanted:
+        return "print(mask.shape) before that line, and build the mask with the dims that the message asks for"
+    text = f"the last dim of the mask is {actual[0]}, and the keys, past and new, are {wanted[0]}"
+    numbers = both.sizes or (0, 0)
+    file = MODEL_CODE.search(both.message.text)
+    if abs(numbers[0] - numbers[1]) == 1:
+        code = file[0] if file else "the model's code"
+        return (
+            f"{text}: if you make no mask yourself, {code} may count the cached tokens differently from this version "
+            f"of "
+            "transformers: update that code, pin the version for which it was written, or try use_cache=False"
+        )
+    return (
+        f"{text}: a mask that you pass must cover past and new tokens together, {wanted[0]}; with pictures, their "
+        f"tokens "
+        "count too"
+    )
+
+
+def _indexed_text(both: Operands) -> str:
+    """Return the step for a value that does not fit the elements that an index selects."""
+    places, value = numeric_sizes(both.other), numeric_sizes(both.shape)
+    names = ASSIGNED_VALUE.search(both.line)
+    name = names[1] if names else "the value"
+    pair = f"the index selects ({format_sizes(both.other)}), and {name} is ({format_sizes(both.shape)})"
+    if len(value) > 1 and value == places[::-1]:
+        code = f"{names[1]}.t()" if names and len(value) == 2 else "value.permute(*range(value.ndim - 1, -1, -1))"
+        return f"{pair}, its transpose: assign {code}"
+    if both.other[:1] == (0,):
+        return f"{pair}: nothing was found, as where a prompt lacks its image tokens; print what the index is made of"
+    counts = size_product(both.other), size_product(both.shape)
+    if counts[0] is None or counts[1] is None or counts[0] == counts[1]:
+        return f"{pair}: print both before that line, and give the value the dims that the index selects"
+    if counts[0] > counts[1]:
+        return (
+            f"{pair}, fewer: print both before that line; if both are fixed numbers, as of joints or features, the "
+            f"value "
+            "was made for another model or configuration: convert it, or take the data for this one"
+        )
+    return (
+        f"{pair}, more: print both before that line; select as many places as there are values: print(mask.sum()) if "
+        f"the "
+        "index is a mask, and look for a limit that cut what it is made of"
+    )
+
+
 def _is_channel_constant(both: Operands) -> bool:
     """Return whether the second operand has one value per channel of an image."""
     large = [size for size in both.other if size not in (1, "?")]
@@ -343,6 +405,31 @@ def _membership_text(both: Operands) -> str:
     return f"to find the elements that occur in the other, write np.isin({match[1]}, {match[2]})" if match else ""
 
 
+def _is_interpolated(both: Operands) -> bool:
+    """Return whether real and generated pictures are mixed whose sides differ by an even number."""
+    sizes = both.sizes or (0, 0)
+    gap = abs(sizes[0] - sizes[1])
+    return MIXED_LINE.search(both.line) is not None and (both.axis or 0) > 1 and 0 < gap <= MAX_PADDED and gap % 2 == 0
+
+
+def _interpolated_text(both: Operands) -> str:
+    sizes = both.sizes or (0, 0)
+    gap = abs(sizes[0] - sizes[1])
+    return (
+        f"{print_step(both.message, 'real.shape, fake.shape')}: they differ by {gap} = {gap // 2}*2, as if "
+        f"{gap // 2} "
+        "convolutions of 3x3 padded, or did not, on both sides: a picture is padded once, before the network or in "
+        "each layer; set the padding of the other to 0"
+    )
+
+
+def _are_pictures(both: Operands) -> bool:
+    """Return whether two matrices may be grey pictures: all sides are large, and no side occurs in both."""
+    sizes = numeric_sizes(both.shape), numeric_sizes(both.other)
+    is_large = all(len(each) == 2 and min(each) >= MIN_BORDERED for each in sizes)
+    return is_large and not {*sizes[0]} & {*sizes[1]} and both.message.framework == "numpy"
+
+
 BROADCAST_STEPS = (
     OperandStep(
         lambda both: "inverse_transform(" in both.line and both.shape[-1:] != both.other[-1:],
@@ -354,16 +441,7 @@ BROADCAST_STEPS = (
     ),
     OperandStep(
         lambda both: INDEXED in both.message.quote,
-        lambda both: (
-            f"the index selects ({format_sizes(both.other)}), and the value is ({format_sizes(both.shape)}): print "
-            "both before that line, as mask.sum() and value.shape, and select as many places as there are values, or "
-            "raise the limit that made them fewer"
-            + (
-                "; 0 places mean that nothing was found, as where a prompt lacks its image tokens"
-                if both.other[:1] == (0,)
-                else ""
-            )
-        ),
+        lambda both: _indexed_text(both),
         is_final=True,
     ),
     OperandStep(
@@ -375,7 +453,7 @@ BROADCAST_STEPS = (
         is_final=True,
     ),
     OperandStep(_is_head_missing, _head_text, is_final=True),
-    OperandStep(_is_attention_mask, ATTENTION_MASK, is_final=True),
+    OperandStep(_is_attention_mask, _mask_text, is_final=True),
     OperandStep(
         lambda both: METRIC_NODE.search(both.message.node or "") is not None,
         (
@@ -438,6 +516,16 @@ BROADCAST_STEPS = (
         ),
     ),
     OperandStep(_is_membership, _membership_text),
+    OperandStep(_is_interpolated, _interpolated_text),
+    OperandStep(
+        lambda both: len(both.differences) == 2 == len(both.shape) and _are_pictures(both),
+        lambda both: (
+            f"{print_step(both.message, 'a.shape, b.shape')}: one is {format_sizes(both.shape)}, the other "
+            f"{format_sizes(both.other)}; if these are pictures, give both one size: set the size that the program "
+            f"was given to that of the file, or resize one, cv2.resize(x, (width, height))"
+        ),
+        is_final=True,
+    ),
     OperandStep(lambda both: _level_ratio(both) > 0, _level_text),
     OperandStep(
         lambda both: RESIDUAL.search(both.line) is not None or SHORTCUT.search(both.line) is not None,
@@ -606,6 +694,42 @@ def _ranks_text(both: Operands) -> str:
     return f"give all operands one rank: {odd} lacks a dim, x[:, None], or its batch, x[None]"
 
 
+def _has_mixed_layout(both: Operands) -> bool:
+    """Return whether one of two maps has equal sides and its channels last, and the other does not."""
+    shape, other = numeric_sizes(both.shape), numeric_sizes(both.other)
+    if both.message.framework not in ("keras", "tensorflow") or not len(shape) == len(other) == 4:
+        return False
+    is_square = [each[1] == each[2] for each in (shape, other)]
+    return is_square[0] != is_square[1] and len(both.differences) > 1 and bool({shape[1], shape[2]} & {other[1]})
+
+
+def _layout_text(both: Operands) -> str:
+    shape, other = numeric_sizes(both.shape), numeric_sizes(both.other)
+    odd, even = (other, shape) if shape[1] == shape[2] else (shape, other)
+    return (
+        f"{print_step(both.message, '[t.shape for t in the list]')}: ({format_sizes(even)}) is a map of "
+        f"{even[1]}x{even[2]}, channels last; ({format_sizes(odd)}) has {odd[1]} at axis 1 and {odd[2]} at axis 2, so "
+        "look whether a layer before it, as an upsampling, takes the channels first: give all layers one data_format, "
+        "and check keras.backend.image_data_format()"
+    )
+
+
+def _is_skip(both: Operands) -> bool:
+    """Return whether two sides of maps may belong to an encoder and a decoder, which are joined along the channels."""
+    sizes = both.sizes or (0, 0)
+    is_side = both.axis is None or both.axis > 1 or both.axis == _concat_axis(both)
+    is_near = min(sizes) >= MIN_PICTURE_SIDE and 1 < abs(sizes[0] - sizes[1]) < min(sizes)
+    is_code = TOKEN_WORDS.search(both.words) is None
+    return _concat_axis(both) == 1 and is_side and is_near and is_code and both.message.framework == "torch"
+
+
+def _skip_text(_found: Operands) -> str:
+    return (
+        "if a decoder joins its maps with those of an encoder, as a U-Net: give it pictures whose sides 32 divides, as "
+        "256 or 512, or F.interpolate(x, size=skip.shape[2:]) before the concatenation"
+    )
+
+
 def _collate_text(both: Operands) -> str:
     return (
         f"dim {both.axis} of pictures in a batch is a side: resize, crop or pad all to one size in the dataset, or "
@@ -665,7 +789,9 @@ CONCAT_STEPS = (
         "cut or pad them to one length, or keep them in a list: only dim 0 may differ",
         is_supported=False,
     ),
+    OperandStep(_has_mixed_layout, _layout_text, is_final=True),
     OperandStep(_always, _concat_print_text, is_supported=False),
+    OperandStep(_is_skip, _skip_text, is_supported=False),
     OperandStep(
         lambda both: both.sizes is not None and abs(both.sizes[0] - both.sizes[1]) == 1 and _concat_axis(both) == 1,
         f"if these are maps: {MULTIPLES}",
@@ -731,6 +857,30 @@ EINSUM_STEPS = (
         is_supported=False,
     ),
 )
+
+
+def _batch_text(both: Operands) -> str:
+    """Return the step for two operands of a batched product whose batches differ."""
+    text = f"{print_step(both.message, 'a.shape, b.shape')}: their first dims, the batches, must be equal"
+    one, two = both.sizes or (0, 0)
+    if 0 < min(one, two) != max(one, two):
+        text += f", and are {one} and {two}"
+    if min(one, two) == 1:
+        return (
+            f"{text}: if the {max(one, two)} are channels, as of stereo audio, make it one; otherwise repeat the one, "
+            f"x.expand({max(one, two)}, -1, -1)"
+        )
+    if min(one, two) > 0 and max(one, two) == 2 * min(one, two):
+        return (
+            f"{text}, twice as many: if one runs with and without guidance (two prompts) and the other once, make both "
+            "for one of the two; an attention option or an extension that replaces it may do this: switch it off"
+        )
+    return (
+        f"{text}; one was made for another batch, as for one before a smaller last batch: make it for this one, or "
+        "drop_last=True"
+    )
+
+
 STEPS: Mapping[str, tuple[OperandStep, ...]] = {
     BROADCAST.name: BROADCAST_STEPS,
     CONCAT.name: CONCAT_STEPS,
@@ -742,11 +892,8 @@ STEPS: Mapping[str, tuple[OperandStep, ...]] = {
         ),
         OperandStep(
             lambda both: both.message.cause == "dims-differ" and not both.shape,
-            lambda both: (
-                f"{print_step(both.message, 'a.shape, b.shape')}: their first dims, the batches, must be equal; "
-                "one was made for another batch, as for one before a smaller last batch: make it for this one, or "
-                "drop_last=True"
-            ),
+            _batch_text,
+            is_final=True,
         ),
         OperandStep(
             lambda both: both.message.cause == "dims-differ",

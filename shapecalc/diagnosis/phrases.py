@@ -6,6 +6,7 @@ Each row of `PHRASES` pairs a wording with a step for the user. The groups of it
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 
@@ -18,6 +19,13 @@ class Phrase(NamedTuple):
     """The step for the user; `{0}`, `{1}` and so on are the groups of the expression."""
     expression: str = ""
     """A regular expression that must match the lower-case text; empty if `words` suffices."""
+    applies: Callable[..., bool] | None = None
+    """A condition on the numbers that the groups match, or None."""
+
+    def match(self, quote: str, text: str) -> re.Match[str] | None:
+        """Return the match of the expression, or None if the row does not apply; both texts are in lower case."""
+        match = re.search(self.expression, text) if self.words in quote else None
+        return match if match and (self.applies is None or self.applies(*map(int, match.groups()))) else None
 
 
 PHRASES = (
@@ -235,6 +243,14 @@ PHRASES = (
         "for argument #2 'targets'",
         "give the lengths of the encoded labels: target_lengths says {0}, and targets has {1}",
         r"at least (\d+) at dimension \d+, but got size (\d+)",
+        lambda needed, actual: actual < needed,
+    ),
+    Phrase(
+        "for argument #2 'targets'",
+        "print(log_probs.shape, targets.shape, target_lengths.max()): {1} is enough for {0}, so the two figures do not "
+        "explain it; log_probs must be (time, batch, classes), and DataParallel joins outputs along dim 0, which is "
+        "then the time: run it on one GPU, or with dim=1",
+        r"at least (\d+) at dimension \d+, but got size (\d+)",
     ),
     Phrase(
         "input must have 3 dimensions, got 2",
@@ -251,12 +267,27 @@ PHRASES = (
     Phrase("hx should also be", "give h0 of (layers, batch, hidden): insert its batch, h0.unsqueeze(1)"),
     Phrase(
         "expected hidden[",
+        "insert the first dim of the state, its layers times directions: h.unsqueeze(0), for an LSTM h0 and c0 alike; "
+        "its other dims agree",
+        r"size \(1, (\d+), (\d+)\), got [\[(]+\1, \2[\])]",
+    ),
+    Phrase(
+        "expected hidden[",
         "make the state for the batch at hand: torch.zeros(layers, x.size(0), hidden); x.size(1) if not batch_first",
     ),
     Phrase(
         "attn_mask is torch.size",
-        "give the attention (length, batch, features), or batch_first=True: ({0}) may be batches; or mask that length",
-        r"should be \(([\d, ]+)\)",
+        "print(x.shape) before the attention: the mask is for {0} tokens, and {1} are read as the length, which may be "
+        "the batch; if so, drop the permute before: open_clip's own transformer has the batch first since 2.26, or set "
+        "its batch_first=False",
+        r"attn_mask is torch\.size\(\[(?:\d+, )?(\d+), \d+\]\), but should be \((?:\d+, )?(\d+), \d+\)(?=.*open_clip)",
+    ),
+    Phrase(
+        "attn_mask is torch.size",
+        "print(x.shape) before the attention: the mask is for {0} tokens, and {1} are read as the length; if {1} is "
+        "the batch, the two axes are swapped: batch_first and a permute before it disagree; if {1} is the length, "
+        "build the mask for it",
+        r"attn_mask is torch\.size\(\[(?:\d+, )?(\d+), \d+\]\), but should be \((?:\d+, )?(\d+), \d+\)",
     ),
     Phrase(
         "target",
@@ -266,9 +297,44 @@ PHRASES = (
     ),
     Phrase("feature_names mismatch", "give the columns of the training data in their order: data[model.feature_names]"),
     Phrase("features in booster", "give the columns that the model was trained on, in their order"),
+    Phrase(
+        "as it was in training data",
+        "compare the columns of both: if one was read from LibSVM text, LightGBM counts its indices from 0, so indices "
+        "from 1 make an empty column more: use one format for both; if both are tables, find the index, label or "
+        "constant that one side has",
+        r"data \((\d+)\) is not the same as it was in training data \((\d+)\)",
+        lambda data, trained: abs(data - trained) == 1,
+    ),
     Phrase("as it was in training data", "give the columns that the model was trained on, in their order"),
     Phrase(
-        "valueerror: dimension mismatch", "print both shapes: a vectorizer is fitted once, and then only transforms"
+        "valueerror: dimension mismatch",
+        "if {0} is a sparse vector of SciPy, np.linalg.norm multiplies it by itself as a matrix: take "
+        "scipy.sparse.linalg.norm({0})",
+        r"linalg\.norm\((\w[\w.]*)\)",
+    ),
+    Phrase(
+        "valueerror: dimension mismatch",
+        "print both shapes: a vectorizer is fitted once, and then only transforms",
+        r"vectori[sz]er|tf.?idf|transform\(|predict",
+    ),
+    Phrase(
+        "valueerror: dimension mismatch",
+        "print both shapes before that line: for sparse matrices of SciPy, * is the product of matrices, so the last "
+        "dim of the first must equal the first of the second; element by element is a.multiply(b); features of "
+        "texts come from one vectorizer, which is fitted once",
+    ),
+    Phrase(
+        "num_channels_image",
+        "the UNet takes {0} channels, and this pipeline gives {3}, {1} of the latents and {2} of the image: take the "
+        "pipeline of the weights: 8 = 4+4 is StableDiffusionLatentUpscalePipeline, 7 = 4+3 "
+        "StableDiffusionUpscalePipeline, and 9 = 4+4+1 inpainting",
+        r"expects (\d+) but received `?num_channels_latents`?: (\d+) \+ `?num_channels_image`?: (\d+) = (\d+)",
+    ),
+    Phrase(
+        "not consistent with target",
+        "print what infer_shape of the operator returns, or the bound array: an expression of ({0}) is written into "
+        "one of ({1})",
+        r"eshape: \(([\d,]+)\) dshape:\(([\d,]+)\)",
     ),
     Phrase(
         "y should be a 1d array",
@@ -321,7 +387,8 @@ PHRASES = (
     ),
     Phrase(
         "doesn't match model (",
-        "resize the picture to {0}, or pass interpolate_pos_encoding=True",
+        "resize the picture to {0}, or let the model take another size: in timm create_model(..., img_size=...) or "
+        "dynamic_img_size=True, in transformers interpolate_pos_encoding=True",
         r"match model \(([\d*x, ]+)\)",
     ),
     Phrase(
@@ -408,8 +475,6 @@ def find_first_step(quote: str, nearby_text: str = "") -> str:
     """
     text = quote.lower()
     for phrase in PHRASES:
-        if phrase.words in text:
-            match = re.search(phrase.expression, f"{text} {nearby_text.lower()}")
-            if match:
-                return phrase.step.format(*match.groups())
+        if match := phrase.match(text, f"{text} {nearby_text.lower()}"):
+            return phrase.step.format(*match.groups())
     return ""

@@ -59,6 +59,10 @@ OPERAND_CAUSES = (
 """The causes of shape errors with several operands."""
 SHAPE_FIELDS = ("input", "elements", "target", "target_elements", "perm", "axes", "pair", "operands")
 """The fields of a message that are sizes, counts or axes."""
+BATCHED_PRODUCT = re.compile(r"of batch2 tensor to be: \[(\d+), \d+\] but got: \[(\d+), \d+\]")
+"""The batch of both operands in a message of `torch.bmm`."""
+PROFILE = re.compile(r"k(?:MIN|OPT|MAX) values")
+"""The words of TensorRT about sizes that an optimization profile proposes."""
 SOURCE_LINE = re.compile(r"\.format\(|^(?:raise|assert) |['\"] ?% ?[\w(]|(?<!['\"])\bf['\"]")
 """A line of code that formats a message."""
 MAX_QUOTE_PREFIX = 160
@@ -418,6 +422,8 @@ def _determine_cause(message: ParsedMessage) -> ParsedMessage:
         message = _restore_hidden_infer(message)
     if message.op == SQUEEZE.name and message.framework == "tensorrt":
         return replace(message, cause="not-one")
+    if (batches := BATCHED_PRODUCT.search(message.quote)) and batches[1] != batches[2]:
+        return replace(message, cause="dims-differ", pair=(int(batches[1]), int(batches[2])), dim=0)
     if (
         message.cause == "dims-differ"
         and message.framework == "tensorflow"
@@ -427,6 +433,8 @@ def _determine_cause(message: ParsedMessage) -> ParsedMessage:
     if message.cause == "bad-axis" and message.op == TRANSPOSE.name:
         return replace(message, cause="bad-perm")
     target = resolve_zeros(message)
+    if message.cause in ("counts", "asked") and is_frozen_input(message):
+        return replace(message, cause="count-mismatch")
     if message.cause in ("counts", "asked", "infer-with-empty") and (
         message.target is not None or message.target_elements is not None
     ):
@@ -439,6 +447,13 @@ def _determine_cause(message: ParsedMessage) -> ParsedMessage:
     if message.cause in ("counts", "asked"):
         return replace(message, cause="count-mismatch" if message.cause == "counts" else "unspecified")
     return message
+
+
+def is_frozen_input(message: ParsedMessage) -> bool:
+    """Return whether TensorRT tries a batch on a node whose input does not grow with it."""
+    shape, target = message.input or (), message.target or ()
+    is_profile = message.framework == "tensorrt" and PROFILE.search(message.text) is not None
+    return is_profile and shape[:1] == (1,) and any(isinstance(size, int) and size > 1 for size in target[:1])
 
 
 def resolve_zeros(message: ParsedMessage) -> PrintedSizes | None:

@@ -17,7 +17,7 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.text import escape_unprintable, join_with_and, truncate
 from shapecalc.diagnosis.advice import advise_on_message
 from shapecalc.diagnosis.fallback import TAIL_LENGTH, find_unknown_mismatch
-from shapecalc.diagnosis.findings import operation_noun
+from shapecalc.diagnosis.findings import is_rank_pair, operation_noun
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes, parse_sizes_at
 from shapecalc.diagnosis.reading import DECLARED_INPUT, UNKNOWN_MESSAGE, ParsedMessage, parse_messages
 from shapecalc.diagnosis.subjects import MODEL_FILE, Advice
@@ -233,7 +233,7 @@ def _describe_shapes(message: ParsedMessage) -> str:
     elif others and shape:
         text = f"{shape} with {others}"
     elif message.pair is not None and message.cause not in ("bad-axis", "bad-perm"):
-        unit = " dims" if message.cause == "rank-mismatch" else ""
+        unit = " dims" if message.cause == "rank-mismatch" or is_rank_pair(message) else ""
         text = f"{message.pair[0]}{unit} with {message.pair[1]}{unit}"
     else:
         text = shape or others

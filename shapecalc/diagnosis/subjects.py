@@ -11,6 +11,7 @@ from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.evidence import failing_code, format_insertion, print_step
 from shapecalc.diagnosis.explanations import explain_message, is_channel_axis
 from shapecalc.diagnosis.findings import EXPECTED_RANK, find_dim_mismatches, iter_declaration_findings
+from shapecalc.diagnosis.known_sizes import DETECTOR_SIDES, PICTURE_SIDES, POSE_SIZES
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.phrases import find_first_step
 from shapecalc.diagnosis.reading import (
@@ -41,6 +42,14 @@ MODEL_FILE_FRAMEWORKS = ("onnx", "onnxruntime", "openvino", "tensorrt")
 MAX_FIXES = 2
 MAX_ASSUMPTIONS = 1
 """The maximum number of assumptions of an explanation with strong evidence, which may precede other advice."""
+PRINT_DETAILS = "print([(d['name'], d['shape']) for d in interpreter.get_input_details()]) and x.shape"
+TORCH_TENSORRT = re.compile(r"(?i)torch.tensorrt")
+TORCH_TENSORRT_REMEDY = (
+    "print(x.shape) before the call, and compare it with the shapes given to torch_tensorrt.compile(inputs=[...]): an "
+    "example tensor fixes its own shape; torch_tensorrt.Input takes min_shape, opt_shape and max_shape for a range"
+)
+DETAIL_SHAPES = re.compile(r"'shape': array\(\[([\d, ]+)\]")
+"""The shapes of inputs as `get_input_details` prints them."""
 CHANNELS = (1, 3, 4)
 """The possible numbers of channels of an image."""
 MIN_SIDE = 16
@@ -265,10 +274,22 @@ def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedS
             f"mask.convert('L'), or to the {shape[1]} classes of the predictions"
         )
     if len(shape) == len(declared) > 1 and unequal_axes(shape, declared) == [1]:
-        return f"build the model for the {declared[1]} classes of the labels, or map the labels to {shape[1]} classes"
+        return _classes_remedy(shape, declared)
     if not LABEL_WORDS.search(f"{message.quote} {message.nearby_text}"):
         return "print both shapes before that line; in Keras they are most often the predictions and the targets"
     return ""
+
+
+def _classes_remedy(shape: PrintedSizes, declared: PrintedSizes) -> str:
+    """Return the remedy for predictions and targets that differ in dim 1 only."""
+    given, wanted = numeric_sizes((shape[1], declared[1])) or (0, 0)
+    text = f"build the model for the {declared[1]} classes of the labels"
+    if len(shape) == 2 and abs(given - wanted) > 1:
+        return (
+            f"{text}, if dim 1 of the output is to hold a score for each class; if it is a code or an embedding of "
+            f"{given}, this loss does not take it: add a layer of {wanted} outputs after it, or take a loss on pairs"
+        )
+    return f"{text}, or map the labels to {shape[1]} classes"
 
 
 def _mask_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedSizes) -> str:
@@ -307,6 +328,8 @@ def _declared_input_remedy(message: ParsedMessage) -> tuple[str, str | None]:
     """
     remedy, command = REMEDIES_BY_SUBJECT[DECLARED_INPUT], None
     shape, declared = message.input or (), (message.operands or ((),))[0]
+    if TORCH_TENSORRT.search(message.text):
+        return TORCH_TENSORRT_REMEDY, None
     mismatches = find_dim_mismatches(message)
     for text in _iter_declared_remedies(message, shape, declared, mismatches):
         if text:
@@ -327,8 +350,11 @@ def _iter_declared_remedies(
     An empty string means that a remedy does not apply.
     """
     framework = message.framework
+    yield _rank_remedy(message)
+    yield _spectrum_remedy(message)
     yield _named_input_remedy(message, mismatches)
     yield _swapped_remedy(mismatches)
+    yield _pose_remedy(mismatches)
     if 0 in shape and 0 not in declared:
         yield "the given shape has a 0: the input was never set, or its data is empty; print it where it is filled"
     if framework == "triton" and shape == declared != ():
@@ -344,6 +370,10 @@ def _iter_declared_remedies(
         yield (
             f"resize the picture to {message.pair[1]} at that side, as imgsz={message.pair[1]}, or export the model "
             f"for {message.pair[0]}"
+            if {*message.pair} <= {*PICTURE_SIDES}
+            else f"{PRINT_DETAILS}: dim {message.dim} is declared as {message.pair[1]}; if another input takes "
+            f"{message.pair[0]}, choose it by its name; if it is a side of a picture, resize that to "
+            f"{message.pair[1]}, as imgsz={message.pair[1]}"
         )
     if framework == "keras" and (message.operands or len(shape) > 1):
         yield _keras_input_remedy(shape, declared)
@@ -352,6 +382,55 @@ def _iter_declared_remedies(
     if framework == "coreml" and shape and not declared:
         yield "print the shapes that the model takes, model.get_spec().description.input, and give it one of them"
     yield _single_dim_remedy(mismatches)
+
+
+def _rank_remedy(message: ParsedMessage) -> str:
+    """Return the remedy for a TensorFlow Lite input of another number of dims, or an empty string."""
+    if message.framework != "tflite" or message.dim is not None or message.pair is None:
+        return ""
+    given, wanted = message.pair
+    if given == wanted - 1:
+        details = [sizes for sizes in DETAIL_SHAPES.findall(message.text) if sizes.count(",") == wanted - 1]
+        if len(details) == 1 and not re.search(r"details\w*\[[1-9]\]", message.text):
+            declared = ",".join(details[0].replace(",", " ").split())
+            return f"np.expand_dims(x, 0): {given} and {wanted} are numbers of dims, and the model takes {declared}"
+        return (
+            f"{PRINT_DETAILS}: {given} and {wanted} are numbers of dims; if x is one sample, insert its batch, "
+            f"np.expand_dims(x, 0); if another input has {given} dims, the order differs: choose inputs by name or "
+            f"shape"
+        )
+    return (
+        f"{PRINT_DETAILS}: {given} and {wanted} are numbers of dims; give the dims that this input declares, or choose "
+        f"the "
+        "input by name or shape, not by its number"
+    )
+
+
+def _spectrum_remedy(message: ParsedMessage) -> str:
+    """Return the remedy for samples of audio where their spectrum is declared, or the reverse, or an empty string."""
+    small, large = sorted(message.pair or (0, 0))
+    if message.dim is None or large % 2 or small != large // 2 + 1 or small < MIN_SIDE:
+        return ""
+    details = PRINT_DETAILS if message.framework == "tflite" else "print the inputs of the model"
+    return (
+        f"{details}: {small} = {large}/2+1 would be the spectrum of {large} samples of audio, so two models or two "
+        f"inputs "
+        "may be swapped: load each file where its inputs fit, and choose inputs by name or shape"
+    )
+
+
+def _pose_remedy(mismatches: list[tuple[str, str, str]]) -> str:
+    """Return the remedy for a pose model that is given the picture of a detector, or an empty string."""
+    declared = tuple([int(size) for _, _, size in mismatches])
+    given = {int(actual) for _, actual, _ in mismatches}
+    if declared not in POSE_SIZES or len(given) != 1 or not given <= {*DETECTOR_SIDES}:
+        return ""
+    side = given.pop()
+    return (
+        f"{declared[0]}x{declared[1]} is the usual input of a pose model, {side}x{side} of a detector: if this step "
+        "detects, choose the detector's file here, the two may be swapped; if it estimates poses, give it a person "
+        f"cut out and resized to {declared[0]}x{declared[1]}"
+    )
 
 
 def _single_dim_remedy(mismatches: list[tuple[str, str, str]]) -> str:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import prod
 
-from shapecalc.diagnosis.evidence import failing_code, print_step
+from shapecalc.diagnosis.evidence import assigned_value, failing_code, print_step
 from shapecalc.diagnosis.reading import ParsedMessage
+from shapecalc.diagnosis.suggestions import numeric_sizes
 
 NAMES = re.compile(r"(?P<frame>[A-Za-z_][\w.]*)\.(?P<axis>columns|index) ?= ?(?P<names>[A-Za-z_][\w.]*)?")
 """An assignment to the column or row labels of a pandas DataFrame."""
@@ -21,6 +23,11 @@ FIT_CALL = re.compile(r"\.fit\(|check_X_y|train_test_split\(|fit_transform\(")
 VOCABULARY_RATIO = 1.2
 """The exclusive upper bound of the size ratio of two vocabularies of similar texts."""
 MIN_WORDS = 1000
+FIT_ARGUMENTS = re.compile(r"\.fit\(\s*(\w+)\s*,\s*(\w+)\s*[,)]")
+TEST_NAME = re.compile(r"(?i)^(?!y)(?:\w*_)?(?:x_?)?(?:test|valid|val)(?!\w*label)")
+"""The two arguments of `fit`, and the name of a part that is not for training."""
+CONCATENATED = re.compile(r"concat\(\[([\w., ]+)\][^)]*axis ?= ?1")
+"""The tables that are joined side by side."""
 TEXT_WORDS = re.compile(r"(?i)vectori[sz]er|tf.?idf|text|tok|vocab|binari[sz]er|transform\(")
 """Words that suggest a program that converts texts to features."""
 MIN_PIXELS = 4096
@@ -31,6 +38,8 @@ MAX_TIMES = 64
 
 def iter_table_steps(message: ParsedMessage) -> Iterator[str]:
     """Yield advice for a table or a list of the wrong length, the likeliest first."""
+    if message.framework == "matplotlib" and message.cause == "lengths-differ" and message.input and message.operands:
+        yield from _plot_steps(message, numeric_sizes(message.input), numeric_sizes(message.operands[0]))
     if message.pair is None or min(message.pair) < 0:
         return
     actual, expected = message.pair
@@ -65,6 +74,32 @@ def iter_table_steps(message: ParsedMessage) -> Iterator[str]:
         )
 
 
+def _plot_steps(message: ParsedMessage, x: tuple[int, ...], y: tuple[int, ...]) -> Iterator[str]:
+    """Yield the steps for the two arrays of a plot."""
+    names = message.failing_line.operands if message.failing_line else ()
+    one, two = names if len(names) == 2 else ("x", "y")
+    value = assigned_value(message, one)
+    if prod(x) == prod(y) > 1:
+        name = one if len(x) > len(y) else two
+        yield f"{name} has a dim of 1 too many, or its rows as columns: plot {name}.ravel(), which has {prod(y)} values"
+        return
+    if x == (1,) or (value and not value.startswith("[")):
+        given = f"{one} is the number {value} in this text" if value else f"{one} is a single value"
+        yield f"{given}, and {two} has {y[0] if y else 1}: give a value of x for each, as np.arange(len({two}))"
+        return
+    ends = f"np.linspace(start, stop, len({two})) keeps the ends of {one}, np.arange(len({two})) counts its values"
+    if x and y and abs(x[0] - y[0]) == 1:
+        yield (
+            f"{print_step(message, 'x.shape, y.shape')}, and find why one is shorter by 1: a list that was appended "
+            f"to "
+            "once less, a difference or the edges of a histogram, or int(duration*rate) where round(duration*rate) is "
+            "meant"
+        )
+        yield f"if {one} only numbers the values of {two}: {ends}"
+        return
+    yield f"plot both from the same rows, {one}[mask] with {two}[mask]; if {one} only numbers the values: {ends}"
+
+
 def _name_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[str]:
     """Yield advice for a wrong number of column or row labels."""
     match = NAMES.search(failing_code(message))
@@ -81,6 +116,20 @@ def _name_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[
         yield (
             f"print({frame}.shape, len({names or 'values'})) before that line: {frame} has {expected} rows, {source} "
             f"{actual}; one of them was filtered, so take both from the same table"
+        )
+        return
+    if match is None and (parts := CONCATENATED.search(failing_code(message))):
+        shown = ", ".join(f"{name.strip()}.shape" for name in parts[1].split(","))
+        yield (
+            f"print({shown}) before that line: joined they have {expected} columns, and {actual} names are given; one "
+            f"of "
+            "them may be empty or None, so find why no data came"
+        )
+        return
+    if match is None:
+        yield (
+            f"print the columns of the table before it is named: it has {expected}, and {actual} names are given; name "
+            "each, or select the columns before"
         )
         return
     if EXTRACT.search(message.text):
@@ -100,7 +149,13 @@ def _row_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[s
     printed = print_step(message, "X.shape, y.shape")
     small, large = sorted((actual, expected))
     times, remainder = divmod(large, small or large)
-    if METRIC_CALL.search(line):
+    fitted = FIT_ARGUMENTS.search(line)
+    if fitted and TEST_NAME.search(fitted[2]) and not TEST_NAME.search(fitted[1]):
+        yield (
+            f"fit takes the data and its labels: {fitted[2]}, with {expected} rows, is named as a test set, not as the "
+            f"labels of {fitted[1]}, which has {actual}; write fit(X_train, y_train)"
+        )
+    elif METRIC_CALL.search(line):
         yield (
             f"{printed}: one has {actual} rows, the other {expected}; predict the rows of the labels: "
             "model.predict(X_test)"

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from shapecalc.core.record import Record
+from shapecalc.diagnosis.known_sizes import CLASSES, VOCABULARIES
 from shapecalc.diagnosis.match import format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage
 from shapecalc.diagnosis.suggestions import numeric_sizes, unequal_axes
@@ -22,6 +23,8 @@ CLASS_WEIGHT = re.compile(r"(?i)(?:^|[._])(?:classifier|head|fc\d?|cls\w*|last_l
 """The name of a weight that has one row per class."""
 MAX_CLASSES = 25_000
 """The maximum size that is taken for a number of classes."""
+RESNET_BLOCK = re.compile(r"layer\d+\.\d+\.conv\d")
+"""The name of a convolution in a block of a ResNet."""
 MANY_LAYERS = 3
 """The minimum number of differing layers that suggests another configuration of the whole model."""
 INPUT_CHANNELS = frozenset({1, 2, 3, 4, 5, 6, 8, 9, 12, 16})
@@ -77,6 +80,9 @@ def iter_weight_steps(message: ParsedMessage) -> Iterator[str]:
     one, two = weights.sizes
     values = {"one": one, "two": two, "count": weights.count, "layer": weights.layer, "name": name}
     values |= {"side": _axis_noun(weights), "moved": format_sizes((*saved[2:], *saved[1::-1]))}
+    values |= {"saved": format_sizes(saved)}
+    values |= {"one_model": VOCABULARIES.get(one, ""), "two_model": VOCABULARIES.get(two, "")}
+    values |= {"shape": ", ".join(map(str, built))}
     row = next((row for row in STEPS if row.applies(weights)), None)
     if row is not None:
         yield row.text.format(**values)
@@ -88,7 +94,7 @@ def _axis_noun(weights: Weights) -> str:
     """Return a noun for the first differing axis of a weight, such as `outputs`."""
     axes = weights.axes
     axis = axes[0] if axes else 0
-    if weights.framework in FLAX and len(weights.saved) > 1:
+    if weights.framework in (*FLAX, "tensorflow", "keras") and len(weights.saved) > 1:
         return "outputs" if axis == len(weights.saved) - 1 else "inputs"
     return "outputs" if axis == 0 else "inputs" if axis == 1 else "positions of its kernel"
 
@@ -96,6 +102,10 @@ def _axis_noun(weights: Weights) -> str:
 def _has_kernel_last(weights: Weights) -> bool:
     saved, built = weights.saved, weights.built
     return len(saved) == len(built) == 4 and saved[:2] != saved[2:] and saved[2:] == built[:2] and saved[2] == saved[3]
+
+
+def _is_vocabulary(weights: Weights) -> bool:
+    return _is_named(VOCABULARY_WEIGHT, weights) and weights.axes == [0]
 
 
 def _differs_along_flax_axis(axis: int) -> Callable[[Weights], bool]:
@@ -114,7 +124,44 @@ def _is_named(pattern: re.Pattern[str], weights: Weights) -> bool:
     return pattern.search(weights.name) is not None and bool(weights.axes)
 
 
+def _differs_in_units(weights: Weights) -> bool:
+    """Return whether two shapes are equal without their dims of 1."""
+    saved, built = ([size for size in shape if size != 1] for shape in (weights.saved, weights.built))
+    return saved == built and weights.saved != weights.built
+
+
+def _is_class_head(weights: Weights) -> bool:
+    """Return whether a kernel of TensorFlow or Keras differs in its outputs, one of which is a number of classes."""
+    is_last = weights.framework in ("tensorflow", "keras") and weights.axes == [len(weights.saved) - 1]
+    return is_last and max(weights.sizes) <= MAX_CLASSES and any(size in CLASSES or size < 10 for size in weights.sizes)
+
+
+def _is_other_block(weights: Weights) -> bool:
+    """Return whether a convolution of a ResNet is 1x1 on one side and 3x3 on the other."""
+    kernels = {shape[2:] for shape in (weights.saved, weights.built)}
+    return kernels == {(1, 1), (3, 3)} and RESNET_BLOCK.search(weights.name) is not None
+
+
 STEPS = (
+    WeightStep(
+        lambda weights: (
+            weights.framework in FLAX and weights.saved[:-1] == (1, 1, 1) and weights.built == weights.saved[-1:]
+        ),
+        "only dims of 1 differ: reshape the saved one, x.reshape({shape}), and those of all such layers, "
+        "jax.tree_util.tree_map(jnp.squeeze, params) if none needs its dims of 1; or take the version of flax that "
+        "wrote them: before 0.3.6, GroupNorm saved (1, 1, 1, C)",
+    ),
+    WeightStep(
+        _is_class_head,
+        "the last dim of {layer} counts outputs, often classes: {one} in the checkpoint and {two} in the model: leave "
+        "this layer out when you restore, as by --checkpoint_exclude_scopes or exclude=[...], and train it anew; or "
+        "build the model with {one}",
+    ),
+    WeightStep(
+        _is_other_block,
+        "a ResNet's block begins with a 1x1 convolution if it is a Bottleneck, and with 3x3 if it is a BasicBlock: "
+        "build the model with the block of the checkpoint, whose {layer} is ({saved}), and with its depth",
+    ),
     WeightStep(
         lambda weights: weights.framework == "mxnet" and bool(weights.axes),
         "the layer has {one} in its parameter, and {two} follow from its input: set its in_channels or units to {two}, "
@@ -140,6 +187,11 @@ STEPS = (
         "one has a linear layer where the other has a 1x1 convolution: load it into its own version of the model",
     ),
     WeightStep(
+        _differs_in_units,
+        "only dims of 1 differ, so the sizes are right: reshape the saved one, x.reshape({shape}), or take the version "
+        "of the library or of the code that wrote the checkpoint",
+    ),
+    WeightStep(
         lambda weights: _is_named(POSITION_WEIGHT, weights),
         "build the model for the picture size or length of the checkpoint, {one} positions, or interpolate the "
         "position embedding",
@@ -150,8 +202,14 @@ STEPS = (
         "that its adapter_config.json names",
     ),
     WeightStep(
-        lambda weights: _is_named(VOCABULARY_WEIGHT, weights) and weights.axes == [0],
-        "the vocabularies differ: call model.resize_token_embeddings({one}) before loading, or take its tokenizer",
+        lambda weights: _is_vocabulary(weights) and {*weights.sizes} <= {*VOCABULARIES},
+        "{one} tokens are the vocabulary of {one_model}, {two} of {two_model}: build model and tokenizer by the name "
+        "of the model from which the checkpoint was trained, {one_model}",
+    ),
+    WeightStep(
+        _is_vocabulary,
+        "the vocabularies differ: take the base model and the tokenizer from which the checkpoint was trained; if "
+        "tokens were added to that one, call model.resize_token_embeddings({one}) before loading",
     ),
     WeightStep(
         lambda weights: _is_named(EMBEDDING_WEIGHT, weights) and weights.axes == [0],
@@ -172,7 +230,12 @@ STEPS = (
         "with the checkpoint; {layer} has {one} {side} in it, and {two} here",
     ),
     WeightStep(
-        lambda weights: len(weights.saved) > 2 and bool(weights.axes) and weights.axes[0] >= 2,
+        lambda weights: (
+            len(weights.saved) > 2
+            and bool(weights.axes)
+            and weights.axes[0] >= 2
+            and weights.framework not in (*FLAX, "tensorflow", "keras")
+        ),
         "the kernels differ, {one} and {two}: take the version of the code that wrote the checkpoint",
     ),
     WeightStep(

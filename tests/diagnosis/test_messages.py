@@ -190,7 +190,7 @@ def test_every_phrase_is_the_first_step_of_a_message():
                     message.quote.lower(),
                     f"{message.quote} {message.nearby_text} {message.failing_line}".lower(),
                 )
-                found = [each for each in PHRASES if each.words in lower and re.search(each.expression, around)]
+                found = [each for each in PHRASES if each.match(lower, around)]
                 for phrase in found[:1]:
                     steps[phrase] += 1
     assert [phrase.words for phrase, count in steps.items() if not count] == []

@@ -519,17 +519,20 @@ def _parse_dim(dim: Any) -> int | str | None:
 
 
 class _Function(NamedTuple):
-    """The parts of a FunctionProto, which protobuf would copy at each access."""
+    """The parts of a FunctionProto.
+
+    They are read once, because protobuf copies them at each access.
+    """
 
     key: tuple[str, str, str]
-    """The domain, name and overload."""
+    """The domain, the name and the overload of the function."""
     graph_name: str
     absent_inputs: dict[str, int]
-    """The formal inputs, each with the tensor number `ABSENT`."""
+    """The tensor number `ABSENT` for each formal input, by name."""
     outputs: list[str]
     nodes: list[Any]
     attributes: dict[str, Any]
-    """The attributes with default values."""
+    """The AttributeProtos with default values, by name."""
     opsets: dict[str, int]
 
 

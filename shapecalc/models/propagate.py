@@ -336,6 +336,25 @@ class BatchTracker:
         after = self.loop_marks(tensors)
         return [tuple(map(merge_marks, zip(*both, strict=True))) for both in zip(marks, after, strict=True)]
 
+    def iter_repeatable_states(self, node: Node, states: Sequence[int]) -> Iterator[dict[int, int]]:
+        """Yield constant initial states of a loop that can be repeated for each sample, with the samples' axis."""
+        if self._walk.declared_batch is not None:
+            yield from repairs.iter_repeatable_states(node, self._constants, states)
+
+    def repeated_marks(self, axis: int) -> LaneMarks:
+        """Return the batch marks of a constant that is repeated for each sample along `axis`."""
+        return tuple([BatchAxis(axis, 1) if followed else None for followed in self._tracked_lanes])
+
+    def record_state_fix(self, node: Node, why: str, states: Mapping[int, int]) -> None:
+        """Record a loop that fails for the reason `why`, with a fix that repeats its constant initial states.
+
+        `states` contains the axis of the samples in each state.
+        """
+        inputs = enumerate(node.inputs)
+        fix = repairs.build_repeat_fix(*[(index, states[number], 1) for index, number in inputs if number in states])
+        self.stops.append(NonCoreFailure(node, why, None, fix=fix))
+        self.cause_fixes[node.path] = node, fix
+
     def _lost_mark_per_lane(self, why: str) -> LaneMarks:
         """Return a `LostBatch` mark for each tracked size assignment."""
         return tuple([LostBatch(why) if followed else None for followed in self._tracked_lanes])

@@ -237,7 +237,7 @@ def find_repeat_fix(node: Node, constants: ConstantSamples) -> NodeFix | None:
         if constants.has_equal_samples(node.inputs[index], axis)
     ]
     if repeats:
-        return _build_repeat_fix(*repeats)
+        return build_repeat_fix(*repeats)
     for index, axis, inner in (
         _iter_batch_constants(node, constants) if constants.is_index_tensor(node.outputs[0]) else ()
     ):
@@ -246,7 +246,24 @@ def find_repeat_fix(node: Node, constants: ConstantSamples) -> NodeFix | None:
     return None
 
 
-def _build_repeat_fix(*repeats: tuple[int, int, int]) -> NodeFix:
+def iter_repeatable_states(node: Node, constants: ConstantSamples, states: Sequence[int]) -> Iterator[dict[int, int]]:
+    """Yield constant initial states of a Loop or Scan that have the declared batch on an axis, with this axis.
+
+    The samples of a state are equal. All such states are yielded together for each axis.
+    """
+    if node.domain or node.opset < INSERTED_SINCE or "/@" in node.path:
+        return
+    unmarked = [number for number in states if number != ABSENT and not constants.marks_of(number)]
+    shapes = {number: constants.walk.shapes_of(number) for number in unmarked}
+    known = {number: lanes[0] for number, lanes in shapes.items() if lanes[0] is not None and {*lanes} == {lanes[0]}}
+    for axis in range(max(map(len, known.values()), default=0)):
+        counting = [number for number, shape in known.items() if shape[axis : axis + 1] == (constants.batch,)]
+        if repeatable := [number for number in counting if constants.has_equal_samples(number, axis)]:
+            yield dict.fromkeys(repeatable, axis)
+
+
+def build_repeat_fix(*repeats: tuple[int, int, int]) -> NodeFix:
+    """Return the fix that repeats inputs for each sample, each as input index, axis, and size of one sample."""
     return NodeFix(None, None, "", "repeats a constant", (*BATCH_NODES, "Tile"), repeats=repeats)
 
 
@@ -448,7 +465,7 @@ def find_expand_fix(
             inputs = [(*first[:axis], inner * lane.batch, *first[axis + 1 :]) for lane in walk.lanes]
             outputs = [broadcast_shapes(pair) for pair in zip(inputs, known, strict=True)]
             shapes = tuple([None if isinstance(output, str) else output for output in outputs])
-            fix = _build_repeat_fix((0, axis, inner))
+            fix = build_repeat_fix((0, axis, inner))
             return None if None in shapes else (fix, shapes, BatchAxis(place, inner))
     return None
 
@@ -481,7 +498,7 @@ def find_divided_constant_fix(
         return None
     if node.opset < INSERTED_SINCE or not constants.has_equal_samples(node.inputs[0], 0):
         return None
-    fix = _build_repeat_fix((0, 0, first[0] // batch))
+    fix = build_repeat_fix((0, 0, first[0] // batch))
     inner = output[0] // batch
     outputs = [(inner * lane.batch, *output[1:]) for lane in constants.walk.lanes]
     return fix, tuple(outputs), BatchAxis(0, inner)
@@ -505,7 +522,7 @@ def find_elements_fix(
         return None
     if not constants.has_equal_samples(node.inputs[1], mark.axis):
         return None
-    fix = _build_repeat_fix((1, mark.axis, mark.inner))
+    fix = build_repeat_fix((1, mark.axis, mark.inner))
     output = [(*first[: mark.axis], mark.inner * lane.batch, *first[mark.axis + 1 :]) for lane in walk.lanes]
     return fix, tuple(output), mark
 

@@ -53,6 +53,8 @@ from shapecalc.models.walk_state import (
     is_same_in_all_lanes,
 )
 
+StateAxes = dict[int, int]
+"""The axis of the samples in constant initial states of a loop, by tensor number."""
 LoopValue = tuple[int, int, int]
 """A carried value as tensor numbers: the initial value, the input of the body, and the output of the body."""
 MAX_TRIAL_DEPTH = 3
@@ -595,7 +597,7 @@ class ControlFlowVisitor:
             walk.set_elements(body.inputs[1], (np.array(True),) * len(walk.lanes), BOOL)
         inner, after = body.inputs[2:], body.outputs[1 : 1 + len(carried)]
         at_start = self._iteration_counts(node, body, has_condition=conditional)
-        self._walk_to_fixed_point(body, [*zip(carried, inner, after, strict=False)], at_start)
+        self._walk_to_fixed_point(node, [*zip(carried, inner, after, strict=False)], at_start)
         for number, result in zip(node.outputs, after, strict=False):
             walk.set_shape(number, walk.shapes[result], walk.dtypes[result], CHANGED_BY_LOOP)
         turns = self._iteration_counts(node, body, has_condition=conditional)
@@ -637,7 +639,7 @@ class ControlFlowVisitor:
             turns = [size if turn is None else turn for turn, (size, _) in zip(turns, cuts, strict=True)]
             walk.set_shape(inner, tuple([shape for _, shape in cuts]), walk.dtypes[number])
             self._walker.tracker.mark_scan_input(node, number, inner, axis)
-        self._walk_to_fixed_point(body, [*zip(node.inputs[:states], body.inputs, body.outputs, strict=False)], turns)
+        self._walk_to_fixed_point(node, [*zip(node.inputs[:states], body.inputs, body.outputs, strict=False)], turns)
         for number, result in zip(node.outputs[:states], body.outputs, strict=False):
             walk.set_shape(number, walk.shapes[result], walk.dtypes[result], CHANGED_BY_LOOP)
         along = node.attributes.get("scan_output_axes") or (0,) * len(node.outputs)
@@ -645,16 +647,16 @@ class ControlFlowVisitor:
             self._record_scan_output(number, result, turns, axis)
 
     def _walk_to_fixed_point(
-        self, body: NodeGraph, loop_values: Sequence[LoopValue], iteration_counts: Sequence[int | None]
+        self, node: Node, loop_values: Sequence[LoopValue], iteration_counts: Sequence[int | None]
     ) -> None:
-        """Walk a loop body until its carried shapes and marks hold in every iteration.
+        """Walk the body of a loop until its carried shapes and marks hold in every iteration.
 
         The shapes and marks are found with trials, in which the body is walked. After each trial, a carried shape that
         the body changed becomes unknown, and the marks before and after the body are merged. The trials end when a
         trial changes nothing. The failures of the first iteration are kept, unless `iteration_counts` are all 0.
         """
         walk, walker, first = self._walk, self._walker, [outer for outer, _, _ in loop_values]
-        shapes, marks = [walk.shapes_of(number) for number in first], walker.tracker.loop_marks(first)
+        body, (shapes, marks) = node.bodies[0], self._repair_states(node, loop_values)
         first_iteration: BatchTracker | None = None
         for _ in range(MAX_TRIALS if walker.trial_depth < MAX_TRIAL_DEPTH else 0):
             *stable, trial = self._walk_trial(body, loop_values, shapes, marks)
@@ -668,6 +670,52 @@ class ControlFlowVisitor:
         self._walk_body(body, loop_values, shapes, marks)
         if first_iteration is not None and any(count != 0 for count in iteration_counts):
             walker.tracker.keep_first_failures(first_iteration, known_stops, known_nodes)
+
+    def _repair_states(self, node: Node, loop_values: Sequence[LoopValue]) -> tuple[list[LaneShapes], list[Any]]:
+        """Return the initial shapes and marks of carried values, with constant states repeated for each sample.
+
+        Constant states with the declared batch are repeated if the first iteration fails otherwise, and if it then
+        keeps the shapes and marks and does not fail. States that need no repetition are not repeated. The loop is
+        recorded as a failing node with this fix.
+        """
+        tracker, first = self._walker.tracker, [outer for outer, _, _ in loop_values]
+        shapes, marks = [self._walk.shapes_of(number) for number in first], tracker.loop_marks(first)
+        choices = [*tracker.iter_repeatable_states(node, first)] if self._walker.trial_depth < MAX_TRIAL_DEPTH else []
+        known = len(tracker.stops)
+        failures = self._walk_trial(node.bodies[0], loop_values, shapes, marks)[2].stops[known:] if choices else []
+
+        def repeat_states(states: StateAxes) -> tuple[list[LaneShapes], list[Any]] | None:
+            """Return the shapes and marks with repeated states, or None if an iteration fails or changes them."""
+            repeated = (
+                [self._repeat_shape(number, states.get(number)) for number in first],
+                [
+                    tracker.repeated_marks(states[number]) if number in states else own
+                    for number, own in zip(first, marks, strict=True)
+                ],
+            )
+            *stable, trial = self._walk_trial(node.bodies[0], loop_values, *repeated)
+            return repeated if stable == [*repeated] and len(trial.stops) == known else None
+
+        for states in choices if any(not stop.silent for stop in failures) else ():
+            repaired = repeat_states(states)
+            for number in list(states) if repaired and len(states) > 1 else ():
+                others = {state: axis for state, axis in states.items() if state != number}
+                if others and (fewer := repeat_states(others)):
+                    states, repaired = others, fewer
+            if repaired:
+                tracker.record_state_fix(node, failures[0].why, states)
+                return repaired
+        return shapes, marks
+
+    def _repeat_shape(self, number: int, axis: int | None) -> LaneShapes:
+        """Return the shape of a tensor whose size on `axis`, unless it is None, becomes that of the batch."""
+        lanes = zip(self._walk.shapes_of(number), self._walk.lanes, strict=True)
+        return tuple(
+            [
+                shape if shape is None or axis is None else (*shape[:axis], lane.batch, *shape[axis + 1 :])
+                for shape, lane in lanes
+            ]
+        )
 
     def _walk_trial(
         self, body: NodeGraph, loop_values: Sequence[LoopValue], shapes: list[LaneShapes], marks: list[Any]

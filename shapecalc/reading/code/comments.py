@@ -32,7 +32,8 @@ SHAPE_COMMENT = (
 
 Examples are `# (B, T, C) after the split`, `# q: B,T,C`, `# x -> [B, T]` and `# [B x T x C]`. Group 1 is a name.
 """
-_NAMES = r"([A-Za-z_][^,;#\s]*(?:, [A-Za-z_][^,;#\s]*)*): "
+_NAME = r"(?:[A-Za-z_]|\[[\d:]+\])[^,;#\s]*"
+_NAMES = rf"({_NAME}(?:, {_NAME})*): "
 _SHAPE = r"(?:\[\]|[\w?*/+()-]+(?:,[\w?*/+()-]+)*)"
 ANNOTATION_PART = rf"(?:{_NAMES})?({_SHAPE})"
 """A part of a comment that `annotate` writes, such as `q, k: B,T,64`; group 1 has the names, group 2 the shape."""

@@ -29,7 +29,7 @@ def apply_elementwise_loss(tensor: TracedTensor, arguments: BoundArguments, call
     if call.name.startswith("binary"):
         require_equal_shapes(tensor, target, call)
     weights = [arguments[name] for name in ("weight", "pos_weight") if isinstance(arguments.get(name), TracedTensor)]
-    if call.name == "binary_cross_entropy":
+    if call.name.startswith("binary"):
         weights = [weight.apply(EXPAND, target=target.shape) for weight in weights]
     common = apply_multi_operand(BROADCAST, [tensor, target, *weights], call.error)
     return derived_tensor(common.shape if arguments["reduction"] not in REDUCTIONS else (), common)

@@ -279,7 +279,7 @@ def _infer_question_words(words: list[str]) -> list[str]:
     is_named = bool(words) and (words[0] in OPENED_COMMANDS or resolve_aliases(words)[0] in (*OPS, *OPENED_COMMANDS))
     if not words or is_named or not is_value(words[0]) or split_entry(words[0])[1]:
         return words
-    line = words if words[0] in COMMAND_MODULES else infer_command_line(words)
+    line = words if words[0] in COMMAND_MODULES else resolve_aliases(infer_command_line(words))
     if line[0] == "size" and len(line) == 2:
         return ["chain", line[1]]
     if line[0] in OPS or line[0] in OPENED_COMMANDS:

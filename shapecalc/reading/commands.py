@@ -113,19 +113,19 @@ def parse_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option]
 def convert_names_to_options(op: Op, words: Sequence[str]) -> list[str]:
     """Return the words with parameter names before values written as options: `perm 1,0` as `--perm 1,0`.
 
-    The word `to` is omitted if it is not a parameter. Returns an empty list if no word changes.
+    The words `to` and `by` are omitted if they are not parameters. Returns an empty list if no word changes.
 
     >>> convert_names_to_options(OPS["shuffle"], ["2,3,4", "first", "1,0,2", "to", "6,4"])
     ['2,3,4', '--first', '1,0,2', '--to', '6,4']
-    >>> convert_names_to_options(OPS["reshape"], ["2,3,4", "to", "6,4"])
-    ['2,3,4', '6,4']
+    >>> convert_names_to_options(OPS["transpose"], ["2,3,4", "by", "1,0,2"])
+    ['2,3,4', '1,0,2']
     """
     known, result = OptionLookup(op_options(op), op), [*words[:1]]
     for word, value in pairwise([*words[1:], "--"]):
         spelling = f"--{to_dashes(word)}"
         if word.isidentifier() and is_value(value) and known.find(spelling):
             result.append(spelling)
-        elif word not in TO_WORDS:
+        elif word not in (*TO_WORDS, *BY_WORDS):
             result.append(word)
     return result if result != [*words] else []
 
@@ -165,6 +165,8 @@ def order_positional_values(values: Sequence[str], names: Sequence[str]) -> list
 
 TO_WORDS = ("to", "into", "->", "→")
 """The words between the input and the target of a request in plain English."""
+BY_WORDS = ("by", "with")
+"""The words between the input and another argument of a request in plain English."""
 OP_ALIASES = {
     alias: (op, dialect)
     for alias, meanings in COMMAND_ALIASES.items()
@@ -172,6 +174,8 @@ OP_ALIASES = {
     if len({*meanings.values()}) == 1
 }
 """The op of each unambiguous alias, and the dialect in which the alias is used."""
+PERMUTE = "permute"
+"""The alias that requires axes, unlike its op: without them, PyTorch raises `TypeError` (permute() missing "dims")."""
 UNSUPPORTED_OPS = {
     "reshape_as": ("it needs the shape of another tensor", "write that shape: reshape INPUT TARGET"),
     "view_as": ("it needs the shape of another tensor", "write that shape: view INPUT TARGET"),
@@ -228,6 +232,12 @@ def resolve_aliases(
         return _translate_words(words, dialect, with_input=with_input) if translates else [*words]
     op, dialect = OP_ALIASES.get(words[0]) or COMPOSITE_OPS[words[0]][:2]
     values = list(takewhile(is_value, words[1:]))
+    is_complete = any(word.startswith(("--perm", "--help", "-h")) for word in words[1:])
+    if words[0] == PERMUTE and len(values) == with_input and not is_complete:
+        raise usage_error(
+            f"{PERMUTE} needs the axes in their new order, as in PyTorch",
+            f"write {join_words([PERMUTE, *values])} AXES, or {join_words([op, *values])}, which reverses them",
+        )
     if words[0] in OP_ALIASES or not values:
         return [op, *_add_dialect(words[1:], dialect)]
     stages, option_words = expand_composite(words[0], _parse_input_shape(words), values[1:]), words[1 + len(values) :]
@@ -527,16 +537,18 @@ def find_op(name: str) -> Op:
     return lookup(name, OPS, "operation", other_names=OP_ALIASES, list_command="shapecalc -h")
 
 
-def parse_stage(words: Sequence[str], *, with_input: bool, dialect: object = None) -> ParsedStage:
+def parse_stage(words: Sequence[str], *, with_input: bool, dialect: object = None, typed_name: str = "") -> ParsedStage:
     """Parse the words of a stage.
 
-    `dialect` is the dialect of the whole chain, or None. Raises `ShapeError` (usage) for invalid words.
+    `dialect` is the dialect of the whole chain, or None. `typed_name` is the alias that the words began with, for
+    messages. Raises `ShapeError` (usage) for invalid words.
 
     >>> parse_stage(["reshape", "0,-1", "--opset", "13"], with_input=False).options
     {'opset': '13', 'target': '0,-1'}
     """
     if not words:
         raise usage_error("an operation is missing", f"the operations are {', '.join(OPS)}")
+    typed_name = typed_name or words[0]
     words = resolve_aliases(words, dialect, with_input=with_input)
     unsupported = unsupported_op_error(words[0])
     if unsupported is not None:
@@ -556,14 +568,16 @@ def parse_stage(words: Sequence[str], *, with_input: bool, dialect: object = Non
     try:
         return ParsedStage(
             op.name,
-            assign_positional(values, op.positional_param_names, options, op.name),
+            assign_positional(values, op.positional_param_names, options, typed_name),
             shape,
         )
     except ExtraValueError as error:
         named = convert_names_to_options(op, ["", *words[1:]])
         if named:
-            return parse_stage([op.name, *named[1:]], with_input=with_input, dialect=dialect)
-        raise usage_error(error.problem.message, usage_hint(op, with_input=with_input)) from None
+            words = [op.name, *named[1:]]
+            return parse_stage(words, with_input=with_input, dialect=dialect, typed_name=typed_name)
+        hint = usage_hint(op, with_input=with_input).replace(f"write {op.name}", f"write {typed_name}", 1)
+        raise usage_error(error.problem.message, hint) from None
 
 
 def positional_values(words: Sequence[str]) -> list[str]:

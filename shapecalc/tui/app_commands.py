@@ -112,11 +112,11 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
     if is_line and (sides := _split_comparison(words)):
         return _make_comparison(*sides, text)
     if is_line and resolved[0] in QUESTION_COMMANDS and not (" " in text and has_known_message(text)):
-        return AppCommand((*resolved,), text, question_from_words(resolved))
+        return AppCommand((*resolved,), text, question_from_words(resolved, typed_name=words[0]))
     for candidate in dict.fromkeys(((text,) if text else (*words,), (*words,))):
         line = _detect_command(UserInput(candidate, candidate, has_known_message))
         if line is not None:
-            return _make_command(line, text)
+            return _make_command(resolve_aliases(line), text, line[0])
     hint = suggest_command(words) or suggest_name(words[0], QUESTION_COMMANDS) or COMMAND_HINT
     raise usage_error(f"'{escape_unprintable(truncate(text or join(words)))}' is not read", hint)
 
@@ -199,13 +199,13 @@ def _detect_command(user_input: UserInput) -> list[str] | None:
     return detect_command(user_input)
 
 
-def _make_command(line: Sequence[str], text: str) -> AppCommand:
-    """Return the app command for a command line.
+def _make_command(line: Sequence[str], text: str, typed_name: str) -> AppCommand:
+    """Return the app command for a command line that began with the op or alias `typed_name`.
 
     Raises `ShapeError` (usage) for a command that the app does not open.
     """
     if line[0] in QUESTION_COMMANDS:
-        return AppCommand((*line,), text, question_from_words(line))
+        return AppCommand((*line,), text, question_from_words(line, typed_name=typed_name))
     if line[0] == SIZE and len(line) == 2 and "," in line[1]:  # an incomplete chain
         return AppCommand((CHAIN, line[1]), text, question_from_words([CHAIN, line[1]]))
     command = AppCommand((*line,), text)

@@ -194,10 +194,13 @@ EXAMPLE_QUESTION = Question("reshape", {"input": "2,3,4", "target": "0,-1"})
 """The built-in example: a reshape with a 0 and a -1."""
 
 
-def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = EMPTY_DICT) -> Question:
+def question_from_words(
+    words: Sequence[str], defaults: Mapping[str, object] = EMPTY_DICT, typed_name: str = ""
+) -> Question:
     """Parse the words of a command line into a question.
 
-    `defaults` apply to options that the command line does not set.
+    `defaults` apply to options that the command line does not set. `typed_name` is the alias that the words began with
+    before it was resolved, for messages.
 
     Raises `ShapeError` (usage) if the command line is invalid.
 
@@ -220,13 +223,15 @@ def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = E
             case [first, second, "--input", shape]:
                 return question_from_words([EQUIV, f"{shape} | {first}", f"| {second}"], defaults)
         raise usage_error("against takes two chains and their input", "write against 'OP ...' 'OP ...' --input SHAPE")
+    typed_name = typed_name or words[0]
     words = commands.resolve_aliases(words)
     if words[0] not in OPS and words[0] not in commands.UNSUPPORTED_OPS:
         first_words = (*QUESTION_OPS, EQUIV, AGAINST)
         if words[0].isidentifier() and (len(words) == 1 or get_close_matches(words[0], first_words)):
             raise usage_error(f"there is no operation '{words[0][:40]}'", suggest_name(words[0], first_words))
         words = ["reshape", *words]
-    typed = commands.parse_stage(words, with_input=True)
+    is_alias = commands.resolve_aliases([typed_name])[:1] == [words[0]]
+    typed = commands.parse_stage(words, with_input=True, typed_name=typed_name if is_alias else words[0])
     options = requests.apply_defaults(typed.op, defaults, typed.options)
     settings = {name: value for name, value in options.items() if name in requests.common_option_names()}
     if "dialect" in settings:

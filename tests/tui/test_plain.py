@@ -88,6 +88,10 @@ def test_plain_follows_an_element():
         (("x.view(6, -1)",), "The shape of the tensor is not known"),
         (("against 'reshape 3,2' 'transpose 1,0' --input 2,3",), "Compared with transpose 1,0: different."),
         (("24",), "Nothing is asked now."),
+        (("2,3,4 permute 1,0,2",), "transpose 2,3,4 1,0,2 --dialect torch, by PyTorch rules."),
+        (("permute (2,3,4) by (2,0,1)",), "transpose 2,3,4 2,0,1 --dialect torch, by PyTorch rules."),
+        (("permute 2,3,4",), "permute needs the axes in their new order"),
+        (("permute 2,3,4 foo 1,0,2",), "permute does not take '1,0,2'."),
         (("2,3 6", "", "", ""), "That was the last step."),
     ],
 )  # fmt: skip
@@ -114,6 +118,7 @@ def test_plain_reads_a_pipe(words, code, shapecalc):
         (["2,3,4 | flatten"], "2,3,4 becomes 2,12"),
         (["2,3 -> 6"], "2,3 becomes 6"),
         (["2,3,4", "unsqueeze", "0"], "2,3,4 becomes 1,2,3,4"),
+        (["2,3,4", "permute", "1,0,2"], "2,3,4 becomes 3,2,4"),
         (["Unsqueeze", "2,3", "0"], "2,3 becomes 1,2,3"),
         (["2,3", "@", "3,4"], "2,3 becomes 2,4"),
         (["NCHW->NHWC", "1,2,3,4"], "1,2,3,4 becomes 1,3,4,2"),

@@ -17,4 +17,6 @@ tar -xzf "$folder"/dist/*.tar.gz -C "$folder"
 cd "$folder"/tensor_shapecalc-*/
 rm -r shapecalc
 "$programs/python" -m zipfile -e "$wheel" .
+mkdir shapecalc/script # the wheel holds the entry point beside the package
+mv _shapecalc_script.py shapecalc/script/
 "$programs/python" -m pytest -q -p no:cacheprovider "${@:2}"

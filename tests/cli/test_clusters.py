@@ -282,7 +282,7 @@ def test_cluster_stalled_worker_is_reported_once(monkeypatch):
     )
     lines, timer = [], threading.Timer(2.5, future.set_result, [None])
     timer.start()
-    assert [*workers.Cluster(client, lines.append).run(None, [7])] == [(7, None)]
+    assert [*workers.Cluster(client, lines.append).run_tasks(None, [7])] == [(7, None)]
     assert lines == ["tcp://here:1: no task has finished for 0 s; waiting for tcp://worker:2"]
 
 

@@ -91,11 +91,11 @@ def test_commands_import_only_allowed_packages(title):
 
 
 def test_commands_import_only_listed_slow_modules():
-    table = [
-        (words.replace("cases/", f"{PACKAGE.parent}/tests/cases/"), names.split())
-        for words, names in rows("imports", "slow modules beside")
+    table = [(words, names.split()) for words, names in rows("imports", "slow modules beside")]
+    folder = f"{PACKAGE.parent}/tests/cases/"
+    codes = [
+        question([word.replace("_", " ").replace("cases/", folder) for word in words.split()]) for words, _ in table
     ]
-    codes = [question([word.replace("_", " ") for word in words.split()]) for words, _ in table]
     found = loaded_by_each(codes, [*RARELY_NEEDED.values()])
     names = {module: name for name, module in RARELY_NEEDED.items()}
     loaded_names = [

@@ -113,7 +113,7 @@ def test_terminal_first_start_opens_the_start_screen(tmp_path):
     with Tmux(line) as terminal:
         terminal.shows("▸ Start the course")
         terminal.press("Enter")
-        assert "This takes ten minutes" in terminal.shows("1 of 11: What a dim is")
+        assert "This takes ten minutes" in terminal.shows("1 of 11 · What a dim is")
         terminal.press("Escape")
         terminal.shows("▸ Start the course")
         terminal.press("C-q")

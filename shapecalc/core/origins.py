@@ -153,9 +153,12 @@ def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: 
     (AxisAtom(axis=0, size=2, stride=1, start=(), operand=0), AxisAtom(axis=1, size=2, stride=3, start=(), operand=0))
     """
     match moves.moves:
-        case (*others, Permute(axes=axes)):
+        case (*_, Permute(axes=axes)):
+            others = moves.moves[:-1]  # a chain may have more permutations in a row than Python has calls
+            while others and isinstance(last := others[-1], Permute):
+                axes, others = tuple([last.axes[axis] for axis in axes]), others[:-1]
             ones = tuple([(axes[out], axis) for out, axis in unit_axes])
-            inner = _compute_kept_origins(layout.MoveChain(moves.input, tuple(others)), conditions, ones)
+            inner = _compute_kept_origins(layout.MoveChain(moves.input, others), conditions, ones)
             return tuple([inner[axis] for axis in axes])
         case (Permute(axes=axes) as permute, Reshape() as reshape) if 0 not in moves.dims:
             ones = tuple([(out, axes.index(axis)) for out, axis in unit_axes])

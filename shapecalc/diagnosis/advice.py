@@ -58,7 +58,7 @@ from shapecalc.diagnosis.findings import (
 )
 from shapecalc.diagnosis.layer_steps import iter_layer_steps
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
-from shapecalc.diagnosis.operand_steps import INDEXED, MULTIPLES, iter_operand_steps
+from shapecalc.diagnosis.operand_steps import ATTENTION_MASK, INDEXED, MULTIPLES, iter_operand_steps
 from shapecalc.diagnosis.phrases import find_first_step
 from shapecalc.diagnosis.reading import ParsedMessage, is_frozen_input, known_size_product
 from shapecalc.diagnosis.subjects import (
@@ -223,7 +223,7 @@ def _order_fixes(
     kind = explanations[0].kind if explanations else None
     if kind in COMPUTED_KINDS or is_frozen_input(message) or (supported and message.op in (CONV.name, MATMUL.name)):
         verified = {}
-    if supported and kind == "channels":
+    if supported and (kind == "channels" or ATTENTION_MASK in message.quote.lower()):
         explanations = ()
     if likely and kind == "single-row":
         explanations = ()
@@ -420,7 +420,7 @@ def _is_plausible_fix(message: ParsedMessage, trace: Trace, fix: Fix, fixed: Tra
     if trace.op == MATMUL.name and fix.description.startswith("transpose"):
         line = message.failing_line.text if message.failing_line else ""
         return fixed.input[-1:] != (1,) and not LAYER_CALL.search(line)
-    if trace.op == BROADCAST.name and INDEXED in message.quote:  # the second shape is what an index selects
+    if INDEXED in message.quote or ATTENTION_MASK in message.quote.lower():  # the second shape is not the user's
         return False
     if trace.op == BROADCAST.name:  # an output larger than every operand is rarely intended
         return fixed.output in (fixed.input, *fixed.request.arguments["operands"])
@@ -608,7 +608,7 @@ def _assignment_remedy(shape: tuple[int, ...], target: tuple[int, ...]) -> str:
             f"print the length of the value where it is made: it is {shape[0]}, and the place {target[0]} = "
             f"2^{target[0].bit_length() - 1}, as a table that was made for a maximum; raise that limit, such as a "
             f"maximum "
-            "length, or update the library if its code made the table; cutting would lose values"
+            "length, or update the library if its code made the table"
         )
     if shape and target:
         return (

@@ -218,6 +218,8 @@ LIBRARY = re.compile(
     r"site-packages|dist-packages|[/\\]lib[/\\]python|^<|[/\\](?:torch|tensorflow|numpy|keras|einops|jax|flax|tinygrad|mlx|sklearn|pandas|xarray|dask)[/\\]"
 )
 """A file that the user did not write."""
+NOT_FAILING = re.compile(r"raise |\w+=[\w.]+,?$")
+"""A line that raises the error of another one, or an argument of a call that spans several lines."""
 LISTING = re.compile(r"\d{1,5} +\S")
 """A line of a listing, with its number."""
 CODE_LINE = re.compile(r"[\w.,\[\]: ]{1,80} ?[-+*/@]?= ?\S|(?:return )?[\w.]{1,80}\(.*\)$|[\w.\[\]]{1,60} @ \S")
@@ -422,7 +424,7 @@ def find_failing_line(match: TemplateMatch, cleaned: CleanText) -> FailingLine |
                 frames.append(FailingLine(code, file, int(frame["number"])))
         elif arrow := FRAME_CODE.match(line):
             frames.append(FailingLine(arrow["code"], file, int(arrow["number"])))
-    frames = [frame for frame in frames if not frame.text.startswith("raise ")] or frames
+    frames = [frame for frame in frames if not NOT_FAILING.match(frame.text)]
     own = [frame for frame in frames if not LIBRARY.search(frame.file or "")]
     if frames:
         return own[-1] if own else None

@@ -200,7 +200,8 @@ def _box_step(message: ParsedMessage, target: tuple[int, ...]) -> str:
     """Return the step for two numbers of boxes of a detector, or an empty string."""
     sizes = {*(message.input or ())} - {*target}, {*target} - {*(message.input or ())}
     pair = [size for each in sizes for size in each if size != 1]
-    if len(pair) != 2 or not {*pair} <= {*BOX_COUNTS}:
+    is_graph = message.traits.shape_source is not None or message.framework == "tensorflow"
+    if not is_graph or len(pair) != 2 or not {*pair} <= {*BOX_COUNTS}:
         return ""
     return (
         f"{pair[0]} and {pair[1]} are usual numbers of boxes: compare the configuration with that of the training, as "

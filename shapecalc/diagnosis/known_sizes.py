@@ -33,6 +33,8 @@ CLASSES: Mapping[int, str] = {
 """What a detector or a classifier has as many outputs for (the documentation of VOC, COCO, ImageNet and YOLO)."""
 ANCHORS = (3, 9, 6, 4)
 """The usual numbers of boxes at each position of a map."""
+MIN_SINGLE = 80
+"""The minimum number of outputs that is taken for classes without anchors."""
 POSE_SIZES = ((256, 192), (384, 288))
 """The height and width of a person in pose models (HRNet, ViTPose)."""
 DETECTOR_SIDES = (320, 416, 512, 608, 640, 1280)
@@ -49,7 +51,7 @@ def describe_classes(one: int, two: int) -> str:
     >>> describe_classes(63, 273)
     "63 = 3*21 would be VOC's 20 classes and a background, 273 = 3*91 COCO's class numbers with a background"
     """
-    for anchors in (*ANCHORS, 1):
+    for anchors in (*ANCHORS, *([1] if min(one, two) >= MIN_SINGLE else [])):
         sizes = [(size, size // anchors) for size in (one, two) if size % anchors == 0]
         if len(sizes) == 2 and one != two and all(classes in CLASSES for _, classes in sizes):
             product = f"{anchors}*" if anchors > 1 else ""

@@ -65,6 +65,8 @@ REPEAT_REMEDY = "repeat the one of size 1, x.expand(...), if these are batches: 
 MOVED_AXIS_REMEDY = (
     "print the shape of the one with 1: if {} is on another of its axes, transpose it; a row for all is repeated"
 )
+ATTENTION_MASK = "attention mask should be"
+"""The words of Transformers about the shape of an attention mask."""
 INDEXED = "indexing result"
 """The words of a PyTorch message about the assignment of a value to an indexed tensor."""
 EXPORTED = "give the model the sizes that it was exported with, which the file may contain, or export dynamic axes"
@@ -283,7 +285,7 @@ def _head_text(both: Operands) -> str:
 
 
 def _is_attention_mask(both: Operands) -> bool:
-    return "attention mask should be" in both.message.quote.lower()
+    return ATTENTION_MASK in both.message.quote.lower()
 
 
 def _mask_text(both: Operands) -> str:
@@ -416,10 +418,9 @@ def _interpolated_text(both: Operands) -> str:
     sizes = both.sizes or (0, 0)
     gap = abs(sizes[0] - sizes[1])
     return (
-        f"{print_step(both.message, 'real.shape, fake.shape')}: they differ by {gap} = {gap // 2}*2, as if "
-        f"{gap // 2} "
-        "convolutions of 3x3 padded, or did not, on both sides: a picture is padded once, before the network or in "
-        "each layer; set the padding of the other to 0"
+        f"{print_step(both.message, 'real.shape, fake.shape')}: they differ by {gap} = {gap // 2}*2, as if {gap // 2} "
+        "convolutions of 3x3 padded, or did not, on both sides; if so, pad once, before the network or in each layer, "
+        "and set the other padding to 0"
     )
 
 

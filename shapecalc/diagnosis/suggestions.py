@@ -369,10 +369,10 @@ def _sample_remedy(shape: NumericSizes, other: NumericSizes) -> str:
         )
     if len(shape) == 1:
         return (
-            f"print the lengths of what dataset[i] returns, for some i: one of its fields has {shape[0]} and "
-            f"{other[0]} "
-            "items; if all should be equal, mend the slice in the dataset, and if not, pad that field: pad_sequence in "
-            "a collate_fn, padding=True in a tokenizer"
+            f"print the lengths of what is stacked, in a loader those of each field of dataset[i]: they are {shape[0]} "
+            f"and {other[0]}; if all should be equal, mend the slice in the dataset, and if not, pad them: "
+            f"pad_sequence in a "
+            "collate_fn, padding=True in a tokenizer"
         )
     if len(shape) == 2 and differing == [0]:
         return "samples have different numbers of rows: write a collate_fn that keeps a list, pads or concatenates them"

@@ -24,7 +24,7 @@ VOCABULARY_RATIO = 1.2
 """The exclusive upper bound of the size ratio of two vocabularies of similar texts."""
 MIN_WORDS = 1000
 FIT_ARGUMENTS = re.compile(r"\.fit\(\s*(\w+)\s*,\s*(\w+)\s*[,)]")
-TEST_NAME = re.compile(r"(?i)^(?!y)(?:\w*_)?(?:x_?)?(?:test|valid|val)(?!\w*label)")
+TEST_NAME = re.compile(r"(?i)^(?:[a-z]+_)?x?_?(?:test(?:ing)?|valid(?:ation)?|val)(?:_(?:data|set|x|df|features))?$")
 """The two arguments of `fit`, and the name of a part that is not for training."""
 CONCATENATED = re.compile(r"concat\(\[([\w., ]+)\][^)]*axis ?= ?1")
 """The tables that are joined side by side."""
@@ -119,9 +119,10 @@ def _name_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[
         )
         return
     if match is None and (parts := CONCATENATED.search(failing_code(message))):
+        noun = "column" if expected == 1 else "columns"
         shown = ", ".join(f"{name.strip()}.shape" for name in parts[1].split(","))
         yield (
-            f"print({shown}) before that line: joined they have {expected} columns, and {actual} names are given; one "
+            f"print({shown}) before that line: joined they have {expected} {noun}, and {actual} names are given; one "
             f"of "
             "them may be empty or None, so find why no data came"
         )

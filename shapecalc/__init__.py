@@ -6,8 +6,8 @@ size or a monomial: `("N", 3, "H*W")`. An input may also be an object with a `sh
 is an unknown dim.
 
 Common options: `dialect` selects the framework whose rules apply (`shapecalc dialects` lists the dialects); `opset` is
-the opset of an ONNX model, which selects the versions of operators; `dtype` is the element type, which the dialect may
-refuse; `where` maps names to sizes.
+the opset of an ONNX model and selects the versions of operators; `dtype` is the element type, and a dialect may refuse
+it; `where` maps names to sizes.
 
 >>> import shapecalc as sc
 >>> sc.reshape((2, 3, 4), (0, -1)).output
@@ -335,9 +335,9 @@ def mean(
 ) -> Trace:
     """Reduce axes to their mean, or by default all axes.
 
-    `kind` is mean, sum, max or min; `keepdims` keeps the reduced axes with size 1, which ONNX does by default. Options:
-    `dialect`, `opset`, `dtype`, `where`. Source: ONNX ReduceMean, numpy.mean, torch.mean, tf.reduce_mean. Raises
-    `ShapeError`.
+    `kind` is mean, sum, max or min; `keepdims` keeps the reduced axes with size 1; in ONNX, this is the default.
+    Options: `dialect`, `opset`, `dtype`, `where`. Source: ONNX ReduceMean, numpy.mean, torch.mean, tf.reduce_mean.
+    Raises `ShapeError`.
 
     >>> mean((2, 3, 4), 1).output, mean((2, 3, 4), 1, dialect="onnx").output
     ((2, 4), (2, 1, 4))
@@ -766,10 +766,10 @@ def simplify(
 ) -> Simplification:
     """Return the cheapest chain that is proven to be equivalent to `chain`.
 
-    `chain` is a result of the function `chain` or a string, in which `where` maps names to sizes. `goal` is the cost to
-    minimize: `transposes`, `shuffles` (TensorRT layers) or `bytes` read and written by copies. `dtype` is the NumPy
-    name of the element type for `bytes`. The default is the element type of the chain, or float32 if the chain has no
-    element type. Raises `ShapeError`.
+    `chain` is a result of the function `chain`, or a string. `where` maps the names in the string to sizes. `goal` is
+    the cost to minimize: `transposes`, `shuffles` (TensorRT layers) or `bytes` read and written by copies. `dtype` is
+    the NumPy name of the element type for `bytes`. The default is the element type of the chain, or float32 if the
+    chain has no element type. Raises `ShapeError`.
 
     >>> found = simplify("N,C,H | transpose 2,0,1 | transpose 0,2,1")
     >>> found.text, found.before.transposes, found.after.transposes
@@ -785,8 +785,9 @@ def simplify(
 def invert(chain: str | Trace | Chain, *, where: Mapping[str, int] | None = None) -> Inversion:
     """Return the chain that leads from the output of `chain` back to its input.
 
-    `chain` is a result of an op or of the function `chain`, or a string, in which `where` maps names to sizes. If there
-    is no such chain, the truth value of the result is False, and its `text` is the reason. Raises `ShapeError`.
+    `chain` is a result of an op or of the function `chain`, or a string. `where` maps the names in the string to sizes.
+    If there is no such chain, the truth value of the result is False, and the attribute `text` of the result is the
+    reason. Raises `ShapeError`.
 
     >>> invert("2,3,4 | transpose 1,0,2 | reshape 6,4").text
     '6,4 | reshape 3,2,4 | transpose 1,0,2'
@@ -844,7 +845,7 @@ def find(
 
 
 def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = None) -> Mapping[str, Dim]:
-    """Match a shape against a pattern, and return the sizes of its names.
+    """Match a shape against a pattern, and return the sizes of the pattern's names.
 
     Examples of patterns are "N,3,...", "?,H,W" and "float32[N,C]". `shape` is an object with a `shape`, a sequence of
     dims or a string. `where` maps names to sizes that are already known. Raises `ShapeError` (differs) with the

@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 def assert_shape(array: object, pattern: object, *, where: Mapping[str, int] | None = None) -> Mapping[str, Dim]:
-    """Assert that a shape matches a pattern, and return the sizes of its names.
+    """Assert that a shape matches a pattern, and return the sizes of the names.
 
     Pass the returned sizes as `where` to the next assertion. Raises `AssertionError` with the mismatched dim and the
     source of the expected size, and `ShapeError` (usage) for an invalid pattern.

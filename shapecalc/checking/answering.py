@@ -1,4 +1,4 @@
-"""Answer cases, and compare the answers with their expectations."""
+"""Answer cases, and compare the answers with the expected answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ INTEGERS_ONLY = {int}
 
 
 def _sort_equalities(conditions: Iterable[str]) -> frozenset[str]:
-    """Return a set of conditions as text, with the sides of each equality sorted."""
+    """Return conditions as a set of strings, with both sides of each equality sorted."""
     return frozenset(
         [condition if "%" in condition else " == ".join(sorted(condition.split(" == "))) for condition in conditions]
     )
@@ -58,7 +58,7 @@ def answer_case(case: Case, *, with_fixes: bool = True) -> Trace | Chain:
 def answer_json_case(fields: Mapping[str, Any], defaults: Mapping[str, object]) -> Trace | None:
     """Resolve the request of a JSON case, without hints.
 
-    Returns None if the request is invalid; `case_from_json` and `answer_case` raise its error.
+    Returns None if the request is invalid. For such a request, `case_from_json` and `answer_case` raise an error.
 
     >>> print(answer_json_case({"op": "reshape", "input": ["N", 4], "target": [2, 6]}, {}))
     2,6 when N == 3

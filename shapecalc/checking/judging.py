@@ -39,7 +39,8 @@ from shapecalc.reading.cases import Case
 READ_SIZE = 1 << 17
 """The number of bytes requested per read; a pipe may return fewer.
 
-A file that is checked on several cores has at least 32 blocks, so that no worker idles long during the last ones.
+If a file is checked on several cores, it has at least 32 blocks. With fewer blocks, workers would idle while the last
+blocks are checked.
 """
 WHITESPACE = " \t\r\n\v\f"
 """The characters that are stripped from both ends of a line."""
@@ -115,7 +116,7 @@ class CheckVerdict(StrEnum):
 
 
 class CheckOptions(Record):
-    """The options of a `check` run, with the names of the command-line options."""
+    """The options of a `check` run, named after the command-line options."""
 
     json: bool = False
     quiet: bool = False
@@ -279,7 +280,10 @@ def _is_default_directive(text: str) -> bool:
 
 
 class _BlockChecker:
-    """A checker of the lines of one block, which collects output and counts."""
+    """A checker of the lines of one block.
+
+    The checker collects the output and the counts.
+    """
 
     def __init__(self, file: str, options: CheckOptions, defaults: Mapping[str, object]) -> None:
         self.file, self.options, self.defaults = file, options, defaults
@@ -392,10 +396,10 @@ def check_sequentially(
 def check_in_parallel(
     blocks: Iterable[Block], file: str, options: CheckOptions, jobs: int
 ) -> Generator[tuple[Block, BlockResult]]:
-    """Yield each block with its result in order, checked by several processes.
+    """Check blocks in several processes, and yield each block with its result.
 
-    At most `BLOCKS_PER_WORKER` blocks per worker are pending, which bounds the memory. If a worker dies, the pending
-    blocks are checked in this process.
+    The blocks are yielded in order. At most `BLOCKS_PER_WORKER` blocks per worker are pending; this limit bounds the
+    memory. If a worker dies, the pending blocks are checked in this process.
     """
     from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
     from multiprocessing import get_context

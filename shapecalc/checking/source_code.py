@@ -106,9 +106,9 @@ def check_source(
 
     Shapes are declared in comments and annotations.
 
-    With `inputs` or `entry`, only the function `entry` is checked, by default the last one. Otherwise, every function
-    is checked whose inputs are declared by annotations or by a comment such as `# shapes: x=B,T,C`. Raises `ShapeError`
-    (usage) for a text that is not Python.
+    If `inputs` or `entry` is passed, only the function `entry`, by default the last function, is checked. Otherwise, a
+    function is checked if its inputs are declared by annotations or by a comment such as `# shapes: x=B,T,C`. Raises
+    `ShapeError` (usage) for a text that is not Python.
 
     >>> report = check_source("# shapes: x=B,T,8\ndef f(x):\n    return x.flatten(1)  # B,T*9\n")
     >>> [line for function in report.functions for line, _ in function.failures()]

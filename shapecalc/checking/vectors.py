@@ -1,4 +1,4 @@
-"""Golden cases: requests that cover every rule of a dialect, with their answers."""
+"""Golden cases: requests and answers that cover every rule of a dialect."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def _iter_requests(setup: GoldenSetup) -> Iterator[Request]:
 def _iter_dtype_requests(setup: GoldenSetup) -> Iterator[Request]:
     """Yield one request for each ONNX element type, accepted or refused.
 
-    Requests are yielded only for the setup without a switch setting, or, if the switch has no default, for each setup
-    with a setting.
+    If the switch of the dialect has no default, requests are yielded for each setup with a switch setting. Otherwise,
+    requests are yielded only for the setup without a switch setting.
     """
     row, op = setup.dialect, setup.op
     required = row.switch is not None and row.switch.default is None and op.uses_switch
@@ -99,7 +99,7 @@ def _iter_dtype_requests(setup: GoldenSetup) -> Iterator[Request]:
 
 
 def _iter_rule_examples() -> Iterator[tuple[str, Request]]:
-    """Yield each rule whose example is a single valid request, with the request."""
+    """Yield each rule with its example, if the example is a single valid request."""
     for rule in all_rules().values():
         words = split_outside_brackets(rule.example)[1:]
         try:

@@ -1,7 +1,7 @@
 """Requests, stages, steps and answers.
 
 An op runs in one or more stages; the pictures draw the stages, and the engine executes them. A stage has steps and a
-move, which describes how elements change position. A step records a rule, the dim that the rule determines and the
+move. The move describes how elements change position. A step records a rule, the dim that the rule determines and the
 input axes from which the dim is derived. A `Trace` is a request with its stages and its output, and a `Chain` is a
 sequence of traces. The command line, `--json`, the pictures and the engine all read these records.
 """
@@ -153,7 +153,7 @@ class StageKind(Choice):
 
 
 class StepRule(Rule):
-    """A rule that determines a dim, and the function that explains the result."""
+    """A rule that determines a dim, and the function that explains the dim."""
 
     __slots__ = ()
 
@@ -297,8 +297,8 @@ class StageBuilder:
 def run_stages(shape: Shape, *stage_functions: Callable[[Shape], Stages]) -> Stages:
     """Call stage functions in sequence, and return all their stages.
 
-    Each function gets the output shape of the previous function. If one of them raises a `ShapeError`, the earlier
-    stages are prepended to the stages in the error.
+    Each function gets the output shape of the previous function. If a function raises a `ShapeError`, the stages of the
+    previous functions are prepended to the stages in the error.
     """
     stages: Stages = ()
     for run in stage_functions:
@@ -624,8 +624,8 @@ class Chain(Answer):
 def to_move_chain(answer: Answer) -> MoveChain:
     """Return the chain of moves that an answer applies to its input.
 
-    Raises `ShapeError` (usage) for the op `shape`, and for ops with several operands or with windows, because their
-    output elements are not single elements of the input.
+    Raises `ShapeError` (usage) for the op `shape`, and for ops with several operands or with windows. The output
+    elements of these ops are not single elements of the input.
     """
     from shapecalc.core.layout import MoveChain  # imported here because the output shape needs no layout
 

@@ -46,7 +46,7 @@ MAX_PRIME_ASSIGNMENTS = 100
 RELATION_PRIORITY = "==", "%", "!=", ">="
 """The relations by descending priority: redundant `>=` conditions are dropped first."""
 AUXILIARY_PREFIX = "~"
-"""The prefix of the unknowns that the solver adds to the names of sizes; their values may be fractions."""
+"""The prefix of the auxiliary unknowns of the solver; the values of these unknowns may be fractions."""
 GENERIC_PRIME = 1
 """A placeholder for any prime that divides no coefficient; its exponent in each coefficient is 0."""
 ONE = dims.Monomial(1, 1, ())
@@ -347,8 +347,8 @@ class Assumptions:
     def solve_units(self) -> list[dims.Monomial]:
         """Solve `m == 1` for each unit m, and return the units.
 
-        A unit is a monomial that must be an integer and whose inverse must also be an integer. Raises `Unsatisfiable`
-        if a unit cannot be 1, and `Undecided` if the work exceeds its limit.
+        A monomial is a unit if the monomial and its inverse must both be integers. Raises `Unsatisfiable` if a unit
+        cannot be 1, and `Undecided` if the work exceeds its limit.
         """
         if self.is_impossible or self.is_undecided:
             raise Undecided
@@ -424,7 +424,7 @@ class Assumptions:
     def intern(self, value: InternedValue) -> InternedValue:
         """Return the first interned value that equals `value`.
 
-        Equal values are then the same object, which makes comparisons of deeply nested values fast.
+        Equal values are then the same object, so comparisons of deeply nested values are fast.
         """
         first: InternedValue = self._interned.setdefault(value, value)
         return first
@@ -502,9 +502,9 @@ class Assumptions:
         """Return whether all monomials may differ from 1 at the same sizes.
 
         Returns False only if that is proven; True may be conservative. A monomial differs from 1 if a prime divides the
-        denominator of the monomial or of its inverse. There are infinitely many primes that divide no coefficient. Each
-        monomial for which such a prime suffices therefore has a prime of its own. The other monomials must share the
-        primes that divide the coefficients.
+        denominator of the monomial or of its inverse. There are infinitely many primes that divide no coefficient.
+        Therefore, if such a prime suffices for a monomial, the monomial can have a prime of its own. The other
+        monomials must share the primes that divide the coefficients.
         """
         ratios = [self.substitute(ratio) for ratio in monomials]
         self._add_integral_names(ratios)
@@ -655,7 +655,7 @@ def substitute_condition(condition: Condition, sizes: Mapping[str, int]) -> Cond
 def solve_equalities(conditions: Iterable[Condition]) -> dict[str, dims.Dim]:
     """Solve each equality for one of its names, and return the value of each name.
 
-    `C == D*H` is solved for C, because the value C/H of D has a divisor.
+    For example, `C == D*H` is solved for C and not for D, because the solution D = C/H has a divisor.
 
     >>> solve_equalities(require_equal(dims.named_dim("C"), dims.product((dims.named_dim("D"), dims.named_dim("H")))))
     {'C': D*H}

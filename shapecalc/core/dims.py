@@ -146,7 +146,7 @@ def quotient(a: Dim, b: Dim) -> Dim:
 
 
 def product(dims: Iterable[Dim]) -> Dim:
-    """Return the product of `dims`, which is 1 if there are none.
+    """Return the product of `dims`; the product of no dims is 1.
 
     >>> product((2, 3, 4)), str(product((named_dim("N"), 4, named_dim("N"))))
     (24, '4*N*N')

@@ -1,15 +1,14 @@
 """Layouts: strided descriptions of tensors under chains of moves.
 
-A layout describes each axis by a list of atoms, the outermost first. An atom has a size and a stride, which are
-monomials, and steps through the flat index of the chain's input. A transpose reorders axes. An expand gives an axis the
-stride 0. A reshape regroups atoms. A boundary of a shape is the position between two of its dims. If a boundary of the
-new shape falls inside an atom and the sizes divide each other, the atom is split there. If they do not, the axes
-between the nearest boundaries that the old and the new shape have in common are mixed: the new atoms step through the
-flat index of the old atoms, which become the `base` of the new atoms.
+A layout describes each axis by a list of atoms, the outermost first. An atom has a size and a stride; both are
+monomials. The atom steps through the flat index of the chain's input. A transpose reorders axes. An expand gives an
+axis the stride 0. A reshape regroups atoms. A boundary of a shape is the position between two of its dims. If a
+boundary of the new shape falls inside an atom and the sizes divide each other, the atom is split there. Otherwise, the
+axes between the nearest common boundaries of the old and the new shape are mixed: the old atoms become the `base` of
+the new atoms, and the new atoms step through the flat index of the old atoms.
 
-An atom with a negative stride is read backwards: its index 0 is at offset `-stride * (size - 1)`, and its last
-index is at offset 0. An axis is therefore reversed by negating its strides, and reversed atoms are split like
-all others.
+An atom with a negative stride is read backwards: its index 0 is at offset `-stride * (size - 1)`, and its last index is
+at offset 0. An axis is therefore reversed by negating its strides, and reversed atoms are split like all others.
 
 A view is a layout with an offset in the input. A slice keeps parts of atoms and changes the offset. A roll turns the
 atoms of its axis into a base tensor that is read from `start` and wraps around; a second roll of the same axis changes
@@ -431,8 +430,8 @@ class View(Record):
     def apply_move(self, move: Move, input_shape: Shape, known: Assumptions) -> View:
         """Apply a move to this view.
 
-        `input_shape` is the shape of the view, and no dim of it may be 0. Raises `ShapeError` (usage) for op
-        `shape`, which moves no elements.
+        `input_shape` is the shape of the view; none of its dims may be 0. Raises `ShapeError` (usage) for the op
+        `shape`, because this op moves no elements.
         """
         if isinstance(move, Permute):
             return View(tuple([self.axes[axis] for axis in move.axes]), self.offset, self.fixed)
@@ -494,8 +493,8 @@ def view_after_moves(shape: Shape, moves: Iterable[Move], known: Assumptions) ->
 class _ViewSlicer:
     """A helper that slices the axes of a view.
 
-    The slicer collects the terms that the slices add to the offset, and the index spaces of the atoms that the slices
-    reduce to one position.
+    The slicer collects the terms that the slices add to the offset. If a slice reduces an atom to one position, the
+    slicer also collects the index space of the atom.
     """
 
     def __init__(self, known: Assumptions) -> None:
@@ -638,7 +637,7 @@ class _ViewSlicer:
 
 
 def _resolve_single_bases(view: View, known: Assumptions) -> View:
-    """Resolve the base tensors that only one atom reads, without wrapping around."""
+    """Resolve each base tensor that a single atom reads without wrapping around."""
     counts = count_atoms_by_index_space(view)
     slicer = _ViewSlicer(known)
 
@@ -704,7 +703,7 @@ def _apply_take(view: View, move: Take, input_shape: Shape, known: Assumptions) 
 
 
 def _reduce_start(start: Sum, size: Dim, known: Assumptions) -> Sum:
-    """Reduce the terms of a start modulo `size`, where their remainder is known."""
+    """Reduce the terms of a start modulo `size` if their remainders are known."""
     multiples = [dims.product((fraction, size)) for fraction in known.integral_quotients]
     modulus = gcd(*[number for number in multiples if isinstance(number, int)])
     terms = list[Dim]()

@@ -6,8 +6,8 @@ index on the dim. If no dim mixes an input axis, the index on the axis is (start
 atoms of the axis) mod the size of the axis. If some dim mixes the axis, an atom of the axis states that the digit is
 floor((index - start) / stride) mod the size of the atom.
 
-A mixed dim takes `size` steps of `stride` through a flat index, which covers several axes. The dim depends on one of
-these axes if the axis' digit of the flat index changes along the dim; see `_OriginAnalysis._is_varying_digit`.
+A mixed dim takes `size` steps of `stride` through a flat index over several axes. The dim depends on one of these axes
+if the axis' digit of the flat index changes along the dim; see `_OriginAnalysis._is_varying_digit`.
 
 A reshape keeps the elements in order. A boundary is the position between two dims. If the product of the dims to the
 left of a boundary is the same in the old and in the new shape, the boundary is common to both shapes, and the axes
@@ -147,7 +147,8 @@ class AxisChange(Record):
 def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: tuple[tuple[int, int], ...]) -> Origins:
     """Return the origin of each output dim for all sizes that satisfy the conditions.
 
-    `unit_axes` pairs output axes of size 1 with input axes of size 1, for output axes without another origin.
+    `unit_axes` contains pairs of an output axis and an input axis, both of size 1. A pair is the origin of its output
+    axis if the axis has no other origin.
 
     >>> compute_origins(layout.MoveChain((2, 6), (Reshape((4, 3)),)), (), ())[0]
     (AxisAtom(axis=0, size=2, stride=1, start=(), operand=0), AxisAtom(axis=1, size=2, stride=3, start=(), operand=0))
@@ -169,7 +170,7 @@ def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: 
 
 
 _compute_kept_origins = lru_cache(maxsize=64)(compute_origins)
-"""The origins of the last chains, because the prefixes of a chain and its stages have equal parts."""
+"""`compute_origins` with a cache: the prefixes and the stages of a chain have parts in common."""
 
 
 def _rename_axes(origin: Origin, axes: tuple[int, ...]) -> Origin:
@@ -417,7 +418,7 @@ def _format_axes(axes: tuple[int, ...]) -> str:
 
 
 class _Digit(Record):
-    """A digit of a flat index, with the input axes that change with it."""
+    """A digit of a flat index, and the input axes whose index it changes."""
 
     size: Dim
     stride: Dim
@@ -537,7 +538,7 @@ class _OriginAnalysis:
                 self.derived_spaces.setdefault(inner, []).append(space)
         self.index_sets: dict[layout.IndexSpace, _IndexSet] = {}
         self.unknown_spaces = set[layout.IndexSpace]()
-        """The index spaces that are possibly read only in part, if any dim is symbolic."""
+        """The index spaces that may be read only in part. The set is filled only if some dim is symbolic."""
         self.axis_offsets = self._compute_axis_offsets()
         self.rolled_axes = {
             space: axis for space in self.derived_spaces.get(INPUT_SPACE, ()) for axis in self._find_rotated_axes(space)
@@ -810,7 +811,7 @@ class _OriginAnalysis:
     def _find_changing_axes(self, atom: layout.Atom) -> tuple[set[int], bool]:
         """Return the axes whose index may change along an atom.
 
-        The second result is True if all of them provably change.
+        The second result is True if the indices on all these axes provably change.
         """
         if layout.is_take_table(atom.base):
             digits = self._table_digits(atom.base[0])
@@ -989,7 +990,7 @@ def compute_multi_operand_origins(
     """Return the origin of each dim after moves, some of which combine operands.
 
     The operands of all moves are numbered consecutively. `segment_origins(shape, start, end)` returns the origins of
-    the dims after `moves[start:end]`, none of which combines operands, on a tensor of `shape`.
+    the dims of a tensor of `shape` after `moves[start:end]`; none of these moves combines operands.
     """
     result: Origins = tuple([_make_axis_origin(dim, axis, 0) for axis, dim in enumerate(shape)])
     start, operand_count = 0, 0

@@ -13,7 +13,7 @@ from shutil import which
 DISTRIBUTION = "tensor-shapecalc"
 """The name of the distribution on PyPI; the package and the command are called `shapecalc`."""
 DISTRIBUTION_OF_MODULE = {"PIL": "Pillow", "cupy": "cupy-cuda13x"}
-"""The distribution of each module whose distribution has a different name."""
+"""The distribution of a module, by module name, if the two names differ."""
 
 
 def missing_package_message(module: str, extra: str = "") -> str:

@@ -1,7 +1,7 @@
 """Parameters of ops and their types.
 
-A `ParamType` is the only description of a kind of argument: it parses the values of all front ends, and describes them
-in their help, JSON schemas and completions.
+A `ParamType` is the only description of a kind of argument: it parses the values in all front ends, and describes the
+values in help, JSON schemas and completions.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ParamType(TableRow):
     words: tuple[str, ...] = ()
     """The words that every parameter of the type accepts."""
     is_flag: bool = False
-    """Whether an option of the type is a switch, which takes no value."""
+    """Whether an option of the type is a switch without a value."""
     accepts_only_words: bool = False
     """Whether a value is always one of the parameter's words."""
 
@@ -77,7 +77,7 @@ class Param(TableRow):
     help: str
     positional: bool = False
     positional_or_named: bool = False
-    """Whether the parameter may also be given by position, after positional-only ones."""
+    """Whether the parameter may also be given by position, after the positional-only parameters."""
     required: bool = False
     choices: tuple[str, ...] = ()
     """The words that the parameter accepts as values."""
@@ -86,7 +86,7 @@ class Param(TableRow):
     counterpart: str = ""
     """The name of the parameter to use in dialects that lack this parameter."""
     list_option: str = ""
-    """The option to suggest if the user passes a list to this parameter, which takes one number."""
+    """The option to suggest if the user passes a list. The parameter itself takes one number."""
     spellings: Mapping[str, str] = EMPTY_DICT
     """Other spellings of choices, by the frameworks' words in lower case."""
     applies_to: Mapping[str, str] = EMPTY_DICT
@@ -279,7 +279,7 @@ def _parse_integers_or_choice(value: object, param: Param, _input_shape: Shape) 
 TEXT_SCHEMA: JsonSchema = FrozenDict(type="string")
 ITEMS_SCHEMA: JsonSchema = FrozenDict(type=["integer", "string"])
 LIST_SCHEMA: JsonSchema = FrozenDict(anyOf=[TEXT_SCHEMA, FrozenDict(type="array", items=ITEMS_SCHEMA)])
-"""The JSON schema of lists of integers and names, and of their texts."""
+"""The JSON schema of a list of integers and names, which may also be a string."""
 
 ParamType.TARGET = ParamType("a requested shape", _parse_target, LIST_SCHEMA, "SHAPE")
 ParamType.AXES = ParamType("a list of axes", _parse_axes, LIST_SCHEMA, "AXES")

@@ -48,7 +48,7 @@ class Rule(str):
     name: str
     """A short name of the rule's effect, in one or two words."""
     module: str
-    """The name of the module that defines the rule, from which a pickled rule is loaded."""
+    """The name of the module that defines the rule. A pickled rule is loaded from this module."""
 
     def __new__(
         cls,

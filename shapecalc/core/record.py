@@ -1,8 +1,8 @@
 """Lightweight records, enumerations and lazily imported registries.
 
-`Record` replaces frozen dataclasses, and `Choice` replaces enums; type checkers treat their subclasses as such.
-Importing `dataclasses` or `enum` would take longer than resolving a single request. `LazyRegistry` imports the module
-of an op or a dialect on first use.
+`Record` replaces frozen dataclasses, and `Choice` replaces enums; type checkers treat the subclasses of both as
+dataclasses and enums. Importing `dataclasses` or `enum` would take longer than resolving a single request.
+`LazyRegistry` imports the module of an op or a dialect on first use.
 """
 
 from __future__ import annotations

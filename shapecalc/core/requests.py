@@ -251,8 +251,9 @@ def make_request(
 ) -> Request:
     """Parse a request from the name of an op, an input shape and named options.
 
-    `common_names` are the names of the options that are not arguments of the op; without it, all other names are.
-    Raises `ShapeError` (usage) for invalid values, and for options that the op or the dialect does not have.
+    `common_names` are the names of the options that are not arguments of the op; by default, these are all names that
+    are not parameters of the op. Raises `ShapeError` (usage) for invalid values, and for options that the op or the
+    dialect does not have.
 
     >>> make_request("reshape", "2,3,4", {"target": "0,-1"}).arguments
     {'target': (0, -1)}

@@ -267,7 +267,7 @@ def make_chain_requests(
 
 
 def _compute_result_sizes(requests: Sequence[Request], sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return the sizes of the named results of a chain that `sizes` determine.
+    """Return the sizes of named results of a chain, if `sizes` determine them.
 
     A named result is a dim that is not a product, such as `H1` for `(H - 1)//2 + 1`. The chain is resolved without
     sizes, because later stages may use the name `H1` even if the size of `H` is known. Raises `ShapeError` (usage) for
@@ -339,13 +339,13 @@ def _resolve_in_sequence(
     resolve_one: Callable[[Request], Trace],
     known_names: Mapping[str, SizeExpression | None] = EMPTY_DICT,
 ) -> Chain:
-    """Resolve requests up to a refused one, and combine their conditions."""
+    """Resolve requests until one is refused, and combine their conditions."""
     shape: Shape = requests[0].input
     traces: list[Trace] = []
     names: dict[str, SizeExpression | None] = {**known_names}
     conditions: Conditions = ()
     zero_results: dict[str, Conditions] = {}
-    """The named results that may be 0, with the conditions under which they are not."""
+    """The named results that may be 0, with the conditions that exclude 0."""
     total_dims, work = 0, WorkBudget(MAX_CHAIN_WORK)
     for request in requests:
         total_dims += len(shape)
@@ -374,9 +374,9 @@ def _resolve_in_sequence(
 def _require_positive_results(trace: Trace, zero_results: Mapping[str, Conditions]) -> Trace:
     """Add the conditions under which the named results in a stage are positive.
 
-    The rules of ops assume that a named result is at least 1, but a size that is rounded down, or a slice, may be 0. A
-    name adds a condition only if the trace is wrong when its size is 0. `zero_results` maps names that may be 0 to the
-    conditions under which they are not.
+    The rules of ops assume that a named result is at least 1, but the size of a slice, or a size that is rounded down,
+    may be 0. A name adds a condition only if the trace is wrong when its size is 0. `zero_results` maps each name that
+    may be 0 to the conditions that exclude 0.
     """
     request = trace.request
     used = [name for name in dim_names(request.dims) if name in zero_results] if trace.output is not None else []

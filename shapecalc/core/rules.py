@@ -15,7 +15,7 @@ from shapecalc.core.text import element_count_text, shape_text
 class ExcludedDims(Choice):
     """The dims that are excluded when -1 is inferred beside a dim of size 0.
 
-    The inferred dim is the element count divided by the product of the known dims, both without the excluded dims.
+    The inferred dim is the element count divided by the product of the known dims; both numbers exclude these dims.
     """
 
     ZEROS = "zeros left out"

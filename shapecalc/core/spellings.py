@@ -79,7 +79,7 @@ LIST = r"(?:\[[^\[\]<>=:]*\]|\([^()<>=:]*\)|\{[^{}<>=:]*\})"
 """A regular expression for dims in one pair of brackets."""
 TYPE = rf"(?:{NAME}|[<|][fiub]\d)"
 JIT_SIZE = r"(?:\d+(?::\d+)?|\*)"
-"""A regular expression for a size in torch.jit, which may have its stride."""
+"""A regular expression for a size in a torch.jit type, optionally followed by its stride."""
 SHORT_TYPE = re.compile(r"[a-z]{1,2}\d+")
 """A regular expression for the element types that torch.compile prints."""
 TENSOR_CLASSES = (
@@ -90,7 +90,7 @@ SIZE_CLASSES = "Size|TensorShape|PartialShape|Shape|StaticShape|Dims|Dims[2-8]|D
 
 
 class PrintedShape(Record):
-    """A shape in the spelling of another tool, with the shape that is parsed from it."""
+    """A shape in the spelling of another tool, and the result of parsing it."""
 
     spelling: str
     tool: str

@@ -58,7 +58,7 @@ MAX_CORRECTED_LENGTH = 200
 """The maximum length, in characters, of an invalid dim for which a correction is suggested."""
 SIZE_BOUND = 10**MAX_DIGITS
 FILLER_WORDS = ("by", "and", "to", "into")
-"""English words between sizes, which are not names."""
+"""English words between sizes; these words are not names of sizes."""
 GENERAL_DIM_HINT = "a dim is a whole number"
 """The beginning of the hint for an invalid dim without a correction."""
 NAME_SIZE_HINT = "write a name (N) or ? for a size that is not known"
@@ -69,7 +69,7 @@ MAX_LISTED_NAMES = 16
 MAX_COMPARED_LENGTH = 80
 """The maximum length, in characters, of the prefix of a name that is compared with the known names."""
 MIN_LENGTH_OF_TWO_MISTAKES = 6
-"""The minimum length of a word that is compared with names that differ by two typing mistakes."""
+"""The minimum length of a word that may differ from a name by two typing mistakes."""
 MIN_PREFIX_LENGTH = 4
 """The minimum length of a word, and of a name, for a suggestion because one contains the other."""
 MAX_EXTRA_LETTERS = 3
@@ -497,7 +497,7 @@ def parse_typed_shape(text: str, argument: str = "input") -> TypedShape:
 
 
 def _parse_input_dims(tokens: Sequence[Token], argument: str) -> Shape:
-    """Parse the dims of an input, in which -1 is an unknown size.
+    """Parse the dims of an input; a dim of -1 is an unknown size.
 
     Raises `ShapeError` (usage) for an invalid dim, and for another negative number.
     """
@@ -565,7 +565,7 @@ def _product_notes(scanned: ScannedShape, shape: Shape) -> list[str]:
 def argument_notes(text: str, argument: str, *, is_tensor: bool) -> tuple[str, ...]:
     """Return notes on the text of a shape among an op's arguments.
 
-    `is_tensor` states whether it is the shape of a tensor, in which -1 is an unknown size.
+    If `is_tensor`, the text is the shape of a tensor, and -1 is an unknown size.
 
     >>> argument_notes("float32[-1,3]", "operands", is_tensor=True)
     ('-1 is an unknown size here, as ? is', 'the element type float32 of operands was not used')
@@ -863,7 +863,7 @@ def suggest_name(name: str, known_names: Iterable[str]) -> str:
 def _edit_distance(typed: str, known: str, limit: int) -> int:
     """Return the edit distance of two names, with swaps of adjacent letters.
 
-    The result is greater than `limit` if the distance is.
+    If the distance is greater than `limit`, the result is any number greater than `limit`.
 
     >>> _edit_distance("viwe", "view", 2), _edit_distance("squeze", "squeeze", 2)
     (1, 1)

@@ -27,7 +27,7 @@ from shapecalc.core.record import Record
 from shapecalc.core.text import split_file_argument, truncate
 
 STORE_SUFFIXES = (".zarr", ".h5", ".hdf5")
-"""The suffixes of stores, whose arrays may be larger than memory."""
+"""The suffixes of stores. An array in a store may be larger than memory."""
 READ_BYTES = 1 << 20
 """The maximum number of bytes per read call."""
 
@@ -71,7 +71,7 @@ class Source(Record):
 
     @property
     def is_store(self) -> bool:
-        """Whether the array is in a store, where it may be larger than memory."""
+        """Whether the array is in a store. An array in a store may be larger than memory."""
         return self.path.suffix in STORE_SUFFIXES
 
     @cached_property

@@ -2,9 +2,9 @@
 
 The target is the path of the output file. The data is first written to an unnamed file (`O_TMPFILE`) in the folder of
 the target. The file gets the target's name when it is complete and flushed to the disk, so a killed process leaves
-nothing behind; then the folder is flushed as well. On systems without unnamed files, and briefly while an existing
-file is replaced, the data is in a part file: a temporary file called `.TARGET.HOST.RANDOM.part`, which its writer
-keeps locked. An unlocked part file is stale, and the next writer of the same target removes it.
+nothing behind; then the folder is flushed as well. On systems without unnamed files, and briefly while an existing file
+is replaced, the data is in a part file: a temporary file called `.TARGET.HOST.RANDOM.part`. The writer of a part file
+keeps the file locked. An unlocked part file is stale, and the next writer of the same target removes it.
 """
 
 from __future__ import annotations

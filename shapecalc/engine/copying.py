@@ -44,12 +44,12 @@ INNER_LINES = 512
 L2_BYTES = 1 << 20
 """The maximum size, in bytes and including gaps, of a source that stays in L2."""
 WIDE_ITEMSIZE = 8
-"""The minimum size of an element, in bytes, for which copying takes longer than fetching its line from L2."""
+"""The minimum element size, in bytes, for which copying an element takes longer than fetching its line from L2."""
 
 SMALL_COPY_BYTES = 1 << 15
 """The size, in bytes, below which `np.copyto` is used, because choosing a strategy would take longer."""
 MIN_ELEMENTS_PER_BYTE = 4
-"""The minimum element count for copying merged elements, as a multiple of their size in bytes.
+"""The minimum element count for copying merged elements, as a multiple of the size of a merged element in bytes.
 
 For fewer elements, viewing the array as merged elements takes longer than it saves.
 """
@@ -61,7 +61,7 @@ A smaller copy is finished before another thread is awake.
 MAX_TILE_BYTES = {IN_ORDER: 1 << 26, TILES: 1 << 18, BY_INDEX: 1 << 20}
 """The largest tile of each method, in bytes."""
 MAX_TILE_ELEMENTS = 1 << 16
-"""The maximum number of elements in a tile whose read order differs from its write order."""
+"""The maximum number of elements in a tile that is read and written in different orders."""
 MIN_TILE_EXTENT = 256
 """The minimum extent of a tile along the innermost axes of the source and of the target."""
 MAX_MERGED_BYTES = 512
@@ -79,13 +79,13 @@ class CopyStrategy(Record):
     """The tiles of a copy, and the method that fills each tile."""
 
     shape: IntTuple
-    """The shape of source and target, with axes merged where one stride steps through them."""
+    """The shape of source and target. Adjacent axes are merged if one stride steps through both."""
     itemsize: int
     """The size of an element in bytes, including a last axis that is merged into it."""
     method: str
     """The method: `IN_ORDER`, `TILES` or `BY_INDEX`."""
     tile_shape: IntTuple
-    """The shape of a tile, without a last axis that is merged into the element."""
+    """The shape of a tile. The last axis is omitted if it is merged into the element."""
     thread_count: int
 
 

@@ -174,8 +174,8 @@ class Backend(Record):
     def compile_plan(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayCall, ...]:
         """Return the functions that execute a plan, in order.
 
-        Each function takes the array that the previous one returned. With `owns_source`, the first array is
-        new, and a view of it is writable.
+        Each function takes the array that the previous one returned. If `owns_source`, the first array is new, and
+        views of this array are writable.
         """
         copies = [partial(self.copy, copy=copy) for copy in plan.copies]
         return (*copies, *([] if plan.is_last_buffer else [partial(self.view, view=plan.view)]))
@@ -190,8 +190,8 @@ class NumpyBackend(Backend):
     def compile_plan(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayCall, ...]:
         """Return the functions that execute a plan, in order.
 
-        Each function takes the array that the previous one returned. With `owns_source`, the first array is
-        new, and a view of it is writable.
+        Each function takes the array that the previous one returned. If `owns_source`, the first array is new, and
+        views of this array are writable.
         """
         copies = [self._compile_copy(copy, plan.itemsize) for copy in plan.copies]
         if plan.is_last_buffer:

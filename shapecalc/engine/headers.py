@@ -167,8 +167,8 @@ def missing_member_error(names: Iterable[str], path: str) -> UnreadableError:
 def open_descriptor(path: str) -> int:
     """Open a regular file, and return its descriptor.
 
-    Raises `OSError` if the file is a folder or cannot be opened, or `UnreadableError` if the name is invalid, or if
-    the path is a pipe or a device, because a read may never end.
+    Raises `OSError` if the file is a folder or cannot be opened. Raises `UnreadableError` if the name is invalid, or if
+    the path is a pipe or a device. A read from a pipe or a device may never end.
     """
     try:
         descriptor = os.open(path, OPEN_FLAGS)
@@ -412,7 +412,7 @@ def find_entry(entries: Mapping[str, zipfile.ZipInfo], path: str, member: str) -
 
 
 def read_member_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NpyHeader:
-    """Read the header of an array in an archive without unpacking its elements.
+    """Read the header of an array in an archive; the elements are not unpacked.
 
     Raises `OSError` if the file cannot be read, `UnreadableError` if the entry or the header is invalid.
     """

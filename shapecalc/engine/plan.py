@@ -1,8 +1,9 @@
 """Plan the execution of moves as strided views, with as few copies as possible.
 
-A reshape can require a copy that a later reshape makes unnecessary, because it separates the merged axes again. The
-search therefore continues past shapes that no strided view can represent; if a later shape is a strided view again, one
-copy executes all moves up to it. A plan is computed from strides alone, so it takes microseconds for data of any size.
+A reshape that merges axes can require a copy. If a later reshape separates these axes again, the copy is unnecessary.
+The search therefore continues past shapes that no strided view can represent; if a later shape is a strided view again,
+one copy executes all moves up to it. A plan is computed from strides alone, so it takes microseconds for data of any
+size.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ IndexedViews = tuple[tuple[int, View], ...]
 """Views of a buffer, each preceded by the number of moves applied to obtain it."""
 
 UNMIXING_MOVES = (Reshape, StridedSlice)
-"""The moves after which mixed axes can be strided axes again."""
+"""The moves that can turn mixed axes back into strided axes."""
 
 
 class StridedView(Record):
@@ -46,7 +47,7 @@ class StridedView(Record):
 class BufferCopy(Record):
     """A copy of a view into a new C-contiguous buffer.
 
-    Axes of `source` are merged where one stride steps through them.
+    Adjacent axes of `source` are merged if one stride steps through both.
     """
 
     source: StridedView
@@ -151,7 +152,8 @@ class _CopySearch:
     def _iter_views(self, start: int, view: View) -> Iterator[tuple[int, View]]:
         """Yield the views after each move from `start` on, until a copy is required.
 
-        A copy is required before a move that only a copy can execute, and where no later view can be strided.
+        A copy is required before a move that only a copy can execute. A copy is also required if no later view can be
+        strided.
         """
         yield start, view
         mixed = 0
@@ -232,10 +234,10 @@ class _CopySearch:
 
 
 def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
-    """Return the moves of an answer without named dims.
+    """Return the moves of a concrete answer.
 
-    Raises `ShapeError` (usage) if the answer is refused, has named dims, or has several operands or windows. Pads
-    are returned, but a plan cannot execute them.
+    Raises `ShapeError` (usage) if the answer is refused, has named dims, or has several operands or windows. Pads are
+    returned, but a plan cannot execute them.
     """
     require_concrete_moves(answer.moves, answer.input, answer.output)
     return answer.moves
@@ -366,7 +368,7 @@ def byte_strides(shape: Sequence[int], itemsize: int) -> IntTuple:
 
 
 def merge_axes(axes: StridedAxes) -> tuple[IntTuple, IntTuple]:
-    """Merge axes where one stride steps through both, and return sizes and strides.
+    """Merge axes if one stride steps through both, and return sizes and strides.
 
     The strides are in bytes, like the strides of the atoms.
 

@@ -52,7 +52,7 @@ class CheckedLayer(Record):
 
 
 DEFAULTS: Mapping[str, object] = {"": None, "True": True, "False": False, "1": 1, "-1": -1}
-"""The values of the defaults in the tables, by their text."""
+"""The values of defaults, by the text of the default in the tables."""
 
 
 def _require_rank(shape: Shape, *ranks: int) -> None:
@@ -146,7 +146,7 @@ def _check_last_dims(shape: Shape, arguments: CheckedArguments) -> Iterator[Cond
 
 
 def _check_listed_dims(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
-    """Check that the last dims equal the normalized shape, which is not a single number."""
+    """Check that the last dims equal the normalized shape, and that it is a list."""
     if isinstance(arguments["normalized_shape"], int):
         raise rule_error(LAYER_MISMATCH, "its normalized shape is a list, as in (4,)")
     yield from _check_last_dims(shape, arguments)

@@ -1,7 +1,7 @@
 """Translate command lines that begin with a framework's function name.
 
 An example of such a line is `pixel_shuffle 1,8,4,4 2`. The signatures of the ops contain the function names, and the
-names and defaults of their arguments. The request is resolved under the rules of the framework, unless the line has the
+names and defaults of the arguments. The request is resolved under the rules of the framework, unless the line has the
 option `--dialect`.
 """
 
@@ -21,7 +21,7 @@ from shapecalc.reading.options import is_value, to_dashes
 FRAMEWORKS = ("torch", "numpy", "tensorflow", "jax", "paddle", "openvino")
 """The frameworks in order of preference, for functions that exist in several frameworks."""
 EXTRA_OPTIONS = {"split": ("all",)}
-"""The flags of an op that every framework's function implies: their splits return all parts."""
+"""The flags that every framework's function implies, by op. For example, a split returns all parts."""
 UNEVEN_WORDS = ("array_split", "tensor_split")
 """The functions that make the first parts of a split longer by 1 if the number of parts does not divide the axis."""
 
@@ -150,9 +150,9 @@ def _assign_values(op: Op, signature: Signature, values: Sequence[str]) -> Itera
 
 
 def _pop_named_arguments(op: Op, signature: Signature, options: list[str]) -> dict[str, str]:
-    """Remove the options that are function arguments from a list of words.
+    """Remove options for function arguments from a list of words.
 
-    Returns their values by op parameter.
+    Returns the values of these options by op parameter.
     """
     own = {name: argument.param for argument in signature.arguments for name in argument.names}
     arguments: dict[str, str] = {}

@@ -105,7 +105,7 @@ def _pad_options(shape: Shape, arguments: LayerArguments, _: Layer) -> Options:
     """Return the options of `pad`.
 
     PyTorch lists the pairs of widths from the last axis backwards. NumPy and TensorFlow list one pair per axis, from
-    the first axis on. A mode that the op does not have is omitted, because it does not affect the shape.
+    the first axis on. A mode that the op does not have is omitted, because a mode does not affect the shape.
     """
     widths = arguments["padding"]
     if not isinstance(widths, tuple):
@@ -136,7 +136,7 @@ KERAS_BUILDERS: Mapping[str, OptionBuilder] = {
     RESHAPE.name: lambda shape, arguments, _: {"target": (*shape[:1], *arguments["target"])},
     TRANSPOSE.name: lambda _, arguments, __: {"perm": (0, *arguments["perm"])},
 }
-"""The option builders by op, for Keras layers whose arguments omit the batch axis, which is axis 0."""
+"""The option builders of Keras layers by op. The arguments of these layers omit the batch axis, axis 0."""
 
 
 def _find_option_builder(call: OpCall) -> OptionBuilder | None:

@@ -328,7 +328,7 @@ class Matcher:
         return _find_unsatisfiable_axis(pending, shape, sizes)
 
     def _free_names(self, dim: Monomial, sizes: Mapping[str, Dim]) -> list[str]:
-        """Return the unbound names of a product, without fixed names."""
+        """Return the names of a product that are neither bound nor fixed."""
         return [name for name, _ in dim.powers if name not in sizes and name not in self._fixed_names]
 
     def _explain_mismatch(

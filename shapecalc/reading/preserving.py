@@ -57,12 +57,12 @@ SAME_TENSOR = PreservingFunction(True, _keep_strides)
 """A function that returns its input or a view of it."""
 COPY = PreservingFunction(True, compute_clone_strides)
 SAME_STRIDES = PreservingFunction(False, _keep_strides)
-"""A function that may change the elements, but keeps the strides, such as `float`, which may return its input."""
+"""A function that keeps the strides and may change the elements, such as `float`. It may return its input."""
 CAST = PreservingFunction(False, compute_clone_strides)
 ELEMENTWISE = PreservingFunction(False, _elementwise_result_strides)
 CONTIGUOUS = PreservingFunction(False, _contiguous_result_strides, is_contiguous=True)
 SUGGESTED = PreservingFunction(False, _suggested_result_strides)
-"""A function whose result is channels-last if its input is, and otherwise contiguous."""
+"""A function whose result is channels-last if the input is channels-last, and otherwise contiguous."""
 
 _GROUPS: Mapping[str, PreservingFunction] = {
     "detach to cpu cuda numpy asarray tensor constant convert_to_tensor identity from_numpy as_tensor eval "

@@ -547,7 +547,7 @@ def _recognize_pattern(user_input: UserInput) -> list[str] | None:
 
 
 PRINTED_ARRAY = re.compile(r"array\(\[\s*\d+(?:\s*,\s*\d+)+\s*\](?:, dtype=\w+)?\)")
-"""A regular expression for a printed array of numbers, which may be a shape that an interpreter of models prints."""
+"""A regular expression for a printed array of numbers. Interpreters of models print shapes in this form."""
 
 
 LITERAL_TENSOR = re.compile(r"\s*([\[(][^\[\]()]*[\])])\s*(?=[.\[])")
@@ -639,4 +639,4 @@ RECOGNIZERS = (
 A recognizer returns None for an input that it does not recognize.
 """
 LOG_RECOGNIZERS = (_recognize_message, _recognize_cases, _recognize_multiline_message)
-"""The recognizers for inputs that exceed the limit, which may be logs or case files."""
+"""The recognizers for inputs that exceed the limit. Such an input may be a log or a case file."""

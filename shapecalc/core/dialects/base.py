@@ -52,13 +52,13 @@ class ZeroWithInferPolicy(Choice):
 
 
 class ZeroVolumeInferPolicy(Choice):
-    """The value of -1 if the product of the known dims is zero."""
+    """How -1 is resolved if the product of the known dims is zero."""
 
     REFUSED = "refused"
     WITHOUT_ZEROS = "no zeros"
-    """-1 is the quotient of the element counts, both computed without zeros."""
+    """-1 is the quotient of the element counts; both counts exclude zeros."""
     WITHOUT_COPIES = "no copies"
-    """-1 is the quotient of the element counts without copied dims; 0/0 is 1."""
+    """-1 is the quotient of the element counts; both counts exclude copied dims, and 0/0 is 1."""
 
 
 class ReshapeSemantics(TableRow):
@@ -97,12 +97,13 @@ class Operator(TableRow):
     versions: Mapping[int, frozenset[str]] = NO_VERSIONS
     """The accepted element types by version; empty if operators are not versioned."""
     params_since: Mapping[str, int | None] = EMPTY_DICT
-    """The first version that has a parameter, by parameter, or None if no version has it.
+    """The first version that has a parameter, by parameter; None if no version has the parameter.
 
-    A request whose version lacks the parameter is refused by a rule. If no version has it, that is a usage error.
+    If the version of a request lacks the parameter, a rule refuses the request. If no version has the parameter, the
+    request is a usage error.
     """
     missing_types: frozenset[str] = frozenset()
-    """The element types of the dialect that an operator without versions does not accept."""
+    """The element types of the dialect that the operator does not accept, if the operator has no versions."""
     required_since: Mapping[str, int] = EMPTY_DICT
     """The first version that requires an optional parameter of the op, by parameter."""
     params: tuple[Param, ...] = ()
@@ -208,7 +209,7 @@ class Setting(TableRow):
     extras: Callable[[Any], Mapping[str, object]] | FrozenDict = EMPTY_DICT
     """The function of the op that returns additional results of a trace, or no results."""
     names: NameAllocator = NameAllocator((), EMPTY_DICT)
-    """The allocator of the names of results, which only requests with names need."""
+    """The allocator of the names of results; only requests with names need the allocator."""
 
     def with_names(self, names: NameAllocator) -> Setting:
         """Return a copy of the rules with an allocator of names.
@@ -396,12 +397,12 @@ def check_negative_dim(index: int, dim: int, infer_index: int | None, argument: 
 
 
 def regroup_step(shape: Shape, output: Shape, conditions: Conditions = ()) -> Step:
-    """Return the last step of a reshape, which regroups the elements."""
+    """Return the last step of a reshape: the step that regroups the elements."""
     return Step(rules.REGROUPED, None, tuple(range(len(shape))), output, conditions, FrozenDict(before=shape))
 
 
 def broadcast_step(shape: Shape, output: Shape) -> Step:
-    """Return the last step of an expand, which broadcasts the tensor to a shape."""
+    """Return the last step of an expand: the step that broadcasts to the shape."""
     return Step(rules.BROADCASTED, None, tuple(range(len(shape))), output)
 
 
@@ -482,7 +483,7 @@ class Target:
         """
         self.shape, self.target, self.argument, self.ends = shape, target, argument, kept_ends
         self.dims = [*target]
-        """The requested dims, in which the resolved dims replace zeros, and 1 replaces -1 until it is inferred."""
+        """The requested dims. The resolved dims replace zeros, and 1 replaces -1 until -1 is inferred."""
         self.copied: dict[int, int] = {}
         """The input axis that each copying 0 copies, by the index of the 0."""
         self.reached = 0

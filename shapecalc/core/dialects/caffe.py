@@ -24,7 +24,7 @@ def reshape(
 ) -> Stages | None:
     """Resolve a reshape with `axis` or `num_axes`.
 
-    Returns None to use `Op.resolve` for other requests.
+    Returns None for other requests; `Op.resolve` then resolves them.
     """
     if axis is None and num_axes is None:
         return None

@@ -38,13 +38,13 @@ FILLED_ONE = StepRule(
 def reshape(shape: Shape, rules: base.Setting, target: Shape) -> Stages | None:
     """Resolve a reshape whose target contains a 0 and differs in rank from the input.
 
-    Returns None to use `Op.resolve` for other requests.
+    Returns None for other requests; `Op.resolve` then resolves them.
     """
     return _reshape_from_right(shape, rules, target) if 0 in target and len(target) != len(shape) else None
 
 
 def _reshape_from_right(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
-    """Resolve a reshape whose zeros copy dims counted from the right.
+    """Resolve a reshape in which a 0 copies the dim at its index from the right.
 
     Source: MIL reshape of iOS 17 ("counting from the rightmost element"). Raises `ShapeError` (rank-limit), and the
     errors of `Target.resolve`.
@@ -53,7 +53,7 @@ def _reshape_from_right(shape: Shape, rules: base.Setting, target: Shape) -> Sta
 
 
 class RightAlignedTarget(base.Target):
-    """A requested shape whose zeros copy dims at the same index from the right."""
+    """A requested shape in which a 0 copies the dim at its index from the right."""
 
     __slots__ = ()
 

@@ -144,7 +144,7 @@ UNKNOWN_SHAPE = Rule(
 
 
 SourcedDim: TypeAlias = "tuple[Axes, ResolvedDim]"
-"""An output dim with its input axes, which are counted in reading order."""
+"""An output dim with its input axes; the axes are counted in reading order."""
 
 
 class MxnetTarget(Record):
@@ -177,7 +177,7 @@ class MxnetTarget(Record):
 
 
 def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = False) -> Stages:
-    """Resolve the entries of `target` one by one, from the right with `reverse`.
+    """Resolve the entries of `target` one by one, from the right if `reverse`.
 
     Source: MXNet NDArray.reshape ("-2 copy this/remainder of the dimensions ..., -3 use the product of two consecutive
     dimensions ..., -4 split one dimension of the input into two"), and the library, which refuses most uses of -1 after
@@ -291,7 +291,7 @@ def _resolve_entry(request: MxnetTarget, position: int, cursor: int) -> list[Sou
 
 
 def _split_dim(request: MxnetTarget, position: int, cursor: int) -> list[SourcedDim]:
-    """Return the dims of a -4, which splits an input dim into two output dims."""
+    """Return the two output dims into which a -4 splits an input dim."""
     parts = list(request.target[position + 1 : position + 3])
     if len(parts) < 2:
         raise request.build_error(
@@ -367,7 +367,10 @@ def unknown_shape_error(shape: Shape, _rules: base.Setting, **_: object) -> Shap
 
 
 def squeeze(shape: Shape, _rules: base.Setting, axes: Axes | None = None) -> Stages | None:
-    """Resolve a squeeze that may drop every dim, or return None to use `Op.resolve`."""
+    """Resolve a squeeze that may drop every dim.
+
+    Returns None for other requests; `Op.resolve` then resolves them.
+    """
     if axes is not None:
         rank = len(shape)
         names_all = len(axes) == rank and {axis % rank for axis in axes if -rank <= axis < rank} == {*range(rank)}

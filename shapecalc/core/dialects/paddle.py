@@ -18,12 +18,15 @@ MAX_EXPANDED_RANK = 8
 
 
 def reshape(shape: Shape, rules: base.Setting, target: Shape) -> Stages | None:
-    """Resolve a reshape of an empty tensor, or return None to use `Op.resolve`."""
+    """Resolve a reshape of an empty tensor.
+
+    Returns None for other requests; `Op.resolve` then resolves them.
+    """
     return _reshape_empty(shape, rules.dialect, target) if 0 in shape else None
 
 
 def _reshape_empty(shape: Shape, dialect: base.Dialect, target: Shape) -> Stages:
-    """Resolve a reshape of an empty tensor, in which each 0 is a size.
+    """Resolve a reshape of an empty tensor; each 0 in the target is a size.
 
     Source: paddle.reshape, measured; the documentation mentions only zeros that copy. Raises `ShapeError` (two-infers,
     below-minus-one, zero-volume-infer, indivisible, volume-mismatch, rank-limit or overflow).
@@ -32,10 +35,10 @@ def _reshape_empty(shape: Shape, dialect: base.Dialect, target: Shape) -> Stages
 
 
 class EmptyTensorTarget(base.Target):
-    """A requested shape for an empty tensor, in which each 0 is a size.
+    """A requested shape for an empty tensor; each 0 in the shape is a size.
 
-    If the target has no 0, -1 is 0. If it has as many zeros as the input, -1 is the product of the nonzero input dims
-    divided by the product of the other nonzero target dims. Paddle refuses any other number of zeros.
+    If the target has no 0, -1 is 0. If the target has as many zeros as the input, -1 is the product of the nonzero
+    input dims divided by the product of the other nonzero target dims. Paddle refuses any other number of zeros.
     """
 
     __slots__ = ()
@@ -68,7 +71,7 @@ class EmptyTensorTarget(base.Target):
 def unsqueeze(shape: Shape, _rules: base.Setting, axes: tuple[int, ...] | None = None) -> Stages | None:
     """Resolve an unsqueeze that depends on the order of `axes`.
 
-    Returns None to use `Op.resolve` for other requests.
+    Returns None for other requests; `Op.resolve` then resolves them.
     """
     ascending = axes is None or (list(axes) == sorted(set(axes)) and (len(axes) < 2 or axes[0] >= 0))
     return None if axes is None or ascending else _insert_one_by_one(shape, axes)
@@ -101,7 +104,10 @@ def _insert_one_by_one(shape: Shape, axes: tuple[int, ...]) -> Stages:
 
 
 def expand(shape: Shape, _rules: base.Setting, target: Shape) -> Stages | None:
-    """Resolve an expand to an empty target, or return None to use `Op.resolve`."""
+    """Resolve an expand to an empty target.
+
+    Returns None for other requests; `Op.resolve` then resolves them.
+    """
     return None if target else _expand_to_empty_target(shape)
 
 

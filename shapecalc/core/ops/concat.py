@@ -92,7 +92,7 @@ def _sum_dims(rules: Setting, axis: int, operands: Sequence[Operand]) -> Resolve
 def require_equal_dims(
     axis: int, operands: Sequence[Operand], requirement: str = "only the axis may differ"
 ) -> ResolvedDim:
-    """Return the dim of an axis on which all operands must be equal.
+    """Require equal dims of all operands on an axis, and return the dim.
 
     `requirement` is the last part of the error message. Raises `ShapeError` (dims-differ) if the dims are never equal.
     """
@@ -111,10 +111,10 @@ def require_equal_dims(
 def _resolve_torch_cat(
     shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None
 ) -> Stages | None:
-    """Resolve a concat with empty vectors as torch.cat does, which skips them.
+    """Resolve a concat with empty vectors, which torch.cat skips.
 
-    Returns None to use `Op.resolve` if none or all of the operands are empty vectors. Source: measured in PyTorch
-    (legacy_cat_wrap_dim).
+    If none or all of the operands are empty vectors, returns None; `Op.resolve` then resolves the request. Source:
+    measured in PyTorch (legacy_cat_wrap_dim).
     """
     ordered = joint.number_operands(shape, operands)
     joined = [operand for operand in ordered if operand.shape != (0,)]

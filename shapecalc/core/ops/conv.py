@@ -166,7 +166,7 @@ def _add_transposed_variant(operator: Operator, transposed_operator: Operator) -
 
 
 class ConvSemantics(Record):
-    """The layout of weights in a dialect, and its convolution without channels."""
+    """A dialect's layout of weights, and its handling of inputs without channels."""
 
     filters_last: bool = False
     """Whether weights have the shape (*kernel, in, out), or (*kernel, out, in) if transposed.

@@ -140,7 +140,7 @@ def move_blocks(
 
 
 def _split_blocks(shape: Shape, block: int, parts: Sequence[tuple[int, str, str]]) -> Stages:
-    """Split axes into parts, which are the output dims.
+    """Split axes into parts; each part is an output dim.
 
     `parts` contains, for each output dim, the input axis, the letter of the part, and the letters of all parts of that
     axis.

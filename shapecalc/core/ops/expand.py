@@ -93,7 +93,7 @@ def _expand_dim(
 def _possible_output_dims(dim: Dim, requested: Dim, *, both_ways: bool) -> list[tuple[Conditions, Dim]]:
     """Return the possible values of an output dim, each with its conditions.
 
-    If both dims are symbolic and differ, the first value is that of the general case, in which neither dim is 1.
+    If both dims are symbolic and differ, the first value is the value in the general case: neither dim is 1.
     """
     if dim in (requested, 1):
         return [((), requested)]

@@ -92,7 +92,7 @@ def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> S
 
 
 def contraction_step(axes: Axes, left: Dim, right: Dim, conditions: Conditions) -> Step:
-    """Return the step of the dims `left` and `right`, which are summed together.
+    """Return the step that sums over the dims `left` and `right`.
 
     `axes` is the input axis that is summed, or empty.
     """

@@ -97,8 +97,8 @@ class Op(Record):
     composed_of: tuple[Op, ...] = ()
     """The ops of which this op can be composed.
 
-    A dialect that has operators for all these ops supports this op. Its versions are the versions of the first
-    operator.
+    A dialect that has operators for all these ops supports this op. The versions of this op are the versions of the
+    first of these operators.
     """
     uses_switch: bool = False
     """Whether the result depends on a dialect's switch for 0, such as ONNX's `allowzero`."""

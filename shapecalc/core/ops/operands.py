@@ -146,9 +146,10 @@ def align_dims(
 ) -> AlignedDim:
     """Return the dim to which aligned dims broadcast.
 
-    All dims must be equal or 1. If two symbolic dims differ, the result is that of the general case, in which neither
-    dim is 1, and its alternatives are the conditions of the other cases. `label` describes the dims in the error
-    message; its placeholder is replaced by `position`. Raises `ShapeError` (`rule`, by default not-broadcastable).
+    All dims must be equal or 1. If two symbolic dims differ, the result is the dim of the general case: neither dim is
+    1. The alternatives of the result are the conditions of the other cases. `label` describes the dims in the error
+    message; the placeholder in `label` is replaced by `position`. Raises `ShapeError` (`rule`, by default
+    not-broadcastable).
     """
     dims = [pair for pair in aligned_dims if pair is not None]
     dim, conditions, alternatives = dims[0][1], list[Condition](), list[Condition]()
@@ -199,7 +200,7 @@ ALIGNED = StepRule(
 def alignment_step(output_axis: int | None, aligned: AlignedDim, rule: StepRule = ALIGNED, **facts: object) -> Step:
     """Return the step of a dim to which operands broadcast.
 
-    `facts` are the facts of `rule` besides the dims of the operands.
+    `facts` are the facts of `rule`, except for the dims of the operands.
     """
     given = tuple([(number, size) for (number, _), size in aligned.dims])
     return Step(

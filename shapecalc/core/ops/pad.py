@@ -80,7 +80,7 @@ class PadSemantics(Record):
     since: Mapping[str, int]
     """The first version of the operator that supports each mode, or 1 if operators are not versioned."""
     max_excess: Mapping[str, int] = EMPTY_DICT
-    """The maximum of the padding at one end minus the dim, by mode; modes without a limit are absent."""
+    """The maximum of the padding at one end minus the dim, by mode. Modes without a limit are absent."""
     last_dims: tuple[tuple[int, ...], ...] = ()
     """The possible numbers of trailing dims that a call pads, indexed by rank; empty if a call can pad any dims."""
     max_rank: int | None = None
@@ -91,9 +91,9 @@ class PadSemantics(Record):
     removes_new_positions: bool = False
     """Whether negative padding may remove positions that the other end adds, in the mode `constant`."""
     crops_first: tuple[str, ...] = ()
-    """The modes whose negative padding removes positions before the others are added."""
+    """The modes in which negative padding removes positions before positive padding adds positions."""
     crops_last: tuple[str, ...] = ()
-    """The modes, besides `constant`, whose negative padding removes positions after the others are added."""
+    """The modes, besides `constant`, in which negative padding removes positions after positive padding adds some."""
     limits_negative_padding: bool = False
     """Whether negative padding in the mode `constant` is limited to `last_dims`, too."""
 

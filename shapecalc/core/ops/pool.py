@@ -32,7 +32,7 @@ def pool(
 ) -> Stages:
     """Slide a window along the spatial dims.
 
-    The kernel `global` covers all of them. Source: ONNX MaxPool, AveragePool and their global variants,
+    The kernel `global` covers all spatial dims. Source: ONNX MaxPool, AveragePool and their global variants,
     torch.nn.MaxPool2d, keras.layers.MaxPooling2D, OpenVINO. Raises `ShapeError` (window-rank, window-values,
     window-too-large, nothing-left, bad-padding, needs-size or overflow).
     """
@@ -115,7 +115,7 @@ class PoolSemantics(Record):
     strides_by_kernel: bool = False
     """Whether the default stride of a pool is its kernel size instead of 1."""
     average_rank_within: int | None = None
-    """The number of spatial dims for which the kernel of an average pool must fit into the input without padding."""
+    """The number of spatial dims at which the kernel of an average pool must fit into the unpadded input."""
     counts_padding: bool = False
     """Whether an average pool counts the positions of the padding, as zeros, by default."""
 

@@ -79,9 +79,9 @@ def resolve_index(
 ) -> tuple[StepRule, int, Conditions]:
     """Resolve an index of an axis.
 
-    Returns the rule that accepts or clamps the index, the index counted from 0, and the conditions under which it
-    exists. If the dim is symbolic, a negative index is returned unchanged. `argument_index` is the position of the
-    index in a list argument, for the error message. Raises `ShapeError` (index-out-of-range).
+    Returns the rule that accepts or clamps the index, the index counted from 0, and the conditions under which the
+    index exists. If the dim is symbolic, a negative index is returned unchanged. `argument_index` is the position of
+    the index in a list argument, for the error message. Raises `ShapeError` (index-out-of-range).
     """
     if index < 0 and rules.version is not None:
         first = AXIS_SEMANTICS.for_dialect(rules.dialect).negative_axes_since

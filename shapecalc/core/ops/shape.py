@@ -66,9 +66,9 @@ SLICED_DIMS = StepRule(
 def shape(dims: Shape, _rules: Setting, start: int | None = None, end: int | None = None) -> Stages:
     """Return the dims from `start` to `end` as an int64 vector.
 
-    `end` is exclusive. Negative values count from the end; then both values are clamped to [0, rank]. If the start
-    is after the end, the vector is empty. Source: ONNX Shape. Its older versions document a clamp to [0, rank - 1],
-    which is an erratum.
+    `end` is exclusive. Negative values count from the end; then both values are clamped to [0, rank]. If the start is
+    after the end, the vector is empty. Source: ONNX Shape. Older versions of its specification document a clamp to [0,
+    rank - 1]; this is an erratum.
     """
     with StageBuilder(StageKind.SHAPE, "shape", "start", dims) as stage:
         rank = len(dims)

@@ -74,10 +74,10 @@ SLICED = StepRule(
 def slice_(shape: Shape, rules: Setting, slices: str, *, must_keep: Axes = ()) -> Stages:
     """Slice each axis by start, stop and step.
 
-    Axes without a slice are unchanged. Each axis of `must_keep` that is not empty must keep a position; in a dialect
-    without empty tensors, all axes must. Source: ONNX Slice ("similar to numpy"), NumPy basic indexing, OpenVINO Slice
-    ("the rules follow python language slicing"), TensorRT Slice. Raises `ShapeError` (axis-out-of-range, bad-step,
-    needs-size, no-such-attribute, slice-out-of-bounds or keeps-nothing).
+    Axes without a slice are unchanged. If an axis in `must_keep` is not empty, its slice must keep at least one
+    position. In a dialect without empty tensors, this applies to all axes. Source: ONNX Slice ("similar to numpy"),
+    NumPy basic indexing, OpenVINO Slice ("the rules follow python language slicing"), TensorRT Slice. Raises
+    `ShapeError` (axis-out-of-range, bad-step, needs-size, no-such-attribute, slice-out-of-bounds or keeps-nothing).
     """
     with StageBuilder(StageKind.SLICE, "slice", "slices", shape) as stage:
         parsed, texts = parse_slices(slices), slices.split(",")
@@ -153,7 +153,7 @@ def _check_bounds(dim: int, slice_parts: SliceParts, axis: int, rules: Setting) 
 def _require_min_size(dim: Monomial, axis: int, count: int) -> Conditions:
     """Return the conditions under which a dim is at least `count`.
 
-    Raises `ShapeError` (needs-size) if it never is.
+    Raises `ShapeError` (needs-size) if the dim is smaller for all sizes.
     """
     try:
         return require_min_size(dim, count)
@@ -167,7 +167,8 @@ def _slice_symbolic_axis(
 ) -> AxisSlice:
     """Return the slice of an axis with a symbolic size.
 
-    The slice has the condition under which no end is clamped. Raises `ShapeError` (needs-size or slice-out-of-bounds).
+    The conditions of the slice exclude sizes for which the start or the stop is clamped. Raises `ShapeError`
+    (needs-size or slice-out-of-bounds).
     """
     start, stop, step = slice_parts[0], slice_parts[1], 1 if slice_parts[2] is None else slice_parts[2]
     semantics, least = SLICE_SEMANTICS.for_dialect(rules.dialect), 1

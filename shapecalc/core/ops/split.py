@@ -143,7 +143,7 @@ def split(
 def _missing_parts_error(shape: Shape, rules: Setting, axis: int) -> ShapeError:
     """Return the error for a split without a number or sizes of parts.
 
-    If `axis` is out of range, the hint assumes that it is the size argument of `torch.split`.
+    If `axis` is out of range, the hint assumes that `axis` is the size argument of `torch.split`.
     """
     needed = (
         "PARTS, --sizes or --size" if SPLIT_SEMANTICS.for_dialect(rules.dialect).splits_by_size else "PARTS or --sizes"
@@ -279,9 +279,9 @@ def _part_shapes(trace: Trace) -> dict[str, object]:
 
 
 def _count_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield part counts with which the split is valid.
+    """Yield arguments with which the split may be valid.
 
-    The split into uneven parts comes first, then nearby counts, and then a single part.
+    Uneven parts come first, then nearby part counts, and then a single part.
     """
     parts = arguments.get("parts", 1)
     nearest = sorted(nearest_integers(parts), key=lambda count: (abs(count - parts), -count))

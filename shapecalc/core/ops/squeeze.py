@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
 CheckedAxis: TypeAlias = "tuple[int, int | None, Conditions]"
-"""A named axis, its output axis or None if squeeze drops it, and the conditions under which it is kept or dropped."""
+"""A requested axis, its output axis, and conditions. The output axis is None if squeeze drops the axis.
+
+The axis is kept or dropped under the conditions.
+"""
 
 
 def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:

@@ -33,13 +33,13 @@ class StrideConflict(Record):
     outer: int
     inner: int
     needed_stride: int
-    """The stride of the outer dim, in elements, for which the dims are contiguous."""
+    """The stride of the outer dim, in elements, with which the two dims would be contiguous."""
 
 
 def compute_view_strides(shape: Axes, strides: Axes, target: Axes) -> tuple[int, ...] | StrideConflict:
     """Return the strides of a view with the shape `target`, or the stride conflict.
 
-    Both shapes have the same element count, which is not 0. Source: at::detail::computeStride.
+    Both shapes have the same nonzero element count. Source: at::detail::computeStride.
 
     >>> compute_view_strides((3, 4), (1, 3), (3, 2, 2)), compute_view_strides((3, 4), (1, 3), (12,))
     ((1, 6, 3), StrideConflict(outer=0, inner=1, needed_stride=12))
@@ -116,8 +116,8 @@ def strides_in_order(shape: Shape, order: Sequence[int]) -> Shape:
 def compute_elementwise_strides(shape: Shape, operands: Sequence[StridedShape]) -> Shape | None:
     """Return the strides of the result of an elementwise op.
 
-    Returns None if they depend on unknown sizes. `shape` is the shape of the result. A number is an operand without
-    dims. The axes of the result are in the order of the operands' strides. Source: TensorIterator.
+    Returns None if the strides depend on unknown sizes. `shape` is the shape of the result. A number is an operand
+    without dims. The axes of the result are in the order of the operands' strides. Source: TensorIterator.
 
     >>> compute_elementwise_strides((2, 3), [((2, 3), (1, 2))]), compute_elementwise_strides((2, 3), [((2, 3), (6, 2))])
     ((1, 2), (3, 1))
@@ -255,7 +255,7 @@ def compute_format_strides(shape: Shape, memory_format: str) -> Shape:
 def has_memory_format(shape: Shape, strides: Shape, memory_format: str) -> bool:
     """Return whether a tensor is dense in a memory format.
 
-    PyTorch's `contiguous` then returns it without a copy.
+    If so, PyTorch's `contiguous` returns the tensor without a copy.
     """
     is_last = memory_format.startswith("channels_last")
     return _is_stored_in_order(shape, strides, CHANNELS_LAST_ORDERS[len(shape)] if is_last else range(len(shape)))
@@ -328,10 +328,10 @@ def strides_after_traces(traces: Iterable[Trace]) -> Shape | None:
 
 
 def strides_after_trace(trace: Trace, strides: Shape | None, operand_strides: Sequence[Shape] = ()) -> Shape | None:
-    """Return the output strides of a trace, or None if they are not known.
+    """Return the output strides of a trace, or None if the strides are not known.
 
-    `strides` are the strides of the input, or None if unknown. `operand_strides` are the strides of the other operands,
-    which are contiguous by default. In dialects without strides, all tensors are treated as contiguous.
+    `strides` are the strides of the input, or None if unknown. `operand_strides` are the strides of the other operands;
+    without it, these operands are contiguous. In dialects without strides, all tensors are treated as contiguous.
     """
     output = trace.output or ()
     if trace.dialect not in STRIDED_DIALECTS or 0 in output:
@@ -459,8 +459,8 @@ def _compute_pool_strides(trace: Trace, strides: Shape, _: Sequence[Shape]) -> S
 def _compute_einsum_strides(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shape | None:
     """Return the strides of a batched product, such as `bhid,bhjd->bhij`.
 
-    Returns None for other patterns. The output must have the batch dims first, then the dims of one operand, then
-    those of the other; it is in C order. Source: at::einsum, which permutes the result of `bmm`; measured.
+    Returns None for other patterns. The output must have the batch dims first, then the dims of one operand, then the
+    dims of the other. The output is in C order. Source: at::einsum, which permutes the result of `bmm`; measured.
     """
     output = trace.output or ()
     (move,) = [stage.move for stage in trace.stages[-1:]]

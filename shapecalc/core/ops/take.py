@@ -101,7 +101,7 @@ class TakeSemantics(Record):
     skips_indices: bool = False
     """Whether take does not check the indices if a dim before the axis is 0."""
     skips_indices_if_empty: bool = False
-    """Whether take does not check the indices if a dim other than that of the axis is 0.
+    """Whether take does not check the indices if the dim of another axis is 0.
 
     Source: the source code of JAX, which returns an empty result without a gather.
     """

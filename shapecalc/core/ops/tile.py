@@ -46,9 +46,10 @@ class TileFactor(Record):
 def tile(shape: Shape, rules: base.Setting, repeats: Shape) -> Stages:
     """Repeat a tensor along each axis.
 
-    Extra repeats add leading axes. A view can repeat only dims of 1, so a dim of 1 is inserted before each repeated
-    dim, repeated, and merged with this dim. Source: ONNX Tile ("constructs a tensor by tiling a given tensor"),
-    Tensor.repeat, numpy.tile, OpenVINO Tile, paddle.tile. Raises `ShapeError` (bad-repeats, rank-limit or overflow).
+    Extra repeats add leading axes. A view can repeat only dims of 1. Therefore, a dim of 1 is inserted before each dim
+    that is repeated. The new dim is expanded, and then merged with the dim after it. Source: ONNX Tile ("constructs a
+    tensor by tiling a given tensor"), Tensor.repeat, numpy.tile, OpenVINO Tile, paddle.tile. Raises `ShapeError`
+    (bad-repeats, rank-limit or overflow).
     """
     with StageBuilder(StageKind.EXPAND, "tile", "repeats", shape, repeats):
         _check_repeats(len(shape), rules, repeats)

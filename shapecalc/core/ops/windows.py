@@ -111,9 +111,8 @@ class WindowSemantics(Record):
     """Whether output sizes follow ONNX Runtime where it deviates from the specification of ONNX.
 
     A convolution has no dilation with `same`. A pool pads less than its kernel, and rounds up with `valid`, too; its
-    `same` padding is that of the kernel without dilation, and the size of a window that fits nowhere is rounded towards
-    0. A transposed convolution with `same` adds no positions to reach H*s, and its output padding is less than the
-    stride.
+    `same` padding is computed for the kernel without dilation. If no window fits, the output size is rounded towards 0.
+    A transposed convolution with `same` adds no positions to reach H*s, and its output padding is less than the stride.
     """
 
 
@@ -161,7 +160,7 @@ class Window(Record):
     is_dilated: bool = False
     """Whether the window is dilated along any axis."""
     must_fit: bool = False
-    """Whether the dim without its padding must be at least the kernel."""
+    """Whether the unpadded dim must be at least as large as the kernel."""
 
     @property
     def is_pool(self) -> bool:
@@ -384,7 +383,7 @@ def _find_padding_fault(window: Window, rules: Setting) -> str:
 def require_min_dim(dim: Dim, least: Dim, make_error: Callable[[], ShapeError]) -> Conditions:
     """Return the conditions under which a dim is at least `max(least, 1)`.
 
-    Raises the error that `make_error` returns if no sizes satisfy these conditions.
+    If no sizes satisfy these conditions, raises the error that `make_error` returns.
     """
     return require_relation(require_at_least, dim, max(least, 1) if isinstance(least, int) else least, make_error)
 
@@ -503,8 +502,8 @@ def finish_window_stage(
 
     `resolvers` maps axes to functions that return their output dims; the other axes are unchanged. `window_axes` are
     the axes along which an output element depends on several input elements. `weight_shapes` contains the shape of the
-    weight, if any, and `weight_axes` are the operand axes of the output dims that depend on it. `make_move` takes the
-    fields of `Combine`. Raises `ShapeError` (overflow).
+    weight, if any, and `weight_axes` maps the output dims that depend on the weight to their operand axes. `make_move`
+    takes the fields of `Combine`. Raises `ShapeError` (overflow).
     """
     shape, resolved = stage.before, list[ResolvedDim]()
     operand_axes = tuple([weight_axes.get(axis, ((0, axis),)) for axis in range(len(shape))])

@@ -75,7 +75,7 @@ class AxisMap:
     starts: IntTuple
     """The index of the first element that is read, on each source axis."""
     rolls: IntTuple
-    """The shift of each source axis, which is rolled before it is read."""
+    """The shift of each source axis. The axis is rolled before it is read."""
     repeated_parts: tuple[AxisPart, ...] = ()
 
     @property

@@ -55,7 +55,7 @@ WORKER_OVERHEAD = 24 << 20
 COMPARE_BATCH = 1 << 18
 """The maximum number of elements that are compared at once."""
 SAMPLE_SIZE = 64
-"""The number of random elements in a sample, without the first and last element of the array."""
+"""The number of random elements in a sample. The sample also contains the first and last element of the array."""
 IndexArrays = tuple[Any, ...]
 """One index array per axis."""
 
@@ -156,7 +156,7 @@ class _ChunkReader:
     def read_elements(self, index: IndexArrays, count: int) -> Any:
         """Read `count` elements.
 
-        `index` contains one index array per axis, which is broadcast to length `count`.
+        `index` contains one index array per axis. Each index array is broadcast to length `count`.
         """
         array, chunks = self.store.array, self.store.chunks
         if not array.shape:

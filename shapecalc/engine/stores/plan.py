@@ -41,7 +41,7 @@ MIN_TASK_BYTES = 1 << 25
 MAX_TARGETS = 64
 """The maximum number of fill targets of a task; a task shape with more targets has infinite cost."""
 MAX_COUNTED_TASKS = 256
-"""The maximum number of tasks whose reads are counted exactly; of more tasks, a sample is counted."""
+"""The maximum number of tasks whose reads are counted exactly. If there are more tasks, only a sample is counted."""
 MAX_SHARED_CHUNKS = 10_000
 """The maximum number of source chunks of a task that are checked for duplicates."""
 SAMPLED_TASKS = 8

@@ -48,7 +48,7 @@ class FillTarget(Record):
 
 
 class SourceRegion(Record):
-    """A region of the source, and the window of a fill target to which it is copied."""
+    """A source region, and the window of the fill target that receives it."""
 
     target_number: int
     """The index of the fill target."""

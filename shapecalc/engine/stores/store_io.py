@@ -96,9 +96,9 @@ class Store(Record):
     reader: Any
     """The object that reads slices of the array; each slice must be inside one block."""
     chunks: IntTuple
-    """The shape of a chunk, which is decoded as a whole."""
+    """The shape of a chunk. A chunk is decoded as a whole."""
     block: IntTuple
-    """The shape of a block of chunks, which is read as a whole."""
+    """The shape of a block of chunks. A block is read as a whole."""
     metadata: ArrayMetadata | None
     """The metadata of a Zarr array, or None for other formats."""
     scratch_bytes: int = 0
@@ -253,7 +253,7 @@ def _open_chunks(folder: str, _stamp: tuple[int, ...]) -> ZarrChunks:
 
 
 def _open_zarr_array(folder: str, mode: str) -> Any:
-    """Open a Zarr array without the library's warnings about rare element types."""
+    """Open a Zarr array; suppress the library's warnings about rare element types."""
     import zarr
 
     with warnings.catch_warnings(), convert_to_unreadable_error(LIBRARY_ERRORS):
@@ -510,7 +510,8 @@ def _is_filled_with(array: Any, value: Any) -> bool:
 def run_codec_loop() -> Iterator[None]:
     """Run an event loop for the codecs on this thread, inside a `with` block.
 
-    `asyncio.run` is not used, because it starts a thread when it ends, which fails if the memory is exhausted.
+    `asyncio.run` is not used. It starts a thread when it ends, and the start of a thread fails if the memory is
+    exhausted.
     """
     _thread_state.loop = asyncio.new_event_loop()
     try:

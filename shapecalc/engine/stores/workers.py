@@ -1,8 +1,8 @@
 """Run the tasks of a pass on threads of this process, or on a Dask cluster.
 
 A task reads source chunks, rearranges them, writes whole output chunks, and returns a checksum. A task can be repeated
-at any time. The number of pending tasks is limited, which bounds the memory. Dask trusts its network: anyone who can
-connect to a scheduler can run any code on its workers.
+at any time. The number of pending tasks is limited; this limit bounds the memory. Dask trusts its network: anyone who
+can connect to a scheduler can run any code on its workers.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class PassJob(Record):
     source: str
     target: str
     source_digest: str
-    """The digest of the source, which must be equal on every worker."""
+    """The digest of the source. The digest must be equal on every worker."""
 
 
 TaskRunner = Callable[[PassJob, Iterable[int]], Iterator[tuple[int, WriteSummary]]]

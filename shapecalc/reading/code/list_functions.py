@@ -82,7 +82,7 @@ def unpack_tensor(call: Call) -> CodeValue:
 
 
 def apply_pad_sequence(call: Call) -> CodeValue:
-    """Apply `pad_sequence`: stack tensors that are padded to the length of the longest."""
+    """Apply `pad_sequence`: pad tensors to the length of the longest, and stack them."""
     tensors, batch_first, *_ = call.bind_arguments("sequences", "batch_first", "padding_value", "padding_side")
     parts = [part for part in tensors if isinstance(part, TracedTensor)] if isinstance(tensors, tuple) else []
     if not parts or len(parts) < len(tensors):  # type: ignore[arg-type]  # a tuple

@@ -197,7 +197,7 @@ def parse_source(text: str) -> ast.Module:
 
 @contextmanager
 def refuse_deep_code() -> Iterator[None]:
-    """Raise `ShapeError` (usage) instead of `RecursionError`."""
+    """Raise `ShapeError` (usage) if code is nested too deeply for Python's stack."""
     try:
         yield
     except RecursionError:

@@ -839,6 +839,6 @@ def _eliminate_name(inequalities: Inequalities, name: str, work: WorkBudget) -> 
     work.spend(len(inequalities) + len(sides[0]) * len(sides[1]))
     for above, a, most in sides[0]:
         for below, b, least in sides[1]:
-            both = {key: above.get(key, 0) * b + below.get(key, 0) * a for key in {**above, **below}}
-            add_inequality(result, both.items(), most * b + least * a)
+            combined = {key: above.get(key, 0) * b + below.get(key, 0) * a for key in {**above, **below}}
+            add_inequality(result, combined.items(), most * b + least * a)
     return result

@@ -160,24 +160,24 @@ def merge_atoms(atoms: Iterable[Atom]) -> Atoms:
     return tuple(merged)
 
 
-def normalize_axes(axes: StridedAxes, known: Assumptions) -> StridedAxes:
+def normalize_axes(axes: StridedAxes, assumptions: Assumptions) -> StridedAxes:
     """Return the equivalent layout with the fewest atoms.
 
     Two normalized layouts without mixed axes are equal if and only if they read the same elements.
     """
-    return tuple([_normalize_axis(axis, known) for axis in axes])
+    return tuple([_normalize_axis(axis, assumptions) for axis in axes])
 
 
-def _normalize_axis(atoms: Iterable[Atom], known: Assumptions) -> Atoms:
+def _normalize_axis(atoms: Iterable[Atom], assumptions: Assumptions) -> Atoms:
     """Merge the atoms of an axis, and resolve their base tensors."""
     merged = merge_atoms(atoms)
     if not any(atom.base for atom in merged):
         return merged
-    resolved = tuple([part for atom in merged for part in _resolve_atom(atom, known)])
-    return merged if resolved == merged else _normalize_axis(resolved, known)
+    resolved = tuple([part for atom in merged for part in _resolve_atom(atom, assumptions)])
+    return merged if resolved == merged else _normalize_axis(resolved, assumptions)
 
 
-def _resolve_atom(atom: Atom, known: Assumptions) -> Atoms:
+def _resolve_atom(atom: Atom, assumptions: Assumptions) -> Atoms:
     """Replace an atom with equivalent atoms of its base tensor, if there are any.
 
     The atom is kept if the atoms of the base tensor cannot be split at its ends. An atom that covers only a part of its
@@ -186,11 +186,11 @@ def _resolve_atom(atom: Atom, known: Assumptions) -> Atoms:
     if atom.start or not 0 < len(atom.base) <= MAX_BASE_ATOMS or is_take_table(atom.base):
         return (atom,)
     if is_reversed(atom):
-        return reverse_axis(_resolve_atom(reverse_axis((atom,))[0], known))
+        return reverse_axis(_resolve_atom(reverse_axis((atom,))[0], assumptions))
     outer_size = dims.quotient(_volume(atom.base), _multiply(atom.size, atom.stride))
-    if not known.is_integral(outer_size):
+    if not assumptions.is_integral(outer_size):
         return (atom,)
-    _, part, _ = map(tuple, _AtomSplitter(atom.base, (outer_size, atom.size, atom.stride), known).split())
+    _, part, _ = map(tuple, _AtomSplitter(atom.base, (outer_size, atom.size, atom.stride), assumptions).split())
     spaces = [inner.space for inner in atom.base]
     is_exact = outer_size == atom.stride == 1 or not any(inner.base or is_reversed(inner) for inner in part)
     return part if is_exact and all(inner.space in spaces for inner in part) else (atom,)
@@ -216,7 +216,7 @@ def reverse_axis(atoms: Iterable[Atom]) -> Atoms:
     return tuple([Atom(atom.size, _multiply(-1, atom.stride), *atom.space) for atom in atoms])
 
 
-def reshape_axes(axes: StridedAxes, shape: Sequence[Dim], known: Assumptions) -> StridedAxes:
+def reshape_axes(axes: StridedAxes, shape: Sequence[Dim], assumptions: Assumptions) -> StridedAxes:
     """Regroup the atoms of a layout into the dims of `shape`.
 
     The layout and `shape` must have the same volume, possibly under a condition. If the volumes are equal only under a
@@ -226,19 +226,19 @@ def reshape_axes(axes: StridedAxes, shape: Sequence[Dim], known: Assumptions) ->
     >>> reshape_axes(contiguous_axes((6,)), (2, 3), Assumptions())
     ((Atom(size=2, stride=3, base=(), start=()),), (Atom(size=3, stride=1, base=(), start=()),))
     """
-    atoms = _normalize_axis([atom for axis in axes for atom in axis], known)
+    atoms = _normalize_axis([atom for axis in axes for atom in axis], assumptions)
     if _volume(atoms) == dims.product(shape):
-        return _AtomSplitter(atoms, shape, known).split()
-    base = known.intern(atoms)
+        return _AtomSplitter(atoms, shape, assumptions).split()
+    base = assumptions.intern(atoms)
     return tuple([tuple([Atom(atom.size, atom.stride, base) for atom in axis]) for axis in contiguous_axes(shape)])
 
 
 class _AtomSplitter:
     """A helper that splits a list of atoms into the dims of a shape."""
 
-    def __init__(self, atoms: Atoms, shape: Sequence[Dim], known: Assumptions) -> None:
+    def __init__(self, atoms: Atoms, shape: Sequence[Dim], assumptions: Assumptions) -> None:
         self.remaining_atoms, self.remaining_dims = list(atoms[::-1]), list(shape[::-1])
-        self.known = known
+        self.assumptions = assumptions
         self.result: list[list[Atom]] = []
 
     def split(self) -> StridedAxes:
@@ -259,9 +259,9 @@ class _AtomSplitter:
         `rest` is the factor of the current dim that no atom covers yet.
         """
         size = self.remaining_atoms[-1].size
-        if rest == size or self.known.divides(size, rest):
+        if rest == size or self.assumptions.divides(size, rest):
             part = size
-        elif self.known.divides(rest, size):
+        elif self.assumptions.divides(rest, size):
             part = rest
         else:
             part = _common_factor(rest, size)
@@ -290,7 +290,7 @@ class _AtomSplitter:
         atoms = [self.remaining_atoms.pop() for _ in range(atom_count)] + (
             [self._pop_outer_part(part)] if part != 1 else []
         )
-        base = self.known.intern(merge_atoms(atoms))
+        base = self.assumptions.intern(merge_atoms(atoms))
         sizes = [self.remaining_dims[-1 - axis] for axis in range(dim_count)] + ([rest] if rest != 1 else [])
         stride = dims.product(sizes)
         for axis, size in enumerate(sizes):
@@ -333,7 +333,7 @@ class _AtomSplitter:
         """
         if cut == products[index]:
             return True
-        divides, is_last = self.known.divides, index + 1 == len(products)
+        divides, is_last = self.assumptions.divides, index + 1 == len(products)
         return not is_last and divides(products[index], cut) and divides(cut, products[index + 1])
 
 
@@ -375,7 +375,7 @@ def _common_multiple(a: Dim, b: Dim) -> Dim:
     return dims.lowest_terms(lcm(one.numerator, other.numerator), gcd(one.denominator, other.denominator), powers)
 
 
-def split_atoms(atoms: Sequence[Atom], shape: Sequence[Dim], known: Assumptions) -> StridedAxes | None:
+def split_atoms(atoms: Sequence[Atom], shape: Sequence[Dim], assumptions: Assumptions) -> StridedAxes | None:
     """Split atoms into the dims of `shape`, or return None if the dims mix.
 
     Dims mix if a boundary of the shape falls inside an atom that cannot be split there, or if the volumes of the atoms
@@ -390,7 +390,7 @@ def split_atoms(atoms: Sequence[Atom], shape: Sequence[Dim], known: Assumptions)
     """
     if _volume(atoms) != dims.product(shape):
         return None
-    axes = _AtomSplitter(tuple(atoms), shape, known).split()
+    axes = _AtomSplitter(tuple(atoms), shape, assumptions).split()
     return None if any(atom.base for axis in axes for atom in axis) else axes
 
 
@@ -427,7 +427,7 @@ class View(Record):
         numbers: list[Any] = [(atom.size, atom.stride) for axis in self.axes for atom in axis if is_reversed(atom)]
         return sum([stride * (1 - size) for size, stride in numbers], sum(self.offset))  # type: ignore[arg-type]
 
-    def apply_move(self, move: Move, input_shape: Shape, known: Assumptions) -> View:
+    def apply_move(self, move: Move, input_shape: Shape, assumptions: Assumptions) -> View:
         """Apply a move to this view.
 
         `input_shape` is the shape of the view; none of its dims may be 0. Raises `ShapeError` (usage) for the op
@@ -436,33 +436,33 @@ class View(Record):
         if isinstance(move, Permute):
             return View(tuple([self.axes[axis] for axis in move.axes]), self.offset, self.fixed)
         if isinstance(move, StridedSlice):
-            slicer = _ViewSlicer(known)
+            slicer = _ViewSlicer(assumptions)
             rows = zip(self.axes, input_shape, move.axis_ranges, strict=True)
             sliced = [slicer.slice_axis(atoms, dim, *positions) for atoms, dim, positions in rows]
             return slicer.build_view(
                 [axis for axis, size in zip(sliced, move.sizes, strict=True) if size is not None], self
             )
         if isinstance(move, Roll):
-            return _apply_roll(self, move.axis, move.shift, known)
+            return _apply_roll(self, move.axis, move.shift, assumptions)
         if isinstance(move, Take):
-            return _apply_take(self, move, input_shape, known)
+            return _apply_take(self, move, input_shape, assumptions)
         if isinstance(move, ShapeVector):
             raise usage_error("shape returns dims, so no element moves")
         is_expand = isinstance(move, Expand)
         axes = (
             _expand_axes(self.axes, input_shape, move.shape)
             if is_expand
-            else reshape_axes(self.axes, move.shape, known)
+            else reshape_axes(self.axes, move.shape, assumptions)
         )
         return View(axes, self.offset, self.fixed)
 
-    def normalize(self, known: Assumptions) -> View:
+    def normalize(self, assumptions: Assumptions) -> View:
         """Return the equivalent view with the fewest atoms.
 
         Two normalized views without mixed or rolled axes are equal if and only if they read the same elements.
         """
-        view = View(normalize_axes(self.axes, known), self.offset, self.fixed)
-        while not view.is_strided and (resolved := _resolve_single_bases(view, known)) != view:
+        view = View(normalize_axes(self.axes, assumptions), self.offset, self.fixed)
+        while not view.is_strided and (resolved := _resolve_single_bases(view, assumptions)) != view:
             view = resolved
         return view
 
@@ -472,7 +472,7 @@ def contiguous_view(shape: Shape) -> View:
     return View(contiguous_axes(shape))
 
 
-def view_after_moves(shape: Shape, moves: Iterable[Move], known: Assumptions) -> View:
+def view_after_moves(shape: Shape, moves: Iterable[Move], assumptions: Assumptions) -> View:
     """Return the normalized view of a tensor of `shape` after all moves.
 
     No dim may be 0. Raises `ShapeError` (usage) for op `shape`, and `Undecided` if the axes are mixed after more than
@@ -483,11 +483,11 @@ def view_after_moves(shape: Shape, moves: Iterable[Move], known: Assumptions) ->
     """
     view, mixed = contiguous_view(shape), 0
     for move in moves:
-        view, shape = view.apply_move(move, shape, known), move.output_shape(shape)
+        view, shape = view.apply_move(move, shape, assumptions), move.output_shape(shape)
         mixed = 0 if view.is_strided else mixed + 1
         if mixed > MAX_AXIS_MIXING_STAGES:
             raise Undecided
-    return view.normalize(known)
+    return view.normalize(assumptions)
 
 
 class _ViewSlicer:
@@ -497,8 +497,8 @@ class _ViewSlicer:
     slicer also collects the index space of the atom.
     """
 
-    def __init__(self, known: Assumptions) -> None:
-        self.known = known
+    def __init__(self, assumptions: Assumptions) -> None:
+        self.assumptions = assumptions
         self.offset: list[Dim] = []
         self.fixed: set[IndexSpace] = set()
 
@@ -532,7 +532,7 @@ class _ViewSlicer:
         parts = self._split_positions(start, step, count, _volume(atoms[1:]))
         if parts:
             return self._slice_atom(atoms[0], *parts[0]) + self.slice_atoms(atoms[1:], *parts[1])
-        return self._drop_single_position(Atom(count, step, self.known.intern(atoms), dims.sum_terms((start,))))
+        return self._drop_single_position(Atom(count, step, self.assumptions.intern(atoms), dims.sum_terms((start,))))
 
     def _slice_atom(self, atom: Atom, start: Dim, step: Dim, count: Dim) -> Atoms:
         """Return the atoms of the selected positions of one atom.
@@ -547,12 +547,12 @@ class _ViewSlicer:
         if not atom.base:
             self.offset += [dims.product((sign, atom.stride, term)) for term in first]
         elif atom.size == _volume(atom.base):
-            base_start = _reduce_start(dims.sum_terms((*atom.start, *first)), atom.size, self.known)
+            base_start = _reduce_start(dims.sum_terms((*atom.start, *first)), atom.size, self.assumptions)
             return self._drop_single_position(Atom(count, dims.product((sign, step)), atom.base, base_start))
-        elif first or not self.known.divides(dims.product((step, count)), atom.size):
+        elif first or not self.assumptions.divides(dims.product((step, count)), atom.size):
             forward = (atom,) if sign == 1 else reverse_axis((atom,))
             return self._drop_single_position(
-                Atom(count, dims.product((sign, step)), self.known.intern(forward), first)
+                Atom(count, dims.product((sign, step)), self.assumptions.intern(forward), first)
             )
         return self._drop_single_position(Atom(count, dims.product((atom.stride, step)), *atom.space))
 
@@ -578,7 +578,7 @@ class _ViewSlicer:
         quotient = self._divide_with_remainder(start, inner_size)
         if quotient is None:
             return None
-        (outer, inner), divides = quotient, self.known.divides
+        (outer, inner), divides = quotient, self.assumptions.divides
         if divides(inner_size, step):
             return (outer, dims.quotient(step, inner_size), count), (inner, 1, 1)
         if self._is_within(inner, step, count, inner_size):
@@ -591,7 +591,7 @@ class _ViewSlicer:
     def _divide_with_remainder(self, number: Dim, divisor: Dim) -> tuple[Dim, Dim] | None:
         """Return the quotient and the remainder, or None if they depend on named sizes."""
         ratio = dims.quotient(number, divisor)
-        if self.known.is_integral(ratio):
+        if self.assumptions.is_integral(ratio):
             return ratio, 0
         if dims.monomial(ratio).powers:
             return None
@@ -602,7 +602,7 @@ class _ViewSlicer:
             return True
         if dims.is_concrete((start, step, count, size)):
             return start + step * (count - 1) < size  # type: ignore[operator]  # all are numbers
-        return step == 1 and self.known.divides(count, size) and self.known.divides(count, start)
+        return step == 1 and self.assumptions.divides(count, size) and self.assumptions.divides(count, start)
 
     def resolve_atom(self, atom: Atom) -> Atoms:
         """Return the atoms of the base tensor that an atom reads.
@@ -636,10 +636,10 @@ class _ViewSlicer:
         return View(tuple(axes), dims.sum_terms((*source.offset, *self.offset)), source.fixed | self.fixed)
 
 
-def _resolve_single_bases(view: View, known: Assumptions) -> View:
+def _resolve_single_bases(view: View, assumptions: Assumptions) -> View:
     """Resolve each base tensor that a single atom reads without wrapping around."""
     counts = count_atoms_by_index_space(view)
-    slicer = _ViewSlicer(known)
+    slicer = _ViewSlicer(assumptions)
 
     def resolve(atom: Atom) -> Atoms:
         is_single = bool(atom.base) and counts[atom.space] == 1
@@ -649,7 +649,7 @@ def _resolve_single_bases(view: View, known: Assumptions) -> View:
     for space in view.fixed:
         if space not in counts:
             slicer.resolve_atom(Atom(1, 1, *space))
-    return slicer.build_view(normalize_axes(axes, known), View((), view.offset))
+    return slicer.build_view(normalize_axes(axes, assumptions), View((), view.offset))
 
 
 def count_atoms_by_index_space(view: View) -> dict[IndexSpace, int]:
@@ -667,51 +667,53 @@ def count_atoms_by_index_space(view: View) -> dict[IndexSpace, int]:
     return counts
 
 
-def _apply_roll(view: View, axis: int, shift: int, known: Assumptions) -> View:
+def _apply_roll(view: View, axis: int, shift: int, assumptions: Assumptions) -> View:
     """Rotate the positions of one axis of a view by `shift`."""
-    (atoms,) = normalize_axes(view.axes[axis : axis + 1], known)
+    (atoms,) = normalize_axes(view.axes[axis : axis + 1], assumptions)
     if all(atom.stride == 0 for atom in atoms):
         return view
     if len(atoms) == 1 and atoms[0].stride in (1, -1) and atoms[0].size == _volume(atoms[0].base):
         (atom,) = atoms
     else:
         reverse = is_reversed(next(atom for atom in atoms if atom.stride != 0))
-        base = known.intern(reverse_axis(atoms) if reverse else atoms)
+        base = assumptions.intern(reverse_axis(atoms) if reverse else atoms)
         atom = Atom(_volume(atoms), -1 if reverse else 1, base)
     start = dims.sum_terms((*atom.start, -shift * atom.stride))  # type: ignore[operator]  # the stride is 1 or -1
-    atom = Atom(atom.size, atom.stride, atom.base, _reduce_start(start, atom.size, known))
+    atom = Atom(atom.size, atom.stride, atom.base, _reduce_start(start, atom.size, assumptions))
     return View((*view.axes[:axis], (atom,), *view.axes[axis + 1 :]), view.offset, view.fixed)
 
 
-def _apply_take(view: View, move: Take, input_shape: Shape, known: Assumptions) -> View:
+def _apply_take(view: View, move: Take, input_shape: Shape, assumptions: Assumptions) -> View:
     """Select positions of one axis of a view.
 
     The atoms of the axis then describe a range, one repeated position, or an index table.
     """
     count, regular = len(move.positions), move.start_and_step
     if regular is None:
-        (atoms,) = normalize_axes(view.axes[move.axis : move.axis + 1], known)
-        table = Atom(count, dims.named_dim(TABLE_PREFIX + ",".join(map(str, move.positions))), known.intern(atoms))
+        (atoms,) = normalize_axes(view.axes[move.axis : move.axis + 1], assumptions)
+        table = Atom(
+            count, dims.named_dim(TABLE_PREFIX + ",".join(map(str, move.positions))), assumptions.intern(atoms)
+        )
         axis: Atoms = (Atom(count, 1, (table,)),) if any(atom.stride != 0 for atom in atoms) else (Atom(count, 0),)
     else:
         first, step = regular
         ranges = [(0, 1, dim) for dim in input_shape]
         ranges[move.axis] = (first, step or 1, count if step else 1)
-        view = view.apply_move(StridedSlice(*zip(*ranges, strict=True)), input_shape, known)
+        view = view.apply_move(StridedSlice(*zip(*ranges, strict=True)), input_shape, assumptions)
         axis = view.axes[move.axis] if step else (Atom(count, 0),)
     return View((*view.axes[: move.axis], axis, *view.axes[move.axis + 1 :]), view.offset, view.fixed)
 
 
-def _reduce_start(start: Sum, size: Dim, known: Assumptions) -> Sum:
+def _reduce_start(start: Sum, size: Dim, assumptions: Assumptions) -> Sum:
     """Reduce the terms of a start modulo `size` if their remainders are known."""
-    multiples = [dims.product((fraction, size)) for fraction in known.integral_quotients]
+    multiples = [dims.product((fraction, size)) for fraction in assumptions.integral_quotients]
     modulus = gcd(*[number for number in multiples if isinstance(number, int)])
     terms = list[Dim]()
     for term in start:
         ratio = dims.quotient(term, size)
         if isinstance(term, int) and modulus:
             terms.append(term % modulus)
-        elif not known.is_integral(ratio):
+        elif not assumptions.is_integral(ratio):
             terms.append(term if dims.monomial(ratio).powers else _fractional_part(ratio, size))
     return dims.sum_terms(terms)
 
@@ -766,12 +768,12 @@ class MoveChain(Record):
             shape = move.output_shape(shape)
         return MoveChain(_substitute_in_shape(self.input, replacements), tuple(moves))
 
-    def view(self, known: Assumptions) -> View:
+    def view(self, assumptions: Assumptions) -> View:
         """Return the view of the output.
 
         The view is empty if any dim of the chain is 0.
         """
-        return View(()) if 0 in self.dims else view_after_moves(self.input, self.moves, known)
+        return View(()) if 0 in self.dims else view_after_moves(self.input, self.moves, assumptions)
 
 
 def _substitute_in_move(move: Move, replacements: Mapping[str, Dim]) -> Move:
@@ -813,15 +815,15 @@ def apply_chain(chain: MoveChain, elements: array[int]) -> array[int]:
     >>> apply_chain(MoveChain((2, 3), (Permute((1, 0)),)), array("q", range(6))).tolist()
     [0, 3, 1, 4, 2, 5]
     """
-    result, view, shape, known = elements, contiguous_view(chain.input), chain.input, Assumptions()
+    result, view, shape, assumptions = elements, contiguous_view(chain.input), chain.input, Assumptions()
     for move in chain.moves:
-        next_view = view.apply_move(move, shape, known)
+        next_view = view.apply_move(move, shape, assumptions)
         if not next_view.is_strided:
             result, next_view = _gather(result, view), contiguous_view(move.output_shape(shape))
             if isinstance(move, Roll | Take):
                 result = _concatenate_segments(result, shape, move)
             else:
-                next_view = contiguous_view(shape).apply_move(move, shape, known)
+                next_view = contiguous_view(shape).apply_move(move, shape, assumptions)
         view, shape = next_view, move.output_shape(shape)
     return _gather(result, view)
 

@@ -187,17 +187,17 @@ def _rename_axes(origin: Origin, axes: tuple[int, ...]) -> Origin:
 
 def _analyze_origins(moves: layout.MoveChain, conditions: Conditions, ones: Mapping[int, int]) -> Origins:
     """Return the origin of each output dim, for a chain that does not end with a permutation."""
-    known = Assumptions(moves.dims, conditions)
-    if known.values:
-        moves = moves.substitute(known.values)
+    assumptions = Assumptions(moves.dims, conditions)
+    if assumptions.values:
+        moves = moves.substitute(assumptions.values)
     result: list[Origin]
     try:
         if not moves.moves:
             result = [(AxisAtom(axis, dim, 1),) if dim != 1 else () for axis, dim in enumerate(moves.input)]
         elif 0 in moves.dims:
-            result = [*_compute_empty_tensor_origins(moves, known)]
+            result = [*_compute_empty_tensor_origins(moves, assumptions)]
         else:
-            result = [*_OriginAnalysis(moves, known).compute_origins()]
+            result = [*_OriginAnalysis(moves, assumptions).compute_origins()]
     except Undecided:
         all_axes = MixedAtom(tuple([axis for axis, dim in enumerate(moves.input) if dim != 1]), exact=False)
         result = [(all_axes,) if dim != 1 else () for dim in moves.output]
@@ -223,7 +223,7 @@ def origins_as_json(origins: Origins | None) -> object:
     return origins and [None if dim is None else [atom.as_json() for atom in dim] for dim in origins]
 
 
-def _compute_empty_tensor_origins(moves: layout.MoveChain, known: Assumptions) -> tuple[Origin, ...]:
+def _compute_empty_tensor_origins(moves: layout.MoveChain, assumptions: Assumptions) -> tuple[Origin, ...]:
     """Return the origin of each dim of an empty tensor.
 
     For the analysis, each 0 is replaced by a name; in the result, 0 is substituted for this name.
@@ -243,7 +243,7 @@ def _compute_empty_tensor_origins(moves: layout.MoveChain, known: Assumptions) -
             continue
         named_moves.append(move)
         shape = move.output_shape(shape)
-    result = _OriginAnalysis(layout.MoveChain(input_shape, tuple(named_moves)), known).compute_origins()
+    result = _OriginAnalysis(layout.MoveChain(input_shape, tuple(named_moves)), assumptions).compute_origins()
     return tuple([tuple([_restore_zeros(atom) for atom in origin]) for origin in result])
 
 
@@ -418,7 +418,7 @@ def _format_axes(axes: tuple[int, ...]) -> str:
 
 
 class _Digit(Record):
-    """A digit of a flat index, and the input axes whose index it changes."""
+    """A digit of a flat index, and the input axes that change with the digit."""
 
     size: Dim
     stride: Dim
@@ -517,9 +517,9 @@ def _is_varying_along_dim(indices: array[int], size: int, inner: int) -> bool:
 class _OriginAnalysis:
     """The analysis that determines the origin of each output dim of a chain of moves."""
 
-    def __init__(self, moves: layout.MoveChain, known: Assumptions) -> None:
-        self.moves, self.known = moves, known
-        self.view = layout.view_after_moves(moves.input, moves.moves, known)
+    def __init__(self, moves: layout.MoveChain, assumptions: Assumptions) -> None:
+        self.moves, self.assumptions = moves, assumptions
+        self.view = layout.view_after_moves(moves.input, moves.moves, assumptions)
         self.shape, self.strides = moves.input, layout.contiguous_strides(moves.input)
         self.axes = [axis for axis, dim in enumerate(self.shape) if dim != 1]
         self.axis_index_by_stride = {self.strides[axis]: index for index, axis in enumerate(self.axes)}
@@ -600,12 +600,12 @@ class _OriginAnalysis:
         for axis in self._find_axes_along_stride(stride):
             dim, step = self.shape[axis], dims.quotient(stride, self.strides[axis])
             is_sliced = (size, step, dim) in self.slice_ranges
-            if not is_sliced and not (self.known.is_integral(step) and self._is_step_within(step, dim)):
+            if not is_sliced and not (self.assumptions.is_integral(step) and self._is_step_within(step, dim)):
                 continue
             if is_sliced or self._is_run_within(size, step, dim):
                 return [*digits, AxisAtom(axis, size, step)][::-1]
             count = dims.quotient(dim, step)
-            if not self.known.is_integral(count) or not self.known.divides(count, size):
+            if not self.assumptions.is_integral(count) or not self.assumptions.divides(count, size):
                 break
             digits.append(AxisAtom(axis, count, step))
             size, stride = dims.quotient(size, count), dims.product((self.strides[axis], dim))
@@ -625,13 +625,13 @@ class _OriginAnalysis:
         """Return whether a step is proven to be shorter than an axis of size `dim`."""
         if isinstance(step, int) and isinstance(dim, int):
             return step < dim
-        return step != dim and self.known.divides(step, dim)
+        return step != dim and self.assumptions.divides(step, dim)
 
     def _is_run_within(self, size: Dim, step: Dim, dim: Dim) -> bool:
         """Return whether `size` evenly spaced indices provably fit on an axis."""
         if isinstance(size, int) and isinstance(step, int) and isinstance(dim, int):
             return (size - 1) * step < dim
-        return self.known.divides(dims.product((size, step)), dim)
+        return self.assumptions.divides(dims.product((size, step)), dim)
 
     def _find_rotated_axes(self, space: layout.IndexSpace) -> list[int]:
         """Return a list of the rotated axis of an index space; empty if there is none."""
@@ -663,7 +663,7 @@ class _OriginAnalysis:
         """Return a term modulo the extent of an axis in the flat index."""
         if isinstance(term, int) and isinstance(extent, int):
             return term % extent
-        return 0 if self.known.divides(extent, term) else term
+        return 0 if self.assumptions.divides(extent, term) else term
 
     def _compute_starts(self, origins: Iterable[Origin]) -> dict[int, Sum]:
         """Return the start offset of each axis that is not read from 0.
@@ -709,7 +709,9 @@ class _OriginAnalysis:
             return set()
         mixing = [step for step in self._find_index_set(INPUT_SPACE).steps if not self._input_digits(step)]
         turns = {axis: dims.product((self.shape[axis], self.strides[axis])) for axis in (self.axes if mixing else ())}
-        return {axis for axis, turn in turns.items() for step in mixing if not self.known.divides(turn, step.stride)}
+        return {
+            axis for axis, turn in turns.items() for step in mixing if not self.assumptions.divides(turn, step.stride)
+        }
 
     def _find_index_set(self, space: layout.IndexSpace) -> _IndexSet:
         """Return the flat indices that are read in an index space."""
@@ -776,13 +778,15 @@ class _OriginAnalysis:
         """
         reach, axis_stride = self._find_index_set(INPUT_SPACE), self.strides[atom.axis]
         stride = dims.product((atom.stride, axis_stride))
-        if not reach.exact or not self.known.divides(dims.product((atom.size, atom.stride)), self.shape[atom.axis]):
+        if not reach.exact or not self.assumptions.divides(
+            dims.product((atom.size, atom.stride)), self.shape[atom.axis]
+        ):
             return False
         offset = dims.sum_terms([*reach.offset, *[dims.product((-1, axis_stride, term)) for term in start]])
         others = _IndexSet(offset, reach.drop_stride(stride).steps)
         turn = dims.product((atom.size, stride))
         numbers = others.as_numbers if isinstance(turn, int) else None
-        aligned = all(self.known.divides(turn, term) for term in offset)
+        aligned = all(self.assumptions.divides(turn, term) for term in offset)
         if not aligned and (numbers is None or numbers[0] % turn >= stride):  # type: ignore[operator]  # all are numbers
             return False
         aligned &= numbers is None or reach.is_full(self.shape)
@@ -846,7 +850,7 @@ class _OriginAnalysis:
         The result holds for all values of the other steps. `aligned` states that all values of the flat index
         are read, or that the extents of the digits and the strides of the steps divide each other.
         """
-        divides = self.known.divides
+        divides = self.assumptions.divides
         if divides(dims.product((size, stride)), steps.stride):
             return False
         if aligned:
@@ -891,7 +895,7 @@ class _OriginAnalysis:
         if digit.axis not in self.non_digit_axes:
             return True
         reach, size = self._find_index_set(INPUT_SPACE), dims.product((digit.size, digit.stride))
-        return not reach.offset and reach.is_full(self.shape) and self.known.divides(size, self.shape[digit.axis])
+        return not reach.offset and reach.is_full(self.shape) and self.assumptions.divides(size, self.shape[digit.axis])
 
     def _compute_index_table(self) -> _InputIndexTable | None:
         """Return the table of input indices.

@@ -221,9 +221,9 @@ class TableRow(Record):
             """
             names = self.__match_args__
             if named_values or len(values) != len(names):
-                given = dict(zip(names, values, strict=False))
-                complete = {**self._defaults, **given, **named_values}
-                if len(values) > len(names) or given.keys() & named_values.keys() or complete.keys() != {*names}:
+                positional = dict(zip(names, values, strict=False))
+                complete = {**self._defaults, **positional, **named_values}
+                if len(values) > len(names) or positional.keys() & named_values.keys() or complete.keys() != {*names}:
                     raise TypeError(f"{type(self).__name__} takes the values {', '.join(names)}")
                 values = [complete[name] for name in names]
             for set_field, value in zip(self._setters, values, strict=True):

@@ -644,9 +644,9 @@ def extract_dims(text: str) -> str:
     >>> extract_dims("#tf.shape<?x784>"), extract_dims("[torch.FloatTensor of size 2x3]"), extract_dims("a, b")
     ('?,784', '2,3', '')
     """
-    lists = [*LISTS_IN_TEXT.finditer(rewrite_characters(text[:MAX_REFUSED_LENGTH]))]
-    named = [match for match in lists if match["name"]]
-    found = named[0] if named else lists[0] if len(lists) == 1 else None
+    matches = [*LISTS_IN_TEXT.finditer(rewrite_characters(text[:MAX_REFUSED_LENGTH]))]
+    named = [match for match in matches if match["name"]]
+    found = named[0] if named else matches[0] if len(matches) == 1 else None
     return re.sub(r"\s+", "", (found["dims"] or found["sizes"]).replace("x", ",")).rstrip(",") if found else ""
 
 

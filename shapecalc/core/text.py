@@ -860,7 +860,7 @@ def suggest_name(name: str, known_names: Iterable[str]) -> str:
     return f"there are {', '.join(known_names)}" if len(known_names) <= MAX_LISTED_NAMES else ""
 
 
-def _edit_distance(typed: str, known: str, limit: int) -> int:
+def _edit_distance(typed: str, name: str, limit: int) -> int:
     """Return the edit distance of two names, with swaps of adjacent letters.
 
     If the distance is greater than `limit`, the result is any number greater than `limit`.
@@ -868,14 +868,14 @@ def _edit_distance(typed: str, known: str, limit: int) -> int:
     >>> _edit_distance("viwe", "view", 2), _edit_distance("squeze", "squeeze", 2)
     (1, 1)
     """
-    if abs(len(typed) - len(known)) > limit:
+    if abs(len(typed) - len(name)) > limit:
         return limit + 1
-    before, row = [0] * (len(known) + 1), list(range(len(known) + 1))
+    before, row = [0] * (len(name) + 1), list(range(len(name) + 1))
     for index, letter in enumerate(typed):
         two_before, before, row = before, row, [index + 1]
-        for other, known_letter in enumerate(known):
+        for other, known_letter in enumerate(name):
             best = min(before[other + 1] + 1, row[other] + 1, before[other] + (letter != known_letter))
-            if index and other and letter == known[other - 1] and typed[index - 1] == known_letter:
+            if index and other and letter == name[other - 1] and typed[index - 1] == known_letter:
                 best = min(best, two_before[other - 1] + 1)
             row.append(best)
     return row[-1]

@@ -89,11 +89,11 @@ def parse_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option]
     >>> parse_op_words(OPS["reshape"], ["2,3,4", "-1,4", "-d", "onnx", "--no-allowzero"])
     {'dialect': 'onnx', 'allowzero': False, 'input': '2,3,4', 'target': '-1,4'}
     """
-    known = OptionLookup(chain(extra_options, [HELP], op_options(op)), op)
+    lookup = OptionLookup(chain(extra_options, [HELP], op_options(op)), op)
     names = ("input", *op.positional_param_names)
     values, arguments = parse_words(
         words,
-        known,
+        lookup,
         op.name,
         allow_named="lengths" not in names,
         max_values=_max_positional_count(names),
@@ -120,10 +120,10 @@ def convert_names_to_options(op: Op, words: Sequence[str]) -> list[str]:
     >>> convert_names_to_options(OPS["transpose"], ["2,3,4", "by", "1,0,2"])
     ['2,3,4', '1,0,2']
     """
-    known, result = OptionLookup(op_options(op), op), [*words[:1]]
+    lookup, result = OptionLookup(op_options(op), op), [*words[:1]]
     for word, value in pairwise([*words[1:], "--"]):
         spelling = f"--{to_dashes(word)}"
-        if word.isidentifier() and is_value(value) and known.find(spelling):
+        if word.isidentifier() and is_value(value) and lookup.find(spelling):
             result.append(spelling)
         elif word not in (*TO_WORDS, *BY_WORDS):
             result.append(word)

@@ -33,8 +33,8 @@ class Signature(Record):
     """A framework call that is equivalent to an op.
 
     The text is a Python call, with `x` for the tensor: `np.roll(x, shift, axis=None)`. Slashes separate alternative
-    names of a function or argument. If the op's parameter has another name, this name follows a colon: `dim/axis:
-    axes`. For `*` and `[]` around a name, and `each` before a parameter, see `SignatureArgument.style`.
+    names of a function or argument. If the op's parameter has another name, this name follows a colon, as in
+    `dim/axis: axes`. For `*` and `[]` around a name, and `each` before a parameter, see `SignatureArgument.style`.
 
     >>> signature = Signature("numpy jax", "np.flip(x, axis: axes=None)")
     >>> signature.names, signature.arguments[0].names, signature.arguments[0].param, signature.is_method

@@ -80,8 +80,8 @@ def _concat_operands(
             resolved.append(_sum_dims(rules, out, used_operands) if joins else require_equal_dims(out, used_operands))
         output = tuple([dim for _, dim, *_ in resolved])
         compute_volume(output, "operands")
-        places = [tuple([(operand.number, out) for operand in used_operands]) for out in range(rank)]
-        return stage.finish(Combine(output, joint.operand_shapes(operands), tuple(places), joined_axis))
+        operand_axes = [tuple([(operand.number, out) for operand in used_operands]) for out in range(rank)]
+        return stage.finish(Combine(output, joint.operand_shapes(operands), tuple(operand_axes), joined_axis))
 
 
 def _sum_dims(rules: Setting, axis: int, operands: Sequence[Operand]) -> ResolvedDim:

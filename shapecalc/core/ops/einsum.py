@@ -35,12 +35,12 @@ REST_DIFFERS = Rule(
 )
 
 
-def _explain_label(_: Step, label: str, given: tuple[tuple[int, Dim], ...]) -> str:
+def _explain_label(_: Step, label: str, operand_dims: tuple[tuple[int, Dim], ...]) -> str:
     """Format the sizes of the axes that have a label.
 
-    `given` contains pairs of an operand number and a dim.
+    `operand_dims` contains pairs of an operand number and a dim.
     """
-    sizes = dict.fromkeys([size for _, size in given])
+    sizes = dict.fromkeys([size for _, size in operand_dims])
     said = f"{label} is {' and '.join([truncate(str(size)) for size in sizes])}"
     return said + (": a 1 is repeated" if 1 in sizes and len(sizes) > 1 else "")
 

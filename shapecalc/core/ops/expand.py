@@ -79,10 +79,10 @@ def _expand_dim(
         raise rule_error(NEGATIVE_SIZE, f"{requested} is not a size to expand to", argument="target", index=index)
     if dim is None:
         return requested, NEW_DIM, (), ()
-    both = mode is ExpandMode.BOTH_WAYS
-    ways = _possible_output_dims(dim, requested, both_ways=both)
+    grows_both_ways = mode is ExpandMode.BOTH_WAYS
+    ways = _possible_output_dims(dim, requested, both_ways=grows_both_ways)
     if not ways:
-        grown = "a dim of 1 on either side" if both else "an input dim of 1"
+        grown = "a dim of 1 on either side" if grows_both_ways else "an input dim of 1"
         message = f"input dim {axis} is {dim}, {requested} is requested, and only {grown} can grow"
         raise rule_error(NOT_BROADCASTABLE, message, argument="target", index=index)
     conditions, value = ways[0]

@@ -171,14 +171,14 @@ def align_dims(
     return AlignedDim(dim, tuple(sources or [dims[0][0]]), tuple(conditions), tuple(alternatives), dims)
 
 
-def _explain_alignment(step: Step, given: tuple[tuple[int, Dim], ...]) -> str:
+def _explain_alignment(step: Step, operand_dims: tuple[tuple[int, Dim], ...]) -> str:
     """Format the comparison of the aligned dims of all operands.
 
-    `given` contains pairs of an operand number and a dim.
+    `operand_dims` contains pairs of an operand number and a dim.
     """
-    sizes = [size for _, size in given]
+    sizes = [size for _, size in operand_dims]
     if len(sizes) == 1:
-        return f"{step.value}: only operand {given[0][0]} has this dim"
+        return f"{step.value}: only operand {operand_dims[0][0]} has this dim"
     listed = " and ".join([truncate(str(size)) for size in sizes])
     if all(size == sizes[0] for size in sizes):
         return f"{listed} are equal"
@@ -202,14 +202,14 @@ def alignment_step(output_axis: int | None, aligned: AlignedDim, rule: StepRule 
 
     `facts` are the facts of `rule`, except for the dims of the operands.
     """
-    given = tuple([(number, size) for (number, _), size in aligned.dims])
+    operand_dims = tuple([(number, size) for (number, _), size in aligned.dims])
     return Step(
         rule,
         output_axis,
         input_axes(aligned.operand_axes),
         aligned.dim,
         aligned.conditions,
-        FrozenDict(facts, given=given),
+        FrozenDict(facts, operand_dims=operand_dims),
         aligned.alternatives,
     )
 

@@ -102,7 +102,7 @@ class PadSemantics(Record):
 
         `ends` contains the numbers of positions to add at the two ends of each axis.
         """
-        return mode != CONSTANT or (self.limits_negative_padding and any(min(both) < 0 for both in ends))
+        return mode != CONSTANT or (self.limits_negative_padding and any(min(widths) < 0 for widths in ends))
 
     def trailing_dim_counts(self, rank: int) -> tuple[int, ...]:
         """Return the possible numbers of trailing dims that a call pads."""
@@ -193,14 +193,14 @@ def pad(
         semantics = PAD_SEMANTICS.for_dialect(rules.dialect)
         _check_mode(mode, semantics, rules)
         ends = _padding_by_axis(shape, rules, padding, axes)
-        crops = mode in semantics.crops_first and any(min(both) < 0 for both in ends.values())
+        crops = mode in semantics.crops_first and any(min(widths) < 0 for widths in ends.values())
         if not crops:
             return _finish_pad(stage, rules, ends, mode, fill)
         added = {axis: (max(begin, 0), max(end, 0)) for axis, (begin, end) in ends.items() if max(begin, end) > 0}
         # an axis without added positions may become empty in PyTorch, but not in ONNX
         must_keep = ends if semantics.removes_new_positions else added
-        for axis, both in ends.items():
-            least = (axis in must_keep) - sum(min(end, 0) for end in both)
+        for axis, widths in ends.items():
+            least = (axis in must_keep) - sum(min(end, 0) for end in widths)
             if least:
                 message = f"{mode} reads the new positions from what is left of dim {axis}, and that is empty"
                 make_error = partial(rule_error, PADDING_LIMIT, message, argument="padding")
@@ -253,8 +253,8 @@ def _finish_pad(
         _check_padded_dims(shape, ends, mode, semantics, rules)
     max_excess, fill = semantics.max_excess.get(mode), 0 if fill is None else fill
     resolvers = {
-        axis: partial(_resolve_padded_dim, rules, axis, max_excess, _pad_facts(shape[axis], both, mode, fill))
-        for axis, both in ends.items()
+        axis: partial(_resolve_padded_dim, rules, axis, max_excess, _pad_facts(shape[axis], widths, mode, fill))
+        for axis, widths in ends.items()
     }
     begins, lasts = ([ends.get(axis, (0, 0))[end] for axis in range(len(shape))] for end in (0, 1))
     make_move = partial(Pad, begins=tuple(begins), ends=tuple(lasts), mode=mode, fill=fill)

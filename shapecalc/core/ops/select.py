@@ -27,12 +27,12 @@ INDEX_OUT_OF_RANGE = Rule(
 )
 
 
-def _explain_taken_index(step: Step, index: int, place: int) -> str:
+def _explain_taken_index(step: Step, index: int, position: int) -> str:
     """Format the selected index, as requested and counted from 0.
 
-    `index` is the requested index, and `place` is the index counted from 0.
+    `index` is the requested index, and `position` is the index counted from 0.
     """
-    counted = "" if index == place else f", which is {place},"
+    counted = "" if index == position else f", which is {position},"
     return f"index {index}{counted} of dim {step.sources[0]} is taken, and the dim is dropped"
 
 
@@ -58,7 +58,7 @@ def select(shape: Shape, rules: Setting, axis: int, index: int) -> Stages:
             axis, shape, replace(rules, version=None)
         )  # Gather accepts negative axes since version 1
         rule, index_from_zero, conditions = resolve_index(index, shape[dropped], dropped, rules)
-        facts = {"index": index, "place": index_from_zero}
+        facts = {"index": index, "position": index_from_zero}
         sources = [source for source in range(len(shape)) if source != dropped]
         stage.explain = lambda _: (
             Step(rule, None, (dropped,), shape[dropped], conditions, FrozenDict(facts)),

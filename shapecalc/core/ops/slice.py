@@ -90,10 +90,10 @@ def slice_(shape: Shape, rules: Setting, slices: str, *, must_keep: Axes = ()) -
         stage.explain = lambda finished: _slice_steps(finished, kept, texts)
         for axis, dim in enumerate(shape):
             axis_slice: AxisSlice = (0, 1, dim, ())
-            keeps_any = keeps_all or axis in must_keep
+            must_be_nonempty = keeps_all or axis in must_keep
             if axis < len(parsed):
-                axis_slice = _slice_axis(dim, parsed[axis], axis, rules, keeps_any)
-            if axis_slice[2] == 0 != dim and keeps_any:
+                axis_slice = _slice_axis(dim, parsed[axis], axis, rules, must_be_nonempty)
+            if axis_slice[2] == 0 != dim and must_be_nonempty:
                 raise rule_error(EMPTY_SLICE, f"no position of dim {axis} is kept", argument="slices", index=axis)
             kept.append(axis_slice)
         starts, steps, sizes, _ = zip(*kept, strict=True) if kept else ((), (), (), ())
@@ -115,7 +115,7 @@ def _slice_steps(stage: Stage, kept: list[AxisSlice], texts: list[str]) -> tuple
     return tuple(steps)
 
 
-def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting, keeps_any: bool) -> AxisSlice:
+def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting, must_be_nonempty: bool) -> AxisSlice:
     """Return the slice of one axis.
 
     `slice_parts` are the start, the stop and the step of the slice. Raises `ShapeError` (bad-step, no-such-attribute,
@@ -131,7 +131,7 @@ def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting, ke
         )
         raise rule_error(NO_SUCH_ATTRIBUTE, message, argument="slices", index=axis)
     if isinstance(dim, Monomial):
-        return _slice_symbolic_axis(dim, slice_parts, axis, rules, keeps_any)
+        return _slice_symbolic_axis(dim, slice_parts, axis, rules, must_be_nonempty)
     outside = SLICE_SEMANTICS.for_dialect(rules.dialect).outside
     if outside is SliceBoundsPolicy.REFUSED:
         _check_bounds(dim, slice_parts, axis, rules)
@@ -163,7 +163,7 @@ def _require_min_size(dim: Monomial, axis: int, count: int) -> Conditions:
 
 
 def _slice_symbolic_axis(
-    dim: Monomial, slice_parts: SliceParts, axis: int, rules: Setting, keeps_any: bool
+    dim: Monomial, slice_parts: SliceParts, axis: int, rules: Setting, must_be_nonempty: bool
 ) -> AxisSlice:
     """Return the slice of an axis with a symbolic size.
 
@@ -185,7 +185,7 @@ def _slice_symbolic_axis(
     length, dim_count = sign * (last - first), sign * (last_from_end - (first < 0))
     if dim_count > 0:  # the slice goes from one end of the axis to the other: its size must be at least 0
         size = rules.names.floor_dim((dim, length, stride - 1), stride)
-        least_length = 1 if keeps_any else 1 - stride
+        least_length = 1 if must_be_nonempty else 1 - stride
         return first, step, size, _require_min_size(dim, axis, max(least, least_length - length))
     if dim_count < 0 and length > 1 and (stop, sign) != (0, 1):
         message = f"how much this slice keeps of dim {axis}, {truncate(str(dim))}, depends on its size"

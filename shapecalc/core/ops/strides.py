@@ -341,18 +341,18 @@ def strides_after_trace(trace: Trace, strides: Shape | None, operand_strides: Se
         return contiguous_strides(output) if rule is _compute_contiguous_result_strides else None
     if rule:
         return rule(trace, strides, operand_strides)
-    known = Assumptions(trace.request.dims)
+    assumptions = Assumptions(trace.request.dims)
     for stage in trace.stages:
         if 0 in stage.before:
             return contiguous_strides(output)
-        result = _strides_after_stage(stage, strides, known)
+        result = _strides_after_stage(stage, strides, assumptions)
         if result is None:
             return None
         strides = result
     return strides
 
 
-def _strides_after_stage(stage: Stage, strides: Shape, known: Assumptions) -> Shape | None:
+def _strides_after_stage(stage: Stage, strides: Shape, assumptions: Assumptions) -> Shape | None:
     shape, move = stage.before, stage.move
     if isinstance(move, Permute):
         return tuple([strides[axis] for axis in move.axes])
@@ -362,7 +362,7 @@ def _strides_after_stage(stage: Stage, strides: Shape, known: Assumptions) -> Sh
     if stage.kind is StageKind.UNSQUEEZE:
         return _compute_unsqueeze_strides(stage, strides)
     if isinstance(move, Reshape):
-        return _compute_reshape_strides(shape, strides, move, known)
+        return _compute_reshape_strides(shape, strides, move, assumptions)
     if isinstance(move, Expand):
         return compute_expand_strides(shape, strides, move.shape)
     if isinstance(move, StridedSlice):
@@ -387,7 +387,7 @@ def _compute_unsqueeze_strides(stage: Stage, strides: Shape) -> Shape:
     return tuple(result[::-1])
 
 
-def _compute_reshape_strides(shape: Shape, strides: Shape, move: Reshape, known: Assumptions) -> Shape:
+def _compute_reshape_strides(shape: Shape, strides: Shape, move: Reshape, assumptions: Assumptions) -> Shape:
     """Return the strides of a reshape.
 
     The result is a view if possible, and otherwise a copy in C order.
@@ -395,7 +395,7 @@ def _compute_reshape_strides(shape: Shape, strides: Shape, move: Reshape, known:
     if is_concrete((*shape, *strides, *move.shape)):
         result = compute_view_strides(numeric_dims(shape), numeric_dims(strides), numeric_dims(move.shape))
         return contiguous_strides(move.shape) if isinstance(result, StrideConflict) else result
-    return strides_after_move(shape, strides, move, known) or contiguous_strides(move.shape)
+    return strides_after_move(shape, strides, move, assumptions) or contiguous_strides(move.shape)
 
 
 def _compute_roll_strides(shape: Shape, strides: Shape, move: Roll) -> Shape:

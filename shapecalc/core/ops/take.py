@@ -17,12 +17,12 @@ from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.text import shape_text, truncate
 
 
-def _explain_taken_positions(step: Step, text: str, places: Axes, dim: Dim) -> str:
+def _explain_taken_positions(step: Step, text: str, positions: Axes, dim: Dim) -> str:
     """Format the selected indices, as requested and counted from 0.
 
-    `text` contains the requested indices, and `places` are the indices counted from 0.
+    `text` contains the requested indices, and `positions` are the indices counted from 0.
     """
-    from_zero = "" if text == shape_text(places) else f", which are {truncate(shape_text(places))},"
+    from_zero = "" if text == shape_text(positions) else f", which are {truncate(shape_text(positions))},"
     return f"positions {truncate(text)}{from_zero} of dim {step.sources[0]}, {truncate(str(dim))}: {step.value} in all"
 
 
@@ -75,7 +75,7 @@ def _take_indices(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Sta
         conditions = tuple([condition for *_, conditions in resolved for condition in conditions])
 
         def explain(_: Stage) -> tuple[Step, ...]:
-            facts = FrozenDict(text=shape_text(indices), places=positions, dim=shape[taken_axis])
+            facts = FrozenDict(text=shape_text(indices), positions=positions, dim=shape[taken_axis])
             step = Step(TAKEN_POSITIONS, taken_axis, (taken_axis,), len(positions), conditions, facts)
             return explain_changed_axis(shape, step)
 

@@ -30,9 +30,11 @@ def propose_binding(name: str, shape: Shape, target: Sequence[CodeValue], bound:
     sizes = {free: shape[axis] for free, axis in axes.items()}
     if not axes or not all(isinstance(dim, int) for dim in shape) or not _has_elements(shape, target, sizes):
         return ""
-    places = [*axes.values()]
-    leads = places == [*range(len(places))] and len(places) > 1
-    values = f"{name}.shape[:{len(places)}]" if leads else ", ".join([f"{name}.shape[{axis}]" for axis in places])
+    bound_axes = [*axes.values()]
+    leads = bound_axes == [*range(len(bound_axes))] and len(bound_axes) > 1
+    values = (
+        f"{name}.shape[:{len(bound_axes)}]" if leads else ", ".join([f"{name}.shape[{axis}]" for axis in bound_axes])
+    )
     return f"{', '.join(axes)} = {values}"
 
 

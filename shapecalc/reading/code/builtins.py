@@ -59,8 +59,8 @@ def _sequence_items(value: CodeValue, call: Call) -> Sequence[Binding]:
 
 
 def _zip(call: Call, _: ProgramSizes) -> CodeValue:
-    lists = [CodeList(_sequence_items(value, call)).items for value in call.positional]
-    return tuple(zip(*lists, strict=False))
+    sequences = [CodeList(_sequence_items(value, call)).items for value in call.positional]
+    return tuple(zip(*sequences, strict=False))
 
 
 def _enumerate(call: Call, _: ProgramSizes) -> CodeValue:

@@ -517,13 +517,13 @@ class CallEvaluator(LayerEvaluator):
     def call_map(self, node: ast.Call) -> CodeValue:
         """Return the results of calling a function with the items of lists, as `map` does."""
         function, *operands = node.args
-        lists = [self.evaluate_iterable(operand) for operand in operands]
+        iterables = [self.evaluate_iterable(operand) for operand in operands]
         outer, self.frame = self.frame, CallFrame(self.frame.function, self.frame, self.frame.depth)
         self.frame.state = outer.state
-        names = [ast.copy_location(ast.Name(f"(item {index})", ast.Load()), node) for index in range(len(lists))]
+        names = [ast.copy_location(ast.Name(f"(item {index})", ast.Load()), node) for index in range(len(iterables))]
         results = list[Binding]()
         try:
-            for items in zip(*lists, strict=False):
+            for items in zip(*iterables, strict=False):
                 self.count_iteration(node)
                 self.frame.variables.update(zip([name.id for name in names], items, strict=True))
                 results.append(self.evaluate_binding(ast.copy_location(ast.Call(function, [*names], []), node)))

@@ -217,10 +217,10 @@ def check_shapes(
     annotated = shapes_in_annotations(tree) if re.search(ARRAY_ANNOTATION, text) else ()
     for shape in (*shapes_in_comments(text), *annotated):
         declared.setdefault(shape.line, []).append(shape)
-    given = {*dim_names([dim for dims in inputs.values() for dim in dims])}
+    symbolic_names = {*dim_names([dim for dims in inputs.values() for dim in dims])}
     scopes, checks = dict[str, NameScope](), list[ShapeCheck]()
     main = next((record.function for record in records if record.depth == 0), "")
-    scopes[main] = NameScope(given, result_names)
+    scopes[main] = NameScope(symbolic_names, result_names)
     if entry is not None:
         checks += check_inputs(entry, inputs, scopes[main])
     executions = dict[tuple[str, int], list[StatementRecord]]()
@@ -241,12 +241,12 @@ def check_shapes(
 class NameScope:
     """The names of sizes in the declarations of one function."""
 
-    def __init__(self, given: set[str], result_names: Collection[str]) -> None:
+    def __init__(self, symbolic_names: set[str], result_names: Collection[str]) -> None:
         """Create a scope.
 
-        The names in `given` are symbolic until the code binds them.
+        The names in `symbolic_names` are symbolic until the code binds them.
         """
-        self.given, self.result_names = given, {*result_names}
+        self.symbolic_names, self.result_names = symbolic_names, {*result_names}
         self.sizes: dict[str, Dim] = {}
 
     def bind_names(self, record: StatementRecord) -> None:
@@ -269,7 +269,7 @@ class NameScope:
         """
         problems = list[Problem]()
         for shape in dict.fromkeys(shapes):
-            matcher = Matcher(declared.pattern, self.sizes, self.given - self.sizes.keys())
+            matcher = Matcher(declared.pattern, self.sizes, self.symbolic_names - self.sizes.keys())
             problem = matcher.match_shape(shape)
             if problem is None:
                 self.sizes = matcher.sizes

@@ -17,7 +17,7 @@ from shapecalc.core.rules import ELEMENT_KIND, LAYER_MISMATCH
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arithmetic import index_tensor
 from shapecalc.reading.code.kind_checks import range_conditions
-from shapecalc.reading.code.kinds import name_kinds
+from shapecalc.reading.code.kinds import format_kinds
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.values import (
     AnswerableError,
@@ -66,21 +66,21 @@ def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: E
     plain = tuple([slice(None) if isinstance(item, IndexArray) else item for item in expanded])
     sliced = index_tensor(tensor, plain, error)
     kept = [item for item in expanded if not isinstance(item, int)]
-    places = [position for position, item in enumerate(kept) if isinstance(item, IndexArray)]
+    array_positions = [position for position, item in enumerate(kept) if isinstance(item, IndexArray)]
     arrays = [item.tensor for item in kept if isinstance(item, IndexArray)]
     common = apply_multi_operand(BROADCAST, arrays, error) if len(arrays) > 1 else arrays[0]
-    others = [dim for position, dim in enumerate(sliced.shape) if position not in places]
-    is_adjacent = places == [*range(places[0], places[-1] + 1)]
-    start = places[0] if is_adjacent else 0
+    others = [dim for position, dim in enumerate(sliced.shape) if position not in array_positions]
+    is_adjacent = array_positions == [*range(array_positions[0], array_positions[-1] + 1)]
+    start = array_positions[0] if is_adjacent else 0
     result = derived_tensor((*others[:start], *common.shape, *others[start:]), sliced, *arrays)
     if tensor.conventions.is_strided:
-        result = replace(result, strides=_index_strides(sliced, arrays, places, result.shape))
+        result = replace(result, strides=_index_strides(sliced, arrays, array_positions, result.shape))
     result = replace(result, kinds=tensor.kinds)
     return add_to_conditions(result, _index_conditions(expanded, tensor, result, error))
 
 
 def _index_strides(
-    sliced: TracedTensor, arrays: Sequence[TracedTensor], places: Sequence[int], shape: Shape
+    sliced: TracedTensor, arrays: Sequence[TracedTensor], array_positions: Sequence[int], shape: Shape
 ) -> Shape | None:
     """Return the strides of the result of indexing with arrays, or None if unknown.
 
@@ -89,7 +89,7 @@ def _index_strides(
     """
     if sliced.strides is None:
         return None
-    kept = [axis for axis in range(sliced.rank) if axis not in places]
+    kept = [axis for axis in range(sliced.rank) if axis not in array_positions]
     if all(array.rank == 0 for array in arrays):
         return tuple([sliced.strides[axis] for axis in kept])
     if any(array.strides is None or not is_contiguous(array.shape, array.strides) for array in arrays):
@@ -150,7 +150,7 @@ def _split_masks(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorF
             axis += item is not None
             continue
         if not {*item.kinds} & {*"bi"}:
-            message = f"an index is bool or integer, and this one is {name_kinds(item.kinds)}"
+            message = f"an index is bool or integer, and this one is {format_kinds(item.kinds)}"
             raise CheckRefused(error(message), ELEMENT_KIND)
         if not _is_mask(item, tensor, error):
             result.append(IndexArray(item))

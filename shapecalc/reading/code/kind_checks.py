@@ -23,7 +23,7 @@ from shapecalc.reading.code.kinds import (
     KIND_RULES,
     PROMOTING_KEYWORDS,
     KindRule,
-    name_kinds,
+    format_kinds,
     promote_kinds,
     unite_kinds,
 )
@@ -76,11 +76,11 @@ def apply_kind_rule(
         _check_alpha(name, keywords, result, error)
         mask = _mask_kinds(base_name, operands, keywords)
         if mask and "b" not in mask:
-            raise CheckRefused(error(f"{name}: the mask is bool, and this one is {name_kinds(mask)}"), ELEMENT_KIND)
+            raise CheckRefused(error(f"{name}: the mask is bool, and this one is {format_kinds(mask)}"), ELEMENT_KIND)
         if not result or (base_name == "addcdiv" and not rule.result(kinds[1:])):
             raise kind_refusal(name, rule, kinds, error)
         if is_in_place and ANY_KIND.index(result[0]) > ANY_KIND.index(own[-1]):
-            message = f"{name}: elements that are {name_kinds(own)} do not become {name_kinds(result)} in place"
+            message = f"{name}: elements that are {format_kinds(own)} do not become {format_kinds(result)} in place"
             raise CheckRefused(error(message), ELEMENT_KIND)
     if base_name in ("add", "sub", "mul") and isinstance(value, TracedTensor):
         value = replace(value, extremes=_extremes_of_result(base_name, operands))
@@ -198,10 +198,10 @@ def _operand_kinds(name: str, rule: KindRule, operands: Sequence[CodeValue]) -> 
 
 def kind_refusal(name: str, rule: KindRule, kinds: Sequence[str], error: ErrorFactory) -> CheckRefused:
     """Return the exception for operands with kinds that a function refuses."""
-    found = " and ".join(dict.fromkeys(map(name_kinds, kinds)))
+    found = " and ".join(dict.fromkeys(map(format_kinds, kinds)))
     accepted = "".join(rule.results)
     needs_equal = rule.mode == "equal" and all({*operand} & {*accepted} for operand in kinds)
-    wanted = "equal element types" if needs_equal else f"elements that are {name_kinds(accepted)}"
+    wanted = "equal element types" if needs_equal else f"elements that are {format_kinds(accepted)}"
     hint = "write .float() behind the tensor" if "f" in accepted else ""
     return CheckRefused(error(f"{name}: it takes {wanted}, and these are {found}", hint), ELEMENT_KIND)
 
@@ -215,14 +215,16 @@ def set_kinds(name: str, value: CodeValue, kinds: str, own: str) -> CodeValue:
         return value if value.kinds == kinds else replace(value, kinds=kinds)
     if not isinstance(value, tuple):
         return value
-    second = "i" if name in INDEX_PAIRS else own if name in ("std_mean", "var_mean") else kinds
-    return tuple([set_kinds(name, item, second if index == 1 else kinds, own) for index, item in enumerate(value)])
+    second_kinds = "i" if name in INDEX_PAIRS else own if name in ("std_mean", "var_mean") else kinds
+    return tuple(
+        [set_kinds(name, item, second_kinds if index == 1 else kinds, own) for index, item in enumerate(value)]
+    )
 
 
 def require_kinds(tensor: TracedTensor, kinds: str, call: Call, role: str) -> None:
     """Raise `CheckRefused` (element-kind) unless an argument may have one of `kinds`."""
     if tensor.conventions.torch_checks and not {*kinds} & {*tensor.kinds}:
-        message = f"{role} is {name_kinds(kinds)}, and its elements are {name_kinds(tensor.kinds)}"
+        message = f"{role} is {format_kinds(kinds)}, and its elements are {format_kinds(tensor.kinds)}"
         raise call.refusal(message, ELEMENT_KIND)
 
 
@@ -232,7 +234,7 @@ def require_equal_kinds(tensor: TracedTensor, source: CodeValue, call: Call) -> 
     The elements of `source` are written to `tensor`.
     """
     if isinstance(source, TracedTensor) and tensor.conventions.torch_checks and not {*source.kinds} & {*tensor.kinds}:
-        message = f"it writes {name_kinds(source.kinds)} elements to a tensor of {name_kinds(tensor.kinds)} ones"
+        message = f"it writes {format_kinds(source.kinds)} elements to a tensor of {format_kinds(tensor.kinds)} ones"
         raise call.refusal(message, ELEMENT_KIND)
 
 

@@ -67,7 +67,7 @@ def promote_kinds(operands: Sequence[str]) -> str:
     return "".join([kind for kind in unite_kinds(operands) if ANY_KIND.index(kind) >= lowest])
 
 
-def name_kinds(kinds: str) -> str:
+def format_kinds(kinds: str) -> str:
     """Return the names of kinds for a message."""
     return " or ".join([KIND_NAMES[kind] for kind in kinds])
 

@@ -136,8 +136,8 @@ def _swap_axes(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 def _moveaxis(tensor: TracedTensor, call: Call) -> TracedTensor:
     values = call.bind_params(MOVEAXIS, tensor.dialect, "axes", "destination")
-    lists = [value if isinstance(value, tuple) else (value,) for value in values]
-    sources, destinations = ([call.to_axis(tensor, axis) for axis in group] for group in lists)
+    axis_lists = [value if isinstance(value, tuple) else (value,) for value in values]
+    sources, destinations = ([call.to_axis(tensor, axis) for axis in group] for group in axis_lists)
     is_repeated = not tensor.conventions.repeats_destinations and len({*destinations}) < len(destinations)
     if len({len(sources), len(destinations), len({*sources})}) > 1 or is_repeated:
         raise call.error("each axis moves to one place")

@@ -167,9 +167,9 @@ class InterpreterState:
             raise self.error(node, "a size has a name of plain letters")
         names = [".".join(parts[start:]) for start in range(len(parts))]
         self.used_size_names.update(names)
-        given = next((own for own in names if own in self.sizes), None)
-        if given is not None:
-            return self.find_given_class(self.sizes[given])
+        size_name = next((own for own in names if own in self.sizes), None)
+        if size_name is not None:
+            return self.find_given_class(self.sizes[size_name])
         tensor = self.inputs.get(last)
         if tensor is not None and tensor.size is not None:
             return tensor.size

@@ -51,8 +51,8 @@ def _require_elements_after_batch(tensor: TracedTensor, count: int, call: Call) 
 def _window_counts(dims: Shape, arguments: BoundArguments, call: Call, tensor: TracedTensor) -> Shape:
     """Return the number of windows along both spatial axes."""
     defaults = {"dilation": 1, "padding": 0, "stride": 1}
-    given = {name: arguments[name] if arguments[name] is not None else number for name, number in defaults.items()}
-    numbers = {name: to_dims(value, 2, call) for name, value in given.items()}
+    settings = {name: arguments[name] if arguments[name] is not None else number for name, number in defaults.items()}
+    numbers = {name: to_dims(value, 2, call) for name, value in settings.items()}
     kernel, counts = to_dims(arguments["kernel_size"], 2, call), list[Dim]()
     for axis, dim in enumerate(dims):
         dilation, padding, stride, size = [

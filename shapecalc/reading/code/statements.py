@@ -207,8 +207,8 @@ class CodeInterpreter(AssignmentEvaluator):
         self.is_quiet = True
         self.interpret_body(statements)
         module = self.frame
-        given: dict[str, CodeValue] = {**self.inputs, **self.input_groups}
-        parameters = {name: value for name, value in given.items() if name.isidentifier()}
+        all_inputs: dict[str, CodeValue] = {**self.inputs, **self.input_groups}
+        parameters = {name: value for name, value in all_inputs.items() if name.isidentifier()}
         owner: ObjectValue | None = None
         cls: ClassValue | None = None
         if entry.class_node is not None:
@@ -520,7 +520,7 @@ class CodeInterpreter(AssignmentEvaluator):
         if len(possible) == len(branches):
             self.join_branches(possible, error)
         elif possible:
-            self.invalidate_changes(node, possible, error)
+            self.invalidate_assigned_names(node, possible, error)
         else:
             raise branches[0]  # type: ignore[misc]  # all are refusals
 
@@ -541,7 +541,7 @@ class CodeInterpreter(AssignmentEvaluator):
             raise
         return self.journal.roll_back()
 
-    def invalidate_changes(self, node: ast.If | ast.Try, branches: Sequence[Changes], error: ShapeError) -> None:
+    def invalidate_assigned_names(self, node: ast.If | ast.Try, branches: Sequence[Changes], error: ShapeError) -> None:
         """Mark the values that the branches of a condition change as unknown.
 
         This is necessary if an op in one of the branches is refused.

@@ -137,10 +137,10 @@ def _recurrent(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
     return output, states if call.name == "LSTM" else state
 
 
-def _require_states(given: CodeValue, states: Sequence[TracedTensor], call: Call) -> None:
+def _require_states(initial_states: CodeValue, states: Sequence[TracedTensor], call: Call) -> None:
     """Raise `CheckRefused` if the initial states of a recurrent layer have the wrong shapes."""
-    parts = given if isinstance(given, tuple) else (given,)
-    if given is None or not all(isinstance(part, TracedTensor) for part in parts):
+    parts = initial_states if isinstance(initial_states, tuple) else (initial_states,)
+    if initial_states is None or not all(isinstance(part, TracedTensor) for part in parts):
         return
     shapes = [part.shape for part in parts if isinstance(part, TracedTensor)]
     wanted = [state.shape for state in states]

@@ -95,8 +95,14 @@ def cut_heading(state: CutState, accent: str) -> Text:
 
     >>> cut_heading(CutState((2, 3, 4)), "bold").plain
     '24 elements of 2,3,4, cut every 4 ▸ 6,4'
+    >>> state = CutState((2, 3, 4))
+    >>> state.move_cuts(2); state.keep_cuts(); state.move_cuts(-1)
+    >>> cut_heading(state, "bold").plain
+    '4 pieces of 6 kept; each cut every 5 ▸ 1 left over: 5 does not divide 6'
     """
-    head = Text(f"{format_count(state.count, 'element', 'elements')} of {shape_text(state.shape_before)}, cut every ")
+    kept = f"{state.count // state.piece_length} pieces of {state.piece_length} kept; each"
+    whole = f"{format_count(state.count, 'element', 'elements')} of {shape_text(state.shape_before)},"
+    head = Text(f"{kept if state.kept else whole} cut every ")
     head.append(str(state.length), "bold").append(f" {UNICODE.pointer} ")
     if state.shape is None:
         head.append(f"{state.remainder} left over: {state.length} does not divide {state.piece_length}", BOLD_ERROR)

@@ -233,9 +233,10 @@ def _dim_text(layout: StageLayout, column: OperandColumn, operand: int, output_t
 
 
 def _column_style(layout: StageLayout, column: OperandColumn, step_index: int) -> str:
-    """Return the style of a column: bold for the column of the current step."""
+    """Return the style of a column: bold for the column of the current step, and for the joined axis of an answer."""
     step = layout.stage.steps[step_index - layout.step_range.start] if step_index in layout.step_range else None
-    is_current = step is not None and step.out == column.out_dim
+    is_joined = not layout.problem and column.label.endswith(JOIN_SUFFIX)
+    is_current = is_joined if step is None else step.out == column.out_dim
     return BOLD_ERROR if column.is_refused else "bold" if is_current else ""
 
 
@@ -390,6 +391,20 @@ def is_first_step_with_parameters(_answer: Trace | Chain, layout: StageLayout, s
     )
 
 
+def picture_subject(layout: StageLayout, step: Step) -> str:
+    """Return the dims that the picture of a step explains: those with equal windows, or the joined axis.
+
+    The text is empty for other pictures.
+    """
+    if is_window_step(layout, step):
+        numbers = _window_parameters(step)
+        window_steps = [other for other in layout.stage.steps if is_window_step(layout, other)]
+        dims = [str(other.out) for other in window_steps if _window_parameters(other) == numbers]
+        return f"dim {step.out}" if len(dims) < 2 else f"dims {join_with_and(dims)}"
+    slots = operand_columns(layout, stage_operands(layout)) if layout.stage.kind is StageKind.JOIN else []
+    return "".join(f"axis {slot.out_dim}" for slot in slots if slot.label.endswith(JOIN_SUFFIX))
+
+
 def draw_windows(
     answer: Trace | Chain, layout: StageLayout, step_index: int, *, width: int, height: int, glyphs: GlyphSet
 ) -> Text:
@@ -402,10 +417,7 @@ def draw_windows(
     why = (
         step.why if cell.dim is not None else arithmetic_with_placeholder(step, cell.placeholder or glyphs.placeholder)
     )
-    window_steps = [other for other in layout.stage.steps if is_window_step(layout, other)]
-    equal_dims = [str(other.out) for other in window_steps if _window_parameters(other) == numbers]
-    subject = f"dim {step.out}" if len(equal_dims) < 2 else f"dims {join_with_and(equal_dims)}"
-    lines = wrap_line(Text(f"{layout.name}  {subject}: {why}", "bold"), width)
+    lines = wrap_line(Text(f"{layout.name}  {picture_subject(layout, step)}: {why}", "bold"), width)
     size, count = (cell.dim, numbers["size"]) if request.get("transposed") else (numbers["size"], cell.dim)
     is_known = is_concrete([numbers[name] for name in WINDOW_DEFAULTS])
     if isinstance(size, int) and isinstance(count, int) and size and is_known:
@@ -413,7 +425,7 @@ def draw_windows(
             lines += _draw_window_ruler((size, count), layout, numbers, width, glyphs)
         else:
             rows: list[RulerRow] = [("answer", str), ("input", lambda position: str(position * size // count))]
-            lines += _draw_position_rows(rows, range(count), len(str(count)), width, glyphs)
+            lines += _draw_position_rows(rows, {}, range(count), len(str(count)), width, glyphs)
     if cell.dim is not None:
         lines += [Text(f"holds when {condition.phrase}", "bold") for condition in step.conditions]
     return stack_texts([clip_line(line, width, glyphs) for line in lines[:height]])
@@ -464,9 +476,8 @@ def _draw_window_ruler(
     if has_windows:
         remainder = "" if is_transposed or last > padded_end else f"; {padded_end - last or 'nothing'} left over"
         notes.append(f"{format_count(count, 'window', 'windows')} of {kernel}, {stride} apart{remainder}")
-    lines = _draw_position_rows(
-        rows, range(min(0, begin), max(last, padded_end, begin + size)), cell_width, width, glyphs
-    )
+    positions, ranges = range(min(0, begin), max(last, padded_end, begin + size)), {name: row for name, _, row in spans}
+    lines = _draw_position_rows(rows, ranges, positions, cell_width, width, glyphs)
     return [*lines, *pack_notes([Text(note, "dim") for note in notes], width)]
 
 
@@ -478,10 +489,28 @@ def _make_index_labeller(text: str, spans: Sequence[range]) -> Callable[[int], s
     return lambda position: text if any(position in span for span in spans) else ""
 
 
+def _overlaps(span: range, omitted: range) -> bool:
+    """Return whether an ascending range has an index in another, whose step is 1.
+
+    >>> _overlaps(range(0, 9, 4), range(5, 8)), _overlaps(range(0, 9, 4), range(5, 9))
+    (False, True)
+    """
+    first = span.start + max(0, -((span.start - omitted.start) // span.step)) * span.step
+    return first < min(span.stop, omitted.stop)
+
+
 def _draw_position_rows(
-    rows: Sequence[RulerRow], positions: range, cell_width: int, width: int, glyphs: GlyphSet
+    rows: Sequence[RulerRow],
+    spans: Mapping[str, Sequence[range]],
+    positions: range,
+    cell_width: int,
+    width: int,
+    glyphs: GlyphSet,
 ) -> list[Text]:
-    """Draw rows with one text per index, and omit middle indices if necessary."""
+    """Draw rows with one text per index, and omit middle indices if necessary.
+
+    In the row of a name in `spans`, only the indices in its ranges have a text. An ellipsis stands for omitted texts.
+    """
     label_width = max(len(head) for head, _ in rows) + 2
     position_count, lines = max(3, (width - label_width) // (cell_width + 1)), []
     count = positions.stop - positions.start  # `len(positions)` fails for dims greater than 2**63 - 1
@@ -489,7 +518,9 @@ def _draw_position_rows(
     for head, text in rows:
         cells = [text(place).rjust(cell_width) for place in positions[:cut]]
         if cut < count:
-            cells.append((glyphs.ellipsis[:cell_width] if text(positions[cut]) else "").center(cell_width))
+            omitted = positions[cut : cut - position_count + 1]
+            has_text = head not in spans or any(_overlaps(span, omitted) for span in spans[head])
+            cells.append((glyphs.ellipsis[:cell_width] if has_text else "").center(cell_width))
             cells += [text(place).rjust(cell_width) for place in positions[cut - position_count + 1 :]]
         lines.append(Text(head.ljust(label_width)).append(" ".join(cells)))
     return lines

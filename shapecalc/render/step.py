@@ -22,6 +22,7 @@ from shapecalc.core.origins import (
 from shapecalc.core.text import dim_text, escape_unprintable, join_with_and, shape_text
 from shapecalc.render.canvas import UNICODE, GlyphSet, make_style, stack_texts, wrap_line
 from shapecalc.render.flow import NO_PLACEHOLDERS, Placeholders, column_placeholders
+from shapecalc.render.operands import draw_operand_table, picture_subject
 from shapecalc.render.pictures import draw_picture, drawn_layout_index, has_own_picture
 from shapecalc.render.stage_layout import (
     INFER_RULES,
@@ -72,11 +73,16 @@ def reason_title(answer: Trace | Chain, step_index: int) -> str:
     'Why · solve -1'
     >>> reason_title(sc.shuffle((2, 3), first=(1, 0), to=(0, -1)), 4)
     'Why · stage 2 of 2 · solve -1'
+    >>> reason_title(sc.conv((1, 3, 8, 8), (4, 3, 2, 2)), 3), reason_title(sc.concat((2, 3), (2, 5), axis=1), 1)
+    ('Why · dims 2 and 3', 'Why · axis 1')
     """
     all_layouts = stage_layouts(answer)
     number = layout_index(all_layouts, step_index) + 1 if all_layouts else 1
     stage = f"stage {number} of {len(all_layouts)}" if len(all_layouts) > 1 else ""
-    name = _step_name(answer.steps[step_index]) if step_index < len(answer.steps) else ""
+    step = answer.steps[step_index] if step_index < len(answer.steps) else None
+    name = (all_layouts and step and picture_subject(all_layouts[number - 1], step)) or (
+        _step_name(step) if step else ""
+    )
     return " · ".join(filter(None, ("Why", stage, name)))
 
 
@@ -92,12 +98,18 @@ def draw_step(
     height: int,
     glyphs: GlyphSet = UNICODE,
     placeholders: Placeholders = NO_PLACEHOLDERS,
+    is_complete: bool = False,
 ) -> Text:
     """Draw the picture of a step, or the reasons for the dims of its stage.
 
-    The wires of the dims are omitted, because the map beside the panel contains them.
+    The wires of the dims are omitted, because the map beside the panel contains them. With `is_complete`, the picture
+    explains the answer: the axis of a join is bold instead of the dim of the step.
     """
     all_layouts = stage_layouts(answer)
+    layout = all_layouts[drawn_layout_index(all_layouts, step_index)] if all_layouts else None
+    if is_complete and layout and layout.stage.kind is StageKind.JOIN and not layout.problem:
+        end = layout.step_range.stop
+        return draw_operand_table(answer, layout, end, width=width, height=height, glyphs=glyphs)
     if not all_layouts or has_own_picture(answer, step_index):
         return draw_picture(
             answer, step_index, width=width, height=height, glyphs=glyphs, placeholders=placeholders, with_heading=False

@@ -938,7 +938,10 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         if not plan.step:
             answer_lines = explore_text.answer_lines(state, width, accent)
             plan, lines = self._plan_heights(width, height - fixed, len(answer_lines), len(card_lines))
-        shown = card_lines if plan.card else answer_lines
+        has_card = plan.card and not (
+            state.shows_grid and not plan.elements
+        )  # a large grid takes the lines of the card
+        shown = card_lines if has_card else answer_lines
         blank_lines = height - fixed - lines - len(answer_lines) if shown is answer_lines else 0
         self._set_text("answer", stack_texts([*shown, *[Text(end="")] * blank_lines]))
         self._apply_panel_heights(plan, lines)
@@ -1154,7 +1157,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         for form in ("listed", "wrapped"):
             if len(lines := self._comparison_lines(width, form)) <= height:
                 return stack_texts(lines)
-        return stack_texts(self._comparison_lines(width, "short")[:height])
+        return stack_texts(explore_text.limit_comparison(self._comparison_lines(width, "short"), height))
 
     def _comparison_lines(self, width: int, form: explore_text.ComparisonForm) -> list[Text]:
         """Return the lines of the last comparison, with a cache."""

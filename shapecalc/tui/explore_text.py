@@ -18,7 +18,7 @@ from shapecalc.core.answers import Chain, StageKind, Trace
 from shapecalc.core.dims import dim_names, product
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, error_reason
 from shapecalc.core.rules import INDIVISIBLE
-from shapecalc.core.text import element_count_text, escape_unprintable, shape_text
+from shapecalc.core.text import element_count_text, escape_unprintable, format_count, shape_text
 from shapecalc.reasoning.mistakes import Mistake
 from shapecalc.render.canvas import DOTTED, UNICODE, clip_text, stack_texts, wrap_line
 from shapecalc.render.flow import draw_flow
@@ -45,6 +45,7 @@ from shapecalc.tui.state import Blank, ExploreState
 WORKS_QUESTION = "Will it run?"
 VALIDITY_HELP = "y / n   (PgDn shows it, ^G stops asking)"
 BLANK_HELP = "Type the size; enter gives a hint, PgDn shows it."
+REFUSED = "refused: "
 NEXT_HINT = "PgDn goes on."
 CHOOSE_HINT = f"{NEXT_HINT} The arrow keys choose a blank to type into."
 CORRECT_FEEDBACK = "That is right."
@@ -183,6 +184,7 @@ def answer_lines(
     The first line contains the shapes, with the output in the style `accent`. The lines of `card`, if any, follow it.
     The remaining lines are the current question, sentence or conditions. With `omits_repetition`, a sentence that does
     not fit the first line is omitted if the step panel ends with it.
+    For a chain, it is omitted even if it fits.
     """
     answer, problem = state.answer, state.result.problem
     if state.result.answer is None or answer is None:
@@ -202,9 +204,12 @@ def answer_lines(
         )
         return [line, *wrap_line(Text(question, "bold"), width), *wrap_line(Text(how), width)]
     line, sentences = _format_spaced_answer(answer, accent) if card else line, _answer_sentences(state)
+    repeats = not (state.is_learning or state.is_complete or has_own_picture(answer, state.current_step))
+    if omits_repetition and repeats and len(stage_layouts(answer)) > 1:  # its dims are those of the stage
+        return [line, *card]
     if len(sentences) == 1 and len(line) + len(sentences[0]) + SENTENCE_GAP <= width:
         return [line.append(" " * SENTENCE_GAP + sentences[0], "default"), *card]
-    if omits_repetition and not (state.is_learning or state.is_complete or has_own_picture(answer, state.current_step)):
+    if omits_repetition and repeats:
         return [line, *card]
     return [line, *card, *_wrap_sentences(sentences, width)]
 
@@ -233,7 +238,8 @@ def _output_text(state: ExploreState, width: int, accent: str) -> tuple[str, str
 def _answer_sentences(state: ExploreState) -> list[str]:
     """Return the sentence of the current step.
 
-    After the last step, the sentences are the conditions of the answer.
+    For a chain, it begins with the number of the stage. After the last step, the sentences are the conditions of the
+    answer.
     """
     answer = state.answer
     if answer is None:
@@ -246,7 +252,9 @@ def _answer_sentences(state: ExploreState) -> list[str]:
     if _step_to_draw(state) != state.current_step:
         sentence = CORRECT_FEEDBACK
     else:
-        sentence = escape_unprintable(answer.steps[state.current_step].why)
+        all_layouts = stage_layouts(answer)
+        stage = f"stage {layout_index(all_layouts, state.current_step) + 1}: " if len(all_layouts) > 1 else ""
+        sentence = stage + escape_unprintable(answer.steps[state.current_step].why)
     onward = CHOOSE_HINT if state.open_blanks else NEXT_HINT if state.is_learning else ""
     return [f"{sentence}  {onward}".rstrip()]
 
@@ -489,7 +497,14 @@ def _draw_step(state: ExploreState, width: int, height: int) -> Text:
     if (permutation := permutation_to_fill(state)) is not None:
         return _permutation_hint(state, permutation, width)
     step = step_to_draw(state)
-    return draw_step(state.visible_answer, step, width=width, height=height, placeholders=format_blanks(state))
+    return draw_step(
+        state.visible_answer,
+        step,
+        width=width,
+        height=height,
+        placeholders=format_blanks(state),
+        is_complete=state.is_complete,
+    )
 
 
 def _permutation_hint(state: ExploreState, layout: StageLayout, width: int) -> Text:
@@ -683,7 +698,7 @@ ComparisonForm = Literal["short", "wrapped", "listed"]
 
 
 def comparison_lines(rows: Sequence[DialectRow], width: int, form: ComparisonForm = "short") -> list[Text]:
-    """Return the lines of each distinct answer, the most common answer first."""
+    """Return the lines of each distinct answer: the most common first, and refusals last."""
     by_dialect: dict[str, set[str]] = {}
     for row in rows:
         by_dialect.setdefault(row.question.dialect, set()).add(row.answer_text)
@@ -692,11 +707,33 @@ def comparison_lines(rows: Sequence[DialectRow], width: int, form: ComparisonFor
         setting = row.setting if len(by_dialect[row.question.dialect]) > 1 else ""
         groups.setdefault(row.answer_text, []).append(" ".join(filter(None, (row.question.dialect, setting))))
     lines, cell = list[Text](), max((len(name) for names in groups.values() for name in names), default=0) + 2
-    for answer, names in sorted(groups.items(), key=lambda item: -len(item[1])):
-        verb = "refuse, " if answer.startswith("refused: ") else "answer "
-        head = f"{len(names)} {verb}{escape_unprintable(answer.removeprefix('refused: '))}"
-        lines += _answer_group(head, [*dict.fromkeys(names)], (width, cell), form)
+    for answer, names in sorted(groups.items(), key=lambda item: (item[0].startswith(REFUSED), -len(item[1]))):
+        distinct = [*dict.fromkeys(names)]
+        lines += _answer_group(_group_heading(answer, len(distinct), len(names)), distinct, (width, cell), form)
     return lines
+
+
+def limit_comparison(lines: Sequence[Text], height: int) -> list[Text]:
+    """Return the first lines of a comparison with one line per answer.
+
+    If some are omitted, the last line counts them and names the key of the whole comparison.
+    """
+    if len(lines) <= height or height < 2:
+        return [*lines[:height]]
+    count = len(lines) - height + 1
+    return [*lines[: height - 1], Text(f"and {format_count(count, 'more answer', 'more answers')}: c")]
+
+
+def _group_heading(answer: str, names: int, settings: int) -> str:
+    """Return the heading of an answer with the number of its names, and of its settings if they are more.
+
+    >>> _group_heading("refused: indivisible", 14, 19), _group_heading("2,12", 1, 1)
+    ('14 refuse (19 settings), indivisible', '1 answers 2,12')
+    """
+    is_refused = answer.startswith(REFUSED)
+    verb = ("refuse" if is_refused else "answer") + "s" * (names == 1)
+    counted = f" ({settings} settings)" if settings > names else ""
+    return f"{names} {verb}{counted}{',' if is_refused else ''} {escape_unprintable(answer.removeprefix(REFUSED))}"
 
 
 def _answer_group(head: str, names: Sequence[str], widths: tuple[int, int], form: ComparisonForm) -> list[Text]:

@@ -25,7 +25,7 @@ from shapecalc.models.verdicts import NodeFix
 from shapecalc.reasoning.answers import answer_request
 from shapecalc.render.canvas import UNICODE, clip_text, rows_around
 from shapecalc.render.flow import draw_flow
-from shapecalc.render.styles import BOLD_ERROR, BOLD_SUCCESS
+from shapecalc.render.styles import BOLD_ERROR
 from shapecalc.tui.explore_text import wrap_lines
 from shapecalc.tui.panels import BORDER_LINES, Panel
 from shapecalc.tui.widgets import (
@@ -319,21 +319,18 @@ def node_title(nodes: NodeListState, width: int) -> str:
 def node_list_text(nodes: NodeListState, width: int, height: int) -> Text:
     """Render the list around the selected node."""
     rows = rows_around(nodes.index, len(nodes.visible_nodes), height)
-    lines = [
-        _node_row(nodes.visible_nodes[index], width, selected=index == nodes.index, is_fixed=bool(nodes.fix_number))
-        for index in rows
-    ]
+    lines = [_node_row(nodes.visible_nodes[index], width, selected=index == nodes.index) for index in rows]
     return Text("\n").join(lines if nodes.visible_nodes else [Text("none is shown", "dim")])
 
 
-def _node_row(judged: report.JudgedNode, width: int, *, selected: bool, is_fixed: bool) -> Text:
+def _node_row(judged: report.JudgedNode, width: int, *, selected: bool) -> Text:
     """Render a node as a line with its name and, if there is room, its output shape."""
     shape = escape_unprintable(report.format_shape(judged.output)) if width >= MIN_SHAPE_WIDTH else ""
     name_width = max(8, width - 3 - min(len(shape), width // 2) - 2 * bool(shape))
     is_failing = report.is_failing(judged)
     name = _fit_width(escape_unprintable(report.node_name(judged.node)), name_width)
     text = f"{SELECTED_SIGN if selected else ' '}{FAILING_SIGN if is_failing else '  '}{name}  {shape}".rstrip()
-    colour = (BOLD_SUCCESS if selected and is_fixed else BOLD_ERROR) if is_failing else ""
+    colour = BOLD_ERROR if is_failing else ""
     return Text(set_cell_size(_truncate_start(text, width), width), f"{colour}{' reverse' if selected else ''}".strip())
 
 

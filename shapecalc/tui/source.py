@@ -441,7 +441,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
             return Text("no answer yet", "dim", end="")
         accent = f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
         shape = clip_text(escape_unprintable(self.state.input_shape), max(8, width // 2 - 4), UNICODE)
-        name = f"{escape_unprintable(self.state.entry)}: " if self.state.entry else ""
+        name = f"{escape_unprintable(self.state.entry) or 'whole code'}: "
         return Text.assemble(
             f"{name}{shape} {ARROW} ",
             (clip_text(self.state.output, max(8, width - len(name) - len(shape) - 4), UNICODE), accent),

@@ -46,3 +46,12 @@ def test_follow_refuses_missing_elements(shapecalc):
     assert (
         "--plain and --at cannot be combined" in shapecalc("tui", "--plain", "--at", "0,0", "reshape", "2,3", "6").err
     )
+
+
+@driven("shuffle", "2,3,4", "--first", "1,2,0", "--to", "0,-1", "--second", "1,0", size=(80, 24))
+async def test_reasons_are_whole_or_hidden_beside_the_elements(user):
+    await user.press("end")
+    assert any("└ 8 is" in line for line in user.lines) == any("└ 3 is" in line for line in user.lines)
+    await user.press("g")
+    assert "8 , 3" in user.text or "8,3" in user.text
+    assert any("└ 8 is" in line for line in user.lines) == any("└ 3 is" in line for line in user.lines)

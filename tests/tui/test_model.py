@@ -6,7 +6,8 @@ import asyncio
 
 from shapecalc.core.record import replace
 from shapecalc.models.verdicts import BatchVerdict
-from shapecalc.tui.model import ModelScreen, NodeListState
+from shapecalc.render.styles import BOLD_ERROR
+from shapecalc.tui.model import ModelScreen, NodeListState, node_list_text
 from tests.models.reports import FIRST, TURNED, YOLO, judged
 from tests.tui.driven import using
 
@@ -54,3 +55,12 @@ def test_model_screen_leaves_the_fix_on_moving():
     assert nodes.shown_fix is None
     nodes.show_next_fix()
     assert nodes.shown_fix is None
+
+
+def test_model_screen_keeps_a_failing_node_red_while_a_fix_is_shown():
+    nodes = NodeListState(YOLO, 2)
+    before = node_list_text(nodes, 60, 9)
+    nodes.show_next_fix()
+    assert nodes.shown_fix
+    assert node_list_text(nodes, 60, 9) == before
+    assert any(str(span.style).startswith(BOLD_ERROR) for span in before.spans)

@@ -206,3 +206,38 @@ def test_state_comparison_starts_at_the_question(words, index):
 def test_state_default_setting_is_valid_in_old_opsets():
     first, second, *_ = dialect_rows(question_from_words(split_outside_brackets("reshape 2,3 6 --opset 5")))
     assert (first.answer_text, second.answer_text) == ("6", "refused: no-such-attribute")
+
+
+def _answer_text(words, step, *, omits_repetition):
+    state = ExploreState(question_from_words(words))
+    state.go_to_step(step)
+    lines = explore_text.answer_lines(state, 100, omits_repetition=omits_repetition)
+    return "\n".join(line.plain for line in lines)
+
+
+def test_state_sentence_of_a_stage_is_not_beside_the_answer_of_the_chain():
+    words = ("shuffle", "2,3,4", "--first", "1,2,0", "--to", "0,-1", "--second", "1,0")
+    assert "dim 0 is" not in _answer_text(words, 0, omits_repetition=True)
+    assert "stage 1: dim 0 is input dim 1" in _answer_text(words, 0, omits_repetition=False)
+    assert "stage" not in _answer_text(("transpose", "2,3,4", "1,2,0"), 0, omits_repetition=False)
+
+
+def test_state_comparison_lists_answers_before_refusals_and_counts_the_rest():
+    rows = dialect_rows(question_from_words(["reshape", "2,3,4", "0,-1"]))
+    lines = explore_text.comparison_lines(rows, 100)
+    verbs = [line.plain.split()[1].rstrip("s") for line in lines]
+    assert verbs == sorted(verbs), "answer before refuse"
+    assert len(lines) > 3
+    assert explore_text.limit_comparison(lines, 3)[-1].plain == f"and {len(lines) - 2} more answers: c"
+    assert explore_text.limit_comparison(lines, len(lines) - 1)[-1].plain == "and 2 more answers: c"
+    assert explore_text.limit_comparison(lines, len(lines)) == lines
+
+
+def test_state_picture_of_a_join_and_its_title_name_the_joined_axis():
+    state = ExploreState(question_from_words(["concat", "2,3,4", "2,5,4", "--axis", "1"]))
+    state.go_to_step(state.end_step)
+    assert explore_text.step_panel_title(state) == "Why · axis 1"
+    drawn = explore_text.step_text(state, 78, 12)
+    assert {drawn.plain[span.start : span.end].strip() for span in drawn.spans if span.style == "bold"} == {
+        *("3", "5", "8")
+    }

@@ -41,7 +41,7 @@ from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.count_steps import iter_count_steps
 from shapecalc.diagnosis.evidence import (
     MODEL_CALL,
-    Step,
+    RemedyStep,
     failing_code,
     format_insertion,
     has_product,
@@ -257,7 +257,7 @@ def _drop_weak_explanations(message: ParsedMessage, explanations: tuple[Explanat
     return explanations
 
 
-def _find_steps(message: ParsedMessage) -> list[Step]:
+def _find_steps(message: ParsedMessage) -> list[RemedyStep]:
     return [*iter_layer_steps(message), *iter_operand_steps(message), *iter_count_steps(message)]
 
 

@@ -12,7 +12,7 @@ from math import gcd, prod
 
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.shuffle import SHUFFLE
-from shapecalc.diagnosis.evidence import Step
+from shapecalc.diagnosis.evidence import RemedyStep
 from shapecalc.diagnosis.known_sizes import ANCHORS, BOX_COUNTS, CLASSES, describe_classes
 from shapecalc.diagnosis.match import format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, is_frozen_input, known_size_product, size_product
@@ -47,7 +47,7 @@ MAX_VARIABLES = 3
 """The maximum number of variables that are printed with a shape."""
 
 
-def iter_count_steps(message: ParsedMessage) -> Iterator[Step]:
+def iter_count_steps(message: ParsedMessage) -> Iterator[RemedyStep]:
     """Yield advice for a reshape with unequal element counts, the likeliest first."""
     target = numeric_sizes(message.target)
     count = message.elements if message.input is None else size_product(message.input)
@@ -55,7 +55,7 @@ def iter_count_steps(message: ParsedMessage) -> Iterator[Step]:
         return
     if count == prod(target) > MAX_COUNT_32:
         text = f"both hold {count} elements, more than 32 bits count: a size is wrong above, or the runtime has 32 bits"
-        yield Step(text, True)
+        yield RemedyStep(text, True)
         return
     found = (
         _batch_step(message)
@@ -72,10 +72,10 @@ def iter_count_steps(message: ParsedMessage) -> Iterator[Step]:
         or _vector_step(message, count, target)
     )
     if text := found or _weights_step(message, count, target):
-        yield Step(text, True)
+        yield RemedyStep(text, True)
     if text and text == _batch_step(message):
         return
-    yield Step(_print_step(message, count, target), False)
+    yield RemedyStep(_print_step(message, count, target), False)
 
 
 def _factor_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:

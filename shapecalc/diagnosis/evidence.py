@@ -45,7 +45,7 @@ MAX_RECENT = 240
 """The number of characters above a message that may contain the failing line of a library."""
 
 
-class Step(Record):
+class RemedyStep(Record):
     """A step for the user to take."""
 
     text: str

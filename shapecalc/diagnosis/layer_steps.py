@@ -16,7 +16,7 @@ from shapecalc.core.ops.matmul import MATMUL
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.evidence import (
     FILE_FRAMEWORKS,
-    Step,
+    RemedyStep,
     assigned_value,
     failing_code,
     find_layer_call,
@@ -143,17 +143,17 @@ def _describe_conv(message: ParsedMessage, actual: int, expected: int, weight: t
     return f"{prefix}{name}({expected}, {outputs}, {kernel}{groups})", rebuilt
 
 
-def iter_layer_steps(message: ParsedMessage) -> Iterator[Step]:
+def iter_layer_steps(message: ParsedMessage) -> Iterator[RemedyStep]:
     """Yield advice for a layer and an input with mismatching sizes, the likeliest first."""
     mismatch = find_layer_mismatch(message)
     if mismatch is None and message.op == MATMUL.name and message.framework in FILE_FRAMEWORKS:
         node = f"the node {message.node}" if message.node else "the node that fails"
         text = f"{print_step(message, '')}; {node} multiplies it, or what follows from it, by a weight of another size"
-        yield Step(text, False)
+        yield RemedyStep(text, False)
     if mismatch is None:
         return
     if 0 in mismatch.shape:
-        yield Step(EMPTY_ROWS_REMEDY, True)
+        yield RemedyStep(EMPTY_ROWS_REMEDY, True)
         return
     if has_product(message) or (message.framework == "numpy" and message.op == MATMUL.name):
         yield from _product_steps(message, mismatch)
@@ -162,33 +162,33 @@ def iter_layer_steps(message: ParsedMessage) -> Iterator[Step]:
     yield from steps(message, mismatch)
 
 
-def _product_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[Step]:
+def _product_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[RemedyStep]:
     """Yield advice for a matrix product in the user's code."""
     shape, other = message.input or (), (message.operands or ((),))[0]
     names = message.failing_line.operands if message.failing_line else ()
     left, right = names if len(names) == 2 else ("the first", "the second")
     if len(shape) == 2 and other and shape[0] == other[0]:
-        yield Step(
+        yield RemedyStep(
             f"if {left} is to be transposed, write a.T @ b: {shape[1]},{shape[0]} with {format_sizes(other)}", True
         )
     elif len(shape) == len(other) == 2 and shape[1] == other[1]:
-        yield Step(
+        yield RemedyStep(
             f"if {right} is to be transposed, write a @ b.T: {shape[0]},{shape[1]} with {other[1]},{other[0]}", True
         )
     elif text := _bias_step(message, names, mismatch):
-        yield Step(text, True)
+        yield RemedyStep(text, True)
     elif not shape and abs(mismatch.actual - mismatch.expected) == 1 and COEFFICIENTS.search(failing_code(message)):
         text = "if these are coefficients, give both the constant, or neither: np.c_[np.ones(len(X)), X]"
-        yield Step(text, True)
+        yield RemedyStep(text, True)
     elif len(shape) == 2 and len(other) == 1 and abs(mismatch.actual - mismatch.expected) == 1:
         text = "give both the constant column, or neither: one side has a column more, as add_constant inserts it"
-        yield Step(text, True)
+        yield RemedyStep(text, True)
     printed = print_step(message, "a.shape, b.shape")
     dim = "only" if len(other) == 1 else "last but one"
     actual, expected = mismatch.actual, mismatch.expected
     text = f"{printed}: the last dim of {left}, {actual}, must equal the {dim} dim of {right}, {expected}"
-    yield Step(text, False)
-    yield Step(f"find where {actual} and {expected} are set, and make them one number", False)
+    yield RemedyStep(text, False)
+    yield RemedyStep(f"find where {actual} and {expected} are set, and make them one number", False)
 
 
 def _bias_step(message: ParsedMessage, names: tuple[str, ...], mismatch: LayerMismatch) -> str:
@@ -205,7 +205,7 @@ def _bias_step(message: ParsedMessage, names: tuple[str, ...], mismatch: LayerMi
     return ""
 
 
-def _linear_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[Step]:
+def _linear_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[RemedyStep]:
     """Yield advice for a linear layer."""
     shape = numeric_sizes(mismatch.shape)
     rows = size_product(shape[:-1]) if len(shape) > 1 else None
@@ -224,25 +224,25 @@ def _linear_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[S
             f"{mismatch.expected} to pair with it"
         )
     if text := _image_size_step(message, mismatch):
-        yield Step(text, True)
+        yield RemedyStep(text, True)
     if text := _feature_map_step(message, mismatch, rows):
-        yield Step(text, True)
+        yield RemedyStep(text, True)
     if dims and len(shape) > 2:
         code = "x.permute(0, 2, 3, 1)" if len(shape) == 4 and dims[-1] == 1 else f"x.transpose({dims[-1]}, -1)"
-        yield Step(f"move axis {dims[-1]}, which has {mismatch.expected}, to the end: {code}", True)
+        yield RemedyStep(f"move axis {dims[-1]}, which has {mismatch.expected}, to the end: {code}", True)
     elif message.framework == "torch" and rows and rows % mismatch.expected == 0 and rows > mismatch.expected:
         move = f"if another dim is {mismatch.expected}, move it to the end: x.transpose(1, -1)"
-        yield Step(f"{printed}: {read}; {move}", False)
+        yield RemedyStep(f"{printed}: {read}; {move}", False)
     else:
-        yield Step(f"{printed}: {read}", False)
+        yield RemedyStep(f"{printed}: {read}", False)
     weight = numeric_sizes((message.operands or ((),))[0])
     if message.framework == "torch" and weight[1:] == (mismatch.actual,) != (1,) and not find_layer_call(message):
         text = f"the second has {mismatch.actual} as its last dim: in a product of your own, x @ w, write x @ w.T"
-        yield Step(text, False)
-    yield Step(_choice_step(message, mismatch, "features"), False)
+        yield RemedyStep(text, False)
+    yield RemedyStep(_choice_step(message, mismatch, "features"), False)
 
 
-def _keras_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[Step]:
+def _keras_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[RemedyStep]:
     """Yield advice for a Keras layer.
 
     The first input, or the saved model, determined the sizes of the layer.
@@ -254,18 +254,18 @@ def _keras_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[St
             if shape[1] == mismatch.expected
             else f", of which {shape[1]} are there where {mismatch.expected} were declared"
         )
-        yield Step(
+        yield RemedyStep(
             f"print(x.shape): a layer reads the last axis as features, {mismatch.actual} here; if those are the steps, "
             f"and dim 1 the features{near}, write x.transpose(0, 2, 1), and declare the shape (steps, features)",
             message.op == LINEAR.name and mismatch.expected * 4 < mismatch.actual,
         )
     dim = f"dim {mismatch.axis}" if mismatch.axis != len(mismatch.shape) - 1 else "the last dim"
-    yield Step(
+    yield RemedyStep(
         f"print the shape that you give to the model, and model.summary(): {mismatch.layer} was built for "
         f"{mismatch.expected} at {dim}, and gets {mismatch.actual}",
         False,
     )
-    yield Step(
+    yield RemedyStep(
         f"give the model inputs of the size and the columns with which it was built, or build it again for these, so "
         f"that {mismatch.layer} reads {mismatch.actual}",
         False,
@@ -313,26 +313,28 @@ def _image_size_step(message: ParsedMessage, mismatch: LayerMismatch) -> str:
     )
 
 
-def _conv_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[Step]:
+def _conv_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[RemedyStep]:
     """Yield advice for a convolution."""
     shape = numeric_sizes(mismatch.shape)
     if text := _move_channels_step(shape, mismatch) or _convert_image_step(message, shape, mismatch):
-        yield Step(text, True)
+        yield RemedyStep(text, True)
     dim = f"dim {mismatch.axis}" if mismatch.shape else "the channel dim"
     printed = print_step(message, "x.shape")
     if message.framework in FILE_FRAMEWORKS:
-        yield Step(
+        yield RemedyStep(
             f"{printed}: {mismatch.layer} gets {mismatch.actual} channels from it, and takes {mismatch.expected}", False
         )
     else:
-        yield Step(f"{printed}: {dim} is {mismatch.actual}, and {mismatch.layer} reads {mismatch.expected}", False)
+        yield RemedyStep(
+            f"{printed}: {dim} is {mismatch.actual}, and {mismatch.layer} reads {mismatch.expected}", False
+        )
     pair = (mismatch.actual, mismatch.expected)
     if len(shape) == 3 and pair == (2, 1):
-        yield Step("if it is stereo audio, make it mono: x.mean(1, keepdim=True)", False)
+        yield RemedyStep("if it is stereo audio, make it mono: x.mean(1, keepdim=True)", False)
     if not shape and pair in CONVERSIONS:
         names = f"{COLOURS[mismatch.actual]} to {COLOURS[mismatch.expected]}"
-        yield Step(f"if it is a picture, convert it from {names}, as by {CONVERSIONS[pair]}", False)
-    yield Step(_choice_step(message, mismatch, "channels"), False)
+        yield RemedyStep(f"if it is a picture, convert it from {names}, as by {CONVERSIONS[pair]}", False)
+    yield RemedyStep(_choice_step(message, mismatch, "channels"), False)
 
 
 def _move_channels_step(shape: tuple[int, ...], mismatch: LayerMismatch) -> str:

@@ -17,7 +17,7 @@ from shapecalc.core.record import Record
 from shapecalc.diagnosis.evidence import (
     MIXED_LINE,
     RESIDUAL,
-    Step,
+    RemedyStep,
     failing_code,
     is_image_pipeline,
     print_step,
@@ -117,7 +117,7 @@ class OperandStep(Record):
     """Whether this step, if it applies, is the last one."""
 
 
-def iter_operand_steps(message: ParsedMessage) -> Iterator[Step]:
+def iter_operand_steps(message: ParsedMessage) -> Iterator[RemedyStep]:
     """Yield advice for incompatible operands, the likeliest first."""
     shape, other = message.input or (), (message.operands or ((),))[0]
     line = failing_code(message)
@@ -127,7 +127,7 @@ def iter_operand_steps(message: ParsedMessage) -> Iterator[Step]:
     rows = STEPS.get(message.op or "", ())
     for row in rows:
         if row.applies(both):
-            yield Step(row.text if isinstance(row.text, str) else row.text(both), row.is_supported)
+            yield RemedyStep(row.text if isinstance(row.text, str) else row.text(both), row.is_supported)
             if row.is_final:
                 return
 

@@ -668,7 +668,7 @@ class CallEvaluator(LayerEvaluator):
             return (
                 value.apply_shape_preserving(find_preserving_layer(path)) if isinstance(value, TracedTensor) else value
             )
-        if base == "math" and name in MATH_FUNCTIONS:
+        if "math" in (base, full_name.rpartition(".")[0]) and name in MATH_FUNCTIONS:
             call = Call(name, tuple(self.evaluate_expressions(node.args)), {}, self.error_factory(node))
             return MATH_FUNCTIONS[name](call, self.program)
         if is_false_function(name) and not isinstance(base_value, ObjectValue):

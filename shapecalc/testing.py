@@ -1,4 +1,4 @@
-"""Assertions on the shapes of arrays, in tests and in function calls."""
+"""Assertions on array shapes, for tests and for the arguments and results of functions."""
 
 from __future__ import annotations
 

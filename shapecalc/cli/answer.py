@@ -51,7 +51,7 @@ def run_op_command(op: str, texts: dict[str, object], output_options: OutputOpti
     """Run the command of an op: print the answer and return the exit code.
 
     `texts` contains the unparsed input and options of the op, by name. If the input or an operand is `-`, the command
-    is run once per line of standard input, with the line instead of `-`; the largest exit code is returned.
+    is run once per line of standard input; the line replaces the `-`. The largest exit code is returned.
     """
     options = {name: value for name, value in texts.items() if name != "input"}
     try:
@@ -106,7 +106,7 @@ def report_interpretations(answer: Trace | Chain, output_options: OutputOptions)
 
 
 NAMING_OPTIONS = ("dialect", "opset")
-"""The options with which a user chooses the rules of a framework, besides its switch."""
+"""The options that choose the rules of a framework; the switch of the framework is not one of them."""
 _reported_answers: list[object] = []
 """The answers for which `report_other_answers` has printed a line; at most one per run of the program."""
 
@@ -366,8 +366,8 @@ def _print_explanation(answer: Trace | Chain, output_options: OutputOptions, sou
 def _print_caveats(answer: Trace | Chain, output_options: OutputOptions, code: GeneratedCode | None) -> None:
     """Print the warnings of generated code, or the caveats of an answer.
 
-    The caveats are the conditions, the alternative answers and the definitions of dims with a generated name. They are
-    omitted if `--explain` is set, because the explanation contains them.
+    The caveats are the conditions, the alternative answers and the definitions of dims with a generated name. If
+    `--explain` is set, the caveats are omitted, because the explanation contains them.
     """
     if code:
         for warning in code.warnings:
@@ -471,7 +471,7 @@ def _add_line_prefix(problem: Problem, output_options: OutputOptions) -> Problem
 def error_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str, object]:
     """Return the JSON object that reports an error of the command `op`.
 
-    It has the same keys as the JSON object of an answer, with empty values. `texts` are the unparsed arguments.
+    The object has the keys of the JSON object of an answer; the values are empty. `texts` are the unparsed arguments.
     """
     result: dict[str, object] = {"op": op, "input": None, "conditions": [], "assumes": [], "output": None}
     equiv: dict[str, object] = {

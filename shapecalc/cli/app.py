@@ -58,7 +58,7 @@ QUESTION_WORDS = frozenset(
 )
 """The first words of questions in English."""
 ALTERNATIVES = ("or", "vs", "vs.", "versus")
-"""The words between two ops in a question about their difference, for example `view or permute`."""
+"""The words between two ops in a question about the difference of the ops, for example `view or permute`."""
 MAX_QUESTION_WORDS = 20
 """The maximum number of words of a question in English."""
 MAX_STDIN_BYTES = 1 << 28
@@ -121,9 +121,9 @@ def _is_question(words: Sequence[str]) -> bool:
 
 
 def reject_redirected_arrow(words: Sequence[str]) -> None:
-    """Raise `ShapeError` (usage) if the shell has redirected at the `>` of an arrow.
+    """Raise `ShapeError` (usage) if the shell took the `>` of an arrow as a redirect.
 
-    From `NCHW->NHWC` without quotes, the shell passes `NCHW-`, and redirects the output to a file called `NHWC`.
+    If `NCHW->NHWC` is not quoted, the shell passes `NCHW-`, and redirects the output to a file called `NHWC`.
     """
     for option, word in zip(["", *words], words, strict=False):
         letters = word[:-1].strip()

@@ -175,7 +175,7 @@ def run_check(
 def _list_case_files(name: str) -> list[str]:
     """Return the paths of the case files in a folder and its subfolders.
 
-    For a file, or a folder without case files, return only its name.
+    If `name` is a file, or a folder without case files, return only `name`.
     """
     if not os.path.isdir(name):  # noqa: PTH112 - it never raises
         return [name]
@@ -281,7 +281,7 @@ class _CheckRun:
 
 
 def _open_file(file: str, text: str | None, stack: ExitStack) -> BufferedIOBase:
-    """Open a case file as a binary stream, which `stack` closes.
+    """Open a case file as a binary stream that `stack` closes.
 
     The file name `-` denotes the string `text`, or standard input if `text` is None.
     Raises `OSError` if the file cannot be opened or is not a text file.

@@ -39,7 +39,7 @@ KEY_TABLE = "keys."
 def run_config(
     app: AnyTerminalApp, action: str | None, key: str | None, value: str | None, output_options: OutputOptions
 ) -> int:
-    """Print the user's configuration, or change a value of it.
+    """Print the user's configuration, or change one of its values.
 
     Return the exit code.
     """

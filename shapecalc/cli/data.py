@@ -1,6 +1,6 @@
 """Apply an answer to data: trace elements, print plans and write outputs.
 
-The data is in a file, or in a store such as a Zarr array, whose elements are divided into chunks. A plan lists the
+The data is in a file or in a store. A store, such as a Zarr array, divides its elements into chunks. A plan lists the
 tasks that write a store, and the number of bytes to read and write. The path of an element consists of its index in the
 input and its index after each stage.
 """

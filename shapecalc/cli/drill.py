@@ -209,8 +209,8 @@ def _select_hint(drill: Drill, hint_number: int) -> str:
 def _judge_answer(drill: Drill, line: str, progress: Progress, *, interactive: bool) -> bool:
     """Judge the answer in a line, print the result and record the score.
 
-    Return whether the answer was scored. A line that cannot be parsed is not scored if `interactive`, so that the user
-    can correct it; otherwise it is a wrong answer.
+    Return whether the answer was scored. If `interactive`, a line that cannot be parsed is not scored, so that the user
+    can correct the line. Otherwise, such a line is scored as a wrong answer.
     """
     from shapecalc.teaching.exercises import judge_answer
     from shapecalc.teaching.judging import draw_comparison, invalid_reason

@@ -258,8 +258,8 @@ FIGURES_HINT = "write two sizes, as 256 729, or an element count and the request
 def run_explain(figures: Sequence[str], output_options: OutputOptions) -> int:
     """Print possible explanations of two mismatching sizes, one per line.
 
-    `figures` are two sizes, or an element count and the requested shape; a single word is the id of a rule, which
-    `why` explains. Return 1 if no explanation is better than chance.
+    `figures` are two sizes, or an element count and the requested shape. If `figures` is a single word, the word is the
+    id of a rule, and the rule is printed as by `why`. Return 1 if no explanation is better than chance.
     """
     if len(figures) == 1 and not FIGURE.fullmatch(figures[0].strip()):
         return run_why(figures[0], output_options)
@@ -436,7 +436,7 @@ MANUAL_PAGES = {
 }
 """The section number of each manual page, by topic."""
 SHARED_PAGES = {"match": "check", "vectors": "check", "drill": "tui", "film": "tui", "serve": "tui"}
-"""The manual page that describes a command without a separate page, by command name.
+"""The manual page of each command that has no separate page, by command name.
 
 All other commands are described on the overview page.
 """
@@ -461,7 +461,7 @@ def topic_page_text(topic: str) -> str:
 def _overview_entry(command: str, source: str) -> str:
     """Return the mdoc source of a short page about a command.
 
-    `source` is the mdoc source of the overview page, from which the synopsis and the description are taken.
+    The synopsis and the description are taken from `source`, the mdoc source of the overview page.
     """
     name, synopsis = source.partition("\n.Sh DESCRIPTION\n")[0].split("\n.Sh SYNOPSIS\n")
     usage = next(text for text in synopsis.split(".Nm\n") if text.startswith(f".Cm {command}\n"))

@@ -289,9 +289,9 @@ def _format_result(answer: Trace | Chain) -> ToolResult:
 def _resolve_input(input_value: Any, options: CallArguments, op: str, folder: Path) -> tuple[Any, CallArguments]:
     """Return the shape of an input, and the options.
 
-    If the input is a file, its header is read, and its element type is added to the options. `folder` is the working
-    directory of the process. Raises `ShapeError` (file) if the file cannot be used, or if its path without symbolic
-    links is outside `folder`.
+    If the input is a file, the header of the file is read, and the element type of the file is added to the options.
+    `folder` is the working directory of the process. Raises `ShapeError` (file) if the file cannot be used, or if its
+    path, with symbolic links resolved, is outside `folder`.
     """
     if not (isinstance(input_value, str) and is_file_argument(input_value)):
         return input_value, options
@@ -447,8 +447,8 @@ async def _call_in_worker(name: str, arguments: CallArguments, folder: Path) -> 
 def call_tool_safely(name: str, arguments: CallArguments, folder: Path) -> ToolResult:
     """Call a tool in the worker process, and return an error message on failure.
 
-    The message is one line of text, without JSON. After twice the time limit, a timer ends the
-    process, in case the server was killed and cannot end it.
+    The message is one line of text, without JSON. A killed server cannot end the process; therefore, a timer ends the
+    process after twice the time limit.
     """
     import faulthandler
 

@@ -1,8 +1,8 @@
 """`shapecalc model`: report and fix ONNX nodes that fail at some batch size.
 
-The verdict on a node states at which batch sizes the node works. A node is listed in the report, and checked, if its
-operator has an equivalent op of shapecalc. A fix replaces the target of a node, that is, its shape, permutation or axes
-argument, or inserts nodes.
+The verdict on a node states at which batch sizes the node works. If the operator of a node has an equivalent op of
+shapecalc, the node is checked and listed in the report. The target of a node is its shape, permutation or axes
+argument. A fix replaces the target, or inserts nodes.
 """
 
 from __future__ import annotations

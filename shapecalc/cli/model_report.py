@@ -1,8 +1,8 @@
 """Format model reports as text, JSON and layers; parse the options of `model`.
 
-The verdict on a node states at which batch sizes the node works. A node is listed in the report, and checked, if its
-operator has an equivalent op of shapecalc; failures of other nodes are reported as unlisted failing nodes. The target
-of a node is its shape, permutation or axes argument. A fix replaces the target, or inserts nodes.
+The verdict on a node states at which batch sizes the node works. If the operator of a node has an equivalent op of
+shapecalc, the node is checked and listed in the report; failures of other nodes are reported as unlisted failing nodes.
+The target of a node is its shape, permutation or axes argument. A fix replaces the target, or inserts nodes.
 """
 
 from __future__ import annotations
@@ -412,7 +412,7 @@ def static_line(result: StaticModel) -> str:
 
 
 def escape_line(line: str) -> str:
-    r"""Escape control characters, and `::`, which begins a GitHub Actions command.
+    r"""Escape control characters, and the `::` that begins a GitHub Actions command.
 
     >>> escape_line("::error::x"), escape_line("a\nb")
     ('\\x3a:error::x', 'a\\nb')
@@ -509,7 +509,8 @@ def _node_cells_with_sizes(
 ) -> Cells:
     """Return the table row of a node with the sizes of its outputs.
 
-    `node_report` is the report on the node, or None for an unlisted node, whose row has no target and no verdict.
+    `node_report` is the report on the node. For an unlisted node, `node_report` is None, and the row has no target and
+    no verdict.
     """
     cells = (
         _judged_node_cells(node_report, report, shape_texts)
@@ -651,8 +652,9 @@ def _failure_counts(report: reports.Report, failing_nodes: Sequence[reports.Judg
 def _first_failing_node_name(report: reports.Report) -> str:
     """Return the name of the node at which a runtime would stop with an error.
 
-    This is the first failing node that is listed. The result is empty if this node computes wrong values without an
-    error, or if an unlisted node fails earlier: the shapes below it are those of the fixed model.
+    This is the first failing node that is listed. The name is empty if this node computes wrong values without an
+    error. The name is also empty if an unlisted node fails earlier, because the shapes after the unlisted node are
+    those of the fixed model.
     """
     first = next((node_report for node_report in report.nodes if reports.is_failing(node_report)), None)
     stop_positions = [_path_indices(stop.node.path) for stop in report.stops]
@@ -814,9 +816,9 @@ def failure_lines(
 ) -> list[str]:
     """Return one line per failing node, in order of severity.
 
-    `stops` are the unlisted failing nodes; their lines are the last. With `strict`, a listed node without a definite
-    verdict counts as failing, and so does a node that mixes the samples of a model with a free batch. With `github`,
-    the lines are GitHub Actions annotations.
+    `stops` are the unlisted failing nodes; their lines are the last. With `strict`, a listed node without a
+    definite verdict counts as failing, and so does a node that mixes the samples of a model with a free batch.
+    With `github`, the lines are GitHub Actions annotations.
     """
     failing = reports.list_failing_nodes(nodes, strict=strict)
     failing_stops = [stop for stop in stops if reports.counts_as_failure(stop, report, strict=strict)]
@@ -963,7 +965,7 @@ def report_json(
 
 
 def _all_nodes_json(
-    report: reports.Report, all_nodes: reports.AllNodes, nodes: Iterable[reports.NodeSummary]
+    report: reports.Report, node_analysis: reports.AllNodes, selected_nodes: Iterable[reports.NodeSummary]
 ) -> JsonObject:
     """Return the JSON fields of a report that contain unlisted nodes and all tensors."""
     listed = {node_report.node.path for node_report in report.nodes}
@@ -973,11 +975,11 @@ def _all_nodes_json(
             "input": _dims_to_json(node.input),
             "outputs": _dims_to_json(node.outputs),
         }
-        for node in nodes
+        for node in selected_nodes
         if node.node.path not in listed
     ]
-    counts = _json_fields(all_nodes, "results", "counted_at", "unknown", "shapeless")
-    largest = [{"path": node.path} | _dims_to_json(tensor) for node, tensor in all_nodes.largest]
+    counts = _json_fields(node_analysis, "results", "counted_at", "unknown", "shapeless")
+    largest = [{"path": node.path} | _dims_to_json(tensor) for node, tensor in node_analysis.largest]
     return {"others": others, **counts, "largest": largest}
 
 
@@ -1054,9 +1056,9 @@ def _dims_to_json(value: Any) -> Any:
 def find_message_nodes(messages: Sequence[ParsedMessage], file: str) -> tuple[list[str], list[JsonObject | None]]:
     """Find the model nodes to which error messages refer.
 
-    A message without a node name refers to the node with the same shapes, if there is only one such node. Return the
-    descriptions of the nodes without duplicates, and one JSON object per message; it is None if the message refers to
-    no listed node. Raises `ShapeError` (file) if the model cannot be used.
+    If a message has no node name, it refers to the node with the same shapes, provided that there is only one such
+    node. Return the descriptions of the nodes without duplicates, and one item per message: a JSON object, or None if
+    the message refers to no listed node. Raises `ShapeError` (file) if the model cannot be used.
     """
     report = report_model(file, BatchOptions(), [message.node for message in messages if message.node is not None])
     texts: dict[str, None] = {}

@@ -1,7 +1,7 @@
 """The declarations of all commands.
 
-A command of an op is derived from the op. The other commands are declared in the modules of `COMMAND_MODULES`, which
-are imported on demand. Command lines are parsed without Typer, which only generates shell completions.
+A command of an op is derived from the op. The other commands are declared in the modules of `COMMAND_MODULES`. These
+modules are imported on demand. Typer only generates shell completions; it does not parse command lines.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Command(Record):
     reads_text: bool = False
     """Whether `run` has the argument `text`: the text to read instead of standard input, or None."""
     accepts_unknown_options: bool = False
-    """Whether unknown options are accepted, because they belong to a nested command line."""
+    """Whether unknown options are accepted as options of a nested command line."""
     name: str = ""
     """Name of the command, set by `load_command`."""
 

@@ -66,7 +66,8 @@ CONFIG_FOLDERS = {
 }
 """The folder of configuration files by platform, if XDG_CONFIG_HOME is not set; by default ~/.config.
 
-The folders are those of the package platformdirs, which is not used because importing it takes as long as an answer.
+The folders are those of the package platformdirs. The package is not used, because its import takes as long as
+computing an answer.
 """
 CONFIG_TABLE_SPELLINGS = b"tool.shapecalc", b"tool={shapecalc", b"tool]shapecalc"
 """Ways to write the table name `tool.shapecalc` in TOML, without quotes and white space.
@@ -95,7 +96,7 @@ class ExitCode:
 
 
 class EarlyExit(Exception):
-    """Raised to end the run with an exit code, because a resource cannot be used."""
+    """Raised if a resource cannot be used, to end the run with an exit code."""
 
     def __init__(self, code: int) -> None:
         """Create an exception that ends the run with the exit code `code`."""
@@ -146,8 +147,8 @@ def print_json(value: object) -> None:
 def print_json_if_requested(output_options: OutputOptions, build_json: Callable[[], object]) -> bool:
     """Print the result of `build_json` if JSON output is requested.
 
-    Return whether the caller must print the answer as text, that is, without `--json` and `--quiet`. With `--quiet`,
-    nothing is printed. Raises `EarlyExit` if stdout cannot be written.
+    With `--quiet`, nothing is printed. Return whether neither `--json` nor `--quiet` is set: the caller must then print
+    the answer as text. Raises `EarlyExit` if stdout cannot be written.
     """
     if output_options.json and not output_options.quiet:
         print_json(build_json())
@@ -179,7 +180,7 @@ def escape_unencodable_characters() -> None:
 def print_stderr(text: str) -> None:
     """Print a message to stderr; do nothing if stderr is closed or cannot be written.
 
-    On a terminal, the message is wrapped to its width, with a hanging indent.
+    On a terminal, the message is wrapped to the width of the terminal, with a hanging indent.
     """
     if sys.stderr is None:
         return
@@ -233,7 +234,7 @@ def _render_text(renderable: RenderableType, *, soft_wrap: bool = False, width: 
 
 
 def terminal_width() -> int | None:
-    """Return the width of the terminal on stderr in columns, or None without one.
+    """Return the width in columns of the terminal on stderr, or None if there is none.
 
     The environment variable `COLUMNS` has precedence.
     """
@@ -265,8 +266,8 @@ def print_table(table: RenderableType) -> None:
 def print_report(lines: Sequence[str], styles: Mapping[str, str], indent: int | None = None) -> None:
     """Print the lines of a report to stdout.
 
-    On a terminal, the parts that match a regular expression in `styles` have its style, and with `indent`, lines are
-    wrapped to the width of the terminal and continue with that indent.
+    On a terminal, text that matches a regular expression in `styles` is printed in the style of this expression. If
+    `indent` is given, lines are wrapped to the width of the terminal, and continuation lines have this indent.
     """
     is_terminal = sys.stdout is not None and (sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR")))
     terminal = _make_console() if is_terminal else None  # in a pipe, importing Rich would take longer than the rest

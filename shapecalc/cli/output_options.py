@@ -133,7 +133,7 @@ class OutputOptions(Record):
     line_prefix: str = ""
     """Prefix of all messages, such as `line 2: `; empty if the input has only one line."""
     hides_errors: bool = False
-    """Whether error messages are omitted from text, because too many lines of the input have failed."""
+    """Whether text output omits error messages; set if too many lines of the input have failed."""
 
     @property
     def explains_all(self) -> bool:

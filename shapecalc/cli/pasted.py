@@ -50,9 +50,10 @@ def run_doctor(
     """Print the diagnosis of the error messages in a file or a string.
 
     `file` is a file name or an error message; `-` and None denote `text`, or standard input if `text` is None.
-    `source` is a file of source code in which the failing lines are read; no other file that a message names is opened.
-    `model` is a model file; its nodes to which the messages refer are also printed. With `--explain`, the messages
-    and the commands that reproduce them are printed, too. Return 1 if no message is recognized and no node is found.
+    `source` is a source file from which the failing lines are read; other files that the messages name are not opened.
+    `model` is a model file; the nodes of the model to which the messages refer are also printed. With `--explain`, the
+    messages and the commands that reproduce them are printed, too. Return 1 if no message is recognized and no node is
+    found.
     """
     from pathlib import Path
 
@@ -395,8 +396,8 @@ def _is_expected(problem: Problem, output_options: OutputOptions) -> bool:
 def _check_element_options(code: CodeChain, output_options: OutputOptions) -> None:
     """Raise `ShapeError` (usage) if an option needs elements that are unknown.
 
-    If the code computes new elements, its chain does not contain their values. The positions of elements are still
-    correct, so `--follow` only prints a note.
+    If the code computes new elements, the chain of the code does not contain the values of these elements. The
+    positions of elements are still correct, so `--follow` only prints a note.
     """
     if output_options.code is not None:
         code.require_equal_elements("--as")

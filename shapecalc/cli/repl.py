@@ -82,10 +82,10 @@ HELP_TEXT = """\
 
 
 class Reply(Record):
-    """The reply to a line: an answer for stdout, a message or a problem for stderr.
+    """The reply to a line: an answer for stdout, or a message or problem for stderr.
 
-    `pieces` are the words of the line with their argument names, which contain the span of the problem. `code` is
-    the exit code of the line.
+    `pieces` are the words of the line, each with its argument name. These words contain the span of the problem. `code`
+    is the exit code of the line.
     """
 
     answer: str = ""
@@ -95,7 +95,7 @@ class Reply(Record):
     code: int = ExitCode.OK
     ends_session: bool = False
     command_words: tuple[str, ...] = ()
-    """Words of a command line that the caller must run, because it is not a prompt command."""
+    """The words of a command line that the prompt does not run itself; the caller must run them."""
 
 
 class Session:
@@ -262,8 +262,8 @@ class Session:
 def _has_own_input(words: list[str], has_shape: bool) -> bool:
     """Return whether the command line of an op contains an input shape.
 
-    The first value is the input if it is `ans`, or if there are more values than positional parameters of the op.
-    `has_shape` states whether the session has a current shape, which is used if the input is omitted.
+    The first value is the input if this value is `ans`, or if there are more values than positional parameters of the
+    op. `has_shape` states whether the session has a current shape. If the input is omitted, the current shape is used.
     """
     values, op = commands.positional_values(words), OPS[words[0]]
     if values[:1] == ["ans"] or not has_shape:

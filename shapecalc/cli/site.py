@@ -53,7 +53,7 @@ PACKED_SUFFIXES = (".py", ".toml", ".txt", ".html")
 FIRST_EXAMPLE = "reshape 2,3,4 0,-1"
 """The question with the answer that the page shows before Python runs."""
 PICTURE_WIDTHS = {"": 76, "-narrow": 42}
-"""The widths of the pictures made at build time, in characters, by the suffix of their names."""
+"""The widths, in characters, of the pictures made at build time, by file name suffix."""
 MAX_TASK_LINES = 16
 """The maximum height of a picture of a question, in lines."""
 COURSE_MARK = "<!-- course -->"

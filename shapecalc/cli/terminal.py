@@ -263,7 +263,7 @@ def run_tui(
 
 
 OPENED_COMMANDS = ("chain", "equiv", "against", "code", "doctor")
-"""The commands, besides the ops, whose words the app opens."""
+"""The commands, besides the ops, that the app can open."""
 
 
 def _infer_question_words(words: list[str]) -> list[str]:
@@ -424,11 +424,11 @@ def _open_socket(host: str, port: int) -> socket.socket:
 
 
 def _open_browser(address: str) -> Callable[[], None]:
-    """Open an address in a browser without showing it in the list of processes.
+    """Open an address in a browser without showing the address in the process list.
 
     The address contains a secret token, and every user of the machine can read command lines. So the browser opens a
-    temporary file that redirects to the address; only its owner can read the file. Return a function that deletes the
-    file.
+    temporary file that redirects to the address; only the owner of the file can read it. Return a function that deletes
+    the file.
     """
     import webbrowser
     from pathlib import Path

@@ -106,7 +106,7 @@ class NodeVisit:
 
 @dataclass(slots=True, eq=False)
 class NodeSignature:
-    """The operator, attributes and arguments of a node without tensor names."""
+    """The operator, attributes and arguments of a node; tensor names are left out."""
 
     schema: Any
     message: Any

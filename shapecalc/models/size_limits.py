@@ -63,7 +63,7 @@ class SizeCondition(NamedTuple):
     pins: bool
     """Whether the condition allows only one size, a list of sizes, or a bounded range of sizes of one dim."""
     divides: bool
-    """Whether the condition is a divisibility, a lower bound, or the exclusion of one size."""
+    """True for three kinds of conditions: a divisibility, a lower bound, and the exclusion of one size."""
     holds: Callable[[Sizes], bool]
 
 

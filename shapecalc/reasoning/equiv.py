@@ -115,7 +115,7 @@ class Equivalence(Record):
     tested: int = 0
     """The number of trials, each with different sizes."""
     by_shape: bool = False
-    """Whether only shapes are compared, because an op such as matmul computes values."""
+    """Whether only shapes are compared; true if an op such as matmul computes values."""
 
     def __bool__(self) -> bool:
         """Return whether the chains are the same function.
@@ -391,7 +391,7 @@ def check_equivalence(
 
 
 def _compare_shapes(first: Trace | Chain, second: Trace | Chain) -> Equivalence:
-    """Compare chains that compute values, such as those with matmul.
+    """Compare chains that compute values, such as chains with a matmul.
 
     Two chains are the same function if their requests are identical, and different if their output shapes differ
     for some sizes. Otherwise, the verdict is `undecided`.
@@ -656,9 +656,9 @@ class _ChainPair:
                     yield from require_divisible(abs(shift), size)
 
 
-def _implies_any(conditions: Conditions, lists: Iterable[Conditions]) -> bool:
+def _implies_any(conditions: Conditions, alternatives: Iterable[Conditions]) -> bool:
     known = Assumptions((), conditions)
-    return any(all(map(known.implies, implied)) for implied in lists)
+    return any(all(map(known.implies, implied)) for implied in alternatives)
 
 
 def _find_candidate_divisors(all_dims: Iterable[dims.Dim]) -> tuple[dims.Dim, ...]:

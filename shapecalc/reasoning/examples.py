@@ -16,7 +16,7 @@ from shapecalc.core.results import sizes_with_results
 from shapecalc.core.text import shape_text
 
 FILL = "fill"
-"""The label that ends the path of an element that a pad adds."""
+"""The last label on the path of an element that was added by a pad."""
 MIN_SIZE = 2
 """The size that is tried first, because a dim of 1 hides most changes."""
 MAX_CHOICES = 600

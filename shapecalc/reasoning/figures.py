@@ -22,7 +22,7 @@ TOKEN_COUNTS = (0, 1, 77, 226, 256, 512)
 MIN_SIDE = 7
 """The minimum side of a grid of patches."""
 MIN_MAP_SIDE = 2
-"""The maximum side of a feature map for which an equal area is probably a coincidence."""
+"""If no side of a feature map exceeds this size, an equal area is probably a coincidence."""
 MIN_LARGE_SIDE = 64
 """The minimum side of a square map that is explained with fewer than `MIN_CHANNELS` channels."""
 MAX_SIDE_STEP = 4
@@ -178,7 +178,7 @@ class MismatchContext(Record):
     is_channel: bool | None = False
     """Whether the figures are sizes of the channel axis of images, or None if the shapes are unknown."""
     is_joined: bool = False
-    """Whether the figures are sizes of concatenated operands, masks or declared inputs, which no data loader sets."""
+    """Whether the figures are sizes that no data loader sets: of concatenated operands, masks or declared inputs."""
     is_features: bool = False
     """Whether the figures are the numbers of features of a layer's input and of its weight."""
     is_length: bool = False
@@ -205,7 +205,7 @@ class Explanation(Record):
     advice: str
     """The first thing to try or to check."""
     agree: bool
-    """Whether one cause explains both figures, so that they would be equal without it."""
+    """Whether one cause explains both figures; without this cause, the figures would be equal."""
     assumptions: int = 0
     """The number of assumptions: at most 1 if the numbers or their context leave no other likely reason."""
 
@@ -935,7 +935,7 @@ def _explain_text_ratio(actual: int, expected: int, context: MismatchContext) ->
 
 
 def _explain_heads(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by grouped-query attention, which has fewer key heads."""
+    """Explain an element count by grouped-query attention: fewer key than query heads."""
     target = context.target
     if len(target) != 4 or -1 in target or actual < 1 or expected % actual or target[-1] not in HEAD_DIMS:
         return

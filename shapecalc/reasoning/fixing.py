@@ -1,11 +1,11 @@
 """Fixes and hints for refused requests.
 
 A refused request is one that breaks a rule of its dialect, that is, of its framework. A fix sets one option: the faulty
-argument, the opset, or the dialect's switch, which changes the meaning of 0 in a requested shape. Every candidate fix
-is resolved before it is suggested, so every suggested fix works. A hint describes fixes in words.
+argument, the opset, or the dialect's switch. The switch changes the meaning of 0 in a requested shape. Every candidate
+fix is resolved before it is suggested, so every suggested fix works. A hint describes fixes in words.
 
-A target is the requested shape of a reshape or expand, which may contain 0 and -1. A fitting size is a size for one dim
-of the target with which the request resolves.
+A target is the requested shape of a reshape or expand; it may contain 0 and -1. A size fits a dim of the target if the
+request resolves after the dim is replaced with this size.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ MAX_LISTED_RANK = 64
 
 
 class Fix(Record):
-    """A new value for an option of a request, with which the request resolves."""
+    """A new value for an option of a request; with this value, the request resolves."""
 
     name: str
     """The name of the option: `target`, `perm`, `axis`, `allowzero`, `opset` ..."""

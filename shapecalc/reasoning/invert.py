@@ -152,9 +152,9 @@ class _InverseBuilder:
     def invert_chain(self, chain: Chain) -> list[Request]:
         """Return the requests that undo a chain.
 
-        If a stage has no inverse, each input element is searched in the output, because the stage may drop only
-        elements that an earlier stage added. Raises `NotInvertible`, with the stage and the reason, if the chain has no
-        inverse.
+        A chain may have an inverse although one of its stages has none: the stage may drop only elements that an
+        earlier stage added. Therefore, if a stage has no inverse, each input element is searched in the output. Raises
+        `NotInvertible`, with the stage and the reason, if the chain has no inverse.
         """
         output = chain.output or ()
         if 0 in chain.input and 0 in output:  # there are no elements to drop

@@ -14,7 +14,7 @@ The layout of a window's output is a list of atoms for each axis, and an atom is
 general short form is a reshape that splits the input axes into the atoms, a transpose, a reshape that merges the atoms
 into the output axes, and an expand. Moves without effect are omitted.
 
-A single Shuffle has the same output if its first transpose and its reshape can make all atoms adjacent that are
+A single Shuffle has the same output if its first transpose and its reshape can make adjacent all atoms that are
 adjacent within an input axis or within an output axis: in the graph of these adjacencies, each atom has at most one
 predecessor and one successor, and there are no cycles.
 """
@@ -137,7 +137,8 @@ def iter_short_forms(
 def iter_short_forms_of_move(before: Shape, move: Move) -> Iterator[MoveSequence]:
     """Yield the short form of a move that keeps the order of the elements.
 
-    It is a reshape for a transpose that moves only dims of 1, and no move at all for a move without effect.
+    The short form of a transpose that moves only dims of 1 is a reshape. The short form of a move without effect is
+    empty.
     """
     if not isinstance(move, Permute | Reshape | Expand):
         return

@@ -65,7 +65,7 @@ class GlyphSet(Record):
     first_dots: str = ""
     """The empty braille character, or "" if straight wires are drawn without dots.
 
-    The other braille characters follow it; the bits of their offset are dots.
+    The other braille characters follow the empty character; each bit of a character's offset is a dot.
     """
 
     @property
@@ -81,7 +81,7 @@ class GlyphSet(Record):
 
 UNICODE = GlyphSet()
 DOTTED = GlyphSet(first_dots="\u2800")
-"""The glyphs for terminals, with braille dots, because terminal fonts contain them."""
+"""The glyphs for terminals, including braille dots; terminal fonts contain braille."""
 ASCII = GlyphSet(
     " '.|-'.+-'.+-+++", ":", "\\", "/", "X", "*", ">", "|", "#", "=", "!", "_", "?", "x", "->", ".", "...", "[|:", "%"
 )
@@ -163,8 +163,8 @@ def _luminance(colour: Colour) -> float:
 class Canvas:
     """A grid of styled character cells; column `x` and row `y` address a cell.
 
-    Lines can be drawn in any order; where they meet, they are joined. Text is drawn over lines. Nothing is drawn
-    with the style None.
+    Lines can be drawn in any order, and are joined where they meet. Text is drawn over lines. With the style None,
+    nothing is drawn.
     """
 
     def __init__(self, glyphs: GlyphSet, row_count: int) -> None:

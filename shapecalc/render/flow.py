@@ -50,7 +50,7 @@ NO_PLACEHOLDERS: Placeholders = {}
 """The empty mapping, for drawings in which all dims are visible."""
 SCALAR_TEXT = "[]"
 OUTPUT_HEADING = "output"
-"""The heading of the last column of a map, which has short headings."""
+"""The heading of the last column of a map; all headings of a map are short."""
 MAX_DIM_WIDTH = 14
 MAX_SPACED_AXES = 5
 """The maximum number of axes for which rows are two lines apart by default.
@@ -63,7 +63,7 @@ MAX_MIXING_NOTES = 4
 If a stage has more notes, one general note replaces them.
 """
 LABELLED_KINDS = (StageKind.BROADCAST, StageKind.PRODUCT, StageKind.WINDOW)
-"""The stage kinds with labels on wires that end, because their axes are summed or repeated."""
+"""The stage kinds that sum or repeat axes; the wires of these axes end, and have labels."""
 LABEL_SPACE = 4
 """The width of the space around the label of a wire, in cells."""
 SPACINGS = ((2, 7), (2, 3), (1, 3), (1, 1))
@@ -305,7 +305,7 @@ def draw_flow(
     r"""Draw the flow diagram of an answer at a step, by default after all steps.
 
     `width` and `height` are in character cells. If not all axes fit, those around the current step are drawn.
-    `selected_dim` is the column and the index of a dim, which is highlighted together with the dims that it depends on.
+    `selected_dim` is the column and the index of a dim; this dim and the dims that it depends on are highlighted.
     The style of each dim contains its position as the metadata `dim`. `placeholders` maps the positions of hidden dims
     to their placeholders; hidden dims have no wires. With `hides_refusal`, neither the refused dim nor the problem is
     shown. With `is_map`, headings are short, and only dims that are determined up to the current step are shown.

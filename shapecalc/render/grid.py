@@ -336,7 +336,7 @@ def _table_lines(table: ElementTable, size: tuple[int, int], glyphs: GlyphSet, *
 
 
 def _visible_rows(table: ElementTable, focus: int, height: int) -> range:
-    """Return the rows around `focus` that fit a height with their separators."""
+    """Return the rows around `focus` that, with their separators, fit a height."""
     rows = rows_around(focus, table.rows, height)
     while len(rows) > 1 and len(rows) + sum(_is_block_start(table, row) for row in rows[1:]) > height:
         rows = rows[1:] if focus - rows[0] > rows[-1] - focus else rows[:-1]
@@ -513,8 +513,8 @@ def draw_grid(
     `cursor` is the input index of the element to highlight in all tables. `value` returns the input element at an
     index; by default, elements are numbered from 0. Elements are coloured by their index along the axis `tinted_axis`
     of the input. `width` and `height` are in character cells. If not all tensors fit the width, the tensors from index
-    `first` on are drawn, with the keys `more_keys` for earlier and for later tensors; none is drawn after the index
-    `last`. If a tensor is too large, the part around the highlighted element is drawn. With `with_divisions`, notes
+    `first` on are drawn, with the keys `more_keys` for earlier and for later tensors; no tensor after the index `last`
+    is drawn. If a tensor is too large, the part around the highlighted element is drawn. With `with_divisions`, notes
     contain the division that infers each -1. Raises `ShapeError` (usage) if the elements cannot be traced to the
     output, or if there are none.
 

@@ -28,7 +28,7 @@ FRAMEWORK_NAMES = {
     "tensorrt": "TensorRT",
     "jax": "JAX",
 }
-"""The names of frameworks in sentences, by dialect, where they differ from the name of the dialect."""
+"""The name of a framework in sentences, by dialect, if it differs from the name of the dialect."""
 
 
 class Hint(Record):

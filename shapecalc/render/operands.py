@@ -1,9 +1,9 @@
 """Pictures of ops with several operands, and of windows.
 
-The operand table has a row for each operand and one for the output, which is labelled `answer`. A column contains
-corresponding dims: dims that broadcast, dims over which a product sums, or dims along one axis of a concatenation. For
-concatenated operands, each row ends with a bar whose length is the size of the operand along the axis. A ruler shows
-the indices of an axis, and below them the windows that slide along it.
+The operand table has a row for each operand, and a row labelled `answer` for the output. A column contains
+corresponding dims: dims that broadcast, dims over which a product sums, or dims along one axis of a concatenation. If
+operands are concatenated, each row ends with a bar whose length is the size of the operand along the axis. A ruler
+shows the indices of an axis. The windows that slide along the axis are drawn below the indices.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class PictureKind(Record):
     adds_to_flow: Callable[[Trace | Chain, StageLayout, Step | None, int], bool]
     """A function that returns whether the picture of a step shows more than the flow diagram."""
     has_heading: bool = False
-    """Whether the stage's heading is drawn above the picture where it fits."""
+    """Whether the stage's heading is drawn above the picture if the heading fits."""
     gains_from_width: bool = False
     """Whether a wider picture shows more."""
 
@@ -470,7 +470,7 @@ def draw_stage_diagram(
 ) -> Text:
     """Draw the dims of a stage, their wires, and the reasons for the output dims.
 
-    Each step up to the given one has a reason. `width` and `height` are in character cells. If not all dims fit, those
+    Each step up to the given step has a reason. `width` and `height` are in character cells. If not all dims fit, those
     around the step are drawn.
     """
     rows = max(1, len(layout.cells_before), len(layout.cells))

@@ -44,7 +44,7 @@ MAX_ARGUMENT_WIDTH = 30
 def steps_text(answer: Trace | Chain, width: int | None = None) -> Text:
     """Format the steps of an answer, its conditions, and the sources of its rules.
 
-    The lines are wrapped to `width` characters, with the reason of a step in its own column, unless `width` is None.
+    If `width` is given, the lines are wrapped to `width` characters, and the reason of a step is in its own column.
 
     >>> import shapecalc as sc
     >>> print(steps_text(sc.reshape((2, 3, 4), (0, -1))))

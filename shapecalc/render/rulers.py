@@ -86,7 +86,7 @@ class BlockRulers(Record):
         """The strides of the first misaligned axes, or None.
 
         The first stride is that of an input axis, the second that of an output axis. Input strides divide each other,
-        so only the two nearest ones are compared with an output stride.
+        so each output stride is compared only with the two nearest input strides.
         """
         steps = sorted(old.stride for old in self.before)
         for new in self.after:
@@ -321,7 +321,7 @@ def _omittable_rulers(rulers: BlockRulers) -> list[Ruler]:
 
 
 def _remove_rulers(rulers: BlockRulers, omitted: list[Ruler]) -> BlockRulers:
-    """Return a copy of `rulers` without some of them."""
+    """Return a copy of `rulers` without the rulers in `omitted`."""
     removed = {id(ruler) for ruler in omitted}
     before, after = (
         tuple([ruler for ruler in side if id(ruler) not in removed]) for side in (rulers.before, rulers.after)

@@ -80,9 +80,7 @@ SENTENCE_ROWS, LOW_HEIGHT = 3, 20
 If a film is lower, its caption has one row less.
 """
 SLOT_LEFT, MAPPING_LEFT = 24, 40
-"""The left edges, in cells, of the dims that output positions fetch, and of the text that relates written and read
-elements.
-"""
+"""The left edges, in cells, of the input dims that output dims read, and of the text on written and read elements."""
 LABEL_WIDTH = 8
 """The width of the labels before the dims, in cells."""
 FALL_SECONDS = 0.35
@@ -95,9 +93,9 @@ If a tensor has more rows, they are written in blocks.
 MAX_LISTED_CELLS = 8
 """The maximum number of cells that a caption lists."""
 MOVE_SECONDS, HIGHLIGHT_SECONDS = 0.55, 0.35
-"""The time in which an element moves, and the time in which it is then highlighted, in seconds."""
+"""The times, in seconds, in which an element moves and is then highlighted."""
 FILM_WIDTH, FILM_HEIGHT = 80, 24
-"""The default size of a film, in character cells, which fits standard terminals."""
+"""The default width and height of a film in character cells; a film of this size fits standard terminals."""
 MIN_FILM_HEIGHT = 16
 PICTURE_ROWS = 8
 """The height of the picture of a stage with several operands or windows, in rows."""
@@ -125,7 +123,7 @@ class FilmQuestion(Record):
 class Frame(Record):
     """The sprites of a frame, with a caption and timing.
 
-    If the previous frame has a sprite with the same key, the sprite moves from its position there.
+    If the previous frame has a sprite with the same key, the sprite moves from the position in the previous frame.
     """
 
     sprites: Mapping[str, Sprite]
@@ -169,7 +167,7 @@ class Track(Record):
     start: float
     end: float
     points: tuple[tuple[float, float, float], ...]
-    """The (seconds, x, y) points of the motion, which is linear between them."""
+    """The points of the motion as (seconds, x, y); the motion is linear between two points."""
 
 
 class Tape(Record):
@@ -228,12 +226,14 @@ def frame_at(starts: list[float], second: float) -> int:
     return max(0, min(bisect_right(starts, second) - 1, len(starts) - 2))
 
 
-def sprites_at(film: Film, starts: list[float], second: float) -> tuple[Sprite, ...]:
+def sprites_at(film: Film, start_times: list[float], time: float) -> tuple[Sprite, ...]:
     """Return the sprites at a time in seconds, at interpolated positions."""
-    number = frame_at(starts, second)
+    number = frame_at(start_times, time)
     frame = film.frames[number]
     part = (
-        1.0 if not (number and frame.arrival_seconds) else min(1.0, (second - starts[number]) / frame.arrival_seconds)
+        1.0
+        if not (number and frame.arrival_seconds)
+        else min(1.0, (time - start_times[number]) / frame.arrival_seconds)
     )
     if part >= 1.0:
         return tuple(frame.sprites.values())
@@ -304,7 +304,7 @@ def make_tape(shape: TensorShape, number_width: int, width: int, top_row: int, r
 
     The tape has at most `row_count` rows, from `top_row` on. `number_width` is the width of the longest number. If
     there are few cells, they are farther apart. Each line contains complete blocks of one axis: the outermost axis
-    whose blocks fill at least 70 % of the width. The height of a line is `layers`, or less if more cells are then
+    whose blocks fill at least 70 % of the width. The height of a line is `layers`, or less if this makes more cells
     visible.
 
     >>> tape = make_tape((2, 3, 4), 2, 80, 0, 4, 2)
@@ -651,7 +651,7 @@ def _add_inference_frames(
 def _add_budget_bar(builder: FilmBuilder, have: Dim) -> tuple[int, int] | None:
     """Add the bar of all elements, and return its start and its length.
 
-    Returns None, without a bar, if the bar does not fit or the element count is symbolic.
+    If the bar does not fit, or if the element count is symbolic, no bar is added, and None is returned.
     """
     start = max(len(builder.sprites["sum"].text), len(builder.sprites["part"].text)) + 3
     room = min(48, builder.width - start)
@@ -1054,7 +1054,7 @@ def _add_picture(builder: FilmBuilder, text: Text, top_row: int) -> None:
 
 
 def _add_last_frame(builder: FilmBuilder, answer: Trace | Chain, all_layouts: tuple[StageLayout, ...]) -> None:
-    """Add the last frame, with the answer and its conditions or the refusal."""
+    """Add the last frame: the answer with its conditions, or the refusal."""
     problem = answer.problem
     if problem is None:
         _add_stage_titles(builder, all_layouts, len(all_layouts) + 1)

@@ -764,7 +764,7 @@ def unresolved_trace(answer: Trace | Chain) -> Trace:
     """Return the first op of an answer as a trace with unresolved dims.
 
     Only the sizes in the request are resolved, so that the trace does not reveal a refusal. A Shuffle has all its
-    stages. The target of an expand is a second operand, because it can have additional dims.
+    stages. The target of an expand is a second operand, because the target can have additional dims.
 
     >>> import shapecalc as sc
     >>> trace = unresolved_trace(sc.reshape((2, 3, 4), (0, -1, 4)))

@@ -102,8 +102,8 @@ def draw_step(
 ) -> Text:
     """Draw the picture of a step, or the reasons for the dims of its stage.
 
-    The wires of the dims are omitted, because the map beside the panel contains them. With `is_complete`, the picture
-    explains the answer: the axis of a join is bold instead of the dim of the step.
+    The wires of the dims are omitted, because the map beside the panel contains them. With `is_complete`, the
+    picture explains the answer: the axis of a join is bold instead of the dim of the step.
     """
     all_layouts = stage_layouts(answer)
     layout = all_layouts[drawn_layout_index(all_layouts, step_index)] if all_layouts else None

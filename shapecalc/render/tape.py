@@ -2,7 +2,8 @@
 
 Separators between the elements show where the dims of each axis begin. Two tapes, one below the other, show the
 elements before and after a stage. The background colour of an element depends on its index along one axis of the input,
-which shows the elements that stay together. A tape that is longer than the line is wrapped at its outermost separators.
+so that elements that stay together can be recognized. If a tape is longer than the line, the tape is wrapped at its
+outermost separators.
 """
 
 from __future__ import annotations

@@ -140,9 +140,9 @@ def route_wires(
 ) -> Wiring:
     """Route the wires of a stage.
 
-    `size` is the available width in cells and height in lines. With `is_only`, no other stage needs the width, so that
-    straight wires are longer, which separates those that cross. Two adjacent crossings in a layer look like a diamond,
-    so they are in different layers if `free_width` cells suffice for all layers.
+    `size` is the available width in cells and height in lines. With `is_only`, no other stage needs the width; straight
+    wires are then longer, so that crossing wires are farther apart. Two adjacent crossings in a layer look like a
+    diamond. If `free_width` cells suffice for all layers, adjacent crossings are in different layers.
     """
     links, (width, lines) = [link for link in layout.links if link.sources], size
     outs = _complete_permutation(links, len(layout.cells_before), len(layout.cells)) or tuple(
@@ -376,7 +376,7 @@ def _draw_straight_wires(canvas: Canvas, wiring: Wiring, left: int, right: int, 
 def _straight_dots(
     permuted_dims: tuple[int, ...], pitch: int, width: int, hidden: frozenset[int]
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return the braille dots of straight wires for each cell, with an axis.
+    """Return, for each cell, the braille dots of straight wires and an axis.
 
     The dots are a sum of `DOT_BITS`, and the axis is that of the last wire that crosses the cell. The dots do not
     depend on sizes, so the cache saves their computation while the user types sizes.

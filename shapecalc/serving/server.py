@@ -1,8 +1,8 @@
 """The web server of the terminal app, with one app process per WebSocket.
 
 An app process ends when its WebSocket is closed. The browser and the server exchange JSON frames. The server and an app
-exchange packets of Textual's web driver (`textual/drivers/web_driver.py`), which consist of a letter, a length of four
-bytes, and the content. The numbers of connections and of log lines are limited.
+exchange packets of Textual's web driver (`textual/drivers/web_driver.py`). A packet consists of a letter, a length of
+four bytes, and the content. The numbers of connections and of log lines are limited.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ CPU_LIMIT_EXIT = -getattr(signal, "SIGXCPU", 0) or None
 START_MARKER = b"__GANGLION__\n"
 """The line that an app writes before its first packet; earlier output is ignored."""
 HOST_NAME_PATTERN = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_.])?", re.I)
-"""The pattern of host names, excluding IP addresses, which `ipaddress` parses."""
+"""The pattern of host names; it excludes IP addresses, because `ipaddress` parses them."""
 
 
 class ProtocolError(Exception):
@@ -227,7 +227,7 @@ class ServerConfig(Record):
     report: Callable[[str], None]
     """The function that reports a line to the owner."""
     port: int
-    """The port that the server listens on, which the name of the cookie contains."""
+    """The port that the server listens on; the name of the cookie contains this port."""
     idle_timeout: float = 3600
     """The time without input, in seconds, after which a session ends."""
     on_page_request: Callable[[], None] = lambda: None
@@ -375,7 +375,7 @@ class Server:
         return key
 
     async def end_sessions(self, _application: web.Application) -> None:
-        """Close all sockets, which ends their apps."""
+        """Close all sockets to end their apps."""
         await asyncio.gather(*(_close_socket(socket, SERVER_ENDED) for socket in self._sockets))
 
 

@@ -65,7 +65,7 @@ CARET = "▲"
 PICTURE_WIDTH = 78
 """The width, in cells, for which the most informative step is chosen."""
 MIN_GRID_LINES = 6
-"""The minimum height of the elements at every stage below the tapes, in lines."""
+"""The minimum height, in lines, of the element tables below the tapes."""
 MAX_DIVISIBLE_COUNT = 100_000
 """The maximum element count whose divisors are listed."""
 MAX_DIVISORS = 16

@@ -41,7 +41,7 @@ FOLLOW = "at"
 """The first word of a line that follows the element at an index through all stages."""
 HELP_LINES = (HELP, "help", "h")
 KEYS_TEXT = (
-    "Enter goes on; b and Enter go back, l asks you first, at 0,0 follows an element, q ends; or type another request."
+    "Enter: next step; b: back; l: predict each step; at 0,0: follow an element; q: quit; or type another request."
 )
 VALIDITY_TEXT = "Type y or n; enter shows it, l stops asking, q ends."
 ASKING_TEXT = "Type the answer; ? gives a hint, Enter shows it, l stops asking, q ends."
@@ -67,7 +67,7 @@ class PlainSession:
     >>> for line in (*session.opening_lines(), *session.reply(""), *session.reply("")):
     ...     print(line)
     reshape 2,3,4 0,-1, by ONNX rules. 3 steps.
-    Enter goes on; b and Enter go back, l asks you first, at 0,0 follows an element, q ends; or type another request.
+    Enter: next step; b: back; l: predict each step; at 0,0: follow an element; q: quit; or type another request.
     Step 1 of 3, reshape, dim 0: 0 copies dim 0, which is 2.
     Step 2 of 3, reshape, dim 1: -1 is 24 elements (2*3*4) / 2 known = 12.
     Step 3 of 3, reshape: 24 elements in and out: axis 0 stays; axes 1,2 merge into axis 1.

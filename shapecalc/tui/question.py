@@ -545,7 +545,7 @@ class DialectRow(Record):
 
     @property
     def options(self) -> Mapping[str, object]:
-        """The options of the answer with defaults, or none without an answer."""
+        """The options of the answer, including defaults; empty if there is no answer."""
         return self.result.answer.options if isinstance(self.result.answer, Trace) else {}
 
     @property

@@ -70,13 +70,13 @@ SOURCE_KEYS = (
 
 
 class SourceOpener(Protocol):
-    """The methods of the main screen that the screen of source code calls."""
+    """The methods of the main screen that the source screen calls."""
 
     async def open_line_question(self, question: Question, state: SourceState) -> None:
-        """Close the screen of source code, and open the chain of a line."""
+        """Close the source screen, and open the chain of a line."""
 
     def close_source(self) -> None:
-        """Close the screen of source code."""
+        """Close the source screen."""
 
 
 def read_source(command: AppCommand) -> SourceState:

@@ -533,7 +533,7 @@ class ExploreState:
     def type_char(self, char: str) -> None:
         """Type a character into the current blank.
 
-        While the validity must be predicted, `y` means valid and `n` means refused.
+        If the user must predict whether the request is valid, `y` means valid and `n` means refused.
         """
         if self.must_predict_validity:
             if char.lower() in YES_NO_KEYS:

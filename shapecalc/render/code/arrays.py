@@ -61,7 +61,7 @@ class ArrayFramework(Record):
     slices_backwards: bool = True
     """Whether slices support negative steps; if not, the code flips the axes first."""
     unchanged_placeholder: str = ""
-    """The target size with which `expand` keeps a dim, such as -1; empty if there is none."""
+    """The target size, such as -1, with which `expand` keeps a dim; empty if there is no such size."""
     shape_of: str = "{x}.shape"
     product: str = "math.prod({dims})"
     max_sliced_rank: int | None = None

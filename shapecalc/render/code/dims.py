@@ -126,7 +126,7 @@ class EmittedCall(Record):
     def require_move(self, kind: type[MoveType]) -> MoveType:
         """Return the stage's move, after checking its type.
 
-        The move must be an instance of `kind`. It describes where the elements go, such as `Permute` with its axes.
+        A move, such as `Permute` with its axes, describes where the elements go. It must be an instance of `kind`.
         """
         assert isinstance(self.stage.move, kind)
         return self.stage.move
@@ -439,10 +439,10 @@ def _can_be_one(step: Step) -> bool:
 
 
 def make_index_selection(axis: int, start: int, step: int, size: Dim | None, dim: Dim) -> IndexSelection:
-    """Return the indices of an axis that a slice selects.
+    """Return the indices that a slice selects along an axis.
 
-    `dim` is the size of the axis. `size` is the number of selected indices, or None for a single index, which drops the
-    axis. The stop of the result is None if the slice ends at the end of the axis.
+    `dim` is the size of the axis. `size` is the number of selected indices. If `size` is None, a single index is
+    selected, and the axis is dropped. The stop of the result is None if the slice ends at the end of the axis.
     """
     if size is None:
         return IndexSelection(axis, start, None, drops_axis=True)
@@ -516,8 +516,9 @@ def _can_copy(dim: RequestedDim, axis: int, before: Shape) -> bool:
 def _choose_inferred_axis(dims: Sequence[RequestedDim], copied: Sequence[bool], sizes: RuntimeSizes) -> int | None:
     """Return the axis to request as -1, or None.
 
-    An axis that the answer infers is preferred. Otherwise, it is the axis whose symbolic dim has the most unknown
-    names; among equals, the one with the most factors. The axes in `copied` are requested as 0 and excluded.
+    An axis that the answer infers is preferred. Otherwise, the axis whose symbolic dim has the most unknown names is
+    chosen; among equals, the axis whose dim has the most factors. The axes in `copied` are requested as 0, and are
+    never chosen.
     """
     costs = dict[int, tuple[int, int]]()
     for axis, dim in enumerate(dims):

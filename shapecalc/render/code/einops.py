@@ -101,10 +101,10 @@ def _format_axis(pieces: Sequence[Piece], names: dict[int, str]) -> str:
 
 
 def _required_lengths(axis: Sequence[Piece], sizes: RuntimeSizes) -> list[Piece]:
-    """Return the pieces of an axis whose lengths must be arguments of the call.
+    """Return the pieces of an axis that need a length argument in the call.
 
-    A single piece is as long as the axis. Of several pieces, einops infers the length of one, unless a piece has size
-    0.
+    A single piece is as long as the axis. If there are several pieces and none of them has size 0, einops infers the
+    length of one piece.
     """
 
     def cost(piece: Piece) -> tuple[int, bool]:

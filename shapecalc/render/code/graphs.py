@@ -89,7 +89,7 @@ class GraphWriter(code.CodeWriter):
     templates: ClassVar[Mapping[str, str]]
     """The templates for the nodes that compute sizes.
 
-    Each node outputs a vector, whose name is `{name}`. The template `sizes` is the shape of `x`, `axis` is the item of
+    Each node outputs a vector with the name `{name}`. The template `sizes` is the shape of `x`, `axis` is the item of
     this shape at index `{0}`, and `constant` contains the list `{0}` of `{1}` numbers. The templates `multiply` and
     `divide` have the operands `{0}` and `{1}`, and `concat` concatenates the vectors in the list `{0}`.
     """
@@ -114,7 +114,7 @@ class GraphWriter(code.CodeWriter):
         return tuple(dims)
 
     def compute_dims(self, dims: Iterable[Dim]) -> str:
-        """Emit nodes that compute dims, and return the name of their vector."""
+        """Emit nodes that compute dims, and return the name of the 1-D tensor of the dims."""
         parts = list[str]()
         for needs_nodes, run in groupby(dims, lambda dim: code.has_runtime_size([dim])):
             row = tuple(run)
@@ -407,8 +407,8 @@ class OnnxWriter(GraphWriter):
     def _add_reduction(self, arguments: ArgumentReader) -> None:
         """Emit a reduction.
 
-        The axes are an input since opset 18, or since opset 13 for a sum; before that, they are an attribute. Raises
-        `ShapeError` (usage) if there are no axes, which ONNX interprets as all axes.
+        The axes are an input since opset 18, or since opset 13 for a sum; before that, the axes are an attribute.
+        Raises `ShapeError` (usage) if there are no axes, because ONNX interprets an empty list as all axes.
         """
         call = OperandCall(self.name, arguments, self.tensor, (self.tensor,))
         kind, axes, keeps = arguments.read("kind", "mean"), call.read_reduced_axes(), call.read_keepdims()

@@ -79,14 +79,14 @@ OPERAND_TEMPLATES: Mapping[str, Mapping[str, str]] = {
 }
 """The expression templates by framework and op, for ops that a signature cannot express.
 
-The fields are keys of `FIELDS`. A template with `{other}` is applied once for each operand except `{x}`, which becomes
-the result of the previous application.
+The fields are keys of `FIELDS`. A template with `{other}` is applied once for each operand except `{x}`. After the
+first application, `{x}` is the result of the previous application.
 """
 OPS_WITH_SIGNATURES = {op.name: op for op in (MATMUL, LINEAR, CONCAT, STACK, EINSUM, PAD)}
 """The ops that are formatted from a signature if they have no template, by name.
 
-A request with an argument that neither the template nor the signature reads is refused, because the code would ignore
-the argument.
+If neither the template nor the signature reads an argument of a request, the request is refused, because the code
+would ignore the argument.
 """
 PAD_MODES: Mapping[str, Mapping[str, str]] = {
     "torch": {"edge": "replicate", "wrap": "circular"},

@@ -114,13 +114,14 @@ def cut_heading(state: CutState, accent: str) -> Text:
 def draw_cut_tape(state: CutState, width: int) -> list[Text]:
     """Draw a tape with one line per piece.
 
-    The colour of an element is determined by its index on the first axis of the input. Remaining elements are red.
+    The colour of an element is determined by its index on the first axis of the input, and a dashed line separates
+    these colours within a piece. Remaining elements are red.
 
     >>> state = CutState((2, 3))
     >>> state.move_cuts(1)
     >>> for line in draw_cut_tape(state, 60):
     ...     print(line)
-    ▕0 1 2 3▏
+    ▕0 1 2╎3▏
     ▕4 5▏ 2 left over
     """
     digits, lines = len(str(state.count - 1)), list[Text]()
@@ -133,7 +134,8 @@ def draw_cut_tape(state: CutState, width: int) -> list[Text]:
                 line = Text(UNICODE.cuts[0] if first == start else " ")
                 for number in range(first, min(end, first + per_line)):
                     line.append(str(number).rjust(digits), tint_style(number // row))
-                    line.append(" " if number + 1 < min(end, first + per_line) else "", tint_style(number // row))
+                    wall = UNICODE.cuts[2] if (number + 1) % row == 0 else " "
+                    line.append(wall if number + 1 < min(end, first + per_line) else "", tint_style(number // row))
                 line.append(UNICODE.cuts[1] if first + per_line >= end else "")
                 lines.append(line)
             if end - start < state.length:

@@ -158,6 +158,10 @@ def _setting_commands(explore: ExploreScreen) -> Iterator[SystemCommand]:
         yield SystemCommand(f"field: {name.replace('_', '-')}", "go there", focus_field, False)
 
 
+KEY_GAP = 3
+"""The minimum distance, in cells, between the name of a command and its key in the palette."""
+
+
 class Palette(CommandPalette):
     """A command palette that ignores arrow and page keys until its list has a layout.
 
@@ -179,13 +183,15 @@ class AllWordsProvider(SystemCommandsProvider):
     async def discover(self) -> Hits:
         """Yield all commands of the palette in order.
 
-        The name of each command is followed by its key.
+        The keys of the commands form a column at the right of their names.
         """
-        for name, about, run, is_discovered in self.app.get_system_commands(self.screen):
-            if is_discovered:
-                key = about if about in {key.display for key in (*self.app.user_keys, *GLOBAL_KEYS)} else ""  # type: ignore[attr-defined]
-                title = Content.assemble(name, (f"   {key}", "$text-accent")) if key else name
-                yield DiscoveryHit(title, run, text=name, help="" if key else about)
+        keys = {key.display for key in (*self.app.user_keys, *GLOBAL_KEYS)}  # type: ignore[attr-defined]
+        commands = [command for command in self.app.get_system_commands(self.screen) if command.discover]
+        width = max((len(name) + len(key) for name, key, *_ in commands if key in keys), default=0) + KEY_GAP
+        for name, about, run, _ in commands:
+            key = about if about in keys else ""
+            title = Content.assemble(name, (key.rjust(width - len(name)), "$text-accent")) if key else name
+            yield DiscoveryHit(title, run, text=name, help="" if key else about)
 
     async def search(self, query: str) -> Hits:
         """Yield the matching commands; Textual's fuzzy matcher ranks them."""

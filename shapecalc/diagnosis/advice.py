@@ -157,6 +157,7 @@ FRAMEWORK_REMEDIES = {
         "lengths-differ",
         "xarray",
     ): "list dims in the order of the axes, and make each coordinate from its data; edges are one more",
+    ("lengths-differ", "matplotlib"): "print(len(x), len(y)) before that line, and plot both from the same rows",
     ("lengths-differ", "sklearn"): "filter or split both with the same rows; fit takes (X, y), the data and its labels",
     ("lengths-differ", "jax"): "give all mapped arguments one length, or in_axes=None to one that is not mapped",
     ("lengths-differ", "numpy"): "make both from the same rows, and print their lengths before that line",

@@ -25,7 +25,7 @@ VOCABULARY_RATIO = 1.2
 MIN_WORDS = 1000
 FIT_ARGUMENTS = re.compile(r"\.fit\(\s*(\w+)\s*,\s*(\w+)\s*[,)]")
 TEST_NAME = re.compile(r"(?i)^(?:[a-z]+_)?x?_?(?:test(?:ing)?|valid(?:ation)?|val)(?:_(?:data|set|x|df|features))?$")
-"""The two arguments of `fit`, and the name of a part that is not for training."""
+"""The two arguments of a call of fit, and the name of a part that is not for training."""
 CONCATENATED = re.compile(r"concat\(\[([\w., ]+)\][^)]*axis ?= ?1")
 """The tables that are joined side by side."""
 TEXT_WORDS = re.compile(r"(?i)vectori[sz]er|tf.?idf|text|tok|vocab|binari[sz]er|transform\(")

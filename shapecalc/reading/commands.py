@@ -113,7 +113,7 @@ def parse_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option]
 def convert_names_to_options(op: Op, words: Sequence[str]) -> list[str]:
     """Return the words with parameter names before values written as options: `perm 1,0` as `--perm 1,0`.
 
-    The words `to` and `by` are omitted if they are not parameters. Returns an empty list if no word changes.
+    The words 'to' and 'by' are omitted if they are not parameters. Returns an empty list if no word changes.
 
     >>> convert_names_to_options(OPS["shuffle"], ["2,3,4", "first", "1,0,2", "to", "6,4"])
     ['2,3,4', '--first', '1,0,2', '--to', '6,4']

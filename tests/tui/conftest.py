@@ -3,6 +3,8 @@
 import pytest
 from textual._compositor import Compositor, visible_screen_stack
 
+from tests.cli.conftest import shapecalc as shapecalc
+
 PAINT = Compositor.render_update
 
 

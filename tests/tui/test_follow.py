@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from textual import events
 
-from tests.cli.conftest import shapecalc as shapecalc
 from tests.tui.driven import SHUFFLE, driven
 
 

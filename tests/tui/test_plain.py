@@ -6,7 +6,6 @@ import pytest
 
 from shapecalc.tui.plain import PlainSession, run_plain
 from shapecalc.tui.question import question_from_words
-from tests.cli.conftest import shapecalc as shapecalc
 from tests.tui.driven import SHUFFLE
 
 REFUSED = ("reshape", "2,3,4", "5,-1")

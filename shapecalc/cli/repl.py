@@ -131,7 +131,7 @@ class Session:
                 raise MAX_LINE_BYTES.error("the line is longer")
             if "\0" in line:
                 raise usage_error("the line contains a NUL character")
-            words = commands.resolve_aliases(split_outside_brackets(line))
+            words = commands.resolve_aliases(split_outside_brackets(line), is_complete=False)
             return self._process_line(line.strip(), words) if words else Reply()
         except ShapeError as error:
             if is_error_message(line):

@@ -208,13 +208,19 @@ UNSUPPORTED_OPS = {
 
 
 def resolve_aliases(
-    words: Sequence[str], dialect: object = None, *, with_input: bool = True, translates: bool = True
+    words: Sequence[str],
+    dialect: object = None,
+    *,
+    with_input: bool = True,
+    translates: bool = True,
+    is_complete: bool = True,
 ) -> list[str]:
     """Replace a framework's op name with shapecalc's, and add `--dialect`.
 
     `dialect` is the default dialect for an alias with several meanings. A composite op with several stages becomes a
-    chain. With `translates`, the names in the signatures of all ops are replaced, too. Raises `ShapeError` if a
-    composite op refuses its input, or if the input of a composite op is a file.
+    chain. With `translates`, the names in the signatures of all ops are replaced, too. Without `is_complete`, the input
+    may be omitted. Raises `ShapeError` if a composite op refuses its input, if the input of a composite op is a file,
+    and (usage) for `permute` without axes.
 
     >>> resolve_aliases(["permute", "2,3,4", "2,0,1"]), resolve_aliases(["permute", "2,3", "1,0", "-d", "numpy"])[-1]
     (['transpose', '2,3,4', '2,0,1', '--dialect', 'torch'], 'numpy')
@@ -232,8 +238,8 @@ def resolve_aliases(
         return _translate_words(words, dialect, with_input=with_input) if translates else [*words]
     op, dialect = OP_ALIASES.get(words[0]) or COMPOSITE_OPS[words[0]][:2]
     values = list(takewhile(is_value, words[1:]))
-    is_complete = any(word.startswith(("--perm", "--help", "-h")) for word in words[1:])
-    if words[0] == PERMUTE and len(values) == with_input and not is_complete:
+    has_option = any(word.startswith(("--perm", "--help", "-h")) for word in words[1:])
+    if words[0] == PERMUTE and len(values) == (with_input and is_complete) and not has_option:
         raise usage_error(
             f"{PERMUTE} needs the axes in their new order, as in PyTorch",
             f"write {join_words([PERMUTE, *values])} AXES, or {join_words([op, *values])}, which reverses them",

@@ -58,12 +58,14 @@ EXAMPLES = (
     ("a shape and what it becomes", "2,3,4 0,-1"),
     ("an operation", "transpose 2,3,4 1,2,0"),
     ("several in a row", "2,3,4 | transpose 1,0,2 | reshape 0,-1"),
+    ("two to compare", "2,3 | reshape 3,2 vs transpose 1,0"),
+    ("a Shuffle", "shuffle 2,3,4 first 1,0,2 to 0,-1"),
     ("code", "x.view(B, T, h, C // h).transpose(1, 2)"),
     ("an error message", "shape '[5, -1]' is invalid for input of size 24"),
     ("a file", "net.py, model.onnx, x.npy, train.log"),
 )
 """Each kind of text that the input accepts, with an example. The last example cannot be inserted."""
-PURPOSE = "It answers with the shape that comes out and shows, step by step, why."
+PURPOSE = "It answers with the shape that comes out and shows, step by step, why; ^G asks you first."
 MAX_INPUT_LINES = 6
 """The maximum height of the input, in lines; longer texts scroll."""
 READ_LINES = 2
@@ -87,7 +89,7 @@ HOME_KEYS = (
     Key("down", "↑↓", "entry", "select(1)", "Mark the entry below", 2),
     Key("e", "e", "type", "edit", "Type into the input", 3),
     Key("escape", "esc", "leave the field", "leave", "Leave the input, or empty it if it is left", 4),
-    Key("ctrl+g", "^G", "guess first", "learn", "Predict before anything is shown, or see everything (kept)", 7),
+    Key("ctrl+g", "^G", "guess first", "learn", "Predict before anything is shown, or see everything (kept)", -1),
     Key("question_mark", "?", "keys", "app.help", "Explain the keys", 5),
     Key("f1", "F1", "keys", "app.help", "Explain the keys", 5),
     Key("q", "q", "quit", "app.quit", "Quit", 6),

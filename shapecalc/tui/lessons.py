@@ -123,6 +123,8 @@ class TaskPane(Vertical):
         """Whether the first answer to the task has been scored."""
         self.last_judged_prediction = ""
         """The last judged prediction, as typed."""
+        self._is_judged_wrong = False
+        """Whether the visible feedback is on a wrong prediction."""
         self._hint_count = 0
         self._last_prediction: Prediction = None
         self._mistaken_prediction = ""
@@ -140,6 +142,12 @@ class TaskPane(Vertical):
             yield Static("", id="asked", markup=False)
             yield AnswerField(id="prediction")
             yield Static("", id="judgement", markup=False)
+
+    @on(Input.Changed)
+    def clear_judgement(self, event: Input.Changed) -> None:
+        """Clear the feedback on a wrong prediction when the user changes the prediction."""
+        if self._is_judged_wrong and not self.is_revealed and event.value.strip() != self.last_judged_prediction:
+            self.show_feedback("")
 
     @property
     def field(self) -> AnswerField:
@@ -162,6 +170,7 @@ class TaskPane(Vertical):
             None,
         )
         self.remove_class("-revealed")
+        self._is_judged_wrong = False
         self.cut_state = None
         if task and task.kind == judging.CUT:
             self.cut_state = CutState(tuple(map(int, map(str, resolve_command_line(task.question).input))))
@@ -232,6 +241,7 @@ class TaskPane(Vertical):
 
         `is_right` selects a check mark or a cross; None selects neither.
         """
+        self._is_judged_wrong = is_right is False
         mark, colour = {True: ("✓ ", SUCCESS_COLOUR), False: ("✗ ", ERROR_COLOUR), None: ("", "default")}[is_right]
         first, space, others = text.partition(" ")
         bold = f"bold {colour}" if mark else ""

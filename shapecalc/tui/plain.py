@@ -41,7 +41,7 @@ FOLLOW = "at"
 """The first word of a line that follows the element at an index through all stages."""
 HELP_LINES = (HELP, "help", "h")
 KEYS_TEXT = (
-    "Enter: next step; b: back; l: predict each step; at 0,0: follow an element; q: quit; or type another request."
+    "Enter: next step; b: back; l: predict each step; at {index}: follow an element; q: quit; or type another request."
 )
 VALIDITY_TEXT = "Type y or n; enter shows it, l stops asking, q ends."
 ASKING_TEXT = "Type the answer; ? gives a hint, Enter shows it, l stops asking, q ends."
@@ -51,6 +51,8 @@ WELCOME_TEXT = (
 NO_QUESTION_TEXT = "Nothing is asked now. Enter goes on, and ? names the keys."
 UNKNOWN_INPUT_TEXT = "The shape of the tensor is not known: type its shape first, such as 2,3,4, and then the code."
 LAST_STEP_TEXT = "That was the last step."
+LEARNING_TEXTS = {True: "It asks first now.", False: "It does not ask now."}
+"""The reply to `LEARN`: whether the session asks before it prints a step."""
 RIGHT, WRONG = "Right.", "Not right."
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 DIAGNOSIS_LABEL = re.compile(r"^ +(what|why|do|else|fix) +(?=\S)")
@@ -67,7 +69,7 @@ class PlainSession:
     >>> for line in (*session.opening_lines(), *session.reply(""), *session.reply("")):
     ...     print(line)
     reshape 2,3,4 0,-1, by ONNX rules. 3 steps.
-    Enter: next step; b: back; l: predict each step; at 0,0: follow an element; q: quit; or type another request.
+    Enter: next step; b: back; l: predict each step; at 0,0,0: follow an element; q: quit; or type another request.
     Step 1 of 3, reshape, dim 0: 0 copies dim 0, which is 2.
     Step 2 of 3, reshape, dim 1: -1 is 24 elements (2*3*4) / 2 known = 12.
     Step 3 of 3, reshape: 24 elements in and out: axis 0 stays; axes 1,2 merge into axis 1.
@@ -110,7 +112,20 @@ class PlainSession:
         count = len(state.result.answer.steps)
         steps = format_count(count, "step", "steps")
         rules = ", ".join(filter(None, (escape_unprintable(line), rules_text(state.question))))
-        return [f"{rules}. {steps}.", *self._comparison_lines(), KEYS_TEXT, *self.position_lines()]
+        is_at_end = state.current_step >= state.end_step  # the position then repeats the refusal
+        refusal = [] if state.result.problem is None or is_at_end else self._problem_lines()
+        return [
+            f"{rules}. {steps}.",
+            *refusal,
+            *self._comparison_lines(),
+            self._keys_text(),
+            *self.position_lines(),
+        ]
+
+    def _keys_text(self) -> str:
+        """Return the commands, with the index of the first element as an example."""
+        answer = self.state.answer if self.state else None
+        return KEYS_TEXT.format(index=shape_text((0,) * (2 if answer is None else len(answer.input))))
 
     def _comparison_lines(self) -> list[str]:
         """Return the verdict of the comparison with a second chain.
@@ -131,7 +146,7 @@ class PlainSession:
         if state is not None and state.result.answer is not None:
             if typed == LEARN:
                 self._toggle_learning(state)
-                return self.position_lines()
+                return [LEARNING_TEXTS[state.is_learning], *self.position_lines()]
             if typed.split()[:1] == [FOLLOW]:
                 return self._follow_element(state, typed.removeprefix(FOLLOW).strip())
             if typed == FIX and state.is_available("fix"):
@@ -146,7 +161,7 @@ class PlainSession:
                 return self._go_to_next_step(state)
         if self._message_lines or typed.startswith(TRACEBACK):
             return self._read_message(line)
-        return self._open_question(typed) if typed and typed not in HELP_LINES else [KEYS_TEXT]
+        return self._open_question(typed) if typed and typed not in HELP_LINES else [self._keys_text()]
 
     def _toggle_learning(self, state: ExploreState) -> None:
         """Turn learning mode on or off; only steps that are not yet printed are asked."""
@@ -216,11 +231,14 @@ class PlainSession:
         return question, [_format_as_sentence(f"The code as a chain: {notes[0]}")]
 
     def _go_to_next_step(self, state: ExploreState) -> list[str]:
-        """Go to the next step, or repeat the answer after the last step."""
-        if self.is_done:
-            return [LAST_STEP_TEXT, *self.answer_lines()]
+        """Go to the next step; the answer that the last step has printed is not repeated."""
+        has_answer = self._is_answer_printed(state)
         state.advance(1)
-        return self.position_lines()
+        return [LAST_STEP_TEXT] if has_answer else self.position_lines()
+
+    def _is_answer_printed(self, state: ExploreState) -> bool:
+        """Return whether the lines at the current position end with the answer."""
+        return self.is_done or (state.current_step == state.end_step - 1 and not state.blanks)
 
     def _judge_answer(self, state: ExploreState, typed: str) -> list[str]:
         """Judge a prediction, and return the lines of the feedback.
@@ -264,13 +282,12 @@ class PlainSession:
         if state.must_predict_validity:
             return [f"{explore_text.WORKS_QUESTION} {VALIDITY_TEXT}"]
         if state.is_awaiting_input and state.current_blank is not None:
-            return [f"{_format_as_sentence(state.predictions.hint(state.current_blank).question)} {ASKING_TEXT}"]
+            question = _format_as_sentence(state.predictions.hint(state.current_blank).question)
+            return [f"{question[:1].upper()}{question[1:]} {ASKING_TEXT}"]
         if state.current_step >= state.end_step:
             return self.answer_lines()
         lines = [self._step_line(state), *self._stage_lines(state)]
-        return (
-            [*lines, *self.answer_lines()] if state.current_step == state.end_step - 1 and not state.blanks else lines
-        )
+        return [*lines, *self.answer_lines()] if self._is_answer_printed(state) else lines
 
     def _step_line(self, state: ExploreState) -> str:
         """Return the sentence of the current step, with its number, stage and dim."""
@@ -278,7 +295,7 @@ class PlainSession:
         step, layouts = state.answer.steps[state.current_step], stage_layouts(state.answer)
         index = layout_index(layouts, state.current_step)
         sentence = _format_as_sentence(step.why)
-        dim = "" if step.out is None else f", dim {step.out}"
+        dim = "" if step.out is None or sentence.startswith(f"dim {step.out} ") else f", dim {step.out}"
         if index:  # the previous stage has already printed this stage's input
             sentence = re.sub(r"\bis input dim (\d+)", r"is dim \1 of the last shape", sentence)
         name = _stage_names(state.answer)[index]

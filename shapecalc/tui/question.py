@@ -22,6 +22,7 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import make_chain_requests, resolve_chain
 from shapecalc.core.text import (
     escape_unprintable,
+    format_count,
     is_file_argument,
     join_words,
     parse_axes,
@@ -498,8 +499,13 @@ def parse_followed_index(question: Question | None, text: str) -> tuple[int, ...
         raise usage_error("--at follows an element of a request that is answered", "leave --at out")
     from shapecalc.render.grid import build_tensor_path  # deferred, because it imports Rich
 
-    index, shape = parse_axes(text, "at"), build_tensor_path(answer).tensors[0].shape
-    if len(index) != len(shape) or not all(0 <= place < size for place, size in zip(index, shape, strict=True)):
+    index, shape = parse_axes(text, "at") if text else (), build_tensor_path(answer).tensors[0].shape
+    if len(index) != len(shape):
+        needed, example = format_count(len(shape), "number", "numbers"), shape_text((0,) * len(shape))
+        raise usage_error(
+            f"an element of {shape_text(shape)} has an index of {needed}, not {len(index)}", f"write {example}"
+        )
+    if not all(0 <= place < size for place, size in zip(index, shape, strict=True)):
         raise usage_error(
             f"there is no element at {shape_text(index)}", f"the input is {shape_text(shape)}, counted from 0"
         )

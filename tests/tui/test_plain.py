@@ -31,9 +31,9 @@ def test_plain_lines_are_sentences_without_drawings(words):
 def test_plain_prints_a_step_per_empty_line_and_goes_back():
     lines = answer(SHUFFLE, "", "b", "q")
     assert [line.partition(":")[0] for line in lines[2:]] == [
-        "Step 1 of 7, transpose, dim 0",
-        "Step 2 of 7, transpose, dim 1",
-        "Step 1 of 7, transpose, dim 0",
+        "Step 1 of 7, transpose",
+        "Step 2 of 7, transpose",
+        "Step 1 of 7, transpose",
     ]
 
 
@@ -43,7 +43,8 @@ def test_plain_prints_all_steps_at_the_end_of_the_input():
 
 def test_plain_asks_for_the_sizes_after_the_printed_steps():
     lines = answer(SHUFFLE, "l", "7", "?", "2", "3", "", "", "q")
-    assert lines[3].startswith("how large is dim 1 after transpose 1,0,2?")
+    assert lines[3] == "It asks first now."
+    assert lines[4].startswith("How large is dim 1 after transpose 1,0,2?")
     assert lines.count("Right.") == 2
     assert lines.count("Not right.") == 1
     assert lines[-1] == "Answer: 2,3,4 becomes 3,8."
@@ -58,8 +59,8 @@ def test_plain_numbers_equal_stages_and_prints_the_shape_after_each():
     lines = answer(("shuffle", "1,12,4,4", "--first", "0,2,3,1", "--to", "1,8,8,3", "--second", "0,3,1,2"))
     assert "First transpose done: 1,4,4,12." in lines
     assert "Reshape done: 1,8,8,3." in lines
-    assert "Step 2 of 15, first transpose, dim 1: dim 1 is input dim 2, of size 4." in lines
-    assert "Step 12 of 15, second transpose, dim 1: dim 1 is dim 3 of the last shape, of size 3." in lines
+    assert "Step 2 of 15, first transpose: dim 1 is input dim 2, of size 4." in lines
+    assert "Step 12 of 15, second transpose: dim 1 is dim 3 of the last shape, of size 3." in lines
 
 
 def test_plain_follows_an_element():
@@ -72,6 +73,8 @@ def test_plain_follows_an_element():
         "In NumPy: x[0,1,1] == y[2,1] == 5.",
     ]
     assert "there is no element at 7,7,7." in answer(SHUFFLE, "at 7,7,7", "q")
+    assert "an element of 2,3,4 has an index of 3 numbers, not 2." in answer(SHUFFLE, "at 1,2", "q")
+    assert answer(SHUFFLE, "at", "q")[-2:] == ["an element of 2,3,4 has an index of 3 numbers, not 0.", "write 0,0,0."]
     assert answer(SHUFFLE, "l", "at 0,0,0", "q")[-1] == "This would show the answer. l stops asking."
 
 
@@ -99,9 +102,21 @@ def test_plain_reads_what_it_advises(typed, expected):
 
 
 def test_plain_applies_a_fix_and_opens_other_requests():
-    assert answer(REFUSED, "", "f", "", "", "")[-1] == "Answer: 2,3,4 becomes 4,6."
+    assert answer(REFUSED, "", "f", "", "", "")[-2] == "Answer: 2,3,4 becomes 4,6."
     assert "Answer: 2,3 becomes 6." in answer((), "2,3 6")
     assert answer((), "hello there", "q")[1] == "'hello there' is not read."
+
+
+def test_plain_begins_with_the_refusal_and_its_fix():
+    lines = answer(REFUSED, "q")
+    assert lines[1].startswith("Refused: ")
+    assert lines[2].startswith("Fix: ")
+
+
+def test_plain_prints_the_answer_once():
+    lines = answer(("reshape", "2,3", "6"), "", "", "", "q")
+    assert lines.count("Answer: 2,3 becomes 6.") == 1
+    assert lines[-2:] == ["That was the last step."] * 2
 
 
 @pytest.mark.parametrize(("words", "code"), [(SHUFFLE, 0), (REFUSED, 3), (("--lesson", *SHUFFLE), 2)])

@@ -86,6 +86,16 @@ async def test_cut_lesson_fits_the_smallest_terminal_and_can_be_revealed(user):
 
 
 @driven(lesson=True, size=(120, 40))
+async def test_lesson_clears_the_feedback_on_a_wrong_answer_while_another_is_typed(user):
+    await user.press("enter", *"77", "enter")
+    assert "✗" in user.text
+    await user.press("2")
+    assert "✗" not in user.text
+    await user.press("backspace", *"77", "enter")
+    assert "✗" not in user.text  # the same answer again requests a hint
+
+
+@driven(lesson=True, size=(120, 40))
 async def test_reshape_lesson_shows_the_transpose_beside_it(user):
     index = next(index for index, lesson in enumerate(load_lessons()) if lesson.id == "reshape-is-not-transpose")
     user.app.screen.action_go(index)

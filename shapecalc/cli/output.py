@@ -293,7 +293,7 @@ def format_table(table: RenderableType) -> str:
 
 
 def print_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> None:
-    """Print a problem to stderr: on a terminal with carets, otherwise as one line.
+    """Print a problem to stderr, with carets on a terminal, otherwise as one line.
 
     The carets mark the span of the problem in the command line. `pieces` are the words of the command line, each with
     the name of its argument or None.

@@ -163,7 +163,7 @@ class Combine(ShapedMove):
 
 
 CONSTANT, REFLECT, SYMMETRIC, EDGE, WRAP = "constant", "reflect", "symmetric", "edge", "wrap"
-"""The modes of a pad: NumPy's names."""
+"""The padding modes, under their names in NumPy."""
 
 
 def pad_source_index(mode: str, index: Any, size: int) -> Any:

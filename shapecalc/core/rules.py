@@ -224,8 +224,8 @@ LAYER_MISMATCH = Rule(
 ELEMENT_KIND = Rule(
     "element-kind",
     "a function does not accept the kind of the elements",
-    "PyTorch computes a mean, a softmax or a convolution of floats, and refuses integers and truth values. A product "
-    "of matrices takes two tensors of one type. An index contains integers or truth values, and a mask truth values. "
+    "PyTorch computes a mean, a softmax or a convolution of floats, and refuses integers and truth values. A matrix "
+    "product takes two tensors of the same type. An index contains integers or truth values, and a mask truth values. "
     "shapecalc distinguishes bool, integer, float and complex; the elements of an input can be of any kind.",
     "shapecalc code '(x > 0).softmax(-1)' --input x=2,3",
     "PyTorch 'Type promotion', and its CPU kernels",

@@ -165,7 +165,7 @@ class LaneNode:
     inputs: Sequence[IntTuple | None]
     outputs: Sequence[IntTuple | None]
     elements: Callable[[int], Any]
-    """A function that returns the elements of the input with a given index, or None if they are unknown."""
+    """A function that maps the index of an input to the elements of the input, or to None if they are unknown."""
     absent: Sequence[int] = ()
     """The indices of absent optional inputs."""
     bounds: Callable[[int], Any] = lambda _: None

@@ -783,7 +783,7 @@ def _iter_stale_dims(
 
 
 def _free_output_dims(value_info: Any, shapes: LaneShapes | None, walk: WalkState) -> None:
-    """Remove the fixed dims of an output that are wrong in some size assignment.
+    """Clear the static sizes of an output that are wrong in some size assignment.
 
     A dim that equals the batch size in all checked size assignments gets the name of the batch dim.
     """

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 ERROR_KEYWORD = "error"
-"""The keyword of an expected refusal."""
+"""The keyword that introduces an expected error."""
 SAME_AS = "same as"
 """The keyword of an expected equivalent chain."""
 

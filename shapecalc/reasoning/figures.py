@@ -58,7 +58,7 @@ MIN_ODD_PART = 9
 CLASS_COUNTS = (10, 100, 1000)
 """The numbers of classes for which one-hot labels are suggested."""
 ROUND_CLASSES = frozenset({10, 20, 100, 200, 400, 600, 1000})
-"""Numbers of classes that also occur frequently as other sizes."""
+"""Class counts that are also common sizes of other dims."""
 KNOWN_CLASSES = frozenset({10, 20, 21, 37, 80, 81, 90, 91, 100, 101, 102, 150, 200, 365, 400, 600, 1000, 1001, 21841})
 """The numbers of classes of well-known data sets, some including a background class."""
 MODELS_BY_WIDTH = {

@@ -35,7 +35,7 @@ MIN_ROUNDED_SIZE = 4
 
 
 MIN_FLATTENED = 6
-"""The minimum number of rows that a missing flatten would merge."""
+"""The minimum number of merged rows for which a missing flatten is suggested."""
 
 
 MATRIX_PRODUCTS = ("matmul", "linear")

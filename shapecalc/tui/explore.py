@@ -91,7 +91,7 @@ COMPARE_LINES = 5
 EDIT_CHARACTERS = frozenset("0123456789-[")
 """The characters that move the focus to the last edited field."""
 INDEX_CHARACTERS = frozenset("0123456789,")
-"""The characters of an element index that the user types into the elements panel."""
+"""The characters that are allowed in an element index in the elements panel."""
 PANEL_ARROWS = (*ARROW_MOVES, "home", "end")
 """The keys that a focused panel handles itself."""
 MIN_ELEMENTS_LINES = 26

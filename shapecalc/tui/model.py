@@ -97,7 +97,7 @@ class NodeListState:
         self._select_node(max(0, min(self.index + offset, len(self.visible_nodes) - 1)))
 
     def select_next_failing(self) -> None:
-        """Select the next failing node, or the first one after the last."""
+        """Select the next failing node; after the last one, select the first."""
         failing = [index for index, judged in enumerate(self.visible_nodes) if report.is_failing(judged)]
         self._select_node(
             next((index for index in failing if index > self.index), failing[0] if failing else self.index)

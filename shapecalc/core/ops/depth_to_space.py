@@ -65,7 +65,7 @@ SPLIT_BLOCKS = StepRule(
     "split-blocks",
     "each axis is split into the block index and the index within the block",
     "Depth to space splits the channels into the rows and columns of a block and the remaining channels. Space to "
-    "depth splits height and width into blocks. All resulting sizes must be integers. In the order DCR, the rows and "
+    "depth splits height and width into blocks. All resulting sizes must be integers. In DCR order, the rows and "
     "columns of a block are the first factors of the channel axis. In the order CRD, they are the last factors of the "
     "channel axis.",
     "shapecalc depth_to_space 1,8,2,3 2",

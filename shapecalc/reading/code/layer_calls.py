@@ -262,7 +262,7 @@ def _check_padding_mode(tensor: TracedTensor, arguments: Mapping[str, CodeValue]
 
 
 def _bind_bias(call: Call) -> CodeValue:
-    """Return the bias of a function with a weight, by position or by keyword."""
+    """Return the bias argument of a function, passed by position or by keyword."""
     return call.keywords.get("bias", call.positional[1] if len(call.positional) > 1 else None)
 
 

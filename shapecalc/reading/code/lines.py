@@ -49,7 +49,7 @@ class CodeLine(Record):
     is_layer: bool = False
     """Whether this is a layer of a `Sequential` instead of a statement."""
     parameters: int | None = None
-    """The number of parameters of the layer, or of all layers below a statement, or None if it is not known."""
+    """The number of parameters of the layer, or of all layers in the body of a statement; None if unknown."""
 
     def as_json(self) -> dict[str, object]:
         """Return the line as a JSON object."""

@@ -384,7 +384,7 @@ MEAN_KINDS = {
     for signature in parse_signatures("mean")
     for name in signature.names
 }
-"""The kinds of the reductions that are an op, by the name of the function."""
+"""The kind of each reduction that is a core op, by function name."""
 REDUCTION_FUNCTIONS = (
     *MEAN_KINDS,
     "argmax",

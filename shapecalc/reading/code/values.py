@@ -147,7 +147,7 @@ class ProgramSizes:
         return self.element_sizes[id(value)][1]
 
     def new_name(self, prefix: str) -> Dim:
-        """Return a new name for a size that depends on elements."""
+        """Return a new name for a data-dependent size."""
         number = 1
         while f"{prefix}{number}" in self.names:
             number += 1

@@ -16,9 +16,9 @@ from shapecalc.core.dialects.base import (
 from shapecalc.core.text import truncate
 
 
-def _explain_clamped_index(step: Step, index: int, place: int) -> str:
+def _explain_clamped_index(step: Step, index: int, position: int) -> str:
     requested, axis = truncate(str(index)), step.sources[0]
-    return f"dim {axis} has no index {requested}: {place}, the nearest, is used, and the dim is dropped"
+    return f"dim {axis} has no index {requested}: {position}, the nearest, is used, and the dim is dropped"
 
 
 CLAMPED_INDEX = StepRule(

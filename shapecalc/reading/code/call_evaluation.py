@@ -94,7 +94,7 @@ FALSE_FUNCTIONS = {
     *("is_scripting", "is_tracing", "is_exporting", "is_compiling", "is_in_onnx_export", "is_grad_enabled"),
     *("is_torchdynamo_compiling", "is_tracing_or_exporting", "is_exportable", "is_autocast_enabled"),
 }
-"""Functions that return False in eager inference, such as `is_scripting`."""
+"""Functions that return False in eager inference, such as is_scripting of torch.jit."""
 ACCELERATOR_TEST = (
     r"(?a)_?is_(torch_)?(npu|xla|mlu|musa|cuda|hpu|xpu|mps|flash_attn|xformers|sageattention|apex)\w*_available"
 )

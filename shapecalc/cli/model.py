@@ -68,7 +68,11 @@ FIX_OPTIONS = (
     Option("fix", "Write the fixed model to the file of -o.", OptionKind.FLAG),
     Option("out", "The file that --fix writes.", metavar="FILE", short="-o"),
     OUTPUT_OPTIONS["force"],
-    Option("static", "Write the model with these sizes for its free dims to the file of -o.", metavar="NAME=SIZE,..."),
+    Option(
+        "static",
+        "Write the model with these sizes for its free dims to the file of -o; with --fix, the fixed model.",
+        metavar="NAME=SIZE,...",
+    ),
     Option(
         "rename",
         "Set the name of an axis of an input, or of every input; write the model to the file of -o; may be repeated.",

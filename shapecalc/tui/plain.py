@@ -297,7 +297,7 @@ class PlainSession:
         sentence = _format_as_sentence(step.why)
         dim = "" if step.out is None or sentence.startswith(f"dim {step.out} ") else f", dim {step.out}"
         if index:  # the previous stage has already printed this stage's input
-            sentence = re.sub(r"\bis input dim (\d+)", r"is dim \1 of the last shape", sentence)
+            sentence = re.sub(r"\bis input dim (\d+)", r"is dim \1 of the previous shape", sentence)
         name = _stage_names(state.answer)[index]
         return f"Step {state.current_step + 1} of {state.end_step}, {name}{dim}: {sentence}"
 

@@ -496,14 +496,15 @@ def parse_followed_index(question: Question | None, text: str) -> tuple[int, ...
         raise usage_error("--at needs a request", "write tui --at 0,1,1 OP ARGS")
     answer = resolve_question(question).answer
     if answer is None or answer.output is None:
-        raise usage_error("--at follows an element of a request that is answered", "leave --at out")
+        raise usage_error("only the elements of an answered request can be followed", "fix the request first")
     from shapecalc.render.grid import build_tensor_path  # deferred, because it imports Rich
 
     index, shape = parse_axes(text, "at") if text else (), build_tensor_path(answer).tensors[0].shape
     if len(index) != len(shape):
         needed, example = format_count(len(shape), "number", "numbers"), shape_text((0,) * len(shape))
         raise usage_error(
-            f"an element of {shape_text(shape)} has an index of {needed}, not {len(index)}", f"write {example}"
+            f"an element of {shape_text(shape)} has an index of {needed}, not {len(index)}",
+            f"the first element is at {example}",
         )
     if not all(0 <= place < size for place, size in zip(index, shape, strict=True)):
         raise usage_error(

@@ -60,7 +60,7 @@ def test_plain_numbers_equal_stages_and_prints_the_shape_after_each():
     assert "First transpose done: 1,4,4,12." in lines
     assert "Reshape done: 1,8,8,3." in lines
     assert "Step 2 of 15, first transpose: dim 1 is input dim 2, of size 4." in lines
-    assert "Step 12 of 15, second transpose: dim 1 is dim 3 of the last shape, of size 3." in lines
+    assert "Step 12 of 15, second transpose: dim 1 is dim 3 of the previous shape, of size 3." in lines
 
 
 def test_plain_follows_an_element():
@@ -74,7 +74,10 @@ def test_plain_follows_an_element():
     ]
     assert "there is no element at 7,7,7." in answer(SHUFFLE, "at 7,7,7", "q")
     assert "an element of 2,3,4 has an index of 3 numbers, not 2." in answer(SHUFFLE, "at 1,2", "q")
-    assert answer(SHUFFLE, "at", "q")[-2:] == ["an element of 2,3,4 has an index of 3 numbers, not 0.", "write 0,0,0."]
+    wrong = ["an element of 2,3,4 has an index of 3 numbers, not 0.", "the first element is at 0,0,0."]
+    assert answer(SHUFFLE, "at", "q")[-2:] == wrong
+    refused = ["only the elements of an answered request can be followed.", "fix the request first."]
+    assert answer(["reshape", "2,3,4", "5,5"], "at 0,0,0", "q")[-2:] == refused
     assert answer(SHUFFLE, "l", "at 0,0,0", "q")[-1] == "This would show the answer. l stops asking."
 
 

@@ -942,7 +942,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             state.shows_grid and not plan.elements
         )  # a large grid takes the lines of the card
         shown = card_lines if has_card else answer_lines
-        blank_lines = height - fixed - lines - len(answer_lines) if shown is answer_lines else 0
+        blank_lines = height - fixed - lines + (plan.card if has_card else 0) - len(shown)
         self._set_text("answer", stack_texts([*shown, *[Text(end="")] * blank_lines]))
         self._apply_panel_heights(plan, lines)
         self._draw_titles()
@@ -974,7 +974,9 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
                 changes["card"] = max(0, card_lines - (free - settled_lines))
             shared = allocate_panel_heights(settled_lines, replace(needs, **changes))
             if not has_smaller_panel(shared, plan, needs):
-                return shared, settled_lines
+                blank_lines = min(shared.spare, max(0, settled.card - card_lines)) if shared.card else 0
+                spare, card = shared.spare - blank_lines, shared.card + blank_lines
+                return replace(shared, spare=spare, card=card), settled_lines
         return plan, lines
 
     def _question_height(self, width: int) -> int:

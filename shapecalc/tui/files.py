@@ -180,7 +180,7 @@ class SaveDialog(Dialog[None]):
         """Compose the list of file extensions above the field."""
         endings = FORMATS if self.kind == FILM_KIND else PICTURE_SUFFIXES
         yield Static(f"Save the {self.kind} as a file that ends in {', '.join(endings)}")
-        yield TextField(f"shapecalc-{self.kind}.svg", id="name")
+        yield TextField(f"shapecalc-{self.kind}.svg", id="name", select_on_focus=True)
         yield Static("enter saves it, esc closes", id="words", markup=False)
 
     def on_mount(self) -> None:

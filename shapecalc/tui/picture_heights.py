@@ -46,6 +46,8 @@ class PictureHeights(Record):
     is_beside: bool
     answer: int = 1
     """The height of the answer with its sentence, in lines."""
+    card: int = 0
+    """The height of the answer with its sentence and a reason for each output dim, in lines."""
 
     def shorten(self, lines: int) -> dict[str, Any]:
         """Return the heights as fields of `RequiredHeights`, with a step shorter by `lines`.
@@ -199,13 +201,15 @@ def _measure_steps(
     if len(answer.steps) > MAX_MEASURED_STEPS:
         return PictureHeights(0, 0, is_beside=False), []
     probe, maps = copy(state), MapLines()
+    card = explore_text.reason_lines(probe, width)
 
     def measure(step: int, *, is_beside: bool | None = None) -> PictureHeights:
         probe.go_to_step(step)
         answer_lines = len(explore_text.answer_lines(probe, width, omits_repetition=True))
+        card_lines = len(explore_text.answer_lines(probe, width, card=card, omits_repetition=True))
         lines = max(MIN_PANEL_LINES, height - answer_lines)
         measured = measure_pictures(probe, width, lines, maps=maps, is_beside=is_beside)
-        return replace(measured, answer=answer_lines)
+        return replace(measured, answer=answer_lines, card=card_lines)
 
     heights = [measure(step) for step in range(len(answer.steps) + 1)]
     if all(row.is_beside for row in heights):
@@ -217,11 +221,12 @@ def _measure_steps(
 def _max_heights(rows: Sequence[PictureHeights]) -> PictureHeights:
     """Return the largest heights of all steps.
 
-    The height of the answer after the last step is ignored.
+    The heights of the answer after the last step are ignored.
     """
     return PictureHeights(
         max([row.map for row in rows]),
         max([row.step for row in rows]),
         is_beside=all(row.is_beside for row in rows),
         answer=max([row.answer for row in rows[:-1]], default=1),
+        card=max([row.card for row in rows[:-1]], default=0),
     )

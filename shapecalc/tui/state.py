@@ -345,14 +345,19 @@ class ExploreState:
     def change_question(self, question: Question, focused_field: str | None = None) -> None:
         """Replace the question, and record the change in the history.
 
-        The current step is kept if the new answer has the same number of steps. A refusal is displayed at once.
+        The current step is kept if the new answer has the same number of steps. A refusal is displayed at once. While
+        the user edits a field, the last answer stays until there is a new one; without a field, it is removed.
         """
         self.history.record_change(self.question, question, focused_field)
-        self._replace_question(question, focused_field)
+        is_edited = focused_field is not None or question == self.question
+        self._replace_question(question, focused_field, keeps_answer=is_edited)
 
-    def _replace_question(self, question: Question, focused_field: str | None = None) -> None:
+    def _replace_question(
+        self, question: Question, focused_field: str | None = None, *, keeps_answer: bool = True
+    ) -> None:
+        """Replace the question; with `keeps_answer`, the last answer stays if there is no new one."""
         self.question, self.result = question, resolve_question(question, focused_field)
-        if self.result.answer is None or self.result.answer == self.answer:
+        if self.result.answer == self.answer or (self.result.answer is None and keeps_answer):
             return
         self.answer, self.highlighted, self.cursor = self.result.answer, None, None
         self.shows_grid, self.shows_mistake = (

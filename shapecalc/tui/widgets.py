@@ -205,7 +205,7 @@ class ClickableText(Widget):
         if text == self.text and text.style == self.text.style:
             return
         before, self.text = len(self._lines), text
-        self._lines = list(Segment.split_lines(text.render(self.app.console))) if text else []
+        self._lines = list(Segment.split_lines(text.render(self.app.console, end="\n"))) if text else []
         self.refresh(layout=before != len(self._lines) and self.styles.auto_dimensions)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -415,12 +415,12 @@ class TextField(Input):
     virtual_size = Reactive(Size(0, 0))
     """The size of the text, as in Textual; a change does not update the layout."""
 
-    def __init__(self, value: str = "", **options: Any) -> None:
-        """Create a field that does not select its text when it gets the focus.
+    def __init__(self, value: str = "", *, select_on_focus: bool = False, **options: Any) -> None:
+        """Create a field.
 
-        If the text were selected, the first key press would replace it.
+        With `select_on_focus`, the field selects its text when it gets the focus, and the first key press replaces it.
         """
-        super().__init__(value, compact=True, select_on_focus=False, **options)
+        super().__init__(value, compact=True, select_on_focus=select_on_focus, **options)
         self.cursor_blink = False
 
     def validate(self, value: str) -> None:

@@ -1,4 +1,4 @@
-"""The file dialog (^O): the limit of listed entries, and served apps without files."""
+"""The file dialogs: the limit of listed entries, served apps without files, and the offered name."""
 
 from __future__ import annotations
 
@@ -23,3 +23,11 @@ async def test_served_app_lists_no_files(user, monkeypatch):
     await user.press(":files")
     assert user.app.screen is user.app.explore
     assert user.notes == [("", "a served app opens no files and writes none")]
+
+
+@driven("flatten", "2,3")
+async def test_typing_replaces_the_offered_name(user):
+    await user.press("p")
+    assert user.value == "shapecalc-picture.svg"
+    await user.press("a")
+    assert user.value == "a"

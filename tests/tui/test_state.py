@@ -103,6 +103,13 @@ def test_state_keeps_the_last_answer_while_text_is_invalid():
     assert not state.is_available("compare")
 
 
+def test_state_removes_the_last_answer_for_another_question():
+    state = ExploreState(SHUFFLE_QUESTION)
+    state.change_question(SHUFFLE_QUESTION.with_text("input", ""))
+    assert state.answer is None
+    assert explore_text.map_text(state, 78, 18).plain == ""
+
+
 def test_state_stays_past_the_last_step():
     state = ExploreState(SHUFFLE_QUESTION)
     state.change_question(SHUFFLE_QUESTION.with_text("to", "-1"))

@@ -101,8 +101,6 @@ LEARN_NOTE = "Learn mode is on: enter asks before it shows; ^G turns it off."
 """The note that replaces answers and pictures in learning mode, because they would reveal the dims to predict."""
 READ_NAMES = {MESSAGE: "an error message", CODE: "code"}
 """The names of the kinds of text that are not requests, by command."""
-FIELD_ACTIONS = ("open_selected", "leave")
-"""The actions of keys that work while the input has the focus."""
 
 
 class EntryOpener(Protocol):

@@ -19,6 +19,8 @@ LOADING_WORDS = re.compile(
 """Words that suggest that a program loads the weights of its layers."""
 IMAGE_PIPELINE_WORDS = re.compile(r"(?i)comfy|diffusers|controlnet|\blora\b|ksampler|stable.?diffusion|webui")
 """Words that suggest an image pipeline of separate models: text encoder, VAE, ControlNet and LoRA."""
+BMM_OPERAND = "batch2"
+"""The name of the second operand of `bmm` and `baddbmm` in messages of PyTorch."""
 PRODUCT_CALL = re.compile(r" @ |\.(?:mm|bmm|dot|matmul|mv|addmm|baddbmm)\(|\b(?:matmul|einsum)\(")
 """A matrix product in a line of code."""
 LAYER_CALL = re.compile(
@@ -81,8 +83,11 @@ def find_layer_call(message: ParsedMessage) -> LayerCall | None:
 
 
 def has_product(message: ParsedMessage) -> bool:
-    """Return whether the failing line multiplies matrices."""
-    return PRODUCT_CALL.search(failing_code(message)) is not None
+    """Return whether two tensors are multiplied: the failing line says so, or the message is one of `bmm`.
+
+    Linear layers call `addmm` or `mm`, which have other messages.
+    """
+    return BMM_OPERAND in message.quote or PRODUCT_CALL.search(failing_code(message)) is not None
 
 
 def recent_code(message: ParsedMessage) -> str:

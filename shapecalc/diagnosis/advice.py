@@ -608,8 +608,7 @@ def _assignment_remedy(shape: tuple[int, ...], target: tuple[int, ...]) -> str:
         return (
             f"print the length of the value where it is made: it is {shape[0]}, and the place {target[0]} = "
             f"2^{target[0].bit_length() - 1}, as a table that was made for a maximum; raise that limit, such as a "
-            f"maximum "
-            "length, or update the library if its code made the table"
+            "maximum length, or update the library if its code made the table"
         )
     if shape and target:
         return (
@@ -676,9 +675,8 @@ def _pattern_remedies(cause: str, actual: int, expected: int, pattern: str) -> I
         names = re.sub(r"\([^()]*\)", "x", pattern.partition("->")[2]).split()
         if actual > expected and actual == len(names):
             yield (
-                f"the tensor has the {actual} dims of the right side already, so it was rearranged before, perhaps "
-                "by code "
-                "that is applied twice: skip this line if x.ndim is {0}".format(actual)
+                f"the tensor has the {actual} dims of the right side already, so it was rearranged before, perhaps by "
+                "code that is applied twice: skip this line if x.ndim is {0}".format(actual)
             )
         yield f"name each dim on the left side of the pattern, or {change}"
     elif cause == "bad-pattern" and abs(actual - expected) > 1:

@@ -190,9 +190,8 @@ def _frozen_step(message: ParsedMessage, count: int, target: tuple[int, ...]) ->
         return ""
     return (
         f"{target[0]} is the batch that the profile proposes, and the input of the node, {format_sizes(shape)}, does "
-        f"not grow "
-        "with it, so it was computed for one sample: in the code that exports it, expand it by x.shape[0] where it is "
-        "made, or build the engine for a batch of 1"
+        "not grow with it, so it was computed for one sample: in the code that exports it, expand it by x.shape[0] "
+        "where it is made, or build the engine for a batch of 1"
     )
 
 
@@ -205,9 +204,8 @@ def _box_step(message: ParsedMessage, target: tuple[int, ...]) -> str:
         return ""
     return (
         f"{pair[0]} and {pair[1]} are usual numbers of boxes: compare the configuration with that of the training, as "
-        f"the "
-        "pipeline.config of the TensorFlow Object Detection API (first_stage_max_proposals, max_total_detections), and "
-        "convert with that file"
+        "the pipeline.config of the TensorFlow Object Detection API (first_stage_max_proposals, max_total_detections), "
+        "and convert with that file"
     )
 
 
@@ -226,8 +224,7 @@ def _detector_step(count: int, target: tuple[int, ...]) -> str:
     return (
         f"if this is a detector, {outputs} = {target[1]}*{target[2]} outputs are meant, {target[2]} for "
         f"{CLASSES[target[2]]}, and {channels} channels come: for another number of classes, set it; otherwise its "
-        f"last "
-        "convolution was not applied, so take code and weights of one version, the newest"
+        "last convolution was not applied, so take code and weights of one version, the newest"
     )
 
 
@@ -255,8 +252,7 @@ def _mask_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> s
     rows = next((size for size in target if size != -1), 0)
     return (
         f"print({match[1]}.sum(1)) before that line: if {match[1]} is a mask, it selects {count} in all, and {rows} "
-        f"rows "
-        "need equally many each; give each class as many samples in a batch, or reduce row by row"
+        "rows need equally many each; give each class as many samples in a batch, or reduce row by row"
     )
 
 

@@ -80,7 +80,7 @@ KEEP_AXIS = {"torch": "keepdim=True"}
 MULTIPLES = "pad or resize the picture until its sides are multiples of all strides of the network, often of 32 or 64"
 
 
-class Operands(Record):
+class OperandMismatch(Record):
     """Two incompatible operands of a message."""
 
     message: ParsedMessage
@@ -110,8 +110,8 @@ class Operands(Record):
 class OperandStep(Record):
     """A step for two incompatible operands, with the condition under which it applies."""
 
-    applies: Callable[[Operands], bool]
-    text: str | Callable[[Operands], str]
+    applies: Callable[[OperandMismatch], bool]
+    text: str | Callable[[OperandMismatch], str]
     is_supported: bool = True
     is_final: bool = False
     """Whether this step, if it applies, is the last one."""
@@ -123,11 +123,11 @@ def iter_operand_steps(message: ParsedMessage) -> Iterator[RemedyStep]:
     line = failing_code(message)
     differences = numeric_differences(shape, other) if len(shape) == len(other) else []
     only = differences[0][1:] if len(differences) == 1 else None
-    both = Operands(message, shape, other, line, find_mismatch(message, None) or only)
+    mismatch = OperandMismatch(message, shape, other, line, find_mismatch(message, None) or only)
     rows = STEPS.get(message.op or "", ())
     for row in rows:
-        if row.applies(both):
-            yield RemedyStep(row.text if isinstance(row.text, str) else row.text(both), row.is_supported)
+        if row.applies(mismatch):
+            yield RemedyStep(row.text if isinstance(row.text, str) else row.text(mismatch), row.is_supported)
             if row.is_final:
                 return
 
@@ -149,91 +149,98 @@ def is_bordered(sizes: tuple[int, ...]) -> bool:
     return min(sizes) >= MIN_BORDERED and max(sizes) < MIN_VOCABULARY and 0 < max(sizes) - min(sizes) <= MAX_BORDER
 
 
-def _are_maps_rounded(both: Operands) -> bool:
+def _are_maps_rounded(mismatch: OperandMismatch) -> bool:
     """Return whether all differing dims are heights or widths that differ by a border."""
-    is_map_known = both.shape or both.line or (both.axis or 0) > 1 or both.message.op == CONCAT.name
-    if TOKEN_WORDS.search(both.words) or not is_map_known:
+    is_map_known = mismatch.shape or mismatch.line or (mismatch.axis or 0) > 1 or mismatch.message.op == CONCAT.name
+    if TOKEN_WORDS.search(mismatch.words) or not is_map_known:
         return False
-    differences = both.differences
+    differences = mismatch.differences
     if differences:
-        is_map = len(both.shape) > 2 and all(axis > 0 for axis, *_ in differences)
+        is_map = len(mismatch.shape) > 2 and all(axis > 0 for axis, *_ in differences)
         small = len(differences) > 1 and all(abs(one - two) == 1 for _, one, two in differences)
         return is_map and (small or all(is_bordered(row[1:]) for row in differences))
-    is_map = (both.axis or 0) > 0 or (
-        both.axis is None and both.message.op == CONCAT.name and _concat_axis(both) in (None, 1)
+    is_map = (mismatch.axis or 0) > 0 or (
+        mismatch.axis is None and mismatch.message.op == CONCAT.name and _concat_axis(mismatch) in (None, 1)
     )
-    return both.sizes is not None and is_map and is_bordered(both.sizes)
+    return mismatch.sizes is not None and is_map and is_bordered(mismatch.sizes)
 
 
-def _concat_axis(both: Operands) -> int | None:
+def _concat_axis(mismatch: OperandMismatch) -> int | None:
     """Return the axis of a concatenation, from the message or the line of code, or None."""
-    match = AXIS_ARGUMENT.search(both.line)
-    return both.message.axes[0] if both.message.axes else int(match[1]) if match else None  # type: ignore[return-value]
+    match = AXIS_ARGUMENT.search(mismatch.line)
+    return mismatch.message.axes[0] if mismatch.message.axes else int(match[1]) if match else None  # type: ignore[return-value]
 
 
-def _can_multiply(both: Operands) -> bool:
+def _can_multiply(mismatch: OperandMismatch) -> bool:
     """Return whether the matrix product of two different matrices would be valid."""
-    shape, other = both.shape, both.other
-    return len(shape) == len(other) == 2 and shape[1] == other[0] and shape != other and bool(both.line)
+    shape, other = mismatch.shape, mismatch.other
+    return len(shape) == len(other) == 2 and shape[1] == other[0] and shape != other and bool(mismatch.line)
 
 
-def _is_product_meant(both: Operands) -> bool:
-    return _can_multiply(both) and "*" in both.line and PRODUCT_LINE.search(both.line) is not None
+def _is_product_meant(mismatch: OperandMismatch) -> bool:
+    return _can_multiply(mismatch) and "*" in mismatch.line and PRODUCT_LINE.search(mismatch.line) is not None
 
 
-def _is_axis_missing(both: Operands) -> bool:
-    return _can_multiply(both) and both.shape[0] != both.shape[1] and PRODUCT_LINE.search(both.line) is None
+def _is_axis_missing(mismatch: OperandMismatch) -> bool:
+    return (
+        _can_multiply(mismatch)
+        and mismatch.shape[0] != mismatch.shape[1]
+        and PRODUCT_LINE.search(mismatch.line) is None
+    )
 
 
-def _level_ratio(both: Operands) -> int:
+def _level_ratio(mismatch: OperandMismatch) -> int:
     """Return the ratio of two feature maps from different levels of a network, or 0."""
-    pairs = [row[1:] for row in both.differences]
+    pairs = [row[1:] for row in mismatch.differences]
     ratios = {max(pair) // min(pair) if max(pair) % max(min(pair), 1) == 0 else 0 for pair in pairs if min(pair) > 0}
-    axes = [axis for axis, *_ in both.differences]
-    is_pair = len(axes) == 2 and axes[1] == axes[0] + 1 and axes[0] > 0 and len(both.shape) > 3
+    axes = [axis for axis, *_ in mismatch.differences]
+    is_pair = len(axes) == 2 and axes[1] == axes[0] + 1 and axes[0] > 0 and len(mismatch.shape) > 3
     return ratios.pop() if is_pair and len(ratios) == 1 and ratios <= {2, 4, 8, 16, 32} else 0
 
 
-def _print_text(both: Operands, default: str = "a.shape, b.shape") -> str:
-    text = print_step(both.message, default)
-    if both.message.framework in MODEL_FILE_FRAMEWORKS:
-        node = f"the node {both.message.node}" if both.message.node else "the node that fails"
+def _print_text(mismatch: OperandMismatch, default: str = "a.shape, b.shape") -> str:
+    text = print_step(mismatch.message, default)
+    if mismatch.message.framework in MODEL_FILE_FRAMEWORKS:
+        node = f"the node {mismatch.message.node}" if mismatch.message.node else "the node that fails"
         return f"open the file in Netron at {node}: if one of its inputs is a constant, the export fixed its size"
-    if both.sizes is None:
+    if mismatch.sizes is None:
         return f"{text}, and find which of them is not what you expected"
-    where = "" if both.axis is None else f" at dim {both.axis}"
-    return f"{text}: one has {both.sizes[0]}{where}, the other {both.sizes[1]}; find the line that makes the wrong one"
+    where = "" if mismatch.axis is None else f" at dim {mismatch.axis}"
+    return (
+        f"{text}: one has {mismatch.sizes[0]}{where}, the other {mismatch.sizes[1]}; find the line that makes the "
+        "wrong one"
+    )
 
 
-def _is_tensorflow(both: Operands) -> bool:
-    return both.message.framework in ("tensorflow", "keras")
+def _is_tensorflow(mismatch: OperandMismatch) -> bool:
+    return mismatch.message.framework in ("tensorflow", "keras")
 
 
-def _pair_ratio(both: Operands) -> int:
+def _pair_ratio(mismatch: OperandMismatch) -> int:
     """Return the ratio of the two mismatching sizes if it is 2, 4 or 8, or 0."""
-    small, large = sorted(both.sizes or (0, 0))
+    small, large = sorted(mismatch.sizes or (0, 0))
     is_map = small >= MIN_MAP_SIDE and large <= MAX_MAP_SIDE
     times = large // small if is_map and large % small == 0 else 0
     return times if times in (2, 4, 8) else 0
 
 
-def _always(_found: Operands) -> bool:
+def _always(_mismatch: OperandMismatch) -> bool:
     return True
 
 
-def _residual_text(both: Operands) -> str:
-    sizes = both.sizes or (0, 0)
+def _residual_text(mismatch: OperandMismatch) -> str:
+    sizes = mismatch.sizes or (0, 0)
     small, large = sorted(sizes)
-    if SHORTCUT.search(both.line) and small:
+    if SHORTCUT.search(mismatch.line) and small:
         change = (
             f"give both the same stride: one map has {large // small} times the side of the other"
-            if (both.axis or 0) > 1 and large % small == 0 and large != small
+            if (mismatch.axis or 0) > 1 and large % small == 0 and large != small
             else f"project it by a 1x1 convolution from {sizes[1]} to {sizes[0]} channels, as downsample does"
-            if both.axis == 1
+            if mismatch.axis == 1
             else "give both the same stride, padding and channels"
         )
         return f"the shortcut and the main path of a residual block must have one shape: {change}"
-    if both.axis == 1 and not is_bordered(sizes) and len(both.shape) != 3:
+    if mismatch.axis == 1 and not is_bordered(sizes) and len(mismatch.shape) != 3:
         return (
             "a residual adds a layer's output to its input, so both need the same dims: give the layer as many outputs "
             "as inputs, or project the input"
@@ -244,26 +251,26 @@ def _residual_text(both: Operands) -> str:
     )
 
 
-def _level_text(both: Operands) -> str:
+def _level_text(mismatch: OperandMismatch) -> str:
     return (
-        f"one map has {_level_ratio(both)} times the sides of the other, as maps of two levels of a network: take "
+        f"one map has {_level_ratio(mismatch)} times the sides of the other, as maps of two levels of a network: take "
         "maps of one level, or check the strides, the upsampling and the picture size"
     )
 
 
-def _last_axis_text(both: Operands) -> str:
-    shape, other = both.shape, both.other
-    names = both.message.failing_line.operands if both.message.failing_line else ()
+def _last_axis_text(mismatch: OperandMismatch) -> str:
+    shape, other = mismatch.shape, mismatch.other
+    names = mismatch.message.failing_line.operands if mismatch.message.failing_line else ()
     first = len(shape) < len(other)
     name = names[0 if first else 1] if len(names) == 2 else "the first" if first else "the second"
-    keeps = KEEP_AXIS.get(both.message.framework or "", "keepdims=True")
+    keeps = KEEP_AXIS.get(mismatch.message.framework or "", "keepdims=True")
     code = f"{name}[..., None]" if len(names) == 2 else "x[..., None]"
     return f"give {name} a last axis of 1, {code}, or {keeps} if a mean, sum or max made it"
 
 
-def _is_last_axis_missing(both: Operands) -> bool:
-    return 0 < len(both.shape) != len(both.other) > 0 and (
-        both.other == both.shape[:-1] or both.shape == both.other[:-1]
+def _is_last_axis_missing(mismatch: OperandMismatch) -> bool:
+    return 0 < len(mismatch.shape) != len(mismatch.other) > 0 and (
+        mismatch.other == mismatch.shape[:-1] or mismatch.shape == mismatch.other[:-1]
     )
 
 
@@ -271,88 +278,84 @@ def _fits(size: object, other: object) -> bool:
     return size == other or "?" in (size, other)
 
 
-def _is_head_missing(both: Operands) -> bool:
+def _is_head_missing(mismatch: OperandMismatch) -> bool:
     """Return whether an attention mask lacks the dim of 1 for the heads."""
-    shape, other = both.shape, both.other
+    shape, other = mismatch.shape, mismatch.other
     rest = [axis for axis, size in enumerate(other) if size == 1 and (*other[:axis], *other[axis + 1 :]) == shape]
-    return _is_attention_mask(both) and bool(rest)
+    return _is_attention_mask(mismatch) and bool(rest)
 
 
-def _head_text(both: Operands) -> str:
-    shape, other = both.shape, both.other
+def _head_text(mismatch: OperandMismatch) -> str:
+    shape, other = mismatch.shape, mismatch.other
     axes = [axis for axis, size in enumerate(other) if size == 1 and (*other[:axis], *other[axis + 1 :]) == shape]
     return f"the mask lacks the dim of 1 for its heads: mask.unsqueeze({axes[-1]}); its sizes are right"
 
 
-def _is_attention_mask(both: Operands) -> bool:
-    return ATTENTION_MASK in both.message.quote.lower()
+def _is_attention_mask(mismatch: OperandMismatch) -> bool:
+    return ATTENTION_MASK in mismatch.message.quote.lower()
 
 
-def _mask_text(both: Operands) -> str:
+def _mask_text(mismatch: OperandMismatch) -> str:
     """Return the step for an attention mask of another length than the keys."""
-    actual, wanted = both.shape[-1:], both.other[-1:]
+    actual, wanted = mismatch.shape[-1:], mismatch.other[-1:]
     if not actual or not wanted or actual == wanted:
         return "print(mask.shape) before that line, and build the mask with the dims that the message asks for"
     text = f"the last dim of the mask is {actual[0]}, and the keys, past and new, are {wanted[0]}"
-    numbers = both.sizes or (0, 0)
-    file = MODEL_CODE.search(both.message.text)
+    numbers = mismatch.sizes or (0, 0)
+    file = MODEL_CODE.search(mismatch.message.text)
     if abs(numbers[0] - numbers[1]) == 1:
         code = file[0] if file else "the model's code"
         return (
             f"{text}: if you make no mask yourself, {code} may count the cached tokens differently from this version "
-            f"of "
-            "transformers: update that code, pin the version for which it was written, or try use_cache=False"
+            "of transformers: update that code, pin the version for which it was written, or try use_cache=False"
         )
     return (
         f"{text}: a mask that you pass must cover past and new tokens together, {wanted[0]}; with pictures, their "
-        f"tokens "
-        "count too"
+        "tokens count too"
     )
 
 
-def _indexed_text(both: Operands) -> str:
+def _indexed_text(mismatch: OperandMismatch) -> str:
     """Return the step for a value that does not fit the elements that an index selects."""
-    places, value = numeric_sizes(both.other), numeric_sizes(both.shape)
-    names = ASSIGNED_VALUE.search(both.line)
+    places, value = numeric_sizes(mismatch.other), numeric_sizes(mismatch.shape)
+    names = ASSIGNED_VALUE.search(mismatch.line)
     name = names[1] if names else "the value"
-    pair = f"the index selects ({format_sizes(both.other)}), and {name} is ({format_sizes(both.shape)})"
+    pair = f"the index selects ({format_sizes(mismatch.other)}), and {name} is ({format_sizes(mismatch.shape)})"
     if len(value) > 1 and value == places[::-1]:
         code = f"{names[1]}.t()" if names and len(value) == 2 else "value.permute(*range(value.ndim - 1, -1, -1))"
         return f"{pair}, its transpose: assign {code}"
-    if both.other[:1] == (0,):
+    if mismatch.other[:1] == (0,):
         return f"{pair}: nothing was found, as where a prompt lacks its image tokens; print what the index is made of"
-    counts = size_product(both.other), size_product(both.shape)
+    counts = size_product(mismatch.other), size_product(mismatch.shape)
     if counts[0] is None or counts[1] is None or counts[0] == counts[1]:
         return f"{pair}: print both before that line, and give the value the dims that the index selects"
     if counts[0] > counts[1]:
         return (
             f"{pair}, fewer: print both before that line; if both are fixed numbers, as of joints or features, the "
-            f"value "
-            "was made for another model or configuration: convert it, or take the data for this one"
+            "value was made for another model or configuration: convert it, or take the data for this one"
         )
     return (
         f"{pair}, more: print both before that line; select as many places as there are values: print(mask.sum()) if "
-        f"the "
-        "index is a mask, and look for a limit that cut what it is made of"
+        "the index is a mask, and look for a limit that cut what it is made of"
     )
 
 
-def _is_channel_constant(both: Operands) -> bool:
+def _is_channel_constant(mismatch: OperandMismatch) -> bool:
     """Return whether the second operand has one value per channel of an image."""
-    large = [size for size in both.other if size not in (1, "?")]
-    sides = [size for size in both.shape if isinstance(size, int) and size >= MIN_PICTURE_SIDE]
-    return len(both.shape) > 2 and len(large) == 1 and large[0] in (3, 4) and len(sides) > 1
+    large = [size for size in mismatch.other if size not in (1, "?")]
+    sides = [size for size in mismatch.shape if isinstance(size, int) and size >= MIN_PICTURE_SIDE]
+    return len(mismatch.shape) > 2 and len(large) == 1 and large[0] in (3, 4) and len(sides) > 1
 
 
-def _channel_text(both: Operands) -> str:
-    size = next(size for size in both.other if size not in (1, "?"))
-    axis = len(both.shape) - len(both.other) + both.other.index(size)
-    actual = both.shape[axis] if 0 <= axis < len(both.shape) else "?"
+def _channel_text(mismatch: OperandMismatch) -> str:
+    size = next(size for size in mismatch.other if size not in (1, "?"))
+    axis = len(mismatch.shape) - len(mismatch.other) + mismatch.other.index(size)
+    actual = mismatch.shape[axis] if 0 <= axis < len(mismatch.shape) else "?"
     if (actual, size) == (4, 3):
         return "the first is a picture with alpha: drop it, x[..., :3] with the channels last, or give 4 values"
-    places = [index for index, other in enumerate(both.shape) if other == size]
-    if places and len(both.other) == 1:
-        index = ", ".join([":", *["None"] * (len(both.shape) - 1 - places[0])])
+    places = [index for index, other in enumerate(mismatch.shape) if other == size]
+    if places and len(mismatch.other) == 1:
+        index = ", ".join([":", *["None"] * (len(mismatch.shape) - 1 - places[0])])
         return (
             f"if the second holds a value for each of {size} channels, which the first has at dim {places[0]}: write "
             f"it as x[{index}], or move that axis of the first to the end"
@@ -367,124 +370,137 @@ def _channel_text(both: Operands) -> str:
     )
 
 
-def _is_row_vector(both: Operands) -> bool:
+def _is_row_vector(mismatch: OperandMismatch) -> bool:
     """Return whether the second operand has one value per row of the first."""
-    shape, other = both.shape, both.other[-1:]
-    is_vector = len(both.other) == 1 or (len(both.other) == 2 and both.other[0] == 1)
+    shape, other = mismatch.shape, mismatch.other[-1:]
+    is_vector = len(mismatch.other) == 1 or (len(mismatch.other) == 2 and mismatch.other[0] == 1)
     return len(shape) == 2 and is_vector and shape[0] == other[0] != shape[1]
 
 
-def _row_text(both: Operands) -> str:
-    names = both.message.failing_line.operands if both.message.failing_line else ()
+def _row_text(mismatch: OperandMismatch) -> str:
+    names = mismatch.message.failing_line.operands if mismatch.message.failing_line else ()
     name = names[1] if len(names) == 2 else "y"
-    code = f"{name}[:, None]" if len(both.other) == 1 or both.message.framework == "jax" else f"{name}.reshape(-1, 1)"
-    return f"the second holds a value for each of the {both.shape[0]} rows: make it a column, {code}, or keepdims=True"
+    code = (
+        f"{name}[:, None]"
+        if len(mismatch.other) == 1 or mismatch.message.framework == "jax"
+        else f"{name}.reshape(-1, 1)"
+    )
+    return (
+        f"the second holds a value for each of the {mismatch.shape[0]} rows: make it a column, {code}, or keepdims=True"
+    )
 
 
-def _are_last_axes_missing(both: Operands) -> bool:
+def _are_last_axes_missing(mismatch: OperandMismatch) -> bool:
     """Return whether the dims of one operand are the leading dims of the other."""
-    short, long = sorted((both.shape, both.other), key=len)
+    short, long = sorted((mismatch.shape, mismatch.other), key=len)
     pairs = [*zip(short, long, strict=False)]
     is_known = any(isinstance(one, int) and one > 1 for one, _ in pairs)
     return len(pairs) > 1 and len(short) < len(long) and is_known and all(_fits(*pair) for pair in pairs)
 
 
-def _last_axes_text(both: Operands) -> str:
-    count = abs(len(both.shape) - len(both.other))
-    which = "first" if len(both.shape) < len(both.other) else "second"
+def _last_axes_text(mismatch: OperandMismatch) -> str:
+    count = abs(len(mismatch.shape) - len(mismatch.other))
+    which = "first" if len(mismatch.shape) < len(mismatch.other) else "second"
     return (
         f"the dims agree from the left, and a broadcast aligns them from the right: give the {which} {count} more "
         f"dims of 1, x[..., {', '.join(['None'] * count)}], or insert them where the dim that it lacks is"
     )
 
 
-def _is_membership(both: Operands) -> bool:
-    return MEMBERSHIP.search(both.line) is not None
+def _is_membership(mismatch: OperandMismatch) -> bool:
+    return MEMBERSHIP.search(mismatch.line) is not None
 
 
-def _membership_text(both: Operands) -> str:
-    match = MEMBERSHIP.search(both.line)
+def _membership_text(mismatch: OperandMismatch) -> str:
+    match = MEMBERSHIP.search(mismatch.line)
     return f"to find the elements that occur in the other, write np.isin({match[1]}, {match[2]})" if match else ""
 
 
-def _is_interpolated(both: Operands) -> bool:
+def _is_interpolated(mismatch: OperandMismatch) -> bool:
     """Return whether real and generated pictures are mixed whose sides differ by an even number."""
-    sizes = both.sizes or (0, 0)
-    gap = abs(sizes[0] - sizes[1])
-    return MIXED_LINE.search(both.line) is not None and (both.axis or 0) > 1 and 0 < gap <= MAX_PADDED and gap % 2 == 0
-
-
-def _interpolated_text(both: Operands) -> str:
-    sizes = both.sizes or (0, 0)
+    sizes = mismatch.sizes or (0, 0)
     gap = abs(sizes[0] - sizes[1])
     return (
-        f"{print_step(both.message, 'real.shape, fake.shape')}: they differ by {gap} = {gap // 2}*2, as if {gap // 2} "
-        "convolutions of 3x3 padded, or did not, on both sides; if so, pad once, before the network or in each layer, "
-        "and set the other padding to 0"
+        MIXED_LINE.search(mismatch.line) is not None
+        and (mismatch.axis or 0) > 1
+        and 0 < gap <= MAX_PADDED
+        and gap % 2 == 0
     )
 
 
-def _are_pictures(both: Operands) -> bool:
+def _interpolated_text(mismatch: OperandMismatch) -> str:
+    sizes = mismatch.sizes or (0, 0)
+    gap = abs(sizes[0] - sizes[1])
+    return (
+        f"{print_step(mismatch.message, 'real.shape, fake.shape')}: they differ by {gap} = {gap // 2}*2, as if "
+        f"{gap // 2} convolutions of 3x3 padded, or did not, on both sides; if so, pad once, before the network or in "
+        "each layer, and set the other padding to 0"
+    )
+
+
+def _are_pictures(mismatch: OperandMismatch) -> bool:
     """Return whether two matrices may be grey pictures: all sides are large, and no side occurs in both."""
-    sizes = numeric_sizes(both.shape), numeric_sizes(both.other)
+    sizes = numeric_sizes(mismatch.shape), numeric_sizes(mismatch.other)
     is_large = all(len(each) == 2 and min(each) >= MIN_BORDERED for each in sizes)
-    return is_large and not {*sizes[0]} & {*sizes[1]} and both.message.framework == "numpy"
+    return is_large and not {*sizes[0]} & {*sizes[1]} and mismatch.message.framework == "numpy"
 
 
 BROADCAST_STEPS = (
     OperandStep(
-        lambda both: "inverse_transform(" in both.line and both.shape[-1:] != both.other[-1:],
-        lambda both: (
-            f"the scaler was fitted on {both.other[-1]} columns and is given {both.shape[-1]}: fit a scaler for "
-            f"these columns alone, or put them into a table of {both.other[-1]} before"
+        lambda mismatch: "inverse_transform(" in mismatch.line and mismatch.shape[-1:] != mismatch.other[-1:],
+        lambda mismatch: (
+            f"the scaler was fitted on {mismatch.other[-1]} columns and is given {mismatch.shape[-1]}: fit a scaler "
+            f"for these columns alone, or put them into a table of {mismatch.other[-1]} before"
         ),
         is_final=True,
     ),
     OperandStep(
-        lambda both: INDEXED in both.message.quote,
-        lambda both: _indexed_text(both),
+        lambda mismatch: INDEXED in mismatch.message.quote,
+        lambda mismatch: _indexed_text(mismatch),
         is_final=True,
     ),
     OperandStep(
-        lambda both: 0 in (*both.shape, *both.other),
-        lambda both: (
-            f"one operand is empty, {format_sizes(both.shape if 0 in both.shape else both.other)}: find the "
-            "selection, mask or data that holds nothing here, and skip this step where it is empty"
+        lambda mismatch: 0 in (*mismatch.shape, *mismatch.other),
+        lambda mismatch: (
+            f"one operand is empty, {format_sizes(mismatch.shape if 0 in mismatch.shape else mismatch.other)}: find "
+            "the selection, mask or data that holds nothing here, and skip this step where it is empty"
         ),
         is_final=True,
     ),
     OperandStep(_is_head_missing, _head_text, is_final=True),
     OperandStep(_is_attention_mask, _mask_text, is_final=True),
     OperandStep(
-        lambda both: METRIC_NODE.search(both.message.node or "") is not None,
+        lambda mismatch: METRIC_NODE.search(mismatch.message.node or "") is not None,
         (
             "the metric fails, not the model: take the metric for these labels, sparse_categorical_accuracy for "
             "class numbers, or leave metrics out to see whether the loss works"
         ),
     ),
     OperandStep(
-        lambda both: (
-            both.message.framework in ("tensorflow", "keras") and [axis for axis, *_ in both.differences] == [0]
+        lambda mismatch: (
+            mismatch.message.framework in ("tensorflow", "keras") and [axis for axis, *_ in mismatch.differences] == [0]
         ),
-        lambda both: (
-            f"the batches differ, {both.shape[0]} and {both.other[0]}: find the Reshape or Flatten that changes "
-            "the batch, a batch size that is fixed, or a smaller last batch: dataset.batch(n, drop_remainder=True)"
+        lambda mismatch: (
+            f"the batches differ, {mismatch.shape[0]} and {mismatch.other[0]}: find the Reshape or Flatten that "
+            "changes the batch, a batch size that is fixed, or a smaller last batch: dataset.batch(n, "
+            "drop_remainder=True)"
         ),
         is_final=True,
     ),
     OperandStep(
-        lambda both: (
-            LOSS_NODE.search(both.message.node or "") is not None
-            and len(both.shape) != len(both.other)
-            and _is_tensorflow(both)
+        lambda mismatch: (
+            LOSS_NODE.search(mismatch.message.node or "") is not None
+            and len(mismatch.shape) != len(mismatch.other)
+            and _is_tensorflow(mismatch)
         ),
         "one of predictions and labels has a dim more: for class numbers take the sparse loss, or tf.one_hot(labels, "
         "n); otherwise tf.squeeze(x, -1); print both shapes",
         is_final=True,
     ),
     OperandStep(
-        lambda both: (
-            both.message.framework in ("tensorflow", "keras") and LOSS_NODE.search(both.message.node or "") is not None
+        lambda mismatch: (
+            mismatch.message.framework in ("tensorflow", "keras")
+            and LOSS_NODE.search(mismatch.message.node or "") is not None
         ),
         (
             "the loss compares predictions with labels: print model.output_shape and the labels' shape, and make "
@@ -492,55 +508,61 @@ BROADCAST_STEPS = (
         ),
     ),
     OperandStep(
-        lambda both: both.message.framework == "dask" or ".compute()" in f"{both.line} {both.message.nearby_text}",
+        lambda mismatch: (
+            mismatch.message.framework == "dask" or ".compute()" in f"{mismatch.line} {mismatch.message.nearby_text}"
+        ),
         "print x.chunks: the sizes may be those of chunks; give both the same ones, x.rechunk(y.chunks)",
     ),
     OperandStep(
-        lambda both: both.message.framework == "mxnet" and len(both.shape) != len(both.other),
+        lambda mismatch: mismatch.message.framework == "mxnet" and len(mismatch.shape) != len(mismatch.other),
         "write broadcast_sub, broadcast_mul and so on: the operators of MXNet's symbols do not broadcast",
     ),
     OperandStep(
         _is_product_meant,
-        lambda both: (
+        lambda mismatch: (
             "* multiplies element by element: for the product of matrices write a @ b"
-            + ("; for element by element, transpose one of them" if both.shape == both.other[::-1] else "")
+            + ("; for element by element, transpose one of them" if mismatch.shape == mismatch.other[::-1] else "")
         ),
     ),
     OperandStep(
-        lambda both: not both.line and len(both.shape) == 2 and both.shape == both.other[::-1] != both.shape[::-1],
+        lambda mismatch: (
+            not mismatch.line
+            and len(mismatch.shape) == 2
+            and mismatch.shape == mismatch.other[::-1] != mismatch.shape[::-1]
+        ),
         "transpose one of them, a.T, or write a @ b if the product of matrices is meant: * is element by element",
     ),
     OperandStep(
         _is_axis_missing,
-        lambda both: (
-            f"an axis is missing or transposed on one side: {both.shape[1]} is last in one, first in the other"
+        lambda mismatch: (
+            f"an axis is missing or transposed on one side: {mismatch.shape[1]} is last in one, first in the other"
         ),
     ),
     OperandStep(_is_membership, _membership_text),
     OperandStep(_is_interpolated, _interpolated_text),
     OperandStep(
-        lambda both: len(both.differences) == 2 == len(both.shape) and _are_pictures(both),
-        lambda both: (
-            f"{print_step(both.message, 'a.shape, b.shape')}: one is {format_sizes(both.shape)}, the other "
-            f"{format_sizes(both.other)}; if these are pictures, give both one size: set the size that the program "
+        lambda mismatch: len(mismatch.differences) == 2 == len(mismatch.shape) and _are_pictures(mismatch),
+        lambda mismatch: (
+            f"{print_step(mismatch.message, 'a.shape, b.shape')}: one is {format_sizes(mismatch.shape)}, the other "
+            f"{format_sizes(mismatch.other)}; if these are pictures, give both one size: set the size that the program "
             f"was given to that of the file, or resize one, cv2.resize(x, (width, height))"
         ),
         is_final=True,
     ),
-    OperandStep(lambda both: _level_ratio(both) > 0, _level_text),
+    OperandStep(lambda mismatch: _level_ratio(mismatch) > 0, _level_text),
     OperandStep(
-        lambda both: RESIDUAL.search(both.line) is not None or SHORTCUT.search(both.line) is not None,
+        lambda mismatch: RESIDUAL.search(mismatch.line) is not None or SHORTCUT.search(mismatch.line) is not None,
         _residual_text,
     ),
     OperandStep(
-        lambda both: flattened_step(both.shape, both.other) != "",
-        lambda both: flattened_step(both.shape, both.other),
+        lambda mismatch: flattened_step(mismatch.shape, mismatch.other) != "",
+        lambda mismatch: flattened_step(mismatch.shape, mismatch.other),
     ),
     OperandStep(
         _are_maps_rounded,
-        lambda both: (
+        lambda mismatch: (
             f"{MULTIPLES}; or crop the larger map to the smaller one"
-            if (both.axis or 0) > 1 or len(both.differences) > 1
+            if (mismatch.axis or 0) > 1 or len(mismatch.differences) > 1
             else "sizes this close differ by a border: make the sides multiples of the network's strides, or find the "
             "layer without padding or with an even kernel"
         ),
@@ -550,45 +572,48 @@ BROADCAST_STEPS = (
     OperandStep(_is_last_axis_missing, _last_axis_text, is_final=True),
     OperandStep(_are_last_axes_missing, _last_axes_text),
     OperandStep(
-        lambda both: both.message.framework == "paddle" and both.sizes is not None and 1 in both.sizes,
+        lambda mismatch: mismatch.message.framework == "paddle" and mismatch.sizes is not None and 1 in mismatch.sizes,
         "this version broadcasts the second operand to the first only: swap them, expand the first, or set axis",
     ),
     OperandStep(
-        lambda both: len(both.shape) > 2 and (both.shape[1:] == both.other[:-1] or both.other[1:] == both.shape[:-1]),
-        lambda both: "the dims of the {} are one axis further right: insert a last axis, x[..., None]".format(
-            "first" if both.shape[1:] == both.other[:-1] else "second"
+        lambda mismatch: (
+            len(mismatch.shape) > 2
+            and (mismatch.shape[1:] == mismatch.other[:-1] or mismatch.other[1:] == mismatch.shape[:-1])
+        ),
+        lambda mismatch: "the dims of the {} are one axis further right: insert a last axis, x[..., None]".format(
+            "first" if mismatch.shape[1:] == mismatch.other[:-1] else "second"
         ),
     ),
     OperandStep(
-        lambda both: (
-            len(both.shape) == 3
-            and len(both.other) == 2
-            and both.other[0] == both.other[-1] == both.shape[-1] in (1, 3, 4)
+        lambda mismatch: (
+            len(mismatch.shape) == 3
+            and len(mismatch.other) == 2
+            and mismatch.other[0] == mismatch.other[-1] == mismatch.shape[-1] in (1, 3, 4)
         ),
-        lambda both: (
-            f"give one value for each channel, a vector of {both.other[-1]}: {format_sizes(both.other)} holds "
-            f"{both.other[0]} of them"
+        lambda mismatch: (
+            f"give one value for each channel, a vector of {mismatch.other[-1]}: {format_sizes(mismatch.other)} holds "
+            f"{mismatch.other[0]} of them"
         ),
     ),
     OperandStep(
-        lambda both: LOSS_LINE.search(both.line) is not None,
-        lambda both: (
-            f"{_print_text(both)}: predictions and targets must have one shape"
-            + ("; for maps, F.interpolate(pred, size=target.shape[-2:])" if (both.axis or 0) > 1 else "")
+        lambda mismatch: LOSS_LINE.search(mismatch.line) is not None,
+        lambda mismatch: (
+            f"{_print_text(mismatch)}: predictions and targets must have one shape"
+            + ("; for maps, F.interpolate(pred, size=target.shape[-2:])" if (mismatch.axis or 0) > 1 else "")
         ),
         is_final=True,
     ),
     OperandStep(
-        lambda both: POSITION_WORDS.search(both.words) is not None and (both.axis or 0) > 1,
-        lambda both: (
-            f"{print_step(both.message, 'x.shape, pe.shape')}: the features differ, not the length: build the "
+        lambda mismatch: POSITION_WORDS.search(mismatch.words) is not None and (mismatch.axis or 0) > 1,
+        lambda mismatch: (
+            f"{print_step(mismatch.message, 'x.shape, pe.shape')}: the features differ, not the length: build the "
             "embedding and the position encoding with one d_model"
         ),
         is_supported=False,
         is_final=True,
     ),
     OperandStep(
-        lambda both: POSITION_WORDS.search(both.words) is not None,
+        lambda mismatch: POSITION_WORDS.search(mismatch.words) is not None,
         (
             "the positions are made for one length: give the input that length or picture size, or build, or "
             "interpolate, the position embedding for the other"
@@ -596,7 +621,9 @@ BROADCAST_STEPS = (
         is_supported=False,
     ),
     OperandStep(
-        lambda both: TOKEN_WORDS.search(both.words) is not None and (both.axis is None or both.axis > 0),
+        lambda mismatch: (
+            TOKEN_WORDS.search(mismatch.words) is not None and (mismatch.axis is None or mismatch.axis > 0)
+        ),
         (
             "build the mask for the length of the keys, past and new tokens together: print both shapes where "
             "they are made"
@@ -604,189 +631,199 @@ BROADCAST_STEPS = (
         is_supported=False,
     ),
     OperandStep(
-        lambda both: (
-            is_image_pipeline(both.message) and {*(both.sizes or ())} <= {*MODELS_BY_WIDTH} and bool(both.sizes)
+        lambda mismatch: (
+            is_image_pipeline(mismatch.message)
+            and {*(mismatch.sizes or ())} <= {*MODELS_BY_WIDTH}
+            and bool(mismatch.sizes)
         ),
-        lambda both: (
+        lambda mismatch: (
             "take the text encoder, the model and the adapters of one family: {} is the width of {}, {} of {}".format(
-                *(part for size in both.sizes or () for part in (size, MODELS_BY_WIDTH[size]))
+                *(part for size in mismatch.sizes or () for part in (size, MODELS_BY_WIDTH[size]))
             )
         ),
     ),
     OperandStep(
-        lambda both: "@" in both.line or "matmul" in both.line,
-        lambda both: (
-            f"{_print_text(both)}; a product pairs the dims before the last two, so heads or batches must be as many, "
-            "or 1: k.repeat_interleave(n, 1) for fewer key heads"
+        lambda mismatch: "@" in mismatch.line or "matmul" in mismatch.line,
+        lambda mismatch: (
+            f"{_print_text(mismatch)}; a product pairs the dims before the last two, so heads or batches must be as "
+            "many, or 1: k.repeat_interleave(n, 1) for fewer key heads"
         ),
         is_final=True,
         is_supported=False,
     ),
     OperandStep(
-        lambda both: STATISTICS_LINE.search(both.line) is not None,
+        lambda mismatch: STATISTICS_LINE.search(mismatch.line) is not None,
         "give mean and std one value for each channel of the data: print their lengths and x.shape",
         is_supported=False,
     ),
     OperandStep(
-        lambda both: len(both.shape) == len(both.other) == 1,
-        lambda both: (
-            f"find what made the lengths {both.shape[0]} and {both.other[0]}: a filter, dropna or a slice of "
+        lambda mismatch: len(mismatch.shape) == len(mismatch.other) == 1,
+        lambda mismatch: (
+            f"find what made the lengths {mismatch.shape[0]} and {mismatch.other[0]}: a filter, dropna or a slice of "
             "only one of them"
         ),
         is_supported=False,
     ),
     OperandStep(
-        lambda both: (
-            len(both.other) == 1
-            and len(both.shape) == 2
-            and both.other[0] not in (*both.shape, 1)
-            and size_product(both.shape) != both.other[0]
+        lambda mismatch: (
+            len(mismatch.other) == 1
+            and len(mismatch.shape) == 2
+            and mismatch.other[0] not in (*mismatch.shape, 1)
+            and size_product(mismatch.shape) != mismatch.other[0]
         ),
-        lambda both: (
-            f"take both from the same rows: the table has {both.shape[0]} rows of {both.shape[1]}, the vector "
-            f"{both.other[0]} items"
+        lambda mismatch: (
+            f"take both from the same rows: the table has {mismatch.shape[0]} rows of {mismatch.shape[1]}, the vector "
+            f"{mismatch.other[0]} items"
         ),
     ),
-    OperandStep(lambda both: both.message.framework in MODEL_FILE_FRAMEWORKS, EXPORTED),
+    OperandStep(lambda mismatch: mismatch.message.framework in MODEL_FILE_FRAMEWORKS, EXPORTED),
     OperandStep(_always, _print_text, is_supported=False),
 )
 """The steps for the operands of a broadcast, those with a single possible cause first."""
 
 
-def _concat_print_text(both: Operands) -> str:
-    match = LISTED.search(both.message.quote)
+def _concat_print_text(mismatch: OperandMismatch) -> str:
+    match = LISTED.search(mismatch.message.quote)
     number = next(filter(None, match.groups()), None) if match else None
-    names = both.message.failing_line.operands if both.message.failing_line else ()
-    text = print_step(both.message, "[t.shape for t in the list]")
-    match = LIST_ARGUMENT.search(both.line)
+    names = mismatch.message.failing_line.operands if mismatch.message.failing_line else ()
+    text = print_step(mismatch.message, "[t.shape for t in the list]")
+    match = LIST_ARGUMENT.search(mismatch.line)
     if match:
         text = f"print([t.shape for t in {match[1]}]) before that line"
     elif len(names) == 1:
         text = "print the shape of each part before that line"
-    axis = _concat_axis(both)
+    axis = _concat_axis(mismatch)
     only = "only the axis that is joined may differ" if axis is None else f"only dim {axis} may differ"
-    kept = [difference for difference in both.differences if difference[0] != axis]
-    if len(kept) == 1 and len(both.differences) > 1:
+    kept = [difference for difference in mismatch.differences if difference[0] != axis]
+    if len(kept) == 1 and len(mismatch.differences) > 1:
         return f"{text}: {only}, and dim {kept[0][0]} is {kept[0][1]} and {kept[0][2]}"
-    if both.sizes is None:
+    if mismatch.sizes is None:
         return f"{text}: {only}"
-    where = "another dim" if both.axis in (None, axis) else f"dim {both.axis}"
-    return f"{text}: {only}, and {where} is {both.sizes[1]}" + (
-        f", but {both.sizes[0]} in operand {number}" if number else f" and {both.sizes[0]}"
+    where = "another dim" if mismatch.axis in (None, axis) else f"dim {mismatch.axis}"
+    return f"{text}: {only}, and {where} is {mismatch.sizes[1]}" + (
+        f", but {mismatch.sizes[0]} in operand {number}" if number else f" and {mismatch.sizes[0]}"
     )
 
 
-def _is_batch(both: Operands) -> bool:
-    axes = [axis for axis, *_ in both.differences]
-    joined = both.message.axes or ()
-    return axes == [0] or (axes == [0, 1] and len(both.shape) == 2 and joined in ((), (1,), (-1,)))
+def _is_batch(mismatch: OperandMismatch) -> bool:
+    axes = [axis for axis, *_ in mismatch.differences]
+    joined = mismatch.message.axes or ()
+    return axes == [0] or (axes == [0, 1] and len(mismatch.shape) == 2 and joined in ((), (1,), (-1,)))
 
 
-def _unusual_rank_shapes(both: Operands) -> list[PrintedSizes]:
+def _unusual_rank_shapes(mismatch: OperandMismatch) -> list[PrintedSizes]:
     """Return the operands with an unusual rank; the rank of most operands is usual."""
-    shapes = [both.shape, *(both.message.operands or ())]
+    shapes = [mismatch.shape, *(mismatch.message.operands or ())]
     ranks = [len(shape) for shape in shapes]
     usual = max(ranks, key=lambda rank: (ranks.count(rank), rank)) if ranks else 0
     return [shape for shape in shapes if len(shape) != usual]
 
 
-def _ranks_text(both: Operands) -> str:
-    odd = " and ".join(f"({format_sizes(shape)})" for shape in _unusual_rank_shapes(both)[:3])
+def _ranks_text(mismatch: OperandMismatch) -> str:
+    odd = " and ".join(f"({format_sizes(shape)})" for shape in _unusual_rank_shapes(mismatch)[:3])
     return f"give all operands one rank: {odd} lacks a dim, x[:, None], or its batch, x[None]"
 
 
-def _has_mixed_layout(both: Operands) -> bool:
+def _has_mixed_layout(mismatch: OperandMismatch) -> bool:
     """Return whether one of two maps has equal sides and its channels last, and the other does not."""
-    shape, other = numeric_sizes(both.shape), numeric_sizes(both.other)
-    if both.message.framework not in ("keras", "tensorflow") or not len(shape) == len(other) == 4:
+    shape, other = numeric_sizes(mismatch.shape), numeric_sizes(mismatch.other)
+    if mismatch.message.framework not in ("keras", "tensorflow") or not len(shape) == len(other) == 4:
         return False
     is_square = [each[1] == each[2] for each in (shape, other)]
-    return is_square[0] != is_square[1] and len(both.differences) > 1 and bool({shape[1], shape[2]} & {other[1]})
+    return is_square[0] != is_square[1] and len(mismatch.differences) > 1 and bool({shape[1], shape[2]} & {other[1]})
 
 
-def _layout_text(both: Operands) -> str:
-    shape, other = numeric_sizes(both.shape), numeric_sizes(both.other)
+def _layout_text(mismatch: OperandMismatch) -> str:
+    shape, other = numeric_sizes(mismatch.shape), numeric_sizes(mismatch.other)
     odd, even = (other, shape) if shape[1] == shape[2] else (shape, other)
     return (
-        f"{print_step(both.message, '[t.shape for t in the list]')}: ({format_sizes(even)}) is a map of "
+        f"{print_step(mismatch.message, '[t.shape for t in the list]')}: ({format_sizes(even)}) is a map of "
         f"{even[1]}x{even[2]}, channels last; ({format_sizes(odd)}) has {odd[1]} at axis 1 and {odd[2]} at axis 2, so "
         "look whether a layer before it, as an upsampling, takes the channels first: give all layers one data_format, "
         "and check keras.backend.image_data_format()"
     )
 
 
-def _is_skip(both: Operands) -> bool:
+def _is_skip(mismatch: OperandMismatch) -> bool:
     """Return whether two sides of maps may belong to an encoder and a decoder, which are joined along the channels."""
-    sizes = both.sizes or (0, 0)
-    is_side = both.axis is None or both.axis > 1 or both.axis == _concat_axis(both)
+    sizes = mismatch.sizes or (0, 0)
+    is_side = mismatch.axis is None or mismatch.axis > 1 or mismatch.axis == _concat_axis(mismatch)
     is_near = min(sizes) >= MIN_PICTURE_SIDE and 1 < abs(sizes[0] - sizes[1]) < min(sizes)
-    is_code = TOKEN_WORDS.search(both.words) is None
-    return _concat_axis(both) == 1 and is_side and is_near and is_code and both.message.framework == "torch"
+    is_code = TOKEN_WORDS.search(mismatch.words) is None
+    return _concat_axis(mismatch) == 1 and is_side and is_near and is_code and mismatch.message.framework == "torch"
 
 
-def _skip_text(_found: Operands) -> str:
+def _skip_text(_mismatch: OperandMismatch) -> str:
     return (
         "if a decoder joins its maps with those of an encoder, as a U-Net: give it pictures whose sides 32 divides, as "
         "256 or 512, or F.interpolate(x, size=skip.shape[2:]) before the concatenation"
     )
 
 
-def _collate_text(both: Operands) -> str:
+def _collate_text(mismatch: OperandMismatch) -> str:
     return (
-        f"dim {both.axis} of pictures in a batch is a side: resize, crop or pad all to one size in the dataset, or "
+        f"dim {mismatch.axis} of pictures in a batch is a side: resize, crop or pad all to one size in the dataset, or "
         "take batch_size=1"
     )
 
 
 CONCAT_STEPS = (
     OperandStep(
-        lambda both: both.message.cause == "ranks-differ",
-        lambda both: (
-            f"{print_step(both.message, '[t.shape for t in the list]')}: all need as many dims; insert the "
+        lambda mismatch: mismatch.message.cause == "ranks-differ",
+        lambda mismatch: (
+            f"{print_step(mismatch.message, '[t.shape for t in the list]')}: all need as many dims; insert the "
             "missing one, x[None] for a row or a sample, x[:, None] for a column; (0,) is an empty list"
         ),
         is_final=True,
     ),
-    OperandStep(lambda both: bool(both.shape) and bool(_unusual_rank_shapes(both)), _ranks_text),
+    OperandStep(lambda mismatch: bool(mismatch.shape) and bool(_unusual_rank_shapes(mismatch)), _ranks_text),
     OperandStep(
-        lambda both: flattened_step(both.shape, both.other) != "",
-        lambda both: flattened_step(both.shape, both.other),
+        lambda mismatch: flattened_step(mismatch.shape, mismatch.other) != "",
+        lambda mismatch: flattened_step(mismatch.shape, mismatch.other),
     ),
     OperandStep(
-        lambda both: both.message.pair is not None and min(both.message.pair) == 1,
-        lambda both: (
+        lambda mismatch: mismatch.message.pair is not None and min(mismatch.message.pair) == 1,
+        lambda mismatch: (
             REPEAT_REMEDY
-            if max(both.message.pair or (0,)) <= MAX_BATCH
-            else MOVED_AXIS_REMEDY.format(max(both.message.pair or (0,)))
+            if max(mismatch.message.pair or (0,)) <= MAX_BATCH
+            else MOVED_AXIS_REMEDY.format(max(mismatch.message.pair or (0,)))
         ),
     ),
     OperandStep(
-        lambda both: _are_maps_rounded(both),
+        lambda mismatch: _are_maps_rounded(mismatch),
         f"{MULTIPLES}; or resize the one map before: F.interpolate(x, size=skip.shape[2:])",
     ),
     OperandStep(
         _is_batch,
-        lambda both: (
-            f"dim 0 is {both.shape[0]} and {both.other[0]}: if it is the batch, make both for one batch, as a "
+        lambda mismatch: (
+            f"dim 0 is {mismatch.shape[0]} and {mismatch.other[0]}: if it is the batch, make both for one batch, as a "
             "state or a constant may be for another one; if they are rows, join them along axis 0"
         ),
     ),
     OperandStep(
-        lambda both: (
-            len(both.shape) == 2 and [axis for axis, *_ in both.differences] == [0, 1] and both.message.axes == (0,)
+        lambda mismatch: (
+            len(mismatch.shape) == 2
+            and [axis for axis, *_ in mismatch.differences] == [0, 1]
+            and mismatch.message.axes == (0,)
         ),
-        lambda both: f"give both the same columns: {both.shape[1]} and {both.other[1]}",
+        lambda mismatch: f"give both the same columns: {mismatch.shape[1]} and {mismatch.other[1]}",
     ),
     OperandStep(
-        lambda both: len(both.shape) == 3 and len(both.differences) == 2 and both.differences[0][0] == 0,
-        lambda both: "take both for the same rows: their first dims are {} and {}".format(*both.differences[0][1:]),
+        lambda mismatch: (
+            len(mismatch.shape) == 3 and len(mismatch.differences) == 2 and mismatch.differences[0][0] == 0
+        ),
+        lambda mismatch: "take both for the same rows: their first dims are {} and {}".format(
+            *mismatch.differences[0][1:]
+        ),
     ),
     OperandStep(
-        lambda both: both.message.axes == (0,) and not both.shape and (both.axis or 0) > 1 and not both.line,
+        lambda mismatch: (
+            mismatch.message.axes == (0,) and not mismatch.shape and (mismatch.axis or 0) > 1 and not mismatch.line
+        ),
         _collate_text,
     ),
     OperandStep(
-        lambda both: both.message.axes == (0,) and not both.shape,
+        lambda mismatch: mismatch.message.axes == (0,) and not mismatch.shape,
         "cut or pad them to one length, or keep them in a list: only dim 0 may differ",
         is_supported=False,
     ),
@@ -794,25 +831,31 @@ CONCAT_STEPS = (
     OperandStep(_always, _concat_print_text, is_supported=False),
     OperandStep(_is_skip, _skip_text, is_supported=False),
     OperandStep(
-        lambda both: both.sizes is not None and abs(both.sizes[0] - both.sizes[1]) == 1 and _concat_axis(both) == 1,
+        lambda mismatch: (
+            mismatch.sizes is not None
+            and abs(mismatch.sizes[0] - mismatch.sizes[1]) == 1
+            and _concat_axis(mismatch) == 1
+        ),
         f"if these are maps: {MULTIPLES}",
         is_supported=False,
     ),
     OperandStep(
-        lambda both: _pair_ratio(both) > 1 and _concat_axis(both) == 1 and TOKEN_LINE.search(both.line) is None,
-        lambda both: (
-            f"if these are maps, one has {_pair_ratio(both)} times the side of the other: join maps of one level, "
+        lambda mismatch: (
+            _pair_ratio(mismatch) > 1 and _concat_axis(mismatch) == 1 and TOKEN_LINE.search(mismatch.line) is None
+        ),
+        lambda mismatch: (
+            f"if these are maps, one has {_pair_ratio(mismatch)} times the side of the other: join maps of one level, "
             "and check the strides, the upsampling, the patch size and the layers that are joined"
         ),
         is_supported=False,
     ),
     OperandStep(
-        lambda both: PICTURE_WORDS.search(both.line) is not None and both.message.framework == "numpy",
+        lambda mismatch: PICTURE_WORDS.search(mismatch.line) is not None and mismatch.message.framework == "numpy",
         "if these are pictures, resize one to the other: cv2.resize(x, (width, height))",
         is_supported=False,
     ),
     OperandStep(
-        lambda both: LEVEL_WORDS.search(both.line) is not None,
+        lambda mismatch: LEVEL_WORDS.search(mismatch.line) is not None,
         "join maps of one level of the network: check the picture size, the patch size and the strides",
         is_supported=False,
     ),
@@ -827,22 +870,22 @@ CONCAT_STEPS = (
 )
 
 
-def _einsum_text(both: Operands) -> str:
-    if both.message.cause == "ranks-differ" and both.message.pair is not None:
-        actual, named = both.message.pair
+def _einsum_text(mismatch: OperandMismatch) -> str:
+    if mismatch.message.cause == "ranks-differ" and mismatch.message.pair is not None:
+        actual, named = mismatch.message.pair
         return (
-            f"{print_step(both.message, 'the shape of each operand')}: the equation names {named} axes of an "
+            f"{print_step(mismatch.message, 'the shape of each operand')}: the equation names {named} axes of an "
             f"operand that has {actual}; name each of its axes, or write ... for those in front"
         )
-    match = SUBSCRIPT.search(both.message.quote)
-    sizes = both.sizes
+    match = SUBSCRIPT.search(mismatch.message.quote)
+    sizes = mismatch.sizes
     if sizes is None:
-        return print_step(both.message, "the shape of each operand")
+        return print_step(mismatch.message, "the shape of each operand")
     if match is None:
-        shown = print_step(both.message, "the shape of each operand")
+        shown = print_step(mismatch.message, "the shape of each operand")
         return f"{shown}: one axis has {sizes[0]} in one operand and {sizes[1]} in another"
     return (
-        f"{print_step(both.message, 'the shape of each operand')}: axis {match[1]} has {sizes[0]} in operand "
+        f"{print_step(mismatch.message, 'the shape of each operand')}: axis {match[1]} has {sizes[0]} in operand "
         f"{match[2]} and {sizes[1]} in an earlier one"
     )
 
@@ -850,20 +893,20 @@ def _einsum_text(both: Operands) -> str:
 EINSUM_STEPS = (
     OperandStep(_always, _einsum_text, is_supported=False),
     OperandStep(
-        lambda both: both.sizes is not None and both.message.cause != "ranks-differ",
-        lambda both: (
+        lambda mismatch: mismatch.sizes is not None and mismatch.message.cause != "ranks-differ",
+        lambda mismatch: (
             "one of the two comes from the data, the other from a setting or a parameter that was built before: "
-            "set that to {} or {}, whichever the data has".format(*(both.sizes or ()))
+            "set that to {} or {}, whichever the data has".format(*(mismatch.sizes or ()))
         ),
         is_supported=False,
     ),
 )
 
 
-def _batch_text(both: Operands) -> str:
+def _batch_text(mismatch: OperandMismatch) -> str:
     """Return the step for two operands of a batched product whose batches differ."""
-    text = f"{print_step(both.message, 'a.shape, b.shape')}: their first dims, the batches, must be equal"
-    one, two = both.sizes or (0, 0)
+    text = f"{print_step(mismatch.message, 'a.shape, b.shape')}: their first dims, the batches, must be equal"
+    one, two = mismatch.sizes or (0, 0)
     if 0 < min(one, two) != max(one, two):
         text += f", and are {one} and {two}"
     if min(one, two) == 1:
@@ -888,21 +931,21 @@ STEPS: Mapping[str, tuple[OperandStep, ...]] = {
     EINSUM.name: EINSUM_STEPS,
     MATMUL.name: (
         OperandStep(
-            lambda both: "matrixlib" in both.message.text,
+            lambda mismatch: "matrixlib" in mismatch.message.text,
             "an np.matrix multiplies as a matrix where * is written: float(x) for one of 1x1, or np.asarray(x)",
         ),
         OperandStep(
-            lambda both: both.message.cause == "dims-differ" and not both.shape,
+            lambda mismatch: mismatch.message.cause == "dims-differ" and not mismatch.shape,
             _batch_text,
             is_final=True,
         ),
         OperandStep(
-            lambda both: both.message.cause == "dims-differ",
-            lambda both: (
+            lambda mismatch: mismatch.message.cause == "dims-differ",
+            lambda mismatch: (
                 "make the paired dims equal before that line: a dim of 1 is not broadcast here, x.repeat or "
                 "broadcast_to"
-                if any(1 in row[1:] for row in both.differences)
-                else f"{print_step(both.message, 'a.shape, b.shape')}: paired dims must be equal; repeat the "
+                if any(1 in row[1:] for row in mismatch.differences)
+                else f"{print_step(mismatch.message, 'a.shape, b.shape')}: paired dims must be equal; repeat the "
                 "shared side, as k.repeat_interleave(n, dim), or find the line that makes the wrong one"
             ),
         ),

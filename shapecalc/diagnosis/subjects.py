@@ -401,8 +401,7 @@ def _rank_remedy(message: ParsedMessage) -> str:
         )
     return (
         f"{PRINT_DETAILS}: {given} and {wanted} are numbers of dims; give the dims that this input declares, or choose "
-        f"the "
-        "input by name or shape, not by its number"
+        "the input by name or shape, not by its number"
     )
 
 
@@ -414,8 +413,7 @@ def _spectrum_remedy(message: ParsedMessage) -> str:
     details = PRINT_DETAILS if message.framework == "tflite" else "print the inputs of the model"
     return (
         f"{details}: {small} = {large}/2+1 would be the spectrum of {large} samples of audio, so two models or two "
-        f"inputs "
-        "may be swapped: load each file where its inputs fit, and choose inputs by name or shape"
+        "inputs may be swapped: load each file where its inputs fit, and choose inputs by name or shape"
     )
 
 

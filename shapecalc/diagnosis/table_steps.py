@@ -90,8 +90,7 @@ def _plot_steps(message: ParsedMessage, x: tuple[int, ...], y: tuple[int, ...]) 
     ends = f"np.linspace(start, stop, len({two})) keeps the ends of {one}, np.arange(len({two})) counts its values"
     if x and y and abs(x[0] - y[0]) == 1:
         yield (
-            f"{print_step(message, 'x.shape, y.shape')}, and find why one is shorter by 1: a list that was appended "
-            f"to "
+            f"{print_step(message, 'x.shape, y.shape')}, and find why one is shorter by 1: a list that was appended to "
             "once less, a difference or the edges of a histogram, or int(duration*rate) where round(duration*rate) is "
             "meant"
         )
@@ -123,8 +122,7 @@ def _name_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[
         shown = ", ".join(f"{name.strip()}.shape" for name in parts[1].split(","))
         yield (
             f"print({shown}) before that line: joined they have {expected} {noun}, and {actual} names are given; one "
-            f"of "
-            "them may be empty or None, so find why no data came"
+            "of them may be empty or None, so find why no data came"
         )
         return
     if match is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from math import gcd, prod
+from math import prod
 
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.shuffle import SHUFFLE
@@ -57,9 +57,11 @@ def iter_count_steps(message: ParsedMessage) -> Iterator[RemedyStep]:
         text = f"both hold {count} elements, more than 32 bits count: a size is wrong above, or the runtime has 32 bits"
         yield RemedyStep(text, True)
         return
+    if text := _batch_step(message):
+        yield RemedyStep(text, True)
+        return
     found = (
-        _batch_step(message)
-        or _frozen_step(message, count, target)
+        _frozen_step(message, count, target)
         or _box_step(message, target)
         or _detector_step(count, target)
         or _offset_step(count, target)
@@ -73,8 +75,6 @@ def iter_count_steps(message: ParsedMessage) -> Iterator[RemedyStep]:
     )
     if text := found or _weights_step(message, count, target):
         yield RemedyStep(text, True)
-    if text and text == _batch_step(message):
-        return
     yield RemedyStep(_print_step(message, count, target), False)
 
 
@@ -135,7 +135,7 @@ def _named_classes_step(message: ParsedMessage, count: int, target: tuple[int, .
 
 def _flatten_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
     """Return the advice for feature maps that are flattened to a literal size, or an empty string."""
-    if len(target) != 2 or target[0] != -1 or target[1] < MIN_FEATURES or gcd(count, target[1]) == target[1]:
+    if len(target) != 2 or target[0] != -1 or target[1] < MIN_FEATURES or count % target[1] == 0:
         return ""
     tensor = (message.line.tensor if message.line else None) or "x"
     return (
@@ -165,7 +165,7 @@ def _vector_step(message: ParsedMessage, count: int, target: tuple[int, ...]) ->
     if len(target) != 2 or target[0] != 1 or texts[-1:] != (str(target[1]),) or is_multiple:
         return ""
     return (
-        f"the vector has {count} numbers, and this line asks for {target[1]}: set its size in the settings or the "
+        f"{count} elements come, and this line asks for {target[1]}: set their number in the settings or the "
         f"model to {target[1]}, or write -1 in place of {target[1]}"
     )
 
@@ -231,9 +231,9 @@ def _detector_step(count: int, target: tuple[int, ...]) -> str:
 def _offset_step(count: int, target: tuple[int, ...]) -> str:
     """Return the step for a bias of a deformable convolution's offsets, or an empty string."""
     sides = {2 * side * side: side for side in KERNEL_SIDES[1:]}
-    if len(target) != 4 or target[0] != 1 or target[2:] != (1, 1) or count == target[1]:
+    if len(target) != 4 or target[0] != 1 or target[1] < 1 or target[2:] != (1, 1) or count % target[1] == 0:
         return ""
-    text = f"a layer of {target[1]} channels is declared, and its vector, a bias or a scale, has {count} values"
+    text = f"(1,{target[1]},1,1) takes a value for each of {target[1]} channels, as of a bias, and {count} come"
     if count in sides:
         side = sides[count]
         return (
@@ -249,10 +249,13 @@ def _mask_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> s
     match = SELECTED.search(receiver)
     if match is None or len(target) != 2 or -1 not in target:
         return ""
-    rows = next((size for size in target if size != -1), 0)
+    size = max(target)
+    text = f"print({match[1]}.sum(1)) before that line: if {match[1]} is a mask, it selects {count} in all"
+    if target[0] == -1:
+        return f"{text}, and each row of the result needs {size}: select {size} in each row, or a multiple"
     return (
-        f"print({match[1]}.sum(1)) before that line: if {match[1]} is a mask, it selects {count} in all, and {rows} "
-        "rows need equally many each; give each class as many samples in a batch, or reduce row by row"
+        f"{text}, and {size} rows need equally many each; give each class as many samples in a batch, or reduce row by "
+        "row"
     )
 
 

@@ -35,9 +35,6 @@ RESIDUAL = re.compile(
     r"(?<![\w.])(?:(?P<a>[A-Za-z_]\w*) \+ [\w.]+\((?P=a)[,)]|[\w.]+\((?P<b>[A-Za-z_]\w*)[^()]*\) \+ (?P=b)\b)"
 )
 """A sum of a tensor and the output of a layer for this tensor."""
-SUM = re.compile(r"(?<![\w.])(?P<a>[A-Za-z_][\w.]*) ?\+ ?(?P<b>[A-Za-z_][\w.]*)\s*(?:\)|$|#)")
-"""A sum of two variables."""
-
 
 FILE_FRAMEWORKS = ("onnx", "onnxruntime", "openvino", "tensorrt", "tflite", "coreml", "opencv")
 """The frameworks that run a model file, so that no shape can be printed inside the model."""

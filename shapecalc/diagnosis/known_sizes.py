@@ -35,6 +35,8 @@ ANCHORS = (3, 9, 6, 4)
 """The usual numbers of boxes at each position of a map."""
 MIN_SINGLE = 80
 """The minimum number of outputs that is taken for classes without anchors."""
+MIN_PICTURE_SIDE = 8
+"""The minimum height and width of an image."""
 POSE_SIZES = ((256, 192), (384, 288))
 """The height and width of a person in pose models (HRNet, ViTPose)."""
 DETECTOR_SIDES = (320, 416, 512, 608, 640, 1280)

@@ -26,6 +26,7 @@ from shapecalc.diagnosis.evidence import (
     print_step,
 )
 from shapecalc.diagnosis.findings import find_mismatch
+from shapecalc.diagnosis.known_sizes import MIN_PICTURE_SIDE
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, size_product
 from shapecalc.diagnosis.suggestions import numeric_sizes
@@ -47,8 +48,6 @@ CONVERSIONS = {
     (3, 4): "image.convert('RGBA')",
 }
 """The code that converts an image, keyed by its actual and its expected number of channels."""
-MIN_SIDE = 8
-"""The minimum height and width of an image."""
 MIN_MAP_SIDE, MAX_MAP_SIDE = 2, 64
 """The minimum and the maximum side of a feature map that is the input of a linear layer."""
 MIN_FEATURES = 16
@@ -345,7 +344,7 @@ def _move_channels_step(shape: tuple[int, ...], mismatch: LayerMismatch) -> str:
     axis, rank = axes[0], len(shape)
     if rank == 3 or (rank == 5 and axis == 2):
         return f"the {mismatch.expected} channels are at dim {axis}: swap the axes, x.transpose(1, {axis})"
-    if rank == 4 and axis == 2 and shape[axis] in COLOURS and mismatch.actual >= MIN_SIDE:
+    if rank == 4 and axis == 2 and shape[axis] in COLOURS and mismatch.actual >= MIN_PICTURE_SIDE:
         return f"the {mismatch.expected} channels are at dim 2, and this layer reads them at dim 1: x.transpose(1, 2)"
     if axis == rank - 1 and shape[axis] <= min(shape[1:axis], default=0):
         order = ", ".join(map(str, (0, axis, *range(1, axis))))
@@ -357,7 +356,7 @@ def _convert_image_step(message: ParsedMessage, shape: tuple[int, ...], mismatch
     """Return the advice to convert an image to the expected channels, or an empty string."""
     sides = [size for axis, size in enumerate(shape) if axis not in (0, mismatch.axis)]
     pair = (mismatch.actual, mismatch.expected)
-    is_picture = pair in CONVERSIONS and len(sides) == 2 and min(sides) >= MIN_SIDE
+    is_picture = pair in CONVERSIONS and len(sides) == 2 and min(sides) >= MIN_PICTURE_SIDE
     if not is_picture or (4 in pair and is_image_pipeline(message)):
         return ""
     return (

@@ -24,14 +24,13 @@ from shapecalc.diagnosis.evidence import (
     recent_code,
 )
 from shapecalc.diagnosis.findings import find_mismatch, numeric_differences
+from shapecalc.diagnosis.known_sizes import MIN_PICTURE_SIDE
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, size_product
 from shapecalc.diagnosis.subjects import MODEL_FILE_FRAMEWORKS
 from shapecalc.diagnosis.suggestions import MAX_BATCH, numeric_sizes
 from shapecalc.reasoning.figures import LEVEL_WORDS, MIN_VOCABULARY, MODELS_BY_WIDTH, PICTURE_WORDS, TOKEN_WORDS
 
-MIN_PICTURE_SIDE = 8
-"""The minimum height and width of an image."""
 MIN_MAP_SIDE, MAX_MAP_SIDE = 5, 256
 """The minimum and the maximum side of a feature map."""
 TOKEN_LINE = re.compile(r"(?i)token|cls|emb|text|prompt")
@@ -50,14 +49,11 @@ AXIS_ARGUMENT = re.compile(r"(?:axis|dim) ?= ?(-?\d)\b")
 """The axis of a concatenation in a line of code."""
 SHORTCUT = re.compile(r"(?i)\b(?:identity|\w*shortcut|residual|downsample)\b")
 """A name for the shortcut of a residual block."""
-ENTRY = re.compile(r"at entry (\d+)")
 LISTED = re.compile(r"tensor number (\d+)|array at index (\d+) has size \d+$|input\[(\d+)\]'s shape")
 """The index of the mismatching operand in a message about a concatenation."""
 SUBSCRIPT = re.compile(r"subscript (\w) has size \d+ for operand (\d+)")
 METRIC_NODE = re.compile(r"(?i)^metrics?/|/metrics?/|accuracy|/equal$")
 LOSS_NODE = re.compile(r"(?i)loss|squared_?difference|cross_?entropy|mean_squared|mean_absolute")
-GRADIENT_NODE = re.compile(r"(?i)gradient|broadcastgradientargs")
-"""The name of a TensorFlow node that computes a gradient."""
 POSITION_WORDS = re.compile(r"(?i)pos_?emb|position|pos_enc|\bpe\b|positional")
 LOSS_LINE = re.compile(r"(?i)loss|criterion|mse\b|\bbce|cross_entropy|y_true")
 STATISTICS_LINE = re.compile(r"(?i)\b(?:mean|std)\b(?!\()|\bnormali[sz]e\(")
@@ -77,6 +73,8 @@ ASSIGNED_VALUE = re.compile(r"\] ?= ?([A-Za-z_][\w.]*)\s*$")
 MAX_PADDED = 32
 """The largest difference that several layers with padding explain."""
 KEEP_AXIS = {"torch": "keepdim=True"}
+ISIN = {"numpy": "np.isin", "torch": "torch.isin", "jax": "jnp.isin"}
+"""The function that tests membership, keyed by framework (the documentation of each)."""
 MULTIPLES = "pad or resize the picture until its sides are multiples of all strides of the network, often of 32 or 64"
 
 
@@ -195,11 +193,12 @@ def _level_ratio(mismatch: OperandMismatch) -> int:
     ratios = {max(pair) // min(pair) if max(pair) % max(min(pair), 1) == 0 else 0 for pair in pairs if min(pair) > 0}
     axes = [axis for axis, *_ in mismatch.differences]
     is_pair = len(axes) == 2 and axes[1] == axes[0] + 1 and axes[0] > 0 and len(mismatch.shape) > 3
+    is_pair = is_pair and len({one > two for one, two in pairs}) == 1
     return ratios.pop() if is_pair and len(ratios) == 1 and ratios <= {2, 4, 8, 16, 32} else 0
 
 
-def _print_text(mismatch: OperandMismatch, default: str = "a.shape, b.shape") -> str:
-    text = print_step(mismatch.message, default)
+def _print_text(mismatch: OperandMismatch) -> str:
+    text = print_step(mismatch.message, "a.shape, b.shape")
     if mismatch.message.framework in MODEL_FILE_FRAMEWORKS:
         node = f"the node {mismatch.message.node}" if mismatch.message.node else "the node that fails"
         return f"open the file in Netron at {node}: if one of its inputs is a constant, the export fixed its size"
@@ -235,7 +234,7 @@ def _residual_text(mismatch: OperandMismatch) -> str:
         change = (
             f"give both the same stride: one map has {large // small} times the side of the other"
             if (mismatch.axis or 0) > 1 and large % small == 0 and large != small
-            else f"project it by a 1x1 convolution from {sizes[1]} to {sizes[0]} channels, as downsample does"
+            else f"project the shortcut by a 1x1 convolution, as downsample does: {sizes[0]} channels meet {sizes[1]}"
             if mismatch.axis == 1
             else "give both the same stride, padding and channels"
         )
@@ -280,15 +279,18 @@ def _fits(size: object, other: object) -> bool:
 
 def _is_head_missing(mismatch: OperandMismatch) -> bool:
     """Return whether an attention mask lacks the dim of 1 for the heads."""
+    return _is_attention_mask(mismatch) and bool(_missing_axes(mismatch))
+
+
+def _missing_axes(mismatch: OperandMismatch) -> list[int]:
+    """Return the axes of size 1 without which the second operand has the shape of the first."""
     shape, other = mismatch.shape, mismatch.other
-    rest = [axis for axis, size in enumerate(other) if size == 1 and (*other[:axis], *other[axis + 1 :]) == shape]
-    return _is_attention_mask(mismatch) and bool(rest)
+    return [axis for axis, size in enumerate(other) if size == 1 and (*other[:axis], *other[axis + 1 :]) == shape]
 
 
 def _head_text(mismatch: OperandMismatch) -> str:
-    shape, other = mismatch.shape, mismatch.other
-    axes = [axis for axis, size in enumerate(other) if size == 1 and (*other[:axis], *other[axis + 1 :]) == shape]
-    return f"the mask lacks the dim of 1 for its heads: mask.unsqueeze({axes[-1]}); its sizes are right"
+    axis = _missing_axes(mismatch)[-1]
+    return f"the mask lacks the dim of 1 for its heads: mask.unsqueeze({axis}); its sizes are right"
 
 
 def _is_attention_mask(mismatch: OperandMismatch) -> bool:
@@ -407,13 +409,13 @@ def _last_axes_text(mismatch: OperandMismatch) -> str:
     )
 
 
-def _is_membership(mismatch: OperandMismatch) -> bool:
-    return MEMBERSHIP.search(mismatch.line) is not None
-
-
 def _membership_text(mismatch: OperandMismatch) -> str:
+    """Return the step for an equality test of two arrays of different lengths, or an empty string."""
     match = MEMBERSHIP.search(mismatch.line)
-    return f"to find the elements that occur in the other, write np.isin({match[1]}, {match[2]})" if match else ""
+    isin = ISIN.get(mismatch.message.framework or "")
+    return (
+        f"to find the elements that occur in the other, write {isin}({match[1]}, {match[2]})" if match and isin else ""
+    )
 
 
 def _is_interpolated(mismatch: OperandMismatch) -> bool:
@@ -456,7 +458,7 @@ BROADCAST_STEPS = (
     ),
     OperandStep(
         lambda mismatch: INDEXED in mismatch.message.quote,
-        lambda mismatch: _indexed_text(mismatch),
+        _indexed_text,
         is_final=True,
     ),
     OperandStep(
@@ -477,9 +479,7 @@ BROADCAST_STEPS = (
         ),
     ),
     OperandStep(
-        lambda mismatch: (
-            mismatch.message.framework in ("tensorflow", "keras") and [axis for axis, *_ in mismatch.differences] == [0]
-        ),
+        lambda mismatch: _is_tensorflow(mismatch) and [axis for axis, *_ in mismatch.differences] == [0],
         lambda mismatch: (
             f"the batches differ, {mismatch.shape[0]} and {mismatch.other[0]}: find the Reshape or Flatten that "
             "changes the batch, a batch size that is fixed, or a smaller last batch: dataset.batch(n, "
@@ -498,10 +498,7 @@ BROADCAST_STEPS = (
         is_final=True,
     ),
     OperandStep(
-        lambda mismatch: (
-            mismatch.message.framework in ("tensorflow", "keras")
-            and LOSS_NODE.search(mismatch.message.node or "") is not None
-        ),
+        lambda mismatch: _is_tensorflow(mismatch) and LOSS_NODE.search(mismatch.message.node or "") is not None,
         (
             "the loss compares predictions with labels: print model.output_shape and the labels' shape, and make "
             "them equal, by the last layer or by the labels"
@@ -538,7 +535,7 @@ BROADCAST_STEPS = (
             f"an axis is missing or transposed on one side: {mismatch.shape[1]} is last in one, first in the other"
         ),
     ),
-    OperandStep(_is_membership, _membership_text),
+    OperandStep(lambda mismatch: _membership_text(mismatch) != "", _membership_text),
     OperandStep(_is_interpolated, _interpolated_text),
     OperandStep(
         lambda mismatch: len(mismatch.differences) == 2 == len(mismatch.shape) and _are_pictures(mismatch),
@@ -585,14 +582,10 @@ BROADCAST_STEPS = (
         ),
     ),
     OperandStep(
+        lambda mismatch: len(mismatch.shape) > 2 and mismatch.other == 2 * mismatch.shape[-1:] != (1, 1),
         lambda mismatch: (
-            len(mismatch.shape) == 3
-            and len(mismatch.other) == 2
-            and mismatch.other[0] == mismatch.other[-1] == mismatch.shape[-1] in (1, 3, 4)
-        ),
-        lambda mismatch: (
-            f"give one value for each channel, a vector of {mismatch.other[-1]}: {format_sizes(mismatch.other)} holds "
-            f"{mismatch.other[0]} of them"
+            "the second is a matrix of {0}x{0}: to multiply each vector of the last axis by it, write x @ m; for one "
+            "value for each channel, give a vector of {0}".format(mismatch.shape[-1])
         ),
     ),
     OperandStep(
@@ -720,14 +713,19 @@ def _unusual_rank_shapes(mismatch: OperandMismatch) -> list[PrintedSizes]:
 
 
 def _ranks_text(mismatch: OperandMismatch) -> str:
-    odd = " and ".join(f"({format_sizes(shape)})" for shape in _unusual_rank_shapes(mismatch)[:3])
-    return f"give all operands one rank: {odd} lacks a dim, x[:, None], or its batch, x[None]"
+    unusual = _unusual_rank_shapes(mismatch)
+    shapes = [mismatch.shape, *(mismatch.message.operands or ())]
+    usual = next(len(shape) for shape in shapes if shape not in unusual)
+    names = " and ".join(f"({format_sizes(shape)})" for shape in unusual[:3])
+    if all(len(shape) < usual for shape in unusual):
+        return f"give all operands one rank: {names} lacks a dim, x[:, None], or its batch, x[None]"
+    return f"give all operands one rank: most have {usual} dims, but not {names}: insert or squeeze a dim of 1"
 
 
 def _has_mixed_layout(mismatch: OperandMismatch) -> bool:
     """Return whether one of two maps has equal sides and its channels last, and the other does not."""
     shape, other = numeric_sizes(mismatch.shape), numeric_sizes(mismatch.other)
-    if mismatch.message.framework not in ("keras", "tensorflow") or not len(shape) == len(other) == 4:
+    if not _is_tensorflow(mismatch) or not len(shape) == len(other) == 4:
         return False
     is_square = [each[1] == each[2] for each in (shape, other)]
     return is_square[0] != is_square[1] and len(mismatch.differences) > 1 and bool({shape[1], shape[2]} & {other[1]})
@@ -790,7 +788,7 @@ CONCAT_STEPS = (
         ),
     ),
     OperandStep(
-        lambda mismatch: _are_maps_rounded(mismatch),
+        _are_maps_rounded,
         f"{MULTIPLES}; or resize the one map before: F.interpolate(x, size=skip.shape[2:])",
     ),
     OperandStep(

@@ -81,7 +81,7 @@ def _plot_steps(message: ParsedMessage, x: tuple[int, ...], y: tuple[int, ...]) 
     value = assigned_value(message, one)
     if prod(x) == prod(y) > 1:
         name = one if len(x) > len(y) else two
-        yield f"{name} has a dim of 1 too many, or its rows as columns: plot {name}.ravel(), which has {prod(y)} values"
+        yield f"both hold {prod(y)} values, in different shapes: plot {name}.ravel()"
         return
     if x == (1,) or (value and not value.startswith("[")):
         given = f"{one} is the number {value} in this text" if value else f"{one} is a single value"

@@ -19,8 +19,13 @@ WEIGHT_NAME = re.compile(r"size mismatch for ([\w.]+)")
 POSITION_WEIGHT = re.compile(r"(?i)pos(?:ition)?(?:al)?_?(?:emb|enc|bias|ids)|wpe|relative_position")
 VOCABULARY_WEIGHT = re.compile(r"(?i)(?:tok|word|tgt|src|text)\w*_?emb|lm_head|shared\.|wte|vocab|lut\.|logit\.")
 EMBEDDING_WEIGHT = re.compile(r"(?i)emb(?:ed(?:ding)?s?)?\w*\.weight$")
-CLASS_WEIGHT = re.compile(r"(?i)(?:^|[._])(?:classifier|head|fc\d?|cls\w*|last_linear|predictor|output|logits)\b")
-"""The name of a weight that has one row per class."""
+CLASS_WEIGHT = re.compile(
+    r"(?i)^(?:(?!\.\d+\.).)*?(?:^|[._])(?:classifier|head|fc\d?|cls\w*|last_linear|predictor|output|logits)\b"
+)
+"""The name of a weight that may have one row per class, which is not in one of several numbered blocks."""
+LORA_RANK_AXIS = {"A": 0, "down": 0, "B": 1, "up": 1}
+"""The axis of the rank in a weight of an adapter (`LoraLayer` of PEFT, `lora_down` and `lora_up` of diffusers)."""
+LORA_WEIGHT = re.compile(r"lora_(?:embedding_)?(A|B|down|up)\b")
 MAX_CLASSES = 25_000
 """The maximum size that is taken for a number of classes."""
 RESNET_BLOCK = re.compile(r"layer\d+\.\d+\.conv\d")
@@ -136,6 +141,12 @@ def _is_class_head(weights: Weights) -> bool:
     return is_last and max(weights.sizes) <= MAX_CLASSES and any(size in CLASSES or size < 10 for size in weights.sizes)
 
 
+def _is_lora_rank(weights: Weights) -> bool:
+    """Return whether the ranks of two adapters differ."""
+    match = LORA_WEIGHT.search(weights.name)
+    return match is not None and weights.axes[:1] == [LORA_RANK_AXIS[match[1]]]
+
+
 def _is_other_block(weights: Weights) -> bool:
     """Return whether a convolution of a ResNet is 1x1 on one side and 3x3 on the other."""
     kernels = {shape[2:] for shape in (weights.saved, weights.built)}
@@ -197,6 +208,11 @@ STEPS = (
         "position embedding",
     ),
     WeightStep(
+        _is_lora_rank,
+        "the adapter was trained with rank {one}, and is loaded into one of rank {two}: build it with r={one}, as its "
+        "adapter_config.json has it",
+    ),
+    WeightStep(
         lambda weights: "lora_" in weights.name and bool(weights.axes),
         "the adapter was trained on a model of width {one}, and is loaded into one of {two}: take the base model "
         "that its adapter_config.json names",
@@ -218,11 +234,13 @@ STEPS = (
     ),
     WeightStep(
         lambda weights: _is_named(CLASS_WEIGHT, weights) and weights.axes == [0] and max(weights.sizes) <= MAX_CLASSES,
-        "build the model with num_classes={one}, load, and then replace this layer by one of {two} classes",
+        "if {layer} is the last layer, build the model with num_classes={one}, load, and then replace it by one of "
+        "{two} classes",
     ),
     WeightStep(
         lambda weights: len(weights.saved) > 2 and weights.axes == [1] and {*weights.sizes} <= INPUT_CHANNELS,
-        "the checkpoint takes {one} input channels, the model {two}: build the model with in_channels={one}",
+        "dim 1 of {layer} counts input channels, {one} in the checkpoint and {two} in the model: build the model with "
+        "in_channels={one}; of a transposed convolution, it counts the outputs",
     ),
     WeightStep(
         lambda weights: weights.count >= MANY_LAYERS and bool(weights.axes),

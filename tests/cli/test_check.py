@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -54,6 +55,16 @@ def test_check_deep_nesting_spares_other_lines(shapecalc):
         deep_id = row["line"] > len(lines) * 7 / 8  # returned in the row, unless it is nested too deeply for Python
         expected = "usage" if row["line"] % 2 and not (deep_id and row["ok"]) else None
         assert (row["problem"] or {}).get("rule") == expected, row
+
+
+def test_check_restores_garbage_collection(shapecalc):
+    before = gc.get_threshold()
+    gc.set_threshold(700, *before[1:])
+    try:
+        assert shapecalc("check", "-", stdin=PASSES).code == 0
+        assert gc.get_threshold() == (700, *before[1:])
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_check_update_keeps_mode_and_current_files(shapecalc, tmp_path):

@@ -9,7 +9,7 @@ sequence of traces. The command line, `--json`, the pictures and the engine all 
 from __future__ import annotations
 
 from shapecalc.core.conditions import Condition, Conditions, Unsatisfiable, simplify_conditions, solve_equalities
-from shapecalc.core.dims import Dim, Monomial, Shape, dim_names, is_concrete, substitute_dims, to_json
+from shapecalc.core.dims import Dim, Shape, dim_names, is_concrete, substitute_dims, to_json
 from shapecalc.core.moves import Combine, Move, Pad, Permute, Reshape, ShapeVector, StridedSlice
 from shapecalc.core.problem import Problem, Rule, ShapeError, usage_error
 from shapecalc.core.record import Choice, FrozenDict, Record, lazy, replace
@@ -63,7 +63,7 @@ class Request(Record):
                 freeze_mapping(self.argument_texts),
                 freeze_mapping(self.names_in_use),
             )
-        self._is_symbolic = Monomial in map(type, self.input) or _has_symbolic_dim(arguments.values())
+        self._is_symbolic = not is_concrete(self.input) or _has_symbolic_dim(arguments.values())
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -118,7 +118,7 @@ def _has_symbolic_dim(values: Iterable[object]) -> bool:
     for value in values:
         if type(value) is not tuple or not value:
             continue
-        if Monomial in map(type, value) or (type(value[0]) in OPERAND_TYPES and _has_symbolic_dim(value)):
+        if not is_concrete(value) or (type(value[0]) in OPERAND_TYPES and _has_symbolic_dim(value)):
             return True
     return False
 

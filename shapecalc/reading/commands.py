@@ -12,7 +12,7 @@ do not separate words. The command line, the prompt and case files all use this 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, pairwise, takewhile
+from itertools import chain, dropwhile, pairwise, takewhile
 
 from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.dialects import DIALECTS, find_dialect
@@ -220,7 +220,7 @@ def resolve_aliases(
     `dialect` is the default dialect for an alias with several meanings. A composite op with several stages becomes a
     chain. With `translates`, the names in the signatures of all ops are replaced, too. Without `is_complete`, the input
     may be omitted. Raises `ShapeError` if a composite op refuses its input, if the input of a composite op is a file,
-    and (usage) for `permute` without axes.
+    and (usage) for `permute` without axes and for two frameworks.
 
     >>> resolve_aliases(["permute", "2,3,4", "2,0,1"]), resolve_aliases(["permute", "2,3", "1,0", "-d", "numpy"])[-1]
     (['transpose', '2,3,4', '2,0,1', '--dialect', 'torch'], 'numpy')
@@ -260,22 +260,30 @@ def resolve_aliases(
 def move_framework_word(words: Sequence[str]) -> Sequence[str]:
     """Move the name of a framework before a request to the option `--dialect`.
 
-    The words are returned unchanged unless an op, a framework's function or a shape follows the name.
+    The words are returned unchanged unless an op, a framework's function or a shape follows the name. Raises
+    `ShapeError` (usage) if `--dialect` names another framework.
 
     >>> move_framework_word(["onnx", "reshape", "2,3,4", "0,-1"])
     ['reshape', '2,3,4', '0,-1', '--dialect', 'onnx']
     >>> move_framework_word(["torch", "2,3,4", "6,4"]), move_framework_word(["onnx", "model.onnx"])
     (['reshape', '2,3,4', '6,4', '--dialect', 'torch'], ['onnx', 'model.onnx'])
+    >>> move_framework_word(["torch", "2,3,4", "to", "6,4", "--json"])
+    ['reshape', '2,3,4', '6,4', '--json', '--dialect', 'torch']
     """
     if len(words) < 3 or not words[0].isidentifier() or words[0] in OPS:
         return words
     request = [*words[1:]]
-    if len(request) == 2 and all(word[:1].isdigit() or word[:1] in ("[", "(", "-") for word in request):
-        request = ["reshape", *request]
+    values = [*takewhile(is_value, request)]
+    if len(values) == 3 and values[1] in TO_WORDS:
+        values.pop(1)
+    if len(values) == 2 and all(word[:1].isdigit() or word[:1] in ("[", "(", "-") for word in values):
+        request = ["reshape", *values, *dropwhile(is_value, request)]
     is_op = request[0] in OPS.keys() | COMMAND_ALIASES.keys() | COMPOSITE_OPS.keys()
     if not is_op and not (request[0].isidentifier() and request[1][:1].isdigit()):
         return words
     dialect = find_dialect(words[0])
+    if dialect is not None and _requested_dialect(request, None) not in ("", dialect.name):
+        raise usage_error(f"{words[0]} and --dialect name two frameworks", "leave one of them out", argument="dialect")
     return words if dialect is None else _add_dialect(request, dialect.name)
 
 

@@ -7,6 +7,7 @@ function with PyTorch on random inputs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.ops.broadcast import BROADCAST
@@ -32,12 +33,17 @@ def _require_matrix(tensor: TracedTensor, call: Call, *, is_square: bool = False
     Raises `CheckRefused` for a vector, for integers, or if the matrix must be square and is not.
     """
     require_kinds(tensor, "ifc" if call.name.endswith("matrix_power") else "fc", call, "its input")
-    if tensor.rank < 2:
-        raise call.refusal(f"it takes a matrix, and {shape_text(tensor.shape)} has {tensor.rank} dims")
+    _require_two_dims(tensor, call)
     rows, columns = tensor.shape[-2:]
     if is_square and are_unequal(rows, columns):
         raise call.refusal(f"it takes square matrices, not {rows},{columns}")
     return rows, columns
+
+
+def _require_two_dims(tensor: TracedTensor, call: Call) -> None:
+    """Raise `CheckRefused` for a scalar or a vector."""
+    if tensor.rank < 2:
+        raise call.refusal(f"it takes a matrix, and {shape_text(tensor.shape)} has {tensor.rank} dims")
 
 
 def _smaller_size(rows: Dim, columns: Dim, call: Call) -> Dim:
@@ -77,6 +83,7 @@ def _singular_values(tensor: TracedTensor, arguments: BoundArguments, call: Call
     """Return U, the singular values and V.
 
     The function of `torch` returns the reduced matrices, and that of `torch.linalg` the full ones and V transposed.
+    Without `compute_uv`, the function of `torch` returns full matrices of zeros.
     """
     rows, columns = _require_matrix(tensor, call)
     least, batch = _smaller_size(rows, columns, call), tensor.shape[:-2]
@@ -85,7 +92,7 @@ def _singular_values(tensor: TracedTensor, arguments: BoundArguments, call: Call
         return values
     is_linalg = call.name == "linalg.svd"
     flag = arguments["full_matrices" if is_linalg else "some"]
-    is_full = is_explicitly_false(flag) != is_linalg
+    is_full = is_explicitly_false(flag) != is_linalg or is_explicitly_false(arguments.get("compute_uv"))
     left, right = (rows, columns) if is_full else (least, least)
     last = (right, columns) if is_linalg else (columns, right)
     return derived_tensor((*batch, rows, left), tensor), values, derived_tensor((*batch, *last), tensor)
@@ -122,14 +129,25 @@ def _solve(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeV
     """
     right = require_tensor(arguments["B"], call)
     require_equal_kinds(tensor, right, call)
-    rows, _ = _require_matrix(tensor, call, is_square=True)
+    _require_matrix(tensor, call, is_square=True)
     is_vector = right.rank == 1 or (right.rank == tensor.rank - 1 and right.shape == tensor.shape[:-1])
     tail = right.shape[-1:] if is_vector else right.shape[-2:]
-    if are_unequal(tail[0], rows):
-        raise call.refusal(f"{shape_text(right.shape)} is no right side for {shape_text(tensor.shape)}")
+    _require_right_side(tensor, right, tail, arguments, call)
     batch = _broadcast_batches([tensor.shape[:-2], right.shape[: right.rank - len(tail)]], tensor, call)
     result = derived_tensor((*batch, *tail), tensor, right)
     return (result, derived_tensor(batch, tensor)) if call.name.endswith("_ex") else result
+
+
+def _require_right_side(
+    matrix: TracedTensor, right: TracedTensor, dims: Shape, arguments: BoundArguments, call: Call
+) -> None:
+    """Raise `CheckRefused` unless the last dims of a right side fit square matrices.
+
+    `dims` are the dims of a matrix or of a vector. With `left=False`, the system is `X A = B`, which has no vector.
+    """
+    is_left = not is_explicitly_false(arguments.get("left"))
+    if are_unequal(dims[0] if is_left else dims[-1], matrix.shape[-1]) or not (is_left or dims[1:]):
+        raise call.refusal(f"{shape_text(right.shape)} is no right side for {shape_text(matrix.shape)}")
 
 
 def _broadcast_batches(batches: Sequence[Shape], tensor: TracedTensor, call: Call) -> Shape:
@@ -139,11 +157,17 @@ def _broadcast_batches(batches: Sequence[Shape], tensor: TracedTensor, call: Cal
 
 
 def _solve_triangular(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return the solution of a linear system with a factored matrix."""
+    """Return the solution of a linear system with a factored matrix.
+
+    Only `solve_triangular` accepts a right side of another element type; its result has the type of the matrix.
+    """
     first = require_tensor(arguments["B"], call)
     matrix, right = (first, tensor) if call.name.startswith("cholesky") else (tensor, first)
-    _require_matrix(right, call)
     _require_matrix(matrix, call, is_square=True)
+    _require_two_dims(right, call)
+    if call.name != "linalg.solve_triangular":
+        require_equal_kinds(matrix, right, call)
+    _require_right_side(matrix, right, right.shape[-2:], arguments, call)
     batch = _broadcast_batches([matrix.shape[:-2], right.shape[:-2]], tensor, call)
     return derived_tensor((*batch, *right.shape[-2:]), matrix, right)
 
@@ -158,9 +182,24 @@ def _norm(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVa
     listed = range(tensor.rank) if axes is None else axes if isinstance(axes, tuple) else (axes,)
     reduced = [call.to_axis(tensor, axis) for axis in listed]
     require_distinct_axes(reduced, call)
+    _require_norm_axes(len(reduced), arguments, call)
     keeps = arguments["keepdim"] is True
     dims = [1 if axis in reduced else dim for axis, dim in enumerate(tensor.shape) if keeps or axis not in reduced]
     return derived_tensor(tuple(dims), tensor)
+
+
+def _require_norm_axes(count: int, arguments: BoundArguments, call: Call) -> None:
+    """Raise `CheckRefused` if a norm is not defined for this number of axes.
+
+    Source: the documentation of `torch.linalg.norm`; an order with a name is that of a matrix norm.
+    """
+    order = arguments["ord"]
+    is_given = arguments["dim"] is not None or (isinstance(order, int | float) and not isnan(order))
+    if call.name == "linalg.matrix_norm" or (call.name == "linalg.norm" and isinstance(order, str)):
+        if count != 2:
+            raise call.refusal(f"the norm of a matrix has two axes, not {count}")
+    elif call.name == "linalg.norm" and is_given and count not in (1, 2):
+        raise call.refusal(f"a norm with dims or an order has one or two axes, not {count}")
 
 
 def _cross(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:

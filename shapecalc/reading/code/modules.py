@@ -6,6 +6,7 @@ The files are read, but never run.
 from __future__ import annotations
 
 import ast
+import math
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
@@ -22,6 +23,8 @@ KNOWN_LIBRARIES = {
     *("cupy", "functorch", "triton"),
 }
 """The libraries that are known to the interpreter, so that their files are not read."""
+MATH_NAMES = tuple([name for name in vars(math) if not name.startswith("_")])
+"""The names that `from math import *` binds."""
 MAX_FILES = 64
 """The maximum number of imported files that are read."""
 
@@ -46,12 +49,17 @@ def list_tree_nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
 
 @lru_cache(maxsize=4)
 def imported_names(tree: ast.AST) -> dict[str, ImportedName]:
-    """Return the imported names in code, keyed by the names that they are bound to."""
+    """Return the imported names in code, keyed by the names that they are bound to.
+
+    `from math import *` binds all of `MATH_NAMES`.
+    """
     names = {}
     for node in list_tree_nodes(tree):
         if isinstance(node, ast.ImportFrom):
+            is_math = (node.module, node.level) == ("math", 0)
             for alias in node.names:
-                names[alias.asname or alias.name] = ImportedName(node.module or "", node.level, alias.name)
+                for name in MATH_NAMES if is_math and alias.name == "*" else [alias.name]:
+                    names[alias.asname or name] = ImportedName(node.module or "", node.level, name)
     return names
 
 

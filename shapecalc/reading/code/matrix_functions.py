@@ -83,7 +83,7 @@ def _singular_values(tensor: TracedTensor, arguments: BoundArguments, call: Call
     """Return U, the singular values and V.
 
     The function of `torch` returns the reduced matrices, and that of `torch.linalg` the full ones and V transposed.
-    Without `compute_uv`, the function of `torch` returns full matrices of zeros.
+    With compute_uv=False, the function of `torch` returns full matrices of zeros.
     """
     rows, columns = _require_matrix(tensor, call)
     least, batch = _smaller_size(rows, columns, call), tensor.shape[:-2]
@@ -159,7 +159,7 @@ def _broadcast_batches(batches: Sequence[Shape], tensor: TracedTensor, call: Cal
 def _solve_triangular(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return the solution of a linear system with a factored matrix.
 
-    Only `solve_triangular` accepts a right side of another element type; its result has the type of the matrix.
+    Only solve_triangular accepts a right side of another element type; its result has the type of the matrix.
     """
     first = require_tensor(arguments["B"], call)
     matrix, right = (first, tensor) if call.name.startswith("cholesky") else (tensor, first)

@@ -24,7 +24,7 @@ CLASS_WEIGHT = re.compile(
 )
 """The name of a weight that may have one row per class, which is not in one of several numbered blocks."""
 LORA_RANK_AXIS = {"A": 0, "down": 0, "B": 1, "up": 1}
-"""The axis of the rank in a weight of an adapter (`LoraLayer` of PEFT, `lora_down` and `lora_up` of diffusers)."""
+"""The axis of the rank in a weight of an adapter (LoraLayer of PEFT, lora_down and lora_up of diffusers)."""
 LORA_WEIGHT = re.compile(r"lora_(?:embedding_)?(A|B|down|up)\b")
 MAX_CLASSES = 25_000
 """The maximum size that is taken for a number of classes."""

@@ -27,8 +27,15 @@ FRAMEWORK_NAMES = {
     "tensorflow": "TensorFlow",
     "tensorrt": "TensorRT",
     "jax": "JAX",
+    "openvino": "OpenVINO",
+    "onednn": "oneDNN",
+    "paddle": "PaddlePaddle",
+    "mxnet": "MXNet",
+    "tflite": "TensorFlow Lite",
+    "coreml": "Core ML",
+    "caffe": "Caffe",
 }
-"""The name of a framework in sentences, by dialect, if it differs from the name of the dialect."""
+"""The name of each framework in sentences, by dialect."""
 
 
 class Hint(Record):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.render.hints import FRAMEWORK_NAMES
 from shapecalc.tui.plain import PlainSession, run_plain
 from shapecalc.tui.question import question_from_words
 from tests.tui.driven import SHUFFLE
@@ -16,6 +18,11 @@ def answer(words, *lines):
     printed = []
     run_plain(PlainSession(question_from_words(words) if words else None, 0), lines, printed.append)
     return printed
+
+
+def test_every_framework_has_a_name_in_sentences():
+    assert {*FRAMEWORK_NAMES} == {*DIALECTS.names}
+    assert ", by OpenVINO rules." in answer(["reshape", "2,3,4", "6,4", "--dialect", "openvino"], "q")[0]
 
 
 @pytest.mark.parametrize("words", [SHUFFLE, REFUSED, ("chain", "2,3 | reshape 6"), ("reshape", "N,4", "2,6")])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from shlex import split
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import escape_unprintable
 from shapecalc.render.code import TARGETS, generate_code
 from shapecalc.render.styles import ERROR_COLOUR
-from shapecalc.tui.question import Question, question_from_words
+from shapecalc.tui.question import Question, suggested_question
 from shapecalc.tui.widgets import ChoiceList, Dialog, KeyHelp, copy_text
 
 if TYPE_CHECKING:
@@ -198,14 +197,14 @@ class DoctorScreen(Dialog[Question | None]):
         """Create the dialog that shows the diagnosis of an error message."""
         super().__init__()
         self.diagnosis = diagnosis
-        self.commands = [advised.command for _, advised in diagnosis.entries if advised.command]
+        self.suggested_question = suggested_question(diagnosis)
 
     def compose_contents(self) -> ComposeResult:
         """Compose the lines of the diagnosis."""
         with VerticalScroll():
             yield DiagnosisText(self.diagnosis.format_lines())
-        yield KeyHelp("enter opens the request, esc closes" if self.commands else "esc closes")
+        yield KeyHelp("enter opens the request, esc closes" if self.suggested_question else "esc closes")
 
     def action_open_request(self) -> None:
         """Close the dialog, and return the first suggested request."""
-        self.dismiss(question_from_words(split(self.commands[0])[1:]) if self.commands else None)
+        self.dismiss(self.suggested_question)

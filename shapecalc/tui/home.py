@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from shlex import split
 from textwrap import wrap
 from typing import Protocol
 
@@ -39,9 +38,9 @@ from shapecalc.tui.question import (
     EXAMPLE_QUESTION,
     Question,
     question_command,
-    question_from_words,
     resolve_question,
     rules_text,
+    suggested_question,
 )
 from shapecalc.tui.state import ExploreState
 from shapecalc.tui.widgets import (
@@ -579,10 +578,9 @@ def _message_picture(message: str, width: int, height: int) -> Text:
     indent = " " * DIAGNOSIS_INDENT
     said = (wrap(escape_unprintable(line), width, subsequent_indent=indent) for line in report.format_lines())
     lines = [Text(part) for parts in said for part in parts]
-    command = next((advised.command for _, advised in report.entries if advised.command), "")
-    if command:
-        state = ExploreState(question_from_words(split(command)[1:]))
-        drawing = explore_text.map_text(state, width, MAX_MAP_LINES)
+    question = suggested_question(report)
+    if question is not None:
+        drawing = explore_text.map_text(ExploreState(question), width, MAX_MAP_LINES)
         if drawing and len(lines) + 2 + drawing.plain.count("\n") <= height:
             return stack_texts([*lines, Text(end=""), drawing])
     return stack_texts(lines)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from shlex import split
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.problem import Problem, ShapeError
@@ -30,8 +29,8 @@ from shapecalc.tui.question import (
     chain_from_code,
     parse_followed_index,
     question_command,
-    question_from_words,
     rules_text,
+    suggested_question,
 )
 from shapecalc.tui.state import YES_NO_KEYS, ExploreState
 
@@ -365,8 +364,7 @@ def _read_diagnosis(message: str) -> tuple[Question | None, list[str]]:
     """Return the first request that a diagnosis suggests, and the diagnosis as lines."""
     report = diagnose(message)
     lines = [_format_as_sentence(DIAGNOSIS_LABEL.sub(r"\1: ", line)) for line in report.format_lines()]
-    command = next((advised.command for _, advised in report.entries if advised.command), "")
-    return question_from_words(split(command)[1:]) if command else None, lines
+    return suggested_question(report), lines
 
 
 def _problem_sentences(problem: Problem) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
-from shlex import join
+from shlex import join, split
 from typing import TYPE_CHECKING
 
 from shapecalc.core import requests
@@ -39,6 +39,7 @@ from shapecalc.reasoning.fixing import Fix, find_fixes
 from shapecalc.render.hints import FRAMEWORK_NAMES, verdict_text
 
 if TYPE_CHECKING:
+    from shapecalc.diagnosis.report import Diagnosis
     from shapecalc.engine.arrays import Source
 
 CHAIN = "chain"
@@ -240,6 +241,16 @@ def question_from_words(
     op_options = ((name, value) for name, value in typed.options.items() if name not in requests.common_option_names())
     texts = {name: str(int(value) if isinstance(value, bool) else value) for name, value in op_options}
     return Question(typed.op, {"input": typed.input or "", **texts}, settings)
+
+
+def suggested_question(diagnosis: Diagnosis) -> Question | None:
+    """Return the first request that a diagnosis suggests, or None if it suggests none.
+
+    A suggested command such as `shapecalc code` is not a request.
+    """
+    suggested = (split(advised.command)[1:] for _, advised in diagnosis.entries if advised.command)
+    words = next((words for words in suggested if words[0] in QUESTION_OPS), None)
+    return None if words is None else question_from_words(words)
 
 
 def _parse_chain_question(words: Sequence[str], defaults: Mapping[str, object]) -> Question:

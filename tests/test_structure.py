@@ -1,8 +1,11 @@
-"""Bounds on the files and calls of one request, and on the length of functions."""
+"""Bounds on the files and calls of one request, unused names, and the length of functions."""
 
 from __future__ import annotations
 
 import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
@@ -35,6 +38,31 @@ def test_standard_streams_are_not_replaced():
     }
     assert len(targets) > 100
     assert [place for place in targets if place[1] in ("sys.stdin", "sys.stdout", "sys.stderr")] == []
+
+
+def iter_module_names(source: str) -> Iterator[str]:
+    """Yield the names that a module binds, except imports and decorated functions."""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield from () if node.decorator_list else (node.name,)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
+
+
+def test_module_names_are_used():
+    """Commands and dialects are exempt: a table finds their modules by name, and then their only constant."""
+    sources = {file.relative_to(PACKAGE).as_posix(): file.read_text("utf-8") for file in SOURCES}
+    tables = [file.read_text("utf-8") for file in (PACKAGE.parent / "tests" / "man").glob("*.py")]
+    words = Counter(word for text in [*sources.values(), *tables] for word in re.findall(r"\w+", text))
+    unused = {
+        f"{name} in {file}"
+        for file, source in sources.items()
+        for name in iter_module_names(source)
+        if words[name] == 1 and not name.startswith("__")
+        if not (file.startswith("cli/") and name.endswith("_COMMAND")) and not file.startswith("core/dialects/")
+    }
+    assert unused == set()
 
 
 @pytest.mark.slow

@@ -118,9 +118,6 @@ UNSIGNED_REMEDY = (
     "{} is -1, read as an unsigned number: update the runtime, or run a 64-bit build; the shapes of the model are right"
 )
 EMPTY_TARGET_REMEDY = "print what computes the target: it is empty, so the result would be a scalar; a vector is -1"
-EARLIER_LAYER_REMEDY = "give the layer the output of an earlier one, which has {1} features: {0} looks like raw input"
-MIN_RAW_RATIO = 100
-"""The minimum ratio of actual to expected features that suggests raw input."""
 LAYER_CALL = re.compile(r"\bself(?:\.\w+)+\(|\bF\.linear\(")
 """A call of a layer in a line of code; the weight of the layer is not an operand in the code."""
 XARRAY_SIZES = re.compile(

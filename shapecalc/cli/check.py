@@ -175,8 +175,8 @@ def run_check(
 def _rare_garbage_collections() -> Generator[None]:
     """Collect garbage less often in a `with` block.
 
-    Answers have few cycles, so this saves 3 % of the time. The previous thresholds are restored, because a session of
-    `repl` goes on after a check.
+    Answers have few cycles, so this saves 3 % of the time. The previous settings are restored, because a session of
+    `repl` continues after a check.
     """
     thresholds = gc.get_threshold()
     gc.freeze()  # imported modules are never freed, so garbage collections need not traverse them
@@ -184,6 +184,7 @@ def _rare_garbage_collections() -> Generator[None]:
     try:
         yield
     finally:
+        gc.unfreeze()
         gc.set_threshold(*thresholds)
 
 

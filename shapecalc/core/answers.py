@@ -1,9 +1,9 @@
 """Requests, stages, steps and answers.
 
-An op runs in one or more stages; the pictures draw the stages, and the engine executes them. A stage has steps and a
-move. The move describes how elements change position. A step records a rule, the dim that the rule determines and the
-input axes from which the dim is derived. A `Trace` is a request with its stages and its output, and a `Chain` is a
-sequence of traces. The command line, `--json`, the pictures and the engine all read these records.
+An op runs in one or more stages. The pictures draw the stages, and the engine executes them. A stage has steps and a
+move. The move describes how the elements change position. A step records a rule, an output dim and the input axes of
+that dim. A `Trace` is a request with its stages and its output, and a `Chain` is a sequence of traces. The command
+line, `--json`, the pictures and the engine all read these records.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 EMPTY_DICT: FrozenDict = FrozenDict()
 CHAIN_TENSOR = "_"
-"""The operand that denotes the output of the previous stage of a chain."""
+"""The placeholder operand for the output of the previous op in a chain."""
 OPERAND_TYPES = (tuple, str)
-"""The types of the items in a list of operands: a shape is a tuple, and `CHAIN_TENSOR` is a string."""
+"""The types of operands: a shape is a tuple, and `CHAIN_TENSOR` is a string."""
 Names = tuple[str, ...]
 
 
@@ -40,18 +40,18 @@ class Request(Record):
     op: str
     input: Shape
     arguments: Mapping[str, Any] = EMPTY_DICT
-    """The arguments of the op, by name."""
+    """The arguments of the op, keyed by name."""
     dialect: str = "onnx"
     opset: int | None = None
     dtype: str | None = None
     switch: bool | None = None
     """The setting of the dialect's switch, or None if the request omits the switch."""
     argument_texts: Mapping[str, str] = EMPTY_DICT
-    """The source text of each argument that was passed as a string, by argument name."""
+    """The source texts of string arguments, keyed by argument name."""
     names_in_use: Mapping[str, SizeExpression | None] = EMPTY_DICT
-    """The names in earlier stages of the chain; named results map to their definitions, other names to None."""
+    """The names in earlier stages of the chain. A named result maps to its definition, and any other name to None."""
     notes: tuple[str, ...] = ()
-    """Notes on the interpretation of shapes, such as -1 as an unknown size."""
+    """Notes on how shapes were interpreted; for example, -1 as an unknown size."""
 
     __slots__ = ("_is_symbolic",)
 
@@ -67,7 +67,7 @@ class Request(Record):
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """The input shape, and the shapes, permutations and axes among the arguments."""
+        """The input shape, followed by the shapes, permutations and axes in the arguments."""
         return (self.input, *[shape for value in self.arguments.values() for shape in collect_shapes(value)])
 
     @property
@@ -87,7 +87,7 @@ class Request(Record):
 
 
 def freeze_mapping(mapping: Mapping[str, Any]) -> FrozenDict:
-    """Return a mapping as a `FrozenDict`.
+    """Convert a mapping to a `FrozenDict`.
 
     A `FrozenDict` is returned unchanged.
     """
@@ -95,10 +95,10 @@ def freeze_mapping(mapping: Mapping[str, Any]) -> FrozenDict:
 
 
 def collect_shapes(value: object) -> tuple[Shape, ...]:
-    """Return the shapes that an argument value contains.
+    """Return the shapes in an argument value.
 
-    A list of operands contains the shape of each operand. A value that is neither a shape nor a list of operands
-    contains no shapes.
+    For a tuple of operands, return the shape of each operand. For a value that is neither a shape nor a tuple of
+    operands, return no shapes.
 
     >>> collect_shapes((2, 3)), collect_shapes(((2, 3), "_", (4,))), collect_shapes("a b"), collect_shapes(((),))
     (((2, 3),), ((2, 3), (4,)), (), ((),))
@@ -111,9 +111,9 @@ def collect_shapes(value: object) -> tuple[Shape, ...]:
 
 
 def _has_symbolic_dim(values: Iterable[object]) -> bool:
-    """Return whether any of the values contains a symbolic dim.
+    """Return whether any value contains a symbolic dim.
 
-    Values other than shapes and lists of shapes are ignored.
+    Only shapes and tuples of operands are searched.
     """
     for value in values:
         if type(value) is not tuple or not value:
@@ -126,30 +126,30 @@ def _has_symbolic_dim(values: Iterable[object]) -> bool:
 class StageKind(Choice):
     """The kind of a stage.
 
-    The value of a kind describes the effect of the stage. Mypy reports each picture and code writer that does not
-    handle a kind.
+    The value of a member describes the effect of the stage. Mypy reports pictures and code writers that do not handle
+    every member.
     """
 
-    PERMUTE = "moves axes"
-    RESHAPE = "cuts the elements anew, as a requested shape says"
-    MERGE = "merges neighbouring axes"
+    PERMUTE = "permutes the axes"
+    RESHAPE = "regroups the elements into the requested shape"
+    MERGE = "merges adjacent axes"
     SQUEEZE = "drops dims of 1"
     UNSQUEEZE = "inserts dims of 1"
     EXPAND = "repeats dims of 1"
-    SELECT = "takes one position of an axis, which goes"
-    TAKE = "takes positions of an axis, in any order"
-    SLICE = "keeps some positions of axes"
+    SELECT = "selects one index of an axis, and drops the axis"
+    TAKE = "selects indices of an axis, in any order"
+    SLICE = "selects evenly spaced indices of axes"
     SPLIT = "keeps one of the parts of an axis"
-    ROLL = "moves the positions of an axis on, round its end"
+    ROLL = "shifts elements along axes, and wraps around at the ends"
     FLIP = "reverses axes"
-    SHAPE = "returns the dims themselves"
+    SHAPE = "returns the dims as a vector"
     VIEW = "reads the same memory with other strides"
     BROADCAST = "aligns operands at the right, and repeats their dims of 1"
-    PRODUCT = "multiplies operands, and sums along axes that the answer lacks"
+    PRODUCT = "multiplies operands, and sums along the axes that are not in the output"
     JOIN = "joins operands along an axis"
-    WINDOW = "moves a window along axes, and computes an element of each place"
-    LENGTHEN = "adds positions to axes"
-    REDUCE = "computes one element of all positions of axes"
+    WINDOW = "slides a window along axes, and computes one element at each position"
+    LENGTHEN = "adds elements at the ends of axes"
+    REDUCE = "reduces axes to one element"
 
 
 class StepRule(Rule):
@@ -162,23 +162,23 @@ class Step(Record):
     """A step of a shape computation: a rule, a dim and the input axes of the dim."""
 
     rule: StepRule
-    """The applied rule. A `Rule` is a string that equals its id."""
+    """The applied rule, a string that equals its own id."""
     out: int | None
-    """The index of the output dim that the step determines, or None if it determines no output dim or all of them."""
+    """The index of the output dim, or None if the step concerns no output dim or all output dims."""
     sources: tuple[int, ...]
-    """The axes of the stage's input that the dim is derived from."""
+    """The axes of the stage's input that determine the dim."""
     value: Dim | Shape
-    """The dim that the step determines, drops or checks; the shape if the step concerns all dims."""
+    """The dim that the step determines, drops or checks, or the shape if the step concerns all dims."""
     conditions: Conditions = ()
     """The conditions on named sizes under which the step holds."""
     facts: FrozenDict = EMPTY_DICT
-    """Values for the explanation, by name, in addition to the fields of the step."""
+    """Additional values for the text of the explanation, keyed by name."""
     alternatives: Conditions = ()
-    """Alternatives to `conditions`; the answer differs under each of them."""
+    """Alternative conditions. Under each of them, the output is different."""
 
     @property
     def name(self) -> str:
-        """The name of the rule, one or two words long."""
+        """The short name of the rule."""
         return self.rule.name
 
     @property
@@ -201,17 +201,17 @@ class Step(Record):
 
     @property
     def why(self) -> str:
-        """The explanation of the step, as a sentence."""
+        """The explanation of the step, in one sentence."""
         why = self.rule.why
         return why.format(step=self, **self.facts) if isinstance(why, str) else why(self, **self.facts)
 
 
 ResolvedDim: TypeAlias = "tuple[StepRule, Dim, Conditions, Mapping[str, object]]"
-"""The rule, the value, the conditions and the step facts of a dim that an op determines."""
+"""A resolved dim: its rule, its value, its conditions and the facts of its step."""
 
 
 def make_step(out: int | None, sources: tuple[int, ...], resolved: ResolvedDim) -> Step:
-    """Return the step of a dim that an op determines."""
+    """Return the step that records a resolved dim."""
     rule, dim, conditions, facts = resolved
     return Step(rule, out, sources, dim, conditions, FrozenDict(facts))
 
@@ -221,17 +221,17 @@ class Stage(Record):
 
     kind: StageKind
     label: str
-    """The name of the op; for a stage of a composite op, the name of the stage's argument."""
+    """The name of the op. For a stage of a composite op, the name of its argument."""
     argument: str
     """The name of the argument that requests this stage."""
     before: Shape
-    """The shape before the stage."""
+    """The input shape of the stage."""
     requested: Shape = ()
-    """The requested shape, permutation or axes, or `()` if none of these was given."""
+    """The requested shape, permutation or axes, or `()` if the stage requests none of these."""
     steps: lazy[tuple[Step, ...]] = lazy(default=())
-    """The steps in order; a refused stage has only the steps before its problem."""
+    """The steps in order. A refused stage has the steps before the refusal."""
     after: Shape | None = None
-    """The shape after the stage, or None if the stage was refused."""
+    """The output shape of the stage, or None if the stage was refused."""
     move: Move | None = None
     """The data movement, or None if the stage was refused."""
 
@@ -242,7 +242,7 @@ class Stage(Record):
 
     @property
     def origins(self) -> Origins | None:
-        """The origin of each output dim in the stage's input.
+        """The origin of each output dim in the input of the stage.
 
         The value is None for a refused stage.
         """
@@ -258,7 +258,7 @@ def _no_steps(_: Stage) -> tuple[Step, ...]:
 
 
 class StageBuilder:
-    """A context manager that makes a stage.
+    """A context manager that builds a stage.
 
     If a `ShapeError` is raised in the `with` block, the refused stage is stored in the error.
     """
@@ -266,10 +266,10 @@ class StageBuilder:
     __slots__ = ("argument", "before", "explain", "kind", "label", "requested")
 
     def __init__(self, kind: StageKind, label: str, argument: str, before: Shape, requested: Shape = ()) -> None:
-        """Create a builder of a stage."""
+        """Create a builder for a stage."""
         self.kind, self.label, self.argument, self.before, self.requested = kind, label, argument, before, requested
         self.explain: Callable[[Stage], tuple[Step, ...]] = _no_steps
-        """The function that computes the steps of the stage when they are first read.
+        """The function that computes the steps of the stage on first access.
 
         For a refused stage, the function returns the steps before the refusal.
         """
@@ -285,20 +285,20 @@ class StageBuilder:
         return (Stage(self.kind, self.label, self.argument, self.before, self.requested, self.explain, after, move),)
 
     def add_explanation(self, explain: Callable[[Stage], Iterable[Step]]) -> None:
-        """Append the steps that a second function computes to the steps of `explain`."""
+        """Add an explanation function; its steps follow the steps of the earlier functions."""
         earlier = self.explain
         self.explain = lambda stage: (*earlier(stage), *explain(stage))
 
     def finish(self, move: Move) -> Stages:
-        """Set the move of the stage, and return the stage in a tuple."""
+        """Return the stage with its move, as a tuple of one stage."""
         return self._build(move.output_shape(self.before), move)
 
 
 def run_stages(shape: Shape, *stage_functions: Callable[[Shape], Stages]) -> Stages:
     """Call stage functions in sequence, and return all their stages.
 
-    Each function gets the output shape of the previous function. If a function raises a `ShapeError`, the stages of the
-    previous functions are prepended to the stages in the error.
+    Each function receives the output shape of the previous function. If a function raises a `ShapeError`, the stages of
+    the previous functions are prepended to the stages in the error.
     """
     stages: Stages = ()
     for run in stage_functions:
@@ -312,27 +312,30 @@ def run_stages(shape: Shape, *stage_functions: Callable[[Shape], Stages]) -> Sta
 
 
 def final_shape(shape: Shape, stages: Stages) -> Shape:
-    """Return the output shape of stages that are applied to `shape`."""
+    """Return the shape after `stages` are applied to `shape`."""
     after = stages[-1].after if stages else shape
     return shape if after is None else after
 
 
 class Answer(Record):
-    """The base class of `Trace` and `Chain`, the results of requests."""
+    """The result of a request; the base class of `Trace` and `Chain`."""
 
     format_request: ClassVar[Callable[[Any], str]]
-    """Format the request as one line.
+    """A function that formats the request as one line.
 
     The package sets this function and `render_report`, so that the core does not import the parser and the renderer.
     """
     render_report: ClassVar[Callable[..., str]]
-    """Render the answer with its steps; the parameters are those of `shapecalc.render.files.render_report`."""
+    """A function that renders the answer with its steps.
+
+    Its parameters are those of `shapecalc.render.files.render_report`.
+    """
 
     @property
     def shape(self) -> Shape | None:
-        """The output shape.
+        """The output shape, an alias of `output`.
 
-        An alias of `output`, for code that reads the attribute `shape` of arrays.
+        Code that reads the `shape` of an array also works with an answer.
         """
         return self.output
 
@@ -380,7 +383,7 @@ class Answer(Record):
     def stages(self) -> Stages:
         """The stages of all ops, in order.
 
-        A refused stage is the last one.
+        Only the last stage can be a refused stage.
         """
         return tuple([stage for trace in self.traces for stage in trace.stages])
 
@@ -451,13 +454,13 @@ class Answer(Record):
     def omitted_switches(self) -> Names:
         """The required switches that the request omits.
 
-        The answer does not depend on these switches.
+        The answer is the same for each setting of these switches.
         """
         return tuple([name for trace in self.traces for name, value in trace.options.items() if value is None])
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """The omitted switches and the conditions of the answer, as sentences."""
+        """Sentences about the omitted switches and the conditions of the answer."""
         same = [
             f"{name} was left out; on or off, the answer is the same" for name in dict.fromkeys(self.omitted_switches)
         ]
@@ -465,13 +468,13 @@ class Answer(Record):
 
     @lazy
     def is_concrete(self) -> bool:
-        """Whether there is an output, and all input and output dims are numbers."""
+        """Whether the answer has an output and all input and output dims are integers."""
         return self.output is not None and is_concrete(self.input + self.output)
 
     def explain(self, *, everything: bool = False) -> None:
         """Print the flow diagram, the most informative picture and all steps.
 
-        With `everything`, print all pictures, not only the most informative one.
+        If `everything` is True, print all pictures.
         """
         import sys
 
@@ -479,7 +482,7 @@ class Answer(Record):
         print(self.render_report("text/plain", encoding, everything=everything))
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        """Return the answer as a picture and as text, for a notebook."""
+        """Return the SVG image and the plain text that a notebook displays."""
         return {kind: self.render_report(kind, "utf-8") for kind in ("image/svg+xml", "text/plain")}
 
     def _conclusions_as_json(self) -> dict[str, object]:
@@ -490,9 +493,9 @@ class Answer(Record):
         return content | self.optional_items_as_json()
 
     def optional_items_as_json(self) -> dict[str, object]:
-        """Return the JSON object's optional keys that are not empty.
+        """Return the non-empty optional items of the JSON object.
 
-        The keys are `results`, `alternatives` and `notes`.
+        The optional keys are `results`, `alternatives` and `notes`.
         """
         results: dict[str, str] = {}
         if self.results:
@@ -518,16 +521,17 @@ class Trace(Answer):
     problem: Problem | None = None
     conditions: Conditions = ()
     input_steps: tuple[Step, ...] = ()
-    """One step for each fraction in the request; these steps precede the steps of the op."""
+    """The steps for the fractions in the request, one for each fraction."""
     results: FrozenDict = EMPTY_DICT
-    """The definition of each name that this trace introduces in its chain, as a `SizeExpression`."""
+    """The definitions of the names that this trace introduces in its chain."""
     extras: lazy[Mapping[str, Any]] = lazy(default=EMPTY_DICT)
-    """The additional results of the op, by name; most ops have none.
+    """The additional results of the op, keyed by name; most ops have none.
 
-    `outputs` contains the shapes of all parts of a split, and `inferred` contains the inferred lengths of pattern axes.
+    For a split, `outputs` contains the shapes of all parts. For a pattern, `inferred` contains the inferred lengths of
+    its axes.
     """
     assumes: lazy[Names] = lazy(default=())
-    """The names whose size must not be 0 for the answer to be correct."""
+    """The names of the sizes that the answer assumes to be nonzero."""
 
     def __hash__(self) -> int:
         return hash((Trace, self.input, self.output))  # hashing all arguments takes longer than a rare collision
@@ -595,11 +599,11 @@ class Chain(Answer):
     problem: Problem | None = None
     conditions: Conditions = ()
     assumes: lazy[Names] = lazy(default=())
-    """The names whose size must not be 0 for the answer to be correct."""
+    """The names of the sizes that the answer assumes to be nonzero."""
     named_sizes: Mapping[str, SizeExpression] = EMPTY_DICT
     """The definitions of the names in the operands of the ops."""
     op: ClassVar = "chain"
-    """The label that reports print instead of the name of an op."""
+    """The label of a chain in reports and in JSON, instead of the name of an op."""
 
     def __hash__(self) -> int:
         return hash((Chain, self.traces))
@@ -622,10 +626,10 @@ class Chain(Answer):
 
 
 def to_move_chain(answer: Answer) -> MoveChain:
-    """Return the chain of moves that an answer applies to its input.
+    """Return the moves of an answer as a `MoveChain`.
 
-    Raises `ShapeError` (usage) for the op `shape`, and for ops with several operands or with windows. The output
-    elements of these ops are not single elements of the input.
+    Raises `ShapeError` (usage) for the op `shape`, and for ops with several operands or with windows. These ops compute
+    their output elements instead of moving input elements.
     """
     from shapecalc.core.layout import MoveChain  # imported here because the output shape needs no layout
 
@@ -636,7 +640,7 @@ def to_move_chain(answer: Answer) -> MoveChain:
 def check_moves_only(answer: Answer, *, allows_pads: bool = False) -> None:
     """Raise `ShapeError` (usage) unless the answer only moves elements.
 
-    Ops that compute elements, such as matmul, are refused. With `allows_pads`, pads are accepted.
+    Ops that compute elements, such as matmul, are refused. If `allows_pads` is True, pads are allowed.
     """
     for stage in answer.stages:
         if isinstance(stage.move, ShapeVector):
@@ -674,7 +678,7 @@ def _compute_single_operand_origins(
 
 
 def _map_unit_axes(shape: Shape, stages: Stages, solved: Mapping[str, Dim]) -> dict[int, int]:
-    """Map each output axis of size 1 to the input axis of size 1 that it comes from.
+    """Map the output axes of size 1 to their input axes of size 1.
 
     `solved` maps names to the values that the conditions determine.
     """

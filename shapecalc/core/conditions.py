@@ -1,10 +1,10 @@
 """Conditions on named sizes, and a solver for their consequences.
 
-The functions `require_...` return the conditions under which a relation of two dims, such as `a == b`, holds. They
-return no conditions if the relation holds for all sizes, and raise `Unsatisfiable` if it holds for no sizes of at
-least 1. The equation `coefficient * product(size_i ** e_i) == 1` has a solution if and only if, for every prime p, the
-equation v_p(coefficient) + sum(e_i * a_i) = 0 has a solution in integers a_i >= 0. Here, v_p(coefficient) is the
-exponent of p in the coefficient, and a_i is the exponent of p in size_i.
+The functions `require_...` return the conditions under which a relation of two dims, such as `a == b`, holds. All sizes
+are at least 1. The functions return no conditions if the relation holds for all sizes, and raise `Unsatisfiable` if it
+holds for no sizes. The equation `coefficient * product(size_i ** e_i) == 1` has a solution if and only if, for every
+prime p, the equation v_p(coefficient) + sum(e_i * a_i) = 0 has a solution in integers a_i >= 0. Here, v_p(coefficient)
+is the exponent of p in the coefficient, and a_i is the exponent of p in size_i.
 
 `Assumptions` decides the consequences of several conditions. A size is a vector of prime exponents. For each prime, a
 monomial that equals 1 gives a linear equation over the integers, and a monomial that is an integer gives a linear
@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 
     InternedValue = TypeVar("InternedValue")
     RelationFunction = Callable[[dims.Dim, dims.Dim], "Conditions"]
-    """A function that returns the conditions of a relation between two dims, or raises `Unsatisfiable`."""
+    """A function that returns the conditions for a relation of two dims, or raises `Unsatisfiable`."""
     LinearForm = tuple[tuple[str, int], ...]
     """A linear combination of unknowns: the name and the integer coefficient of each unknown."""
     Inequalities = dict[LinearForm, int]
-    """Inequalities `sum(coefficient * unknown) + constant >= 0`: a mapping from the linear form to the constant."""
+    """Inequalities `sum(coefficient * unknown) + constant >= 0`, as a mapping from linear form to constant."""
 
 
 WORK_PER_CONDITION = 50
-"""The units of work per condition that `simplify_conditions` may spend beyond `MAX_WORK`."""
+"""The units of work that each condition adds to the budget of `simplify_conditions`."""
 MAX_COEFFICIENT_BITS = 4096
-"""The maximum bit length of the numerator and the denominator of a product of monomials together."""
+"""The maximum size of a coefficient: the bits of its numerator plus the bits of its denominator."""
 MAX_PRIME_ASSIGNMENTS = 100
-"""The maximum number of `!=` conditions that are decided by assigning a prime to each condition."""
+"""The maximum number of `!=` conditions that the solver decides by assigning primes to them."""
 RELATION_PRIORITY = "==", "%", "!=", ">="
-"""The relations by descending priority: redundant `>=` conditions are dropped first."""
+"""The relations in descending priority. Redundant `>=` conditions are dropped first."""
 AUXILIARY_PREFIX = "~"
-"""The prefix of the auxiliary unknowns of the solver; the values of these unknowns may be fractions."""
+"""The name prefix of auxiliary unknowns. Unlike a size, an auxiliary unknown may be a fraction."""
 GENERIC_PRIME = 1
-"""A placeholder for any prime that divides no coefficient; its exponent in each coefficient is 0."""
+"""A placeholder for a prime that divides no coefficient. The exponent of this prime in each coefficient is 0."""
 ONE = dims.Monomial(1, 1, ())
 RELATION_PHRASES = {
     "%": "{right} divides {left}",
@@ -56,7 +56,7 @@ RELATION_PHRASES = {
     "!=": "{left} is not {right}",
     ">=": "{left} is at least {right}",
 }
-"""The English phrase of each relation."""
+"""The English phrase for each relation."""
 
 
 class Unsatisfiable(ValueError):
@@ -70,7 +70,7 @@ class Undecided(Exception):
 class WorkBudget:
     """A budget of work that several decisions may share.
 
-    A unit of work is the visit of one inequality, condition or factor of a monomial.
+    Visiting an inequality, a condition or a factor of a monomial costs one unit.
     """
 
     def __init__(self, limit: int = MAX_WORK) -> None:
@@ -90,8 +90,8 @@ class WorkBudget:
 class Condition(Record):
     """A relation between two dims that holds only for some sizes.
 
-    The relation is `left % right == 0`, `left == right`, `left != right` or `left >= right`. The string of a
-    condition is this relation as a Python expression.
+    The relation is `left % right == 0`, `left == right`, `left != right` or `left >= right`. As a string, a condition
+    is a Python expression.
     """
 
     left: dims.Dim
@@ -154,9 +154,9 @@ def require_equal(a: dims.Dim, b: dims.Dim) -> Conditions:
 
 
 def require_divisible(a: dims.Dim, b: dims.Dim) -> Conditions:
-    """Return the conditions under which the nonzero `b` divides `a`.
+    """Return the conditions under which `b` divides `a`.
 
-    Raises `Unsatisfiable` if there are no sizes for which `b` divides `a`.
+    `b` must be nonzero. Raises `Unsatisfiable` if `b` divides `a` for no sizes.
 
     >>> H, W = dims.named_dim("H"), dims.named_dim("W")
     >>> [str(c) for c in require_divisible(dims.product((H, W)), 64)], require_divisible(24, 2)
@@ -182,9 +182,9 @@ def require_divisible(a: dims.Dim, b: dims.Dim) -> Conditions:
 def require_relation(
     relation: RelationFunction, left: dims.Dim, right: dims.Dim, make_error: Callable[[], ShapeError]
 ) -> Conditions:
-    """Return `relation(left, right)`, the conditions of a relation of two dims.
+    """Return the conditions under which a relation of two dims holds.
 
-    Raises the error that `make_error` returns if no sizes satisfy the relation.
+    If no sizes satisfy the relation, raise the error that `make_error` returns.
     """
     try:
         return relation(left, right)
@@ -210,9 +210,9 @@ def require_different(a: dims.Dim, b: dims.Dim) -> Conditions:
 
 
 def require_at_least(a: dims.Dim, b: dims.Dim) -> Conditions:
-    """Return the conditions under which `a >= b`, where `b > 0`.
+    """Return the conditions under which `a >= b`.
 
-    Raises `Unsatisfiable` if `a < b` for all sizes.
+    `b` must be positive. Raises `Unsatisfiable` if `a < b` for all sizes.
 
     >>> H = dims.named_dim("H")
     >>> [str(c) for c in require_at_least(dims.product((2, H)), 7)], require_at_least(H, 1)
@@ -243,12 +243,14 @@ def require_min_size(dim: dims.Dim, count: int) -> Conditions:
 
 
 RELATION_FUNCTIONS = {"%": require_divisible, "!=": require_different, ">=": require_at_least, "==": require_equal}
-"""The function `require_...` of each relation, in the order in which a parser tries them. `%` precedes `==` because
-`a % b == 0` contains both operators."""
+"""The `require_...` function of each relation. A parser tries the relations in this order: `%` precedes `==` because `a
+%
+b == 0` contains both operators.
+"""
 
 
 class Assumptions:
-    """A solver for the consequences of conditions and of dims that are integers.
+    """A solver for the consequences of conditions and integrality assumptions.
 
     >>> from shapecalc.core.text import parse_dims
     >>> known = Assumptions(parse_dims("H/7,W/7,N*N/3"), require_equal(dims.named_dim("C"), dims.named_dim("H")))
@@ -262,9 +264,9 @@ class Assumptions:
         conditions: Iterable[Condition] = (),
         work: WorkBudget | None = None,
     ) -> None:
-        """Assume that some dims are integers, and that conditions hold.
+        """Assume that `integral_dims` are integers and that `conditions` hold.
 
-        `work` is a budget that all decisions share; without `work`, each decision has its own budget.
+        All decisions share the budget `work`. If `work` is None, each decision has its own budget.
         """
         self.integral_dims = tuple(dict.fromkeys(dim for dim in integral_dims if not dims.is_always_integral(dim)))
         self.conditions = tuple(conditions)
@@ -272,7 +274,7 @@ class Assumptions:
         """The equality conditions that earlier equality conditions imply."""
         self.shared_work, self.work = work, work or WorkBudget()
         self.solutions: dict[str, dims.Monomial] = {}
-        """The values of the solved names, as monomials of the unsolved names."""
+        """The values of the solved names, as monomials in the unsolved names."""
         self.is_impossible = self.is_undecided = self._has_trivial_integrality = False
         self._cached_values: dict[str, dims.Dim] | None = None
         self._integrality_cache: dict[dims.Dim, bool] = {}
@@ -293,7 +295,7 @@ class Assumptions:
         return [condition.ratio for condition in self.conditions if condition.relation == relation]
 
     def _add_integral_names(self, ratios: Iterable[dims.Monomial]) -> None:
-        """Add the names in `ratios` to the monomials that must be integers, once each."""
+        """Add each new name in `ratios` to the monomials that must be integers."""
         new = [name for name in dims.dim_names(ratios) if name not in self.names and name[0] != AUXILIARY_PREFIX]
         self.names.update(new)
         self.integral_monomials += map(dims.named_dim, new)
@@ -306,7 +308,7 @@ class Assumptions:
         self._substitute_solutions()
 
     def _solve_equation(self, ratio: dims.Monomial) -> bool:
-        """Solve `ratio == 1` for some of its names.
+        """Solve the equation `ratio == 1` for one or more of its names.
 
         Returns False if the solutions of earlier equations already satisfy the equation.
         """
@@ -430,7 +432,7 @@ class Assumptions:
         return first
 
     def is_integral(self, dim: dims.Dim) -> bool:
-        """Return whether `dim` is proven to be an integer."""
+        """Return whether the assumptions prove that `dim` is an integer."""
         if dims.is_always_integral(dim):
             return True
         if dim not in self._integrality_cache:
@@ -441,13 +443,16 @@ class Assumptions:
         return self._integrality_cache[dim]
 
     def divides(self, divisor: dims.Dim, dividend: dims.Dim) -> bool:
-        """Return whether the nonzero `divisor` is proven to divide `dividend`."""
+        """Return whether the assumptions prove that `divisor` divides `dividend`.
+
+        `divisor` must be nonzero.
+        """
         if type(divisor) is int and type(dividend) is int:
             return dividend % divisor == 0
         return self.is_integral(dims.quotient(dividend, divisor))
 
     def implies(self, condition: Condition) -> bool:
-        """Return whether a condition is proven to hold.
+        """Return whether the assumptions prove a condition.
 
         >>> N, M = dims.named_dim("N"), dims.named_dim("M")
         >>> known = Assumptions((), require_equal(N, M) + require_divisible(M, 6))
@@ -466,7 +471,7 @@ class Assumptions:
         return self._run_within_budget(lambda: is_implied(condition.ratio))
 
     def is_contradictory(self) -> bool:
-        """Return whether the conditions are proven to have no solution."""
+        """Return whether the assumptions are proven to be contradictory."""
         return self.is_impossible or self._run_within_budget(
             lambda: not self._can_all_differ_from_one(self._condition_ratios("!="))
         )
@@ -501,7 +506,7 @@ class Assumptions:
     def _can_all_differ_from_one(self, monomials: Iterable[dims.Monomial]) -> bool:
         """Return whether all monomials may differ from 1 at the same sizes.
 
-        Returns False only if that is proven; True may be conservative. A monomial differs from 1 if a prime divides the
+        Returns False only if this is proven to be impossible. A monomial differs from 1 if a prime divides the
         denominator of the monomial or of its inverse. There are infinitely many primes that divide no coefficient.
         Therefore, if such a prime suffices for a monomial, the monomial can have a prime of its own. The other
         monomials must share the primes that divide the coefficients.
@@ -525,8 +530,7 @@ class Assumptions:
     ) -> bool:
         """Return whether each ratio, or its inverse, can be non-integral at some prime.
 
-        Several ratios may share a prime. `ratios_by_prime` maps each prime to the ratios that are already assigned to
-        it.
+        Several ratios may share a prime. `ratios_by_prime` maps each prime to the ratios assigned to it.
         """
         if not ratios:
             return True
@@ -540,8 +544,7 @@ class Assumptions:
     def _can_divide_denominators(self, prime: int, *ratios: dims.Monomial) -> bool:
         """Return whether `prime` may divide the denominators of all `ratios`.
 
-        Returns False only if that is proven; True may be conservative. The sizes must satisfy the assumption that the
-        integral monomials are integers.
+        Returns False only if this is proven to be impossible for sizes that satisfy the assumptions.
         """
         self.work.spend(len(self.integral_monomials))
         rows: Inequalities = {}
@@ -554,10 +557,10 @@ class Assumptions:
 
 
 def simplify_conditions(conditions: Iterable[Condition], shared_work: WorkBudget | None = None) -> Conditions:
-    """Substitute the sizes that conditions determine, and drop redundant conditions.
+    """Substitute fixed sizes in conditions, and drop redundant conditions.
 
-    If the shared budget is exhausted, no condition is dropped. Raises `Unsatisfiable` if no sizes satisfy all
-    conditions.
+    A size is fixed if the conditions determine it. If the shared budget is exhausted, no condition is dropped. Raises
+    `Unsatisfiable` if no sizes satisfy all conditions.
 
     >>> N, M = dims.named_dim("N"), dims.named_dim("M")
     >>> [str(c) for c in simplify_conditions(require_equal(N, 4) + require_divisible(dims.product((N, M)), 6))]
@@ -582,7 +585,7 @@ def simplify_conditions(conditions: Iterable[Condition], shared_work: WorkBudget
 
 
 def _group_by_shared_names(conditions: Iterable[Condition]) -> list[list[Condition]]:
-    """Partition conditions into groups without common names."""
+    """Group conditions so that no two groups contain the same name."""
     group_of: dict[str, list[Condition]] = {}
     for condition in conditions:
         present = dims.dim_names([condition.ratio])
@@ -599,7 +602,7 @@ def _condition_names(conditions: Iterable[Condition]) -> tuple[str, ...]:
 
 
 def _drop_implied(group: list[Condition], work: WorkBudget) -> list[Condition]:
-    """Drop the conditions of a group that the other conditions of the group imply.
+    """Drop the conditions of a group that its other conditions imply.
 
     Raises `Unsatisfiable` if no sizes satisfy all conditions.
     """
@@ -669,7 +672,7 @@ def solve_equalities(conditions: Iterable[Condition]) -> dict[str, dims.Dim]:
 
 
 def _solve_for_name(ratio: dims.Monomial) -> dict[str, dims.Dim]:
-    """Solve `ratio == 1` for a name with exponent 1 or -1, and return its value.
+    """Solve `ratio == 1` for a name with exponent 1 or -1, and return the solution.
 
     Prefers the name whose value has the smallest divisor. Returns an empty dict if no exponent is 1 or -1.
     """
@@ -692,10 +695,10 @@ def _denominator(ratio: dims.Monomial) -> dims.Dim:
 
 
 def _reduce_powers(ratio: dims.Monomial) -> dims.Monomial:
-    """Divide all exponents by their common factor: N*N/4 becomes N/2.
+    """Divide all exponents by their greatest common divisor.
 
-    The result equals 1 at the same sizes as `ratio`. Raises `Unsatisfiable` if the root of the coefficient is
-    irrational.
+    For example, N*N/4 becomes N/2. The result equals 1 at the same sizes as `ratio`. Raises `Unsatisfiable` if the root
+    of the coefficient is irrational.
     """
     order = gcd(*(power for _, power in ratio.powers))
     if order < 2:
@@ -717,7 +720,7 @@ def _can_equal(dim: dims.Monomial, size: int) -> bool:
 
 
 def _is_sum_of_powers(exponent: int, powers: list[int]) -> bool:
-    """Return whether `exponent` is a sum of `powers`, each used any number of times."""
+    """Return whether `exponent` is a sum of `powers`, with repetition."""
     sums = {0}
     for total in range(1, exponent + 1):
         if any(total - power in sums for power in powers):
@@ -747,8 +750,8 @@ def _implies_all_ones(ratio: dims.Monomial) -> bool:
 def _multiply_powers(factors: Iterable[tuple[dims.Monomial, int]], coefficient_of: dims.Monomial) -> dims.Monomial:
     """Return the product of powers of monomials, times a coefficient.
 
-    `factors` are pairs of a monomial and its exponent. The coefficient is that of `coefficient_of`; the powers of this
-    monomial are ignored. Raises `Undecided` if a coefficient exceeds `MAX_COEFFICIENT_BITS`.
+    `factors` are pairs of a monomial and its exponent. The coefficient is taken from `coefficient_of`, whose powers are
+    ignored. Raises `Undecided` if a coefficient exceeds `MAX_COEFFICIENT_BITS`.
     """
     numerator, denominator, powers = coefficient_of.numerator, coefficient_of.denominator, dict[str, int]()
     for ratio, power in factors:
@@ -783,8 +786,8 @@ def _prime_exponent(ratio: dims.Monomial, prime: int) -> int:
 def add_inequality(inequalities: Inequalities, coefficients: Iterable[tuple[str, int]], constant: int) -> None:
     """Add `sum(coefficient * unknown) + constant >= 0` to `inequalities`.
 
-    The inequality is tightened to the bound that integers satisfy. Of two inequalities with the same linear form, only
-    the tighter inequality remains.
+    The constant is rounded to the tightest bound for integers. Of two inequalities with the same linear form, only the
+    tighter one remains.
 
     >>> rows = {}
     >>> add_inequality(rows, [("N", 2)], -3), add_inequality(rows, [("N", 4)], -4), rows

@@ -14,12 +14,12 @@ from shapecalc.core.record import Record, lazy
 
 INT64_MAX = 2**63 - 1
 TRIAL_DIVISION_BOUND = 1 << 16
-"""The exclusive upper bound of the primes that are found by trial division."""
+"""The exclusive upper bound of trial division."""
 PRIME_CACHE_SIZE = 256
 """The maximum number of cached factorizations."""
 _prime_cache: dict[int, tuple[tuple[int, int], ...]] = {}
 MAX_CACHED_DIMS = 256
-"""The maximum number of cached dims of one name."""
+"""The maximum number of cached dims for one name."""
 _named_dims: dict[str, Monomial] = {}
 
 
@@ -35,7 +35,7 @@ class Monomial(Record):
     powers: tuple[tuple[str, int], ...]
 
     def __str__(self) -> str:
-        """Return the text of the monomial: its factors, then its divisors.
+        """Return the monomial as text: its factors, followed by its divisors.
 
         >>> print(quotient(product((3, named_dim("W"), named_dim("H"))), product((64, named_dim("K")))))
         3*H*W/64/K
@@ -81,12 +81,13 @@ class Monomial(Record):
 Dim = int | Monomial
 Shape = tuple[Dim, ...]
 Axes = tuple[int, ...]
-"""Axis numbers."""
+"""Axis indices."""
 IntTuple = tuple[int, ...]
 """Concrete sizes, strides or chunk sizes."""
 Sum = tuple[Dim, ...]
-"""The terms of a sum. They are nonzero and sorted, and their powers are distinct, so that equal sums are equal tuples.
-A `Dim` cannot represent a sum of several terms."""
+"""The nonzero terms of a sum. They are sorted and have distinct powers, so that equal sums are equal tuples. A `Dim`
+cannot represent a sum of several terms.
+"""
 
 
 def _display_name(name: str) -> str:
@@ -110,7 +111,7 @@ def monomial(dim: Dim) -> Monomial:
 def lowest_terms(numerator: int, denominator: int, powers: Mapping[str, int]) -> Dim:
     """Return `numerator / denominator` times powers of names, in lowest terms.
 
-    `powers` maps names to exponents. Returns an int if the result is an integer without names.
+    `powers` maps each name to its exponent. Returns an int if the result is an integer without names.
     """
     if numerator == 0:
         return 0
@@ -125,8 +126,8 @@ def lowest_terms(numerator: int, denominator: int, powers: Mapping[str, int]) ->
 def quotient(a: Dim, b: Dim) -> Dim:
     """Return `a / b` with common factors cancelled.
 
-    Raises `ZeroDivisionError` if `b` is 0. The result may be a fraction; `conditions.require_divisible` returns the
-    conditions under which it is an integer.
+    The result may be a fraction; `conditions.require_divisible` returns the conditions under which it is an integer.
+    Raises `ZeroDivisionError` if `b` is 0.
 
     >>> quotient(24, 2), str(quotient(named_dim("N"), 2))
     (12, 'N/2')
@@ -146,7 +147,7 @@ def quotient(a: Dim, b: Dim) -> Dim:
 
 
 def product(dims: Iterable[Dim]) -> Dim:
-    """Return the product of `dims`; the product of no dims is 1.
+    """Return the product of `dims`, or 1 if there are no dims.
 
     >>> product((2, 3, 4)), str(product((named_dim("N"), 4, named_dim("N"))))
     (24, '4*N*N')
@@ -160,7 +161,7 @@ def product(dims: Iterable[Dim]) -> Dim:
 
 
 def _monomial_product(dims: Shape) -> Dim:
-    """Return the product of dims, some of which are monomials."""
+    """Return the product of dims that include monomials."""
     numerator, denominator = 1, 1
     powers: dict[str, int] = {}
     for dim in dims:
@@ -273,7 +274,7 @@ def to_json(value: object) -> object:
 
 
 def sum_terms(terms: Iterable[Dim]) -> Sum:
-    """Add terms, and combine like terms.
+    """Return the sum of terms, with like terms combined.
 
     Terms may be negative.
 
@@ -294,7 +295,7 @@ def sum_terms(terms: Iterable[Dim]) -> Sum:
 
 
 def sum_to_json(terms: Sum) -> object:
-    """Convert a sum to JSON: a number or a string.
+    """Convert a sum to a JSON number or string.
 
     >>> sum_to_json((3,)), sum_to_json((-1, named_dim("N")))
     (3, 'N - 1')
@@ -313,7 +314,7 @@ def is_negative(dim: Dim) -> bool:
 
 
 def exact_root(number: int, order: int) -> int | None:
-    """Return the root of a number, or None if the root is not an integer.
+    """Return the integer root of a number, or None if the root is not an integer.
 
     `order` is the degree of the root.
 
@@ -330,9 +331,9 @@ def exact_root(number: int, order: int) -> int | None:
 def prime_powers(number: int) -> tuple[tuple[int, int], ...]:
     """Return the prime factors of a number with their exponents.
 
-    Trial division finds the primes below 2**16. The remaining cofactor is returned as one factor, or as a perfect
-    power, so the last factor may be composite. A cofactor below 2**48 has at most two prime factors. A cofactor
-    below 2**80 has at most four, and one of them occurs exactly once unless the cofactor is a perfect power.
+    Trial division finds the primes below 2**16. The remaining cofactor is returned as one factor or as a perfect power,
+    so the last factor may be composite. A cofactor below 2**48 has at most two prime factors. A cofactor below 2**80
+    has at most four prime factors. Unless it is a perfect power, one of the four occurs exactly once.
 
     >>> prime_powers(360)
     ((2, 3), (3, 2), (5, 1))
@@ -360,7 +361,7 @@ def _factorize(number: int) -> Iterator[tuple[int, int]]:
 def _perfect_power(number: int) -> tuple[int, int]:
     """Return (root, exponent) with `root**exponent == number` and exponent <= 4.
 
-    The exponent is the largest one possible.
+    The exponent is as large as possible.
     """
     for order in range(4, 1, -1):
         if root := exact_root(number, order):
@@ -369,7 +370,7 @@ def _perfect_power(number: int) -> tuple[int, int]:
 
 
 def factorization_text(number: int) -> str:
-    """Format a number with its prime factorization, such as `12 = 2^2*3`.
+    """Format a number and its prime factorization, such as `12 = 2^2*3`.
 
     >>> factorization_text(1600), factorization_text(7), factorization_text(0), factorization_text(12675)
     ('1600 = 2^6*5^2', '7', '0', '12675 = 3*5^2*13^2')
@@ -379,7 +380,7 @@ def factorization_text(number: int) -> str:
 
 
 def missing_factors_text(number: int, divisor: int) -> str:
-    """List the prime powers of `divisor` that do not divide `number`.
+    """Format the prime powers of `divisor` that do not divide `number`.
 
     Both numbers are at least 1.
 

@@ -1,22 +1,23 @@
 """Layouts: strided descriptions of tensors under chains of moves.
 
-A layout describes each axis by a list of atoms, the outermost first. An atom has a size and a stride; both are
-monomials. The atom steps through the flat index of the chain's input. A transpose reorders axes. An expand gives an
-axis the stride 0. A reshape regroups atoms. A boundary of a shape is the position between two of its dims. If a
-boundary of the new shape falls inside an atom and the sizes divide each other, the atom is split there. Otherwise, the
-axes between the nearest common boundaries of the old and the new shape are mixed: the old atoms become the `base` of
-the new atoms, and the new atoms step through the flat index of the old atoms.
+A layout describes each axis by a list of atoms, from the outermost to the innermost. An atom has a size and a stride,
+which are monomials, and steps through the flat index of the chain's input. A transpose reorders axes. An expand gives
+an axis the stride 0. A reshape regroups atoms. A boundary of a shape is the position between two dims. If a boundary of
+the new shape is inside an atom and the sizes divide each other, the atom is split there. Otherwise, the axes between
+the nearest common boundaries of the old and the new shape are mixed: the old atoms become the `base` of the new atoms,
+and the new atoms step through the flat index of the old atoms.
 
 An atom with a negative stride is read backwards: its index 0 is at offset `-stride * (size - 1)`, and its last index is
 at offset 0. An axis is therefore reversed by negating its strides, and reversed atoms are split like all others.
 
 A view is a layout with an offset in the input. A slice keeps parts of atoms and changes the offset. A roll turns the
-atoms of its axis into a base tensor that is read from `start` and wraps around; a second roll of the same axis changes
-this start. Offsets and starts may be sums of monomials; sizes and strides are single monomials.
+atoms of its axis into a base tensor. The new atom reads the base tensor from `start` and wraps around at the end. A
+second roll of the same axis changes the start. Offsets and starts may be sums of monomials; sizes and strides are
+single monomials.
 
-A chain of moves is independent of the ops and the framework from which the moves were made.
+A chain of moves does not depend on the ops or the framework of the request.
 
-Sources: XLA's `ShapeUtil::CommonFactors`, for numbers; CuTe's layouts of nested sizes and strides.
+Sources: `ShapeUtil::CommonFactors` of XLA for concrete dims, and the layouts of CuTe for nested sizes and strides.
 """
 
 from __future__ import annotations
@@ -51,34 +52,37 @@ if TYPE_CHECKING:
     from typing import Any
 
 CUT_LOOKAHEAD = 16
-"""The maximum number of atoms, and of dims, that the search for the next common boundary considers."""
+"""The number of atoms and the number of dims that the search for a common boundary considers."""
 
 MAX_BASE_ATOMS = 64
-"""The maximum number of atoms in a base tensor that is searched for equivalents of another atom."""
+"""The maximum number of atoms in a base tensor that `_resolve_atom` searches."""
 
 
 TABLE_PREFIX = "@"
-"""The prefix of a stride that lists the indices of a `Take`, as in `@2,0,1`."""
+"""The prefix of a stride that contains the indices of a `Take`, as in `@2,0,1`."""
 
 ZERO_NAME = "0"
 """The name that replaces a size of 0 during a reshape."""
 
 IndexRange = tuple[Dim, Dim, Dim]
-"""Evenly spaced positions on an axis: the first position, the step and the count."""
+"""An arithmetic sequence of indices on an axis: the first index, the step and the count."""
 
 
 class Atom(Record):
-    """A part of an axis: `size` positions that are `stride` apart in a flat index."""
+    """A part of an axis: `size` elements that are `stride` apart in a flat index."""
 
     __slots__ = ("_hash",)
-    """The cached hash, because hashing deeply nested base tensors is slow. The hash is not pickled."""
+    """The cached hash, because nested base tensors are slow to hash. The hash is not pickled."""
 
     size: Dim
     stride: Dim
     base: Atoms = ()
-    """The atoms whose flat index this atom steps through; empty if the atom steps through the input."""
+    """The base tensor: the atoms whose flat index this atom steps through. It is empty if the atom steps through the
+    input.
+    """
     start: Sum = ()
-    """The flat index in the base tensor at which reading begins; reading wraps around at the end of the base tensor."""
+    """The flat index in the base tensor at which the atom starts; the atom wraps around at the end of the base tensor.
+    """
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not Atom:
@@ -98,9 +102,9 @@ class Atom(Record):
 
     @property
     def space(self) -> IndexSpace:
-        """The index space that the atom steps through: a base tensor and its start.
+        """The index space of the atom: its base tensor and its start.
 
-        The flat index in an index space is the sum of the steps of all atoms that step through it.
+        The flat index in an index space is the sum of the steps of all atoms of that space.
         """
         return self.base, self.start
 
@@ -113,7 +117,7 @@ IndexSpace = tuple[Atoms, Sum]
 def contiguous_axes(shape: Sequence[Dim]) -> StridedAxes:
     """Return the layout of a contiguous tensor.
 
-    Each axis has one atom, except that an axis of size 1 has no atom.
+    An axis of size 1 has no atoms; each other axis has one atom.
 
     >>> contiguous_axes((2, 1, 4))
     ((Atom(size=2, stride=4, base=(), start=()),), (), (Atom(size=4, stride=1, base=(), start=()),))
@@ -139,7 +143,7 @@ def contiguous_strides(shape: Shape) -> Shape:
 
 
 def _expand_axes(axes: StridedAxes, before: Shape, after: Shape) -> StridedAxes:
-    """Return the layout after a broadcast from the shape `before` to `after`."""
+    """Return the layout after a broadcast from shape `before` to shape `after`."""
     new = len(after) - len(axes)
     sizes, old = (1,) * new + before, ((),) * new + axes
     rows = zip(old, sizes, after, strict=True)
@@ -147,7 +151,7 @@ def _expand_axes(axes: StridedAxes, before: Shape, after: Shape) -> StridedAxes:
 
 
 def merge_atoms(atoms: Iterable[Atom]) -> Atoms:
-    """Merge neighbouring atoms that one atom can represent.
+    """Merge adjacent atoms that a single atom can represent.
 
     >>> merge_atoms((Atom(2, 12), Atom(3, 4)))
     (Atom(size=6, stride=4, base=(), start=()),)
@@ -169,7 +173,7 @@ def normalize_axes(axes: StridedAxes, assumptions: Assumptions) -> StridedAxes:
 
 
 def _normalize_axis(atoms: Iterable[Atom], assumptions: Assumptions) -> Atoms:
-    """Merge the atoms of an axis, and resolve their base tensors."""
+    """Merge the atoms of an axis, and replace atoms with atoms of their base tensors."""
     merged = merge_atoms(atoms)
     if not any(atom.base for atom in merged):
         return merged
@@ -178,10 +182,10 @@ def _normalize_axis(atoms: Iterable[Atom], assumptions: Assumptions) -> Atoms:
 
 
 def _resolve_atom(atom: Atom, assumptions: Assumptions) -> Atoms:
-    """Replace an atom with equivalent atoms of its base tensor, if there are any.
+    """Replace an atom with the equivalent atoms of its base tensor, if any.
 
-    The atom is kept if the atoms of the base tensor cannot be split at its ends. An atom that covers only a part of its
-    base tensor is kept if this part has a nested base tensor or a reversed atom.
+    The atom is kept if the base tensor cannot be split at the ends of the atom. An atom that covers only a part of its
+    base tensor is also kept if this part has a nested base tensor or a reversed atom.
     """
     if atom.start or not 0 < len(atom.base) <= MAX_BASE_ATOMS or is_take_table(atom.base):
         return (atom,)
@@ -203,12 +207,12 @@ def is_reversed(atom: Atom) -> bool:
 
 
 def is_take_table(base: Atoms) -> bool:
-    """Return whether a base tensor is the index table of a `Take`."""
+    """Return whether a base tensor is an index table of a `Take`."""
     return any(str(atom.stride).startswith(TABLE_PREFIX) for atom in base if not isinstance(atom.stride, int))
 
 
 def reverse_axis(atoms: Iterable[Atom]) -> Atoms:
-    """Reverse an axis, and return its atoms.
+    """Return the atoms of a reversed axis.
 
     >>> reverse_axis((Atom(2, 1), Atom(3, -2)))
     (Atom(size=2, stride=-1, base=(), start=()), Atom(size=3, stride=2, base=(), start=()))
@@ -219,8 +223,7 @@ def reverse_axis(atoms: Iterable[Atom]) -> Atoms:
 def reshape_axes(axes: StridedAxes, shape: Sequence[Dim], assumptions: Assumptions) -> StridedAxes:
     """Regroup the atoms of a layout into the dims of `shape`.
 
-    The layout and `shape` must have the same volume, possibly under a condition. If the volumes are equal only under a
-    condition, all axes are mixed.
+    The layout and `shape` must have equal volumes. If the volumes are equal only under a condition, all axes are mixed.
 
     >>> from shapecalc.core.conditions import Assumptions
     >>> reshape_axes(contiguous_axes((6,)), (2, 3), Assumptions())
@@ -234,7 +237,7 @@ def reshape_axes(axes: StridedAxes, shape: Sequence[Dim], assumptions: Assumptio
 
 
 class _AtomSplitter:
-    """A helper that splits a list of atoms into the dims of a shape."""
+    """An algorithm that splits a list of atoms into the dims of a shape."""
 
     def __init__(self, atoms: Atoms, shape: Sequence[Dim], assumptions: Assumptions) -> None:
         self.remaining_atoms, self.remaining_dims = list(atoms[::-1]), list(shape[::-1])
@@ -244,7 +247,7 @@ class _AtomSplitter:
     def split(self) -> StridedAxes:
         """Split the atoms, and return the layout of the shape.
 
-        If no atoms remain, the product of the remaining dims is 1. Each of these dims is then 1 and gets no atom.
+        If no atoms remain, all remaining dims are 1 and get no atoms.
         """
         while self.remaining_dims:
             self.result.append([])
@@ -254,9 +257,9 @@ class _AtomSplitter:
         return tuple([tuple(axis) for axis in self.result])
 
     def _fill_dim(self, rest: Dim) -> None:
-        """Add the next atom, or its outer part, to the current dim.
+        """Add the next atom or its outer part to the current dim.
 
-        `rest` is the factor of the current dim that no atom covers yet.
+        `rest` is the quotient of the current dim and the atoms that are already in it.
         """
         size = self.remaining_atoms[-1].size
         if rest == size or self.assumptions.divides(size, rest):
@@ -272,7 +275,7 @@ class _AtomSplitter:
         self.remaining_dims[-1] = dims.quotient(rest, part)
 
     def _pop_outer_part(self, size: Dim) -> Atom:
-        """Split the next atom, and pop its outer `size` positions."""
+        """Split the next atom at `size`, and pop the outer part."""
         atom = self.remaining_atoms.pop()
         if size == atom.size:
             return atom
@@ -283,8 +286,8 @@ class _AtomSplitter:
     def _mix_axes(self) -> None:
         """Mix the axes up to the next common boundary of atoms and dims.
 
-        The atoms before the boundary become a base tensor, and each dim before the boundary gets an atom that steps
-        through this base tensor.
+        The atoms before the boundary become a base tensor. Each dim before the boundary gets an atom that steps through
+        this base tensor.
         """
         atom_count, part, dim_count, rest = self._find_next_boundary()
         atoms = [self.remaining_atoms.pop() for _ in range(atom_count)] + (
@@ -304,21 +307,21 @@ class _AtomSplitter:
     def _find_next_boundary(self) -> tuple[int, Dim, int, Dim]:
         """Find the next common boundary of atoms and dims.
 
-        Returns the number of complete atoms before the boundary, the size of the outer part of the next atom before the
-        boundary, and the same two values for the dims. The size of an empty part is 1.
+        Returns the number of complete atoms before the boundary, and the size of the part of the next atom before the
+        boundary. For the dims, it returns the same two values. The size of an empty part is 1.
         """
         sizes, new_sizes = [atom.size for atom in self.remaining_atoms[::-1]], self.remaining_dims[::-1]
         products, new_products = _running_products(sizes[:CUT_LOOKAHEAD]), _running_products(new_sizes[:CUT_LOOKAHEAD])
-        for both in range(1, len(products) + len(new_products)):
-            for i in range(max(0, both - len(new_products) + 1), min(both + 1, len(products))):
-                a, b = products[i], new_products[both - i]
+        for total in range(1, len(products) + len(new_products)):
+            for i in range(max(0, total - len(new_products) + 1), min(total + 1, len(products))):
+                a, b = products[i], new_products[total - i]
                 cut = _common_multiple(a, b)
                 if (
                     cut != 1
                     and self._is_boundary_at(cut, products, i)
-                    and self._is_boundary_at(cut, new_products, both - i)
+                    and self._is_boundary_at(cut, new_products, total - i)
                 ):
-                    return i, dims.quotient(cut, a), both - i, dims.quotient(cut, b)
+                    return i, dims.quotient(cut, a), total - i, dims.quotient(cut, b)
         ends = {volume: i for i, volume in enumerate(_running_products(sizes))}
         i, j = next(
             (ends[volume], j) for j, volume in enumerate(_running_products(new_sizes)) if j and ends.get(volume)
@@ -328,8 +331,8 @@ class _AtomSplitter:
     def _is_boundary_at(self, cut: Dim, products: Sequence[Dim], index: int) -> bool:
         """Return whether `cut` equals `products[index]` or splits the next factor.
 
-        `products` are the running products of the factors. A boundary splits a factor if the products before and after
-        the factor are a divisor and a multiple of `cut`.
+        `products` are the running products of the factors. The cut splits the next factor if `products[index]` divides
+        `cut`, and `cut` divides the next product.
         """
         if cut == products[index]:
             return True
@@ -352,7 +355,7 @@ def _multiply(a: Dim, b: Dim) -> Dim:
 def _common_factor(a: Dim, b: Dim) -> Dim:
     """Return the greatest common divisor of two dims.
 
-    The divisor is 1 if one of the dims is a fraction.
+    Returns 1 if one of the dims is a fraction.
     """
     if type(a) is int and type(b) is int:
         return gcd(a, b)
@@ -378,8 +381,7 @@ def _common_multiple(a: Dim, b: Dim) -> Dim:
 def split_atoms(atoms: Sequence[Atom], shape: Sequence[Dim], assumptions: Assumptions) -> StridedAxes | None:
     """Split atoms into the dims of `shape`, or return None if the dims mix.
 
-    Dims mix if a boundary of the shape falls inside an atom that cannot be split there, or if the volumes of the atoms
-    and of `shape` differ.
+    Dims mix if a boundary of `shape` is inside an atom that cannot be split there, or if the volumes differ.
 
     >>> from shapecalc.core.conditions import Assumptions
     >>> axes = split_atoms((Atom(2, 8), Atom(8, 1)), (4, 4), Assumptions())
@@ -395,23 +397,23 @@ def split_atoms(atoms: Sequence[Atom], shape: Sequence[Dim], assumptions: Assump
 
 
 class View(Record):
-    """A tensor after a chain of moves: its layout, and its offset in the input."""
+    """A tensor after a chain of moves: its layout and its offset in the input."""
 
     axes: StridedAxes
     offset: Sum = ()
-    """The terms of the lowest flat input index that a strided view reads.
+    """The lowest flat input index that a strided view reads, as the terms of a sum.
 
-    This is the flat index at index 0 of all forward atoms and at the last index of all reversed atoms. The property
-    `first_index` is the flat index at index 0 of all atoms.
+    Forward atoms read it at their first index, and reversed atoms at their last index. In contrast, `first_index` is
+    the flat index at which all atoms have index 0.
     """
     fixed: frozenset[IndexSpace] = frozenset()
-    """The index spaces of atoms that a slice reduced to a single position."""
+    """The index spaces of the atoms that a slice reduced to one index."""
 
     @property
     def is_strided(self) -> bool:
         """Whether the view has neither mixed nor rolled axes.
 
-        All atoms of a strided view step through the input itself.
+        All atoms of a strided view step through the input.
         """
         if self.fixed:
             return False
@@ -423,15 +425,15 @@ class View(Record):
 
     @property
     def first_index(self) -> int:
-        """The flat index of the first element of a strided view with numeric sizes."""
+        """The flat input index of the first element of a strided, concrete view."""
         numbers: list[Any] = [(atom.size, atom.stride) for axis in self.axes for atom in axis if is_reversed(atom)]
         return sum([stride * (1 - size) for size, stride in numbers], sum(self.offset))  # type: ignore[arg-type]
 
     def apply_move(self, move: Move, input_shape: Shape, assumptions: Assumptions) -> View:
         """Apply a move to this view.
 
-        `input_shape` is the shape of the view; none of its dims may be 0. Raises `ShapeError` (usage) for the op
-        `shape`, because this op moves no elements.
+        `input_shape` is the shape of the view; it must not contain 0. Raises `ShapeError` (usage) for the op `shape`,
+        because this op moves no elements.
         """
         if isinstance(move, Permute):
             return View(tuple([self.axes[axis] for axis in move.axes]), self.offset, self.fixed)
@@ -475,8 +477,8 @@ def contiguous_view(shape: Shape) -> View:
 def view_after_moves(shape: Shape, moves: Iterable[Move], assumptions: Assumptions) -> View:
     """Return the normalized view of a tensor of `shape` after all moves.
 
-    No dim may be 0. Raises `ShapeError` (usage) for op `shape`, and `Undecided` if the axes are mixed after more than
-    `MAX_AXIS_MIXING_STAGES` moves in a row.
+    No dim may be 0. Raises `ShapeError` (usage) for the op `shape`. Raises `Undecided` if the axes remain mixed for
+    more than `MAX_AXIS_MIXING_STAGES` consecutive moves.
 
     >>> view_after_moves((4, 3), [StridedSlice((3, 0), (-1, 1), (4, None))], Assumptions())
     View(axes=((Atom(size=4, stride=-3, base=(), start=()),),), offset=(), fixed=frozenset())
@@ -491,10 +493,10 @@ def view_after_moves(shape: Shape, moves: Iterable[Move], assumptions: Assumptio
 
 
 class _ViewSlicer:
-    """A helper that slices the axes of a view.
+    """An algorithm that slices the axes of a view.
 
-    The slicer collects the terms that the slices add to the offset. If a slice reduces an atom to one position, the
-    slicer also collects the index space of the atom.
+    It collects the terms that the slices add to the offset. If a slice reduces an atom to one index, it also collects
+    the index space of the atom.
     """
 
     def __init__(self, assumptions: Assumptions) -> None:
@@ -503,10 +505,10 @@ class _ViewSlicer:
         self.fixed: set[IndexSpace] = set()
 
     def slice_axis(self, atoms: Atoms, dim: Dim, start: Dim, step: int, size: Dim | None) -> Atoms:
-        """Return the atoms of the selected positions of an axis.
+        """Return the atoms of a sliced axis.
 
-        A negative `start` counts from the end of the axis, and a negative `step` goes backwards. If `size` is None, one
-        position is selected.
+        A negative `start` counts from the end of the axis, and a negative `step` goes backwards. If `size` is None, a
+        single index is selected.
         """
         count = 1 if size is None else size
         if isinstance(dim, int) and isinstance(start, int):
@@ -519,9 +521,9 @@ class _ViewSlicer:
         return reverse_axis(self.slice_atoms(merge_atoms(atoms), lowest, -step, count))
 
     def slice_atoms(self, atoms: Atoms, start: Dim, step: Dim, count: Dim) -> Atoms:
-        """Return the atoms of a range of `count` positions.
+        """Return the atoms of a range of `count` indices.
 
-        The range begins at `start`, and its positions are `step` apart.
+        The range starts at `start`, and its indices are `step` apart.
         """
         if count == 1:
             step = 1
@@ -535,9 +537,9 @@ class _ViewSlicer:
         return self._drop_single_position(Atom(count, step, self.assumptions.intern(atoms), dims.sum_terms((start,))))
 
     def _slice_atom(self, atom: Atom, start: Dim, step: Dim, count: Dim) -> Atoms:
-        """Return the atoms of the selected positions of one atom.
+        """Return the atoms of a range of indices of one atom.
 
-        `start` counts in reading order, so in a reversed atom it counts from the last position.
+        Index 0 is the first index that the atom reads. In a reversed atom, this is the index with the highest offset.
         """
         sign = -1 if is_reversed(atom) else 1
         first = dims.sum_terms((start,))
@@ -557,9 +559,9 @@ class _ViewSlicer:
         return self._drop_single_position(Atom(count, dims.product((atom.stride, step)), *atom.space))
 
     def _drop_single_position(self, atom: Atom) -> Atoms:
-        """Return an atom in a tuple, or an empty tuple if its size is 1.
+        """Return a tuple of the atom, or an empty tuple if the atom has size 1.
 
-        The index space of an omitted atom is recorded.
+        The index space of a dropped atom is recorded.
         """
         if atom.size != 1:
             return (atom,)
@@ -570,7 +572,7 @@ class _ViewSlicer:
     def _split_positions(
         self, start: Dim, step: Dim, count: Dim, inner_size: Dim
     ) -> tuple[IndexRange, IndexRange] | None:
-        """Split a range of positions into ranges of the outer and the inner atoms.
+        """Split a range of indices into an outer and an inner range.
 
         `inner_size` is the volume of the inner atoms. Returns None if the range is not the product of an outer and an
         inner range.
@@ -589,7 +591,7 @@ class _ViewSlicer:
         return None
 
     def _divide_with_remainder(self, number: Dim, divisor: Dim) -> tuple[Dim, Dim] | None:
-        """Return the quotient and the remainder, or None if they depend on named sizes."""
+        """Return the quotient and the remainder, or None if they are not determined."""
         ratio = dims.quotient(number, divisor)
         if self.assumptions.is_integral(ratio):
             return ratio, 0
@@ -605,9 +607,9 @@ class _ViewSlicer:
         return step == 1 and self.assumptions.divides(count, size) and self.assumptions.divides(count, start)
 
     def resolve_atom(self, atom: Atom) -> Atoms:
-        """Return the atoms of the base tensor that an atom reads.
+        """Replace an atom with the atoms of its base tensor.
 
-        An atom that wraps around the end of its base tensor is returned unchanged.
+        An atom that wraps around the end of its base tensor is not replaced.
         """
         if is_take_table(atom.base):
             return self._drop_single_position(atom) if atom.size != 1 else self._look_up_table(atom)
@@ -622,7 +624,7 @@ class _ViewSlicer:
         return self.slice_atoms(atom.base, first, atom.stride, atom.size)
 
     def _look_up_table(self, atom: Atom) -> Atoms:
-        """Return the atoms of the position that an index table contains at one index."""
+        """Look up the index of an atom of size 1 in its index table, and return its atoms."""
         (table,), position = atom.base, sum(atom.start)  # type: ignore[arg-type]  # the size of a table is a number
         index = int(str(table.stride)[len(TABLE_PREFIX) :].split(",")[position % int(str(table.size))])
         return (
@@ -632,12 +634,12 @@ class _ViewSlicer:
         )
 
     def build_view(self, axes: Iterable[Atoms], source: View) -> View:
-        """Return the sliced view of `source` with these axes."""
+        """Return the view with the sliced axes of `source`."""
         return View(tuple(axes), dims.sum_terms((*source.offset, *self.offset)), source.fixed | self.fixed)
 
 
 def _resolve_single_bases(view: View, assumptions: Assumptions) -> View:
-    """Resolve each base tensor that a single atom reads without wrapping around."""
+    """Replace each atom that is the only one in its index space and does not wrap around."""
     counts = count_atoms_by_index_space(view)
     slicer = _ViewSlicer(assumptions)
 
@@ -653,7 +655,7 @@ def _resolve_single_bases(view: View, assumptions: Assumptions) -> View:
 
 
 def count_atoms_by_index_space(view: View) -> dict[IndexSpace, int]:
-    """Return the number of atoms of a view by index space.
+    """Count the atoms of a view in each index space.
 
     The atoms of base tensors are also counted.
     """
@@ -668,7 +670,7 @@ def count_atoms_by_index_space(view: View) -> dict[IndexSpace, int]:
 
 
 def _apply_roll(view: View, axis: int, shift: int, assumptions: Assumptions) -> View:
-    """Rotate the positions of one axis of a view by `shift`."""
+    """Shift one axis of a view cyclically by `shift`."""
     (atoms,) = normalize_axes(view.axes[axis : axis + 1], assumptions)
     if all(atom.stride == 0 for atom in atoms):
         return view
@@ -684,9 +686,9 @@ def _apply_roll(view: View, axis: int, shift: int, assumptions: Assumptions) -> 
 
 
 def _apply_take(view: View, move: Take, input_shape: Shape, assumptions: Assumptions) -> View:
-    """Select positions of one axis of a view.
+    """Select indices on one axis of a view.
 
-    The atoms of the axis then describe a range, one repeated position, or an index table.
+    The new axis is a range, a repeated index or an index table.
     """
     count, regular = len(move.positions), move.start_and_step
     if regular is None:
@@ -705,7 +707,7 @@ def _apply_take(view: View, move: Take, input_shape: Shape, assumptions: Assumpt
 
 
 def _reduce_start(start: Sum, size: Dim, assumptions: Assumptions) -> Sum:
-    """Reduce the terms of a start modulo `size` if their remainders are known."""
+    """Reduce the terms of a start modulo `size` where the remainders are known."""
     multiples = [dims.product((fraction, size)) for fraction in assumptions.integral_quotients]
     modulus = gcd(*[number for number in multiples if isinstance(number, int)])
     terms = list[Dim]()
@@ -719,7 +721,7 @@ def _reduce_start(start: Sum, size: Dim, assumptions: Assumptions) -> Sum:
 
 
 def _fractional_part(ratio: Dim, size: Dim) -> Dim:
-    """Return `size` times the fractional part of a ratio."""
+    """Return the fractional part of `ratio`, multiplied by `size`."""
     part = dims.monomial(ratio)
     return dims.product((size, dims.lowest_terms(part.numerator % part.denominator, part.denominator, {})))
 
@@ -733,14 +735,14 @@ def _volume(atoms: Iterable[Atom]) -> Dim:
 
 
 class MoveChain(Record):
-    """A chain of moves: the shape of its input, and the moves."""
+    """A chain of moves with the shape of its input."""
 
     input: Shape
     moves: tuple[Move, ...]
 
     @lazy
     def shapes(self) -> tuple[Shape, ...]:
-        """Collect the shape of the input and the shape after each move."""
+        """Collect the input shape and the shape after each move."""
         shapes = [self.input]
         for move in self.moves:
             shapes.append(move.output_shape(shapes[-1]))
@@ -757,7 +759,7 @@ class MoveChain(Record):
         return self.shapes[-1]
 
     def substitute(self, replacements: Mapping[str, Dim]) -> MoveChain:
-        """Return the chain with dims substituted for names."""
+        """Return the chain with the names replaced by dims."""
         shape, moves = _substitute_in_shape(self.input, replacements), list[Move]()
         for move in self.moves:
             size = shape[move.axis] if isinstance(move, Take) else None
@@ -771,7 +773,7 @@ class MoveChain(Record):
     def view(self, assumptions: Assumptions) -> View:
         """Return the view of the output.
 
-        The view is empty if any dim of the chain is 0.
+        The view has no axes if any dim of the chain is 0.
         """
         return View(()) if 0 in self.dims else view_after_moves(self.input, self.moves, assumptions)
 
@@ -793,7 +795,9 @@ def _substitute_in_shape(shape: Shape, replacements: Mapping[str, Dim]) -> Shape
 
 
 def input_index(chain: MoveChain, output_index: int) -> int:
-    """Return the flat input index of the element at a flat output index, in C order.
+    """Return the flat input index of an output element.
+
+    Flat indices are in C order.
 
     >>> from shapecalc.core.moves import Permute
     >>> [input_index(MoveChain((2, 3), (Permute((1, 0)),)), place) for place in range(6)]
@@ -809,7 +813,7 @@ def input_index(chain: MoveChain, output_index: int) -> int:
 def apply_chain(chain: MoveChain, elements: array[int]) -> array[int]:
     """Apply a chain of moves to the elements of its input, in C order.
 
-    Every dim must be a positive number.
+    Every dim must be a positive integer.
 
     >>> from shapecalc.core.moves import Permute
     >>> apply_chain(MoveChain((2, 3), (Permute((1, 0)),)), array("q", range(6))).tolist()
@@ -829,7 +833,7 @@ def apply_chain(chain: MoveChain, elements: array[int]) -> array[int]:
 
 
 def _concatenate_segments(source: array[int], shape: Shape, move: Roll | Take) -> array[int]:
-    """Concatenate the segments of an axis in the order of a move."""
+    """Apply a roll or a take by concatenating segments of its axis."""
     sizes: list[Any] = [*shape]
     inner, result = prod(sizes[move.axis + 1 :]), array("q")
     for start in range(0, len(source), inner * sizes[move.axis]):
@@ -839,9 +843,9 @@ def _concatenate_segments(source: array[int], shape: Shape, move: Roll | Take) -
 
 
 def _gather(source: array[int], view: View) -> array[int]:
-    """Return the elements of `source` that a view reads, in C order.
+    """Return the elements that a view reads from `source`, in C order.
 
-    One slice assignment copies all positions of the longest atom, for each index of the other atoms.
+    For each index of the other atoms, one slice assignment copies all elements of the longest atom.
     """
     steps = [(atom.size, atom.stride) for atom in merge_atoms([atom for axis in view.axes for atom in axis])] or [
         (1, 1)
@@ -863,7 +867,7 @@ def _gather(source: array[int], view: View) -> array[int]:
 
 
 def _take_strided(source: array[int], start: int, stride: int, size: int) -> array[int]:
-    """Return `size` elements of `source` that are `stride` apart.
+    """Return `size` elements of `source`, from `start` in steps of `stride`.
 
     A stride of 0 repeats one element.
     """
@@ -874,7 +878,7 @@ def _take_strided(source: array[int], start: int, stride: int, size: int) -> arr
 
 
 def _equalize_volumes(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[Shape, Shape]:
-    """Replace zeros and names in two shapes to make their volumes equal."""
+    """Replace zeros and names in two shapes so that their volumes are equal."""
     before = replace_zeros(before)
     after = replace_zeros(after, dims.product(before))
     try:
@@ -885,10 +889,9 @@ def _equalize_volumes(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[Shap
 
 
 def replace_zeros(shape: Sequence[Dim], volume: Dim = 0) -> Shape:
-    """Replace each 0 in a shape with a name.
+    """Replace each 0 in a shape with the name `ZERO_NAME`.
 
-    The name is `ZERO_NAME`. If the quotient of `volume` and the other dims contains this name, the quotient replaces
-    the last 0.
+    If the quotient of `volume` and the other dims contains this name, the last 0 is replaced with the quotient.
 
     >>> replace_zeros((2, 0, 3)), replace_zeros((0, 2), dims.product((4, dims.named_dim(ZERO_NAME))))
     ((2, 0, 3), (2*0, 2))
@@ -903,9 +906,10 @@ def replace_zeros(shape: Sequence[Dim], volume: Dim = 0) -> Shape:
 
 
 def match_unit_axes(before: Shape, after: Shape) -> tuple[tuple[int, int], ...]:
-    """Pair the output axes of size 1 of a reshape with its input axes of size 1.
+    """Match the unit axes of the output of a reshape to unit axes of its input.
 
-    Two axes match if the products of the dims to their left are equal. Each pair is (output axis, input axis).
+    A unit axis has size 1. Two axes match if the products of the dims to their left are equal. Returns pairs of an
+    output axis and an input axis.
 
     >>> match_unit_axes((2, 3, 1), (6, 1))
     ((1, 2),)

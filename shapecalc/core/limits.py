@@ -1,7 +1,7 @@
 """The limits on the size and the work of one request.
 
-The limits count work instead of time, so they are the same on all machines. The error message for an exceeded limit
-contains the name of the limit. The page `shapecalc help limits` lists all limits.
+The limits count work instead of time, so they are the same on all machines. If a limit is exceeded, the error message
+contains its name. The page `shapecalc help limits` lists all limits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shapecalc.core.problem import Location, ShapeError
 
 REQUEST_REFUSED = "refused"
-"""The default consequence of exceeding a limit: the request is refused."""
+"""The default consequence of an exceeded limit."""
 
 
 class Limit(int):
@@ -41,11 +41,11 @@ class Limit(int):
         return limit
 
     def message(self, amount: str) -> str:
-        """Return the error message for an amount that exceeds the limit."""
+        """Return the error message for an amount above the limit."""
         return f"{amount}, and the limit '{self.name}' is {int(self)}"
 
     def error(self, amount: str, hint: str = "shapecalc help limits", **location: Unpack[Location]) -> ShapeError:
-        """Return the usage error for an amount that exceeds the limit."""
+        """Return the usage error for an amount above the limit."""
         return usage_error(self.message(amount), hint, **location)
 
 
@@ -99,4 +99,4 @@ MAX_SAFETENSORS_HEADER_BYTES = Limit("safetensors-header", 1 << 24, "bytes in th
 MAX_ZARR_METADATA_BYTES = Limit("zarr-metadata", 1 << 24, "bytes in the metadata of a Zarr array or group")
 
 LIMITS = {limit.name: limit for limit in [*globals().values()] if isinstance(limit, Limit)}
-"""All limits by name."""
+"""All limits, keyed by name."""

@@ -49,7 +49,7 @@ class Expand(ShapedMove):
 
 
 class StridedSlice(Record):
-    """A strided slice: output index i reads input index `start + i * step`."""
+    """A strided slice: the element at output index i has input index `start + i * step`."""
 
     starts: Shape
     """The first index on each axis; a negative index counts from the end of the axis."""
@@ -73,13 +73,16 @@ class StridedSlice(Record):
 
 
 class Roll(Record):
-    """A cyclic shift of an axis by `shift` positions towards its end."""
+    """A cyclic shift of an axis by `shift` positions.
+
+    A positive shift moves the elements towards the end of the axis.
+    """
 
     shift: int
     axis: int
 
     def segments(self, size: int) -> list[tuple[int, int]]:
-        """Return the contiguous input segments in output order, as (start, length)."""
+        """Return the contiguous input segments in output order, as (start, length) pairs."""
         shift = self.shift % size
         return [(size - shift, shift), (0, size - shift)]
 
@@ -89,17 +92,20 @@ class Roll(Record):
 
 
 class Take(Record):
-    """A selection of indices along an axis, in any order and possibly repeated."""
+    """A selection of indices along an axis.
+
+    The indices may be in any order and may be repeated.
+    """
 
     axis: int
     positions: tuple[int, ...]
-    """The selected indices, counted from 0; if the size of the axis is symbolic, negative ones count from the end."""
+    """The selected indices. If the size of the axis is symbolic, a negative index counts from the end."""
 
     @property
     def start_and_step(self) -> tuple[int, int] | None:
-        """The start and the step of evenly spaced indices, or None for other indices.
+        """The start and the step of an arithmetic sequence of indices, or None.
 
-        The step is 0 if one index is repeated.
+        If one index is repeated, the step is 0. The value is None for all other selections.
 
         >>> Take(0, (5, 3, 1)).start_and_step, Take(0, (2, 2)).start_and_step
         ((5, -2), (2, 0))
@@ -111,7 +117,7 @@ class Take(Record):
         return None if len(steps) > 1 or from_both_ends else ((self.positions or (0,))[0], steps.pop())
 
     def segments(self, size: int) -> list[tuple[int, int]]:
-        """Return the contiguous input segments in output order, as (start, length)."""
+        """Return the contiguous input segments in output order, as (start, length) pairs."""
         segments = list[tuple[int, int]]()
         for position in self.positions:
             start, length = segments[-1] if segments else (0, 0)
@@ -129,7 +135,7 @@ class Take(Record):
 
 
 class ShapeVector(Record):
-    """The input dims from `start` up to `end` (exclusive) as an int64 vector."""
+    """The input dims from `start` to `end` (exclusive) as an int64 vector."""
 
     start: int
     end: int
@@ -143,34 +149,37 @@ class ShapeVector(Record):
 
 
 OperandAxis = tuple[int, int]
-"""An operand number, and the number of an axis of this operand."""
+"""The number of an operand, and an axis of this operand."""
 
 
 class Combine(ShapedMove):
     """An op on several operands or on windows, such as concat or pool.
 
-    Operand 0 is the input; the others are numbered from 1 in the order of the request.
+    Operand 0 is the input. The other operands are numbered from 1 in the order of the request.
     """
 
     operands: tuple[Shape, ...]
     """The shapes of the input and of the other operands."""
     sources: tuple[tuple[OperandAxis, ...], ...]
-    """For each output axis, the operand axes that correspond to the output axis."""
+    """The operand axes of each output axis."""
     concat_axis: int | None = None
-    """The output axis along which the operands are concatenated, in the order of `sources[concat_axis]`."""
+    """The axis of a concatenation, or None.
+
+    The operands are concatenated in the order of `sources[concat_axis]`.
+    """
     window_axes: tuple[int, ...] = ()
-    """The output axes on which each output element depends on several input elements, as in pooling."""
+    """The window axes: each output element depends on several input elements along these axes, as in pooling."""
 
 
 CONSTANT, REFLECT, SYMMETRIC, EDGE, WRAP = "constant", "reflect", "symmetric", "edge", "wrap"
-"""The padding modes, under their names in NumPy."""
+"""The padding modes, with the names that NumPy gives them."""
 
 
 def pad_source_index(mode: str, index: Any, size: int) -> Any:
-    """Return the input index of an element of an axis that `numpy.pad` pads.
+    """Return the input index of an element of a padded axis.
 
-    `size` is the length of the axis before padding. `index` counts from the first input element; it is an integer,
-    or an integer array. In mode `constant`, the result for an added position is out of range.
+    `size` is the length of the axis before padding. `index` is an integer or an integer array, and counts from the
+    first input element. In mode `constant`, the result for an added element is out of range. Source: numpy.pad.
 
     >>> [pad_source_index(REFLECT, index, 3) for index in range(-2, 5)]
     [2, 1, 0, 1, 2, 1, 0]
@@ -188,24 +197,24 @@ def pad_source_index(mode: str, index: Any, size: int) -> Any:
 
 
 class Pad(Combine):
-    """A pad, which adds positions at both ends of axes.
+    """A pad, which adds elements at both ends of axes.
 
-    Negative counts remove positions.
+    A negative count removes elements.
     """
 
     begins: tuple[int, ...] = ()
-    """The number of added positions at the start of each axis."""
+    """The number of elements added at the start of each axis."""
     ends: tuple[int, ...] = ()
-    """The number of added positions at the end of each axis."""
+    """The number of elements added at the end of each axis."""
     mode: str = CONSTANT
     fill: float = 0
-    """The value of the added positions in mode `constant`."""
+    """The value of the added elements in mode `constant`."""
 
     def source_indices(self, axis: int, positions: Any, size: int) -> Any:
-        """Return the input index that each output position of an axis reads.
+        """Return the input index of each output index of an axis.
 
-        `positions` is an integer or an integer array, and `size` is the size of the input axis. In mode `constant`, the
-        results for added positions are out of range. Source: numpy.pad.
+        `positions` is an integer or an integer array of output indices, and `size` is the size of the input axis. In
+        mode `constant`, the results for added elements are out of range.
 
         >>> pad = Pad((7,), ((3,),), (((0, 0),),), None, (0,), (2,), (2,), REFLECT)
         >>> [pad.source_indices(0, position, 3) for position in range(7)]
@@ -215,9 +224,9 @@ class Pad(Combine):
         return pad_source_index(self.mode, index, size) if self.begins[axis] or self.ends[axis] else index
 
     def first_position(self, axis: int, index: int, size: int) -> int:
-        """Return the first output position that reads an input index.
+        """Return the first output index that reads an input index.
 
-        The position may be out of range.
+        The result may be out of range.
 
         >>> Pad((7,), ((3,),), (((0, 0),),), None, (0,), (2,), (2,), REFLECT).first_position(0, 2, 3)
         0
@@ -237,14 +246,14 @@ class Pad(Combine):
 Move = Permute | Reshape | Expand | StridedSlice | Roll | Take | ShapeVector | Combine
 
 Index = tuple[int, ...]
-"""The index of an element on each axis."""
+"""The index of an element: one integer for each axis."""
 
 
 def index_after_move(index: Index, shape: Sequence[Any], move: Move) -> Index | None:
-    """Return the output index of the element at the input index `index`.
+    """Return the output index of the element at input index `index`.
 
-    `shape` is the input shape. Returns None if the output does not contain the element, and the first output index if
-    the output repeats the element.
+    `shape` is the input shape. Returns None if the output does not contain the element. If the output repeats the
+    element, the first output index is returned.
     """
     if isinstance(move, Permute):
         return tuple(index[axis] for axis in move.axes)
@@ -280,10 +289,10 @@ def _index_after_roll(index: Any, shape: Sequence[Any], axis: int, shift: int) -
 
 
 def index_before_move(index: Any, shape: Sequence[Any], move: Move) -> Any:
-    """Return the input index of the element at the output index `index`.
+    """Return the input index of the element at output index `index`.
 
-    `shape` is the input shape. The components of `index` are integers, or integer arrays for several elements. An
-    element that a pad adds has an index outside of `shape`.
+    `shape` is the input shape. The components of `index` are integers, or integer arrays for several elements. The
+    index of an element that a pad adds is outside `shape`.
     """
     if isinstance(move, Pad):
         return tuple(
@@ -310,7 +319,7 @@ def index_before_move(index: Any, shape: Sequence[Any], move: Move) -> Any:
 
 
 def _positions_at(positions: tuple[int, ...], index: Any) -> Any:
-    """Return the positions at an integer index, or at an array of indices."""
+    """Return the positions at an integer index or at an array of indices."""
     return (
         positions[index]
         if isinstance(index, int)
@@ -319,7 +328,7 @@ def _positions_at(positions: tuple[int, ...], index: Any) -> Any:
 
 
 def ravel(index: Any, shape: Sequence[Any]) -> Any:
-    """Return the flat index, in C order, of an index into a tensor of `shape`.
+    """Return the flat index in C order of an index into a tensor of `shape`.
 
     The components of `index` are integers, or integer arrays for several elements.
 
@@ -333,7 +342,7 @@ def ravel(index: Any, shape: Sequence[Any]) -> Any:
 
 
 def unravel(flat: Any, shape: Sequence[Any]) -> Any:
-    """Return the index into a tensor of `shape` for a flat index in C order.
+    """Return the index into a tensor of `shape` of a flat index in C order.
 
     >>> unravel(14, (2, 3, 4))
     (1, 0, 2)

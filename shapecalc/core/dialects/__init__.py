@@ -18,7 +18,7 @@ DIALECTS: LazyRegistry[Dialect] = LazyRegistry(__name__, *DIALECT_NAMES.split())
 def find_dialect(name: str) -> Dialect | None:
     """Return the dialect with this name or alias, or None.
 
-    The case of letters is ignored.
+    The search is case-insensitive.
 
     >>> find_dialect("ORT").name, find_dialect("nope")
     ('onnxruntime', None)

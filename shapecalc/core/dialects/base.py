@@ -1,6 +1,7 @@
 """The data model of dialects: parameters, operators, rules and element types.
 
-Differences between frameworks are fields of `Dialect`; shared behaviour is implemented here or in the package `ops`.
+The fields of `Dialect` describe the differences between frameworks. Shared behaviour is implemented here or in the
+package `ops`.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
 NO_VERSIONS: Mapping[int, frozenset[str]] = {}
 RefusalCheck: TypeAlias = "Callable[..., ShapeError | None]"
-"""A check with the signature of `Op.resolve` that returns an error or None."""
+"""A check with the signature of `Op.resolve`; it returns an error or None."""
 EndCounts: TypeAlias = "tuple[int, int]"
-"""The numbers of dims at the start and at the end of a shape."""
+"""The number of dims at the start of a shape, and the number of dims at its end."""
 
 
 class ZeroMeaning(Choice):
@@ -38,34 +39,34 @@ class ZeroMeaning(Choice):
 
 
 class InferMarker(Choice):
-    """The negative values that mark a dim to infer."""
+    """The negative integers that mark a dim to infer."""
 
     MINUS_ONE = "-1"
     ANY_NEGATIVE = "any < 0"
 
 
 class ZeroWithInferPolicy(Choice):
-    """Whether a requested shape may have a literal 0 and -1 together."""
+    """Whether a requested shape may contain both a literal 0 and -1."""
 
     ALLOWED = "yes"
     REFUSED = "no"
 
 
 class ZeroVolumeInferPolicy(Choice):
-    """How -1 is resolved if the product of the known dims is zero."""
+    """The rule for -1 if the product of the other dims is zero."""
 
     REFUSED = "refused"
     WITHOUT_ZEROS = "no zeros"
-    """-1 is the quotient of the element counts; both counts exclude zeros."""
+    """-1 is the quotient of the element counts without the zeros."""
     WITHOUT_COPIES = "no copies"
-    """-1 is the quotient of the element counts; both counts exclude copied dims, and 0/0 is 1."""
+    """-1 is the quotient of the element counts without the copied dims, and 0/0 is 1."""
 
 
 class ReshapeSemantics(TableRow):
-    """The meaning of 0 and -1 in a requested shape, at one setting of the switch.
+    """The meaning of 0 and -1 in a requested shape.
 
-    A switch selects all fields together, because frameworks change them together: ONNX's `allowzero=1` makes 0 literal,
-    and also forbids 0 together with -1.
+    Each setting of the switch has its own semantics. A switch selects all fields together, because frameworks change
+    them together: ONNX's `allowzero=1` makes 0 literal, and also forbids 0 together with -1.
     """
 
     zero: ZeroMeaning
@@ -75,9 +76,9 @@ class ReshapeSemantics(TableRow):
 
 
 ZERO_COPIES = ReshapeSemantics(ZeroMeaning.COPIES)
-"""Semantics in which 0 copies a dim, and -1 is refused if a known dim is 0."""
+"""Semantics in which 0 copies a dim. If another dim is 0, -1 is refused."""
 ZERO_LITERAL = ReshapeSemantics(ZeroMeaning.LITERAL, zero_beside=ZeroWithInferPolicy.REFUSED)
-"""Semantics in which 0 is a dim of size zero, and is refused together with -1."""
+"""Semantics in which 0 is a dim of size 0. A 0 together with -1 is refused."""
 
 
 class Switch(TableRow):
@@ -87,47 +88,48 @@ class Switch(TableRow):
     default: bool | None
     """The default setting, or None if the framework requires an explicit setting."""
     since: int = 1
-    """The first version of the operator that has the switch."""
+    """The first operator version with the switch."""
 
 
 class Operator(TableRow):
-    """A dialect's operator for an op, with its versions and parameters."""
+    """The operator that implements an op in a dialect, with its versions and parameters."""
 
     name: str
     versions: Mapping[int, frozenset[str]] = NO_VERSIONS
-    """The accepted element types by version; empty if operators are not versioned."""
+    """The accepted element types of each version; empty if the operator has no versions."""
     params_since: Mapping[str, int | None] = EMPTY_DICT
-    """The first version that has a parameter, by parameter; None if no version has the parameter.
+    """The first operator version with each parameter, or None if no version has the parameter.
 
     If the version of a request lacks the parameter, a rule refuses the request. If no version has the parameter, the
     request is a usage error.
     """
     missing_types: frozenset[str] = frozenset()
-    """The element types of the dialect that the operator does not accept, if the operator has no versions."""
+    """The element types that are in `Dialect.types` and that this unversioned operator refuses."""
     required_since: Mapping[str, int] = EMPTY_DICT
-    """The first version that requires an optional parameter of the op, by parameter."""
+    """For an optional parameter of the op, the first operator version that requires it."""
     params: tuple[Param, ...] = ()
-    """The operator's parameters in addition to the parameters of the op."""
+    """Additional parameters, which the op does not have."""
     resolve: Callable[..., Stages | None] | None = None
     """The operator's own resolver, with the signature of `Op.resolve`, or None.
 
-    The resolver returns None for a request that the op's resolver handles.
+    The resolver returns None for requests that the resolver of the op handles.
     """
     refusal_check: RefusalCheck | None = None
-    """An additional check, which may refuse a request that the op accepts.
+    """An additional check that can refuse a request.
 
     The error of the check is raised after the start of the first stage.
     """
     scalar_axis: bool = True
     """Whether `AxisSemantics.scalar_axis` applies to this operator."""
     variant_of: Callable[[Mapping[str, Any]], Operator] | None = None
-    """A function that selects an operator variant from the arguments of a request."""
+    """A function that selects a variant of the operator from the arguments of a request."""
 
 
 def operators_by_op(same_names: str = "", **others: str) -> dict[str, Operator]:
-    """Map the names of ops to operators.
+    """Map ops to operators.
 
-    `same_names` lists the ops whose operator has the name of the op; `others` maps ops to the names of their operators.
+    `same_names` lists the ops whose operator has the same name. `others` maps the other ops to the names of their
+    operators.
 
     >>> [operator.name for operator in operators_by_op("reshape", unsqueeze="expand_dims").values()]
     ['reshape', 'expand_dims']
@@ -142,35 +144,35 @@ class Dialect(TableRow):
     name: str
     source: str
     reshape_semantics: Mapping[bool | None, ReshapeSemantics]
-    """The meaning of 0 and -1 by switch setting; `{None: ...}` without a switch."""
+    """The reshape semantics of each switch setting; the setting is None in a dialect without a switch."""
     types: frozenset[str]
     """The element types that unversioned operators accept; empty if all operators have versions."""
     operators: Mapping[str, Operator] = EMPTY_DICT
-    """The operators by op; newer ops list their own operators in `Op.operators`."""
+    """The operators, keyed by op. Some ops list their own operators in `Op.operators`."""
     follows: Dialect | None = None
-    """The dialect that supplies the missing operators and table rows of this dialect."""
+    """The dialect that supplies missing operators and table rows."""
     switch: Switch | None = None
     newest_opset: int | None = None
     """The newest supported opset, or None if operators are not versioned."""
     max_rank: int | None = None
     max_inferred: int | None = None
     missing_types: Mapping[str, frozenset[str]] = EMPTY_DICT
-    """The element types that an operator does not accept, by op.
+    """The element types that each operator refuses, keyed by op.
 
     These types are subtracted from `types` or from the types of the operator version.
     """
     spellings: Mapping[str, str] = EMPTY_DICT
-    """The NumPy names of element types, by the dialect's spelling."""
+    """A mapping from the dialect's names of element types to their NumPy names."""
     prefix: str = ""
-    """The optional prefix in the spelling of element types, such as `torch.`."""
+    """The optional prefix of element types, such as `torch.`."""
     aliases: tuple[str, ...] = ()
-    """Other names of the dialect."""
+    """Alternative names of the dialect."""
     note: str = ""
     rules: tuple[Rule, ...] = ()
-    """The rules that only steps and refusals of this dialect cite."""
+    """The rules that are specific to this dialect."""
 
     def switch_settings(self) -> tuple[bool | None, ...]:
-        """Return the switch settings, the default first.
+        """Return the settings of the switch, with the default first.
 
         In a dialect without a switch, the only setting is None.
         """
@@ -181,13 +183,13 @@ class Dialect(TableRow):
     def default_settings(self) -> tuple[bool | None, ...]:
         """The default settings of the switch.
 
-        If the framework requires an explicit setting, these are all settings.
+        If the framework requires an explicit setting, all settings are defaults.
         """
         required = self.switch is not None and self.switch.default is None
         return self.switch_settings() if required else self.switch_settings()[:1]
 
     def reshape_semantics_as_json(self, setting: bool | None) -> dict[str, object]:
-        """Return the reshape semantics at one switch setting as a JSON object."""
+        """Return the reshape semantics of a switch setting as a JSON object."""
         return {"setting": setting} | {
             name: answer.value for name, answer in fields(self.reshape_semantics[setting]).items()
         }
@@ -203,24 +205,25 @@ class Setting(TableRow):
     version: int | None
     """The operator's version, or None if operators are not versioned."""
     reshape_semantics: ReshapeSemantics
-    """The meaning of 0 and -1 in a requested shape, at the setting of the switch."""
+    """The meaning of 0 and -1 in a requested shape."""
     options: FrozenDict
-    """The setting of the switch, by the switch's name in the framework."""
+    """The framework's name of the switch, mapped to the setting."""
     extras: Callable[[Any], Mapping[str, object]] | FrozenDict = EMPTY_DICT
-    """The function of the op that returns additional results of a trace, or no results."""
+    """The function that computes the additional results of a trace, or an empty mapping."""
     names: NameAllocator = NameAllocator((), EMPTY_DICT)
-    """The allocator of the names of results; only requests with names need the allocator."""
+    """The allocator of result names, for requests with named sizes."""
 
     def with_names(self, names: NameAllocator) -> Setting:
-        """Return a copy of the rules with an allocator of names.
+        """Return a copy of the rules with another name allocator.
 
-        The method takes half as long as `replace`.
+        This method takes half the time of `replace`.
         """
         fields = self.dialect, self.operator, self.resolve, self.version, self.reshape_semantics
         return Setting(*fields, self.options, self.extras, names)
 
 
-# Element types are named as in NumPy and ml_dtypes. `SINCE_n` has the types that ONNX operators accept since version n.
+# Element types have the names of NumPy and ml_dtypes. `SINCE_n` contains the types that ONNX operators accept since
+# version n.
 INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 FLOATS = frozenset({"float16", "float32", "float64"})
 COMPLEX = frozenset({"complex64", "complex128"})
@@ -231,7 +234,7 @@ SUB_BYTE = frozenset({"float4_e2m1fn", "float8_e8m0fnu", "int2", "uint2"})
 UP_TO_12 = INTEGERS | FLOATS | COMPLEX | {"bool", "string"}
 SINCE_13 = UP_TO_12 | {"bfloat16"}
 ARITHMETIC_TYPES = FLOATS | {"int32", "int64", "uint32", "uint64"}
-"""The element types of arithmetic operators in older versions."""
+"""The element types that older versions of arithmetic operators accept."""
 NUMBERS = FLOATS | INTEGERS
 SINCE_19 = SINCE_13 | FLOAT8
 SINCE_21 = SINCE_19 | INT4
@@ -239,18 +242,20 @@ SINCE_23 = SINCE_21 | {"float4_e2m1fn"}
 SINCE_24 = SINCE_23 | {"float8_e8m0fnu"}
 SINCE_25 = SINCE_24 | {"int2", "uint2"}
 NEWEST_VERSIONS = {21: SINCE_21, 23: SINCE_23, 24: SINCE_24, 25: SINCE_25}
-"""The element types of most ONNX operators in their newest versions, by version."""
+"""The element types of the newest versions of most ONNX operators, keyed by version."""
 
 ALL_TYPES = SINCE_25 | {"float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float6_e2m3fn", "float6_e3m2fn"}
 ALL_TYPES |= {"int1", "uint1", "longdouble", "clongdouble", "bytes", "object", "datetime64", "timedelta64", "void"}
 """All element types of NumPy and ml_dtypes."""
 
 WHY_ANY_SIZE = "the other dims multiply to 0"
-"""The default reason in the message that -1 could be any size."""
+"""The default reason in the message about an ambiguous -1."""
 
 
 def parse_element_type(text: str, dialect: Dialect) -> str | None:
-    """Parse a dialect's name for an element type, or return None if it is unknown.
+    """Parse a dialect's name of an element type.
+
+    Returns None for an unknown name.
 
     >>> from shapecalc.core.dialects.numpy import NUMPY
     >>> from shapecalc.core.dialects.onnx import ONNX
@@ -268,7 +273,7 @@ def parse_element_type(text: str, dialect: Dialect) -> str | None:
 
 
 def element_type_name(dtype: str, dialect: Dialect) -> str:
-    """Return a dialect's spelling of an element type.
+    """Return a dialect's name of an element type.
 
     >>> from shapecalc.core.dialects.onednn import ONEDNN
     >>> from shapecalc.core.dialects.onnx import ONNX
@@ -279,9 +284,9 @@ def element_type_name(dtype: str, dialect: Dialect) -> str:
 
 
 def element_size(dtype: str) -> int:
-    """Return the size of an element in NumPy and ml_dtypes, in bytes.
+    """Return the size in bytes of an element in NumPy and ml_dtypes.
 
-    Raises `ShapeError` (usage) for a type without a fixed element size, and for an unknown name.
+    Raises `ShapeError` (usage) for an unknown type, and for a type without a fixed element size.
 
     >>> element_size("bfloat16"), element_size("int4"), element_size("bool")
     (2, 1, 1)
@@ -308,7 +313,7 @@ def check_rank(dims: Shape, dialect: Dialect, argument: str) -> None:
 def check_sizes(dims: Shape, argument: str) -> None:
     """Raise `ShapeError` (overflow) if a dim exceeds int64.
 
-    A dim with names is refused only if it exceeds int64 for every value of the names.
+    A symbolic dim is refused only if it exceeds int64 for all sizes.
     """
     for index, dim in enumerate(dims):
         if exceeds(dim, INT64_MAX):
@@ -319,7 +324,7 @@ def check_sizes(dims: Shape, argument: str) -> None:
 def rank_limit_error(
     limit: int, rank: int, dialect: Any, verb: str = "takes", argument: str = "input"
 ) -> ShapeError | None:
-    """Return the error (rank-limit) if a rank exceeds a limit, or None."""
+    """Return an error (rank-limit) if `rank` exceeds `limit`, or None."""
     if rank <= limit:
         return None
     message = f"{rank} dims, and this operator of {dialect.name} {verb} at most {limit}"
@@ -327,14 +332,14 @@ def rank_limit_error(
 
 
 def make_rank_limit_check(limit: int) -> RefusalCheck:
-    """Return a check that refuses inputs above a maximum rank (rank-limit)."""
+    """Return a check that refuses inputs of more than `limit` dims (rank-limit)."""
     return lambda shape, rules, **_: rank_limit_error(limit, len(shape), rules.dialect)
 
 
 def compute_volume(dims: Shape, argument: str) -> Dim:
     """Return the element count of `dims`.
 
-    Raises `ShapeError` (overflow) if a dim or the count exceeds int64 for every value of the names.
+    Raises `ShapeError` (overflow) if a dim or the count exceeds int64 for all sizes.
     """
     volume = product(dims)
     if isinstance(volume, int) and 0 < volume <= INT64_MAX:
@@ -384,9 +389,9 @@ def require_one(dim: Dim, axis: int, index: int) -> Conditions:
 
 
 def check_negative_dim(index: int, dim: int, infer_index: int | None, argument: str = "target") -> None:
-    """Raise `ShapeError` unless a negative dim of a requested shape is the only -1.
+    """Raise `ShapeError` unless a negative dim is the first -1 of a requested shape.
 
-    The broken rule is two-infers or below-minus-one.
+    `infer_index` is the index of an earlier -1, or None. The rule of the error is two-infers or below-minus-one.
     """
     if dim < -1:
         message = f"{dim} is below -1, the only negative number with a meaning"
@@ -397,25 +402,25 @@ def check_negative_dim(index: int, dim: int, infer_index: int | None, argument: 
 
 
 def regroup_step(shape: Shape, output: Shape, conditions: Conditions = ()) -> Step:
-    """Return the last step of a reshape: the step that regroups the elements."""
+    """Return the last step of a reshape, which regroups the elements."""
     return Step(rules.REGROUPED, None, tuple(range(len(shape))), output, conditions, FrozenDict(before=shape))
 
 
 def broadcast_step(shape: Shape, output: Shape) -> Step:
-    """Return the last step of an expand: the step that broadcasts to the shape."""
+    """Return the last step of an expand, which broadcasts the input to `output`."""
     return Step(rules.BROADCASTED, None, tuple(range(len(shape))), output)
 
 
 def explain_changed_axis(shape: Shape, step: Step) -> tuple[Step, ...]:
     """Return the steps of a stage that changes only one axis.
 
-    `step` is the step of this axis.
+    `step` explains the changed axis.
     """
     return tuple([step if out == step.out else Step(rules.KEPT_DIM, out, (out,), dim) for out, dim in enumerate(shape)])
 
 
 def finish_reshape_stage(stage: StageBuilder, output: Shape, conditions: Conditions = ()) -> Stages:
-    """Finish a stage that regroups the elements."""
+    """Finish a stage that reshapes its input to `output`."""
     stage.add_explanation(lambda _: (regroup_step(stage.before, output, conditions),))
     return stage.finish(Reshape(output))
 
@@ -425,8 +430,8 @@ def finish_unsqueeze_stage(
 ) -> Stages:
     """Finish a stage that inserts dims of 1.
 
-    `sources` contains the input axis of each output dim, or None for a new dim. Raises `ShapeError` (rank-limit) if
-    `dialect` is not None and its maximum rank is exceeded.
+    `sources` contains the input axis of each output dim, or None for a new dim. Raises `ShapeError` (rank-limit) if the
+    output exceeds the maximum rank of `dialect`.
     """
     shape = stage.before
 
@@ -445,7 +450,7 @@ def finish_unsqueeze_stage(
 
 
 def infer_dim(shape: Shape, known: Dim, index: int, why_any: str = WHY_ANY_SIZE) -> ResolvedDim:
-    """Return the size that is inferred for a -1.
+    """Infer the size of a -1.
 
     The size is the element count divided by `known`, the product of the other dims. `why_any` is the reason in the
     message if `known` is 0. Raises `ShapeError` (zero-volume-infer, indivisible) at `index` of the target.
@@ -468,7 +473,7 @@ def infer_dim(shape: Shape, known: Dim, index: int, why_any: str = WHY_ANY_SIZE)
 class Target:
     """A requested shape that is resolved dim by dim.
 
-    Subclasses define other meanings of 0 and -1 by overriding `resolve_zero`, `zero_step` and `resolve_infer`.
+    Subclasses override `resolve_zero`, `zero_step` and `resolve_infer` to give 0 and -1 a different meaning.
     """
 
     __slots__ = (
@@ -477,15 +482,15 @@ class Target:
     )
 
     def __init__(self, shape: Shape, target: Shape, argument: str = "target", kept_ends: EndCounts = (0, 0)) -> None:
-        """Store the requested shape.
+        """Store the input shape and the requested shape.
 
-        `kept_ends` are the numbers of dims at the start and at the end that are copied from the input.
+        `kept_ends` are the numbers of dims that are copied from the start and from the end of the input.
         """
         self.shape, self.target, self.argument, self.ends = shape, target, argument, kept_ends
         self.dims = [*target]
-        """The requested dims. The resolved dims replace zeros, and 1 replaces -1 until -1 is inferred."""
+        """The requested dims. A resolved dim replaces a 0, and 1 replaces -1 until the -1 is inferred."""
         self.copied: dict[int, int] = {}
-        """The input axis that each copying 0 copies, by the index of the 0."""
+        """A mapping from the index of each copying 0 to the input axis that it copies."""
         self.reached = 0
         """The number of dims that were resolved before an error."""
         self.infer_index: int | None = None
@@ -495,14 +500,14 @@ class Target:
         self.output: Shape | None = None
 
     def resolve_zero(self, index: int) -> Dim:
-        """Return the dim that the 0 at `index` of the target denotes.
+        """Return the size of the 0 at `index` of the target.
 
-        If the 0 copies an input dim, the axis of this dim is stored in `copied`.
+        If the 0 copies an input dim, the axis of that dim is stored in `copied`.
         """
         return 0
 
     def zero_step(self, index: int) -> Step:
-        """Return the step that explains the dim of a 0."""
+        """Return the step that explains the size of a 0."""
         return Step(rules.LITERAL_ZERO, index, (), 0)
 
     def resolve_infer(self, known: Dim, index: int) -> ResolvedDim:
@@ -545,14 +550,14 @@ class Target:
         return output
 
     def explain(self, _: Stage) -> tuple[Step, ...]:
-        """Return the steps of the dims that are resolved before any error."""
+        """Return the steps of the resolved dims and, without an error, the last step."""
         steps = self.dim_steps()
         if self.output is not None:
             steps.append(regroup_step(self.shape, self.output, self.conditions))
         return tuple(steps)
 
     def dim_steps(self) -> list[Step]:
-        """Return the steps of the dims, with the step of the inferred dim last."""
+        """Return the steps of the resolved dims; the step of the inferred dim is the last."""
         target, (before, behind), sources = self.target, self.ends, set(self.copied.values())
         written, moved, steps = range(before, len(target) - behind), len(self.shape) - len(target), list[Step]()
         for out, dim in enumerate(self.dims[: self.reached]):
@@ -571,8 +576,8 @@ class Target:
 def resolve_target(target: Target, requested: Shape, dialect: Dialect, label: str = "reshape") -> Stages:
     """Resolve a requested shape, and return its stage.
 
-    `Target.explain` returns the steps of the stage. Raises `ShapeError` with the refused stage: rank-limit, and the
-    errors of `Target.resolve`.
+    `Target.explain` computes the steps of the stage. Raises `ShapeError` (rank-limit or an error of `Target.resolve`)
+    with the refused stage.
     """
     try:
         check_rank(target.target, dialect, target.argument)

@@ -24,7 +24,7 @@ def reshape(
 ) -> Stages | None:
     """Resolve a reshape with `axis` or `num_axes`.
 
-    Returns None for other requests; `Op.resolve` then resolves them.
+    Returns None for other requests, which `Op.resolve` resolves.
     """
     if axis is None and num_axes is None:
         return None
@@ -34,9 +34,9 @@ def reshape(
 def _replace_dims(shape: Shape, rules: base.Setting, target: Shape, axis: int, num_axes: int) -> Stages:
     """Replace `num_axes` dims, starting at `axis`, with `target`.
 
-    A 0 in `target` copies the input dim whose index equals the output index of the 0. Source: caffe.proto,
-    ReshapeParameter ("control the portion of the bottom blob's shape that are replaced"), and ReshapeLayer. Raises
-    `ShapeError`: axis-out-of-range, bad-num-axes, zero-out-of-range, rank-limit, and the errors of `Target.resolve`.
+    A 0 in `target` copies the input dim at the output index of the 0. Source: caffe.proto, ReshapeParameter ("control
+    the portion of the bottom blob's shape that are replaced"), and ReshapeLayer. Raises `ShapeError`:
+    axis-out-of-range, bad-num-axes, zero-out-of-range, rank-limit, and the errors of `Target.resolve`.
     """
     rank = len(shape)
     with StageBuilder(StageKind.RESHAPE, "reshape", "target", shape, target):
@@ -55,13 +55,13 @@ def _replace_dims(shape: Shape, rules: base.Setting, target: Shape, axis: int, n
 class PartialTarget(base.Target):
     """A requested shape that replaces a range of input dims.
 
-    A 0 copies the input dim whose index equals the output index of the 0.
+    A 0 copies the input dim at the output index of the 0.
     """
 
     __slots__ = ()
 
     def resolve_zero(self, index: int) -> Dim:
-        """Return the input dim that the 0 at output index `index` copies.
+        """Return the input dim at `index`, the output index of a 0.
 
         Raises `ShapeError` (zero-out-of-range).
         """
@@ -72,7 +72,7 @@ class PartialTarget(base.Target):
         return self.shape[index]
 
     def zero_step(self, index: int) -> Step:
-        """Return the step that explains the dim of a 0."""
+        """Return the step that explains the size of a 0."""
         return Step(COPIED_ZERO, index, (index,), self.dims[index])
 
 

@@ -1,4 +1,4 @@
-"""Core ML: the MIL operators since iOS 17.
+"""Core ML: the MIL operators of iOS 17 and later.
 
 A 0 in the target of reshape copies the input dim at the same index from the right.
 """
@@ -36,9 +36,9 @@ FILLED_ONE = StepRule(
 
 
 def reshape(shape: Shape, rules: base.Setting, target: Shape) -> Stages | None:
-    """Resolve a reshape whose target contains a 0 and differs in rank from the input.
+    """Resolve a reshape that contains a 0 and changes the rank.
 
-    Returns None for other requests; `Op.resolve` then resolves them.
+    Returns None for other requests, which `Op.resolve` resolves.
     """
     return _reshape_from_right(shape, rules, target) if 0 in target and len(target) != len(shape) else None
 
@@ -58,7 +58,7 @@ class RightAlignedTarget(base.Target):
     __slots__ = ()
 
     def resolve_zero(self, index: int) -> Dim:
-        """Return the input dim that a 0 copies, or 1 if the input has no dim there."""
+        """Return the input dim that a 0 copies, or 1 if no input dim has this index."""
         axis = index + len(self.shape) - len(self.target)
         if axis < 0:
             return 1
@@ -66,7 +66,7 @@ class RightAlignedTarget(base.Target):
         return self.shape[axis]
 
     def zero_step(self, index: int) -> Step:
-        """Return the step that explains the dim of a 0."""
+        """Return the step that explains the size of a 0."""
         if index not in self.copied:
             return Step(FILLED_ONE, index, (), 1)
         return Step(COPIED_FROM_RIGHT, index, (self.copied[index],), self.dims[index])

@@ -1,7 +1,8 @@
 """MXNet: reshape accepts the special values 0, -1, -2, -3 and -4.
 
-The entries are read one by one, and a cursor moves over the input dims. The rules follow the documentation
-of `NDArray.reshape`, or the measured behaviour where the two differ. Operators do not accept scalars or empty arrays.
+The entries of the target are resolved in order, while a cursor moves over the input dims. The rules follow the
+documentation of `NDArray.reshape`. Where the library behaves differently, they follow the library. Operators do not
+accept scalars or empty arrays.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 
 SOURCE = "the documentation of MXNet NDArray.reshape; verified with MXNet 1.9.1"
 COPY_REST, MERGE_TWO, SPLIT_ONE_DIM = -2, -3, -4
-"""The special values of a requested shape, in addition to 0 and -1."""
+"""The special values of a requested shape besides 0 and -1."""
 MAX_TRANSPOSE_RANK = 6
-"""The maximum rank of the input of transpose."""
+"""The maximum input rank of transpose."""
 
 
 COPIED_NEXT = StepRule(
@@ -144,14 +145,14 @@ UNKNOWN_SHAPE = Rule(
 
 
 SourcedDim: TypeAlias = "tuple[Axes, ResolvedDim]"
-"""An output dim with its input axes; the axes are counted in reading order."""
+"""An output dim with its input axes, which are positions in reading order."""
 
 
 class MxnetTarget(Record):
     """The requested shape and the input shape of a reshape, in reading order.
 
-    MXNet reads both shapes from the left, or from the right with `reverse`. Positions are counted in reading order, and
-    indices from the left.
+    MXNet reads both shapes from the left or, with `reverse`, from the right. A position counts in reading order, and an
+    index counts from the left.
     """
 
     shape: Shape
@@ -160,10 +161,7 @@ class MxnetTarget(Record):
     """Whether both shapes are read from right to left."""
 
     def build_error(self, rule: Rule, message: str, position: int | None = None) -> ShapeError:
-        """Return an error that marks an entry of the target.
-
-        Without a `position`, the complete target is marked.
-        """
+        """Return an error that marks one entry of the target, or the complete target."""
         index = None if position is None else self.index_of(position, len(self.target))
         return rule_error(rule, message, argument="target", index=index)
 
@@ -177,7 +175,7 @@ class MxnetTarget(Record):
 
 
 def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = False) -> Stages:
-    """Resolve the entries of `target` one by one, from the right if `reverse`.
+    """Resolve the entries of `target` in order, from the right if `reverse` is True.
 
     Source: MXNet NDArray.reshape ("-2 copy this/remainder of the dimensions ..., -3 use the product of two consecutive
     dimensions ..., -4 split one dimension of the input into two"), and the library, which refuses most uses of -1 after
@@ -208,7 +206,7 @@ def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = F
         have, known = product(shape), product([*new_dims, *[shape[axis] for axis in used_axes]])
         conditions: Conditions = ()
         if infer_index is not None:
-            # -1 has the same position in target and output: SHIFTED_INFER refuses any other request.
+            # -1 has the same position in target and output, because SHIFTED_INFER refuses other requests
             position = request.index_of(infer_index, len(entries))
             index = request.index_of(position, len(target))
             why_any = "the known dims multiply to 0: MXNet divides by 0"
@@ -225,8 +223,7 @@ def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = F
 def _resolve_entries(request: MxnetTarget) -> tuple[list[SourcedDim], ShapeError | None]:
     """Resolve the entries up to the first error.
 
-    Returns the dims with their input axes, and the error or None. The dim of a -1 stays -1, because it is inferred
-    last.
+    Returns the dims with their input axes, and the error or None. A -1 remains in the dims and is inferred later.
     """
     dims, position, cursor, infer_position = list[SourcedDim](), 0, 0, None
     while position < len(request.target):
@@ -247,10 +244,10 @@ def _resolve_entries(request: MxnetTarget) -> tuple[list[SourcedDim], ShapeError
 def _check_infer_position(
     request: MxnetTarget, position: int, output_position: int, infer_position: int | None
 ) -> None:
-    """Raise `ShapeError` for a second -1, or a -1 with another output position.
+    """Raise `ShapeError` for a second -1, and for a -1 at a different output position.
 
-    `position` is the position of the -1 in the target, and `output_position` is its position in the output. They
-    differ if an entry before the -1 does not produce exactly one output dim.
+    `position` is the position of the -1 in the target, and `output_position` is its position in the output. They differ
+    if an entry before the -1 does not produce exactly one output dim.
     """
     base.check_negative_dim(request.index_of(position, len(request.target)), -1, infer_position)
     if position != output_position:
@@ -261,7 +258,7 @@ def _check_infer_position(
 
 
 def _resolve_entry(request: MxnetTarget, position: int, cursor: int) -> list[SourcedDim]:
-    """Return the dims of one entry of the target, with their input axes.
+    """Return the output dims of one target entry, with their input axes.
 
     `position` is the position of the entry, and `cursor` is the position of the next input dim.
     """
@@ -291,7 +288,7 @@ def _resolve_entry(request: MxnetTarget, position: int, cursor: int) -> list[Sou
 
 
 def _split_dim(request: MxnetTarget, position: int, cursor: int) -> list[SourcedDim]:
-    """Return the two output dims into which a -4 splits an input dim."""
+    """Return the two output dims of a -4, which splits an input dim."""
     parts = list(request.target[position + 1 : position + 3])
     if len(parts) < 2:
         raise request.build_error(
@@ -319,7 +316,7 @@ def _split_dim(request: MxnetTarget, position: int, cursor: int) -> list[Sourced
 
 
 def _infer_split_size(request: MxnetTarget, known: Dim, dim: Dim, position: int) -> tuple[Dim, Conditions]:
-    """Return the inferred size of a -1 after -4, and its divisibility conditions.
+    """Infer the size of a -1 after -4, and return it with its conditions.
 
     `dim` is the dim to split, and `known` is the other size. Raises `ShapeError` (zero-volume-infer or indivisible).
     """
@@ -332,9 +329,9 @@ def _infer_split_size(request: MxnetTarget, known: Dim, dim: Dim, position: int)
 
 
 def _entry_step(request: MxnetTarget, entry: SourcedDim, position: int, count: int) -> Step:
-    """Return the step of a dim, with all positions converted to indices from the left.
+    """Return the step of an output dim, with positions converted to indices.
 
-    A 0 that copies the dim at its own index cites `COPIED_ZERO`, the rule of the other dialects.
+    A 0 that copies the dim at its own index cites `COPIED_ZERO`, as in the other dialects.
     """
     sources, resolved = entry
     rank, out = len(request.shape), request.index_of(position, count)
@@ -369,7 +366,7 @@ def unknown_shape_error(shape: Shape, _rules: base.Setting, **_: object) -> Shap
 def squeeze(shape: Shape, _rules: base.Setting, axes: Axes | None = None) -> Stages | None:
     """Resolve a squeeze that may drop every dim.
 
-    Returns None for other requests; `Op.resolve` then resolves them.
+    Returns None for other requests, which `Op.resolve` resolves.
     """
     if axes is not None:
         rank = len(shape)
@@ -384,7 +381,8 @@ def squeeze(shape: Shape, _rules: base.Setting, axes: Axes | None = None) -> Sta
 def _squeeze_all_but_one(shape: Shape, kept_axis: int, axes: Axes = ()) -> Stages:
     """Drop every dim except `kept_axis`.
 
-    `axes` is empty or lists all axes. If it lists all axes, every dim must be 1. Raises `ShapeError` (axis-not-one).
+    `axes` is empty or contains all axes. If it contains all axes, every dim must be 1. Raises `ShapeError`
+    (axis-not-one).
     """
     with StageBuilder(StageKind.SQUEEZE, "squeeze", "axes", shape, axes) as stage:
         named, resolved = [axis % len(shape) for axis in axes], list[ResolvedDim]()

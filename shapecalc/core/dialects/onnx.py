@@ -1,6 +1,6 @@
 """ONNX: the rules of the operator specification.
 
-The modules of the ops list the versions of the ONNX operators.
+The versions of the ONNX operators are listed in the modules of the ops.
 """
 
 from __future__ import annotations

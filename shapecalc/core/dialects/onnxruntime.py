@@ -1,6 +1,6 @@
 """ONNX Runtime: the measured behaviour for shapes that are unknown at load time.
 
-If the shapes are known at load time, ONNX Runtime refuses the same requests as ONNX.
+If the shapes are known at load time, ONNX Runtime has the rules of ONNX.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.record import replace
 
 UNSUPPORTED_TYPES = COMPLEX | INT4 | SUB_BYTE | FLOAT8
-"""Element types for which flatten, squeeze and unsqueeze have no kernels."""
+"""Element types that flatten, squeeze and unsqueeze do not support."""
 
 ONNXRUNTIME = replace(
     ONNX,

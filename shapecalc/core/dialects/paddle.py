@@ -1,6 +1,6 @@
-"""PaddlePaddle: a 0 in reshape copies a dim, or is a size for empty tensors.
+"""PaddlePaddle: a 0 in reshape copies a dim; for an empty tensor, it is a size.
 
-unsqueeze inserts one axis at a time, so each axis is an index of the shape built so far.
+unsqueeze inserts one axis at a time, so each axis is an index of the intermediate shape.
 """
 
 from __future__ import annotations
@@ -14,28 +14,29 @@ from shapecalc.core.moves import Expand
 from shapecalc.core.problem import ShapeError, rule_error
 
 MAX_EXPANDED_RANK = 8
-"""The maximum output rank of unsqueeze and expand; other operators allow rank 9."""
+"""The maximum output rank of unsqueeze and expand. The limit of other operators is 9."""
 
 
 def reshape(shape: Shape, rules: base.Setting, target: Shape) -> Stages | None:
     """Resolve a reshape of an empty tensor.
 
-    Returns None for other requests; `Op.resolve` then resolves them.
+    Returns None for other requests, which `Op.resolve` resolves.
     """
     return _reshape_empty(shape, rules.dialect, target) if 0 in shape else None
 
 
 def _reshape_empty(shape: Shape, dialect: base.Dialect, target: Shape) -> Stages:
-    """Resolve a reshape of an empty tensor; each 0 in the target is a size.
+    """Resolve a reshape of an empty tensor.
 
-    Source: paddle.reshape, measured; the documentation mentions only zeros that copy. Raises `ShapeError` (two-infers,
-    below-minus-one, zero-volume-infer, indivisible, volume-mismatch, rank-limit or overflow).
+    Each 0 in the target is a size. Source: paddle.reshape, measured; the documentation mentions only zeros that copy.
+    Raises `ShapeError` (two-infers, below-minus-one, zero-volume-infer, indivisible, volume-mismatch, rank-limit or
+    overflow).
     """
     return base.resolve_target(EmptyTensorTarget(shape, target), target, dialect)
 
 
 class EmptyTensorTarget(base.Target):
-    """A requested shape for an empty tensor; each 0 in the shape is a size.
+    """The requested shape of an empty tensor, in which each 0 is a size.
 
     If the target has no 0, -1 is 0. If the target has as many zeros as the input, -1 is the product of the nonzero
     input dims divided by the product of the other nonzero target dims. Paddle refuses any other number of zeros.
@@ -69,16 +70,16 @@ class EmptyTensorTarget(base.Target):
 
 
 def unsqueeze(shape: Shape, _rules: base.Setting, axes: tuple[int, ...] | None = None) -> Stages | None:
-    """Resolve an unsqueeze that depends on the order of `axes`.
+    """Resolve an unsqueeze whose result depends on the order of `axes`.
 
-    Returns None for other requests; `Op.resolve` then resolves them.
+    Returns None for other requests, which `Op.resolve` resolves.
     """
     ascending = axes is None or (list(axes) == sorted(set(axes)) and (len(axes) < 2 or axes[0] >= 0))
     return None if axes is None or ascending else _insert_one_by_one(shape, axes)
 
 
 def unsqueeze_rank_error(shape: Shape, rules: base.Setting, axes: tuple[int, ...] | None = None) -> ShapeError | None:
-    """Return the error for an unsqueeze whose output rank is too high, or None."""
+    """Return the error for an unsqueeze with too many output dims, or None."""
     return (
         None
         if axes is None
@@ -87,9 +88,9 @@ def unsqueeze_rank_error(shape: Shape, rules: base.Setting, axes: tuple[int, ...
 
 
 def _insert_one_by_one(shape: Shape, axes: tuple[int, ...]) -> Stages:
-    """Insert dims of 1 one by one.
+    """Insert dims of 1 in the order of `axes`.
 
-    Each axis is an index of the shape built so far. Source: paddle.unsqueeze, measured; according to the documentation,
+    Each axis is an index of the intermediate shape. Source: paddle.unsqueeze, measured; according to the documentation,
     the axes are indices of the output. Raises `ShapeError` (axis-out-of-range or rank-limit).
     """
     with StageBuilder(StageKind.UNSQUEEZE, "unsqueeze", "axes", shape, axes) as stage:
@@ -106,13 +107,13 @@ def _insert_one_by_one(shape: Shape, axes: tuple[int, ...]) -> Stages:
 def expand(shape: Shape, _rules: base.Setting, target: Shape) -> Stages | None:
     """Resolve an expand to an empty target.
 
-    Returns None for other requests; `Op.resolve` then resolves them.
+    Returns None for other requests, which `Op.resolve` resolves.
     """
     return None if target else _expand_to_empty_target(shape)
 
 
 def expand_rank_error(_shape: Shape, rules: base.Setting, target: Shape) -> ShapeError | None:
-    """Return the error for an expand whose output rank is too high, or None."""
+    """Return the error for an expand with too many output dims, or None."""
     return base.rank_limit_error(MAX_EXPANDED_RANK, len(target), rules.dialect, "gives", "target")
 
 
@@ -132,7 +133,7 @@ def _expand_to_empty_target(shape: Shape) -> Stages:
 FLOAT8_TYPES = frozenset({"float8_e4m3fn", "float8_e5m2"})
 UNSIGNED = frozenset({"uint16", "uint32", "uint64"})
 TRANSPOSE_ONLY_TYPES = frozenset({"int8", "int16", "uint8", "float16", "bfloat16"})
-"""Element types for which only transpose has kernels."""
+"""Element types that only transpose supports."""
 
 PADDLE = base.Dialect(
     name="paddle",

@@ -1,6 +1,6 @@
 """TensorFlow: 0 is a size, even together with -1.
 
-expand_dims inserts one dim.
+The operator expand_dims inserts one dim.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from shapecalc.core.dialects import base
 MAX_INDEXING_RANK = 8
 """The maximum input rank of indexing and reverse.
 
-TensorFlow itself accepts some slices of higher rank, such as a slice of the whole tensor.
+TensorFlow itself accepts some slices of higher rank, such as a slice of the complete tensor.
 """
 SHAPE_ONLY_TYPES = base.INT4 | {
     "int2",
@@ -20,7 +20,7 @@ SHAPE_ONLY_TYPES = base.INT4 | {
     "float8_e4m3fnuz",
     "float8_e5m2fnuz",
 }
-"""Element types for which only operators that change the shape have kernels."""
+"""Element types that reshape supports and transpose does not."""
 
 
 TENSORFLOW = base.Dialect(

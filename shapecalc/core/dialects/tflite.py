@@ -1,6 +1,6 @@
 """TensorFlow Lite (LiteRT): the builtin operators.
 
-Its reshape has the rules of TensorFlow.
+The rules of reshape are those of TensorFlow.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ AXES_NOT_ADJACENT = Rule(
 def reverse_error(shape: Shape, rules: base.Setting, axes: Axes) -> ShapeError | None:
     """Return the error for a flip that REVERSE_V2 refuses, or None.
 
-    REVERSE_V2 requires at least one axis, adjacent axes, and at most `MAX_RANK` dims. Source: LiteRT 2.3.0, measured.
+    REVERSE_V2 requires at least one axis, only adjacent axes, and at most `MAX_RANK` dims. Source: LiteRT 2.3.0,
+    measured.
     """
     rank = len(shape)
     if not axes:

@@ -44,7 +44,7 @@ SIZE_OPTIONS = (
     Option("where", "Sizes for other names: H=640; may be repeated.", OptionKind.TEXTS, "SIZES"),
 )
 """Options for the batch sizes and the other sizes at which a model is checked."""
-NODE_OPTION = Option("node", "Show this node in full; '#18' is a path.", metavar="NAME|PATH")
+NODE_OPTION = Option("node", "Show this node in full: its name, or its path such as '#18'.", metavar="NAME|PATH")
 DISPLAY_OPTIONS = (
     Option("all", "List every node, with names for sums and floors.", OptionKind.FLAG),
     Option("op", "List only nodes of this operator.", metavar="OP", completions=list_reported_operators),

@@ -108,7 +108,7 @@ DOCTOR_COMMAND = Command(
         Argument("file", "a file with a log, or the message itself; by default standard input", "[FILE|TEXT]", False),
         Option("model", "Also show the node of the message in this model.", metavar="FILE.onnx"),
         Option("source", "Find the failing line in this file, and print the fix.", metavar="FILE", long="--code"),
-        Option("explain", "Also print the message, and all facts about its numbers.", OptionKind.FLAG, short="-e"),
+        Option("explain", "Also print the message, and more about its numbers.", OptionKind.FLAG, short="-e"),
         *select_output_options("json", "quiet"),
     ],
     summary="Explain a runtime's error message, and suggest a fix.",

@@ -224,8 +224,8 @@ LAYER_MISMATCH = Rule(
 ELEMENT_KIND = Rule(
     "element-kind",
     "a function does not accept the kind of the elements",
-    "PyTorch computes a mean, a softmax or a convolution of floats, and refuses integers and truth values. A matrix "
-    "product takes two tensors of the same type. An index contains integers or truth values, and a mask truth values. "
+    "PyTorch computes a mean, a softmax or a convolution of floats, and refuses integers and booleans. A matrix "
+    "product takes two tensors of the same type. An index contains integers or booleans, and a mask contains booleans. "
     "shapecalc distinguishes bool, integer, float and complex; the elements of an input can be of any kind.",
     "shapecalc code '(x > 0).softmax(-1)' --input x=2,3",
     "PyTorch 'Type promotion', and its CPU kernels",
@@ -263,8 +263,8 @@ COPIED_ZERO = StepRule(
 LITERAL_ZERO = StepRule(
     "literal-zero",
     "0 is a dim of size zero",
-    "NumPy, PyTorch, TensorFlow and JAX always read 0 as a size. In a dialect with a switch, one setting of the "
-    "switch reads 0 as a size. An output with a dim of size zero has no elements, so the input must be empty, too.",
+    "NumPy, PyTorch, TensorFlow and JAX always read 0 as a size. In a dialect with a switch, 0 is a size at one "
+    "setting of the switch. An output with a dim of size zero has no elements, so the input must be empty, too.",
     "shapecalc reshape 0,3,4 3,4,0 --allowzero",
     "ONNX Reshape 14: 'allowzero=1 indicates that ... the zero value is honored, similar to NumPy'",
     name="literal 0",

@@ -1,18 +1,17 @@
-"""Origins: the input axes that each output dim of an answer depends on.
+"""Origins: the input axes that determine each output dim of an answer.
 
 The wires in pictures, the sentences, the generated code and `--json` are derived from origins. An origin is a list of
-atoms, the outermost first. The product of the atoms' sizes is the dim, and each atom is a mixed-radix digit of the
-index on the dim. If no dim mixes an input axis, the index on the axis is (start + the sum of stride * digit over all
-atoms of the axis) mod the size of the axis. If some dim mixes the axis, an atom of the axis states that the digit is
-floor((index - start) / stride) mod the size of the atom.
+atoms, from the outermost to the innermost. The product of the atoms' sizes is the dim, and each atom is a mixed-radix
+digit of the index on the dim. If no dim mixes an input axis, the index on the axis is (start + the sum of stride *
+digit over all atoms of the axis) mod the size of the axis. If some dim mixes the axis, the digit of an atom of the axis
+is floor((index - start) / stride) mod the size of the atom.
 
 A mixed dim takes `size` steps of `stride` through a flat index over several axes. The dim depends on one of these axes
 if the axis' digit of the flat index changes along the dim; see `_OriginAnalysis._is_varying_digit`.
 
-A reshape keeps the elements in order. A boundary is the position between two dims. If the product of the dims to the
-left of a boundary is the same in the old and in the new shape, the boundary is common to both shapes, and the axes
-between two common boundaries form a group. The axes of a group mix if some new axis is not a product of whole factors
-of old axes.
+A reshape keeps the elements in order. A boundary is the position between two dims. A boundary is common to the old and
+the new shape if the product of the dims to its left is equal in both shapes. The axes between two common boundaries
+form a group. The axes of a group mix if some new axis is not a product of whole factors of old axes.
 """
 
 from __future__ import annotations
@@ -34,34 +33,35 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
 MAX_ENUMERATED_ELEMENTS = 1 << 16
-"""The maximum number of elements that are enumerated to find the axes of a dim."""
+"""The maximum number of elements that are enumerated to determine the input axes of a dim."""
 
 MAX_COMPARED_AXES = 64
-"""The maximum number of input axes that are compared with a mixed dim. Beyond it, the reported axes are inexact."""
+"""The maximum number of input axes that are compared with a mixed dim. Above this limit, the reported axes are inexact.
+"""
 
 MAX_RESIDUES = 1 << 20
 """The maximum modulus for which the residues of a flat index are enumerated."""
 
 MAX_LISTED_AXES = 12
-"""The maximum number of axes that a sentence lists one by one."""
+"""The maximum number of axes that a sentence lists individually."""
 
 INPUT_SPACE: layout.IndexSpace = ((), ())
-"""The index space of atoms that step through the input itself."""
+"""The index space of the atoms that step through the input."""
 
 
 class AxisAtom(Record):
-    """A digit of an input axis: `size` positions that are `stride` apart."""
+    """A digit of an input axis: `size` indices that are `stride` apart."""
 
     axis: int
     size: Dim
     stride: Dim
     start: Sum = ()
-    """The index on the axis at which reading begins, as the terms of a sum.
+    """The index on the axis at which all digits are 0, as the terms of a sum.
 
     All atoms of an axis have the same start.
     """
     operand: int = 0
-    """The operand that owns the axis: 0 is the input, and the other operands are numbered from 1."""
+    """The number of the operand with this axis. The input is operand 0, and the other operands are numbered from 1."""
 
     def as_json(self) -> dict[str, object]:
         """Return the atom as the JSON object documented in shapecalc(1)."""
@@ -71,7 +71,7 @@ class AxisAtom(Record):
 
 
 class RepeatAtom(Record):
-    """A digit along which the same elements are repeated `size` times."""
+    """A digit that repeats the same elements `size` times."""
 
     size: Dim
 
@@ -81,11 +81,11 @@ class RepeatAtom(Record):
 
 
 class MixedAtom(Record):
-    """A dim whose index is not a combination of digits of input axes."""
+    """A dim whose index is not composed of digits of input axes."""
 
     axes: tuple[int, ...]
     exact: bool = True
-    """Whether the dim is proven to depend on all of `axes`; if False, it may depend on only some of them."""
+    """Whether the dim is proven to depend on all of `axes`. If False, it may depend on only some of them."""
 
     def as_json(self) -> dict[str, object]:
         """Return the atom as the JSON object documented in shapecalc(1)."""
@@ -103,7 +103,7 @@ class ComputedAtom(Record):
 
 
 class ConcatAtom(Record):
-    """A dim that concatenates dims of operands."""
+    """A dim that is a concatenation of operand dims."""
 
     parts: tuple[Origin, ...]
 
@@ -114,28 +114,31 @@ class ConcatAtom(Record):
 
 OriginAtom: TypeAlias = AxisAtom | RepeatAtom | MixedAtom | ComputedAtom | ConcatAtom
 Origin: TypeAlias = tuple[OriginAtom, ...]
-"""The atoms of one dim, the outermost first; empty for a new dim of 1."""
+"""The atoms of one dim, from the outermost to the innermost. A new dim of 1 has no atoms."""
 Origins = tuple[Origin | None, ...]
-"""The origin of each dim; None after the op `shape`, whose output contains no elements of the input."""
+"""The origin of each dim. The origin is None after the op `shape`, whose output contains no input elements."""
 
 
 GROUP_VERBS = ("stays", "splits into"), ("merge into", "split and merge into")
-"""The verb for a group, indexed by whether it has several input axes and whether it has several output axes."""
+"""The verbs for groups. The first index states whether a group has several input axes, the second whether it has
+several
+output axes.
+"""
 
 
 class AxisChange(Record):
-    """A group of input axes, with the output axes that depend on them."""
+    """A group of input axes and the output axes that depend on them."""
 
     sources: tuple[int, ...]
     outputs: tuple[int, ...]
     is_mixed: bool = False
-    """Whether some output axis mixes input axes."""
+    """Whether an output axis of the group mixes input axes."""
     is_partial: bool = False
-    """Whether the output axes come from a part of the input axes, while the rest of the input axes is mixed."""
+    """Whether the output axes depend on parts of the input axes whose other parts are mixed."""
 
     @property
     def verb(self) -> str:
-        """The verb for the change from the input axes to the output axes."""
+        """The verb that relates the input axes to the output axes."""
         if self.is_partial:
             return "become"
         if not self.sources or not self.outputs:
@@ -145,17 +148,17 @@ class AxisChange(Record):
 
 
 def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: tuple[tuple[int, int], ...]) -> Origins:
-    """Return the origin of each output dim for all sizes that satisfy the conditions.
+    """Return the origin of each output dim.
 
-    `unit_axes` contains pairs of an output axis and an input axis, both of size 1. A pair is the origin of its output
-    axis if the axis has no other origin.
+    The origins hold for all sizes that satisfy the conditions. `unit_axes` contains pairs of an output axis and an
+    input axis, both of size 1. If the output axis of a pair has no other origin, its origin is the input axis.
 
     >>> compute_origins(layout.MoveChain((2, 6), (Reshape((4, 3)),)), (), ())[0]
     (AxisAtom(axis=0, size=2, stride=1, start=(), operand=0), AxisAtom(axis=1, size=2, stride=3, start=(), operand=0))
     """
     match moves.moves:
         case (*_, Permute(axes=axes)):
-            others = moves.moves[:-1]  # a chain may have more permutations in a row than Python has calls
+            others = moves.moves[:-1]  # a chain can have more consecutive permutations than the maximum recursion depth
             while others and isinstance(last := others[-1], Permute):
                 axes, others = tuple([last.axes[axis] for axis in axes]), others[:-1]
             ones = tuple([(axes[out], axis) for out, axis in unit_axes])
@@ -170,11 +173,11 @@ def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: 
 
 
 _compute_kept_origins = lru_cache(maxsize=64)(compute_origins)
-"""`compute_origins` with a cache: the prefixes and the stages of a chain have parts in common."""
+"""`compute_origins` with a cache, because the prefixes and the stages of a chain share moves."""
 
 
 def _rename_axes(origin: Origin, axes: tuple[int, ...]) -> Origin:
-    """Replace each input axis of an origin by its entry in `axes`."""
+    """Replace each input axis in an origin with its entry in `axes`."""
     result = list[OriginAtom]()
     for atom in origin:
         if isinstance(atom, AxisAtom):
@@ -186,7 +189,10 @@ def _rename_axes(origin: Origin, axes: tuple[int, ...]) -> Origin:
 
 
 def _analyze_origins(moves: layout.MoveChain, conditions: Conditions, ones: Mapping[int, int]) -> Origins:
-    """Return the origin of each output dim, for a chain that does not end with a permutation."""
+    """Return the origin of each output dim.
+
+    The last move must not be a permutation.
+    """
     assumptions = Assumptions(moves.dims, conditions)
     if assumptions.values:
         moves = moves.substitute(assumptions.values)
@@ -210,7 +216,7 @@ def _analyze_origins(moves: layout.MoveChain, conditions: Conditions, ones: Mapp
 
 
 def _set_zero_size(origin: Origin) -> Origin:
-    """Set the size of one atom of the origin to 0, for a dim of size 0."""
+    """Set the size of one atom to 0, if none is 0."""
     sized = [atom for atom in origin if isinstance(atom, (AxisAtom, RepeatAtom))]
     if len(sized) < len(origin) or any(atom.size == 0 for atom in sized):
         return origin
@@ -226,7 +232,7 @@ def origins_as_json(origins: Origins | None) -> object:
 def _compute_empty_tensor_origins(moves: layout.MoveChain, assumptions: Assumptions) -> tuple[Origin, ...]:
     """Return the origin of each dim of an empty tensor.
 
-    For the analysis, each 0 is replaced by a name; in the result, 0 is substituted for this name.
+    During the analysis, a name replaces each 0.
     """
     shape = input_shape = layout.replace_zeros(moves.input)
     named_moves = list[Move]()
@@ -259,7 +265,7 @@ def _restore_zeros(atom: OriginAtom) -> OriginAtom:
 def _restore_zero(dim: Dim) -> Dim:
     """Substitute 0 for `ZERO_NAME` in a dim.
 
-    A quotient by this name becomes 0.
+    A quotient with this divisor becomes 0.
     """
     try:
         return dims.substitute(dim, {layout.ZERO_NAME: 0})
@@ -268,7 +274,9 @@ def _restore_zero(dim: Dim) -> Dim:
 
 
 def list_operand_axes(origin: Origin | None) -> list[OperandAxis]:
-    """Return the pairs of operand and axis that a dim depends on.
+    """Return the operand axes that a dim depends on.
+
+    Each operand axis is a pair of an operand number and an axis.
 
     >>> list_operand_axes((AxisAtom(1, 2, 1), AxisAtom(0, 3, 1, (), 2)))
     [(0, 1), (2, 0)]
@@ -301,10 +309,10 @@ def list_input_axes(origin: Origin | None) -> tuple[int, ...]:
 def group_axes(
     rank: int, dependencies: Sequence[tuple[int, ...]], mixed: Collection[int] = ()
 ) -> tuple[AxisChange, ...]:
-    """Group input axes with the dims that depend on them, as connected components.
+    """Group input axes and the dims that depend on them, as connected components.
 
-    `dependencies` lists the axes that each dim depends on, and `mixed` contains the dims that mix axes. Groups are
-    sorted by input axes.
+    `dependencies` contains the input axes of each dim, and `mixed` contains the dims that mix axes. The groups are
+    sorted by their input axes.
 
     >>> [(group.sources, group.outputs) for group in group_axes(3, [(0, 1), (1,), (), (2,)])]
     [((0, 1), (0, 1)), ((), (2,)), ((2,), (3,))]
@@ -331,9 +339,9 @@ def group_axes(
 def split_mixed_groups(
     groups: Iterable[AxisChange], dependencies: Sequence[tuple[int, ...]], mixed: Collection[int]
 ) -> list[AxisChange]:
-    """Split each mixed group by the axes that its dims depend on.
+    """Split each mixed group into subgroups of dims with the same input axes.
 
-    Groups that do not mix are returned unchanged.
+    Other groups are returned unchanged.
 
     >>> wires = [(0, 1), (0, 1), (1,)]
     >>> groups = split_mixed_groups(group_axes(2, wires, [0, 1]), wires, [0, 1])
@@ -355,7 +363,7 @@ def split_mixed_groups(
 
 
 def describe_reshape(before: Shape, after: Shape) -> str:
-    """Describe which axes stay, merge, split, mix or are new in a reshape.
+    """Describe which axes a reshape keeps, merges, splits, mixes or adds.
 
     >>> describe_reshape((2, 3, 4), (2, 12))
     'axis 0 stays; axes 1,2 merge into axis 1'
@@ -371,11 +379,11 @@ def describe_reshape(before: Shape, after: Shape) -> str:
     )
 
 
-@lru_cache(maxsize=64)  # cached, because the sentence of a step is formatted several times
+@lru_cache(maxsize=64)  # the sentence of a step is formatted several times
 def compute_reshape_origins(before: Shape, after: Shape) -> Origins:
     """Return the origin of each dim after a reshape.
 
-    The origins hold for all sizes at which the two volumes are equal.
+    The origins hold for all sizes for which the volumes of both shapes are equal.
     """
     try:
         conditions = require_equal(dims.product(before), dims.product(after))
@@ -394,7 +402,7 @@ def find_mixed_dims(origins: Origins) -> frozenset[int]:
 def _describe_group(group: AxisChange) -> str:
     """Describe a group of axes.
 
-    Output axes are listed only if they differ from the input axes.
+    The output axes are omitted if they equal the input axes.
     """
     if group.is_partial:
         one = (
@@ -424,23 +432,23 @@ class _Digit(Record):
     stride: Dim
     axes: set[int]
     exact: bool = True
-    """Whether the index is proven to change on all of `axes`; if False, it may change on only some of them."""
+    """Whether the indices on all of `axes` are proven to change. If False, only some of them may change."""
 
 
 class _IndexSet(Record):
-    """The set of flat indices that are read: an offset plus any combination of steps."""
+    """A set of flat indices: an offset plus any combination of steps."""
 
     offset: Sum
     steps: layout.Atoms
     """The steps, as atoms with positive strides."""
     exact: bool = True
-    """Whether all indices in the set are proven to be read; if False, possibly only some of them are read."""
+    """Whether all indices in the set are proven to be read. If False, only some of them may be read."""
 
     @property
     def as_numbers(self) -> tuple[int, list[tuple[int, int]]] | None:
-        """The offset and the steps as numbers, or None if any is symbolic.
+        """The offset and the steps as integers, or None if one of them is symbolic.
 
-        A step is a pair of size and stride.
+        A step is a pair of a size and a stride.
         """
         steps: list[Any] = [(step.size, step.stride) for step in self.steps]
         offset: Any = self.offset
@@ -448,16 +456,16 @@ class _IndexSet(Record):
 
     @property
     def extent(self) -> int:
-        """The largest index minus the smallest one, or 0 if any is symbolic."""
+        """The difference of the largest and the smallest index, or 0 if it is symbolic."""
         numbers = self.as_numbers
         return sum([(size - 1) * stride for size, stride in numbers[1]]) if numbers else 0
 
     def is_full(self, sizes: Iterable[Dim]) -> bool:
-        """Return whether all flat indices of a tensor with dims `sizes` are read."""
+        """Return whether the set contains all flat indices of a tensor of these sizes."""
         return self.exact and dims.product([step.size for step in self.steps]) == dims.product(sizes)
 
     def map_through(self, atom: layout.Atom) -> _IndexSet | None:
-        """Map the indices through an atom, or return None if the map may not be linear."""
+        """Map the indices through an atom, or return None if the map may be nonlinear."""
         if layout.is_take_table((atom,)) or layout.is_reversed(atom):
             return None
         if not self.exact or any(map(dims.is_negative, self.offset[:1])):
@@ -478,7 +486,7 @@ class _IndexSet(Record):
 class _InputIndexTable:
     """A table of the input index of each output element.
 
-    All sizes must be numbers.
+    All sizes must be integers.
     """
 
     def __init__(self, moves: layout.MoveChain) -> None:
@@ -490,12 +498,12 @@ class _InputIndexTable:
         ]
 
     def find_changing_axes(self, output_axis: int) -> set[int]:
-        """Return the input axes whose index changes along an output dim."""
+        """Return the input axes with an index that changes along an output dim."""
         size, inner = self.output_shape[output_axis], prod(self.output_shape[output_axis + 1 :])
         return {axis for axis, places in enumerate(self.input_indices) if _is_varying_along_dim(places, size, inner)}
 
     def has_digit(self, output_axis: int, inner_size: Dim, atom: AxisAtom, start: Sum) -> bool:
-        """Return whether the table confirms the digit that an atom describes.
+        """Return whether an atom is a digit of an output dim for all elements.
 
         `inner_size` is the product of the sizes of the atoms to the right of this atom in the output dim.
         """
@@ -506,7 +514,7 @@ class _InputIndexTable:
 
 
 def _is_varying_along_dim(indices: array[int], size: int, inner: int) -> bool:
-    """Return whether indices vary along a dim of size `size` and stride `inner`."""
+    """Return whether indices vary along a dim of this size and of stride `inner`."""
     for start in range(0, len(indices), size * inner):
         first = indices[start : start + inner]
         if any(indices[start + i * inner : start + (i + 1) * inner] != first for i in range(1, size)):
@@ -515,7 +523,7 @@ def _is_varying_along_dim(indices: array[int], size: int, inner: int) -> bool:
 
 
 class _OriginAnalysis:
-    """The analysis that determines the origin of each output dim of a chain of moves."""
+    """The analysis of a chain of moves that determines the origin of each output dim."""
 
     def __init__(self, moves: layout.MoveChain, assumptions: Assumptions) -> None:
         self.moves, self.assumptions = moves, assumptions
@@ -526,19 +534,19 @@ class _OriginAnalysis:
         pairs = zip(moves.moves, moves.shapes, strict=False)
         picks = [zip(move.axis_ranges, shape, strict=True) for move, shape in pairs if type(move) is StridedSlice]
         self.slice_ranges = {(size, abs(step), dim) for pick in picks for (_, step, size), dim in pick}
-        """The size, the step and the dim of each slice. A slice never exceeds its dim."""
+        """The size, the step and the dim of each slice. A slice is never larger than its dim."""
         self.digit_cache: dict[layout.Atom, list[AxisAtom]] = {}
         self.atoms_by_space: dict[layout.IndexSpace, list[layout.Atom]] = {}
         for atom in [atom for axis in self.view.axes for atom in axis if atom.stride != 0]:
             self.atoms_by_space.setdefault(atom.space, []).append(atom)
         self.derived_spaces: dict[layout.IndexSpace, list[layout.IndexSpace]] = {}
-        """For each index space, the spaces whose base atoms step through it."""
+        """For each index space, the index spaces with a base atom that steps through it."""
         for space in {*layout.count_atoms_by_index_space(self.view), *self.view.fixed}:
             for inner in {atom.space: None for atom in space[0] if atom.stride != 0}:
                 self.derived_spaces.setdefault(inner, []).append(space)
         self.index_sets: dict[layout.IndexSpace, _IndexSet] = {}
         self.unknown_spaces = set[layout.IndexSpace]()
-        """The index spaces that may be read only in part. The set is filled only if some dim is symbolic."""
+        """The index spaces that may be read only partially. The set is filled only if some dim is symbolic."""
         self.axis_offsets = self._compute_axis_offsets()
         self.rolled_axes = {
             space: axis for space in self.derived_spaces.get(INPUT_SPACE, ()) for axis in self._find_rotated_axes(space)
@@ -565,7 +573,7 @@ class _OriginAnalysis:
                 result[out] = self._make_mixed_origin(out)
 
     def _digit_origin(self, atoms: layout.Atoms) -> Origin | None:
-        """Return the digits that make up a dim, or None if the dim is mixed."""
+        """Return the digits of a dim, or None if the dim is mixed."""
         result = list[AxisAtom | RepeatAtom | MixedAtom]()
         for atom in atoms:
             digits = [RepeatAtom(atom.size)] if atom.stride == 0 else self._axis_digits(atom)
@@ -577,7 +585,7 @@ class _OriginAnalysis:
     def _axis_digits(self, atom: layout.Atom) -> Sequence[AxisAtom]:
         """Return the axis digits that are equivalent to an atom.
 
-        The result is empty if no digits are equivalent.
+        Returns no digits if the atom has no equivalent.
         """
         forward = _make_forward(atom)
         if atom.space in self.rolled_axes:
@@ -589,7 +597,7 @@ class _OriginAnalysis:
         return digits
 
     def _input_digits(self, atom: layout.Atom) -> list[AxisAtom]:
-        """Return the axis digits of a forward atom that steps through the input."""
+        """Return the axis digits of a forward atom of the input."""
         digits = self.digit_cache.get(atom)
         if digits is None:
             digits = self.digit_cache[atom] = self._compute_input_digits(atom.size, atom.stride)
@@ -614,7 +622,7 @@ class _OriginAnalysis:
     def _find_axes_along_stride(self, stride: Dim) -> list[int]:
         """Return the axes that steps of `stride` may traverse, the innermost first.
 
-        If an axis has exactly this stride, this axis is the innermost candidate.
+        If an axis has this stride, it is the innermost axis.
         """
         index = self.axis_index_by_stride.get(stride)
         if index is None:
@@ -622,26 +630,26 @@ class _OriginAnalysis:
         return self.axes[index::-1]
 
     def _is_step_within(self, step: Dim, dim: Dim) -> bool:
-        """Return whether a step is proven to be shorter than an axis of size `dim`."""
+        """Return whether a step is proven to be smaller than `dim`."""
         if isinstance(step, int) and isinstance(dim, int):
             return step < dim
         return step != dim and self.assumptions.divides(step, dim)
 
     def _is_run_within(self, size: Dim, step: Dim, dim: Dim) -> bool:
-        """Return whether `size` evenly spaced indices provably fit on an axis."""
+        """Return whether `size` indices in steps of `step` are proven to fit on an axis."""
         if isinstance(size, int) and isinstance(step, int) and isinstance(dim, int):
             return (size - 1) * step < dim
         return self.assumptions.divides(dims.product((size, step)), dim)
 
     def _find_rotated_axes(self, space: layout.IndexSpace) -> list[int]:
-        """Return a list of the rotated axis of an index space; empty if there is none."""
+        """Return the rotated axis of an index space in a list, or an empty list."""
         base = layout.merge_atoms(space[0])
         index = self.axis_index_by_stride.get(base[0].stride) if len(base) == 1 and not base[0].base else None
         axes = [] if index is None else [self.axes[index]]
         return [axis for axis in axes if base[0].size == self.shape[axis] and self._find_index_set(space).exact]
 
     def _compute_axis_offsets(self) -> dict[int, Sum]:
-        """Return the first index that is read on each axis.
+        """Return the first index on each axis that is read.
 
         A negative index counts from the end of the axis.
         """
@@ -660,7 +668,7 @@ class _OriginAnalysis:
         return offsets
 
     def _reduce_term(self, term: Dim, extent: Dim) -> Dim:
-        """Return a term modulo the extent of an axis in the flat index."""
+        """Reduce a term modulo `extent`, the extent of an axis in the flat index."""
         if isinstance(term, int) and isinstance(extent, int):
             return term % extent
         return 0 if self.assumptions.divides(extent, term) else term
@@ -668,7 +676,7 @@ class _OriginAnalysis:
     def _compute_starts(self, origins: Iterable[Origin]) -> dict[int, Sum]:
         """Return the start offset of each axis that is not read from 0.
 
-        The start offset is the index on the axis at which all digits of these origins are 0.
+        The start offset is the index on the axis at which all digits in `origins` are 0.
         """
         starts = self.axis_offsets | {
             axis: self._find_index_set(level).offset for level, axis in self.rolled_axes.items()
@@ -681,7 +689,7 @@ class _OriginAnalysis:
         return starts
 
     def _find_overrun_axes(self) -> set[int]:
-        """Return the axes whose index may exceed the size of the axis."""
+        """Return the axes with an index that may exceed the size of the axis."""
         unknown = [atom for base, _ in self.unknown_spaces for atom in base if atom.stride != 0]
         result = {digit.axis for atom in unknown for digit in self._axis_digits(atom)}
         steps_on_axis: dict[int, list[layout.Atom]] = {}
@@ -704,7 +712,7 @@ class _OriginAnalysis:
         return result
 
     def _find_non_digit_axes(self) -> set[int]:
-        """Return the axes whose index is not a mixed-radix digit of any output dim."""
+        """Return the axes with an index that is not a mixed-radix digit of any output dim."""
         if len(self.axes) > MAX_COMPARED_AXES or not self.derived_spaces:
             return set()
         mixing = [step for step in self._find_index_set(INPUT_SPACE).steps if not self._input_digits(step)]
@@ -736,7 +744,7 @@ class _OriginAnalysis:
         return self.index_sets[space]
 
     def _split_by_axis(self, atom: layout.Atom) -> layout.Atoms:
-        """Split an atom of the input into one forward atom per axis."""
+        """Split an atom of the input into one forward atom for each axis."""
         forward, parts = _make_forward(atom), list[layout.Atom]()
         for digit in () if atom.base else self._input_digits(forward):
             parts.append(layout.Atom(digit.size, dims.product((digit.stride, self.strides[digit.axis]))))
@@ -744,7 +752,7 @@ class _OriginAnalysis:
         return tuple(parts) or (forward,)
 
     def _find_invalid_dims(self, origins: Sequence[Origin], starts: Mapping[int, Sum]) -> set[int]:
-        """Return the dims with an atom that does not describe its digit correctly."""
+        """Return the dims with an atom that is not a correct digit."""
         mixed = {axis for origin in origins for atom in origin if isinstance(atom, MixedAtom) for axis in atom.axes}
         wrong = set[int]()
         for out, origin in enumerate(origins):
@@ -760,7 +768,7 @@ class _OriginAnalysis:
         return wrong
 
     def _has_digit(self, output_axis: int, inner_size: Dim, atom: AxisAtom, start: Sum) -> bool:
-        """Return whether an atom is proven to describe its digit of an output dim.
+        """Return whether an atom is proven to be a digit of an output dim.
 
         `inner_size` is the product of the sizes of the atoms to the right of this atom in the output dim.
         """
@@ -774,7 +782,7 @@ class _OriginAnalysis:
     def _is_flat_digit(self, atom: AxisAtom, start: Sum) -> bool:
         """Return whether an axis digit is an independent digit of the flat index.
 
-        The digit is independent if no step of another stride changes it.
+        An independent digit does not change with steps of other strides.
         """
         reach, axis_stride = self._find_index_set(INPUT_SPACE), self.strides[atom.axis]
         stride = dims.product((atom.stride, axis_stride))
@@ -798,7 +806,7 @@ class _OriginAnalysis:
     def _make_mixed_origin(self, output_axis: int) -> Origin:
         """Return the origin of a mixed dim.
 
-        The origin lists the axes whose index changes along the dim.
+        It contains the axes with an index that changes along the dim.
         """
         if len(self.axes) > MAX_COMPARED_AXES:
             return (MixedAtom(tuple([axis for axis in self.axes if axis not in self.fully_read_axes]), exact=False),)
@@ -807,15 +815,15 @@ class _OriginAnalysis:
         if not exact and (positions := self._compute_index_table()):
             tables = [atom.base[0] for atom in self.view.axes[output_axis] if layout.is_take_table(atom.base)]
             table_axes = {axis for table in tables for digit in self._table_digits(table) for axis in digit.axes}
-            # If an index table reads a single index of an axis, no `start` states this index, so the axis is included.
+            # An index table may read a single index of an axis. No `start` records this index, so the axis is included.
             axes = positions.find_changing_axes(output_axis) | table_axes
             exact = axes == positions.find_changing_axes(output_axis)
         return (MixedAtom(tuple(sorted(axes)), exact) if axes else RepeatAtom(self.moves.output[output_axis]),)
 
     def _find_changing_axes(self, atom: layout.Atom) -> tuple[set[int], bool]:
-        """Return the axes whose index may change along an atom.
+        """Return the axes with an index that may change along an atom.
 
-        The second result is True if the indices on all these axes provably change.
+        The second result is True if all these indices are proven to change.
         """
         if layout.is_take_table(atom.base):
             digits = self._table_digits(atom.base[0])
@@ -839,7 +847,7 @@ class _OriginAnalysis:
         return axes, exact
 
     def _table_digits(self, table: layout.Atom) -> list[_Digit]:
-        """Return the digits of all atoms in an index table."""
+        """Return the digits of all atoms of an index table."""
         return [digit for step in table.base for digit in self._atom_digits(step)]
 
     def _is_varying_digit(
@@ -847,8 +855,8 @@ class _OriginAnalysis:
     ) -> bool | None:
         """Return whether a digit of a flat index changes along steps, or None if unknown.
 
-        The result holds for all values of the other steps. `aligned` states that all values of the flat index
-        are read, or that the extents of the digits and the strides of the steps divide each other.
+        The result holds for all values of the other steps. `aligned` is True if all values of the flat index are read,
+        or if the extents of the digits and the strides of the steps divide each other.
         """
         divides = self.assumptions.divides
         if divides(dims.product((size, stride)), steps.stride):
@@ -861,7 +869,10 @@ class _OriginAnalysis:
         return is_varying_digit(count, step, count_of_digit, turn, *others.as_numbers)
 
     def _compute_base_digits(self, base: layout.Atoms) -> list[_Digit]:
-        """Return the mixed-radix digits of a flat index into a base tensor or the input."""
+        """Return the mixed-radix digits of the flat index into a base tensor.
+
+        An empty base is the input.
+        """
         if not base:
             return [_Digit(self.shape[axis], self.strides[axis], {axis}) for axis in self.axes]
         if base not in self.base_digits:
@@ -889,7 +900,7 @@ class _OriginAnalysis:
         return [_Digit(atom.size, 1, axes, exact=len(axes) == 1)]
 
     def _is_exact_digit(self, digit: AxisAtom) -> bool:
-        """Return whether a digit changes the index on its own axis only."""
+        """Return whether a digit changes only the index on its own axis."""
         if digit.axis in self.overrun_axes:
             return False
         if digit.axis not in self.non_digit_axes:
@@ -898,7 +909,7 @@ class _OriginAnalysis:
         return not reach.offset and reach.is_full(self.shape) and self.assumptions.divides(size, self.shape[digit.axis])
 
     def _compute_index_table(self) -> _InputIndexTable | None:
-        """Return the table of input indices.
+        """Return the input index table.
 
         Returns None if a size is symbolic or the tensor is too large.
         """
@@ -911,7 +922,7 @@ class _OriginAnalysis:
         return self._index_table
 
     def _finish_origin(self, origin: Origin, starts: Mapping[int, Sum]) -> Origin:
-        """Add the starts of the axes to an origin, and merge its atoms."""
+        """Add the starts of the axes to the atoms of an origin, and merge the atoms."""
         made = list[OriginAtom]()
         for atom in origin:
             if isinstance(atom, AxisAtom):
@@ -941,17 +952,15 @@ def is_varying_digit(
     """Return whether a mixed-radix digit varies over evenly spaced indices.
 
     The digit of an index is `index // stride % size`. There are `count` indices, which are `step` apart. The first
-    index is `offset` plus any combination of `other_steps`, pairs of count and step; one combination for which the
-    digit varies is enough. Returns None if there are too many first indices to enumerate.
+    index is `offset` plus a combination of `other_steps`, which are pairs of count and step. The digit varies if it
+    varies for at least one combination. Returns None if there are too many combinations to enumerate.
 
     >>> is_varying_digit(2, 6, 3, 4, 0, [(6, 1)]), is_varying_digit(2, 1, 3, 4, 0, [(6, 2)])
     (True, False)
     >>> is_varying_digit(2, 1, 3, 4, 3, [])
     True
     """
-    step = (step + stride) % (
-        size * stride
-    ) - stride  # a multiple of the cycle `size * stride` does not change the digit
+    step = (step + stride) % (size * stride) - stride  # multiples of the cycle `size * stride` do not change the digit
     length = (count - 1) * abs(step)
     if length >= stride or step == 0:
         return step != 0
@@ -968,7 +977,7 @@ def is_varying_digit(
 
 
 def compute_residues(offset: int, steps: Iterable[tuple[int, int]], modulus: int) -> int:
-    """Return the residues that steps reach from `offset`, as a bit set.
+    """Return the residues of the sums of `offset` and any of the steps, as a bit set.
 
     Each step is a pair of a count and a stride. Residues are modulo `modulus`.
 
@@ -991,10 +1000,10 @@ def compute_residues(offset: int, steps: Iterable[tuple[int, int]], modulus: int
 def compute_multi_operand_origins(
     shape: Shape, moves: Sequence[Move], segment_origins: Callable[[Shape, int, int], Origins]
 ) -> Origins:
-    """Return the origin of each dim after moves, some of which combine operands.
+    """Return the origin of each dim after moves that include `Combine` moves.
 
-    The operands of all moves are numbered consecutively. `segment_origins(shape, start, end)` returns the origins of
-    the dims of a tensor of `shape` after `moves[start:end]`; none of these moves combines operands.
+    The operands of all moves are numbered consecutively. `segment_origins(shape, start, end)` returns the origins for a
+    tensor of `shape` after `moves[start:end]`, which contains no `Combine` moves.
     """
     result: Origins = tuple([_make_axis_origin(dim, axis, 0) for axis, dim in enumerate(shape)])
     start, operand_count = 0, 0
@@ -1011,9 +1020,9 @@ def _make_axis_origin(dim: Dim, axis: int, operand: int) -> Origin:
 
 
 def _combination_origin(output_axis: int, move: Combine, origins: Origins, operand_count: int) -> Origin:
-    """Return the origin of one output dim of a move that combines operands.
+    """Return the origin of one output dim of a `Combine` move.
 
-    `origins` are the origins of the dims before `move`, and `operand_count` is the number of operands of earlier moves.
+    `origins` are the origins before `move`, and `operand_count` is the number of operands of earlier moves.
     """
     parts = [
         origins[axis] or ()
@@ -1034,9 +1043,9 @@ def _make_computed_origin(parts: Iterable[Origin]) -> Origin:
 
 
 def _compose_origins(outer: Origins, inner: Origins, shape: Shape) -> Origins:
-    """Express origins in terms of the input of an earlier move.
+    """Compose the origins of two consecutive parts of a chain.
 
-    `outer` refers to the axes of a tensor of `shape`; `inner` contains the origins of these axes.
+    `outer` refers to the axes of a tensor of `shape`, and `inner` contains the origins of these axes.
     """
     return tuple([None if origin is None else _compose_origin(origin, inner, shape) for origin in outer])
 
@@ -1053,7 +1062,10 @@ def _compose_origin(origin: Origin, inner: Origins, shape: Shape) -> Origin:
 
 
 def _compose_atom(atom: OriginAtom, inner: Origins, shape: Shape) -> Origin | None:
-    """Express an atom in terms of `inner`, or return None if no atoms describe it."""
+    """Replace the axis of an atom by its origin in `inner`, or return None.
+
+    The result is None if no atoms represent the composition.
+    """
     if isinstance(atom, RepeatAtom):
         return (atom,)
     if not isinstance(atom, AxisAtom):

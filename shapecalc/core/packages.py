@@ -11,16 +11,16 @@ from pathlib import Path
 from shutil import which
 
 DISTRIBUTION = "tensor-shapecalc"
-"""The name of the distribution on PyPI; the package and the command are called `shapecalc`."""
+"""The name of the distribution on PyPI. The package and the command have the name `shapecalc`."""
 DISTRIBUTION_OF_MODULE = {"PIL": "Pillow", "cupy": "cupy-cuda13x"}
-"""The distribution of a module, by module name, if the two names differ."""
+"""The distributions whose name differs from the name of their module."""
 
 
 def missing_package_message(module: str, extra: str = "") -> str:
     """Return the error message for a missing or outdated module.
 
-    The message contains a command that installs the module and the missing requirements of the extra `extra`. If
-    `extra` is empty, these are the requirements of shapecalc without extras.
+    The message contains a command that installs the module and all missing requirements of `extra`. If `extra` is
+    empty, these are the requirements without extras.
 
     >>> missing_package_message("nowhere").partition(";")[0]
     'nowhere is not installed'
@@ -35,10 +35,10 @@ def missing_package_message(module: str, extra: str = "") -> str:
 def list_requirements(extra: str = "") -> dict[str, str]:
     """Map each required module to its requirement specifier.
 
-    The requirements are those of the extra `extra`, or of shapecalc without extras if `extra` is empty. The mapping is
-    empty if the metadata of the distribution is not installed.
+    The requirements are those of `extra`, or the requirements without extras if `extra` is empty. The mapping is empty
+    if the distribution has no installed metadata.
     """
-    from importlib.metadata import PackageNotFoundError, requires  # imported here because it is slow to import
+    from importlib.metadata import PackageNotFoundError, requires  # imported here because the import is slow
 
     try:
         specifiers = [line.partition(";") for line in requires(DISTRIBUTION) or []]

@@ -1,7 +1,7 @@
 """Parameters of ops and their types.
 
-A `ParamType` is the only description of a kind of argument: it parses the values in all front ends, and describes the
-values in help, JSON schemas and completions.
+A `ParamType` is the only definition of a parameter type. All front ends use its parser, and help texts, JSON schemas
+and completions use its description.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar, TypeAlias
 
 ValueParser: TypeAlias = "Callable[[Any, Param, Shape], Any]"
-"""A function that parses a value of a parameter, given the input shape; it raises `ShapeError` (usage)."""
+"""A function that parses a value from the value, the parameter and the input shape, or raises `ShapeError` (usage)."""
 JsonSchema: TypeAlias = "Mapping[str, Any]"
 
 
 class ParamType(TableRow):
-    """The type of a parameter: its parser, and its description for front ends."""
+    """The type of a parameter: a parser and a description for front ends."""
 
     name: str
     parse: ValueParser
     schema: JsonSchema
-    """The JSON schema of the values."""
+    """The JSON schema of a value."""
     metavar: str = ""
-    """The placeholder of a value in help texts; empty if the help lists the parameter's words."""
+    """The placeholder for a value in help texts, or an empty string if the help lists the accepted words."""
     words: tuple[str, ...] = ()
-    """The words that every parameter of the type accepts."""
+    """The words that all parameters of this type accept."""
     is_flag: bool = False
-    """Whether an option of the type is a switch without a value."""
+    """Whether an option of this type is a switch without a value."""
     accepts_only_words: bool = False
-    """Whether a value is always one of the parameter's words."""
+    """Whether only the words of a parameter are valid values."""
 
     def __hash__(self) -> int:
-        return hash(self.name)  # a schema contains lists, which are not hashable
+        return hash(self.name)  # a schema contains unhashable lists
 
     TARGET: ClassVar[ParamType]
     AXES: ClassVar[ParamType]
@@ -70,51 +70,55 @@ class ParamType(TableRow):
 
 
 class Param(TableRow):
-    """A parameter of an op, with the name that all front ends use."""
+    """A parameter of an op.
+
+    All front ends use the same name.
+    """
 
     name: str
     type: ParamType
     help: str
     positional: bool = False
     positional_or_named: bool = False
-    """Whether the parameter may also be given by position, after the positional-only parameters."""
+    """Whether the parameter can also be positional, after the positional-only parameters."""
     required: bool = False
     choices: tuple[str, ...] = ()
-    """The words that the parameter accepts as values."""
+    """The words that are valid values."""
     supported_by: Callable[[Any], bool] | None = None
-    """A predicate that selects the dialects with this parameter; None selects all."""
+    """A predicate for the dialects that have this parameter, or None if all dialects have it."""
     counterpart: str = ""
-    """The name of the parameter to use in dialects that lack this parameter."""
+    """The parameter to use instead in dialects that lack this parameter."""
     list_option: str = ""
-    """The option to suggest if the user passes a list. The parameter itself takes one number."""
+    """The option to suggest if the user passes a list instead of an integer."""
     spellings: Mapping[str, str] = EMPTY_DICT
-    """Other spellings of choices, by the frameworks' words in lower case."""
+    """The alternative spellings of choices in frameworks, in lower case. Each spelling maps to its choice."""
     applies_to: Mapping[str, str] = EMPTY_DICT
-    """The values that preceding parameters must have, by name; each is the default of its parameter."""
+    """The required values of preceding parameters, keyed by name. Each of these values is the default of its parameter.
+    """
 
     def is_supported_by(self, dialect: Any) -> bool:
         """Return whether a dialect has the parameter."""
         return self.supported_by is None or self.supported_by(dialect)
 
     def is_omitted(self, value: object) -> bool:
-        """Return whether a value denotes an omitted argument.
+        """Return whether a value is None or an empty list of operands.
 
-        None and an empty list of operands denote an omitted argument.
+        Both represent an omitted argument.
         """
         return value is None or (self.type is ParamType.SHAPES and isinstance(value, (str, list, tuple)) and not value)
 
     def parse_value(self, value: object, input_shape: Shape) -> Any:
-        """Parse a value, or raise `ShapeError` (usage) if it is invalid."""
+        """Parse a value.
+
+        Raises `ShapeError` (usage) if the value is invalid.
+        """
         if self.list_option and isinstance(value, str) and "," in value:
             message = f"{self.name} is one whole number, not '{escape_unprintable(truncate(value))}'"
             raise usage_error(message, f"write AXIS --{self.list_option} {truncate(value)}", argument=self.name)
         return self.type.parse(value, self, input_shape)
 
     def check_applies(self, arguments: Mapping[str, object]) -> None:
-        """Check that the preceding arguments allow the parameter.
-
-        Raises `ShapeError` (usage) if they do not.
-        """
+        """Raise `ShapeError` (usage) if the preceding arguments exclude the parameter."""
         for name, choice in self.applies_to.items():
             if arguments.get(name, choice) != choice:
                 message = f"{self.name} is for the {name} {choice}, and this is {arguments[name]}"
@@ -122,26 +126,27 @@ class Param(TableRow):
 
     @property
     def metavar(self) -> str:
-        """The placeholder of a value in help texts."""
+        """The placeholder for a value in help texts."""
         return self.type.metavar or "|".join(self.choices)
 
     @property
     def completions(self) -> tuple[str, ...]:
-        """The candidates for the completion of a value."""
+        """The completion candidates for a value."""
         return self.choices or self.type.words
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The JSON schema of the values, with the description."""
+        """The JSON schema of a value, with the description."""
         words = {"enum": [*self.choices, *self.spellings]} if self.type.accepts_only_words else {}
         return {**self.type.schema, "description": self.help, **words}
 
 
 def find_axes_by_dims(dims: Shape, shape: Shape, value: object, argument: str) -> tuple[int, ...]:
-    """Return the axis of `shape` that has each of the dims.
+    """Return the axes of `shape` with these dims.
 
-    For example, the dims N,H,W,C are the axes 0,2,3,1 of the shape N,C,H,W. `value` is the unparsed argument; errors
-    contain the span of a dim in this text. Raises `ShapeError` (usage) for a dim that does not match exactly one axis.
+    For example, the dims N,H,W,C are the axes 0,2,3,1 of the shape N,C,H,W. `value` is the unparsed argument; an error
+    contains the span of its dim in this text. Raises `ShapeError` (usage) for a dim that does not match exactly one
+    axis.
 
     >>> from shapecalc.core.text import parse_dims
     >>> find_axes_by_dims(parse_dims("N,H,W,3"), parse_dims("N,3,H,W"), None, "perm")
@@ -163,7 +168,7 @@ def find_axes_by_dims(dims: Shape, shape: Shape, value: object, argument: str) -
 def _parse_axes(value: object, param: Param, shape: Shape) -> Shape:
     """Parse axes.
 
-    The axes of a permutation may also be named by their dims, as in `c,h,w`.
+    The axes of a permutation can also be the names of dims, as in `c,h,w`.
     """
     name = param.name
     if param.type is ParamType.PERM and isinstance(value, str) and values.ARROW in value:
@@ -194,7 +199,7 @@ def _parse_target(value: object, param: Param, _input_shape: Shape) -> Shape:
 def _parse_pattern(value: object, param: Param, input_shape: Shape) -> str:
     """Parse an axis pattern.
 
-    The letters of a pattern such as `NCHW->NHWC` are separated.
+    Blanks are inserted between the letters of a pattern such as `NCHW->NHWC`.
     """
     pattern = values.expand_layout_pattern(value, len(input_shape)) if isinstance(value, str) else value
     values.parse_axis_pattern(pattern, param.name)
@@ -212,7 +217,7 @@ def _make_validating_parser(parse: Callable[[object, str], object]) -> ValuePars
 
 
 def _parse_choice(value: object, param: Param, _input_shape: Shape) -> str:
-    """Parse one of the parameter's choices or their other spellings, ignoring case.
+    """Parse a choice or its alternative spelling, ignoring case.
 
     Raises `ShapeError` (usage) for any other word.
     """
@@ -227,9 +232,9 @@ def _parse_choice(value: object, param: Param, _input_shape: Shape) -> str:
 
 
 def parse_flag(value: object, name: str) -> bool:
-    """Parse a flag from 0, 1, a bool, or the string form of one of these values.
+    """Parse a flag from 0, 1, a bool or a string of one of these values.
 
-    Raises `ShapeError` (usage) for anything else.
+    Raises `ShapeError` (usage) for any other value.
     """
     if value in ("0", "1", "False", "True"):
         return value in ("1", "True")
@@ -241,7 +246,7 @@ def parse_flag(value: object, name: str) -> bool:
 def _parse_operand(value: object, param: Param, _input_shape: Shape, suffix: object = "") -> Shape:
     """Parse the shape of an operand other than the input.
 
-    An unknown dim `?` gets a name that contains the parameter's name and `suffix`, so it differs from the names in
+    The name of an unknown dim `?` contains the name of the parameter and `suffix`, so that it differs from names in
     other operands.
     """
     dims = parse_shape(value, param.name) if isinstance(value, str) else values.to_shape(value, param.name)
@@ -252,7 +257,7 @@ def _parse_operand(value: object, param: Param, _input_shape: Shape, suffix: obj
 def _parse_operands(value: object, param: Param, _input_shape: Shape) -> tuple[Shape | str, ...]:
     """Parse the shapes of operands from a string or a list.
 
-    The item `_`, which denotes the output of the previous stage of a chain, is returned unchanged.
+    The item `_`, the placeholder for the output of the previous op in a chain, is returned unchanged.
     """
     items = split_outside_brackets(value) if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)):
@@ -267,7 +272,7 @@ def _parse_operands(value: object, param: Param, _input_shape: Shape) -> tuple[S
 
 
 def _parse_integers_or_choice(value: object, param: Param, _input_shape: Shape) -> Shape | str:
-    """Parse integers, or one of the parameter's choices."""
+    """Parse integers or one of the choices of the parameter."""
     if param.choices and isinstance(value, str) and any(char.isalpha() for char in value):
         return _parse_choice(value, param, ())
     dims = _parse_dims(value, param.name)
@@ -279,7 +284,7 @@ def _parse_integers_or_choice(value: object, param: Param, _input_shape: Shape) 
 TEXT_SCHEMA: JsonSchema = FrozenDict(type="string")
 ITEMS_SCHEMA: JsonSchema = FrozenDict(type=["integer", "string"])
 LIST_SCHEMA: JsonSchema = FrozenDict(anyOf=[TEXT_SCHEMA, FrozenDict(type="array", items=ITEMS_SCHEMA)])
-"""The JSON schema of a list of integers and names, which may also be a string."""
+"""The JSON schema for a list of integers and names, or a string."""
 
 ParamType.TARGET = ParamType("a requested shape", _parse_target, LIST_SCHEMA, "SHAPE")
 ParamType.AXES = ParamType("a list of axes", _parse_axes, LIST_SCHEMA, "AXES")

@@ -1,7 +1,7 @@
 """The errors of refused requests: `Rule`, `Problem` and `ShapeError`.
 
-A request is one use of an op. A request that breaks a rule of the op or of the framework raises `ShapeError`. In
-docstrings, `ShapeError` (two-infers) denotes a `ShapeError` whose problem has the rule `two-infers`.
+If a request breaks a rule of the op or of the framework, `ShapeError` is raised. In docstrings, `ShapeError`
+(two-infers) denotes a `ShapeError` whose problem has the rule `two-infers`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, Self, TypedDict, Unpack
 
     class Location(TypedDict, total=False):
-        """The position of a problem: an argument, and the index and span of a token."""
+        """The location of a problem: an argument, and the index and the span of a token."""
 
         argument: str | None
         index: int | None
@@ -34,21 +34,21 @@ class Rule(str):
     __slots__ = ("example", "explanation", "module", "name", "sentence", "source", "why")
 
     sentence: str
-    """The rule in one line."""
+    """The rule as one line of text."""
     explanation: str
     example: str
-    """A command line to which the rule applies."""
+    """An example command line that applies the rule."""
     source: str
-    """The specification that states the rule, or the library whose behaviour was measured."""
+    """The specification of the rule, or the library with the measured behaviour."""
     why: str | Callable[..., str]
-    """The explanation of a step to which the rule applies; empty for other rules.
+    """The explanation of a step with this rule, or an empty string for a rule without steps.
 
     The explanation is a format string or a function. The arguments are the step and the items of `Step.facts`.
     """
     name: str
-    """A short name of the rule's effect, in one or two words."""
+    """A short name for the effect of the rule, in one or two words."""
     module: str
-    """The name of the module that defines the rule. A pickled rule is loaded from this module."""
+    """The name of the module that defines the rule. Unpickling loads the rule from this module."""
 
     def __new__(
         cls,
@@ -84,7 +84,7 @@ class Rule(str):
 
 
 def _load_rule(module: str, rule_id: str) -> Rule:
-    """Return the rule with this id that a module defines."""
+    """Return the rule with this id from a module."""
     values = vars(__import__(module, fromlist=[""])).values()
     return next(value for value in values if isinstance(value, Rule) and value == rule_id)
 
@@ -115,19 +115,19 @@ DIFFERS = Rule(
 
 
 class Problem(Record):
-    """The reason why a request is refused, with the position of the token at fault."""
+    """The reason for a refusal, and the location of the invalid token."""
 
     rule: Rule
-    """The broken rule, or `usage` for a malformed request. A `Rule` is a string that equals its id."""
+    """The broken rule, or `usage` for a malformed request."""
     message: str
     hint: str = ""
-    """A suggested fix for this input; empty if none is known."""
+    """A suggested fix, or an empty string."""
     argument: str | None = None
-    """The name of the argument at fault: `input`, `target`, `perm` ..."""
+    """The name of the invalid argument, such as `input`, `target` or `perm`."""
     index: int | None = None
-    """The index of the token at fault in the argument, or None if the whole argument is at fault."""
+    """The index of the invalid token in the argument, or None if the complete argument is invalid."""
     span: lazy[tuple[int, int] | None] = lazy(default=None)
-    """The start offset and the exclusive end offset of the token in the text of the argument."""
+    """The start offset and the exclusive end offset of the invalid token in the text of the argument."""
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.message}" + (f" ({self.hint})" if self.hint else "")
@@ -155,9 +155,9 @@ class ShapeError(ValueError):
 
     problem: Problem
     trace: Any
-    """The `Trace` or `Chain` with the steps before the problem, or None if there is no such trace."""
+    """The `Trace` or `Chain` with the steps before the problem, or None."""
     stages: Any
-    """The stages of the op up to the refused stage, which is last."""
+    """The stages of the op, of which the last is the refused stage."""
 
     def __init__(self, problem: Problem, trace: Any = None, stages: Any = ()) -> None:
         """Create an error from a problem and the stages before it."""
@@ -172,9 +172,9 @@ OUT_OF_MEMORY = "it takes more memory than there is, or than --memory allows"
 
 
 def error_reason(error: BaseException) -> str:
-    """Return the message of an error as one non-empty line without a full stop.
+    """Return the message of an error as one nonempty line without a full stop.
 
-    The message of an `OSError` begins in lower case, without its errno and file name.
+    The message of an `OSError` starts in lower case and omits the errno and the file name.
 
     >>> error_reason(OSError(28, "No space left on device", "y.npy")), error_reason(AssertionError())
     ('no space left on device', 'AssertionError')
@@ -192,5 +192,5 @@ def rule_error(rule: Rule, message: str, **location: Unpack[Location]) -> ShapeE
 
 
 def usage_error(message: str, hint: str = "", **location: Unpack[Location]) -> ShapeError:
-    """Return the usage error for a malformed request."""
+    """Return a usage error for a malformed request."""
     return ShapeError(Problem(USAGE, message, hint, **location))

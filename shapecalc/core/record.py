@@ -1,8 +1,8 @@
-"""Lightweight records, enumerations and lazily imported registries.
+"""Lightweight records, enumerations and lazy registries.
 
-`Record` replaces frozen dataclasses, and `Choice` replaces enums; type checkers treat the subclasses of both as
-dataclasses and enums. Importing `dataclasses` or `enum` would take longer than resolving a single request.
-`LazyRegistry` imports the module of an op or a dialect on first use.
+`Record` replaces frozen dataclasses, and `Choice` replaces enums. Type checkers treat their subclasses as dataclasses
+and enums. Importing `dataclasses` or `enum` would take longer than resolving a single request. `LazyRegistry` imports
+the module of an op or a dialect on first use.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     Value = TypeVar("Value")
 
     class Choice(Enum):
-        """The base class of enumerations, as type checkers see it."""
+        """The base class of enumerations for type checkers."""
 
 else:
 
     def dataclass_transform(**_):
-        """Return a decorator that changes nothing, like `typing.dataclass_transform`."""
+        """Return a decorator without effect, as `typing.dataclass_transform` does."""
         return lambda decorated: decorated
 
 
 if TYPE_CHECKING:
 
     class lazy(Generic[T]):  # noqa: N801  # lower case, like `property`
-        """A record attribute that is computed on first read and then stored."""
+        """A record attribute that is computed on first access and cached."""
 
         def __init__(self, compute: Callable[[Any], T] | None = None, *, default: T = ...) -> None:
-            """Store the function that computes the attribute, or the default of a field."""
+            """Store the method that computes the attribute, or the default of a field."""
 
         @overload
         def __get__(self, record: None, owner: type) -> Self: ...
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
 else:
 
     class lazy:  # noqa: N801
-        """A record attribute that is computed on first read and then stored.
+        """A record attribute that is computed on first access and cached.
 
-        `@lazy` turns a method into a cached property. A field with the annotation `lazy[T]` is passed as a value, or as
-        a function that computes the value from the record; comparisons of records ignore such fields.
+        `@lazy` turns a method into a cached property. A field with the annotation `lazy[T]` accepts a value, or a
+        function that computes the value from the record. Comparisons of records ignore such fields.
 
         >>> class Squares(Record):
         ...     numbers: tuple
@@ -65,7 +65,7 @@ else:
         """
 
         def __init__(self, compute=None, *, default=None):
-            """Store the decorated method, or the default of a field."""
+            """Store the method that computes the attribute, or the default of a field."""
             self.compute, self.default, self.__doc__ = compute, default, getattr(compute, "__doc__", None)
 
         def __class_getitem__(cls, _):
@@ -91,10 +91,10 @@ _init_templates: dict[tuple[int, bool], Any] = {}
 
 
 def _make_init(class_name: str, names: list[str], defaults: dict[str, object], *, has_hook: bool) -> Any:
-    """Return an `__init__` that sets the fields of a record.
+    """Return an `__init__` function that sets the fields of a record.
 
-    If `has_hook`, the function also calls `__post_init__`. The code of two classes with equally many fields differs
-    only in names. It is compiled once and renamed, since compiling it for each class takes a twelfth of the time of a
+    If `has_hook` is True, the function also calls `__post_init__`. Classes with the same number of fields share the
+    compiled code and rename its variables. Compiling the code for each class would take a twelfth of the time of a
     command.
     """
     slots = {f"_{index}": f"_{name}" for index, name in enumerate(names)}
@@ -148,13 +148,13 @@ class _RecordMeta(type):
         body["_compared"], body["_field_values"] = tuple(compared), attrgetter(*compared) if compared else type
 
         def make_and_call_init(self: Record, *values: object, **named_values: object) -> None:
-            """Make the `__init__` of the class, and call it."""
+            """Create the `__init__` of the class, and call it."""
             has_hook = hasattr(record_class, "__post_init__")
             record_class.__init__ = _make_init(name, own, defaults, has_hook=has_hook)
             record_class.__init__(self, *values, **named_values)
 
         if not is_row:
-            # deferred to the first instance, since a command instantiates only half of the classes that it imports
+            # created with the first instance, because a command instantiates only half of the imported classes
             body.setdefault("__init__", make_and_call_init)
         record_class: Any = super().__new__(meta, name, bases, body)
         record_class._setters = [getattr(record_class, field).__set__ for field in own if is_row]
@@ -165,9 +165,9 @@ class _RecordMeta(type):
 class Record(metaclass=_RecordMeta):
     """An immutable value with named fields, like a frozen dataclass.
 
-    The annotations of a subclass are its fields, in order, and an assigned value is the default of a field. Records are
-    equal if they have the same class and equal fields. The value of field `x` is stored in the slot `_x`. A subclass
-    may define an `__init__` that sets the slots, or a `__post_init__`.
+    The annotations of a subclass define its fields, and an assigned value is the default of a field. Records are equal
+    if their classes and all their fields are equal. The value of field `x` is stored in the slot `_x`. A subclass may
+    define an `__init__` that sets the slots, or a `__post_init__`.
 
     >>> class Point(Record):
     ...     x: int
@@ -200,10 +200,10 @@ class Record(metaclass=_RecordMeta):
 
 
 class TableRow(Record):
-    """A record without lazy fields that is fast to read and slow to create.
+    """A record that is fast to read and slow to create, without lazy fields.
 
-    The fields are slots, which are read in 10 ns; reading a property of another record takes 60 ns. The rows of tables
-    are created once, and read by every request.
+    Reading a slot takes 10 ns, and reading a property of another record takes 60 ns. The rows of a table are created
+    once and read by every request.
 
     >>> class Limit(TableRow):
     ...     name: str
@@ -237,14 +237,14 @@ class TableRow(Record):
 
 
 def fields(record: Record) -> dict[str, Any]:
-    """Return the fields of a record by name, in order."""
+    """Return the fields of a record as a dict."""
     return {name: getattr(record, name) for name in record.__match_args__}
 
 
 def replace(record: R, **changes: Any) -> R:
-    """Return a copy of the record with some fields replaced.
+    """Return a copy of a record with some fields replaced.
 
-    Raises `TypeError` for a name that is not a field.
+    Raises `TypeError` if a name is not a field.
     """
     values = {name: getattr(record, slot) for name, slot in record._slot_names.items()}
     if not changes.keys() <= values.keys():
@@ -257,7 +257,7 @@ if not TYPE_CHECKING:
     class _ChoiceMeta(type):
         """The metaclass of choices.
 
-        Each attribute of the class body becomes a member.
+        Each attribute in the body of a class becomes a member.
         """
 
         def __new__(meta, name, bases, body):
@@ -275,7 +275,10 @@ if not TYPE_CHECKING:
             return iter(cls._members)
 
     class Choice(metaclass=_ChoiceMeta):
-        """The base class of enumerations; each member has a `name` and a `value`."""
+        """The base class of enumerations.
+
+        Each member has a `name` and a `value`.
+        """
 
         def __reduce__(self):
             return getattr, (type(self), self.name)
@@ -325,11 +328,11 @@ def import_attribute(module: str, name: str) -> Any:
 
 
 class LazyRegistry(Mapping[str, "Value"]):
-    """A mapping from the names of a package's modules to a constant in each module.
+    """A mapping from module names to one constant of each module.
 
-    The constant has the module's name in upper case: `RESHAPE` in module `reshape`. A module is imported when its
-    constant is first read, because a request needs only one op and one dialect, and importing all of them takes longer
-    than resolving the request.
+    The name of the constant is the name of the module in upper case, such as `RESHAPE` in module `reshape`. A module is
+    imported on first access to its constant. A request needs only one op and one dialect, and importing all of them
+    takes longer than resolving the request.
 
     >>> table = LazyRegistry("shapecalc.core.ops", "reshape", "squeeze")
     >>> list(table), list(table.loaded), table["squeeze"].name, list(table.loaded)
@@ -341,7 +344,7 @@ class LazyRegistry(Mapping[str, "Value"]):
         self.package = package
         self.names = dict.fromkeys(names)
         self.loaded: dict[str, Value] = {}
-        """The constants of the modules that are already imported, by module name."""
+        """The constants of the imported modules, keyed by module name."""
 
     def __getitem__(self, name: str) -> Value:
         if name not in self.loaded:

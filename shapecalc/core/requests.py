@@ -1,14 +1,13 @@
-"""The parsing of arguments and options into a `Request`.
+"""Parse arguments and options into a `Request`.
 
 `make_request` is the single entry point for the command line, the prompt, case files and the Python functions.
 
-Defaults follow the same rules in every front end:
+All front ends apply defaults by the same rules:
 
 - An option of a stage always applies. If the op or the dialect does not have this option, that is an error (usage).
-- A default applies to the stages that support it and is skipped for the others: not every op and dialect has a switch
-  or an opset.
-- A default dialect is never skipped, since it selects the rules. If the dialect lacks the op, that is an error (usage).
-- An option for a whole chain must be supported by at least one stage of the chain. Otherwise it is an error (usage).
+- Any other default applies only to the stages that support it. Not every op and dialect has a switch or an opset.
+- A default dialect applies to every stage, since it selects the rules. If it lacks the op, that is an error (usage).
+- An option for a chain must be supported by at least one of its stages. Otherwise it is an error (usage).
 - Defaults from a project file or the environment have the lowest priority.
 """
 
@@ -57,68 +56,70 @@ if TYPE_CHECKING:
 
 
 SHARED_OPTIONS = ("dialect", "opset", "dtype", "where")
-"""The options of every op in every dialect."""
+"""The options of all ops in all dialects."""
 DEFAULT_OPSET = 25
 PLAIN_CHARACTERS = frozenset("0123456789,- ")
-"""The characters of texts that need no notes; see `_are_plain_texts`."""
+"""The characters of texts without notes; see `_are_plain_texts`."""
 SHAPE_TYPES = frozenset([ParamType.TARGET.name, ParamType.SHAPE.name, ParamType.SHAPES.name])
-"""The types of arguments that are shapes."""
+"""The parameter types of shapes."""
 PROJECT_KEYS = ("dialect", "opset")
 """The options that a project file or the environment can set."""
 USER_KEYS = (*PROJECT_KEYS, "theme", "keys")
-"""The keys of the user's configuration file."""
+"""The keys of the user configuration file."""
 PROJECT_TABLE = "tool.shapecalc"
-"""The table of a project file with the options in `PROJECT_KEYS`."""
+"""The table of a project file that contains the options in `PROJECT_KEYS`."""
 
 _zero_meaning_by_switch: dict[str, ZeroMeaning] = {}
 _setting_cache: dict[tuple[str, str, int | None, bool | None], Setting] = {}
-"""The cached `Setting` of each dialect, op, opset and switch; at most a few hundred."""
+"""The cached `Setting` for each combination of dialect, op, opset and switch; there are at most a few hundred."""
 _options_cache: dict[tuple[object, ...], ParsedOptions] = {}
-"""The cached options by op, and by the names, values and types of the options: `14.0 == 14` in Python, but not here."""
+"""The cached options. The key contains the types of the values because `14.0 == 14` in Python, but 14.0 is not a valid
+opset.
+"""
 MAX_CACHED_OPTIONS = 1024
-"""The maximum size of `_options_cache`."""
+"""The maximum number of entries in `_options_cache`."""
 
 Options = Mapping[str, object]
 StageRequest = tuple[str, Options]
-"""The name of an op in a chain, with its options."""
+"""The name and the options of an op in a chain."""
 
 
 class MissingOpError(ShapeError):
-    """The error (usage) of a request for an op that the dialect does not have."""
+    """The error (usage) for an op that the dialect lacks."""
 
     def __init__(self, op: str, dialect: str, problem: Problem) -> None:
-        """Store the problem, and the names of the op and of the dialect."""
+        """Store the problem and the names of the op and the dialect."""
         super().__init__(problem)
         self.op, self.dialect = op, dialect
 
 
 class ParsedOptions(TableRow):
-    """The options of a request that are not arguments of its op."""
+    """The options of a request, without the arguments of its op."""
 
     op: Op
     dialect: Dialect
     operator: Operator
     params: tuple[Param, ...]
-    """The parameters of the op and of the operator, including those that only other dialects have."""
+    """The parameters of the op and of the operator, including parameters of other dialects."""
     opset: int | None
     dtype: str | None
     switch: bool | None
 
 
 class Default(Record):
-    """A default value of an option, from a project file or an environment variable."""
+    """A default for an option, from a project file or an environment variable."""
 
     name: str
     value: str | int
     source: str
-    """The name of the environment variable or of the file."""
+    """The name of the file or of the environment variable."""
 
     def __str__(self) -> str:
         return f"{self.name} {self.value}, set in {escape_unprintable(self.source)}"
 
 
 def zero_meaning_by_switch() -> Mapping[str, ZeroMeaning]:
-    """Return the meaning of 0 in a shape when a switch is on, by switch name.
+    """Map each switch to the meaning of 0 in a shape when the switch is on.
 
     The first call imports all dialects.
     """
@@ -130,7 +131,7 @@ def zero_meaning_by_switch() -> Mapping[str, ZeroMeaning]:
 
 
 def common_option_names() -> tuple[str, ...]:
-    """Return the names of the options that every op has in at least one dialect.
+    """Return the names of the options that all ops share in at least one dialect.
 
     >>> common_option_names()[:4]
     ('dialect', 'opset', 'dtype', 'where')
@@ -139,9 +140,9 @@ def common_option_names() -> tuple[str, ...]:
 
 
 def select_rules(request: Request) -> Setting:
-    """Return the rules for a request.
+    """Select the rules for a request.
 
-    The rules are the dialect, the operator, the operator's version and the setting of the switch. Raises `ShapeError`
+    The rules are the dialect, the operator, the operator version and the setting of the switch. Raises `ShapeError`
     (no-such-version, no-such-attribute or missing-switch).
 
     >>> from shapecalc.core.requests import make_request
@@ -182,9 +183,9 @@ def _make_rules(dialect: Dialect, op: Op, opset: int | None, switch: bool | None
 
 
 def _select_version(operator: Operator, opset: int) -> int:
-    """Return the newest version of an ONNX operator that a model's opset contains.
+    """Return the newest version of an ONNX operator in an opset.
 
-    Raises `ShapeError` (no-such-version) if the operator is newer than the opset.
+    Raises `ShapeError` (no-such-version) if the opset does not contain the operator.
     """
     first = min(operator.versions)
     if opset < first:
@@ -194,16 +195,15 @@ def _select_version(operator: Operator, opset: int) -> int:
 
 
 def _no_attribute_error(operator: Operator, name: str, since: int, version: int | None) -> ShapeError:
-    """Return the error for an attribute that the operator's version lacks."""
+    """Return the error for an attribute that the operator version lacks."""
     message = f"{name} exists since {operator.name} {since}, and this is {operator.name} {version}"
     return rule_error(rules.NO_SUCH_ATTRIBUTE, message, argument=name)
 
 
 def check_attributes(request: Request, setting: Setting) -> None:
-    """Raise `ShapeError` for unsupported arguments or element types.
+    """Raise `ShapeError` if the operator version lacks an argument or element type.
 
-    The operator's version determines which arguments and types are supported. The broken rule is missing-argument,
-    no-such-attribute or dtype.
+    The rule of the error is missing-argument, no-such-attribute or dtype.
     """
     operator, version = setting.operator, setting.version
     for name, first in operator.required_since.items():
@@ -222,9 +222,9 @@ def check_attributes(request: Request, setting: Setting) -> None:
 
 
 def has_named_axes(op: str, options: Mapping[str, object]) -> bool:
-    """Return whether a permutation in the options names dims instead of axes.
+    """Return whether a permutation contains names of dims instead of axes.
 
-    The axes can be determined only if the input shape is known.
+    In this case, the permutation depends on the input shape.
 
     >>> has_named_axes("transpose", {"perm": "N,C"}), has_named_axes("transpose", {"perm": "1,0"})
     (True, False)
@@ -249,11 +249,11 @@ def _contains_name(value: object) -> bool:
 def make_request(
     op: str, shape: str | Iterable[object], options: Options, common_names: Iterable[str] | None = None
 ) -> Request:
-    """Parse a request from the name of an op, an input shape and named options.
+    """Parse a request from the name of an op, an input shape and options.
 
-    `common_names` are the names of the options that are not arguments of the op; by default, these are all names that
-    are not parameters of the op. Raises `ShapeError` (usage) for invalid values, and for options that the op or the
-    dialect does not have.
+    `common_names` are the names of the options that are not arguments of the op. By default, these are all options that
+    are not parameters of the op. Raises `ShapeError` (usage) for an invalid value, and for an option that the op or the
+    dialect lacks.
 
     >>> make_request("reshape", "2,3,4", {"target": "0,-1"}).arguments
     {'target': (0, -1)}
@@ -291,7 +291,7 @@ def make_request(
 
 
 def _add_input_dtype(op: Op, word: str, options: Options) -> Options:
-    """Add the element type that an input text contains to the options.
+    """Add the element type in the input text to the options.
 
     Raises `ShapeError` (usage) if the options contradict it.
     """
@@ -305,9 +305,9 @@ def _add_input_dtype(op: Op, word: str, options: Options) -> Options:
 
 
 def parse_printed_element_type(word: str, dialect: Dialect) -> str:
-    """Parse the element type that a tool prints beside a shape.
+    """Parse an element type that a tool prints next to a shape.
 
-    Raises `ShapeError` (usage) if the dialect has no such type.
+    Raises `ShapeError` (usage) if the dialect lacks this type.
 
     >>> parse_printed_element_type("float", DIALECTS["onnx"]), parse_printed_element_type("Float", DIALECTS["numpy"])
     ('float32', 'float32')
@@ -315,7 +315,7 @@ def parse_printed_element_type(word: str, dialect: Dialect) -> str:
     name = word.rpartition(".")[2]
     dtype = parse_element_type(name, dialect)
     if dtype is None:
-        from shapecalc.core.spellings import canonical_type  # imported here because few inputs have a type
+        from shapecalc.core.spellings import canonical_type  # imported here because few inputs have an element type
 
         dtype = parse_element_type(canonical_type(name), dialect)
     if dtype is None:
@@ -324,9 +324,9 @@ def parse_printed_element_type(word: str, dialect: Dialect) -> str:
 
 
 def _parse_input(shape: str | Iterable[object]) -> tuple[Shape, TypedShape | None]:
-    """Parse an input shape, with its notes, element type and strides.
+    """Parse an input shape, with its element type, strides and notes.
 
-    The second result contains the shape with these attributes, or is None if there are no attributes.
+    The second result is None if the text contains none of these attributes.
     """
     if not isinstance(shape, str):
         dims = values.to_shape(shape)
@@ -358,12 +358,12 @@ def _add_input_notes(request: Request, params: Iterable[Param], typed: TypedShap
 
 
 def _are_plain_texts(texts: Mapping[str, str]) -> bool:
-    """Return whether no text contains a character that may require a note."""
+    """Return whether all texts contain only characters that require no notes."""
     return all(map(PLAIN_CHARACTERS.issuperset, texts.values()))
 
 
 def _collect_argument_notes(params: Iterable[Param], texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Return notes on the shapes and patterns among an op's arguments."""
+    """Return the notes on the shapes and patterns in the arguments."""
     notes: tuple[str, ...] = ()
     for param in params:
         text = texts.get(param.name)
@@ -384,9 +384,10 @@ def _collect_argument_notes(params: Iterable[Param], texts: Mapping[str, str]) -
 def _parse_arguments(
     op: Op, dialect: Dialect, params: tuple[Param, ...], options: Options, input_shape: Shape
 ) -> tuple[dict[str, Any], Mapping[str, str]]:
-    """Return the arguments by name, and the texts of those that are strings.
+    """Parse the arguments of an op.
 
-    Raises `ShapeError` (usage) for an argument that is missing, invalid or not in the dialect.
+    Returns the arguments, and the texts of the string arguments. Raises `ShapeError` (usage) if an argument is missing,
+    invalid or not in the dialect.
     """
     arguments: dict[str, Any] = {}
     texts: Mapping[str, str] = EMPTY_DICT
@@ -412,15 +413,15 @@ def _parse_arguments(
 
 
 def _find_unknown_names(op: Op, names: Iterable[str]) -> list[str]:
-    """Return the names that are neither parameters of the op nor `where`."""
+    """Return the names that are neither `where` nor parameters of the op."""
     own = op.param_names
     return [name for name in names if name not in own and name != "where"]
 
 
 def _get_cached_options(key: tuple[object, ...], op: Op) -> ParsedOptions | None:
-    """Return the cached options, or None if there are none.
+    """Return the cached options for a key, or None.
 
-    Options with a value that cannot be hashed are never cached.
+    A key that cannot be hashed has no entry.
     """
     try:
         parsed = _options_cache.get(key)
@@ -434,14 +435,14 @@ def _cache_options(key: tuple[object, ...], parsed: ParsedOptions) -> None:
         _options_cache.clear()
     try:
         _options_cache[key] = parsed
-    except TypeError:  # options with an unhashable value are not cached
+    except TypeError:  # a value in the key is unhashable
         return
 
 
 def _parse_options(options: Options, op: Op, dialect: Dialect, operator: Operator) -> ParsedOptions:
     """Parse the options that are not arguments of the op.
 
-    Raises `ShapeError` (usage) for an invalid option.
+    Raises `ShapeError` (usage) if an option is invalid.
     """
     _check_option_names(options, op, dialect)
     opset, dtype = parse_opset_option(options, dialect), _parse_dtype_option(options, dialect)
@@ -450,7 +451,7 @@ def _parse_options(options: Options, op: Op, dialect: Dialect, operator: Operato
 
 
 def _check_operator_arguments(arguments: Mapping[str, object], operator: Operator, dialect: Dialect) -> None:
-    """Raise `ShapeError` (usage) for an argument that no operator version has."""
+    """Raise `ShapeError` (usage) for an argument that all operator versions lack."""
     variant = operator if operator.variant_of is None else operator.variant_of(arguments)
     for name in arguments:
         if variant.params_since.get(name, 1) is None:
@@ -460,8 +461,8 @@ def _check_operator_arguments(arguments: Mapping[str, object], operator: Operato
 def select_operator(op: Op, dialect_name: object) -> tuple[Dialect, Operator]:
     """Return a dialect and its operator for an op.
 
-    A `dialect_name` of None selects the op's default dialect. Raises `ShapeError` (usage) if the dialect does
-    not exist or does not have the op.
+    If `dialect_name` is None, the default dialect of the op is selected. Raises `ShapeError` (usage) if the dialect
+    does not exist or lacks the op.
     """
     dialect = op.default_dialect if dialect_name is None else str(dialect_name)
     row = DIALECTS.loaded.get(dialect) or lookup_dialect(dialect)
@@ -476,21 +477,21 @@ def select_operator(op: Op, dialect_name: object) -> tuple[Dialect, Operator]:
 def lookup_dialect(name: str) -> Dialect:
     """Return the dialect with this name or alias, ignoring case.
 
-    Raises `ShapeError` (usage) if there is no such dialect.
+    Raises `ShapeError` (usage) for an unknown name.
     """
     return find_dialect(name) or lookup(name.lower(), DIALECTS, "dialect")
 
 
 def default_dialect(op: str) -> str:
-    """Return the name of an op's default dialect.
+    """Return the name of the default dialect of an op.
 
-    The default is `onnx` for a chain and for unknown ops.
+    The default dialect of chains and of unknown ops is `onnx`.
     """
     return OPS[op].default_dialect if op in OPS else "onnx"
 
 
 def _check_option_names(option_names: Iterable[str], op: Op, dialect: Dialect) -> None:
-    """Raise `ShapeError` (usage) for an option that the op lacks in the dialect."""
+    """Raise `ShapeError` (usage) for an option that the op lacks in this dialect."""
     for name in option_names:
         if name in SHARED_OPTIONS or name in zero_meaning_by_switch():
             continue
@@ -505,7 +506,7 @@ def _check_option_names(option_names: Iterable[str], op: Op, dialect: Dialect) -
 def operand_texts(request: Request) -> list[str]:
     """Return the text of each operand except the input.
 
-    If the operands were passed as a string, the user's own text is returned.
+    Operands that were passed as a string are returned as the user wrote them.
     """
     written = request.argument_texts.get("operands")
     if written:
@@ -526,7 +527,7 @@ def substitute_sizes(request: Request, sizes: Mapping[str, int]) -> Request:
 
 
 def _substitute_in_argument(value: Any, sizes: Mapping[str, int], name: str) -> Any:
-    """Substitute sizes in an argument that is a shape or a list of shapes."""
+    """Substitute sizes in an argument that is a shape or a tuple of operands."""
     if not isinstance(value, tuple):
         return value
     if collect_shapes(value) == (value,):
@@ -535,16 +536,16 @@ def _substitute_in_argument(value: Any, sizes: Mapping[str, int], name: str) -> 
 
 
 def _substitute_known_sizes(request: Request, sizes: Mapping[str, int]) -> Request:
-    """Substitute sizes for names, or raise `ShapeError` (usage) for an unknown name."""
+    """Substitute sizes for names in a request.
+
+    Raises `ShapeError` (usage) for an unknown name.
+    """
     check_size_names(sizes, request.names)
     return substitute_sizes(request, sizes)
 
 
 def check_size_names(sizes: Mapping[str, int], existing_names: Iterable[str]) -> None:
-    """Check that the request contains the name of each size.
-
-    Raises `ShapeError` (usage) for an unknown name.
-    """
+    """Raise `ShapeError` (usage) if a size has a name that is not in the request."""
     existing_names = list(existing_names)
     for name in sizes:
         if name not in existing_names:
@@ -569,7 +570,7 @@ def _substitute_in_shape(dims: Shape, sizes: Mapping[str, int], argument: str) -
 def parse_opset_option(options: Mapping[str, object], dialect: Dialect) -> int | None:
     """Parse the option `opset`, or return None if it is omitted.
 
-    Raises `ShapeError` (usage) if the dialect does not have this opset.
+    Raises `ShapeError` (usage) if the dialect lacks this opset.
     """
     if "opset" not in options:
         return None
@@ -595,14 +596,14 @@ def _parse_dtype_option(options: Mapping[str, object], dialect: Dialect) -> str 
 
 
 def switch_name(op: Op, dialect: Dialect) -> str | None:
-    """Return the name of an op's switch in a dialect, or None if there is no switch."""
+    """Return the name of the switch of an op in a dialect, or None."""
     return dialect.switch.name if dialect.switch is not None and op.uses_switch else None
 
 
 def _parse_switch_option(options: Mapping[str, object], dialect: Dialect, op: Op) -> bool | None:
     """Parse the option of the dialect's switch, or return None if it is omitted.
 
-    Raises `ShapeError` (usage) for the switch of another dialect.
+    Raises `ShapeError` (usage) if the option is the switch of another dialect.
     """
     own = switch_name(op, dialect)
     others = options.keys() - {*SHARED_OPTIONS, own}
@@ -615,7 +616,7 @@ def _parse_switch_option(options: Mapping[str, object], dialect: Dialect, op: Op
 
 
 def apply_defaults(op: str, defaults: Options, options: Options) -> Options:
-    """Return the options of a stage, completed with defaults that the op supports.
+    """Add the defaults that an op supports to its options.
 
     >>> apply_defaults("reshape", {"dialect": "numpy", "opset": 13}, {"target": "6"})
     {'dialect': 'numpy', 'target': '6'}
@@ -627,7 +628,7 @@ def apply_defaults(op: str, defaults: Options, options: Options) -> Options:
 
 
 def _find_unsupported_options(op: str, dialect: object) -> set[str]:
-    """Return the common options that a dialect's op does not have."""
+    """Return the common options that the op lacks in the dialect."""
     row = find_dialect(str(dialect or default_dialect(op)))
     unsupported = {*zero_meaning_by_switch()} - {switch_name(OPS[op], row) if row and op in OPS else None}
     if row is None or row.newest_opset is None:
@@ -638,10 +639,10 @@ def _find_unsupported_options(op: str, dialect: object) -> set[str]:
 def apply_chain_options(
     stages: Sequence[StageRequest], chain_options: Options, defaults: Options = EMPTY_DICT
 ) -> list[StageRequest]:
-    """Complete the stages of a chain with common options and defaults.
+    """Add common options and defaults to the stages of a chain.
 
-    Each stage gets only the options that the stage supports. Raises `ShapeError` (usage) for an option of the chain
-    that no stage supports.
+    Each stage receives only the options that it supports. Raises `ShapeError` (usage) if no stage supports an option in
+    `chain_options`.
 
     >>> apply_chain_options([("transpose", {}), ("reshape", {"target": "6"})], {"allowzero": True})
     [('transpose', {}), ('reshape', {'allowzero': True, 'target': '6'})]
@@ -657,9 +658,9 @@ def apply_chain_options(
 
 
 def parse_default(name: str, value: object, source: str) -> Default:
-    """Parse the value of a default option.
+    """Parse the value of a default.
 
-    Raises `ShapeError` (usage) with the source of the default if the value is invalid.
+    If the value is invalid, raises `ShapeError` (usage) with `source` in the message.
 
     >>> str(parse_default("dialect", "pt", "SHAPECALC_DIALECT"))
     'dialect torch, set in SHAPECALC_DIALECT'
@@ -680,15 +681,15 @@ def _parse_default_opset(value: object) -> int:
 
 
 def parse_config_table(text: bytes, source: str, table_name: str = PROJECT_TABLE) -> Mapping[str, Any]:
-    r"""Parse the options of shapecalc in a TOML file.
+    r"""Parse the shapecalc options in a TOML file.
 
-    The options are in the table `table_name`, or at the top level of the file if `table_name` is empty. Raises
-    `ShapeError` (usage) with the name of the file, `source`, if the table is invalid.
+    The options are in the table `table_name`, or at the top level if `table_name` is empty. If the table is invalid,
+    raises `ShapeError` (usage) with the file name `source` in the message.
 
     >>> parse_config_table(b"[tool.shapecalc]\ndialect = 'torch'", "pyproject.toml")
     {'dialect': 'torch'}
     """
-    from tomllib import loads  # imported here because few projects and users have such a file
+    from tomllib import loads  # imported here because few users have such a file
 
     try:
         table: Any = loads(text.decode())
@@ -704,7 +705,7 @@ def parse_config_table(text: bytes, source: str, table_name: str = PROJECT_TABLE
 
 
 def check_config_key(name: str, source: str, table_name: str = "") -> None:
-    """Raise `ShapeError` (usage) if a configuration file cannot have a key."""
+    """Raise `ShapeError` (usage) if a configuration file contains an unknown key."""
     names = PROJECT_KEYS if table_name else USER_KEYS
     if name not in names:
         owner = table_name or "the configuration"

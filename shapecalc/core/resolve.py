@@ -1,4 +1,4 @@
-"""Resolution of requests and chains, without hints for refused requests.
+"""Resolve requests and chains, without hints for refused requests.
 
 Front ends call `reasoning.answers.answer_request`, which adds the hints.
 """
@@ -55,7 +55,7 @@ from shapecalc.core.values import parse_sizes
 def resolve(request: Request) -> Trace:
     """Resolve a request.
 
-    The trace contains the output, or the problem and the steps before it.
+    The trace contains the output, or the problem and the steps before the problem.
 
     >>> resolve(make_request("transpose", "2,3,4", {"perm": "1,0,2"})).output
     (3, 2, 4)
@@ -100,9 +100,9 @@ def resolve(request: Request) -> Trace:
 
 
 def _resolve_for_every_switch(request: Request) -> Trace | None:
-    """Return the answer if it is the same for every setting of an omitted switch.
+    """Return the answer if it does not depend on an omitted switch.
 
-    Returns None if the request is refused at some setting, or if the answers differ.
+    Returns None if a setting of the switch leads to a refusal or to a different answer.
     """
     first, *others = [resolve(replace(request, switch=on)) for on in DIALECTS[request.dialect].switch_settings()]
     if first.output is None:
@@ -125,10 +125,10 @@ def _find_nonzero_names(trace: Trace) -> tuple[str, ...]:
 
 
 def _make_fraction_steps(request: Request) -> tuple[Step, ...]:
-    """Return a step for each fraction in the request.
+    """Return one step for each fraction in the request.
 
-    A step requires that its fraction, such as `N/2`, is an integer. Raises `ShapeError` (indivisible) if that is
-    impossible.
+    The condition of the step is that the fraction, such as `N/2`, is an integer. Raises `ShapeError` (indivisible) if
+    no sizes satisfy the condition.
     """
     if all(map(is_always_integral, request.dims)):
         return ()
@@ -152,7 +152,7 @@ def contradiction_error(conditions: Conditions) -> ShapeError:
 
 
 def resolve_with_sizes(request: Request, sizes: Mapping[str, int]) -> Trace:
-    """Resolve a request with sizes substituted for names.
+    """Resolve a request after substituting sizes for names.
 
     If a dim becomes invalid, the trace contains the problem.
     """
@@ -167,7 +167,7 @@ def _find_zero_sensitive_names(
 ) -> tuple[str, ...]:
     """Return the names in `dims` whose sizes the answer assumes to be nonzero.
 
-    `resolve_with` resolves the same request with sizes substituted for names.
+    `resolve_with` resolves the same request after substituting sizes for names.
     """
     above = dim_names([condition.left for condition in answer.conditions if condition.relation == ">="])
     candidates = sorted({*dim_names(dims)} - {*above})
@@ -177,7 +177,7 @@ def _find_zero_sensitive_names(
 
 
 def _is_wrong_at_zero(answer: Trace | Chain, zero_answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
-    """Return whether an answer, with `sizes` substituted, contradicts `zero_answer`."""
+    """Return whether `answer` with `sizes` substituted differs from `zero_answer`."""
     least = [condition for condition in answer.conditions if condition.relation == ">="]
     if not can_hold(least, sizes):
         return False
@@ -198,7 +198,7 @@ def _is_wrong_at_zero(answer: Trace | Chain, zero_answer: Trace | Chain, sizes: 
 def locate_problem(problem: Problem, request: Request) -> Problem:
     """Add the span of the invalid token to a problem.
 
-    The span is computed on first read.
+    The span is computed on first access.
     """
     return replace(problem, span=lambda _: _find_span(problem, request))
 
@@ -208,7 +208,7 @@ def _find_span(problem: Problem, request: Request) -> tuple[int, int] | None:
     argument = problem.argument or ""
     value = request.input if argument == "input" else request.arguments.get(argument)
     if isinstance(value, str) and problem.index is not None:
-        from shapecalc.core.values import slice_span  # imported here because only one op has slices
+        from shapecalc.core.values import slice_span  # imported here because only the op slice needs it
 
         return slice_span(request.argument_texts.get(argument) or value, problem.index)
     if problem.span or not isinstance(value, tuple):
@@ -225,7 +225,7 @@ def _find_span(problem: Problem, request: Request) -> tuple[int, int] | None:
 def locate_operand(request: Request, index: int | None) -> tuple[int, int]:
     """Return the start and end offsets of an operand in the text of all operands.
 
-    An `index` of None selects all operands.
+    If `index` is None, return the offsets of the complete text.
     """
     words = operand_texts(request)
     if index is None or index >= len(words):
@@ -239,8 +239,8 @@ def make_chain_requests(
 ) -> tuple[Request, ...]:
     """Parse the requests of a chain.
 
-    The first request has the input `shape`; the inputs of the other requests are placeholders, which `resolve_chain`
-    replaces. `sizes` are substituted in all stages. Raises `ShapeError` (usage) for an invalid stage.
+    The input of the first request is `shape`. The inputs of the other requests are placeholders, which `resolve_chain`
+    replaces. `sizes` are substituted in all stages. Raises `ShapeError` (usage) if a stage is invalid.
     """
     requests: list[Request] = []
     if len(stages) > MAX_STAGES:
@@ -248,7 +248,7 @@ def make_chain_requests(
     for op, options in stages:
         others = {name: value for name, value in options.items() if name != "where"}
         if requests and requests[0].dtype and isinstance(shape, str) and "dtype" not in stages[0][1]:
-            others = {"dtype": requests[0].dtype, **others}  # the element type in the input text applies to all stages
+            others = {"dtype": requests[0].dtype, **others}  # all stages have the element type of the input text
         requests.append(make_request(op, _resolve_next_input(requests, op, others) if requests else shape, others))
         sizes = {**sizes, **(parse_sizes(options["where"]) if options.get("where") is not None else {})}
     if not requests:
@@ -267,11 +267,11 @@ def make_chain_requests(
 
 
 def _compute_result_sizes(requests: Sequence[Request], sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return the sizes of named results of a chain, if `sizes` determine them.
+    """Compute the sizes of the named results in a chain from `sizes`.
 
     A named result is a dim that is not a product, such as `H1` for `(H - 1)//2 + 1`. The chain is resolved without
-    sizes, because later stages may use the name `H1` even if the size of `H` is known. Raises `ShapeError` (usage) for
-    a size that contradicts its definition.
+    sizes, because later stages may contain the name `H1` even if the size of `H` is known. Raises `ShapeError` (usage)
+    if a size in `sizes` contradicts its definition.
     """
     results = resolve_chain(requests).results if len(requests) > 1 else EMPTY_DICT
     try:
@@ -288,7 +288,7 @@ def _compute_result_sizes(requests: Sequence[Request], sizes: Mapping[str, int])
 def _resolve_next_input(requests: Sequence[Request], op: str, options: Mapping[str, object]) -> Shape:
     """Return the input of the next stage if its permutation names dims, else ().
 
-    Raises `ShapeError` (usage) if the input is unknown because an earlier stage is refused.
+    Raises `ShapeError` (usage) if an earlier stage is refused, because the input is then unknown.
     """
     from shapecalc.core.requests import has_named_axes  # imported here because only chains need it
 
@@ -305,10 +305,10 @@ def resolve_chain(
     resolve_one: Callable[[Request], Trace] = resolve,
     known_names: Mapping[str, SizeExpression | None] = EMPTY_DICT,
 ) -> Chain:
-    """Resolve each request of a chain with the output of the previous one.
+    """Resolve each request of a chain with the output of the previous request.
 
-    `known_names` are names of sizes outside of the chain, with the definitions of named results. Raises
-    `ShapeError` (usage) if the stages have too many dims in total.
+    `known_names` maps names outside the chain to the definitions of named results, and other names to None. Raises
+    `ShapeError` (usage) if the total number of dims is too large.
     """
     answer, dims = _resolve_in_sequence(requests, resolve_one, known_names), _collect_dims(requests)
     if answer.problem or is_concrete(dims):
@@ -318,7 +318,7 @@ def resolve_chain(
         names = _find_zero_sensitive_names(chain, dims, lambda zero: _resolve_chain_with_sizes(requests, zero))
         return tuple(
             [name for name in names if name not in answer.results]
-        )  # conditions already require that results are not 0
+        )  # conditions already require nonzero results
 
     return replace(answer, assumes=find_assumed_names)
 
@@ -339,13 +339,13 @@ def _resolve_in_sequence(
     resolve_one: Callable[[Request], Trace],
     known_names: Mapping[str, SizeExpression | None] = EMPTY_DICT,
 ) -> Chain:
-    """Resolve requests until one is refused, and combine their conditions."""
+    """Resolve requests up to the first refusal, and combine their conditions."""
     shape: Shape = requests[0].input
     traces: list[Trace] = []
     names: dict[str, SizeExpression | None] = {**known_names}
     conditions: Conditions = ()
     zero_results: dict[str, Conditions] = {}
-    """The named results that may be 0, with the conditions that exclude 0."""
+    """The named results that can be 0. Each name maps to the conditions that exclude 0."""
     total_dims, work = 0, WorkBudget(MAX_CHAIN_WORK)
     for request in requests:
         total_dims += len(shape)
@@ -374,9 +374,9 @@ def _resolve_in_sequence(
 def _require_positive_results(trace: Trace, zero_results: Mapping[str, Conditions]) -> Trace:
     """Add the conditions under which the named results in a stage are positive.
 
-    The rules of ops assume that a named result is at least 1, but the size of a slice, or a size that is rounded down,
-    may be 0. A name adds a condition only if the trace is wrong when its size is 0. `zero_results` maps each name that
-    may be 0 to the conditions that exclude 0.
+    The rules of ops assume that a named result is at least 1. However, the size of a slice or a rounded size can be 0.
+    A condition is added only if the trace is wrong when the result is 0. `zero_results` maps each name that can be 0 to
+    the conditions that exclude 0.
     """
     request = trace.request
     used = [name for name in dim_names(request.dims) if name in zero_results] if trace.output is not None else []
@@ -392,7 +392,7 @@ def _require_positive_results(trace: Trace, zero_results: Mapping[str, Condition
 def _require_positive(name: str, result: SizeExpression, zero_results: Mapping[str, Conditions]) -> Conditions:
     """Return the conditions under which a named result is at least 1.
 
-    There are no conditions if the result is at least 1 for all sizes. The result is `floor(sum / divisor)`, which is at
+    Returns no conditions if the result is at least 1 for all sizes. The result is `floor(sum / divisor)`, which is at
     least 1 if the sum is at least the divisor.
     """
     terms = sum_terms([*result.dividend, *[product((term, result.divisor)) for term in result.terms]])
@@ -420,8 +420,8 @@ def _make_stage_request(
 ) -> Request:
     """Set the input of a request to `shape`, the output of the previous stage.
 
-    `names` are the names that earlier stages use, with the definitions of named results. A view also gets the strides
-    of its input.
+    `names` maps the names in earlier stages to the definitions of named results, and other names to None. A view also
+    gets the strides of its input.
     """
     names_in_use = names if not is_concrete(shape + request.dims) else EMPTY_DICT
     request = replace(request, input=shape, names_in_use=names_in_use)

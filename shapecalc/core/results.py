@@ -1,7 +1,7 @@
 """Named results: names for output dims that are not monomials.
 
-A dim is a number or a monomial. If an op computes a sum or a floor, such as `(H - 1)//2 + 1`, the output dim is a new
-name, such as `H1`. The size with this name is called a result. `Trace.results` maps the name to its definition.
+A dim is an integer or a monomial. If the size of an output dim is a sum or a floor, such as `(H - 1)//2 + 1`, the dim
+is a new name, such as `H1`. This size is called a result. `Trace.results` maps the name to its definition.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class SizeExpression(Record):
     divisor: int = 1
 
     def __str__(self) -> str:
-        """Return the size as a Python expression.
+        """Return the size expression in Python syntax.
 
         >>> C, D, H = map(dims.named_dim, "CDH")
         >>> print(floor_quotient([H, -1], 2, 1), "|", floor_quotient([C, D]))
@@ -40,13 +40,13 @@ class SizeExpression(Record):
 
 
 SizeExpressions = dict[str, SizeExpression]
-"""The definition of each named result; a definition may contain the names of earlier results."""
+"""The definition of each named result. A definition may contain the names of earlier results."""
 
 
 def floor_quotient(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> Dim | SizeExpression:
     """Return `floor(sum(terms) / divisor) + offset` with `divisor >= 1`.
 
-    Returns a dim if the value is a number or a monomial.
+    Returns a dim if the value is an integer or a monomial.
 
     >>> H = dims.named_dim("H")
     >>> print(floor_quotient([7, -3], 2, 1), floor_quotient([H, -2], 2, 1))
@@ -79,17 +79,17 @@ class NameAllocator:
     """An allocator of new names for the results of one request."""
 
     def __init__(self, used_names: Iterable[str], earlier_names: Mapping[str, SizeExpression | None]) -> None:
-        """Reserve the names in a request, and the names in earlier stages of its chain.
+        """Reserve the names in a request and in earlier stages of its chain.
 
-        `earlier_names` maps the names of results in earlier stages to their definitions, and other names to None.
+        `earlier_names` maps the named results of earlier stages to their definitions, and other names to None.
         """
         self.used_names, self.earlier_names = {*used_names, *earlier_names}, earlier_names
         self.results = {name: result for name, result in earlier_names.items() if result is not None}
 
     def dim_for_expression(self, expression: SizeExpression, prefix: str) -> Dim:
-        """Return a dim that is the name of a size expression.
+        """Return the name of a size expression as a dim.
 
-        Equal expressions have the same name. A new name begins with `prefix`.
+        Equal expressions have the same name. A new name starts with `prefix`.
         """
         chosen = next((name for name, result in self.results.items() if result == expression), None)
         if chosen is None:
@@ -107,8 +107,8 @@ class NameAllocator:
     def floor_dim(self, terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> Dim:
         """Return `floor(sum(terms) / divisor) + offset` as a dim.
 
-        If the value is not a number or a monomial, the dim is a name that begins with the first name in `terms`. Named
-        sums in `terms` are expanded if the value then has fewer names.
+        If the value is neither an integer nor a monomial, the dim is a name that starts with the first name in `terms`.
+        Named sums in `terms` are expanded if this reduces the number of names in the value.
         """
         terms = tuple(terms)
         if dims.is_concrete(terms):
@@ -134,19 +134,19 @@ class NameAllocator:
 
     @property
     def new_results(self) -> SizeExpressions:
-        """The results of this request, without the results of earlier stages."""
+        """The results of this request, excluding the results of earlier stages."""
         return {name: result for name, result in self.results.items() if name not in self.earlier_names}
 
 
 def _names_in_sum(terms: Iterable[Dim]) -> Sequence[str]:
-    """Return the names in a sum that do not cancel."""
+    """Return the names in a sum after cancelling terms."""
     return dims.dim_names(dims.sum_terms(terms))
 
 
 def select_used_results(names: Mapping[str, SizeExpression | None], used_dims: Iterable[Dim]) -> SizeExpressions:
-    """Return the definitions of the named results in some dims.
+    """Return the definitions of the named results in `used_dims`.
 
-    The definitions of names that occur in these definitions are included.
+    If a definition contains named results, their definitions are also returned.
     """
     pending = [*dims.dim_names(used_dims)]
     used: SizeExpressions = {}
@@ -160,14 +160,14 @@ def select_used_results(names: Mapping[str, SizeExpression | None], used_dims: I
 
 
 def format_results(results: Mapping[str, SizeExpression]) -> dict[str, str]:
-    """Format the definition of each result, except for results that are unknown dims."""
+    """Format the definitions of all results except unknown dims."""
     return {name: str(result) for name, result in results.items() if name[0] != "?"}
 
 
 def substitute_results(shape: Shape, results: Mapping[str, SizeExpression], sizes: Mapping[str, int]) -> Shape:
-    """Substitute sizes for names in a shape, and values for names of results.
+    """Substitute sizes and the values of results for names in a shape.
 
-    If the value of a result is not a number or a monomial, the name of the result becomes the text of the value. Raises
+    If the value of a result is neither an integer nor a monomial, the text of the value becomes a name. Raises
     `ZeroDivisionError` if the size of a divisor is 0.
 
     >>> substitute_results((dims.named_dim("H1"), 3), {"H1": floor_quotient([dims.named_dim("H"), -1], 2)}, {"H": 9})
@@ -178,18 +178,19 @@ def substitute_results(shape: Shape, results: Mapping[str, SizeExpression], size
 
 
 def sizes_with_results(results: Mapping[str, SizeExpression], sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return `sizes` and the size of each result that is a number at these sizes.
+    """Return `sizes` and the sizes of all results that they determine.
 
-    A size in `sizes` for the name of a result is ignored. Raises `ZeroDivisionError` if the size of a divisor is 0.
+    If `sizes` contains the name of a result, this size is ignored. Raises `ZeroDivisionError` if the size of a divisor
+    is 0.
     """
     numbers = {name: dim for name, dim in _evaluate_results(results, sizes).items() if isinstance(dim, int)}
     return {name: size for name, size in sizes.items() if name not in results} | numbers
 
 
 def _evaluate_results(results: Mapping[str, SizeExpression], sizes: Mapping[str, int]) -> dict[str, Dim]:
-    """Substitute sizes in the definition of each result, and return the values.
+    """Evaluate the definition of each result at `sizes`.
 
-    A value that is not a number or a monomial becomes a dim whose name is the text of the value.
+    If a value is neither an integer nor a monomial, the text of the value becomes a name.
     """
     values: dict[str, Dim] = {}
     for name, result in results.items():
@@ -201,7 +202,7 @@ def _evaluate_results(results: Mapping[str, SizeExpression], sizes: Mapping[str,
 
 
 def _substitute_values(dim: Dim, sizes: Mapping[str, int], result_values: Mapping[str, Dim]) -> Dim:
-    """Substitute `sizes` and the values of results in a dim."""
+    """Substitute `sizes` and the values of results for names in a dim."""
     zeros = {name: 0 for name, value in result_values.items() if value == 0}
     nonzero_values = {name: value for name, value in result_values.items() if value != 0}
     return dims.substitute_dims(dims.substitute(dim, {**sizes, **zeros}), nonzero_values)

@@ -1,6 +1,6 @@
 """The rules that several ops and dialects share.
 
-A `StepRule` explains a step of the computation of the output shape. Any other rule is the reason for a refusal.
+A `StepRule` explains a step in the computation of an output shape. Any other rule explains a refusal.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from shapecalc.core.text import element_count_text, shape_text
 
 
 class ExcludedDims(Choice):
-    """The dims that are excluded when -1 is inferred beside a dim of size 0.
+    """The dims that are excluded when -1 is inferred and another dim is 0.
 
-    The inferred dim is the element count divided by the product of the known dims; both numbers exclude these dims.
+    The inferred dim is the element count divided by the product of the known dims. Both numbers exclude these dims.
     """
 
     ZEROS = "zeros left out"
@@ -284,7 +284,7 @@ GIVEN_DIM = StepRule(
 
 
 def _explain_inferred_dim(step: Step, shape: Shape, have: Dim, known: Dim) -> str:
-    """Format the division of `have` by `known` that gives an inferred dim."""
+    """Format an inferred dim as the quotient of `have` and `known`."""
     divisor = f"({known})" if "*" in str(known) else known
     return f"-1 is {element_count_text(shape, have)} / {divisor} known = {step.value}"
 
@@ -315,7 +315,7 @@ INFERRED_EMPTY = StepRule(
 
 
 def _explain_regrouping(step: Step, before: Shape) -> str:
-    """Format the element counts of a reshape, and the dims that it merges and splits."""
+    """Format the element counts of a reshape, and the merged and split dims."""
     from shapecalc.core.origins import describe_reshape
 
     have, want = product(before), product(step.shape)
@@ -435,10 +435,10 @@ WRITTEN_FRACTION = StepRule(
 
 
 KEPT_DIM_RULES = (KEPT_DIM, "keep-one")
-"""The rules under which an output dim is an unchanged input dim; `keep-one` is a rule of MXNet."""
+"""The rules for an output dim that equals an input dim. `keep-one` is a rule of MXNet."""
 
 _LOCAL_RULES = [rule for rule in [*globals().values()] if isinstance(rule, Rule) and rule not in (DIFFERS, FILE, USAGE)]
 STEP_RULES: dict[str, Rule] = {rule: rule for rule in _LOCAL_RULES if isinstance(rule, StepRule)}
-"""The shared rules that explain steps, by id; ops and dialects define further rules."""
+"""The shared rules that explain steps, keyed by id. Ops and dialects define additional rules."""
 REFUSALS: dict[str, Rule] = {rule: rule for rule in (*_LOCAL_RULES, DIFFERS, FILE, USAGE) if rule not in STEP_RULES}
-"""The shared rules that refuse a request, by id; ops and dialects define further rules."""
+"""The shared rules that explain refusals, keyed by id. Ops and dialects define additional rules."""

@@ -1,12 +1,12 @@
-"""Parse shapes in the formats that other tools print.
+"""Parse shapes in the formats of other tools.
 
-`SHAPE_FORMATS` is the only table of formats. Each format has a regular expression and examples: the parser uses the
-expression, the tests read the examples in every position, and the manual page shapecalc-spellings(7) lists them.
-`NON_SHAPE_FORMATS` lists texts that are not a single shape, with a hint. The module `core.text` parses plain shapes
-such as `2,3,4`, and imports this module only for other texts.
+`SHAPE_FORMATS` is the only table of formats. Each format has a regular expression and examples. The parser uses the
+expression, the tests parse the examples in all contexts, and the manual page shapecalc-spellings(7) lists them.
+`NON_SHAPE_FORMATS` contains the formats of texts that are not a single shape, each with a hint. The module `core.text`
+parses plain shapes such as `2,3,4`, and imports this module only for other texts.
 
-A text is first rewritten without changing its length, so that offsets stay valid: full-width characters become ASCII,
-and quotes and wrappers of numbers become blanks.
+A text is first rewritten without changing its length, so that offsets stay valid: ASCII characters replace full-width
+characters, and blanks replace quotes and wrappers of numbers.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record, lazy
 
 MAX_SPELLING_LENGTH = 2_000
-"""The maximum length, in characters, of a text that is matched against the formats."""
+"""The maximum length, in characters, of a text that is matched with the formats."""
 MAX_REFUSED_LENGTH = 400
-"""The maximum length, in characters, of an invalid text that is matched against `NON_SHAPE_FORMATS`."""
+"""The maximum length, in characters, of an invalid text that is matched with `NON_SHAPE_FORMATS`."""
 MAX_DEPTH = 4
-"""The maximum nesting depth of formats; `x: TensorShape([2, 3])` has two levels."""
+"""The maximum nesting depth of formats. For example, `x: TensorShape([2, 3])` has two levels."""
 FULL_WIDTH: dict[int, str] = {
     **{0xFF01 + offset: chr(0x21 + offset) for offset in range(94) if not chr(0x21 + offset).isalnum()},
     ord("\u3001"): ",",
     ord("\u3000"): " ",
 }
-"""The ASCII characters for full-width punctuation."""
+"""A translation table from full-width punctuation to ASCII."""
 TIMES = "\u00d7"
-"""The multiplication sign, which Core ML and Julia print between dims."""
+"""The multiplication sign that Core ML and Julia print between dims."""
 
 FLOAT8 = {
     **dict.fromkeys(("f8e4m3fn", "f8E4M3FN", "F8_E4M3"), "float8_e4m3fn"),
@@ -57,7 +57,9 @@ ELEMENT_TYPES = {
     "Long": "int64", "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8",
     "ComplexFloat": "complex64", "ComplexDouble": "complex128", "STRING": "string", "string": "string",
 }  # fmt: skip
-"""The element types by the names that tools print. The names in `DIALECT_TYPES` depend on the dialect."""
+"""A mapping from the element type names that tools print to NumPy names. Names in `DIALECT_TYPES` depend on the
+dialect.
+"""
 DIALECT_TYPES = {
     "float": "float32",
     "double": "float64",
@@ -66,20 +68,20 @@ DIALECT_TYPES = {
     "int": "int32",
     "long": "int64",
 }
-"""The names of element types that depend on the dialect: `float` has 32 bits in ONNX, and 64 in NumPy."""
+"""Element type names that depend on the dialect. For example, `float` has 32 bits in ONNX and 64 bits in NumPy."""
 GENERIC_TYPES = ("Float", "Int", "UInt", "Integer", "Num", "Inexact", "Real", "Complex", "Shaped", "Key")
-"""The element types of jaxtyping that do not specify the number of bits."""
+"""The element types of jaxtyping without a number of bits."""
 
 WORD = r"[A-Za-z_]\w*"
 NAME = rf"(?:{WORD}\.)*{WORD}"
 SIZE = r"(?:-?\d+|\?)"
 TIMES_LIST = rf"{SIZE}(?:\s*x\s*{SIZE})*"
-"""A regular expression for sizes with `x` between them."""
+"""A regular expression for sizes that are separated by `x`."""
 LIST = r"(?:\[[^\[\]<>=:]*\]|\([^()<>=:]*\)|\{[^{}<>=:]*\})"
-"""A regular expression for dims in one pair of brackets."""
+"""A regular expression for dims in a pair of brackets."""
 TYPE = rf"(?:{NAME}|[<|][fiub]\d)"
 JIT_SIZE = r"(?:\d+(?::\d+)?|\*)"
-"""A regular expression for a size in a torch.jit type, optionally followed by its stride."""
+"""A regular expression for a size in a torch.jit type, with an optional stride."""
 SHORT_TYPE = re.compile(r"[a-z]{1,2}\d+")
 """A regular expression for the element types that torch.compile prints."""
 TENSOR_CLASSES = (
@@ -90,53 +92,53 @@ SIZE_CLASSES = "Size|TensorShape|PartialShape|Shape|StaticShape|Dims|Dims[2-8]|D
 
 
 class PrintedShape(Record):
-    """A shape in the spelling of another tool, and the result of parsing it."""
+    """An example of a shape in another tool's format, with the expected result."""
 
     spelling: str
     tool: str
     shape: str
-    """The shape as shapecalc prints it."""
+    """The shape in the format of shapecalc."""
     dtype: str = ""
     strides: str = ""
 
 
 class ShapeFormat(Record):
-    """A format in which other tools print shapes.
+    """The format of a shape that another tool prints.
 
-    The groups of the pattern are `inner`, the text with the dims, and optionally `dtype`, `strides`, and `order`,
-    the axes from minor to major.
+    The groups of the pattern are `inner`, the text with the dims, and optionally `dtype`, `strides` and `order`.
+    `order` contains the axes from minor to major.
     """
 
     name: str
     expression: str
-    """The regular expression; its dot also matches line ends."""
+    """The regular expression. A dot also matches line ends."""
     examples: tuple[PrintedShape, ...]
     has_generic_type: bool = False
-    """Whether element types such as Float do not specify the number of bits."""
+    """Whether the format has generic element types, such as Float without a number of bits."""
     needs_type: bool = True
-    """Whether the text matches only if the element type is known."""
+    """Whether the format matches only known element types."""
     without_brackets: bool = False
-    """Whether `inner` contains the dims without brackets around them."""
+    """Whether `inner` contains dims without brackets."""
     dims_cleaned: bool = False
-    """Whether the dims are in the notation of torch.jit: `2:12` is a size with its stride, and `*` an unknown size."""
+    """Whether the dims are in torch.jit notation: `2:12` is a size with its stride, and `*` is an unknown size."""
 
     @lazy
     def pattern(self) -> Pattern[str]:
         """Compile the expression.
 
-        Each expression is compiled on first use, because compiling all of them takes 5 ms, a fifth of a command.
+        The expressions are compiled on first use. Compiling all of them takes 5 ms, a fifth of the time of a command.
         """
         return re.compile(self.expression, re.DOTALL | re.ASCII)
 
 
 class LocatedDims(Record):
-    """The position of the dims in a text, with the attributes in the text.
+    """The location of the dims in a text, with other attributes in the text.
 
     The attributes are the element type, the strides and the layout.
     """
 
     text: str
-    """The text with the dims at their offsets."""
+    """The text that contains the dims."""
     start: int
     end: int
     bracketed: bool
@@ -144,9 +146,9 @@ class LocatedDims(Record):
     strides: str = ""
     order: str = ""
     unused: str = ""
-    """The part of the text that is ignored, such as the tiles of a layout."""
+    """The ignored part of the text, such as the tiles of a layout."""
     form: str = ""
-    """The name of the innermost format; empty if no format matches."""
+    """The name of the innermost format, or an empty string if no format matches."""
 
 
 def _make_format(name: str, expression: str, *examples: PrintedShape, **flags: bool) -> ShapeFormat:
@@ -347,12 +349,12 @@ SHAPE_FORMATS = (
         needs_type=False,
     ),
 )
-"""The formats, in the order in which they are tried."""
+"""The formats, in the order of matching."""
 FIELD_TYPE = re.compile(
     r"\b(?:dtype|type|data_?type)\b\s*[=:]?\s*(?P<onnx>tensor\()?\s*(?P<dtype>(?:[A-Za-z_]\w*\.)*\w+|[<|][fiub]\d)(?P<number>\(\d+\))?",
     re.ASCII,
 )
-"""A regular expression for the field with the element type."""
+"""A regular expression for a field that contains the element type."""
 PLAIN_EXAMPLES = (
     PrintedShape("2x3x4", "everyday", "2,3,4"),
     PrintedShape("(2, 3, 4)", "NumPy", "2,3,4"),
@@ -376,13 +378,13 @@ PLAIN_EXAMPLES = (
     PrintedShape("\uff082\uff0c3\uff09", "full-width brackets", "2,3"),
     PrintedShape("2\u00d73\u00d74", "Julia", "2,3,4"),
 )
-"""Examples that `core.text` parses without a format: other separators, brackets and spellings of an unknown size."""
+"""Examples that need no format: other separators, other brackets and spellings of an unknown size."""
 
 
 def rewrite_characters(text: str) -> str:
     """Replace full-width characters, quotes and wrappers of numbers.
 
-    The length of the text does not change.
+    The replacement does not change the length of the text.
 
     >>> rewrite_characters("\uff082\uff0c'N'\uff09"), rewrite_characters("(np.int64(2), 3)")
     ('(2, N )', '(         2 , 3)')
@@ -397,11 +399,11 @@ def rewrite_characters(text: str) -> str:
 WRAPPED_NUMBER = re.compile(
     r"(?<![\w.])(?:np\.|numpy\.)?(?:u?int\d+|Dimension|Dim|SymInt|tensor)\((-?\d+|None)\)", re.ASCII
 )
-"""A regular expression for a dim that a class wraps: `np.int64(3)`, `Dimension(None)`."""
+"""A regular expression for a dim in a constructor call, such as `np.int64(3)` or `Dimension(None)`."""
 
 
 def locate_printed_dims(text: str) -> LocatedDims | None:
-    """Locate the dims in a shape that is printed by another tool.
+    """Locate the dims in a shape that another tool printed.
 
     Returns None if no format matches.
     """
@@ -415,7 +417,7 @@ def locate_printed_dims(text: str) -> LocatedDims | None:
 
 
 def _match_nested_formats(text: str, located: LocatedDims, depth: int) -> LocatedDims:
-    """Match nested formats, from the outermost to the dims."""
+    """Match nested formats from the outermost to the innermost."""
     start, end = located.start, located.end
     for form in SHAPE_FORMATS if depth < MAX_DEPTH else ():
         match = form.pattern.fullmatch(text, start, end)
@@ -446,7 +448,7 @@ def _match_nested_formats(text: str, located: LocatedDims, depth: int) -> Locate
 
 
 def _merge_groups(match: re.Match[str]) -> dict[str, str]:
-    """Return the groups of a match, with alternative groups merged.
+    """Return the groups of a match, with numbered groups renamed.
 
     For example, the group `dtype2` becomes `dtype`.
     """
@@ -461,9 +463,9 @@ def _find_inner_span(match: re.Match[str]) -> tuple[int, int]:
 
 
 def _has_known_type(form: ShapeFormat, groups: dict[str, str]) -> bool:
-    """Return whether the element type of a match is known or not required.
+    """Return whether the element type of a match is known or optional.
 
-    Before strides in brackets, only short names such as `f32` are known.
+    If strides in brackets follow, only short names such as `f32` are known.
     """
     dtype = groups.get("dtype", "")
     if form.name == "type in front" and "strides" in groups and not SHORT_TYPE.fullmatch(dtype):
@@ -472,7 +474,7 @@ def _has_known_type(form: ShapeFormat, groups: dict[str, str]) -> bool:
 
 
 def is_element_type(word: str) -> bool:
-    """Return whether a word is the name of an element type in any tool.
+    """Return whether a word is the name of an element type in a tool.
 
     >>> is_element_type("torch.float32"), is_element_type("Half"), is_element_type("x")
     (True, True, False)
@@ -502,7 +504,7 @@ def canonical_type(word: str) -> str:
 
 
 def _clean_jit_dims(text: str, start: int, end: int, strides: str) -> tuple[str, str]:
-    """Convert the dims of torch.jit to dims and strides.
+    """Convert torch.jit dims to dims and strides.
 
     `*` is an unknown size, and `2:12` is a size with its stride.
     """
@@ -522,14 +524,14 @@ def _strip_whitespace(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 class NonShapeFormat(Record):
-    """A kind of text that is not a single shape, with the reason and a hint."""
+    """A text format that is not a single shape, with the message and a hint."""
 
     expression: str
     message: str
     hint: str
-    """The hint; `{dims}` is replaced by the dims that the text names."""
+    """The hint. The dims in the text replace `{dims}`."""
     examples: tuple[tuple[str, str, str], ...]
-    """A text, the tool that prints it, and a part of the error."""
+    """Examples: each contains a text, the tool that prints it, and a part of the error message."""
 
     @lazy
     def pattern(self) -> Pattern[str]:
@@ -609,21 +611,21 @@ NON_SHAPE_FORMATS = (
         (("x=2,3", "code --input", "write 2,3"),),
     ),
 )
-"""The texts that are refused, in the order in which they are tried."""
+"""The formats of refused texts, in the order of matching."""
 DIMS_IN_TEXT = re.compile(r"[\[({]\s*([\w?]+(?:\s*[,x]\s*[\w?]+)*)\s*,?\s*[\])}]", re.ASCII)
 LISTS_IN_TEXT = re.compile(
     rf"(?P<name>\b(?:shape|size)\W*(?:array\()?)?"
     rf"(?:[\[({{]\s*(?P<dims>{SIZE}(?:\s*,\s*{SIZE})*)\s*,?\s*[\])}}]|(?<![\w.])(?P<sizes>{SIZE}(?:x{SIZE})+)(?!\w))",
     re.ASCII,
 )
-"""A regular expression for lists of sizes within other text."""
+"""A regular expression for lists of sizes in a text."""
 SIZES_IN_TEXT = re.compile(r"(?:[:=\[]\s*)(\d+|\?)", re.ASCII)
 
 
 def find_non_shape_error(text: str, argument: str) -> ShapeError | None:
-    """Return the error for a text of a known format that is not a single shape.
+    """Return the error for a text in a known format that is not a single shape.
 
-    Returns None for other texts.
+    Returns None for any other text.
 
     >>> print(find_non_shape_error("[1..8,3]", "input"))
     usage: a range is not the size of a dim (write a name (N) or ? for a size that is not known)
@@ -636,10 +638,10 @@ def find_non_shape_error(text: str, argument: str) -> ShapeError | None:
 
 
 def extract_dims(text: str) -> str:
-    """Return the dims of a list of sizes in a text.
+    """Extract the dims from a list of sizes in a text.
 
-    The list is the first one that is named `shape` or `size`, or else the only list. Returns an empty string if there
-    is no such list.
+    The first list with the name `shape` or `size` is preferred. Otherwise, the text must contain only one list. Returns
+    an empty string if there is no such list.
 
     >>> extract_dims("#tf.shape<?x784>"), extract_dims("[torch.FloatTensor of size 2x3]"), extract_dims("a, b")
     ('?,784', '2,3', '')

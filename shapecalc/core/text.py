@@ -1,4 +1,4 @@
-"""Shapes as text: parsing, formatting, and error messages for invalid shapes.
+"""Parse and format shapes, and report invalid shapes.
 
 shape  = "[" dims "]" | "(" dims ")" | "{" dims "}" | dims | a format of `core.spellings`
 dims   = dim {"," dim} [","]       a trailing comma only inside brackets
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 
 MAX_BITS = 3320
-"""The maximum bit length of a Python integer that is accepted or printed exactly: at most 1000 decimal digits. Python
-itself formats at most 4300 digits."""
+"""The maximum bit length of an integer that is accepted or printed exactly: at most 1000 decimal digits. Python itself
+formats at most 4300 digits.
+"""
 LOG10_OF_2 = 0.30103
 """The decimal logarithm of 2."""
 MAX_QUOTED_LENGTH = 40
@@ -38,53 +39,55 @@ MAX_QUOTED_LENGTH = 40
 MAX_QUOTED_SHAPE_LENGTH = 200
 """The maximum length, in characters, of a shape that a message quotes."""
 UNBROKEN_TEXT = r"(?:(?<=[:,] )|(?<=\(see )|(?<=  ))shapecalc (?:'[^']*'|,(?! )|[^,;)'])+\S*|(?:(?<!\w)'[^']*'|\S)+"
-"""A regular expression for the parts of a message that are not broken: words, quoted texts and commands to paste."""
+"""A regular expression for the parts of a message that must not be wrapped: words, quoted texts and commands."""
 UNPRINTABLE_CODES = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
-"""Code points of characters that change the direction or the line breaks of the surrounding text."""
+"""Code points of characters that change the direction or the line breaks of a text."""
 BRACKETS = {"[": "]", "(": ")", "{": "}"}
 SPECIAL = frozenset("[](){}<>:='\"%!|")
-"""Characters that cannot occur in a dim; a text with one of them is matched against the formats of `core.spellings`."""
+"""Characters that cannot be in a dim. If a text contains one of them, it is matched with the formats of
+`core.spellings`.
+"""
 UNKNOWN_WORDS = ("?", "None")
 """The spellings of an unknown size."""
 INPUT_UNKNOWNS = ("-1", "_")
-"""Additional spellings of an unknown size in an input; in einops and jaxtyping, `_` matches any size."""
+"""Additional spellings of an unknown size in an input. In einops and jaxtyping, `_` matches any size."""
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
-"""Typographic hyphens, dashes and minus signs that users paste instead of a hyphen-minus."""
+"""Typographic hyphens, dashes and minus signs that replace a hyphen-minus in pasted text."""
 SEPARATOR_PATTERN = r"[;.\u00d7\u00b7\uff0c\uff1b\u3001]|(?<=[0-9])(?:[xX](?=\w)|(?=-))"
-"""A regular expression for the separators that users write between dims instead of commas."""
+"""A regular expression for separators that users write instead of commas."""
 PLAIN_EXCEPTIONS = (*UNKNOWN_WORDS, *INPUT_UNKNOWNS)
-"""The words that are not names in an input."""
+"""The words in an input that are not names."""
 MAX_CORRECTED_LENGTH = 200
-"""The maximum length, in characters, of an invalid dim for which a correction is suggested."""
+"""The maximum length, in characters, of an invalid dim with a suggested correction."""
 SIZE_BOUND = 10**MAX_DIGITS
 FILLER_WORDS = ("by", "and", "to", "into")
-"""English words between sizes; these words are not names of sizes."""
+"""English words between sizes. They are not names of sizes."""
 GENERAL_DIM_HINT = "a dim is a whole number"
-"""The beginning of the hint for an invalid dim without a correction."""
+"""The first part of the hint for an invalid dim without a correction."""
 NAME_SIZE_HINT = "write a name (N) or ? for a size that is not known"
 CONTAINER_SUFFIXES = (".npz", ".safetensors", ".zarr", ".h5", ".hdf5")
-"""The suffixes of files and stores that contain arrays by name."""
+"""The suffixes of files and stores that contain several named arrays."""
 MAX_LISTED_NAMES = 16
 """The maximum number of names that a hint lists."""
 MAX_COMPARED_LENGTH = 80
-"""The maximum length, in characters, of the prefix of a name that is compared with the known names."""
+"""The maximum length, in characters, of the prefix of a word that is compared with names."""
 MIN_LENGTH_OF_TWO_MISTAKES = 6
-"""The minimum length of a word that may differ from a name by two typing mistakes."""
+"""The minimum length of a word for which a name with two typing mistakes is suggested."""
 MIN_PREFIX_LENGTH = 4
-"""The minimum length of a word, and of a name, for a suggestion because one contains the other."""
+"""The minimum length of a word and of a name for a suggestion because one contains the other."""
 MAX_EXTRA_LETTERS = 3
-"""The maximum number of other letters in a name that contains the word, but does not begin with it."""
+"""The maximum number of additional letters in a suggested name that contains the word but does not start with it."""
 OPENING, CLOSING, QUOTES = "[({", "])}", "'\""
 
 
 MIN_LAYOUT_LENGTH = 3
 """The minimum length of a lower-case name that is interpreted as a layout, such as `nchw`."""
 LAYOUT_LETTERS = frozenset("nbchwdtls")
-"""The letters of names such as `nchw`, which are layouts rather than words."""
+"""The letters of lower-case layouts such as `nchw`."""
 
 
 class Token(Record):
-    """A token of an argument: its text, and its start offset in the argument."""
+    """A part of an argument: its text, and its start offset in the argument."""
 
     text: str
     start: int
@@ -96,7 +99,7 @@ class Token(Record):
 
 
 def remainder_text(dim: Dim, divisor: Dim) -> str:
-    """Format the remainder of `dim / divisor` as the last part of a message.
+    """Format the remainder of `dim / divisor` for the end of a message.
 
     Returns an empty string if `dim` or `divisor` is symbolic.
     """
@@ -104,7 +107,7 @@ def remainder_text(dim: Dim, divisor: Dim) -> str:
 
 
 def element_count_text(dims: Shape, volume: Dim) -> str:
-    """Format the element count `volume` and the product of the dims.
+    """Format the element count `volume`, followed by the product of the dims.
 
     >>> element_count_text((2, 3, 4), 24), element_count_text((1,), 1)
     ('24 elements (2*3*4)', '1 element')
@@ -133,7 +136,7 @@ def rank_text(rank: int) -> str:
 def missing_axis_text(axis: int, rank: int, *, allow_end: bool = False) -> str:
     """Return the reason why an axis does not exist.
 
-    With `allow_end`, an axis equal to `rank` exists.
+    If `allow_end` is True, an axis equal to `rank` exists.
 
     >>> missing_axis_text(3, 2), missing_axis_text(1, 0)
     ('axis 3 does not exist: axes run from -2 to 1', 'axis 1 does not exist: a scalar has no axes')
@@ -143,7 +146,7 @@ def missing_axis_text(axis: int, rank: int, *, allow_end: bool = False) -> str:
 
 
 def format_count(number: int, singular: str, plural: str) -> str:
-    """Format a number, followed by the singular or the plural of a phrase.
+    """Format a number with the singular or the plural of a phrase.
 
     >>> format_count(1, "axis is", "axes are"), format_count(0, "axis is", "axes are")
     ('1 axis is', '0 axes are')
@@ -152,7 +155,7 @@ def format_count(number: int, singular: str, plural: str) -> str:
 
 
 def join_with_and(texts: Sequence[str]) -> str:
-    """Join strings with commas, and with `and` before the last string.
+    """Join strings with commas, and insert `and` before the last string.
 
     >>> join_with_and(["a"]), join_with_and(["a", "b", "c"])
     ('a', 'a, b and c')
@@ -203,16 +206,16 @@ class ScannedShape(Record):
 
     tokens: tuple[Token, ...]
     dtype: str = ""
-    """The element type as the tool spells it."""
+    """The element type, as the tool prints it."""
     strides: str = ""
     order: str = ""
-    """The axes from minor to major, as XLA prints a layout."""
+    """The axes from minor to major, as in an XLA layout."""
     unused: str = ""
-    """The part of the text that is ignored, such as the tiles of a layout."""
+    """The ignored part of the text, such as the tiles of a layout."""
     form: str = ""
-    """The name of the format in `core.spellings` that the shape has; empty for a plain shape."""
+    """The name of the format in `core.spellings`, or an empty string for a plain shape."""
     has_unbracketed_names: bool = False
-    """Whether names are separated by blanks, without brackets or quotes around them."""
+    """Whether blanks separate names that are not in brackets or quotes."""
 
 
 class TypedShape(Record):
@@ -220,9 +223,9 @@ class TypedShape(Record):
 
     dims: Shape
     dtype: str = ""
-    """The element type as the tool spells it; empty if there is none."""
+    """The element type, as the tool prints it, or an empty string."""
     strides: Shape | None = None
-    """The strides in elements, or None if they are row-major."""
+    """The strides in elements, or None if the tensor is contiguous."""
     notes: tuple[str, ...] = ()
 
 
@@ -238,9 +241,9 @@ def tokenize_shape(text: str, argument: str = "shape") -> tuple[Token, ...]:
 
 
 def scan_shape(text: str, argument: str = "shape") -> ScannedShape:
-    """Split the text of a shape into tokens, and find its element type and strides.
+    """Split the text of a shape into tokens, an element type and strides.
 
-    Raises `ShapeError` (usage) if the text is not one shape.
+    Raises `ShapeError` (usage) if the text is not a single shape.
 
     >>> scanned = scan_shape("f32[2,3]{0,1}")
     >>> [token.text for token in scanned.tokens], scanned.dtype, scanned.order
@@ -275,7 +278,7 @@ def scan_shape(text: str, argument: str = "shape") -> ScannedShape:
 
 
 def _is_typed_list(body: str) -> bool:
-    """Return whether a text is a list of sizes with a type, such as `2x3xf32`."""
+    """Return whether a text is a list of sizes with an element type, such as `2x3xf32`."""
     if "Tensor of size " in body:
         return True
     return "x" in body and body[0] in "0123456789?-" and any(char.isalpha() and char != "x" for char in body)
@@ -284,7 +287,7 @@ def _is_typed_list(body: str) -> bool:
 def _split_dims(text: str, start: int, end: int, bracketed: bool, argument: str) -> tuple[tuple[Token, ...], bool]:
     """Split the dims in `text[start:end]` into tokens.
 
-    The second result states whether blanks separate names without brackets.
+    The second result is True if blanks separate names that are not in brackets.
     """
     offset, body = start, text[start:end]
     if not body.strip():
@@ -315,7 +318,7 @@ def _split_dims(text: str, start: int, end: int, bracketed: bool, argument: str)
 def _split_words(body: str) -> tuple[list[str], bool]:
     """Split dims at commas, at `x` or at blanks.
 
-    The second result states whether blanks separate the words.
+    The second result is True if the separators are blanks.
     """
     if "x" in body and all(map(_is_size, body.split("x"))):
         return body.split("x"), False
@@ -343,10 +346,9 @@ def _are_separate_dims(words: list[str]) -> bool:
 
 
 def _locate_dims(text: str, argument: str, start: int = 0, end: int | None = None) -> tuple[int, int, bool]:
-    """Locate the dims in a text.
+    """Return the start and end offsets of the dims in a text.
 
-    Returns the start and end offsets, and whether the dims are in brackets. Raises `ShapeError` (usage) for an
-    unclosed bracket.
+    The third result is True if the dims are in brackets. Raises `ShapeError` (usage) for an unclosed bracket.
     """
     start, end = _strip_offsets(text, start, len(text) if end is None else end)
     opening = text[start : start + 1]
@@ -365,7 +367,7 @@ def _strip_offsets(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def is_nonnegative_integer(text: str) -> bool:
-    """Return whether a string is an integer >= 0 of at most `MAX_DIGITS` digits."""
+    """Return whether a string is a nonnegative integer of at most `MAX_DIGITS` digits."""
     return text.isdigit() and text.isascii() and len(text) <= MAX_DIGITS
 
 
@@ -377,8 +379,7 @@ def is_integer(text: str) -> bool:
 def invalid_dim_error(factor: Token, dim: Token, argument: str, index: int) -> ShapeError:
     """Return the usage error for an invalid dim.
 
-    The second token is the dim; the first token is its invalid factor, or the dim itself. The message contains the
-    first invalid character.
+    `factor` is the invalid factor of `dim`, or `dim` itself. The message contains the first invalid character.
     """
     text, shown = factor.text, escape_unprintable(truncate(dim.text))
     long_number = text.lstrip("-").isdigit() and len(text) > MAX_DIGITS
@@ -395,9 +396,9 @@ def invalid_dim_error(factor: Token, dim: Token, argument: str, index: int) -> S
 
 
 def _correction_hint(word: str, invalid_char: str) -> str:
-    """Return the hint for an invalid dim `word`.
+    """Return the hint for an invalid dim.
 
-    The hint shows the corrected dims if other separators and minus signs make `word` valid.
+    If correcting the separators and minus signs makes `word` valid, the hint contains the corrected dims.
     """
     hint = f"{GENERAL_DIM_HINT}, a name, ?, or a product such as 3*H*W/64"
     dashed = "".join("-" if char in DASHES else char for char in word[:MAX_CORRECTED_LENGTH])
@@ -429,9 +430,9 @@ def shape_text(shape: Iterable[Dim]) -> str:
 
 
 def is_file_argument(text: str) -> bool:
-    """Return whether an argument names an array file.
+    """Return whether an argument is the name of an array file.
 
-    The file name may be followed by the name of an array in the file, as in `x.npz:weights`.
+    The name of an array in the file may follow, as in `x.npz:weights`.
 
     >>> [is_file_argument(text) for text in ("x.npy", "x.npz:weights", "x.zarr", "x.h5:/data", "2,3,4")]
     [True, True, True, True, False]
@@ -442,7 +443,7 @@ def is_file_argument(text: str) -> bool:
 def split_file_argument(text: str) -> tuple[str, str]:
     """Split a file argument into the path and the name of an array in the file.
 
-    The name is empty if the argument has none.
+    Without an array name, the second result is an empty string.
 
     >>> split_file_argument("a/x.npy"), split_file_argument("w.npz:weights"), split_file_argument("x.zarr:group/array/")
     (('a/x.npy', ''), ('w.npz', 'weights'), ('x.zarr', 'group/array'))
@@ -460,8 +461,8 @@ def split_file_argument(text: str) -> tuple[str, str]:
 def parse_shape(text: str, argument: str = "input") -> Shape:
     """Parse the shape of a tensor.
 
-    The words -1, None and ? are unknown sizes. An element type in the text is ignored; `parse_typed_shape` returns
-    it. Raises `ShapeError` (usage) if the text is invalid.
+    The words -1, None and ? are unknown sizes. An element type in the text is ignored; `parse_typed_shape` returns it.
+    Raises `ShapeError` (usage) if the text is invalid.
 
     >>> parse_shape("[2, 3, 4]"), parse_shape("2x3"), parse_shape("torch.Size([5])"), parse_shape("()")
     ((2, 3, 4), (2, 3), (5,), ())
@@ -473,7 +474,7 @@ def parse_shape(text: str, argument: str = "input") -> Shape:
 def parse_typed_shape(text: str, argument: str = "input") -> TypedShape:
     """Parse the shape of a tensor with its element type and strides.
 
-    The result has notes on the interpretation of the text. Raises `ShapeError` (usage) if the text is invalid.
+    The notes of the result describe how the text was interpreted. Raises `ShapeError` (usage) if the text is invalid.
 
     >>> parse_typed_shape("float32[-1,3]")
     TypedShape(dims=(?, 3), dtype='float32', strides=None, notes=('-1 is an unknown size here, as ? is',))
@@ -497,9 +498,9 @@ def parse_typed_shape(text: str, argument: str = "input") -> TypedShape:
 
 
 def _parse_input_dims(tokens: Sequence[Token], argument: str) -> Shape:
-    """Parse the dims of an input; a dim of -1 is an unknown size.
+    """Parse the dims of an input, in which -1 is an unknown size.
 
-    Raises `ShapeError` (usage) for an invalid dim, and for another negative number.
+    Raises `ShapeError` (usage) for an invalid dim and for any other negative integer.
     """
     unknowns = count()
     dims: list[Dim] = []
@@ -516,10 +517,11 @@ def _parse_input_dims(tokens: Sequence[Token], argument: str) -> Shape:
 def _make_specific_error(text: str, argument: str, error: ShapeError) -> ShapeError:
     """Return a more specific error for an invalid text.
 
-    Returns the error for a known kind of text. For any other text, returns `error` with a hint that contains the dims
-    in the text.
+    If the text has a known format, return the error of this format. Otherwise, return `error` with a hint that contains
+    the dims in the text.
     """
-    from shapecalc.core.spellings import extract_dims, find_non_shape_error  # imported here because only errors need it
+    # imported here because only invalid texts need them
+    from shapecalc.core.spellings import extract_dims, find_non_shape_error
 
     refusal, hint = find_non_shape_error(text, argument), error.problem.hint
     dims = "" if refusal or (hint and not hint.startswith(GENERAL_DIM_HINT)) else extract_dims(text)
@@ -527,9 +529,9 @@ def _make_specific_error(text: str, argument: str, error: ShapeError) -> ShapeEr
 
 
 def _parse_strides(scanned: ScannedShape, shape: Shape, argument: str) -> Shape | None:
-    """Return the strides in the text of a shape, or None if they are row-major.
+    """Return the strides in the text of a shape, or None if the tensor is contiguous.
 
-    Raises `ShapeError` (usage) if they contradict the dims.
+    Raises `ShapeError` (usage) if the strides contradict the dims.
     """
     if scanned.strides:
         strides = parse_dims(f"[{scanned.strides.strip()}]", argument)
@@ -548,13 +550,13 @@ def _parse_strides(scanned: ScannedShape, shape: Shape, argument: str) -> Shape 
 
 
 def _unknown_notes(scanned: ScannedShape) -> list[str]:
-    """Return notes on the words in an input that denote unknown sizes."""
+    """Return notes on the words of an input that are unknown sizes."""
     words = {token.text for token in scanned.tokens}
     return [f"{word} is an unknown size here, as ? is" for word in (*INPUT_UNKNOWNS, "None") if word in words]
 
 
 def _product_notes(scanned: ScannedShape, shape: Shape) -> list[str]:
-    """Return a note on an input whose only dim is a product of numbers."""
+    """Return a note if the only dim of an input is a product of numbers."""
     factors = scanned.tokens[0].text.split("*") if len(scanned.tokens) == 1 else []
     if len(factors) < 2 or not all(map(is_integer, factors)):
         return []
@@ -563,9 +565,9 @@ def _product_notes(scanned: ScannedShape, shape: Shape) -> list[str]:
 
 
 def argument_notes(text: str, argument: str, *, is_tensor: bool) -> tuple[str, ...]:
-    """Return notes on the text of a shape among an op's arguments.
+    """Return notes on the text of a shape in an argument.
 
-    If `is_tensor`, the text is the shape of a tensor, and -1 is an unknown size.
+    If `is_tensor` is True, the text is the shape of a tensor, in which -1 is an unknown size.
 
     >>> argument_notes("float32[-1,3]", "operands", is_tensor=True)
     ('-1 is an unknown size here, as ? is', 'the element type float32 of operands was not used')
@@ -580,7 +582,7 @@ def argument_notes(text: str, argument: str, *, is_tensor: bool) -> tuple[str, .
 
 
 def shape_notes(scanned: ScannedShape) -> list[str]:
-    """Return notes on names that the user may have meant as several dims.
+    """Return notes on names that could be several dims.
 
     >>> shape_notes(scan_shape("NCHW")), shape_notes(scan_shape("b x c"))
     (['NCHW is one name; four dims are N,C,H,W'], ['x is a name here: b x c has three dims; without it, write b,c'])
@@ -616,7 +618,7 @@ def _format_dim_count(number: int) -> str:
 
 
 def reject_unbracketed_names(text: str, argument: str = "input") -> None:
-    """Raise `ShapeError` (usage) for blank-separated names without brackets.
+    """Raise `ShapeError` (usage) for names separated by blanks without brackets.
 
     Quotes are accepted instead of brackets.
 
@@ -635,15 +637,15 @@ def reject_unbracketed_names(text: str, argument: str = "input") -> None:
 
 
 def wrap_offsets(text: str, width: int, indent: int) -> list[int]:
-    """Return the offsets at which a message is broken to fit in `width` characters.
+    """Return the offsets at which a message is wrapped to `width` characters.
 
-    The lines after the first are indented by `indent`. A line exceeds `width` only if it cannot be broken.
+    Each line after the first is indented by `indent`. A line exceeds `width` only if it cannot be wrapped.
 
     >>> text = "shapecalc: try 'b c -> c b'"
     >>> [text[offset:] for offset in wrap_offsets(text, 20, 2)]
     ["'b c -> c b'"]
     """
-    import re  # only messages that are wider than the terminal are wrapped
+    import re  # imported here because only messages wider than the terminal are wrapped
 
     offsets, start = list[int](), 0
     for part in re.finditer(UNBROKEN_TEXT, text):
@@ -654,7 +656,7 @@ def wrap_offsets(text: str, width: int, indent: int) -> list[int]:
 
 
 def join_words(words: Iterable[str]) -> str:
-    """Join words so that `split_outside_brackets` returns them.
+    """Join words into a string that `split_outside_brackets` splits again.
 
     >>> join_words(["2,3", "N C", "[2, 3]"])
     "2,3 'N C' [2, 3]"
@@ -690,17 +692,17 @@ def parse_plain_shape(text: str) -> Shape | None:
 
 
 def _has_leading_zeros(text: str, words: Sequence[str]) -> bool:
-    """Return whether an integer after a comma has a leading 0, as in `1,024`."""
+    """Return whether an integer after a comma starts with 0, as in `1,024`."""
     return ",0" in text and any(
         word[0] == "0" and len(word) > 1 for word in map(str.strip, words[1:]) if word.isdigit()
     )
 
 
 def parse_dims(text: str, argument: str = "target") -> Shape:
-    """Parse dims; numbers may be negative.
+    """Parse dims, in which integers may be negative.
 
-    Each `?` gets a unique name. `argument` is the argument name that the error reports. Raises `ShapeError`
-    (usage) if the text is invalid.
+    Each `?` gets a unique name. `argument` is the name of the argument in an error. Raises `ShapeError` (usage) if the
+    text is invalid.
 
     >>> parse_dims("0,-1"), [str(dim) for dim in parse_dims("N,C*H*W/64")]
     ((0, -1), ['N', 'C*H*W/64'])
@@ -722,7 +724,7 @@ def parse_dims(text: str, argument: str = "target") -> Shape:
 def parse_target(text: str, argument: str = "target") -> Shape:
     """Parse a requested shape.
 
-    Raises `ShapeError` (usage) if it is invalid or contains `?`.
+    Raises `ShapeError` (usage) if the text is invalid or contains `?`.
     """
     dims = parse_dims(text, argument)
     if "?" not in text and "None" not in text:
@@ -741,7 +743,9 @@ def parse_target(text: str, argument: str = "target") -> Shape:
 
 
 def parse_axes(text: str, argument: str = "axes") -> tuple[int, ...]:
-    """Parse axis numbers, or raise `ShapeError` (usage) if the text is invalid.
+    """Parse axis indices.
+
+    Raises `ShapeError` (usage) if the text is invalid.
 
     >>> parse_axes("1,0,-1")
     (1, 0, -1)
@@ -757,7 +761,7 @@ def parse_axes(text: str, argument: str = "axes") -> tuple[int, ...]:
 def parse_dim(token: Token, unknowns: Iterator[int], argument: str, index: int) -> Dim:
     """Parse one dim.
 
-    A `?` gets the name `?n` with the next number n of `unknowns`. Raises `ShapeError` (usage) if the token is
+    The name of a `?` is `?n`, where n is the next number of `unknowns`. Raises `ShapeError` (usage) if the token is
     invalid.
     """
     word = token.text
@@ -787,7 +791,7 @@ def parse_dim(token: Token, unknowns: Iterator[int], argument: str, index: int) 
 def _make_product_dim(
     numerator: int, denominator: int, powers: dict[str, int], token: Token, argument: str, index: int
 ) -> Dim:
-    """Return the dim `numerator / denominator` times `powers`, parsed from `token`.
+    """Return the dim of a parsed product.
 
     Raises `ShapeError` (usage) if the product is not a valid dim.
     """
@@ -806,9 +810,9 @@ def _make_product_dim(
 
 
 def _split_factors(token: Token) -> list[tuple[bool, Token]]:
-    """Split a product into factors, each with a flag.
+    """Split a product into factors.
 
-    The flag is True for a divisor.
+    The flag of a factor is True if the factor is a divisor.
     """
     factors, divides, start = [], False, 0
     for offset, char in enumerate(f"{token.text}*"):
@@ -823,11 +827,10 @@ def _split_factors(token: Token) -> list[tuple[bool, Token]]:
 def lookup(
     name: str, table: Mapping[str, Value], kind: str, *, other_names: Iterable[str] = (), list_command: str = ""
 ) -> Value:
-    """Return `table[name]`.
+    """Return `table[name]`, or raise `ShapeError` (usage) with a hint.
 
-    Raises `ShapeError` (usage) with a hint if `table` has no entry `name`. In the message, `kind` is the noun for an
-    entry, such as `operation`. The hint contains the closest name in `table` and `other_names`. If no name is close,
-    the hint contains `list_command`, a command that lists all names.
+    In the message, `kind` is the noun for an entry of the table, such as `operation`. The hint contains the closest
+    name in `table` and `other_names`. If no name is close, it contains `list_command`, a command that lists all names.
     """
     if name in table:
         return table[name]
@@ -836,10 +839,11 @@ def lookup(
 
 
 def suggest_name(name: str, known_names: Iterable[str]) -> str:
-    """Return a hint with the closest known name, or with all names if there are few.
+    """Return a hint with the closest name, or with all names if there are few.
 
-    A name is close if it differs by one typing mistake, or by two if it has at least `MIN_LENGTH_OF_TWO_MISTAKES`
-    letters. Without such a name, a name is close if it contains the typed word or is contained in it.
+    A name is close if it differs from the word by one typing mistake. Two mistakes are allowed if the word has at least
+    `MIN_LENGTH_OF_TWO_MISTAKES` letters. If there is no such name, a name that contains the word or is contained in it
+    is close.
 
     >>> suggest_name("reshap", ["reshape", "shape"]), suggest_name("tran", ["transpose"]), suggest_name("z", ["a", "b"])
     ('did you mean reshape?', 'did you mean transpose?', 'there are a, b')
@@ -861,9 +865,9 @@ def suggest_name(name: str, known_names: Iterable[str]) -> str:
 
 
 def _edit_distance(typed: str, name: str, limit: int) -> int:
-    """Return the edit distance of two names, with swaps of adjacent letters.
+    """Return the edit distance of two names, which includes swaps of adjacent letters.
 
-    If the distance is greater than `limit`, the result is any number greater than `limit`.
+    If the distance exceeds `limit`, the result is any number greater than `limit`.
 
     >>> _edit_distance("viwe", "view", 2), _edit_distance("squeze", "squeeze", 2)
     (1, 1)
@@ -882,7 +886,7 @@ def _edit_distance(typed: str, name: str, limit: int) -> int:
 
 
 def split_outside_brackets(text: str, separator: str | None = None) -> list[str]:
-    """Split a string at blanks, or at `separator`, outside brackets and quotes.
+    """Split a string at blanks or at `separator`, but not in brackets or quotes.
 
     Without `separator`, quotes outside brackets are removed. Raises `ShapeError` (usage) for an unclosed quote.
 
@@ -913,7 +917,7 @@ def split_outside_brackets(text: str, separator: str | None = None) -> list[str]
 
 
 def split_tensor_groups(tensors: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Split bracketed shapes of several tensors into shapes of numbered tensors.
+    """Split groups of bracketed shapes into numbered tensors.
 
     >>> split_tensor_groups([("x", "(2,3)"), ("h", "(2,3),(4,)")])
     [('x', '(2,3)'), ('h[0]', '(2,3)'), ('h[1]', '(4,)')]

@@ -1,12 +1,9 @@
-"""Parsers of Python values, sizes, slices, axis patterns and subscripts.
+"""Parsers for Python values, sizes, slices, axis patterns and subscripts.
 
-slices     = "[" slice {"," slice} "]" | slice {"," slice}
-slice      = [integer] ":" [integer] [":" [integer]]
-pattern    = side "->" side                 as in einops: `b c (h p) -> b h (p c)`
-side       = {axis | "(" {axis} ")"}
-axis       = name | integer | "..."
-subscripts = term {"," term} ["->" term]    as in NumPy's einsum: `ij,jk->ik`
-term       = {letter | "..."}               with "..." at most once, blanks are ignored
+slices = "[" slice {"," slice} "]" | slice {"," slice} slice = [integer] ":" [integer] [":" [integer]] pattern = side
+"->" side as in einops: `b c (h p) -> b h (p c)` side = {axis | "(" {axis} ")"} axis = name | integer | "..." subscripts
+= term {"," term} ["->" term] as in NumPy's einsum: `ij,jk->ik` term = {letter | "..."} with "..." at most once, blanks
+are ignored
 """
 
 from __future__ import annotations
@@ -38,25 +35,25 @@ if TYPE_CHECKING:
 
 
 MAX_SLICE_PARTS = 3
-"""The maximum number of parts of a slice: start, stop and step."""
+"""The maximum number of parts in a slice: start, stop and step."""
 ARROW, ELLIPSIS = "->", "..."
 NUMBER_CHARACTERS = "0123456789+-.eE"
-"""The characters of a number; `float` accepts more, such as `1_0` and `nan`."""
+"""The characters in a number. `float` also accepts texts such as `1_0` and `nan`."""
 MAX_LENGTH_DIGITS = 18
 """The maximum number of digits of an axis length; int64 has 19 digits."""
 PATTERN_HINT = "write names for the axes, as in 'b c h w -> b (h w) c'"
 SUBSCRIPTS_HINT = "write a letter for each axis, as in 'ij,jk->ik'"
 
 SliceParts = tuple[int | None, int | None, int | None]
-"""The start, the stop and the step of a slice, or None for an omitted part."""
+"""The start, the stop and the step of a slice. An omitted part is None."""
 
 
 class AxisGroup(Record):
-    """One dim of a pattern side: a single axis, or the axes in a pair of brackets."""
+    """One dim of a pattern side: a single axis or bracketed axes."""
 
     axes: tuple[Token, ...]
     start: int
-    """The offset of the dim's first character in the pattern."""
+    """The offset of the dim in the pattern."""
     is_bracketed: bool = False
     """Whether the axes are in brackets."""
 
@@ -68,14 +65,14 @@ class AxisGroup(Record):
 
 
 class AxisPattern(Record):
-    """The two sides of an axis pattern, with one group of axes per dim."""
+    """The two sides of an axis pattern, with one group of axes for each dim."""
 
     left: tuple[AxisGroup, ...]
     right: tuple[AxisGroup, ...]
 
 
 class Subscripts(Record):
-    """The axis labels of each operand and of the output: letters or an ellipsis."""
+    """The labels of each operand and of the output: letters or an ellipsis."""
 
     terms: tuple[tuple[str, ...], ...]
     output: tuple[str, ...]
@@ -84,7 +81,7 @@ class Subscripts(Record):
 def is_integer_value(value: object) -> bool:
     """Return whether a Python value is an integer.
 
-    A value with `__index__` is an integer unless it is a bool.
+    An integer has `__index__` and is not a bool.
     """
     try:
         return not isinstance(value, bool) and index(value) is not None  # type: ignore[arg-type]
@@ -108,7 +105,7 @@ def parse_integer(value: object, name: str) -> int:
 def parse_number(value: object, name: str) -> int | float:
     """Parse a finite number from a string or a Python value.
 
-    Raises `ShapeError` (usage) for anything else.
+    Raises `ShapeError` (usage) for any other value.
 
     >>> parse_number("-1", "fill"), parse_number("0.5", "fill"), parse_number(2.0, "fill")
     (-1, 0.5, 2.0)
@@ -122,7 +119,7 @@ def parse_number(value: object, name: str) -> int | float:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         raise error from None
-    if number - number != 0:  # the number is infinite or NaN
+    if number - number != 0:  # infinite or NaN
         raise error
     return number
 
@@ -130,7 +127,7 @@ def parse_number(value: object, name: str) -> int | float:
 def to_shape(value: object, argument: str = "input") -> Shape:
     """Convert an object with a `shape`, or a sequence of dims, to a shape.
 
-    None and -1 become unknown dims. Raises `ShapeError` (usage) for anything else.
+    None and -1 become unknown dims. Raises `ShapeError` (usage) for any other object.
 
     >>> class Layer: shape = (None, 3)
     >>> to_shape(Layer()), to_shape([2, None]), to_shape([-1, 3])
@@ -143,8 +140,8 @@ def to_shape(value: object, argument: str = "input") -> Shape:
 def to_dims(value: object, argument: str, *, lowest: int = -SIZE_BOUND, allows_unknown: bool = False) -> Shape:
     """Convert a Python sequence of integers, monomials and strings to dims.
 
-    Integers must be at least `lowest`. With `allows_unknown`, a dim may be `?` or None. Raises `ShapeError` (usage) for
-    anything else. `argument` is the argument name that the error reports.
+    Integers must be at least `lowest`. If `allows_unknown` is True, a dim may be `?` or None. `argument` is the name of
+    the argument in an error. Raises `ShapeError` (usage) for any other value.
     """
     dims: tuple[Any, ...] = tuple(value) if type(value) in (tuple, list) else to_element_tuple(value, argument)  # type: ignore[arg-type]
     for dim in dims:
@@ -154,7 +151,7 @@ def to_dims(value: object, argument: str, *, lowest: int = -SIZE_BOUND, allows_u
 
 
 def to_element_tuple(value: object, argument: str) -> tuple[object, ...]:
-    """Return the elements of a sequence as a tuple.
+    """Convert a sequence to a tuple.
 
     Raises `ShapeError` (usage) for bytes, mappings, sets and non-sequences.
     """
@@ -199,7 +196,7 @@ def _parse_mixed_dims(values: tuple[object, ...], argument: str, lowest: int, al
 
 
 def _is_unknown_size(item: object) -> bool:
-    """Return whether an item is an unknown size, which is None or -1."""
+    """Return whether an item is None or -1, and therefore an unknown size."""
     text = item.strip() if isinstance(item, str) else ""
     return item is None or text == "-1" or (is_integer_value(item) and index(item) == -1)  # type: ignore[arg-type]
 
@@ -235,10 +232,10 @@ def parse_sizes(
     max_digits: int = MAX_SIZE_DIGITS,
     minimum: int = 0,
 ) -> dict[str, int]:
-    """Parse named sizes from a mapping or a string such as `N=8,C=3`.
+    """Parse named sizes from a mapping or from a string such as `N=8,C=3`.
 
-    A size must have at most `max_digits` digits and be at least `minimum`. Raises `ShapeError` (usage) for anything
-    else.
+    A size must have at most `max_digits` digits and be at least `minimum`. Raises `ShapeError` (usage) for any other
+    value.
 
     >>> parse_sizes("N=8,C=3")
     {'N': 8, 'C': 3}
@@ -264,9 +261,9 @@ def parse_sizes(
 
 
 def normalize_slices(value: object, argument: str) -> str:
-    """Normalize a string, a slice or a sequence of slices to slice notation.
+    """Convert a string, a slice or a sequence of slices to normalized slice notation.
 
-    Raises `ShapeError` (usage) for anything else.
+    Raises `ShapeError` (usage) for any other value.
 
     >>> normalize_slices("[:, ::2, 1:3]", "slices"), normalize_slices((slice(None), slice(-1, None)), "slices")
     (':,::2,1:3', ':,-1:')
@@ -284,7 +281,7 @@ def normalize_slices(value: object, argument: str) -> str:
 
 
 def parse_slices(text: str) -> list[SliceParts]:
-    """Parse the slice of each axis into its start, stop and step.
+    """Parse slices into the start, the stop and the step of each axis.
 
     >>> parse_slices(":,::2")
     [(None, None, None), (None, None, 2)]
@@ -316,7 +313,7 @@ def _split_slices(text: str) -> Iterator[tuple[str, int]]:
 def _parse_slice(part: str, argument: str, axis: int) -> SliceParts:
     """Parse the slice of one axis.
 
-    Raises `ShapeError` (usage) if it is invalid.
+    Raises `ShapeError` (usage) if the slice is invalid.
     """
     ends = part.split(":")
     try:
@@ -339,7 +336,9 @@ def _format_slice(parts: Iterable[object], argument: str) -> str:
 
 
 def parse_axis_pattern(text: object, argument: str = "pattern") -> AxisPattern:
-    """Parse an einops pattern, or raise `ShapeError` (usage) if it is invalid.
+    """Parse an einops pattern.
+
+    Raises `ShapeError` (usage) if the pattern is invalid.
 
     >>> [part.text for part in parse_axis_pattern("b c (h p) -> b h (p c)").right]
     ['b', 'h', '(p c)']
@@ -362,10 +361,7 @@ def parse_axis_pattern(text: object, argument: str = "pattern") -> AxisPattern:
 
 
 def _parse_side(text: str, start: int, end: int, argument: str) -> tuple[AxisGroup, ...]:
-    """Parse the dims of one side of a pattern.
-
-    The side is `text[start:end]`.
-    """
+    """Parse one side of a pattern, `text[start:end]`."""
     parts, group, opened = list[AxisGroup](), list[Token](), -1
     for token in _iter_tokens(text, start, end):
         if token.text == "(":
@@ -389,7 +385,7 @@ def _parse_side(text: str, start: int, end: int, argument: str) -> tuple[AxisGro
 
 
 def _iter_tokens(text: str, start: int, end: int) -> Iterator[Token]:
-    """Yield the brackets and the words of `text[start:end]`."""
+    """Yield the brackets and the words in `text[start:end]`."""
     from re import compile  # imported here because few requests have patterns
 
     for word in compile(r"[()]|[^()\s]+").finditer(text, start, end):
@@ -412,8 +408,8 @@ def _validate_axis(token: Token, argument: str) -> Token:
 def _check_pattern(left: tuple[AxisGroup, ...], right: tuple[AxisGroup, ...], argument: str) -> None:
     """Raise `ShapeError` (usage) if the axes break a rule of einops patterns.
 
-    A name occurs at most once on each side, and each name on the left also occurs on the right. A length other than 1
-    and an ellipsis in brackets are allowed only on the right.
+    A name may occur only once on each side, and each name on the left must also be on the right. Only the right side
+    may contain a length other than 1, or an ellipsis in brackets.
     """
     first, second = ([axis for part in side for axis in part.axes] for side in (left, right))
     for axes in (first, second):
@@ -433,7 +429,7 @@ def _check_pattern(left: tuple[AxisGroup, ...], right: tuple[AxisGroup, ...], ar
 
 
 def _check_unique_axes(axes: list[Token], argument: str) -> None:
-    """Raise `ShapeError` (usage) if an axis occurs twice on one side."""
+    """Raise `ShapeError` (usage) if an axis is repeated on one side of a pattern."""
     seen = set[str]()
     for axis in axes:
         if axis.text in seen and not axis.text.isdigit():
@@ -444,20 +440,20 @@ def _check_unique_axes(axes: list[Token], argument: str) -> None:
 def pattern_error(fault: str, token: Token, argument: str, hint: str = PATTERN_HINT) -> ShapeError:
     """Return the usage error for an invalid token of a pattern.
 
-    `fault` is the part of the message after `the pattern has`.
+    `fault` completes the message `the pattern has ...`.
     """
     return usage_error(f"the pattern has {fault}", hint, argument=argument, span=token.span)
 
 
 def layout_rank(text: str) -> int:
-    """Return the number of letters on the left side of a pattern like `NCHW->NHWC`."""
+    """Return the number of letters on the left side of a pattern such as `NCHW->NHWC`."""
     return len(text.partition(ARROW)[0].strip())
 
 
 def expand_layout_pattern(text: str, rank: int) -> str:
-    """Separate the letters of a pattern such as `NCHW->NHWC` by blanks.
+    """Insert blanks between the letters of a pattern such as `NCHW->NHWC`.
 
-    A pattern that does not have one letter for each of `rank` dims is returned unchanged.
+    The pattern is unchanged unless its left side has one letter for each of `rank` dims.
 
     >>> expand_layout_pattern("NCHW->NHWC", 4), expand_layout_pattern("NCHW->NHWC", 1)
     ('N C H W -> N H W C', 'NCHW->NHWC')
@@ -472,8 +468,8 @@ def expand_layout_pattern(text: str, rank: int) -> str:
 def parse_subscripts(text: object, argument: str = "pattern") -> Subscripts:
     """Parse the subscripts of an einsum.
 
-    Raises `ShapeError` (usage) if they are invalid. Without an arrow, the output has the labels that occur once, in
-    alphabetical order, as in `numpy.einsum`.
+    Without an arrow, the output has the labels that occur once, in alphabetical order, as in `numpy.einsum`. Raises
+    `ShapeError` (usage) if the subscripts are invalid.
 
     >>> parse_subscripts("b...j, jk").output
     ('...', 'b', 'k')
@@ -502,9 +498,9 @@ def parse_subscripts(text: object, argument: str = "pattern") -> Subscripts:
 
 
 def _parse_term(text: str, start: int, argument: str) -> list[Token]:
-    """Parse the labels of one operand of an einsum.
+    """Parse the labels of one einsum operand.
 
-    `text` contains the labels, and `start` is the offset of `text` in the subscripts.
+    `start` is the offset of `text` in the subscripts.
     """
     from re import finditer  # imported here because few requests have subscripts
 
@@ -520,7 +516,7 @@ def _parse_term(text: str, start: int, argument: str) -> list[Token]:
 
 
 def normalize_scales(value: object, argument: str = "scale") -> str:
-    """Normalize scale factors to a string such as `2` or `0.5,2`.
+    """Convert scale factors to a normalized string such as `2` or `0.5,2`.
 
     Raises `ShapeError` (usage) if a factor is invalid.
 
@@ -541,7 +537,7 @@ def normalize_scales(value: object, argument: str = "scale") -> str:
 
 
 def scale_ratios(scales: str) -> list[tuple[int, int]]:
-    """Return normalized scale factors as pairs of numerator and denominator.
+    """Convert normalized scale factors to pairs of numerator and denominator.
 
     >>> scale_ratios("2,0.5")
     [(2, 1), (5, 10)]
@@ -551,7 +547,7 @@ def scale_ratios(scales: str) -> list[tuple[int, int]]:
 
 
 def parse_lengths(text: object, argument: str = "lengths") -> dict[str, int]:
-    """Parse the lengths of axes from a string such as `p=7,q=7`.
+    """Parse axis lengths from a string such as `p=7,q=7`.
 
     Raises `ShapeError` (usage) if the text is invalid.
 

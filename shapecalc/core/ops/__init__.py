@@ -25,14 +25,14 @@ FAMILIES = {
     "blocks and windows": ("depth_to_space", "space_to_depth", "conv", "pool", "upsample", "mean"),
     "several tensors": ("broadcast", "matmul", "linear", "concat", "stack", "einsum"),
 }
-"""The names of the ops in display order, grouped by effect."""
+"""The names of the ops in display order, grouped by family."""
 COMMAND_ALIASES: dict[str, dict[str, str]] = {
     "permute": {"torch": "transpose"},
     "movedim": {"torch": "moveaxis"},
     "swapdims": {"torch": "swapaxes"},
     "repeat": {"torch": "tile", "numpy": "repeat_interleave", "jax": "repeat_interleave"},
 }
-"""Framework function names that are also commands; each maps frameworks to ops.
+"""Names of framework functions that are also commands; each name maps frameworks to ops.
 
 The signatures of the ops contain these names too, but importing all ops takes longer than running one command.
 """
@@ -40,14 +40,14 @@ OPS: LazyRegistry[Op] = LazyRegistry(__name__, *(name for names in FAMILIES.valu
 
 
 def all_params(op: Op) -> tuple[Param, ...]:
-    """Return all parameters that an op has in any dialect."""
+    """Return the parameters of an op in all dialects."""
     operators = [operator_of(op, dialect) for dialect in DIALECTS.values()]
     by_name = {param.name: param for operator in operators if operator for param in operator.params}
     return (*op.params, *by_name.values())
 
 
 def operators_of(dialect: Dialect) -> dict[str, Operator]:
-    """Return the operators of a dialect, by op name."""
+    """Return the operators of a dialect, keyed by op name."""
     return {name: operator for name, op in OPS.items() if (operator := operator_of(op, dialect)) is not None}
 
 
@@ -57,17 +57,17 @@ def supporting_dialects(op: Op) -> list[Dialect]:
 
 
 def step_rules() -> dict[str, Rule]:
-    """Return all rules that explain steps, by id."""
+    """Return all rules that explain steps, keyed by id."""
     return rules.STEP_RULES | {rule: rule for rule in _op_and_dialect_rules() if isinstance(rule, StepRule)}
 
 
 def refusal_rules() -> dict[str, Rule]:
-    """Return all rules that explain refusals, by id."""
+    """Return all rules that explain refusals, keyed by id."""
     return rules.REFUSALS | {rule: rule for rule in _op_and_dialect_rules() if not isinstance(rule, StepRule)}
 
 
 def all_rules() -> dict[str, Rule]:
-    """Return all rules, by id."""
+    """Return all rules, keyed by id."""
     return step_rules() | refusal_rules()
 
 

@@ -21,19 +21,19 @@ class RepeatedAxesPolicy(Choice):
     REFUSED = "refused"
     DROPPED = "counted once"
     EACH = "counted each time"
-    """Each occurrence is a separate dim.
+    """Each occurrence counts as a separate dim.
 
-    `normalize_axis_indices` does not support this value; an operator that uses it has its own resolver.
+    Operators with this policy have their own resolver; `normalize_axis_indices` does not support it.
     """
 
 
 class AxisSemantics(Record):
-    """The axis arguments that operators accept in a dialect."""
+    """The axis arguments that a dialect accepts."""
 
     negative_axes_since: int = 1
-    """The first version in which operators accept negative axes and indices."""
+    """The first version that accepts negative axes and indices."""
     scalar_axis: bool = False
-    """Whether ops with axes treat a scalar as a tensor with one axis."""
+    """Whether a scalar is treated as a tensor with one axis."""
 
 
 AXIS_SEMANTICS = DialectTable(
@@ -46,7 +46,7 @@ AXIS_SEMANTICS = DialectTable(
 
 
 def merge_axis_groups(stage: StageBuilder, groups: list[Axes]) -> Stages:
-    """Finish a stage by merging each group of axes into one output dim.
+    """Finish a stage that merges each group of axes into one output dim.
 
     Raises `ShapeError` (overflow).
     """
@@ -77,8 +77,8 @@ def flatten_axes(shape: Shape) -> Stages:
 def merge_adjacent_axes(shape: Shape, runs: Iterable[Iterable[str | Record]]) -> Stages:
     """Merge runs of adjacent axes in one stage.
 
-    The runs cover all axes in order. A run is an iterable with one item per axis; the items themselves are not used.
-    Raises `ShapeError` (overflow).
+    The runs cover all axes in order. A run has one item for each axis; the values of the items are not used. Raises
+    `ShapeError` (overflow).
     """
     with StageBuilder(StageKind.MERGE, "merge", "", shape) as stage:
         axes = iter(range(len(shape)))
@@ -88,10 +88,11 @@ def merge_adjacent_axes(shape: Shape, runs: Iterable[Iterable[str | Record]]) ->
 def normalize_axis_index(
     axis: int, rank: int, rules: Setting, argument: str, index: int | None = None, *, allow_end: bool = False
 ) -> int:
-    """Return the index of an axis, counted from 0.
+    """Return the nonnegative index of an axis.
 
-    With `allow_end`, an axis equal to `rank` is also valid. `argument` is the argument named in error messages, and
-    `index` is the position of the axis in a list argument. Raises `ShapeError` (negative-axis or axis-out-of-range).
+    If `allow_end` is True, an axis equal to `rank` is also valid. For error messages, `argument` is the name of the
+    argument, and `index` is the position of the axis in a list argument. Raises `ShapeError` (negative-axis or
+    axis-out-of-range).
     """
     if axis < 0 and rules.version is not None:
         since = AXIS_SEMANTICS.for_dialect(rules.dialect).negative_axes_since
@@ -109,10 +110,10 @@ def normalize_axis_index(
 def normalize_axis_indices(
     axes: Axes, rank: int, rules: Setting, repeats: RepeatedAxesPolicy, argument: str = "axes"
 ) -> dict[int, int]:
-    """Map each axis, counted from 0, to its index in `axes`.
+    """Map each axis, as a nonnegative index, to its position in `axes`.
 
-    Repeated axes are refused or dropped, as `repeats` specifies. Raises `ShapeError` (repeated-axis), and the errors of
-    `normalize_axis_index`.
+    `repeats` specifies whether repeated axes are refused or dropped. Raises `ShapeError` (repeated-axis or an error of
+    `normalize_axis_index`).
     """
     indices: dict[int, int] = {}
     for index, axis in enumerate(axes):
@@ -129,9 +130,9 @@ def scalar_axis_error(axis: int, argument: str, index: int | None = None) -> Sha
 
 
 def normalize_nonscalar_axis(axis: int, shape: Shape, rules: Setting) -> int:
-    """Return the index of an axis, counted from 0.
+    """Return the nonnegative index of an axis of a tensor that is not a scalar.
 
-    Every axis of a scalar is refused. Raises `ShapeError` (axis-out-of-range or negative-axis).
+    Raises `ShapeError` (axis-out-of-range or negative-axis).
     """
     if not shape:
         raise scalar_axis_error(axis, "axis")

@@ -1,4 +1,4 @@
-"""Broadcast: compute the common shape of operands, as elementwise operators do."""
+"""Broadcast: compute the common shape of operands, as an elementwise op does."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def broadcast(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -
 
 
 def _broadcast_steps(stage: Stage, aligned: Sequence[AlignedDim]) -> tuple[Step, ...]:
-    """Return the steps of the output dims, and the step of the broadcast."""
+    """Return the step of each output dim, and the final broadcast step."""
     steps = [alignment_step(out, aligned_dim) for out, aligned_dim in enumerate(aligned)]
     return tuple(steps) if stage.after is None else (*steps, broadcast_step(stage.before, stage.after))
 
 
 def _unequal_shapes_error(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> ShapeError | None:
-    """Return the error if ONNX Add 1 or 6 has operands of unequal shapes, or None.
+    """Return the error for unequal shapes in ONNX Add 1 or 6, or None.
 
     These versions broadcast only if the attribute `broadcast` is set.
     """

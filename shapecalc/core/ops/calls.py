@@ -1,4 +1,4 @@
-"""The framework calls that correspond to ops, parsed from `Op.signatures`."""
+"""The framework calls of the ops, parsed from `Op.signatures`."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 
 class SignatureArgument(Record):
-    """An argument of a framework call, with the corresponding parameter of the op."""
+    """An argument of a framework call, with the op parameter that it sets."""
 
     names: tuple[str, ...]
-    """The names of the argument in different framework versions, the usual name first."""
+    """The names of the argument in different framework versions, with the usual name first."""
     param: str
-    """The parameter of the op, or the argument's name if the op has no such parameter."""
+    """The parameter of the op, or the name of the argument if the op has no such parameter."""
     default: str = ""
-    """The default as Python code; empty if the argument is required."""
+    """The default as Python code, or an empty string if the argument is required."""
     style: str = ""
-    """The notation of a list: `*` for separate arguments, `[]` for a list, `each` for one call per item."""
+    """The notation of a list: `*` for separate arguments, `[]` for a list, or `each` for one call per item."""
 
 
 class Signature(Record):
     """A framework call that is equivalent to an op.
 
     The text is a Python call, with `x` for the tensor: `np.roll(x, shift, axis=None)`. Slashes separate alternative
-    names of a function or argument. If the op's parameter has another name, this name follows a colon, as in
-    `dim/axis: axes`. For `*` and `[]` around a name, and `each` before a parameter, see `SignatureArgument.style`.
+    names of a function or argument. If the parameter of the op has a different name, this name follows a colon, as in
+    `dim/axis: axes`. `SignatureArgument.style` describes the notations `*`, `[]` and `each`.
 
     >>> signature = Signature("numpy jax", "np.flip(x, axis: axes=None)")
     >>> signature.names, signature.arguments[0].names, signature.arguments[0].param, signature.is_method
@@ -42,10 +42,10 @@ class Signature(Record):
     """
 
     frameworks: str
-    """The names of the frameworks that have the call, separated by spaces."""
+    """The names of the frameworks with this call, separated by spaces."""
     text: str
     options: Mapping[str, object] = EMPTY_DICT
-    """The values of op arguments that the call determines, such as `kind` for an average pool."""
+    """The op arguments that the call fixes, such as `kind` for an average pool."""
 
     @lazy
     def path(self) -> str:
@@ -69,7 +69,7 @@ class Signature(Record):
         return tuple([_parse_argument(text) for text in texts if text not in ("", "x")])
 
     def exists_in(self, framework: str) -> bool:
-        """Return whether a framework has the call."""
+        """Return whether the call exists in a framework."""
         return framework in self.frameworks.split()
 
 
@@ -84,9 +84,9 @@ def _parse_argument(text: str) -> SignatureArgument:
 
 @cache
 def parse_signatures(name: str) -> tuple[Signature, ...]:
-    """Return the signatures of the op with this name.
+    """Parse the signatures of the op with this name.
 
-    A text with `{rank}` gives three signatures, for one, two and three spatial dims.
+    A signature with `{rank}` stands for three calls, with one, two and three spatial dims.
     """
     rows = ((*row, EMPTY_DICT)[:3] for row in OPS[name].signatures)
     return tuple(
@@ -104,7 +104,7 @@ OpCall: TypeAlias = "tuple[Op, Signature]"
 
 @cache
 def calls_by_name() -> Mapping[str, tuple[OpCall, ...]]:
-    """Map the name of each function, method or layer to the calls with this name.
+    """Map the name of each function, method or layer to its ops and signatures.
 
     >>> [(op.name, signature.frameworks) for op, signature in calls_by_name()["transpose"]][:2]
     [('transpose', 'tensorflow'), ('transpose', 'numpy jax')]
@@ -118,7 +118,7 @@ def calls_by_name() -> Mapping[str, tuple[OpCall, ...]]:
 
 
 def find_call(name: str, framework: str) -> OpCall:
-    """Return the call with this name, preferably in the given framework.
+    """Return the call with this name, preferably a call of `framework`.
 
     >>> [find_call("transpose", framework)[0].name for framework in ("torch", "numpy", "onnx")]
     ['swapaxes', 'transpose', 'transpose']
@@ -128,10 +128,10 @@ def find_call(name: str, framework: str) -> OpCall:
 
 
 def argument_names(op: Op, name: str, framework: str) -> Mapping[str, str]:
-    """Map each parameter of an op to its argument names in a framework.
+    """Map each parameter of an op to the argument names of a framework call.
 
-    The names are separated by slashes. `name` is the name of a call. The argument names of other calls of the op are
-    included, unless this call uses them for another parameter.
+    The names are separated by slashes. `name` is the name of the call. The result includes the argument names of other
+    calls of the op, unless this call uses them for a different parameter.
 
     >>> from shapecalc.core.ops.swapaxes import SWAPAXES
     >>> argument_names(SWAPAXES, "transpose", "torch")
@@ -161,13 +161,13 @@ def _argument_names(op_name: str, name: str, framework: str) -> Mapping[str, str
 
 
 CONVERTED_PARAMS = frozenset(["padding"])
-"""The parameters that `find_parameter` ignores, because frameworks list their values in different orders."""
+"""Parameters that `find_parameter` ignores. Frameworks list the values of these parameters in different orders."""
 
 
 def find_parameter(op: Op, name: str) -> str:
-    """Return the op parameter that a framework argument corresponds to.
+    """Return the op parameter for the name of a framework argument.
 
-    Returns `name` itself if there is none.
+    Returns `name` itself if the op has no such parameter.
 
     >>> find_parameter(OPS["pool"], "kernel_size"), find_parameter(OPS["pad"], "pad_width")
     ('kernel', 'pad_width')

@@ -49,12 +49,12 @@ SAME_DIM = StepRule(
 
 
 def concat(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None) -> Stages:
-    """Concatenate operands along an axis, by default axis 0.
+    """Concatenate operands along an axis.
 
-    The operands must be equal in all other dims. Source: ONNX Concat ("all input tensors must have the same shape,
-    except for the dimension size of the axis to concatenate on"), numpy.concatenate, torch.cat (which skips empty
-    vectors). Raises `ShapeError` (ranks-differ, dims-differ, axis-out-of-range, negative-axis, missing-argument or
-    overflow).
+    The default axis is 0. The operands must be equal in all other dims. Source: ONNX Concat ("all input tensors must
+    have the same shape, except for the dimension size of the axis to concatenate on"), numpy.concatenate, torch.cat
+    (which skips empty vectors). Raises `ShapeError` (ranks-differ, dims-differ, axis-out-of-range, negative-axis,
+    missing-argument or overflow).
     """
     ordered = joint.number_operands(shape, operands)
     return _concat_operands(shape, rules, ordered, ordered, axis)
@@ -63,9 +63,9 @@ def concat(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (),
 def _concat_operands(
     shape: Shape, rules: Setting, operands: Sequence[Operand], used_operands: Sequence[Operand], axis: int | None
 ) -> Stages:
-    """Concatenate `used_operands`, which are some or all of `operands`.
+    """Concatenate the operands that are not skipped.
 
-    The other operands are empty vectors.
+    `used_operands` are the operands without the skipped empty vectors.
     """
     with StageBuilder(StageKind.JOIN, "concat", "operands", shape) as stage:
         joint.check_equal_ranks(used_operands, f"{rules.dialect.name} {rules.operator.name}")
@@ -92,7 +92,7 @@ def _sum_dims(rules: Setting, axis: int, operands: Sequence[Operand]) -> Resolve
 def require_equal_dims(
     axis: int, operands: Sequence[Operand], requirement: str = "only the axis may differ"
 ) -> ResolvedDim:
-    """Require equal dims of all operands on an axis, and return the dim.
+    """Return the common dim of all operands on an axis, with its conditions.
 
     `requirement` is the last part of the error message. Raises `ShapeError` (dims-differ) if the dims are never equal.
     """
@@ -111,10 +111,10 @@ def require_equal_dims(
 def _resolve_torch_cat(
     shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None
 ) -> Stages | None:
-    """Resolve a concat with empty vectors, which torch.cat skips.
+    """Resolve a concat in which some operands are empty vectors.
 
-    If none or all of the operands are empty vectors, returns None; `Op.resolve` then resolves the request. Source:
-    measured in PyTorch (legacy_cat_wrap_dim).
+    torch.cat skips empty vectors. Returns None if none or all of the operands are empty vectors; `Op.resolve` resolves
+    these requests. Source: measured in PyTorch (legacy_cat_wrap_dim).
     """
     ordered = joint.number_operands(shape, operands)
     joined = [operand for operand in ordered if operand.shape != (0,)]
@@ -122,7 +122,7 @@ def _resolve_torch_cat(
 
 
 AXIS_REQUIRED = FrozenDict(axis=1)
-"""The value of `Operator.required_since` if every version requires `axis`."""
+"""The value of `Operator.required_since` for operators that require `axis` in every version."""
 AXIS_PARAM = Param("axis", ParamType.INT, "the axis to concatenate or stack along; by default 0, required in ONNX")
 CONCAT = Op(
     name="concat",

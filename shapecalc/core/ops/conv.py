@@ -55,10 +55,9 @@ class WeightDims(Record):
 
 
 def _read_weight_dims(weight: Shape, rules: Setting, *, transposed: bool) -> WeightDims:
-    """Return the channels, the filters and the kernel dims of a weight.
+    """Read the dims of a weight in the dialect's layout.
 
-    `ConvSemantics` determines the layout of the weight. Raises `ShapeError` (window-rank) if the weight has no kernel
-    dims.
+    `ConvSemantics` describes the layout. Raises `ShapeError` (window-rank) if the weight has no kernel dims.
     """
     rank = len(weight)
     if rank < 3:
@@ -128,7 +127,7 @@ def conv(
 def _match_channels(
     input_channels: Dim, axis: int, weight_dims: WeightDims, groups: int, *, transposed: bool
 ) -> tuple[Dim, Dim, Conditions]:
-    """Return the channels of the input and the weight, and the conditions under which they match.
+    """Return the input channels and the weight channels, with the match conditions.
 
     Raises `ShapeError` (channels-differ or indivisible).
     """
@@ -159,24 +158,24 @@ def _resolve_out_channels(weight_dims: WeightDims, groups: int, *, transposed: b
 
 
 def _add_transposed_variant(operator: Operator, transposed_operator: Operator) -> Operator:
-    """Return an operator with a variant for transposed convolutions."""
+    """Return `operator` with a variant for transposed convolutions."""
     return replace(
         operator, variant_of=lambda arguments: transposed_operator if arguments.get("transposed") else operator
     )
 
 
 class ConvSemantics(Record):
-    """A dialect's layout of weights, and its handling of inputs without channels."""
+    """The layout of weights in a dialect, and its handling of inputs without channels."""
 
     filters_last: bool = False
-    """Whether weights have the shape (*kernel, in, out), or (*kernel, out, in) if transposed.
+    """Whether the weight layout is (*kernel, in, out), or (*kernel, out, in) for a transposed convolution.
 
-    Otherwise, the shape is (out, in, *kernel), or (in, out, *kernel) if transposed.
+    Otherwise, the layout is (out, in, *kernel), or (in, out, *kernel) for a transposed convolution.
     """
     keeps_no_channels: bool = False
-    """Whether an input without channels gives an output without channels, and a weight without filters is refused.
+    """Whether an input without channels is accepted and gives an output without channels.
 
-    Source: `Convolution.cpp` of PyTorch 2.13.
+    If so, a weight without filters is refused. Source: `Convolution.cpp` of PyTorch 2.13.
     """
 
 

@@ -29,8 +29,7 @@ from shapecalc.core.text import rank_text, remainder_text, truncate
 DCR, CRD = "DCR", "CRD"
 """The two orders of the channels.
 
-In DCR, the row and column of a block are the outer factors of the channel axis; in CRD, the remaining channels are the
-outer factor.
+In DCR, the row and the column of a block are the first factors of the channel axis. In CRD, they are the last factors.
 """
 SOURCE = "ONNX DepthToSpace, ONNX SpaceToDepth, torch.pixel_shuffle, torch.pixel_unshuffle"
 
@@ -52,7 +51,7 @@ BAD_BLOCK = Rule(
 
 
 def _explain_split_blocks(step: Step, counts: str, cut: Dim, by: int | None = None) -> str:
-    """Format the computation of the size of one part of an axis.
+    """Format the size of one part of an axis.
 
     The size is `cut`, or `cut / by` if `by` is not None. `counts` is a phrase that describes the part.
     """
@@ -75,36 +74,35 @@ SPLIT_BLOCKS = StepRule(
 
 
 LetteredAxes = tuple[str, ...]
-"""The last three axes; each is a string of letters, one for each part of the axis.
+"""The last three axes, each as a string with one letter for each part of the axis.
 
 For example, `hr` is a height that consists of rows of blocks and rows within a block.
 """
 BLOCK_PARTS = {"r": "rows of a block", "c": "columns of a block"}
-"""The axis parts that index an element within a block: descriptions by letter."""
+"""The parts that index an element within a block; each letter maps to a description."""
 PART_NAMES = BLOCK_PARTS | {"k": "channels that are left", "h": "rows of blocks", "w": "columns of blocks"}
-"""All axis parts: descriptions by letter."""
+"""All parts; each letter maps to a description."""
 DEPTH_AXES: dict[str, LetteredAxes] = {DCR: ("rck", "h", "w"), CRD: ("krc", "h", "w")}
-"""The axes before depth to space, by mode; the block is in the channel axis."""
+"""For each mode, the axes before depth to space. The channel axis contains the block."""
 SPACE_AXES: LetteredAxes = ("k", "hr", "wc")
-"""The axes after depth to space; the block is in the height and the width."""
+"""The axes after depth to space. The height and the width contain the block."""
 
 
 def depth_to_space(shape: Shape, rules: base.Setting, block: int, mode: str = DCR, leading: int | None = 1) -> Stages:
     """Move channels into spatial blocks of `block` rows and `block` columns.
 
-    `leading` is the number of dims before the channels; None allows any number. Source: ONNX DepthToSpace ("values from
-    the depth dimension are moved in spatial blocks to the height and width dimensions"), torch.pixel_shuffle
-    ("rearranges elements in a tensor of shape (*, C x r^2, H, W) to a tensor of shape (*, C, H x r, W x r)"). Raises
-    `ShapeError` (wrong-rank, bad-block, indivisible or overflow).
+    `leading` is the required number of dims before the channels; None allows any number. Source: ONNX DepthToSpace
+    ("values from the depth dimension are moved in spatial blocks to the height and width dimensions"),
+    torch.pixel_shuffle ("rearranges elements in a tensor of shape (*, C x r^2, H, W) to a tensor of shape (*, C, H x r,
+    W x r)"). Raises `ShapeError` (wrong-rank, bad-block, indivisible or overflow).
     """
     return move_blocks(shape, rules, block, (DEPTH_AXES[mode], SPACE_AXES), leading)
 
 
 def _check_blocks(shape: Shape, rules: base.Setting, block: int, leading: int | None) -> None:
-    """Raise `ShapeError` for an invalid block size or input rank.
+    """Raise `ShapeError` (wrong-rank or bad-block) for an invalid rank or block size.
 
-    `leading` is the required number of dims before the channels; None allows any number. The broken rule is wrong-rank
-    or bad-block.
+    `leading` is the required number of dims before the channels; None allows any number.
     """
     rank = len(shape)
     if rank < len(SPACE_AXES) or leading not in (None, rank - len(SPACE_AXES)):
@@ -122,8 +120,8 @@ def move_blocks(
 ) -> Stages:
     """Split the last axes into parts, transpose the parts and merge them.
 
-    `axes` are the last three axes before and after the move, as letters of their parts. Raises `ShapeError`
-    (wrong-rank, bad-block, indivisible or overflow).
+    `axes` contains the last three axes before and after the op. Raises `ShapeError` (wrong-rank, bad-block, indivisible
+    or overflow).
     """
     _check_blocks(shape, rules, block, leading)
     before, after = axes
@@ -140,10 +138,9 @@ def move_blocks(
 
 
 def _split_blocks(shape: Shape, block: int, parts: Sequence[tuple[int, str, str]]) -> Stages:
-    """Split axes into parts; each part is an output dim.
+    """Split axes into parts, each of which is an output dim.
 
-    `parts` contains, for each output dim, the input axis, the letter of the part, and the letters of all parts of that
-    axis.
+    For each output dim, `parts` contains its input axis, its letter, and the letters of all parts of the input axis.
     """
     dims: list[Dim] = [block] * len(parts)
     resolved: dict[int, ResolvedDim] = {}
@@ -161,7 +158,7 @@ def _has_quotient_size(part: str, axis_parts: str) -> bool:
 
 
 def _resolve_part(axis: int, part: str, axis_parts: str, dim: Dim, block: int) -> ResolvedDim:
-    """Return an output dim that is a part of an input axis.
+    """Resolve an output dim that is a part of an input axis.
 
     `part` is the letter of the part, and `axis_parts` are the letters of all parts of the axis. Raises `ShapeError`
     (indivisible).
@@ -182,7 +179,7 @@ def _resolve_part(axis: int, part: str, axis_parts: str, dim: Dim, block: int) -
 
 
 def block_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield block sizes near the refused size, the nearest first, and then 1."""
+    """Yield block sizes near the refused size, the nearest first, followed by 1."""
     block = arguments["block"]
     yield from (("block", size) for size in (*nearest_integers(block, 2), 1) if size != block)
 

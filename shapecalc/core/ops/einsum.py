@@ -1,4 +1,4 @@
-"""Einsum: multiply along labelled axes, and sum over some labels."""
+"""Einsum: multiply operands along labelled axes, and sum over labels."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from shapecalc.core.text import format_count, rank_text, truncate
 from shapecalc.core.values import ELLIPSIS, Subscripts, parse_subscripts
 
 Label = str | int
-"""The letter of an axis, or a number that counts ellipsis dims from the right."""
+"""The letter of an axis, or the number of an ellipsis dim, counted from the right."""
 LabelAxes = list[tuple[OperandAxis, Dim]]
-"""The operand axes that have the same label, each with its dim."""
+"""The operand axes with the same label, each with its dim."""
 
 SOURCE = "numpy.einsum, ONNX Einsum, torch.einsum, tf.einsum"
 
@@ -36,7 +36,7 @@ REST_DIFFERS = Rule(
 
 
 def _explain_label(_: Step, label: str, operand_dims: tuple[tuple[int, Dim], ...]) -> str:
-    """Format the sizes of the axes that have a label.
+    """Format the sizes of all axes with this label.
 
     `operand_dims` contains pairs of an operand number and a dim.
     """
@@ -76,10 +76,10 @@ def einsum(
     sums_ellipsis: bool = False,
     needs_equal_ellipses: bool = False,
 ) -> Stages:
-    """Multiply operands along equal labels; sum over labels not in the output.
+    """Multiply operands along equal labels, and sum over labels not in the output.
 
-    Source: numpy.einsum, and ONNX Einsum, in which all ellipses match the same number of dims (`needs_equal_ellipses`).
-    PyTorch, JAX and OpenVINO sum over an ellipsis that is not in the output (`sums_ellipsis`); TensorFlow does not
+    Source: numpy.einsum and ONNX Einsum. In ONNX, all ellipses match the same number of dims (`needs_equal_ellipses`).
+    PyTorch, JAX and OpenVINO sum over an ellipsis that is not in the output (`sums_ellipsis`). TensorFlow does not
     broadcast dims of 1 (`broadcasts_ones`, measured). Raises `ShapeError` (label-differs, not-broadcastable,
     ranks-differ, rest-differs or overflow).
     """
@@ -121,7 +121,7 @@ def einsum(
 def _axis_labels(operand: Operand, term: tuple[str, ...]) -> list[Label]:
     """Return the label of each axis of an operand.
 
-    Raises `ShapeError` (ranks-differ) if the labels do not match the rank of the operand.
+    Raises `ShapeError` (ranks-differ) if the number of labels does not match the rank.
     """
     rest = len(operand.shape) - len(term) + 1
     if ELLIPSIS in term and rest >= 0:
@@ -137,9 +137,9 @@ def _axis_labels(operand: Operand, term: tuple[str, ...]) -> list[Label]:
 def _check_ellipses(
     operands: Sequence[Operand], subscripts: Subscripts, *, sums_ellipsis: bool, needs_equal_ellipses: bool
 ) -> None:
-    """Raise `ShapeError` if the ellipses match incompatible numbers of dims.
+    """Raise `ShapeError` (rest-differs) if the ellipses are incompatible.
 
-    The rule rest-differs is broken if the numbers differ but must be equal, or if the output has no ellipsis and the
+    Ellipses are incompatible if their numbers of dims differ but must be equal, or if the output omits them and the
     framework does not sum over ellipses.
     """
     pairs = zip(operands, subscripts.terms, strict=True)
@@ -155,7 +155,7 @@ def _check_ellipses(
 def _align_label(label: Label, label_axes: LabelAxes, *, broadcasts_ones: bool) -> joint.AlignedDim:
     """Return the dim to which all axes with this label broadcast.
 
-    Raises `ShapeError` (label-differs, not-broadcastable) if the dims of the axes are incompatible.
+    Raises `ShapeError` (label-differs or not-broadcastable) if the dims are incompatible.
     """
     if isinstance(label, int):
         return joint.align_dims(label_axes, "dims {} of ...:", -label)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
 ResolvedExpandDim: TypeAlias = "tuple[int, StepRule, Conditions, Conditions]"
-"""The input axis (negative for a new dim), the rule, the conditions and the alternatives of an output dim."""
+"""The input axis, the rule, the conditions and the alternatives of an output dim. The axis of a new dim is negative."""
 
 
 def expand(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
@@ -51,7 +51,7 @@ def expand(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
 
 
 def _expand_steps(stage: Stage, output: Sequence[Dim], resolved: Sequence[ResolvedExpandDim]) -> tuple[Step, ...]:
-    """Return the steps of the resolved output dims, and the step of the broadcast."""
+    """Return the step of each resolved output dim, and the final broadcast step."""
     steps = list[Step]()
     for out, (axis, rule, conditions, alternatives) in enumerate(resolved):
         facts = FrozenDict(dim=stage.before[axis]) if rule is STRETCHED else EMPTY_DICT
@@ -69,7 +69,7 @@ def _rank_error(shape: Shape, target: Shape, action: str) -> ShapeError:
 def _expand_dim(
     dim: Dim | None, requested: Dim, axis: int, index: int, mode: ExpandMode
 ) -> tuple[Dim, StepRule, Conditions, Conditions]:
-    """Return an output dim with its rule, its conditions and its alternatives.
+    """Resolve an output dim with its rule, its conditions and its alternatives.
 
     `dim` is None for a new leading dim.
     """
@@ -93,7 +93,7 @@ def _expand_dim(
 def _possible_output_dims(dim: Dim, requested: Dim, *, both_ways: bool) -> list[tuple[Conditions, Dim]]:
     """Return the possible values of an output dim, each with its conditions.
 
-    If both dims are symbolic and differ, the first value is the value in the general case: neither dim is 1.
+    If both dims are symbolic and differ, the first value assumes that neither dim is 1.
     """
     if dim in (requested, 1):
         return [((), requested)]
@@ -104,7 +104,7 @@ def _possible_output_dims(dim: Dim, requested: Dim, *, both_ways: bool) -> list[
 
 
 class ExpandMode(Choice):
-    """Whether expand may broadcast only the input, or also the target."""
+    """The direction of broadcasting in expand: input to target only, or both ways."""
 
     BOTH_WAYS = "input and target"
     ONE_WAY = "the input only"
@@ -127,7 +127,7 @@ EXPAND_SEMANTICS = DialectTable(
     }
 )
 KEEP_VALUES = {ExpandMode.ONE_WAY_KEEPS: -1, ExpandMode.RANK_STAYS: 0}
-"""The target value that leaves a dim unchanged, by mode."""
+"""For each mode, the target value that keeps the input dim."""
 EXPAND = Op(
     name="expand",
     summary="Repeat dims of size 1 (broadcast).",

@@ -28,7 +28,7 @@ def flatten(
 
 
 def _axis_groups(rank: int, rules: base.Setting, axis: int | None, start: int | None, end: int | None) -> list[Axes]:
-    """Return, for each output dim, the input axes that it merges.
+    """Return the groups of input axes that are merged, one for each output dim.
 
     Raises `ShapeError` (axis-out-of-range, negative-axis or start-after-end).
     """
@@ -50,7 +50,7 @@ def _axis_groups(rank: int, rules: base.Setting, axis: int | None, start: int | 
 
 
 class FlattenMode(Choice):
-    """The parameters of flatten in a dialect, and the dims of its output."""
+    """The parameters and the output dims of flatten in a dialect."""
 
     AXIS = "one axis; always two dims"
     RANGE = "a first and a last dim to merge"
@@ -63,7 +63,7 @@ class FlattenSemantics(Record):
 
     flattens: FlattenMode = FlattenMode.ALL
     flattens_from: int = 0
-    """The first dim that flatten merges by default, if flatten takes a range of dims."""
+    """The first merged axis if `start_dim` is omitted."""
 
 
 FLATTEN_SEMANTICS = DialectTable(

@@ -29,9 +29,10 @@ def linear(
 ) -> Stages:
     """Multiply the last axis by a weight of shape OUT,IN.
 
-    With `in_first`, the weight has the shape IN,OUT; with `allows_vector`, it may also be a vector of size IN. Source:
-    ONNX MatMul and Gemm (with a transposed weight), torch.nn.functional.linear, paddle.nn.functional.linear and
-    keras.layers.Dense (IN,OUT). Raises `ShapeError` (inner-differs, ranks-differ or overflow).
+    If `in_first` is True, the weight has the shape IN,OUT. If `allows_vector` is True, the weight may also be a vector
+    of size IN. Source: ONNX MatMul and Gemm (with a transposed weight), torch.nn.functional.linear,
+    paddle.nn.functional.linear and keras.layers.Dense (IN,OUT). Raises `ShapeError` (inner-differs, ranks-differ or
+    overflow).
     """
     argument = "out_features" if weight is None else "weight"
     with StageBuilder(StageKind.PRODUCT, "linear", argument, shape) as stage:
@@ -68,10 +69,10 @@ def linear(
 
 
 def _resolve_weight_shape(shape: Shape, out_features: Shape | None, weight: Shape | None, *, in_first: bool) -> Shape:
-    """Return `weight`, or the weight shape that `out_features` implies.
+    """Return `weight`, or a weight shape with `out_features` outputs.
 
-    Raises `ShapeError` (usage) unless exactly one of the two arguments is passed, and if `out_features` is not one
-    size.
+    Raises `ShapeError` (usage) unless exactly one of the two arguments is passed. Also raises `ShapeError` (usage) if
+    `out_features` is not a single size.
     """
     if (out_features is None) == (weight is None):
         raise usage_error("linear takes OUT or --weight OUT,IN, one of the two", argument="out_features")

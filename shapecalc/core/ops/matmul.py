@@ -47,10 +47,10 @@ def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> S
     """Multiply the matrices of two operands.
 
     Batch dims broadcast. The product sums over the last axis of the first operand and the second to last axis of the
-    second operand. A vector is treated as a row if it is the first operand, and as a column if it is the second; the
-    added dim of 1 is not in the output. Source: numpy.matmul, ONNX MatMul ("matrix product that behaves like
-    numpy.matmul"), torch.matmul, TensorRT MatrixMultiply (no vectors). Raises `ShapeError` (inner-differs,
-    not-broadcastable, ranks-differ or overflow).
+    second operand. A vector is a row if it is the first operand, and a column if it is the second. The output omits the
+    added dim of 1. Source: numpy.matmul, ONNX MatMul ("matrix product that behaves like numpy.matmul"), torch.matmul,
+    TensorRT MatrixMultiply (no vectors). Raises `ShapeError` (inner-differs, not-broadcastable, ranks-differ or
+    overflow).
     """
     with StageBuilder(StageKind.PRODUCT, "matmul", "operands", shape) as stage:
         ordered = joint.number_operands(shape, operands)
@@ -94,13 +94,13 @@ def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> S
 def contraction_step(axes: Axes, left: Dim, right: Dim, conditions: Conditions) -> Step:
     """Return the step that sums over the dims `left` and `right`.
 
-    `axes` is the input axis that is summed, or empty.
+    `axes` contains the summed axis of the input, if any.
     """
     return Step(CONTRACTED, None, axes, left, conditions, FrozenDict(left=left, right=right))
 
 
 def operand_dim_step(output_axis: int, operand_axis: OperandAxis, dim: Dim) -> Step:
-    """Return the step of an output dim that occurs in only one operand."""
+    """Return the step of an output dim that comes from a single operand."""
     operand, axis = operand_axis
     facts = FrozenDict(operand=operand, axis=axis)
     return Step(FROM_OPERAND, output_axis, joint.input_axes((operand_axis,)), dim, (), facts)

@@ -53,11 +53,11 @@ EMPTY_REDUCTION = Rule(
 def mean(
     shape: Shape, rules: Setting, axes: Axes | None = None, *, keepdims: bool | None = None, kind: str = "mean"
 ) -> Stages:
-    """Reduce axes, by default all of them.
+    """Reduce axes to their mean, sum, maximum or minimum.
 
-    `keepdims` keeps the axes as dims of 1. Source: ONNX ReduceMean ("if keepdims equals 1, the reduced dimension is
-    kept"; "reduce over all dimensions"), numpy.mean, torch.mean. Raises `ShapeError` (axis-out-of-range, negative-axis,
-    repeated-axis or empty-reduction).
+    Without `axes`, all axes are reduced. If `keepdims` is True, the reduced axes remain as dims of 1. Source: ONNX
+    ReduceMean ("if keepdims equals 1, the reduced dimension is kept"; "reduce over all dimensions"), numpy.mean,
+    torch.mean. Raises `ShapeError` (axis-out-of-range, negative-axis, repeated-axis or empty-reduction).
     """
     with StageBuilder(StageKind.REDUCE, kind, "axes", shape) as stage:
         semantics = REDUCE_SEMANTICS.for_dialect(rules.dialect)
@@ -84,7 +84,7 @@ def mean(
 def _reduction_steps(resolved: Iterable[ResolvedDim], *, keeps: bool) -> tuple[Step, ...]:
     """Return the steps of the input axes.
 
-    `keeps` specifies whether reduced axes are kept as dims of 1.
+    `keeps` specifies whether the reduced axes remain as dims of 1.
     """
     output_axes = count()
     return tuple(
@@ -96,7 +96,7 @@ def _reduction_steps(resolved: Iterable[ResolvedDim], *, keeps: bool) -> tuple[S
 
 
 def _require_elements(dim: Dim, axis: int, kind: str) -> Conditions:
-    """Return the conditions under which a maximum or a minimum exists.
+    """Return the conditions under which the maximum or minimum of an axis exists.
 
     Raises `ShapeError` (empty-reduction) if the axis is empty.
     """
@@ -111,12 +111,15 @@ def _require_elements(dim: Dim, axis: int, kind: str) -> Conditions:
 
 
 class ReduceSemantics(Record):
-    """The defaults of reductions in a dialect, and the axes that they accept."""
+    """The defaults and the limits of reductions in a dialect."""
 
     keeps_dims: bool = False
-    """Whether the reduced axes are kept as dims of 1 by default."""
+    """Whether the reduced axes remain as dims of 1 by default."""
     empty_axes_are_all: bool = False
-    """Whether an empty list of axes reduces all axes instead of none."""
+    """Whether an empty list of axes reduces all axes.
+
+    Otherwise, it reduces no axes.
+    """
     repeats: RepeatedAxesPolicy = RepeatedAxesPolicy.REFUSED
     refuses_empty: bool = False
     """Whether max and min along an axis of size 0 are refused."""
@@ -147,7 +150,7 @@ ONNX_VERSIONS: Mapping[str, Mapping[int, frozenset[str]]] = {
     "max": EXTREME_VERSIONS,
     "min": EXTREME_VERSIONS,
 }
-"""The element types of ONNX's reductions, by kind and version."""
+"""The element types of the ONNX reductions for each kind and version."""
 
 _TORCH_FLOAT8 = FLOAT8 | {"float8_e8m0fnu"}
 TORCH_MISSING_TYPES = FrozenDict(
@@ -155,7 +158,7 @@ TORCH_MISSING_TYPES = FrozenDict(
     sum=_TORCH_FLOAT8,
     **dict.fromkeys(("max", "min"), _TORCH_FLOAT8 | COMPLEX | {"uint16", "uint32", "uint64"}),
 )
-"""The element types that PyTorch's reductions refuse, by kind. Source: PyTorch 2.13.0, measured."""
+"""The element types that each kind of reduction refuses in PyTorch. Source: PyTorch 2.13.0, measured."""
 
 
 def _make_reduction_operator(
@@ -167,8 +170,7 @@ def _make_reduction_operator(
 ) -> Operator:
     """Return an operator with a variant for each kind of reduction.
 
-    The placeholder `{kind}` or `{Kind}` in `template` is replaced by the kind; `names` overrides the name of a
-    kind.
+    The kind replaces the placeholder `{kind}` or `{Kind}` in `template`. `names` overrides the names of some kinds.
     """
 
     @cache

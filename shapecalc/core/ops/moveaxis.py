@@ -1,4 +1,4 @@
-"""Moveaxis: move axes to new indices, and keep the order of the others."""
+"""Moveaxis: move axes to new positions, and keep the order of the other axes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ UNPAIRED_AXES = Rule(
 
 
 def moveaxis(shape: Shape, rules: Setting, axes: Axes, destination: Axes, *, repeats_positions: bool = False) -> Stages:
-    """Move each axis to its destination index in the output.
+    """Move axes to new positions in the output.
 
-    The other axes keep their order. `repeats_positions` specifies that `destination` may list an index twice. Source:
+    The other axes keep their order. If `repeats_positions` is True, `destination` may contain an index twice. Source:
     numpy.moveaxis ("other axes remain in their original order"), torch.movedim, paddle.moveaxis, and the source code of
     jax.numpy.moveaxis, which inserts the axes in the order of their destination and does not check for repeats. Raises
     `ShapeError` (unpaired-axes, axis-out-of-range or repeated-axis).
@@ -61,7 +61,9 @@ def _axis_order(rank: int, rules: Setting, axes: Axes, destination: Axes, repeat
 
 
 def insert_axes(rank: int, axes: Axes, positions: Sequence[int]) -> Axes:
-    """Return the input axis of each output axis if `axes` move to `positions`, all counted from 0.
+    """Return the order of `rank` input axes after `axes` are moved to `positions`.
+
+    All axes and positions are nonnegative.
 
     >>> insert_axes(3, (0,), (2,))
     (1, 2, 0)
@@ -73,9 +75,9 @@ def insert_axes(rank: int, axes: Axes, positions: Sequence[int]) -> Axes:
 
 
 def _equal_length_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield values that give both arguments the same length.
+    """Yield candidates that make both lists equally long.
 
-    First the shorter argument is extended by unused axes, then the longer one is truncated.
+    The first candidate extends the shorter list with unused axes, and the second truncates the longer list.
     """
     (short, few), (long, many) = sorted(arguments.items(), key=lambda item: len(item[1]))
     used = {axis % max(1, len(shape)) for axis in few}
@@ -85,7 +87,10 @@ def _equal_length_candidates(shape: Shape, arguments: Arguments) -> FixCandidate
 
 
 def _distinct_axis_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield `axes`, then `destination`, with repeated axes replaced by unused ones."""
+    """Yield candidates that replace repeated axes with unused axes.
+
+    The first candidate changes `axes`, and the second changes `destination`.
+    """
     for name in ("axes", "destination"):
         axes = [axis % max(1, len(shape)) for axis in arguments[name]]
         free = iter([axis for axis in range(len(shape)) if axis not in axes])

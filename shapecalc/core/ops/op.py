@@ -1,4 +1,4 @@
-"""The class `Op`, and the lookup of an op's operator and resolver in a dialect."""
+"""The class `Op`, and functions that find the operator of an op in a dialect."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 Arguments: TypeAlias = "Mapping[str, Any]"
 FixCandidates: TypeAlias = "Iterator[tuple[str, object]]"
-"""Pairs of an argument name and a new value; the value None removes the argument."""
+"""Pairs of an argument name and its new value. The value None removes the argument."""
 SignatureRow: TypeAlias = "tuple[str, str] | tuple[str, str, Mapping[str, object]]"
-"""The fields of a `calls.Signature`, as a plain tuple to keep the import of ops fast."""
+"""The fields of a `calls.Signature`. A plain tuple keeps the import of the ops fast."""
 
 
 class DialectTable(dict[str, "Semantics"]):
-    """A table that maps dialect names to the semantics of ops.
+    """A table that maps the names of dialects to the semantics of an op.
 
     The first row is the default for dialects without a row.
 
@@ -42,9 +42,10 @@ class DialectTable(dict[str, "Semantics"]):
     __slots__ = ("default",)
 
     def __init__(self, rows: Mapping[str, Semantics]) -> None:
-        """Create a table from rows whose keys are space-separated dialect names.
+        """Create a table from its rows.
 
-        Raises `ValueError` if two rows name the same dialect.
+        A key contains the names of one or more dialects, separated by spaces. Raises `ValueError` if two rows contain
+        the same dialect.
         """
         super().__init__({name: row for names, row in rows.items() for name in names.split()})
         self.default = next(iter(rows.values()))
@@ -52,9 +53,9 @@ class DialectTable(dict[str, "Semantics"]):
             raise ValueError("a dialect is in two rows")
 
     def for_dialect(self, dialect: Dialect) -> Semantics:
-        """Return the semantics for a dialect.
+        """Return the semantics of the op in a dialect.
 
-        A dialect without a row uses the row of the dialect that it follows, or else the default.
+        A dialect without a row has the semantics of the dialect that it follows, or else the default semantics.
         """
         row = self.get(dialect.name)
         while row is None:
@@ -74,57 +75,59 @@ class Op(Record):
     resolve: Callable[..., Stages]
     """The resolver: a function that returns the stages of a request.
 
-    Its arguments are the input shape, the `Setting`, and the op's arguments by name.
+    The positional arguments are the input shape and the `Setting`; the arguments of the op are keyword arguments.
     """
     operators: Mapping[str, Operator]
-    """The op's operators, by dialect name.
+    """The operators of the op, keyed by dialect name.
 
     An operator in `Dialect.operators` takes precedence.
     """
     examples: tuple[str, ...]
-    """The example command lines in the op's help."""
+    """The example command lines in the help of the op."""
     vectors: tuple[tuple[str, Mapping[str, str]], ...]
-    """The test cases that `shapecalc vectors` exports: input shapes with arguments."""
+    """The test cases that `shapecalc vectors` exports: an input shape and arguments for each case."""
     signatures: tuple[SignatureRow, ...] = ()
     """The framework calls that are equivalent to the op.
 
     Each row has the fields of a `calls.Signature`. Generated code uses the first call of a framework.
     """
     printed_names: str = ""
-    """The names that runtimes print for the op in error messages, in lower case, separated by spaces."""
+    """The names of the op in the error messages of runtimes, in lower case and separated by spaces."""
     noun: str = ""
-    """The phrase for the op in reports of `doctor`, such as `a matrix product`; empty for ops of one operand."""
+    """The name of the op in reports of `doctor`, such as `a matrix product`; empty for ops of one operand."""
     composed_of: tuple[Op, ...] = ()
-    """The ops of which this op can be composed.
+    """The ops that this op can be composed of.
 
-    A dialect that has operators for all these ops supports this op. The versions of this op are the versions of the
-    first of these operators.
+    A dialect supports this op if it has operators for all these ops. The first of these operators determines the
+    versions of this op.
     """
     uses_switch: bool = False
     """Whether the result depends on a dialect's switch for 0, such as ONNX's `allowzero`."""
     default_dialect: str = "onnx"
     keeps_element_count: bool = True
-    """Whether the output always has as many elements as the input."""
+    """Whether the element counts of input and output are always equal."""
     ends_chain: bool = False
     """Whether the op is allowed only at the end of a chain."""
     semantics: tuple[DialectTable[Any], ...] = ()
-    """The tables of dialect semantics that the resolver uses; ops may share a table."""
+    """The tables of dialect semantics that the resolver uses. Several ops may share a table."""
     rules: tuple[Rule, ...] = ()
-    """The rules that only this op uses, to explain steps or to refuse requests."""
+    """The rules that are specific to this op."""
     extras: Callable[[Trace], Mapping[str, object]] | None = None
-    """A function that returns additional results of a trace, by JSON key.
+    """A function that computes the additional results of a trace, keyed by JSON key.
 
-    Examples are the shapes of all parts of a split, and the inferred lengths of a rearrange.
+    For example, these are the shapes of all parts of a split, or the inferred lengths of a rearrange.
     """
     describe_interpretation: Callable[[Shape, Mapping[str, Any], Dialect], str] | None = None
-    """A function that describes how ambiguous arguments are interpreted; its result may be empty.
+    """A function that describes how ambiguous arguments are interpreted. It returns an empty string if none is
+    ambiguous.
 
-    An example is the default stride of a pool, which differs between frameworks.
+    For example, the default stride of a pool differs between frameworks.
     """
     fix_candidates: Mapping[str, Callable[[Shape, Arguments], FixCandidates]] = EMPTY_DICT
-    """The functions that propose new arguments for a refused request, by rule id.
+    """For each rule id, a function that yields new arguments for a refused request.
 
-    They replace the general candidates for the rule. A candidate is proposed to the user only if it resolves.
+    These candidates replace the general candidates for the rule. A candidate is suggested to the user only if it
+    resolves.
     """
 
     @lazy
@@ -144,15 +147,15 @@ class Op(Record):
 
     @lazy
     def positional_param_names(self) -> tuple[str, ...]:
-        """Collect the names of the parameters that can be passed by position, in order."""
+        """Collect the names of all parameters that can be positional, in order."""
         return (*self.positional_only_names, *(param.name for param in self.params if param.positional_or_named))
 
 
 def make_test_vectors(param_names: str, *rows: tuple[str, ...]) -> tuple[tuple[str, Mapping[str, str]], ...]:
     """Parse the test cases of an op.
 
-    Each row is an input shape, followed by one string of arguments for each test case. Spaces separate the arguments;
-    `_` omits an argument.
+    Each row starts with an input shape; every following string contains the arguments of one test case. Spaces separate
+    the arguments, and `_` omits an argument.
 
     >>> make_test_vectors("axis index", ("2,3", "0 1", "_ 1"))
     (('2,3', {'axis': '0', 'index': '1'}), ('2,3', {'index': '1'}))
@@ -164,10 +167,10 @@ def make_test_vectors(param_names: str, *rows: tuple[str, ...]) -> tuple[tuple[s
 
 
 def operators_by_dialect(**dialect_names: str) -> dict[str, Operator]:
-    """Return unversioned operators by dialect name.
+    """Return operators without versions, keyed by dialect name.
 
-    Each keyword is an operator name; its value lists the names of dialects, separated by spaces. The operators have
-    no parameters of their own.
+    A keyword is the name of an operator. Its value contains the names of dialects, separated by spaces. The operators
+    have no parameters of their own.
 
     >>> [(row, operator.name) for row, operator in operators_by_dialect(tile="numpy paddle", Tile="openvino").items()]
     [('numpy', 'tile'), ('paddle', 'tile'), ('openvino', 'Tile')]
@@ -178,7 +181,7 @@ def operators_by_dialect(**dialect_names: str) -> dict[str, Operator]:
 def nearest_integers(number: int, minimum: int = 1, max_distance: int = 11) -> list[int]:
     """Return integers near `number`, the nearest first.
 
-    All integers are at least `minimum`, and their distance from `max(minimum, number)` is at most `max_distance`.
+    All integers are at least `minimum`. Their distance from `max(minimum, number)` is at most `max_distance`.
     """
     start = max(minimum, number)
     return sorted(
@@ -189,8 +192,8 @@ def nearest_integers(number: int, minimum: int = 1, max_distance: int = 11) -> l
 def operator_of(op: Op, dialect: Dialect) -> Operator | None:
     """Return a dialect's operator for an op, or None if the dialect lacks the op.
 
-    If neither the dialect nor the op lists an operator, the operator of `Dialect.follows` applies. A dialect also
-    supports a composed op if it supports all of its parts.
+    If neither the dialect nor the op defines the operator, the operator of `Dialect.follows` applies. A dialect also
+    supports an op if it supports all ops in `Op.composed_of`.
     """
     operator = dialect.operators.get(op.name) or op.operators.get(dialect.name)
     if operator is None and dialect.follows is not None:
@@ -203,7 +206,7 @@ def operator_of(op: Op, dialect: Dialect) -> Operator | None:
 
 
 def select_resolver(op: Op, operator: Operator) -> Callable[..., Stages]:
-    """Return the resolver of an operator, by default the resolver of the op."""
+    """Return the resolver of an operator, or the resolver of the op by default."""
     own_resolver, check = operator.resolve, operator.refusal_check
     if own_resolver is None and check is None:
         return op.resolve
@@ -229,9 +232,9 @@ def _make_refused_stages(resolve: Callable[..., Stages], shape: Shape, rules: Se
 
 
 def operator_types(op: Op, dialect: Dialect, version: int | None, variant: Operator | None = None) -> frozenset[str]:
-    """Return the element types that an operator accepts in a version.
+    """Return the element types that a version of an operator accepts.
 
-    `variant` is the variant of the operator that the request selects, if any.
+    `variant` is the variant of the operator that the request selects, or None.
     """
     operator = variant or operator_of(op, dialect)
     listed = dialect.types if operator is None or version is None else operator.versions[version]

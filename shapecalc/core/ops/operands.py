@@ -1,4 +1,4 @@
-"""Helpers for ops with several operands: number operands and align their dims."""
+"""Helpers for ops with several operands: number the operands and align their dims."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shapecalc.core.text import rank_text, truncate
 
 OPERANDS = Param("operands", ParamType.SHAPES, "the shapes of the other operands", positional=True, required=True)
 OPTIONAL_OPERANDS = replace(OPERANDS, required=False)
-"""The parameter of ops that also accept a single operand."""
+"""The operand parameter of ops that also accept a single operand."""
 
 RANKS_DIFFER = Rule(
     "ranks-differ",
@@ -57,12 +57,12 @@ LABEL_DIFFERS = Rule(
 
 
 class OperandSemantics(Record):
-    """The operands that operators accept in a dialect."""
+    """The operands that a dialect accepts."""
 
     equal_ranks: bool = False
     """Whether operators of several operands require equal ranks.
 
-    Such operators do not prepend dims of 1, and their matrix products do not accept vectors.
+    If so, dims of 1 are not prepended, and a matrix product does not accept vectors.
     """
 
 
@@ -84,7 +84,7 @@ class Operand(Record):
     shape: Shape
 
     def axis_from_right(self, distance: int) -> tuple[OperandAxis, Dim] | None:
-        """Return the axis at `distance` from the right, and its dim.
+        """Return the axis at `distance` from the right, with its dim.
 
         Returns None if the operand has no such axis.
         """
@@ -93,9 +93,9 @@ class Operand(Record):
 
 
 def number_operands(shape: Shape, operands: Sequence[Shape | str]) -> list[Operand]:
-    """Assign a number to each operand; the input has the number 0.
+    """Assign numbers to the operands, and insert the input as operand 0.
 
-    The input takes the position of the operand `_`. Without such an operand, the input is the first operand.
+    The input replaces the operand `_`. Without such an operand, the input is inserted before the operands.
 
     >>> [operand.number for operand in number_operands((2,), ((1,), "_", (3,)))]
     [1, 0, 2]
@@ -106,17 +106,17 @@ def number_operands(shape: Shape, operands: Sequence[Shape | str]) -> list[Opera
 
 
 def operand_shapes(operands: Iterable[Operand]) -> tuple[Shape, ...]:
-    """Return the shapes of distinct operands, sorted by operand number."""
+    """Return the shapes of the distinct operands, sorted by operand number."""
     shapes = {operand.number: operand.shape for operand in operands}
     return tuple([shapes[number] for number in sorted(shapes)])
 
 
 class AlignedDim(Record):
-    """The output dim to which several operand dims broadcast."""
+    """The output dim of several operand dims that broadcast."""
 
     dim: Dim
     operand_axes: tuple[OperandAxis, ...]
-    """The operand axes along the output dim; repeated axes of size 1 are omitted."""
+    """The operand axes of the output dim. Axes of size 1 that are repeated are omitted."""
     conditions: Conditions = ()
     alternatives: Conditions = ()
     dims: Sequence[tuple[OperandAxis, Dim]] = ()
@@ -126,8 +126,8 @@ class AlignedDim(Record):
 def possible_dims(candidates: Iterable[tuple[Dim, Dim, Dim]]) -> list[tuple[Conditions, Dim]]:
     """Return the possible values of a dim, each with its conditions.
 
-    A candidate consists of two dims and of the value that results if the two dims are equal. Candidates whose two dims
-    are never equal are omitted.
+    A candidate contains two dims and a value. The dim has this value if the two dims are equal. A candidate is omitted
+    if its two dims are never equal.
     """
     result = list[tuple[Conditions, Dim]]()
     for left, right, value in candidates:
@@ -146,10 +146,9 @@ def align_dims(
 ) -> AlignedDim:
     """Return the dim to which aligned dims broadcast.
 
-    All dims must be equal or 1. If two symbolic dims differ, the result is the dim of the general case: neither dim is
-    1. The alternatives of the result are the conditions of the other cases. `label` describes the dims in the error
-    message; the placeholder in `label` is replaced by `position`. Raises `ShapeError` (`rule`, by default
-    not-broadcastable).
+    All dims must be equal or 1. If two symbolic dims differ, the result assumes that neither of them is 1, and the
+    alternatives of the result are the conditions of the other cases. In the error message, `label` describes the dims;
+    `position` replaces the placeholder in `label`. Raises `ShapeError` (`rule`, by default not-broadcastable).
     """
     dims = [pair for pair in aligned_dims if pair is not None]
     dim, conditions, alternatives = dims[0][1], list[Condition](), list[Condition]()
@@ -172,7 +171,7 @@ def align_dims(
 
 
 def _explain_alignment(step: Step, operand_dims: tuple[tuple[int, Dim], ...]) -> str:
-    """Format the comparison of the aligned dims of all operands.
+    """Format a comparison of the aligned dims.
 
     `operand_dims` contains pairs of an operand number and a dim.
     """
@@ -200,7 +199,7 @@ ALIGNED = StepRule(
 def alignment_step(output_axis: int | None, aligned: AlignedDim, rule: StepRule = ALIGNED, **facts: object) -> Step:
     """Return the step of a dim to which operands broadcast.
 
-    `facts` are the facts of `rule`, except for the dims of the operands.
+    `facts` are the facts of `rule` without the dims of the operands.
     """
     operand_dims = tuple([(number, size) for (number, _), size in aligned.dims])
     return Step(
@@ -215,14 +214,14 @@ def alignment_step(output_axis: int | None, aligned: AlignedDim, rule: StepRule 
 
 
 def input_axes(operand_axes: Iterable[OperandAxis]) -> tuple[int, ...]:
-    """Return the axes of the input among axes of several operands."""
+    """Return the axes of operand 0, the input."""
     return tuple([axis for number, axis in operand_axes if number == 0])
 
 
 def align_operands(operands: Sequence[Operand], skip_last: int = 0) -> Iterator[AlignedDim]:
     """Yield the dims to which the operands broadcast, from left to right.
 
-    The last `skip_last` dims of each operand are omitted. Raises `ShapeError` (not-broadcastable).
+    The last `skip_last` dims of each operand are skipped. Raises `ShapeError` (not-broadcastable).
     """
     for distance in range(max([len(operand.shape) for operand in operands]), skip_last, -1):
         yield align_dims([operand.axis_from_right(distance) for operand in operands], "dims {}:", -distance)
@@ -239,7 +238,7 @@ def check_equal_ranks(operands: Sequence[Operand], operator_name: str) -> None:
 
 
 def prefer_known_dim(dims: Iterable[Dim]) -> Dim:
-    """Return the first integer among equal dims, or else the first dim.
+    """Return the first integer among equal dims, or the first dim if all are symbolic.
 
     >>> from shapecalc.core.text import parse_dims
     >>> prefer_known_dim(parse_dims("N,3")), prefer_known_dim(parse_dims("N,M"))

@@ -1,4 +1,4 @@
-"""Pad: add or remove positions at both ends of axes."""
+"""Pad: add or remove elements at both ends of axes."""
 
 from __future__ import annotations
 
@@ -75,43 +75,46 @@ PADDING_LIMIT = Rule(
 
 
 class PadSemantics(Record):
-    """The modes and the limits of a dialect's pad."""
+    """The modes and the limits of pad in a dialect."""
 
     since: Mapping[str, int]
-    """The first version of the operator that supports each mode, or 1 if operators are not versioned."""
+    """The first operator version of each mode. The version is 1 if operators are not versioned."""
     max_excess: Mapping[str, int] = EMPTY_DICT
-    """The maximum of the padding at one end minus the dim, by mode. Modes without a limit are absent."""
+    """For each mode, the maximum difference between the padding at one end and the dim. Modes without a limit are
+    omitted.
+    """
     last_dims: tuple[tuple[int, ...], ...] = ()
-    """The possible numbers of trailing dims that a call pads, indexed by rank; empty if a call can pad any dims."""
+    """For each rank, the numbers of trailing dims that a call can pad. It is empty if a call can pad any dims."""
     max_rank: int | None = None
     nonempty: tuple[str, ...] = ()
-    """The modes that refuse an empty dim even if it is not padded, except for the batch dim in PyTorch."""
+    """The modes that refuse an empty dim even if it is not padded. PyTorch accepts an empty batch dim."""
     allows_negative_padding: bool = True
     """Whether the mode `constant` accepts negative padding, which removes elements."""
     removes_new_positions: bool = False
-    """Whether negative padding may remove positions that the other end adds, in the mode `constant`."""
+    """Whether negative padding in mode `constant` may remove elements that were added at the other end."""
     crops_first: tuple[str, ...] = ()
-    """The modes in which negative padding removes positions before positive padding adds positions."""
+    """The modes in which negative padding removes elements before positive padding adds elements."""
     crops_last: tuple[str, ...] = ()
-    """The modes, besides `constant`, in which negative padding removes positions after positive padding adds some."""
+    """The modes, besides `constant`, in which negative padding removes elements after positive padding adds elements.
+    """
     limits_negative_padding: bool = False
-    """Whether negative padding in the mode `constant` is limited to `last_dims`, too."""
+    """Whether `last_dims` also limits negative padding in mode `constant`."""
 
     def pads_trailing_dims_only(self, mode: str, ends: Iterable[tuple[int, ...]]) -> bool:
-        """Return whether a mode can pad only as many trailing dims as `last_dims` lists.
+        """Return whether `last_dims` limits the padded dims in a mode.
 
-        `ends` contains the numbers of positions to add at the two ends of each axis.
+        `ends` contains the padding at the start and at the end of each axis.
         """
         return mode != CONSTANT or (self.limits_negative_padding and any(min(widths) < 0 for widths in ends))
 
     def trailing_dim_counts(self, rank: int) -> tuple[int, ...]:
-        """Return the possible numbers of trailing dims that a call pads."""
+        """Return the numbers of trailing dims that a call can pad."""
         if not self.last_dims:
             return (rank,)
         return self.last_dims[rank] if rank < len(self.last_dims) else ()
 
     def min_trailing_dims(self, rank: int, first_axis: int) -> int | None:
-        """Return the smallest number of trailing dims that includes `first_axis`.
+        """Return the smallest number of padded trailing dims that includes `first_axis`.
 
         Returns None if no call can pad this axis.
 
@@ -166,7 +169,7 @@ PAD_SEMANTICS = DialectTable(
         "openvino": PadSemantics(FrozenDict(reflect=1, symmetric=1, edge=1), FrozenDict(reflect=-1, symmetric=0)),
     }
 )
-"""The padding and the modes of each framework.
+"""The modes and the limits of pad in each framework.
 
 Source: ONNX Pad, torch.nn.functional.pad, numpy.pad, jax.numpy.pad, tf.pad, TensorFlow Lite MIRROR_PAD, OpenVINO
 Pad-12, paddle.nn.functional.pad; limits of ONNX Runtime, PyTorch, TensorFlow, Paddle and OpenVINO measured.
@@ -181,13 +184,13 @@ def pad(
     mode: str = CONSTANT,
     fill: float | None = None,
 ) -> Stages:
-    """Add positions at the start and the end of axes, by default of all axes.
+    """Add elements at the start and at the end of axes.
 
-    `padding` lists the number of positions for each start, then for each end; negative numbers remove positions. In
-    mode `constant`, the new positions have the value `fill`, by default 0; in other modes, they repeat input elements.
-    Source: ONNX Pad ("x1_begin, x2_begin, ..., x1_end, x2_end"; "add or remove (if negative)"), numpy.pad. Raises
-    `ShapeError` (window-values, nothing-left, axis-out-of-range, repeated-axis, overflow, mode-unsupported or
-    padding-limit).
+    Without `axes`, all axes are padded. `padding` contains the number of elements at the start of each axis, followed
+    by the number at the end of each axis. Negative numbers remove elements. In mode `constant`, the new elements have
+    the value `fill`, by default 0. In other modes, they repeat input elements. Source: ONNX Pad ("x1_begin, x2_begin,
+    ..., x1_end, x2_end"; "add or remove (if negative)"), numpy.pad. Raises `ShapeError` (window-values, nothing-left,
+    axis-out-of-range, repeated-axis, overflow, mode-unsupported or padding-limit).
     """
     with StageBuilder(StageKind.LENGTHEN, "pad", "padding", shape) as stage:
         semantics = PAD_SEMANTICS.for_dialect(rules.dialect)
@@ -197,7 +200,7 @@ def pad(
         if not crops:
             return _finish_pad(stage, rules, ends, mode, fill)
         added = {axis: (max(begin, 0), max(end, 0)) for axis, (begin, end) in ends.items() if max(begin, end) > 0}
-        # an axis without added positions may become empty in PyTorch, but not in ONNX
+        # in PyTorch, an axis without added elements may become empty; in ONNX, it may not
         must_keep = ends if semantics.removes_new_positions else added
         for axis, widths in ends.items():
             least = (axis in must_keep) - sum(min(end, 0) for end in widths)
@@ -218,7 +221,7 @@ def pad(
 def _padding_by_axis(
     shape: Shape, rules: Setting, padding: tuple[int, ...], axes: tuple[int, ...] | None
 ) -> dict[int, tuple[int, ...]]:
-    """Return the padding of the start and of the end of each padded axis.
+    """Map each padded axis to its padding at the start and at the end.
 
     Raises `ShapeError` (window-values, axis-out-of-range or repeated-axis).
     """
@@ -246,7 +249,7 @@ def _finish_pad(
 ) -> Stages:
     """Finish a stage that pads axes.
 
-    `ends` maps each padded axis to the padding of its start and its end.
+    `ends` maps each padded axis to its padding at the start and at the end.
     """
     shape, semantics = stage.before, PAD_SEMANTICS.for_dialect(rules.dialect)
     if semantics.pads_trailing_dims_only(mode, ends.values()):
@@ -262,10 +265,7 @@ def _finish_pad(
 
 
 def _check_mode(mode: str, semantics: PadSemantics, rules: Setting) -> None:
-    """Check that the operator's version has a mode.
-
-    Raises `ShapeError` (mode-unsupported).
-    """
+    """Raise `ShapeError` (mode-unsupported) if the operator version lacks a mode."""
     since, name = semantics.since.get(mode), f"{rules.dialect.name} {rules.operator.name}"
     if mode == CONSTANT or (since is not None and (rules.version is None or rules.version >= since)):
         return
@@ -280,9 +280,9 @@ def _check_mode(mode: str, semantics: PadSemantics, rules: Setting) -> None:
 def _check_padded_dims(
     shape: Shape, ends: Mapping[int, tuple[int, ...]], mode: str, semantics: PadSemantics, rules: Setting
 ) -> None:
-    """Check that a mode other than `constant` can pad the dims.
+    """Raise `ShapeError` if `mode` cannot pad these dims.
 
-    Raises `ShapeError` (mode-unsupported or padding-limit).
+    The rule of the error is mode-unsupported or padding-limit.
     """
     rank, first = len(shape), min(ends, default=len(shape) - 1)
     if mode not in (CONSTANT, *semantics.crops_last) and any(number < 0 for both in ends.values() for number in both):
@@ -355,7 +355,7 @@ TFLITE_PAD, TFLITE_PAD_WITH_FILL, TFLITE_MIRROR_PAD = map(Operator, ("PAD", "PAD
 
 
 def _select_tflite_operator(arguments: Mapping[str, object]) -> Operator:
-    """Select the operator of TensorFlow Lite for the arguments.
+    """Select the TensorFlow Lite operator for a pad.
 
     PAD always fills with 0, PADV2 has a fill value, and MIRROR_PAD has the modes that mirror the input.
     """
@@ -365,7 +365,7 @@ def _select_tflite_operator(arguments: Mapping[str, object]) -> Operator:
 
 
 def _describe_axes(shape: Shape, arguments: Mapping[str, Any], _: Dialect) -> str:
-    """Format the note that a single padding size pads all axes."""
+    """Return a note that a single size pads all axes, if this is the case."""
     padding = arguments["padding"]
     if len(padding) != 1 or "axes" in arguments or len(shape) < 2:
         return ""

@@ -1,4 +1,4 @@
-"""Pool: slide a window along the spatial dims, and take its maximum or mean."""
+"""Pool: slide a window along the spatial dims, and return its maximum or mean."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 GLOBAL = "global"
-"""The kernel value for a window that covers all spatial dims."""
+"""The value of `kernel` for a window that covers all spatial dims."""
 
 
 def pool(
@@ -75,7 +75,7 @@ def _make_pool_operator(
 def _make_unversioned_operator(max_name: str, average_name: str, *missing_params: str) -> Operator:
     """Return the max pool operator of an unversioned framework, with its variants.
 
-    `missing_params` are the parameters that no variant has; average pools have no `dilation` either.
+    No variant has the parameters `missing_params`. In addition, average pools have no `dilation`.
     """
     lacks = dict.fromkeys(missing_params)
     return _make_pool_operator(
@@ -110,14 +110,14 @@ OPENVINO_POOL = _make_pool_operator(
 
 
 class PoolSemantics(Record):
-    """The defaults of pools in a dialect, and the limit on their kernels."""
+    """The defaults of pool in a dialect, and its limit on kernels."""
 
     strides_by_kernel: bool = False
-    """Whether the default stride of a pool is its kernel size instead of 1."""
+    """Whether the default stride is the kernel size instead of 1."""
     average_rank_within: int | None = None
-    """The number of spatial dims at which the kernel of an average pool must fit into the unpadded input."""
+    """The number of spatial dims for which the kernel of an average pool must fit into the unpadded input, or None."""
     counts_padding: bool = False
-    """Whether an average pool counts the positions of the padding, as zeros, by default."""
+    """Whether an average pool counts padding elements as zeros by default."""
 
 
 POOL_SEMANTICS = DialectTable(
@@ -130,7 +130,7 @@ POOL_SEMANTICS = DialectTable(
 
 
 def _describe_stride(_: Shape, arguments: Mapping[str, Any], dialect: Dialect) -> str:
-    """Format a note on the default stride for a request without a stride."""
+    """Return a note on the default stride if the request omits the stride."""
     kernel = arguments["kernel"]
     if "stride" in arguments or kernel == GLOBAL or {*kernel} == {1}:
         return ""

@@ -1,4 +1,4 @@
-"""Rearrange: split, move, repeat and merge named axes as a pattern specifies."""
+"""Rearrange: split, move, repeat and merge named axes according to a pattern."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ BAD_PATTERN = Rule(
 
 
 def _explain_pattern_axis(step: Step, axis: str, cut: Dim, by: int | None) -> str:
-    """Format the length of an axis, with its computation.
+    """Format the length of an axis.
 
-    An inferred length is `cut / by`; `by` is None for other lengths.
+    An inferred length is shown as `cut / by`; `by` is None for other lengths.
     """
     worked_out = f"{cut} / {by} = " if by not in (None, 1) else ""
     return f"{truncate(axis)} is {worked_out}{step.value}"
@@ -70,7 +70,10 @@ PATTERN_AXIS = StepRule(
 
 
 class RearrangePlan(Record):
-    """A parsed pattern for one input rank, with the axis names of each dim."""
+    """A pattern that is parsed for one input rank.
+
+    Both sides contain the axis names of each dim.
+    """
 
     left: SideAxes
     right: SideAxes
@@ -85,25 +88,25 @@ class RearrangePlan(Record):
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The index on the left side, for each axis of the right side.
+        """The order of the input axes on the right side.
 
-        New axes are omitted.
+        The axes are indices in `axes`. New axes are omitted.
         """
         positions = {axis: index for index, axis in enumerate(self.axes)}
         return tuple([positions[axis] for names in self.right for axis in names if axis in positions])
 
     @property
     def new_axes(self) -> dict[int, int]:
-        """The length of each new axis, by its index among the axes of the right side.
+        """The lengths of the new axes, which are only on the right side.
 
-        An axis is new if only the right side names it.
+        Each length is keyed by the index of its axis on the right side.
         """
         input_axes, output_axes = {*self.axes}, [axis for names in self.right for axis in names]
         return {index: self.lengths[axis] for index, axis in enumerate(output_axes) if axis not in input_axes}
 
 
 def plan_rearrange(rank: int, pattern: str, lengths: str | None) -> RearrangePlan:
-    """Return the plan of a pattern for a tensor of `rank` dims.
+    """Parse a pattern for a tensor of `rank` dims.
 
     Raises `ShapeError` (bad-pattern).
 
@@ -136,7 +139,7 @@ def plan_rearrange(rank: int, pattern: str, lengths: str | None) -> RearrangePla
 def _expand_side(side: tuple[AxisGroup, ...], ellipsis_rank: int) -> Iterator[tuple[str, ...]]:
     """Yield the axis names of each dim on one side of a pattern.
 
-    `...` represents `ellipsis_rank` dims, and 1 represents a dim without axes.
+    An ellipsis expands to `ellipsis_rank` dims, and 1 is a dim without axes.
     """
     ellipsis_axes = tuple(f"{ELLIPSIS}{index}" for index in range(ellipsis_rank))
     for part in side:
@@ -159,10 +162,10 @@ def _pattern_error(
 
 
 def rearrange(shape: Shape, rules: Setting, pattern: str, lengths: str | None = None) -> Stages:
-    """Split, move, repeat and merge axes, with one stage for each operation.
+    """Split, move, repeat and merge axes, with one stage for each of these operations.
 
-    Stages without effect are omitted. Source: einops.rearrange and einops.repeat. Raises `ShapeError` (bad-pattern,
-    indivisible, rank-limit or overflow).
+    Stages that change nothing are omitted. Source: einops.rearrange and einops.repeat. Raises `ShapeError`
+    (bad-pattern, indivisible, rank-limit or overflow).
     """
     plan = plan_rearrange(len(shape), pattern, lengths)
     runs: list[Callable[[Shape], Stages]] = []
@@ -191,7 +194,7 @@ def _split_into_axes(shape: Shape, rules: Setting, plan: RearrangePlan) -> Stage
 
 
 def _split_steps(resolved: Iterable[tuple[int, list[ResolvedDim]]]) -> tuple[Step, ...]:
-    """Return the steps of the axes into which each input axis is split."""
+    """Return the steps of a split; `resolved` contains pairs of an axis and its parts."""
     steps, output_axes = list[Step](), count()
     for axis, dims in resolved:
         steps += [make_step(None if dim[0] is DROPPED_ONE else next(output_axes), (axis,), dim) for dim in dims]
@@ -199,7 +202,7 @@ def _split_steps(resolved: Iterable[tuple[int, list[ResolvedDim]]]) -> tuple[Ste
 
 
 def _split_dim(dim: Dim, axis: int, plan: RearrangePlan) -> list[ResolvedDim]:
-    """Return the axes into which an input dim is split, or a dropped dim of 1."""
+    """Split an input dim into its axes; a group without axes drops a dim of 1."""
     names, part = plan.left[axis], plan.groups[axis]
     lengths = [plan.lengths.get(name) for name in names]
     if lengths == [None]:
@@ -225,10 +228,10 @@ def _group_span(group: AxisGroup) -> tuple[int, int]:
 
 
 def _infer_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete: bool) -> tuple[Dim, Conditions]:
-    """Return the omitted length of a group, and its divisibility conditions.
+    """Return the inferred length of a group, and its divisibility conditions.
 
-    The length is `dim` divided by `known`, the product of the other lengths. If the group is `complete`, it omits no
-    length: `dim` must equal `known`, and the returned length is 1. Raises `ShapeError` (bad-pattern or indivisible).
+    The length is `dim` divided by `known`, the product of the other lengths. If `complete` is True, all lengths are
+    known: `dim` must equal `known`, and the result is 1. Raises `ShapeError` (bad-pattern or indivisible).
     """
 
     def make_error() -> ShapeError:
@@ -247,7 +250,7 @@ def _infer_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete
 
 
 def _repeat_new_axes(shape: Shape, rules: Setting, new_axes: dict[int, int]) -> Stages:
-    """Insert the axes that only the right side names, and repeat along them."""
+    """Insert the new axes of the right side, and repeat the tensor along them."""
     inserted = unsqueeze(shape, rules, tuple(new_axes))
     if all(length == 1 for length in new_axes.values()):
         return inserted
@@ -261,7 +264,7 @@ def _repeat_new_axes(shape: Shape, rules: Setting, new_axes: dict[int, int]) -> 
 
 
 def _length_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield lengths with one length changed or omitted."""
+    """Yield lengths in which one length is changed or omitted."""
     lengths = parse_lengths(arguments["lengths"]) if arguments.get("lengths") else {}
     for name, length in lengths.items():
         for other in nearest_integers(length)[1:]:
@@ -275,7 +278,7 @@ def _format_lengths(lengths: dict[str, int]) -> str:
 
 
 def axis_lengths(shape: Shape, plan: RearrangePlan) -> dict[str, Dim]:
-    """Return the length of each axis of a plan, by name."""
+    """Return the length of each axis of a plan, keyed by axis name."""
     lengths: dict[str, Dim] = {**plan.lengths}
     for dim, axes in zip(shape, plan.left, strict=True):
         known = product([lengths[axis] for axis in axes if axis in lengths])
@@ -284,7 +287,7 @@ def axis_lengths(shape: Shape, plan: RearrangePlan) -> dict[str, Dim]:
 
 
 def _collect_inferred_lengths(trace: Trace) -> dict[str, object]:
-    """Return the inferred lengths of the named axes, for the JSON output."""
+    """Return the inferred lengths of named axes for the JSON output."""
     pattern, text = trace.request.arguments["pattern"], trace.request.arguments.get("lengths")
     plan = plan_rearrange(len(trace.input), pattern, text)
     lengths = {axis: length for axis, length in axis_lengths(trace.input, plan).items() if axis.isidentifier()}

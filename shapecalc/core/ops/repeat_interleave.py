@@ -52,13 +52,14 @@ UNPAIRED_REPEATS = Rule(
 def repeat_interleave(
     shape: Shape, rules: Setting, repeats: Shape, axis: int | None = None, *, scalar_has_axis: bool = False
 ) -> Stages:
-    """Repeat each element along an axis, by default of the flattened tensor.
+    """Repeat each element along an axis.
 
-    For a single repeat, a dim of 1 is inserted after the axis, repeated, and merged with the axis. For a list, index
-    `i` of the axis is taken `repeats[i]` times. With `scalar_has_axis`, the axes 0 and -1 of a scalar are accepted.
-    Source: torch.repeat_interleave ("repeat elements of a tensor"; "by default, use the flattened input array, and
-    return a flat output array"), numpy.repeat ("repeat each element of an array after themselves"), jax.numpy.repeat.
-    Raises `ShapeError` (axis-out-of-range, unpaired-repeats, rank-limit or overflow).
+    Without an axis, the flattened tensor is repeated. For a single repeat, a dim of 1 is inserted after the axis,
+    repeated, and merged with the axis. For a list, index `i` of the axis is taken `repeats[i]` times. If
+    `scalar_has_axis` is True, the axes 0 and -1 of a scalar are accepted. Source: torch.repeat_interleave ("repeat
+    elements of a tensor"; "by default, use the flattened input array, and return a flat output array"), numpy.repeat
+    ("repeat each element of an array after themselves"), jax.numpy.repeat. Raises `ShapeError` (axis-out-of-range,
+    unpaired-repeats, rank-limit or overflow).
     """
     with StageBuilder(StageKind.EXPAND, "repeat", "repeats", shape, repeats):
         flattens = axis is None or (scalar_has_axis and not shape and axis in (0, -1))
@@ -83,9 +84,9 @@ def repeat_interleave(
 
 
 def _check_repeats(repeats: Shape, dim: Dim) -> Conditions:
-    """Return the conditions under which the number of repeats equals the axis size.
+    """Return the conditions under which the repeats match the size of the axis.
 
-    `dim` is the size of the axis. A single repeat applies to all indices. Raises `ShapeError` (unpaired-repeats).
+    `dim` is the size of the axis. A single repeat matches any size. Raises `ShapeError` (unpaired-repeats).
     """
     for index, count in enumerate(repeats):
         shown = truncate(str(count))
@@ -111,9 +112,9 @@ def _format_position_count(dim: Dim) -> str:
 
 
 def _repeat_factors(shape: Shape, axis: int, count: Dim) -> list[tuple[TileFactor, ...]]:
-    """Return the factors of each output dim for a single repeat of `axis`.
+    """Return the factors of each output dim for a single repeat count.
 
-    The factors of the repeated axis are its input dim and a new dim with `count` repeats.
+    The repeated axis has two factors: its input dim, and a new dim that is repeated `count` times.
     """
     factors = [(TileFactor(index, 1),) for index in range(len(shape))]
     is_single = count == 1 or shape[axis] == 1
@@ -133,9 +134,10 @@ def _take_repeated(shape: Shape, axis: int, repeats: Shape, conditions: Conditio
 
 
 def _repeat_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield valid repeats that are close to the invalid ones.
+    """Yield valid repeats that are close to the refused repeats.
 
-    The candidates replace negative repeats with 0, then match the number of indices, then keep only the first repeat.
+    The first candidate replaces negative repeats with 0, the second has one repeat for each index, and the last keeps
+    only the first repeat.
     """
     repeats = tuple([max(0, count) if isinstance(count, int) else 1 for count in arguments["repeats"]]) or (1,)
     axis = arguments.get("axis")

@@ -1,8 +1,8 @@
 """Reshape: resolve 0 and -1 in a requested shape, and compare element counts.
 
 The rules are those of ONNX Reshape ("a dimension could also be 0, in which case the actual dimension value is
-unchanged"; "at most one dimension of the new shape can be -1"). Differences between frameworks are in
-`ReshapeSemantics`.
+unchanged"; "at most one dimension of the new shape can be -1"). `ReshapeSemantics` describes the differences between
+frameworks.
 """
 
 from __future__ import annotations
@@ -18,40 +18,40 @@ from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import element_count_text, rank_text, remainder_text, shape_text, truncate
 
 COPIED_ZERO_FACTS, COPIED_FROM_LEFT_FACTS = FrozenDict(from_left=False), FrozenDict(from_left=True)
-"""The step facts of a copied 0; the fact from_left adds "from the left" to the explanation."""
+"""The step facts of a copied 0. The fact from_left adds "from the left" to the explanation."""
 
 
 def reshape(
     shape: Shape, rules: base.Setting, target: Shape, label: str = "reshape", argument: str = "target"
 ) -> Stages:
-    """Resolve a requested shape, in which 0 may copy a dim and -1 is inferred.
+    """Resolve a requested shape.
 
-    The input and the output must have equal element counts. Raises `ShapeError` (two-infers, below-minus-one,
-    zero-out-of-range, zero-beside-infer, zero-volume-infer, indivisible, volume-mismatch, rank-limit, infer-limit or
-    overflow).
+    A 0 may copy a dim, and -1 is inferred. The input and the output must have equal element counts. Raises `ShapeError`
+    (two-infers, below-minus-one, zero-out-of-range, zero-beside-infer, zero-volume-infer, indivisible, volume-mismatch,
+    rank-limit, infer-limit or overflow).
     """
     return base.resolve_target(ReshapeTarget(shape, rules, target, argument), target, rules.dialect, label)
 
 
 def is_negative_dim(dim: Dim) -> bool:
-    """Return whether a dim of a requested shape is a negative number."""
+    """Return whether a dim of a requested shape is a negative integer."""
     return isinstance(dim, int) and dim < 0
 
 
 class ReshapeTarget(base.Target):
-    """A requested shape with the `ReshapeSemantics` of a request."""
+    """A requested shape that is resolved with the `ReshapeSemantics` of a request."""
 
     __slots__ = ("dialect", "semantics")
 
     def __init__(self, shape: Shape, rules: base.Setting, target: Shape, argument: str) -> None:
-        """Create a target that is resolved under the rules of a request."""
+        """Create a target from a requested shape and the rules of the request."""
         self.dialect, self.semantics = rules.dialect, rules.reshape_semantics
         if self.semantics.infers is not base.InferMarker.MINUS_ONE:
             target = tuple([-1 if is_negative_dim(dim) else dim for dim in target])
         super().__init__(shape, target, argument)
 
     def resolve_zero(self, index: int) -> Dim:
-        """Return the input dim that a 0 copies, or 0 if a 0 is a size.
+        """Return the input dim that a 0 copies, or 0 if the 0 is a size.
 
         Raises `ShapeError` (zero-out-of-range).
         """
@@ -66,7 +66,7 @@ class ReshapeTarget(base.Target):
         return shape[index]
 
     def zero_step(self, index: int) -> Step:
-        """Return the step that explains the dim of a 0."""
+        """Return the step that explains the size of a 0."""
         if index not in self.copied:
             return Step(rules.LITERAL_ZERO, index, (), 0)
         from_left = index != 0 and len(self.shape) != len(self.dims)
@@ -74,11 +74,10 @@ class ReshapeTarget(base.Target):
         return Step(rules.COPIED_ZERO, index, (index,), self.dims[index], (), facts)
 
     def resolve_infer(self, known: Dim, index: int) -> ResolvedDim:
-        """Return the inferred size of -1: the element count divided by `known`.
+        """Infer the size of -1 as the element count divided by `known`.
 
-        `known` is the product of the other dims. The result includes the rule, the conditions and the facts.
-
-        Raises `ShapeError` (indivisible, infer-limit, zero-beside-infer or zero-volume-infer).
+        `known` is the product of the other dims. Raises `ShapeError` (indivisible, infer-limit, zero-beside-infer or
+        zero-volume-infer).
         """
         have = product(self.shape)
         rule = rules.INFERRED
@@ -100,10 +99,11 @@ class ReshapeTarget(base.Target):
         return rule, dim, conditions, facts
 
     def _nonzero_products(self, infer_index: int) -> tuple[Dim, Dim, rules.ExcludedDims]:
-        """Return the dividend and the divisor of -1 if the known dims multiply to 0.
+        """Return the dividend and the divisor of -1 for a product of 0.
 
-        Both products exclude the zeros or the copied dims. The third result states which dims are excluded. Raises
-        `ShapeError` (zero-beside-infer, zero-volume-infer) if the dialect cannot infer -1 in this case.
+        Both numbers are products without the zeros or without the copied dims. The third result is the kind of the
+        excluded dims. Raises `ShapeError` (zero-beside-infer or zero-volume-infer) if the dialect does not infer -1 in
+        this case.
         """
         reading, shape, target_dims = self.semantics, self.shape, self.dims
         if reading.zero is base.ZeroMeaning.LITERAL and reading.zero_beside is base.ZeroWithInferPolicy.REFUSED:

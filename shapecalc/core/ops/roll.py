@@ -1,4 +1,4 @@
-"""Roll: shift elements along axes, and wrap around at the ends."""
+"""Roll: shift elements along axes, with wraparound at the ends."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNPAIRED_SHIFTS = Rule(
 
 
 def roll(shape: Shape, rules: Setting, shift: Axes, axis: Axes | None = None) -> Stages:
-    """Shift elements along axes, and wrap around at the ends.
+    """Shift elements along axes, with wraparound at the ends.
 
     Without axes, the flattened tensor is rolled. Source: numpy.roll ("if axis is not specified, the array is flattened
     before shifting, after which the original shape is restored"), torch.roll, OpenVINO Roll, paddle.roll, tf.roll.
@@ -83,7 +83,7 @@ def _roll_axis(shape: Shape, shift: int, axis: int) -> Stages:
 def _pair_shifts(shift: Axes, axis: Axes | None, rules: Setting) -> tuple[Axes, Axes | None]:
     """Return one shift for each axis, and the axes.
 
-    The axes are None if the flattened tensor is rolled. Raises `ShapeError` (unpaired-shifts).
+    If the flattened tensor is rolled, the axes are None. Raises `ShapeError` (unpaired-shifts).
     """
     rolls = ROLL_SEMANTICS.for_dialect(rules.dialect).rolls
     if (axis is None and rolls is RollPairing.ANY) or (not axis and rolls is RollPairing.PAIRED and len(shift) == 1):
@@ -98,9 +98,9 @@ def _pair_shifts(shift: Axes, axis: Axes | None, rules: Setting) -> tuple[Axes, 
 
 
 def _equal_length_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield values that give both arguments the same length.
+    """Yield candidates that make the shifts and the axes equally many.
 
-    First the axes are changed to match the shifts, then the shifts to match the axes.
+    The first candidate changes the axes, and the second changes the shifts.
     """
     shift, axis = arguments["shift"], arguments.get("axis") or ()
     yield "axis", (*axis, *[other for other in range(len(shape)) if other not in axis])[: len(shift)]
@@ -108,7 +108,7 @@ def _equal_length_candidates(shape: Shape, arguments: Arguments) -> FixCandidate
 
 
 class RollPairing(Choice):
-    """The accepted combinations of shifts and axes in roll."""
+    """The combinations of shifts and axes that roll accepts."""
 
     ANY = "one shift for all axes, or several for one; without axes all elements roll as one row"
     PAIRED = "one shift for each axis; without axes all elements roll as one row"

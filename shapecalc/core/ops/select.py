@@ -28,9 +28,9 @@ INDEX_OUT_OF_RANGE = Rule(
 
 
 def _explain_taken_index(step: Step, index: int, position: int) -> str:
-    """Format the selected index, as requested and counted from 0.
+    """Format the selected index.
 
-    `index` is the requested index, and `position` is the index counted from 0.
+    `index` is the requested index, and `position` is the equivalent nonnegative index.
     """
     counted = "" if index == position else f", which is {position},"
     return f"index {index}{counted} of dim {step.sources[0]} is taken, and the dim is dropped"
@@ -56,7 +56,7 @@ def select(shape: Shape, rules: Setting, axis: int, index: int) -> Stages:
     with StageBuilder(StageKind.SELECT, "select", "index", shape) as stage:
         dropped = normalize_nonscalar_axis(
             axis, shape, replace(rules, version=None)
-        )  # Gather accepts negative axes since version 1
+        )  # Gather accepts negative axes in all versions
         rule, index_from_zero, conditions = resolve_index(index, shape[dropped], dropped, rules)
         facts = {"index": index, "position": index_from_zero}
         sources = [source for source in range(len(shape)) if source != dropped]
@@ -79,9 +79,9 @@ def resolve_index(
 ) -> tuple[StepRule, int, Conditions]:
     """Resolve an index of an axis.
 
-    Returns the rule that accepts or clamps the index, the index counted from 0, and the conditions under which the
-    index exists. If the dim is symbolic, a negative index is returned unchanged. `argument_index` is the position of
-    the index in a list argument, for the error message. Raises `ShapeError` (index-out-of-range).
+    Returns the rule that accepts or clamps the index, the nonnegative index, and the conditions under which the index
+    exists. If the dim is symbolic, a negative index is returned unchanged. `argument_index` is the position of the
+    index in a list argument, for the error message. Raises `ShapeError` (index-out-of-range).
     """
     if index < 0 and rules.version is not None:
         first = AXIS_SEMANTICS.for_dialect(rules.dialect).negative_axes_since
@@ -105,7 +105,7 @@ def resolve_index(
 
 
 def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the index counted from 0, the first index and the last index."""
+    """Yield the nonnegative index, the first index and the last index."""
     dim, index = shape[arguments["axis"]], arguments["index"]
     if isinstance(dim, int):
         ends = (dim - 1, 0) if index > 0 else (0, dim - 1)
@@ -113,12 +113,12 @@ def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
 
 
 class IndexSemantics(Record):
-    """The element indices that operators accept in a dialect."""
+    """The element indices that a dialect accepts."""
 
     out_of_range_index_rule: StepRule | None = None
-    """The rule that clamps an out-of-range index to its dim.
+    """The rule that clamps an out-of-range index.
 
-    None if the dialect refuses an out-of-range index.
+    The value is None if the dialect refuses out-of-range indices.
     """
 
 

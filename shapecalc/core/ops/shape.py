@@ -22,9 +22,9 @@ from shapecalc.core.text import rank_text
 
 
 def _explain_clamp(step: Step, end: str, wanted: int, rank: int) -> str:
-    """Format the reason why a start or end is clamped.
+    """Format the reason for clamping the start or the end.
 
-    `end` names the clamped argument, and `wanted` is its requested value.
+    `end` is the name of the clamped argument, and `wanted` is its requested value.
     """
     text = f"{end} {wanted}"
     if wanted < 0:
@@ -64,11 +64,11 @@ SLICED_DIMS = StepRule(
 
 
 def shape(dims: Shape, _rules: Setting, start: int | None = None, end: int | None = None) -> Stages:
-    """Return the dims from `start` to `end` as an int64 vector.
+    """Return the dims from `start` to `end` (exclusive) as an int64 vector.
 
-    `end` is exclusive. Negative values count from the end; then both values are clamped to [0, rank]. If the start is
-    after the end, the vector is empty. Source: ONNX Shape. Older versions of its specification document a clamp to [0,
-    rank - 1]; this is an erratum.
+    Negative values count from the end. Then both values are clamped to [0, rank]. If `start` is not below `end`, the
+    vector is empty. Source: ONNX Shape. Older versions of its specification contain an erratum: they document a clamp
+    to [0, rank - 1].
     """
     with StageBuilder(StageKind.SHAPE, "shape", "start", dims) as stage:
         rank = len(dims)
@@ -90,7 +90,7 @@ class ShapeSemantics(Record):
     """The parameters of the op `shape` in a dialect."""
 
     slices_shape: bool = True
-    """Whether the op `shape` accepts a start and an end."""
+    """Whether the op `shape` accepts `start` and `end`."""
 
 
 SHAPE_SEMANTICS = DialectTable(

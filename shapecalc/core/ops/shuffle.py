@@ -1,4 +1,4 @@
-"""Shuffle: transpose, reshape and transpose again, as one TensorRT layer."""
+"""Shuffle: transpose, reshape and transpose again, as a TensorRT Shuffle layer does."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from shapecalc.core.record import replace
 def shuffle(
     shape: Shape, rules: Setting, first: Axes | None = None, to: Shape | None = None, second: Axes | None = None
 ) -> Stages:
-    """Transpose, reshape and transpose again, as TensorRT's Shuffle layer does.
+    """Transpose, reshape and transpose again, as a TensorRT Shuffle layer does.
 
-    Each stage is optional. A 0 in `to` copies a dim of the tensor after the first transpose. Both permutations are
-    checked before the reshape. Source: TensorRT Shuffle ("first transposes the tensor, then reshapes it, and finally
-    applies another transpose"). Raises the errors of `transpose` and `reshape`.
+    Each stage is optional. A 0 in `to` copies a dim of the first transpose's output. Both permutations are checked
+    before the reshape. Source: TensorRT Shuffle ("first transposes the tensor, then reshapes it, and finally applies
+    another transpose"). Raises the errors of `transpose` and `reshape`.
     """
     runs: list[Callable[[Shape], Stages]] = []
     if first is not None:
@@ -32,12 +32,12 @@ def shuffle(
         runs.append(lambda before: transpose(before, rules, second, "second", "second"))
     try:
         perms = (("first", first, len(shape)), ("second", second, len(shape if to is None else to)))
-        for label, perm, rank in () if second is None else perms:  # the transpose itself checks `first`
+        for label, perm, rank in () if second is None else perms:  # `first` is checked by the transpose itself
             if perm is not None:
                 with StageBuilder(StageKind.PERMUTE, label, label, shape, perm):
                     normalize_permutation(perm, rank, rules, label)
         return run_stages(shape, *runs)
-    except ShapeError as error:  # the message must name the option of the invalid list
+    except ShapeError as error:  # the message must contain the option of the invalid list
         part = f"--{error.problem.argument}: " if error.problem.argument in ("first", "to", "second") else ""
         raise ShapeError(replace(error.problem, message=part + error.problem.message), stages=error.stages) from None
 

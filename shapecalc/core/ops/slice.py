@@ -1,4 +1,4 @@
-"""Slice: keep a range of each axis, from start to stop by step."""
+"""Slice: select a range of each axis by start, stop and step."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ SLICED = StepRule(
 
 
 def slice_(shape: Shape, rules: Setting, slices: str, *, must_keep: Axes = ()) -> Stages:
-    """Slice each axis by start, stop and step.
+    """Slice axes by start, stop and step.
 
-    Axes without a slice are unchanged. If an axis in `must_keep` is not empty, its slice must keep at least one
-    position. In a dialect without empty tensors, this applies to all axes. Source: ONNX Slice ("similar to numpy"),
-    NumPy basic indexing, OpenVINO Slice ("the rules follow python language slicing"), TensorRT Slice. Raises
-    `ShapeError` (axis-out-of-range, bad-step, needs-size, no-such-attribute, slice-out-of-bounds or keeps-nothing).
+    Axes without a slice are unchanged. If an axis in `must_keep` is not empty, its slice must keep at least one index.
+    In a dialect without empty tensors, this applies to all axes. Source: ONNX Slice ("similar to numpy"), NumPy basic
+    indexing, OpenVINO Slice ("the rules follow python language slicing"), TensorRT Slice. Raises `ShapeError`
+    (axis-out-of-range, bad-step, needs-size, no-such-attribute, slice-out-of-bounds or keeps-nothing).
     """
     with StageBuilder(StageKind.SLICE, "slice", "slices", shape) as stage:
         parsed, texts = parse_slices(slices), slices.split(",")
@@ -101,7 +101,7 @@ def slice_(shape: Shape, rules: Setting, slices: str, *, must_keep: Axes = ()) -
 
 
 def _slice_steps(stage: Stage, kept: list[AxisSlice], texts: list[str]) -> tuple[Step, ...]:
-    """Return the steps of the sliced axes, and the step of the whole slice."""
+    """Return the steps of the sliced axes, and the final step of the slice."""
     steps = list[Step]()
     for axis, (start, step, size, conditions) in enumerate(kept):
         dim = stage.before[axis]
@@ -116,9 +116,9 @@ def _slice_steps(stage: Stage, kept: list[AxisSlice], texts: list[str]) -> tuple
 
 
 def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting, must_be_nonempty: bool) -> AxisSlice:
-    """Return the slice of one axis.
+    """Resolve the slice of one axis.
 
-    `slice_parts` are the start, the stop and the step of the slice. Raises `ShapeError` (bad-step, no-such-attribute,
+    `slice_parts` are the start, the stop and the step. Raises `ShapeError` (bad-step, no-such-attribute,
     slice-out-of-bounds or needs-size).
     """
     step = 1 if slice_parts[2] is None else slice_parts[2]
@@ -142,7 +142,7 @@ def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting, mu
 
 
 def _check_bounds(dim: int, slice_parts: SliceParts, axis: int, rules: Setting) -> None:
-    """Raise `ShapeError` (slice-out-of-bounds) if start or stop is out of range."""
+    """Raise `ShapeError` (slice-out-of-bounds) if the start or stop is out of range."""
     for end in slice_parts[:2]:
         if end is not None and not 0 <= end <= dim:
             shown, outside = truncate(str(dim)), truncate(str(end))
@@ -165,10 +165,10 @@ def _require_min_size(dim: Monomial, axis: int, count: int) -> Conditions:
 def _slice_symbolic_axis(
     dim: Monomial, slice_parts: SliceParts, axis: int, rules: Setting, must_be_nonempty: bool
 ) -> AxisSlice:
-    """Return the slice of an axis with a symbolic size.
+    """Resolve the slice of an axis with a symbolic size.
 
-    The conditions of the slice exclude sizes for which the start or the stop is clamped. Raises `ShapeError`
-    (needs-size or slice-out-of-bounds).
+    The conditions exclude the sizes for which the start or the stop is clamped. Raises `ShapeError` (needs-size or
+    slice-out-of-bounds).
     """
     start, stop, step = slice_parts[0], slice_parts[1], 1 if slice_parts[2] is None else slice_parts[2]
     semantics, least = SLICE_SEMANTICS.for_dialect(rules.dialect), 1
@@ -183,7 +183,8 @@ def _slice_symbolic_axis(
     first, last_from_end = first if start is None else start, step > 0 if stop is None else stop < 0
     sign, stride = (1 if step > 0 else -1), abs(step)
     length, dim_count = sign * (last - first), sign * (last_from_end - (first < 0))
-    if dim_count > 0:  # the slice goes from one end of the axis to the other: its size must be at least 0
+    # the start and the stop count from different ends of the axis, so the size must be checked to be at least 0
+    if dim_count > 0:
         size = rules.names.floor_dim((dim, length, stride - 1), stride)
         least_length = 1 if must_be_nonempty else 1 - stride
         return first, step, size, _require_min_size(dim, axis, max(least, least_length - length))
@@ -201,8 +202,8 @@ def _slice_symbolic_axis(
 def _slice_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
     """Yield simpler slices.
 
-    Slices of nonexistent axes are dropped first. Then, for one slice at a time, the step, the stop, the start or all
-    three are omitted.
+    The first candidate drops the slices of nonexistent axes. Each following candidate omits the step, the stop, the
+    start or all three of one slice.
     """
     texts = arguments["slices"].split(",")
     if len(texts) > len(shape):
@@ -215,7 +216,7 @@ def _slice_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
 
 
 class SliceBoundsPolicy(Choice):
-    """The handling of a start or stop of a slice that is out of range."""
+    """The handling of a start or stop that is out of range."""
 
     CLAMPED = "moved to its ends, as in Python"
     CLAMPED_INSIDE = "moved to its ends; a start with a step below 0 to its first position"
@@ -227,9 +228,9 @@ class SliceSemantics(Record):
 
     outside: SliceBoundsPolicy = SliceBoundsPolicy.CLAMPED
     slices_backwards: bool = True
-    """Whether a slice accepts a negative step."""
+    """Whether slice accepts a negative step."""
     refuses_empty_slices: bool = False
-    """Whether a slice must keep at least one position of an axis that is not empty."""
+    """Whether a slice of a nonempty axis must keep at least one index."""
 
 
 SLICE_SEMANTICS = DialectTable(

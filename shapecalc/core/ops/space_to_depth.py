@@ -13,13 +13,13 @@ from shapecalc.core.rules import INDIVISIBLE
 
 
 def space_to_depth(shape: Shape, rules: Setting, block: int, mode: str = blocks.DCR, leading: int | None = 1) -> Stages:
-    """Move spatial blocks of `block` rows and `block` columns into the channels.
+    """Move spatial blocks of `block` rows and `block` columns into channels.
 
-    `leading` is the number of dims before the channels; None allows any number. Source: ONNX SpaceToDepth ("values from
-    the height and width dimensions are moved to the depth dimension"), torch.pixel_unshuffle ("rearranging elements in
-    a tensor of shape (*, C, H x r, W x r) to a tensor of shape (*, C x r^2, H, W)"). PyTorch 2.13.0 on a CPU keeps the
-    shape of an empty tensor; its meta device follows the documentation. Raises `ShapeError` (wrong-rank, bad-block,
-    indivisible or overflow).
+    `leading` is the required number of dims before the channels; None allows any number. Source: ONNX SpaceToDepth
+    ("values from the height and width dimensions are moved to the depth dimension"), torch.pixel_unshuffle
+    ("rearranging elements in a tensor of shape (*, C, H x r, W x r) to a tensor of shape (*, C x r^2, H, W)"). PyTorch
+    2.13.0 on a CPU keeps the shape of an empty tensor; its meta device follows the documentation. Raises `ShapeError`
+    (wrong-rank, bad-block, indivisible or overflow).
     """
     return blocks.move_blocks(shape, rules, block, (blocks.SPACE_AXES, blocks.DEPTH_AXES[mode]), leading)
 

@@ -1,4 +1,4 @@
-"""Split: split an axis into parts, and keep one part."""
+"""Split: divide an axis into parts, and return one of them."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from shapecalc.core.rules import MISSING_ARGUMENT, NEEDS_SIZE
 from shapecalc.core.text import remainder_text, shape_text, truncate
 
 PartRuns = tuple[tuple[int, Dim], ...]
-"""The parts of an axis in order; each pair is the count and the size of equal parts."""
+"""The parts of an axis in order. A pair (count, size) represents `count` consecutive parts of equal size."""
 
 SMALLER_LAST_PART_SINCE = 18
 """The first version of ONNX Split that allows a smaller last part."""
 MAX_LISTED_PARTS = 8
-"""The maximum number of parts whose sizes an explanation lists one by one."""
+"""The maximum number of parts for which an explanation lists all sizes."""
 SOURCE = (
     "ONNX Split, numpy.split, numpy.array_split, torch.chunk, torch.split, torch.tensor_split, tf.split, OpenVINO "
     "Split, OpenVINO VariadicSplit, paddle.split"
@@ -108,7 +108,7 @@ def split(
     uneven: bool = False,
     **_: bool,
 ) -> Stages:
-    """Split an axis into parts, and keep the part with index `part`, counted from 0.
+    """Divide an axis into parts, and return the part with index `part`.
 
     Source: ONNX Split ("the last chunk will be smaller"), numpy.split and array_split, torch.chunk ("may return fewer
     than the specified number of chunks"), torch.split, OpenVINO Split and VariadicSplit. Raises `ShapeError`
@@ -141,9 +141,9 @@ def split(
 
 
 def _missing_parts_error(shape: Shape, rules: Setting, axis: int) -> ShapeError:
-    """Return the error for a split without a number or sizes of parts.
+    """Return the error for a split without the number or the sizes of its parts.
 
-    If `axis` is out of range, the hint assumes that `axis` is the size argument of `torch.split`.
+    If `axis` is out of range, the hint assumes that it is the size argument of `torch.split`.
     """
     needed = (
         "PARTS, --sizes or --size" if SPLIT_SEMANTICS.for_dialect(rules.dialect).splits_by_size else "PARTS or --sizes"
@@ -154,10 +154,10 @@ def _missing_parts_error(shape: Shape, rules: Setting, axis: int) -> ShapeError:
 
 
 def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: bool) -> tuple[PartRuns, Conditions]:
-    """Return the parts of a split by count, with the conditions for equal sizes.
+    """Divide a dim into `parts` parts, and return them with their conditions.
 
-    If the count does not divide the size of the axis, the dialect and `uneven` determine the parts. Raises `ShapeError`
-    (bad-parts, unequal-parts or needs-size).
+    If `parts` does not divide the dim, the dialect and `uneven` determine the sizes. Raises `ShapeError` (bad-parts,
+    unequal-parts or needs-size).
     """
     if parts < 1:
         raise rule_error(BAD_PARTS, f"there is at least 1 part, and this is {truncate(str(parts))}", argument="parts")
@@ -188,7 +188,7 @@ def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: 
 
 
 def _parts_by_size(dim: Dim, axis: int, size: int) -> PartRuns:
-    """Split a dim into parts of `size`, with a smaller last part if necessary.
+    """Divide a dim into parts of `size`; the last part may be smaller.
 
     Raises `ShapeError` (bad-parts or needs-size).
     """
@@ -204,9 +204,9 @@ def _parts_by_size(dim: Dim, axis: int, size: int) -> PartRuns:
 
 
 def _parts_by_sizes(dim: Dim, axis: int, sizes: Shape, *, infers: bool) -> tuple[PartRuns, Conditions]:
-    """Return parts of the given sizes, with the conditions on their sum.
+    """Divide a dim into parts of these sizes, and return them with their conditions.
 
-    The sum must be the size of the axis; if `infers`, one size may be -1. Raises `ShapeError` (bad-sizes or
+    The sum of the sizes must be `dim`. If `infers` is True, one size may be -1. Raises `ShapeError` (bad-sizes or
     needs-size).
     """
     negative = [index for index, size in enumerate(sizes) if isinstance(size, int) and size < 0]
@@ -252,7 +252,7 @@ def part_count(runs: PartRuns) -> int:
 def only_term(terms: Shape, name: str) -> Dim:
     """Return the only term of a symbolic sum, or 0 if the sum has no terms.
 
-    `name` describes the sum in the error message. Raises `ShapeError` (needs-size) for several terms.
+    `name` describes the sum in the error message. Raises `ShapeError` (needs-size) if the sum has several terms.
     """
     if len(terms) > 1:
         message = f"{name} would be {truncate(' + '.join(map(str, terms[::-1])))}, and a dim is a number or a product"
@@ -266,7 +266,7 @@ def _missing_size_error(dim: Dim, axis: int, argument: str) -> ShapeError:
 
 
 def _part_shapes(trace: Trace) -> dict[str, object]:
-    """Return the shapes of all parts, for the JSON output.
+    """Return the shapes of all parts for the JSON output.
 
     The JSON value is null if there are more than `MAX_SHAPE_DIMS` parts.
     """
@@ -279,9 +279,9 @@ def _part_shapes(trace: Trace) -> dict[str, object]:
 
 
 def _count_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield arguments with which the split may be valid.
+    """Yield arguments for which the split may be valid.
 
-    Uneven parts come first, then nearby part counts, and then a single part.
+    The candidates are uneven parts, nearby numbers of parts, and a single part.
     """
     parts = arguments.get("parts", 1)
     nearest = sorted(nearest_integers(parts), key=lambda count: (abs(count - parts), -count))
@@ -291,7 +291,7 @@ def _count_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
 
 
 def _sizes_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield sizes whose sum is the axis size.
+    """Yield sizes that sum to the size of the axis.
 
     Only the last size is changed.
     """
@@ -307,7 +307,7 @@ def _part_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
 
 
 class UnevenSplitPolicy(Choice):
-    """The result of split if the number of parts does not divide the axis size."""
+    """The sizes of the parts if their number does not divide the dim."""
 
     REFUSED = "refused"
     LAST = "the last part is smaller"
@@ -315,15 +315,15 @@ class UnevenSplitPolicy(Choice):
 
 
 class SplitSemantics(Record):
-    """The arguments of split in a dialect, and its handling of a remainder."""
+    """The arguments of split in a dialect, and its policy for uneven parts."""
 
     left_over: UnevenSplitPolicy = UnevenSplitPolicy.REFUSED
     splits_by_size: bool = False
     """Whether split accepts a part size instead of the number of parts."""
     splits_unevenly: bool = False
-    """Whether split can make the first parts longer by 1 than the other parts."""
+    """Whether split can make each of the first parts larger by 1."""
     infers_part: bool = False
-    """Whether one of the sizes of split may be -1."""
+    """Whether one of the sizes may be -1."""
 
 
 SPLIT_SEMANTICS = DialectTable(

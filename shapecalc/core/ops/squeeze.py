@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
 CheckedAxis: TypeAlias = "tuple[int, int | None, Conditions]"
-"""A requested axis, its output axis, and conditions. The output axis is None if squeeze drops the axis.
+"""A requested axis, its output axis and its conditions. The output axis is None if the axis is dropped.
 
-The axis is kept or dropped under the conditions.
+The conditions are those under which the axis is kept or dropped.
 """
 
 
 def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
-    """Drop axes of size 1, by default all of them.
+    """Drop axes of size 1.
 
-    Source: ONNX Squeeze ("if an axis is selected with shape entry not equal to one, an error is raised"). torch.squeeze
-    and OpenVINO keep such an axis. Raises `ShapeError` (axis-not-one, axis-out-of-range, negative-axis or
-    repeated-axis).
+    Without `axes`, all axes of size 1 are dropped. Source: ONNX Squeeze ("if an axis is selected with shape entry not
+    equal to one, an error is raised"). torch.squeeze and OpenVINO keep such an axis. Raises `ShapeError` (axis-not-one,
+    axis-out-of-range, negative-axis or repeated-axis).
     """
     with StageBuilder(StageKind.SQUEEZE, "squeeze", "axes", shape, axes or ()) as stage:
         semantics = SQUEEZE_SEMANTICS.for_dialect(rules.dialect)
@@ -62,7 +62,7 @@ def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
 
 
 def _squeeze_steps(stage: Stage, checked: Sequence[CheckedAxis]) -> tuple[Step, ...]:
-    """Return the steps of the checked axes, and the step of the regrouping."""
+    """Return the steps of the checked axes, and the final regrouping step."""
     steps = [
         Step(DROPPED_ONE if out is None else KEPT_DIM, out, (axis,), stage.before[axis], conditions)
         for axis, out, conditions in checked
@@ -83,7 +83,7 @@ class SqueezeSemantics(Record):
     not_one: NonUnitAxisPolicy = NonUnitAxisPolicy.REFUSED
     squeeze_repeats: RepeatedAxesPolicy = RepeatedAxesPolicy.REFUSED
     no_axes_is_all: bool = False
-    """Whether squeeze with an empty list of axes drops every dim of 1."""
+    """Whether squeeze drops all dims of 1 if the list of axes is empty."""
 
 
 SQUEEZE_SEMANTICS = DialectTable(

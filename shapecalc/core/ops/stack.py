@@ -24,11 +24,11 @@ STACKED = StepRule(
 
 
 def stack(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None) -> Stages:
-    """Join operands of equal shape along a new axis, by default axis 0.
+    """Join operands of equal shape along a new axis.
 
-    Source: numpy.stack ("Each array must have the same shape"), torch.stack; ONNX Unsqueeze and Concat. Raises
-    `ShapeError` (ranks-differ, dims-differ, axis-out-of-range, negative-axis, missing-argument, rank-limit or
-    overflow).
+    The default axis is 0. Source: numpy.stack ("Each array must have the same shape"), torch.stack; ONNX Unsqueeze and
+    Concat. Raises `ShapeError` (ranks-differ, dims-differ, axis-out-of-range, negative-axis, missing-argument,
+    rank-limit or overflow).
     """
     with StageBuilder(StageKind.JOIN, "stack", "operands", shape) as stage:
         ordered = number_operands(shape, operands)

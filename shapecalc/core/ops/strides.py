@@ -1,11 +1,11 @@
 """The strides of PyTorch tensors, in elements.
 
-A result is either a view of its input, with other strides, or a new tensor. The axes of a new tensor are stored in an
-order that depends on the op: in C order, in the order of the input, or with the channels last.
+The result of an op is a view of its input or a new tensor. The storage order of a new tensor depends on the op: C
+order, the order of the input, or channels last.
 
 Sources: PyTorch's notes on tensor views and on memory formats; TensorIterator ("Computing output strides"),
-c10/core/MemoryFormat.h, at::detail::computeStride and the kernels of PyTorch 2.13.0. The order of each op's result is
-measured in `tests/engines/test_strides.py`.
+c10/core/MemoryFormat.h, at::detail::computeStride and the kernels of PyTorch 2.13.0. `tests/engines/test_strides.py`
+measures the storage order of each op.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from shapecalc.core.record import Record
 from shapecalc.core.rules import DROPPED_ONE
 
 StridedShape = tuple[Shape, Shape]
-"""The dims of a tensor, and the stride of each."""
+"""The dims and the strides of a tensor."""
 
 CHANNELS_LAST_ORDERS: Mapping[int, Axes] = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
-"""The axes of the memory formats `channels_last` and `channels_last_3d`, the outermost first, by rank."""
+"""For each rank, the axes of the format `channels_last` or `channels_last_3d`, from the outermost to the innermost."""
 
 
 class StrideConflict(Record):
-    """Two non-contiguous input dims that a view would have to merge."""
+    """Two input dims that a view would have to merge, but that are not contiguous."""
 
     outer: int
     inner: int
     needed_stride: int
-    """The stride of the outer dim, in elements, with which the two dims would be contiguous."""
+    """The stride of the outer dim for which the two dims would be contiguous."""
 
 
 def compute_view_strides(shape: Axes, strides: Axes, target: Axes) -> tuple[int, ...] | StrideConflict:
-    """Return the strides of a view with the shape `target`, or the stride conflict.
+    """Return the strides of a view of shape `target`, or a stride conflict.
 
     Both shapes have the same nonzero element count. Source: at::detail::computeStride.
 
@@ -64,7 +64,7 @@ def compute_view_strides(shape: Axes, strides: Axes, target: Axes) -> tuple[int,
 def _contiguous_runs(shape: Axes, strides: Axes) -> list[list[int]]:
     """Group the axes into runs that are contiguous in memory.
 
-    A dim of 1 belongs to the run of the next dim, regardless of its stride.
+    A dim of 1 is in the run of the next dim, whatever its stride.
     """
     chunks = list[list[int]]()
     size = base = 0
@@ -87,9 +87,9 @@ def is_contiguous(shape: Shape, strides: Shape) -> bool:
 
 
 def _is_stored_in_order(shape: Shape, strides: Shape, order: Sequence[int]) -> bool:
-    """Return whether a tensor is dense, and its axes are stored in `order`.
+    """Return whether a tensor is dense and its axes are stored in `order`.
 
-    `order` lists the outermost axis first.
+    `order` starts with the outermost axis.
     """
     expected = strides_in_order(shape, order)
     return 0 in shape or all(
@@ -98,9 +98,9 @@ def _is_stored_in_order(shape: Shape, strides: Shape, order: Sequence[int]) -> b
 
 
 def strides_in_order(shape: Shape, order: Sequence[int]) -> Shape:
-    """Return the strides of a dense tensor whose axes are stored in `order`.
+    """Return the strides of a dense tensor with axes stored in `order`.
 
-    `order` lists the outermost axis first.
+    `order` starts with the outermost axis.
 
     >>> strides_in_order((2, 3, 4, 5), CHANNELS_LAST_ORDERS[4])
     (60, 1, 15, 3)
@@ -117,7 +117,7 @@ def compute_elementwise_strides(shape: Shape, operands: Sequence[StridedShape]) 
     """Return the strides of the result of an elementwise op.
 
     Returns None if the strides depend on unknown sizes. `shape` is the shape of the result. A number is an operand
-    without dims. The axes of the result are in the order of the operands' strides. Source: TensorIterator.
+    without dims. The strides of the operands determine the order of the result's axes. Source: TensorIterator.
 
     >>> compute_elementwise_strides((2, 3), [((2, 3), (1, 2))]), compute_elementwise_strides((2, 3), [((2, 3), (6, 2))])
     ((1, 2), (3, 1))
@@ -141,9 +141,9 @@ def _compute_elementwise_strides(shape: Shape, operands: Sequence[StridedShape])
 
 
 def _broadcast_strides(shape: Shape, dims: Shape, strides: Shape) -> Shape:
-    """Return the stride of an operand along each axis of the result.
+    """Return the strides of an operand after broadcasting to `shape`.
 
-    The stride is 0 where the operand is broadcast.
+    The stride is 0 along each axis that is broadcast.
     """
     missing = len(shape) - len(dims)
     triples = zip(dims, strides, shape[missing:], strict=True)
@@ -151,15 +151,15 @@ def _broadcast_strides(shape: Shape, dims: Shape, strides: Shape) -> Shape:
 
 
 def _iteration_order(shape: Shape, operands: Sequence[Shape]) -> list[int]:
-    """Return the axes in the order of iteration, the innermost first.
+    """Return the axes in iteration order, from the innermost to the outermost.
 
-    The initial order is C order; two axes are exchanged if the strides of an operand require it. `operands` are the
-    aligned strides of the operands. The algorithm must be an insertion sort as in PyTorch, because the comparison is
+    The initial order is C order. Two axes are exchanged if the strides of an operand require it. `operands` are the
+    broadcast strides of the operands. The algorithm must be an insertion sort as in PyTorch, because the comparison is
     not a total order.
     """
 
     def compare_axes(axis: int, other: int) -> int:
-        """Return 1 if `axis` is outside `other`, -1 if it is inside, and 0 if unknown."""
+        """Return 1 if `axis` is outer, -1 if `axis` is inner, and 0 if undetermined."""
         for strides in operands:
             if strides[axis] == 0 or strides[other] == 0:
                 continue
@@ -184,7 +184,7 @@ def _iteration_order(shape: Shape, operands: Sequence[Shape]) -> list[int]:
 def _compare_dims(left: Dim, right: Dim) -> int:
     """Return the sign of `left - right`.
 
-    Named sizes are assumed to be greater than 1. Raises `Undecided` if the sign depends on the sizes.
+    All named sizes are assumed to be greater than 1. Raises `Undecided` if the sign depends on the sizes.
     """
     if isinstance(left, int) and isinstance(right, int):
         return (left > right) - (left < right)
@@ -199,7 +199,7 @@ def _compare_dims(left: Dim, right: Dim) -> int:
 
 
 def _is_dense(shape: Shape, strides: Shape) -> bool:
-    """Return whether the elements fill their memory without gaps or overlaps.
+    """Return whether a tensor has neither gaps nor overlaps in memory.
 
     Source: TensorImpl::compute_non_overlapping_and_dense.
     """
@@ -215,7 +215,7 @@ def _is_dense(shape: Shape, strides: Shape) -> bool:
 
 
 def compute_clone_strides(shape: Shape, strides: Shape) -> Shape | None:
-    """Return the strides of a copy that preserves the order of the axes.
+    """Return the strides of a copy that keeps the storage order of the axes.
 
     Source: PyTorch's `clone`.
     """
@@ -229,7 +229,7 @@ def compute_clone_strides(shape: Shape, strides: Shape) -> Shape | None:
 def suggests_channels_last(shape: Shape, strides: Shape) -> bool:
     """Return whether PyTorch treats a tensor as channels-last.
 
-    The tensor may have gaps. Source: is_channels_last_strides_2d_s4 and is_channels_last_strides_3d_s5 in
+    Such a tensor need not be dense. Source: is_channels_last_strides_2d_s4 and is_channels_last_strides_3d_s5 in
     c10/core/MemoryFormat.h.
     """
     order = CHANNELS_LAST_ORDERS.get(len(shape), ())
@@ -264,7 +264,7 @@ def has_memory_format(shape: Shape, strides: Shape, memory_format: str) -> bool:
 def compute_suggested_strides(shape: Shape, tensors: Iterable[StridedShape]) -> Shape:
     """Return the strides of a new tensor in the memory format that PyTorch suggests.
 
-    The strides are channels-last if all `tensors` are channels-last, and C-contiguous otherwise.
+    The new tensor is channels-last if all `tensors` are channels-last. Otherwise, it is contiguous in C order.
     """
     is_last = len(shape) in CHANNELS_LAST_ORDERS and all(suggests_channels_last(*tensor) for tensor in tensors)
     return strides_in_order(shape, CHANNELS_LAST_ORDERS[len(shape)]) if is_last else contiguous_strides(shape)
@@ -294,16 +294,16 @@ def compute_expand_strides(shape: Shape, strides: Shape, target: Shape) -> Shape
 
 
 def strides_after_move(shape: Shape, strides: Shape, move: Move, assumptions: Assumptions) -> Shape | None:
-    """Return the strides after a move, or None if it may require a copy.
+    """Return the strides of the view after a move, or None if a copy may be necessary.
 
-    `assumptions` are the facts that are known about symbolic dims.
+    `assumptions` describe the symbolic dims.
 
     >>> strides_after_move((3, 4), (1, 3), Permute((1, 0)), Assumptions())
     (3, 1)
     """
     if isinstance(move, (Roll, Take, ShapeVector)):
         return None
-    dropped_dim = 1 if isinstance(move, Reshape) else None  # only a reshape may change the stride of a dim of 1
+    dropped_dim = 1 if isinstance(move, Reshape) else None  # only a reshape can change the stride of a dim of 1
     pairs = zip(shape, strides, strict=True)
     view = View(tuple([() if dim == dropped_dim else (Atom(dim, stride),) for dim, stride in pairs]))
     merged = [merge_atoms(atoms) for atoms in view.apply_move(move, shape, assumptions).axes]
@@ -315,8 +315,8 @@ def strides_after_move(shape: Shape, strides: Shape, move: Move, assumptions: As
 def strides_after_traces(traces: Iterable[Trace]) -> Shape | None:
     """Return the output strides of consecutive traces.
 
-    Returns None if the output is contiguous, or if the strides are unknown. The first input is contiguous, or has
-    the strides in its request.
+    Returns None if the output is contiguous or its strides are unknown. The request of the first trace may contain the
+    strides of the input; otherwise, the input is contiguous.
     """
     strides: Shape | None = None
     for trace in traces:
@@ -328,10 +328,10 @@ def strides_after_traces(traces: Iterable[Trace]) -> Shape | None:
 
 
 def strides_after_trace(trace: Trace, strides: Shape | None, operand_strides: Sequence[Shape] = ()) -> Shape | None:
-    """Return the output strides of a trace, or None if the strides are not known.
+    """Return the output strides of a trace, or None if they are unknown.
 
-    `strides` are the strides of the input, or None if unknown. `operand_strides` are the strides of the other operands;
-    without it, these operands are contiguous. In dialects without strides, all tensors are treated as contiguous.
+    `strides` are the strides of the input, or None if they are unknown. `operand_strides` are the strides of the other
+    operands; by default, these operands are contiguous. In dialects without strides, all tensors are contiguous.
     """
     output = trace.output or ()
     if trace.dialect not in STRIDED_DIALECTS or 0 in output:
@@ -388,9 +388,9 @@ def _compute_unsqueeze_strides(stage: Stage, strides: Shape) -> Shape:
 
 
 def _compute_reshape_strides(shape: Shape, strides: Shape, move: Reshape, assumptions: Assumptions) -> Shape:
-    """Return the strides of a reshape.
+    """Return the strides after a reshape.
 
-    The result is a view if possible, and otherwise a copy in C order.
+    The result is a view if possible. Otherwise, it is a copy in C order.
     """
     if is_concrete((*shape, *strides, *move.shape)):
         result = compute_view_strides(numeric_dims(shape), numeric_dims(strides), numeric_dims(move.shape))
@@ -399,9 +399,9 @@ def _compute_reshape_strides(shape: Shape, strides: Shape, move: Reshape, assump
 
 
 def _compute_roll_strides(shape: Shape, strides: Shape, move: Roll) -> Shape:
-    """Return the strides of a roll.
+    """Return the strides after a roll.
 
-    PyTorch computes a roll as a concatenation of two parts of the axis.
+    PyTorch implements a roll as a concatenation of two parts of the axis.
     """
     size = shape[move.axis]
     lengths = [length for _, length in move.segments(size)] if isinstance(size, int) else [size]
@@ -423,7 +423,7 @@ def _compute_concat_strides(trace: Trace, strides: Shape, operand_strides: Seque
 
 
 def _compute_stack_strides(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape:
-    """Return the strides of a stack.
+    """Return the strides after a stack.
 
     PyTorch concatenates the operands, and then splits the axis.
     """
@@ -438,10 +438,10 @@ def _compute_stack_strides(trace: Trace, strides: Shape, operand_strides: Sequen
 
 
 def _compute_pool_strides(trace: Trace, strides: Shape, _: Sequence[Shape]) -> Shape:
-    """Return the strides of a pool.
+    """Return the strides after a pool.
 
-    PyTorch computes a pool along one axis as a pool along two axes, the first of which has size 1; max_pool1d is an
-    exception. Of the pools along three axes, only max_pool3d preserves the channels-last format.
+    PyTorch computes a pool along one axis as a pool along two axes, the first of which has size 1. max_pool1d is an
+    exception. Of the pools along three axes, only max_pool3d keeps the channels-last format.
     """
     shape, output = trace.input, trace.output or ()
     is_plain_max = trace.request.arguments.get("kind") != "average" and isinstance(
@@ -457,10 +457,11 @@ def _compute_pool_strides(trace: Trace, strides: Shape, _: Sequence[Shape]) -> S
 
 
 def _compute_einsum_strides(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shape | None:
-    """Return the strides of a batched product, such as `bhid,bhjd->bhij`.
+    """Return the strides after a batched product, such as `bhid,bhjd->bhij`.
 
-    Returns None for other patterns. The output must have the batch dims first, then the dims of one operand, then the
-    dims of the other. The output is in C order. Source: at::einsum, which permutes the result of `bmm`; measured.
+    Returns None for other patterns. The output must contain the batch dims, followed by the dims of one operand,
+    followed by the dims of the other. The output is in C order. Source: at::einsum, which permutes the result of `bmm`;
+    measured.
     """
     output = trace.output or ()
     (move,) = [stage.move for stage in trace.stages[-1:]]
@@ -472,13 +473,13 @@ def _compute_einsum_strides(trace: Trace, _: Shape, __: Sequence[Shape]) -> Shap
     owners = ["".join(sorted({str(number) for number, _ in axes})) for axes in move.sources]
     blocks = [owner for index, owner in enumerate(owners) if owners[index - 1 : index] != [owner]]
     is_product = len(move.operands) == 2 and is_summed and "01" not in blocks[1:] and len({*blocks}) == len(blocks)
-    is_swapped = blocks[-2:] == ["1", "0"]  # a dim of 1 can have any stride, so the order is not determined then
+    is_swapped = blocks[-2:] == ["1", "0"]  # the order is undetermined if a dim is 1, because its stride is arbitrary
     has_ones = any(dim == 1 for operand in move.operands for dim in operand)
     return contiguous_strides(output) if is_product and not (is_swapped and has_ones) else None
 
 
 def _compute_pad_strides(trace: Trace, strides: Shape, operand_strides: Sequence[Shape]) -> Shape | None:
-    """Return the strides of a pad.
+    """Return the strides after a pad.
 
     PyTorch clones the input if the pad adds no elements.
     """
@@ -505,7 +506,7 @@ def _compute_broadcast_result_strides(trace: Trace, strides: Shape, operand_stri
 
 
 STRIDED_DIALECTS = frozenset({"torch"})
-"""The dialects whose tensors have strides; in the others, all tensors are treated as contiguous."""
+"""The dialects with strides. In all other dialects, tensors are contiguous."""
 RESULT_STRIDES: Mapping[str, Callable[[Trace, Shape, Sequence[Shape]], Shape | None]] = {
     **dict.fromkeys(("tile", "repeat_interleave", "take", "matmul", "linear"), _compute_contiguous_result_strides),
     **dict.fromkeys(("conv", "upsample", "depth_to_space", "space_to_depth"), _compute_suggested_result_strides),
@@ -517,4 +518,7 @@ RESULT_STRIDES: Mapping[str, Callable[[Trace, Shape, Sequence[Shape]], Shape | N
     "stack": _compute_stack_strides,
     "broadcast": _compute_broadcast_result_strides,
 }
-"""The functions that compute the strides of ops that copy in PyTorch; the other ops return views if possible."""
+"""For each op that copies in PyTorch, a function that computes the strides of the result.
+
+All other ops return views if possible.
+"""

@@ -1,4 +1,4 @@
-"""Take: gather the elements at a list of indices along one axis."""
+"""Take: gather the elements at a list of indices of one axis."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from shapecalc.core.text import shape_text, truncate
 
 
 def _explain_taken_positions(step: Step, text: str, positions: Axes, dim: Dim) -> str:
-    """Format the selected indices, as requested and counted from 0.
+    """Format the selected indices.
 
-    `text` contains the requested indices, and `positions` are the indices counted from 0.
+    `text` contains the requested indices, and `positions` are the nonnegative indices.
     """
     from_zero = "" if text == shape_text(positions) else f", which are {truncate(shape_text(positions))},"
     return f"positions {truncate(text)}{from_zero} of dim {step.sources[0]}, {truncate(str(dim))}: {step.value} in all"
@@ -38,10 +38,10 @@ TAKEN_POSITIONS = StepRule(
 
 
 def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
-    """Gather the elements at a list of indices along an axis.
+    """Gather the elements at a list of indices of one axis.
 
-    An index may occur several times. Source: ONNX Gather ("gather entries of the axis dimension of data indexed by
-    indices"), numpy.take. Raises `ShapeError` (axis-out-of-range or index-out-of-range).
+    Indices may be repeated. Source: ONNX Gather ("gather entries of the axis dimension of data indexed by indices"),
+    numpy.take. Raises `ShapeError` (axis-out-of-range or index-out-of-range).
     """
     if not shape and TAKE_SEMANTICS.for_dialect(rules.dialect).takes_scalars:
         return run_stages(
@@ -56,7 +56,7 @@ def _take_indices(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Sta
     with StageBuilder(StageKind.TAKE, "take", "indices", shape) as stage:
         taken_axis = normalize_nonscalar_axis(
             axis, shape, replace(rules, version=None)
-        )  # Gather accepts negative axes since version 1
+        )  # Gather accepts negative axes in all versions
         semantics = TAKE_SEMANTICS.for_dialect(rules.dialect)
         negative = next((entry for entry, index in enumerate(indices) if index < 0), None)
         if negative is not None and not semantics.takes_from_the_end:
@@ -84,7 +84,7 @@ def _take_indices(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Sta
 
 
 def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the indices clamped to the axis, then the same indices counted from 0."""
+    """Yield the indices clamped to the axis, followed by the nonnegative indices."""
     dim = shape[arguments["axis"]] if shape else 1
     if isinstance(dim, int) and dim > 0:
         clamped = tuple([min(max(index, -dim), dim - 1) for index in arguments["indices"]])
@@ -95,15 +95,15 @@ class TakeSemantics(Record):
     """The indices that take accepts in a dialect."""
 
     takes_from_the_end: bool = True
-    """Whether take accepts negative indices, which count from the end."""
+    """Whether take accepts negative indices."""
     takes_scalars: bool = False
     """Whether take treats a scalar as a vector of one element."""
     skips_indices: bool = False
-    """Whether take does not check the indices if a dim before the axis is 0."""
+    """Whether the indices are not checked if a dim before the axis is 0."""
     skips_indices_if_empty: bool = False
-    """Whether take does not check the indices if the dim of another axis is 0.
+    """Whether the indices are not checked if the dim of another axis is 0.
 
-    Source: the source code of JAX, which returns an empty result without a gather.
+    Source: the code of JAX, which returns an empty result without a gather.
     """
 
 

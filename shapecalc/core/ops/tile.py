@@ -30,9 +30,9 @@ BAD_REPEATS = Rule(
 
 
 class TileFactor(Record):
-    """A factor of an output dim: `count` repeats of an input dim.
+    """A factor of an output dim: an input dim or a new dim of 1, repeated `count` times.
 
-    If `axis` is None, the factor is `count` repeats of a new dim of 1.
+    The axis of a new dim is None.
     """
 
     axis: int | None
@@ -46,10 +46,10 @@ class TileFactor(Record):
 def tile(shape: Shape, rules: base.Setting, repeats: Shape) -> Stages:
     """Repeat a tensor along each axis.
 
-    Extra repeats add leading axes. A view can repeat only dims of 1. Therefore, a dim of 1 is inserted before each dim
-    that is repeated. The new dim is expanded, and then merged with the dim after it. Source: ONNX Tile ("constructs a
-    tensor by tiling a given tensor"), Tensor.repeat, numpy.tile, OpenVINO Tile, paddle.tile. Raises `ShapeError`
-    (bad-repeats, rank-limit or overflow).
+    Additional repeats add leading axes. A view can repeat only dims of 1. Therefore, a new dim of 1 is inserted before
+    each repeated dim, expanded, and merged with that dim. Source: ONNX Tile ("constructs a tensor by tiling a given
+    tensor"), Tensor.repeat, numpy.tile, OpenVINO Tile, paddle.tile. Raises `ShapeError` (bad-repeats, rank-limit or
+    overflow).
     """
     with StageBuilder(StageKind.EXPAND, "tile", "repeats", shape, repeats):
         _check_repeats(len(shape), rules, repeats)
@@ -63,9 +63,9 @@ def tile(shape: Shape, rules: base.Setting, repeats: Shape) -> Stages:
 
 
 def build_repeat_stages(shape: Shape, factors: Sequence[tuple[TileFactor, ...]]) -> Stages:
-    """Return the stages that make each output dim the product of its factors.
+    """Return stages whose output dims are the products of their factors.
 
-    Up to three stages insert the new dims of 1, repeat dims of 1, and merge the factors of each output dim.
+    Up to three stages insert the new dims of 1, repeat the dims of 1, and merge the factors of each output dim.
     """
     all_factors = [factor for dim_factors in factors for factor in dim_factors]
     runs: list[Callable[[Shape], Stages]] = []
@@ -86,8 +86,7 @@ def _insert_unit_dims(shape: Shape, factors: list[TileFactor]) -> Stages:
 def _tile_factors(shape: Shape, repeats: Shape) -> list[tuple[TileFactor, ...]]:
     """Return the factors of each output dim.
 
-    A repeated input dim has two factors: a new dim of 1 that is repeated, and the input dim. Any other dim has one
-    factor.
+    A repeated dim has two factors: a new dim of 1 that is repeated, and the input dim. Any other dim has one factor.
     """
     counts = (*(1,) * (len(shape) - len(repeats)), *repeats)
     added = len(counts) - len(shape)
@@ -99,7 +98,7 @@ def _tile_factors(shape: Shape, repeats: Shape) -> list[tuple[TileFactor, ...]]:
 
 
 def _repeat_unit_dims(shape: Shape, factors: list[TileFactor]) -> Stages:
-    """Repeat each dim of 1 as often as its factor requires."""
+    """Repeat the dims of 1 as their factors specify."""
     with StageBuilder(StageKind.EXPAND, "repeat", "", shape, tuple([factor.count for factor in factors])) as stage:
         output = tuple([dim if factor.count == 1 else factor.count for dim, factor in zip(shape, factors, strict=True)])
         stage.explain = lambda _: (
@@ -115,10 +114,7 @@ def _repeat_unit_dims(shape: Shape, factors: list[TileFactor]) -> Stages:
 
 
 def _check_repeats(rank: int, rules: base.Setting, repeats: Shape) -> None:
-    """Check the number and the values of repeats.
-
-    Raises `ShapeError` (bad-repeats).
-    """
+    """Raise `ShapeError` (bad-repeats) for an invalid number or value of repeats."""
     if not _is_accepted_count(rank, rules, len(repeats)):
         more = "" if TILE_SEMANTICS.for_dialect(rules.dialect).tile_repeats is TileRepeatCount.EACH else ", or more"
         counts = f"{format_count(len(repeats), 'repeat', 'repeats')} for {rank_text(rank)}"
@@ -133,21 +129,22 @@ def _check_repeats(rank: int, rules: base.Setting, repeats: Shape) -> None:
 
 
 def _is_accepted_count(rank: int, rules: base.Setting, count: int) -> bool:
-    """Return whether the operator accepts this number of repeats."""
+    """Return whether the operator accepts `count` repeats."""
     accepted = TILE_SEMANTICS.for_dialect(rules.dialect).tile_repeats
     return accepted is TileRepeatCount.ANY or count == rank or (accepted is TileRepeatCount.AT_LEAST and count > rank)
 
 
 def _paddle_rank_error(shape: Shape, rules: base.Setting, repeats: Shape) -> ShapeError | None:
-    """Return the error if a rank exceeds the limit of Paddle's tile, or None."""
+    """Return the error for a rank above the limit of Paddle's tile, or None."""
     argument = "repeats" if len(repeats) > PADDLE_MAX_RANK else "input"
     return base.rank_limit_error(PADDLE_MAX_RANK, max(len(shape), len(repeats)), rules.dialect, argument=argument)
 
 
 def _repeat_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield valid repeats that are close to the invalid ones.
+    """Yield valid repeats that are close to the refused repeats.
 
-    The candidates replace negative repeats with 1, then match the number of dims, and then repeat a single axis.
+    The first candidate replaces negative repeats with 1, and the second has one repeat for each dim. Each of the others
+    repeats a single axis.
     """
     repeats = tuple([1 if isinstance(count, int) and count < 0 else count for count in arguments["repeats"]])
     rank = len(shape)

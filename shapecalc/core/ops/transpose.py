@@ -78,9 +78,10 @@ def _permutation_steps(stage: Stage, order: PermSource) -> tuple[Step, ...]:
 def resolve_permutation(
     perm: Axes | None, rank: int, rules: Setting, argument: str = "perm"
 ) -> tuple[Axes, PermSource]:
-    """Return the requested or default permutation, and its source.
+    """Return the permutation of a request and its source.
 
-    The axes are counted from 0. Raises `ShapeError` (missing-argument), and the errors of `normalize_permutation`.
+    If the request omits the permutation, the default is returned. The axes are nonnegative. Raises `ShapeError`
+    (missing-argument or an error of `normalize_permutation`).
     """
     if perm is None:
         default = TRANSPOSE_SEMANTICS.for_dialect(rules.dialect).no_perm
@@ -94,10 +95,10 @@ def resolve_permutation(
 
 
 def normalize_permutation(perm: Axes, rank: int, rules: Setting, argument: str) -> Axes:
-    """Return `perm` with its axes counted from 0.
+    """Return `perm` with nonnegative axes.
 
-    Raises `ShapeError` (negative-axis) for a negative axis, and `ShapeError` (not-a-permutation) unless `perm` is a
-    permutation of `rank` axes.
+    Raises `ShapeError` (negative-axis) for an unsupported negative axis. Raises `ShapeError` (not-a-permutation) unless
+    `perm` is a permutation of `rank` axes.
     """
     if sorted(perm) == [*range(rank)]:
         return perm
@@ -118,7 +119,7 @@ def normalize_permutation(perm: Axes, rank: int, rules: Setting, argument: str) 
 
 
 class DefaultPerm(Choice):
-    """The result of transpose without a permutation."""
+    """The default permutation of transpose."""
 
     REVERSES = "reverses the dims"
     KEEPS = "keeps the dims as they are"

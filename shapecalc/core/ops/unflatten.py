@@ -1,4 +1,4 @@
-"""Unflatten: split one axis into several."""
+"""Unflatten: split one axis into several axes."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from shapecalc.core.rules import INDIVISIBLE, KEPT_DIM, MISSING_ARGUMENT, VOLUME
 from shapecalc.core.text import remainder_text, truncate
 
 SEARCH_RADIUS = 6
-"""The maximum difference between a refused size and the sizes proposed instead."""
+"""The maximum difference between a refused size and the suggested sizes."""
 
 
 class SizesTarget(ReshapeTarget):
-    """The sizes into which an axis is split.
+    """The requested sizes of the parts of an axis.
 
-    The sizes are resolved like the target of a reshape of a tensor that has only this axis.
+    They are resolved like the target of a reshape of a vector.
     """
 
     __slots__ = ("axis", "full_shape")
 
     def __init__(self, shape: Shape, rules: Setting, axis: int, sizes: Shape) -> None:
-        """Create a target from the sizes of one axis of a shape."""
+        """Create a target from the requested sizes of one axis of `shape`."""
         super().__init__(shape[axis : axis + 1], rules, sizes, "sizes")
         self.axis, self.full_shape = axis, shape
 
@@ -46,11 +46,11 @@ class SizesTarget(ReshapeTarget):
         return rule_error(INDIVISIBLE, message, argument="sizes", index=infer_index)
 
     def require_equal_counts(self, output: Shape, known: Dim) -> Conditions:
-        """Return the conditions under which the sizes multiply to the size of the axis."""
+        """Return the conditions under which the product of the sizes is the axis size."""
         return _product_conditions(self.shape[0], self.axis, known)
 
     def explain(self, stage: Stage) -> tuple[Step, ...]:
-        """Return the steps of the output dims, or of the dims before the failed one."""
+        """Return the steps of the output dims, or of the dims before an error."""
         shape, axis = self.full_shape, self.axis
         steps = [Step(KEPT_DIM, out, (out,), dim) for out, dim in enumerate(shape[:axis])]
         own = self.dim_steps()
@@ -68,7 +68,7 @@ class SizesTarget(ReshapeTarget):
 def unflatten(shape: Shape, rules: Setting, axis: int, sizes: Shape) -> Stages:
     """Split an axis into several axes.
 
-    One of the `sizes` may be -1. The other axes are unchanged, and may have size 0. Source: torch.unflatten ("expands a
+    One of the `sizes` may be -1. The other axes are unchanged and may have size 0. Source: torch.unflatten ("expands a
     dimension of the input tensor over multiple dimensions"). Raises `ShapeError` (axis-out-of-range, missing-argument,
     two-infers, below-minus-one, zero-volume-infer, indivisible, volume-mismatch, rank-limit or overflow).
     """
@@ -89,7 +89,7 @@ def unflatten(shape: Shape, rules: Setting, axis: int, sizes: Shape) -> Stages:
 def _product_conditions(dim: Dim, axis: int, size_product: Dim) -> Conditions:
     """Return the conditions under which the product of the sizes is the axis size.
 
-    Raises `ShapeError` (volume-mismatch) if the product is never the axis size.
+    Raises `ShapeError` (volume-mismatch) if the two are never equal.
     """
 
     def make_error() -> ShapeError:
@@ -100,9 +100,9 @@ def _product_conditions(dim: Dim, axis: int, size_product: Dim) -> Conditions:
 
 
 def _size_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
-    """Yield the sizes with one size replaced, from right to left.
+    """Yield the sizes with one size replaced, starting with the last size.
 
-    The replacement is -1, or a nearby number if the sizes already contain a -1.
+    The replacement is -1, or a nearby integer if the sizes already contain a -1.
     """
     sizes = arguments["sizes"]
     for index in range(len(sizes))[::-1]:

@@ -35,7 +35,7 @@ SCALED = StepRule(
 
 
 def upsample(shape: Shape, rules: Setting, scale: str | None = None, size: Shape | None = None) -> Stages:
-    """Scale the spatial dims, or resize them.
+    """Scale or resize the spatial dims.
 
     Scaled sizes are rounded down. Source: ONNX Resize ("output_dimension = floor(input_dimension * (roi_end -
     roi_start) * scale)"), and torch.nn.functional.interpolate. Raises `ShapeError` (window-rank, window-values,
@@ -60,9 +60,10 @@ def upsample(shape: Shape, rules: Setting, scale: str | None = None, size: Shape
 
 
 def _scale_dim(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_size: bool) -> ResolvedDim:
-    """Return a dim multiplied by a factor, or with `is_size` set to a size.
+    """Return the output dim of a spatial dim that is scaled or resized.
 
-    Raises `ShapeError` (nothing-left) if the output dim is 0 and the framework refuses empty dims.
+    `is_size` specifies whether `factor_or_size` is a size. Raises `ShapeError` (nothing-left) if the output dim is 0
+    and the framework refuses empty dims.
     """
     [(numerator, denominator)] = scale_ratios(factor_or_size)
     scaled = numerator if is_size else product((numerator, dim))

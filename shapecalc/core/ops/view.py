@@ -43,7 +43,7 @@ BAD_STRIDES = Rule(
 
 
 COPY_FIRST_HINT = "write reshape in place of view, or contiguous() before it: they copy if no view exists"
-"""The hint for a view that the input's strides make impossible."""
+"""The hint for a view that the strides of the input do not allow."""
 
 
 def _explain_view_strides(step: Step, strides: Shape | None) -> str:
@@ -65,11 +65,11 @@ VIEW_STRIDES = StepRule(
 
 
 def view(shape: Shape, rules: Setting, target: Shape, strides: Shape | None = None) -> Stages:
-    """Resolve a requested shape as reshape does, but refuse to copy the tensor.
+    """Resolve a requested shape as reshape does, but refuse a copy of the tensor.
 
-    `strides` are the strides of the input in elements; by default, the input is contiguous, so that no copy is
-    required. In a chain, the previous stages determine the strides. Source: Tensor.view. Raises `ShapeError`
-    (bad-strides, needs-size or stride-incompatible), and the errors of `reshape`.
+    `strides` are the strides of the input in elements. By default, the input is contiguous, and no copy is necessary.
+    In a chain, the previous stages determine the strides. Source: Tensor.view. Raises `ShapeError` (bad-strides,
+    needs-size, stride-incompatible or an error of `reshape`).
     """
     with StageBuilder(StageKind.VIEW, "view", "target", shape, target) as stage:
         if strides is not None:
@@ -89,7 +89,7 @@ def view(shape: Shape, rules: Setting, target: Shape, strides: Shape | None = No
 
 
 def _target_strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape:
-    """Return the strides of a view with the shape `target`.
+    """Return the strides of a view of shape `target`.
 
     Raises `ShapeError` (stride-incompatible or needs-size).
     """
@@ -130,9 +130,9 @@ def _format_conflict(conflict: StrideConflict, shape: Shape, strides: Shape) -> 
 
 
 def add_input_strides(request: Request, traces: Sequence[Trace]) -> Request:
-    """Add the strides that the input has after `traces` to a view request.
+    """Add the output strides of `traces` to a view request.
 
-    Strides in the request take precedence.
+    If the request already contains strides, it is unchanged.
     """
     strides = request.arguments.get("strides") or strides_after_traces(traces)
     return request if strides is None else replace(request, arguments={**request.arguments, "strides": strides})

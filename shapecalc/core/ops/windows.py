@@ -1,4 +1,4 @@
-"""Helpers for ops with windows: spatial axes, strides and paddings."""
+"""Helpers for ops with windows: spatial axes, strides and padding."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 WeightAxes = Mapping[int, tuple[OperandAxis, ...]]
-"""The operand axes of each output axis that depends on the weight."""
+"""A mapping from output axes to operand axes, for the output axes that depend on the weight."""
 DimResolver = Callable[[], ResolvedDim]
-"""A function that returns one output dim."""
+"""A function that resolves an output dim."""
 
 SOURCE = (
     "ONNX Conv, ONNX ConvTranspose, ONNX MaxPool, ONNX AveragePool, torch.nn.Conv2d, torch.nn.MaxPool2d, "
@@ -86,7 +86,7 @@ class WindowSemantics(Record):
     paddings: str = "numbers same same-lower valid"
     """The accepted kinds of padding, separated by spaces.
 
-    After a colon, a kind lists the operators that accept it: `conv`, `transposed`, `max`, `average`.
+    A kind may be followed by a colon and the operators that accept it: `conv`, `transposed`, `max`, `average`.
     """
     spatial_ranks: tuple[int, int] = (1, 62)
     """The minimum and the maximum number of spatial dims."""
@@ -97,22 +97,23 @@ class WindowSemantics(Record):
     allows_unbatched: bool = False
     """Whether an input without a batch axis is accepted."""
     refuses_empty_channels: bool = False
-    """Whether a pool and an upsampling refuse an input with 0 channels."""
+    """Whether pool and upsample refuse an input with 0 channels."""
     requires_symmetric_padding: bool = False
-    """Whether both ends must have equal padding.
+    """Whether the padding at both ends must be equal.
 
     If so, the padding of a pool is at most half of its kernel, and `same` requires a stride of 1.
     """
     counts_padding_windows: bool = False
-    """Whether ceil mode counts windows that start in the padding at the end."""
+    """Whether ceil mode counts windows that start in the end padding."""
     allows_dilated_strides: bool = True
     """Whether stride and dilation may both exceed 1."""
     computes_as_runtime: bool = False
-    """Whether output sizes follow ONNX Runtime where it deviates from the specification of ONNX.
+    """Whether output sizes follow ONNX Runtime instead of the ONNX specification.
 
-    A convolution has no dilation with `same`. A pool pads less than its kernel, and rounds up with `valid`, too; its
-    `same` padding is computed for the kernel without dilation. If no window fits, the output size is rounded towards 0.
-    A transposed convolution with `same` adds no positions to reach H*s, and its output padding is less than the stride.
+    ONNX Runtime deviates as follows. A convolution with `same` has no dilation. The padding of a pool is smaller than
+    its kernel. Ceil mode of a pool also applies to `valid`, and the `same` padding of a pool ignores the dilation. If
+    no window fits, the output size is rounded towards 0. A transposed convolution with `same` adds no elements to reach
+    the size H*s, and its output padding is smaller than the stride.
     """
 
 
@@ -148,19 +149,19 @@ class Window(Record):
     axis: int
     kernel: Dim
     operator_kind: str = ""
-    """`conv`, `transposed`, `max` or `average`."""
+    """The kind of the operator: `conv`, `transposed`, `max` or `average`."""
     stride: int = 1
     dilation: int = 1
     begin: int = 0
     end: int = 0
     auto_padding: str = ""
-    """The automatic padding, `same` or `same-lower`; empty for explicit padding."""
+    """The automatic padding: `same` or `same-lower`, or an empty string for explicit padding."""
     ceil: bool = False
-    """Whether the last window may extend past the end (ceil mode)."""
+    """Whether the last window may extend past the end of the axis (ceil mode)."""
     is_dilated: bool = False
-    """Whether the window is dilated along any axis."""
+    """Whether the window is dilated along at least one axis."""
     must_fit: bool = False
-    """Whether the unpadded dim must be at least as large as the kernel."""
+    """Whether the kernel must fit into the unpadded dim."""
 
     @property
     def is_pool(self) -> bool:
@@ -174,16 +175,16 @@ class Window(Record):
 
     @property
     def dilated_kernel_terms(self) -> tuple[Dim, int]:
-        """The terms of the extent of the window, d*(k - 1) + 1.
+        """The extent of the window, d*(k - 1) + 1, as two terms.
 
-        The terms are a symbolic dim and an integer. If the kernel size is a number, the symbolic term is 0.
+        The first term is symbolic, or 0 if the kernel size is an integer. The second term is an integer.
         """
         if isinstance(self.kernel, int):
             return 0, self.dilation * (self.kernel - 1) + 1
         return product((self.dilation, self.kernel)), 1 - self.dilation
 
     def format_padded(self, dim: Dim, sign: str) -> str:
-        """Format a dim plus or minus the padding at both ends."""
+        """Format a dim plus or minus the padding of both ends."""
         return "".join([truncate(str(dim)), *[f" {sign} {padding}" for padding in (self.begin, self.end) if padding]])
 
 
@@ -200,9 +201,9 @@ def _explain_window_count(step: Step, dim: Dim, window: Window) -> str:
 
 
 def _extent(window: Window) -> int:
-    """Return the number of positions that a window spans.
+    """Return the number of input elements that a window spans, including gaps.
 
-    The extent is 0 if the kernel is symbolic.
+    The number is 0 if the kernel is symbolic.
     """
     spanned, length = window.dilated_kernel_terms
     return 0 if spanned else length
@@ -224,7 +225,7 @@ WINDOW_SLIDE = StepRule(
 
 
 def _explain_transposed_dim(step: Step, dim: Dim, window: Window, more: int) -> str:
-    """Format the computation of the output size of a transposed convolution.
+    """Format the output size of a transposed convolution as a formula.
 
     `more` is the output padding.
     """
@@ -282,7 +283,7 @@ def spatial_axes(shape: Shape, rules: Setting, count: int, layout: str | None = 
 
 
 def require_channels(shape: Shape, channels: int, rules: Setting) -> None:
-    """Raise `ShapeError` (nothing-left) if required channels are missing.
+    """Raise `ShapeError` (nothing-left) if the input must have channels but has none.
 
     Source: torch.nn.functional.max_pool2d, avg_pool2d and interpolate, measured.
     """
@@ -292,9 +293,9 @@ def require_channels(shape: Shape, channels: int, rules: Setting) -> None:
 
 
 def values_per_axis(values: Sequence[T], counts: Iterable[int], name: str) -> tuple[T, ...]:
-    """Return one value per axis, repeating a single value.
+    """Repeat values until there is one value for each axis.
 
-    `counts` are the accepted numbers of values. The result has as many values as the last of these counts. Raises
+    `counts` contains the accepted numbers of values. The result has as many values as the last of these counts. Raises
     `ShapeError` (window-values).
 
     >>> values_per_axis((3,), [2, 4], "padding"), values_per_axis((1, 2), [2, 4], "padding")
@@ -310,10 +311,10 @@ def values_per_axis(values: Sequence[T], counts: Iterable[int], name: str) -> tu
 
 
 def numbers_per_axis(values: Shape | None, counts: Iterable[int], name: str, least: int = 1) -> tuple[int, ...]:
-    """Return one integer per axis.
+    """Return one integer for each axis.
 
-    Each integer is at least `least`, which is also the default. `counts` are the accepted numbers of values; the result
-    has as many integers as the last of these counts. Raises `ShapeError` (window-values).
+    The minimum and default of each integer is `least`. `counts` contains the accepted numbers of values. The result has
+    as many integers as the last of these counts. Raises `ShapeError` (window-values).
     """
     numbers: tuple[int, ...] = (least,) if values is None else values  # type: ignore[assignment]  # read as numbers
     for index, number in enumerate(numbers):
@@ -360,7 +361,7 @@ def build_windows(
 
 
 def _find_padding_fault(window: Window, rules: Setting) -> str:
-    """Return the reason why the dialect refuses a padding.
+    """Return the reason why the dialect refuses the padding of a window.
 
     Returns an empty string if the padding is valid.
     """
@@ -381,9 +382,9 @@ def _find_padding_fault(window: Window, rules: Setting) -> str:
 
 
 def require_min_dim(dim: Dim, least: Dim, make_error: Callable[[], ShapeError]) -> Conditions:
-    """Return the conditions under which a dim is at least `max(least, 1)`.
+    """Return the conditions under which a dim is at least `least` and nonempty.
 
-    If no sizes satisfy these conditions, raises the error that `make_error` returns.
+    If no sizes satisfy these conditions, raise the error that `make_error` returns.
     """
     return require_relation(require_at_least, dim, max(least, 1) if isinstance(least, int) else least, make_error)
 
@@ -393,8 +394,8 @@ def resolve_window_dim(dim: Dim, window: Window, rules: Setting) -> ResolvedDim:
 
     Source: ONNX MaxPool ("floor((input_spatial_shape[i] + pad_shape[i] - dilation[i] * (kernel_shape[i] - 1) - 1) /
     strides_spatial_shape[i] + 1)"; "sliding windows that would start in the right padded region are ignored"). Raises
-    `ShapeError` (window-too-large) if no window fits, and for `same` padding as in ONNX Runtime also (bad-padding or
-    needs-size).
+    `ShapeError` (window-too-large) if no window fits. For the `same` padding of ONNX Runtime, also raises `ShapeError`
+    (bad-padding or needs-size).
     """
     conditions: Conditions = ()
     semantics = WINDOW_SEMANTICS.for_dialect(rules.dialect)
@@ -426,7 +427,7 @@ def resolve_window_dim(dim: Dim, window: Window, rules: Setting) -> ResolvedDim:
 def _count_runtime_windows(dim: int, rest: int, window: Window) -> int:
     """Return the output size of a pool in ONNX Runtime.
 
-    ONNX Runtime rounds towards 0 unless it rounds up.
+    The size is rounded towards 0, or up in ceil mode.
     """
     if window.ceil or dim + rest >= 0:
         return (dim + rest) // window.stride + 1
@@ -434,7 +435,7 @@ def _count_runtime_windows(dim: int, rest: int, window: Window) -> int:
 
 
 def _resolve_undilated_padding(dim: Dim, window: Window, rules: Setting) -> Window:
-    """Replace `same` padding with numbers that ignore the dilation.
+    """Replace `same` padding with explicit padding that ignores the dilation.
 
     Source: ONNX Runtime, measured. Raises `ShapeError` (bad-padding or needs-size).
     """
@@ -455,8 +456,8 @@ def _resolve_undilated_padding(dim: Dim, window: Window, rules: Setting) -> Wind
 def resolve_transposed_dim(dim: Dim, window: Window, extra: int | None, rules: Setting) -> ResolvedDim:
     """Return the output dim of a spatial dim of a transposed convolution.
 
-    `extra` is the number of positions to add at the end of the dim. Source: ONNX ConvTranspose ("stride[i] *
-    (input_size[i] - 1) + output_padding[i] + ((kernel_shape[i] - 1) * dilations[i] + 1) - pads[start_i] -
+    `extra` is the output padding: the number of elements to add at the end of the dim. Source: ONNX ConvTranspose
+    ("stride[i] * (input_size[i] - 1) + output_padding[i] + ((kernel_shape[i] - 1) * dilations[i] + 1) - pads[start_i] -
     pads[end_i]"), keras.layers.Conv2DTranspose. Raises `ShapeError` (bad-padding or nothing-left).
     """
     semantics, stride = WINDOW_SEMANTICS.for_dialect(rules.dialect), window.stride
@@ -483,7 +484,7 @@ def resolve_transposed_dim(dim: Dim, window: Window, extra: int | None, rules: S
 
     conditions = require_min_dim(apart, 1 - rest - (window.dilation if spanned else 0), make_error)
     if needs_extent and not (keras and window.auto_padding):
-        # Keras adds max(extent - stride, 0), and ONNX Runtime min(extent - stride, 0): require extent >= stride
+        # Keras adds max(extent - stride, 0), and ONNX Runtime adds min(extent - stride, 0): require extent >= stride
         least = -(-(stride - length - (extra or 0)) // window.dilation)
         conditions += require_min_dim(window.kernel, least, make_error)
     size = rules.names.floor_dim((apart, spanned, rest))
@@ -500,10 +501,10 @@ def finish_window_stage(
 ) -> Stages:
     """Finish a stage in which a window slides along some axes.
 
-    `resolvers` maps axes to functions that return their output dims; the other axes are unchanged. `window_axes` are
-    the axes along which an output element depends on several input elements. `weight_shapes` contains the shape of the
-    weight, if any, and `weight_axes` maps the output dims that depend on the weight to their operand axes. `make_move`
-    takes the fields of `Combine`. Raises `ShapeError` (overflow).
+    `resolvers` maps axes to functions that return their output dims; the other axes are unchanged. Along `window_axes`,
+    an output element depends on several input elements. `weight_shapes` contains the shape of the weight, if any.
+    `weight_axes` maps the output dims that depend on the weight to their operand axes. `make_move` accepts the fields
+    of `Combine`. Raises `ShapeError` (overflow).
     """
     shape, resolved = stage.before, list[ResolvedDim]()
     operand_axes = tuple([weight_axes.get(axis, ((0, axis),)) for axis in range(len(shape))])

@@ -1,13 +1,13 @@
-"""A calculator of tensor shapes under the rules of many frameworks.
+"""A calculator for tensor shapes with the rules of many frameworks.
 
 Each op function returns a `Trace`, `chain` returns a `Chain`, and `compare` returns a `Comparison`. All functions raise
 `ShapeError`, a `ValueError` with the attributes `problem` and `trace`. A dim is an integer, or a string for a named
 size or a monomial: `("N", 3, "H*W")`. An input may also be an object with a `shape`, such as an array; None in a shape
 is an unknown dim.
 
-Common options: `dialect` selects the framework whose rules apply (`shapecalc dialects` lists the dialects); `opset` is
-the opset of an ONNX model and selects the versions of operators; `dtype` is the element type, and a dialect may refuse
-it; `where` maps names to sizes.
+Common options: `dialect` selects the framework whose rules apply (`shapecalc dialects` lists the dialects). `opset` is
+the opset of an ONNX model and determines the versions of its operators. `dtype` is the element type, which a dialect
+may refuse. `where` maps names to sizes.
 
 >>> import shapecalc as sc
 >>> sc.reshape((2, 3, 4), (0, -1)).output
@@ -126,11 +126,11 @@ def __dir__() -> list[str]:
 
 
 _LAZY_NAMES = {"Comparison": "reasoning.compare", "assert_shape": "testing", "shapes": "testing"}
-"""The module of each public name that is imported on first access, because importing it is slow."""
+"""The modules of public names that are slow to import. A module is imported on first access to its name."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name of `_LAZY_NAMES` on first access."""
+    """Import a public name in `_LAZY_NAMES` on first access."""
     if name not in _LAZY_NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(__import__(f"{__name__}.{_LAZY_NAMES[name]}", fromlist=[name]), name)
@@ -139,11 +139,11 @@ def __getattr__(name: str) -> Any:
 
 
 def reshape(input: DimsLike, target: DimsLike, **options: Unpack[ReshapeOptions]) -> Trace:
-    """Reshape a tensor under the rules of a dialect.
+    """Reshape a tensor with the rules of a dialect.
 
     The dialect defines the meaning of 0 and -1 in `target`. Options: `dialect`, `opset`, `dtype`, `where`, and the
     dialect's switch for the meaning of 0: `allowzero`, `special_zero` or `zero_is_placeholder`. In MXNet, `reverse`
-    matches the shapes from the right. In Caffe, `axis` and `num_axes` select the dims that `target` replaces.
+    reads the shapes from the right. In Caffe, `axis` and `num_axes` select the dims that `target` replaces.
 
     Source: ONNX Reshape, TensorRT Shuffle, oneDNN StaticReshape, and the runtimes that `shapecalc dialects` lists.
     Raises `ShapeError` with the broken rule.
@@ -157,8 +157,8 @@ def reshape(input: DimsLike, target: DimsLike, **options: Unpack[ReshapeOptions]
 def transpose(input: DimsLike, perm: AxesLike | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Permute axes: output dim i is input dim `perm[i]`.
 
-    Without `perm` the axes are reversed. Options: `dialect`, `opset`, `dtype`, `where`.
-    Source: ONNX Transpose, oneDNN StaticTranspose. Raises `ShapeError`.
+    Without `perm`, the axes are reversed. Options: `dialect`, `opset`, `dtype`, `where`. Source: ONNX Transpose, oneDNN
+    StaticTranspose. Raises `ShapeError`.
 
     >>> transpose((2, 3, 4), (1, 2, 0)).output
     (3, 4, 2)
@@ -170,7 +170,7 @@ def shuffle(input: DimsLike, **options: Unpack[ShuffleOptions]) -> Trace:
     """Apply a TensorRT Shuffle: transpose, reshape and transpose.
 
     Each of the three stages is optional. Options: the stages `first`, `to` and `second`, the switch
-    `zero_is_placeholder`, `dtype`, `where`. A 0 in `to` copies the dim at the same index of the result of `first`.
+    `zero_is_placeholder`, `dtype`, `where`. A 0 in `to` copies the dim at its index after the stage `first`.
 
     Source: TensorRT Shuffle. Raises `ShapeError`.
 
@@ -197,10 +197,10 @@ def shape(
 def flatten(input: DimsLike, **options: Unpack[FlattenOptions]) -> Trace:
     """Flatten a tensor.
 
-    ONNX merges the dims before `axis` into one dim, and the dims from `axis` on into another. PyTorch merges the dims
-    from `start_dim` to `end_dim` (inclusive). NumPy merges all dims. Options: `axis`, `start_dim`, `end_dim`,
-    `dialect`, `opset`, `dtype`, `where`.
-    Source: ONNX Flatten, torch.flatten, ndarray.flatten. Raises `ShapeError`.
+    In ONNX, the output has two dims: the first merges the dims before `axis`, and the second merges the remaining dims.
+    PyTorch merges the dims from `start_dim` to `end_dim` (inclusive). NumPy merges all dims. Options: `axis`,
+    `start_dim`, `end_dim`, `dialect`, `opset`, `dtype`, `where`. Source: ONNX Flatten, torch.flatten, ndarray.flatten.
+    Raises `ShapeError`.
 
     >>> flatten((2, 3, 4)).output, flatten((2, 3, 4), dialect="torch", start_dim=1).output
     ((2, 12), (2, 12))
@@ -209,10 +209,10 @@ def flatten(input: DimsLike, **options: Unpack[FlattenOptions]) -> Trace:
 
 
 def squeeze(input: DimsLike, axes: AxesLike | None = None, **options: Unpack[VersionOptions]) -> Trace:
-    """Remove the dims of size 1 at `axes`, or by default all dims of size 1.
+    """Remove dims of size 1.
 
-    Options: `dialect`, `opset`, `dtype`, `where`.
-    Source: ONNX Squeeze, numpy.squeeze, torch.squeeze, OpenVINO Squeeze. Raises `ShapeError`.
+    Without `axes`, all dims of size 1 are removed. Options: `dialect`, `opset`, `dtype`, `where`. Source: ONNX Squeeze,
+    numpy.squeeze, torch.squeeze, OpenVINO Squeeze. Raises `ShapeError`.
 
     >>> squeeze((1, 3, 1)).output, squeeze((1, 3, 1), 0).output
     ((3,), (3, 1))
@@ -271,9 +271,9 @@ def space_to_depth(input: DimsLike, block: int, *, mode: str | None = None, **op
 def view(
     input: DimsLike, target: DimsLike, *, strides: AxesLike | None = None, **options: Unpack[BaseOptions]
 ) -> Trace:
-    """View a tensor in another shape without copying, as `Tensor.view` does.
+    """View a tensor with another shape without copying, as `Tensor.view` does.
 
-    `strides` are the strides of the input in elements; by default the input is contiguous. Options: `dtype`, `where`.
+    `strides` are the strides of the input in elements; by default, the input is contiguous. Options: `dtype`, `where`.
     Source: Tensor.view. Raises `ShapeError` if there is no such view.
 
     >>> view((3, 4), (3, 2, -1), strides=(1, 3)).output
@@ -309,13 +309,13 @@ def slice(input: DimsLike, slices: object, **options: Unpack[VersionOptions]) ->
 
 
 def split(input: DimsLike, axis: int, parts: int | None = None, **options: Unpack[SplitOptions]) -> Trace:
-    """Split an axis into equal parts, or by size, and return one part.
+    """Split an axis into equal parts or parts of given sizes, and return one part.
 
-    Options: `part`, the index of the returned part (default 0); `size`, the size of each part except a smaller last
-    one; `sizes`, the size of each part; `uneven`, which allows an axis that `parts` does not divide; `dialect`,
-    `opset`, `dtype`, `where`. The item `outputs` of the trace's `extras` has the shapes of all parts.
-    Source: ONNX Split, numpy.split and array_split, torch.chunk and split, OpenVINO Split, paddle.split.
-    Raises `ShapeError`.
+    Options: `part`, the index of the returned part (default 0); `size`, the size of each part (the last part may be
+    smaller); `sizes`, a list of the sizes of all parts; `uneven`, which allows parts of different sizes if `parts` does
+    not divide the axis; `dialect`, `opset`, `dtype`, `where`. The item `outputs` in `extras` of the trace contains the
+    shapes of all parts. Source: ONNX Split, numpy.split and array_split, torch.chunk and split, OpenVINO Split,
+    paddle.split. Raises `ShapeError`.
 
     >>> print(split(("N", "C"), 1, 3, part=2))
     N,C/3 when C % 3 == 0
@@ -333,11 +333,11 @@ def mean(
     kind: str | None = None,
     **options: Unpack[VersionOptions],
 ) -> Trace:
-    """Reduce axes to their mean, or by default all axes.
+    """Reduce axes to their mean, sum, maximum or minimum.
 
-    `kind` is mean, sum, max or min; `keepdims` keeps the reduced axes with size 1; in ONNX, this is the default.
-    Options: `dialect`, `opset`, `dtype`, `where`. Source: ONNX ReduceMean, numpy.mean, torch.mean, tf.reduce_mean.
-    Raises `ShapeError`.
+    Without `axes`, all axes are reduced. `kind` is mean, sum, max or min. If `keepdims` is True, the reduced axes
+    remain with size 1; this is the default in ONNX. Options: `dialect`, `opset`, `dtype`, `where`. Source: ONNX
+    ReduceMean, numpy.mean, torch.mean, tf.reduce_mean. Raises `ShapeError`.
 
     >>> mean((2, 3, 4), 1).output, mean((2, 3, 4), 1, dialect="onnx").output
     ((2, 4), (2, 1, 4))
@@ -346,10 +346,10 @@ def mean(
 
 
 def take(input: DimsLike, axis: int, indices: AxesLike, **options: Unpack[VersionOptions]) -> Trace:
-    """Gather elements at `indices` along an axis, in any order and with repeats.
+    """Gather the elements at `indices` of an axis.
 
-    Options: `dialect`, `opset`, `dtype`, `where`.
-    Source: ONNX Gather, numpy.take, PyTorch indexing, tf.gather, OpenVINO Gather. Raises `ShapeError`.
+    The indices may be in any order and may be repeated. Options: `dialect`, `opset`, `dtype`, `where`. Source: ONNX
+    Gather, numpy.take, PyTorch indexing, tf.gather, OpenVINO Gather. Raises `ShapeError`.
 
     >>> take((2, 3, 4), 1, (2, 0, 0, -1)).output
     (2, 4, 4)
@@ -370,10 +370,10 @@ def flip(input: DimsLike, axes: AxesLike, **options: Unpack[DialectOptions]) -> 
 
 
 def roll(input: DimsLike, shift: AxesLike, axis: AxesLike | None = None, **options: Unpack[DialectOptions]) -> Trace:
-    """Shift the elements along axes cyclically.
+    """Shift the elements along axes, with wraparound at the ends.
 
-    Without `axis` the flattened tensor is shifted. Options: `dialect`, `dtype`, `where`.
-    Source: numpy.roll, torch.roll, OpenVINO Roll, paddle.roll. Raises `ShapeError`.
+    Without `axis`, the flattened tensor is shifted. Options: `dialect`, `dtype`, `where`. Source: numpy.roll,
+    torch.roll, OpenVINO Roll, paddle.roll. Raises `ShapeError`.
 
     >>> roll(("N", "H", "W"), -3, 1).output
     (N, H, W)
@@ -382,10 +382,10 @@ def roll(input: DimsLike, shift: AxesLike, axis: AxesLike | None = None, **optio
 
 
 def rearrange(input: DimsLike, pattern: str, lengths: str | None = None, **options: Any) -> Trace:
-    """Split, permute, repeat and merge axes by an einops pattern.
+    """Split, permute, repeat and merge axes according to an einops pattern.
 
-    The lengths of named axes are a string such as "p=7,q=7", or keyword arguments such as `p=7`. Options: `dialect`,
-    `opset`, `dtype`, `where`. Source: einops.rearrange, einops.repeat. Raises `ShapeError`.
+    The lengths of named axes are passed as a string such as "p=7,q=7", or as keyword arguments such as `p=7`. Options:
+    `dialect`, `opset`, `dtype`, `where`. Source: einops.rearrange, einops.repeat. Raises `ShapeError`.
 
     >>> print(rearrange(("B", "C", "H"), "b c (h p) -> b h (p c)", p=7))
     B,H/7,7*C when H % 7 == 0
@@ -408,9 +408,10 @@ def swapaxes(input: DimsLike, axis1: int, axis2: int, **options: Unpack[DialectO
 
 
 def moveaxis(input: DimsLike, axes: AxesLike, destination: AxesLike, **options: Unpack[DialectOptions]) -> Trace:
-    """Move `axes` to the positions `destination`.
+    """Move axes to new positions.
 
-    The other axes keep their order. Options: `dialect`, `dtype`, `where`.
+    Each axis in `axes` moves to the position in `destination`. The other axes keep their order. Options: `dialect`,
+    `dtype`, `where`.
 
     Source: numpy.moveaxis, torch.movedim, paddle.moveaxis. Raises `ShapeError`.
 
@@ -436,10 +437,11 @@ def unflatten(input: DimsLike, axis: int, sizes: DimsLike, **options: Unpack[Dia
 def repeat_interleave(
     input: DimsLike, repeats: DimsLike, axis: int | None = None, **options: Unpack[DialectOptions]
 ) -> Trace:
-    """Repeat each element along an axis, by default along the flattened tensor.
+    """Repeat each element along an axis.
 
-    `repeats` is a count for all positions, or a sequence with a count for each. Options: `dialect`, `dtype`, `where`.
-    Source: torch.repeat_interleave, numpy.repeat, jax.numpy.repeat. Raises `ShapeError`.
+    Without `axis`, the flattened tensor is repeated. `repeats` is a single count, or a sequence with one count for each
+    index. Options: `dialect`, `dtype`, `where`. Source: torch.repeat_interleave, numpy.repeat, jax.numpy.repeat. Raises
+    `ShapeError`.
 
     >>> repeat_interleave(("N", 3), 2, 0).output, repeat_interleave((2, 3), (1, 0, 2), 1).output
     ((2*N, 3), (2, 3))
@@ -462,11 +464,11 @@ def tile(input: DimsLike, repeats: DimsLike, **options: Unpack[VersionOptions]) 
 def conv(input: DimsLike, weight: DimsLike, **options: Unpack[ConvOptions]) -> Trace:
     """Apply a convolution, or a transposed convolution with `transposed=True`.
 
-    `weight` has the shape OUT,IN/groups,k..., or IN,OUT/groups,k... if transposed. Options: `stride`, `padding` and
-    `dilation`, each one number or one number per spatial dim; `padding` may also list the widths at the start of each
-    dim and then the widths at the end of each dim, or be `same`, `same-lower` or `valid`; `layout`, which is `nchw` or
-    `nhwc`; `groups`, `transposed`, `output_padding`, `dialect`, `opset`, `dtype`, `where`.
-    Source: ONNX Conv and ConvTranspose, torch.nn.functional.conv2d, tf.nn.conv2d. Raises `ShapeError`.
+    `weight` has the shape OUT,IN/groups,k... or, if transposed, IN,OUT/groups,k... . `stride`, `padding` and `dilation`
+    are one number, or one number for each spatial dim. `padding` may also be `same`, `same-lower` or `valid`, or
+    contain the widths at the start of all dims, followed by the widths at the end. Options: `stride`, `padding`,
+    `dilation`, `layout` (`nchw` or `nhwc`), `groups`, `transposed`, `output_padding`, `dialect`, `opset`, `dtype`,
+    `where`. Source: ONNX Conv and ConvTranspose, torch.nn.functional.conv2d, tf.nn.conv2d. Raises `ShapeError`.
 
     >>> conv(("B", 3, 224, 224), (64, 3, 7, 7), stride=2, padding=3).output
     (B, 64, 112, 112)
@@ -484,8 +486,8 @@ def pool(
 ) -> Trace:
     """Apply max pooling, or average pooling with `kind="average"`.
 
-    `kernel` is one number, one number per spatial dim, or `global`. `ceil` allows a partial last window. Options:
-    `stride`, `padding`, `dilation` and `layout` as in `conv`, `dialect`, `opset`, `dtype`, `where`.
+    `kernel` is one number, one number for each spatial dim, or `global`. If `ceil` is True, the last window may be
+    partial. Options: `stride`, `padding`, `dilation` and `layout` as in `conv`, `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX MaxPool and AveragePool, torch.nn.MaxPool2d, keras.layers.MaxPooling2D. Raises `ShapeError`.
 
     >>> print(pool(("N", 64, "H", 112), 3, stride=2, padding=1))
@@ -505,10 +507,10 @@ def pad(
 ) -> Trace:
     """Pad axes at their start and end.
 
-    `padding` lists the widths at the start of each axis in `axes`, then the widths at the end of each axis, as in ONNX.
-    `mode` is constant, reflect, symmetric, edge or wrap; `fill` is the value of the mode constant, by default 0.
-    Options: `dialect`, `opset`, `dtype`, `where`.
-    Source: ONNX Pad, numpy.pad, torch.nn.functional.pad, tf.pad, OpenVINO Pad. Raises `ShapeError`.
+    `padding` contains the widths at the start of all `axes`, followed by the widths at the end, as in ONNX. `mode` is
+    constant, reflect, symmetric, edge or wrap. In mode constant, `fill` is the value of the new elements, by default 0.
+    Options: `dialect`, `opset`, `dtype`, `where`. Source: ONNX Pad, numpy.pad, torch.nn.functional.pad, tf.pad,
+    OpenVINO Pad. Raises `ShapeError`.
 
     >>> pad((2, 3), (1, 0, 0, 2)).output, pad((2, 3), 2, mode="reflect", dialect="numpy").output
     ((3, 5), (6, 7))
@@ -519,10 +521,10 @@ def pad(
 def upsample(
     input: DimsLike, scale: ScalesLike | None = None, *, size: AxesLike | None = None, **options: Unpack[VersionOptions]
 ) -> Trace:
-    """Resize the spatial dims to `size`, or by the factors `scale`, rounding down.
+    """Scale the spatial dims by `scale`, or resize them to `size`.
 
-    Options: `dialect`, `opset`, `dtype`, `where`.
-    Source: ONNX Resize, torch.nn.functional.interpolate, keras.layers.UpSampling2D. Raises `ShapeError`.
+    Scaled sizes are rounded down. Options: `dialect`, `opset`, `dtype`, `where`. Source: ONNX Resize,
+    torch.nn.functional.interpolate, keras.layers.UpSampling2D. Raises `ShapeError`.
 
     >>> upsample((1, 64, 28, 28), 2).output, upsample((1, 64, 28, 28), size=7).output
     ((1, 64, 56, 56), (1, 64, 7, 7))
@@ -531,10 +533,10 @@ def upsample(
 
 
 def broadcast(input: DimsLike, *operands: DimsLike, **options: Unpack[VersionOptions]) -> Trace:
-    """Broadcast tensors together: dims aligned at the right must be equal or 1.
+    """Broadcast tensors to a common shape.
 
-    Options: `dialect`, `opset`, `dtype`, `where`.
-    Source: NumPy and ONNX broadcasting. Raises `ShapeError`.
+    The shapes are aligned at the right, and aligned dims must be equal or 1. Options: `dialect`, `opset`, `dtype`,
+    `where`. Source: NumPy and ONNX broadcasting. Raises `ShapeError`.
 
     >>> broadcast((8, 1, 6), (7, 1)).output
     (8, 7, 6)
@@ -564,8 +566,7 @@ def linear(
 ) -> Trace:
     """Apply a linear layer.
 
-    Pass either `out_features` or `weight`, the shape OUT,IN of the weight matrix. Options: `dialect`,
-    `opset`, `dtype`, `where`.
+    Pass either `out_features`, or `weight` with the shape OUT,IN. Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX MatMul, torch.nn.functional.linear, keras.layers.Dense. Raises `ShapeError`.
 
     >>> linear((5, 3), 7).output, linear((5, 3), weight=(7, 3)).output
@@ -577,7 +578,7 @@ def linear(
 def concat(input: DimsLike, *operands: DimsLike, axis: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Concatenate tensors along an axis.
 
-    All other dims must be equal. The operands may be one list, as in `concat([(2, 3), (4, 3)], axis=0)`.
+    All other dims must be equal. The tensors may be passed as one list, as in `concat([(2, 3), (4, 3)], axis=0)`.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
 
@@ -592,11 +593,11 @@ def concat(input: DimsLike, *operands: DimsLike, axis: int | None = None, **opti
 
 
 def stack(input: DimsLike, *operands: DimsLike, axis: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
-    """Stack tensors of equal shape along a new axis, by default axis 0.
+    """Stack tensors of equal shape along a new axis.
 
-    The operands may be one list, as in `stack([(2, 3), (2, 3)])`.
-    Options: `dialect`, `opset`, `dtype`, `where`.
-    Source: numpy.stack, torch.stack, ONNX Unsqueeze and Concat (which require `axis`). Raises `ShapeError`.
+    The default axis is 0. The tensors may be passed as one list, as in `stack([(2, 3), (2, 3)])`. Options: `dialect`,
+    `opset`, `dtype`, `where`. Source: numpy.stack, torch.stack, ONNX Unsqueeze and Concat (which require `axis`).
+    Raises `ShapeError`.
 
     >>> stack((2, 3), (2, 3), axis=-1).output, stack([(2, 3), (2, 3)]).output
     ((2, 3, 2), (2, 2, 3))
@@ -608,8 +609,7 @@ def stack(input: DimsLike, *operands: DimsLike, axis: int | None = None, **optio
 def einsum(pattern: str, input: DimsLike, *operands: DimsLike, **options: Unpack[VersionOptions]) -> Trace:
     """Evaluate an einsum expression.
 
-    The product is summed over the labels that do not occur in the output. Options: `dialect`, `opset`, `dtype`,
-    `where`.
+    The product is summed over all labels that are not in the output. Options: `dialect`, `opset`, `dtype`, `where`.
     Source: numpy.einsum, ONNX Einsum, torch.einsum. Raises `ShapeError`.
 
     >>> einsum("ij,jk->ik", (2, 3), (3, 4)).output, einsum("...ii", (5, 3, 3)).output
@@ -623,8 +623,8 @@ def chain(
 ) -> Chain:
     """Apply several ops in sequence.
 
-    A stage is a command without its input, or a tuple of an op's name and its options. The complete chain may be one
-    string, as on the command line. `where` maps names to sizes. Raises `ShapeError`.
+    A stage is a command without its input, or a tuple of the name of an op and its options. Alternatively, one string
+    contains the complete chain, as on the command line. `where` maps names to sizes. Raises `ShapeError`.
 
     >>> chain((2, 3, 4), "transpose 1,0,2", ("reshape", {"target": (2, -1, 3)})).output
     (2, 4, 3)
@@ -645,8 +645,8 @@ def chain(
 def permute(input: DimsLike, *dims: AxesLike, **options: Unpack[VersionOptions]) -> Trace:
     """Permute axes as PyTorch does.
 
-    The axes are one list, or separate arguments. Options: `dialect`, by default torch, `opset`, `dtype`, `where`.
-    Raises `ShapeError`.
+    The axes are passed as one list or as separate arguments. Options: `dialect` (by default torch), `opset`, `dtype`,
+    `where`. Raises `ShapeError`.
 
     >>> permute((2, 3, 4), 2, 0, 1).output, permute((2, 3, 4), (2, 0, 1)).output
     ((4, 2, 3), (4, 2, 3))
@@ -656,7 +656,7 @@ def permute(input: DimsLike, *dims: AxesLike, **options: Unpack[VersionOptions])
 
 
 def size(input: DimsLike, *, where: Mapping[str, int] | None = None) -> Dim:
-    """Return the number of elements of a shape.
+    """Return the number of elements of a tensor.
 
     `where` maps names to sizes. Raises `ShapeError`.
 
@@ -678,8 +678,8 @@ def code(
 ) -> Chain:
     """Convert a line or a function of Python code to a chain.
 
-    The code is parsed, but not run. If it has several results, the chain of the first one is returned. `input` is the
-    shape of the first tensor, and `inputs` are the shapes of tensors by name; `where` maps names to sizes. Raises
+    The code is parsed, but not executed. If it has several results, the chain of the first result is returned. `input`
+    is the shape of the first tensor, and `inputs` are the shapes of named tensors. `where` maps names to sizes. Raises
     `ShapeError`.
 
     >>> code("x.view(2, -1)", (2, 3, 4)).output, code("x @ w", x=("B", "T", 768), w=(768, 3072)).output
@@ -700,12 +700,11 @@ def code(
 def check_code(
     text: str, input: DimsLike | None = None, *, dialect: str | None = None, **inputs: DimsLike
 ) -> list[dict[str, Any]]:
-    r"""Compare the declared shapes of source code with the shapes of its lines.
+    r"""Compare the declared shapes in source code with the computed shapes.
 
-    Shapes are declared in comments and annotations.
-
-    Without inputs, every function with declared inputs is checked. The result has one object per function, as in the
-    list `functions` that `shapecalc code --check --json` prints. Raises `ShapeError` (usage).
+    Shapes are declared in comments and annotations. Without inputs, all functions with declared inputs are checked. The
+    result has one object for each function, as in the list `functions` that `shapecalc code --check --json` prints.
+    Raises `ShapeError` (usage).
 
     >>> [report] = check_code("def f(x):\n    return x.flatten(1)  # B,T*9", x="B,T,8")
     >>> report["checks"][0]["problem"]["message"]
@@ -722,8 +721,8 @@ def check_code(
 def doctor(text: str, model: str | None = None) -> list[dict[str, Any]]:
     """Diagnose the error messages in a text.
 
-    The result is the list of diagnoses that `shapecalc doctor --json` prints. `model` is the path of the model that
-    failed, if known. Raises `ShapeError` (usage) if the text has no message.
+    The result is the list of diagnoses that `shapecalc doctor --json` prints. `model` is the path of the failed model.
+    Raises `ShapeError` (usage) if the text contains no error message.
 
     >>> doctor("shape '[8, 3, 64]' is invalid for input of size 1600")[0]["op"]
     'reshape'
@@ -734,9 +733,9 @@ def doctor(text: str, model: str | None = None) -> list[dict[str, Any]]:
 
 
 def model(path: str, *, all_nodes: bool = False) -> Any:
-    """Return the report on an ONNX model: its inputs, and verdicts on its nodes.
+    """Return a report on an ONNX model: its inputs, and the verdicts on its nodes.
 
-    The report is the one that `shapecalc model` prints. With `all_nodes`, the report describes all nodes. Raises
+    The report is the one that `shapecalc model` prints. If `all_nodes` is True, it describes all nodes. Raises
     `ShapeError` (file or usage) if the model cannot be used.
     """
     from shapecalc.models.judge import report_model
@@ -748,10 +747,11 @@ def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] |
     """Decide whether two chains are the same function of their input.
 
     The result may depend on conditions on the sizes. A chain is a result of `chain` or a string. If the second string
-    begins with `|`, it has the same input as the first; a string without stages is the identity. `where` maps names in
-    strings to sizes. Raises `ShapeError`. `bool` of the result is True if the chains are the same for all sizes, and
-    False if they differ. If this depends on conditions or is undecided, `bool` raises `TypeError`; read `verdict`
-    instead.
+    starts with `|`, its input is the input of the first chain. A string without stages is the identity. `where` maps
+    names in strings to sizes. Raises `ShapeError`.
+
+    The truth value of the result is True if the chains are the same for all sizes, and False if they differ. If the
+    result depends on conditions or is undecided, `bool` raises `TypeError`. In this case, read the attribute `verdict`.
 
     >>> print(equiv("N,C,H | reshape N,C*H | reshape -1", "| flatten | reshape -1"))
     same
@@ -767,9 +767,9 @@ def simplify(
     """Return the cheapest chain that is proven to be equivalent to `chain`.
 
     `chain` is a result of the function `chain`, or a string. `where` maps the names in the string to sizes. `goal` is
-    the cost to minimize: `transposes`, `shuffles` (TensorRT layers) or `bytes` read and written by copies. `dtype` is
-    the NumPy name of the element type for `bytes`. The default is the element type of the chain, or float32 if the
-    chain has no element type. Raises `ShapeError`.
+    the cost to minimize: the number of `transposes`, the number of `shuffles` (TensorRT layers), or the number of
+    `bytes` that copies read and write. For `bytes`, `dtype` is the NumPy name of the element type. The default is the
+    element type of the chain, or float32 if it has none. Raises `ShapeError`.
 
     >>> found = simplify("N,C,H | transpose 2,0,1 | transpose 0,2,1")
     >>> found.text, found.before.transposes, found.after.transposes
@@ -783,11 +783,11 @@ def simplify(
 
 
 def invert(chain: str | Trace | Chain, *, where: Mapping[str, int] | None = None) -> Inversion:
-    """Return the chain that leads from the output of `chain` back to its input.
+    """Return a chain that maps the output of `chain` back to its input.
 
     `chain` is a result of an op or of the function `chain`, or a string. `where` maps the names in the string to sizes.
-    If there is no such chain, the truth value of the result is False, and the attribute `text` of the result is the
-    reason. Raises `ShapeError`.
+    If there is no such chain, the truth value of the result is False, and its attribute `text` is the reason. Raises
+    `ShapeError`.
 
     >>> invert("2,3,4 | transpose 1,0,2 | reshape 6,4").text
     '6,4 | reshape 3,2,4 | transpose 1,0,2'
@@ -806,7 +806,7 @@ def compare(
     dtype: str | None = None,
     where: Mapping[str, int] | None = None,
 ) -> Comparison:
-    """Compare a reshape under all dialects and all settings of their switches.
+    """Compare a reshape in all dialects and for all settings of their switches.
 
     If `dialects` is not empty, only these dialects are compared. The result also contains the dialects that refuse the
     reshape. `ShapeError` is raised only for an invalid request. The truth value of the result is its attribute `agree`.
@@ -825,8 +825,8 @@ def find(
 ) -> ChainSearch:
     """Find chains from one shape to another.
 
-    Each chain is executed and verified before it is returned. `pairs` are pairs of an input array and its output array.
-    Raises `ShapeError` for invalid shapes, and if the elements of an input array are not distinct.
+    Each chain is verified by execution. `pairs` are pairs of an input array and an output array. Raises `ShapeError` if
+    a shape is invalid, or if the elements of an input array are not distinct.
 
     >>> [way.chain for way in find("B,H*W,C", "B,C,H,W").ways[:2]]
     ['B,H*W,C | reshape B,H,W,C | transpose 0,3,1,2', 'B,H*W,C | reshape B,C,H,W']
@@ -845,11 +845,11 @@ def find(
 
 
 def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = None) -> Mapping[str, Dim]:
-    """Match a shape against a pattern, and return the sizes of the pattern's names.
+    """Match a shape with a pattern, and return the sizes of the names in the pattern.
 
     Examples of patterns are "N,3,...", "?,H,W" and "float32[N,C]". `shape` is an object with a `shape`, a sequence of
-    dims or a string. `where` maps names to sizes that are already known. Raises `ShapeError` (differs) with the
-    mismatched dim in `problem`, and `ShapeError` (usage) if an argument is invalid.
+    dims or a string. `where` maps names to known sizes. Raises `ShapeError` (differs) with the mismatched dim in
+    `problem`, and `ShapeError` (usage) if an argument is invalid.
 
     >>> match("N,3,H,H", (8, 3, 5, 5))
     {'N': 8, 'H': 5}
@@ -864,7 +864,7 @@ def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = N
 def _resolve_or_raise(
     function: Callable[..., Trace], input: DimsLike, options: Mapping[str, object], **arguments: object
 ) -> Trace:
-    """Resolve the op that has the same name as a public function.
+    """Resolve the op with the name of a public function.
 
     Raises `ShapeError` if the request is refused.
     """
@@ -875,7 +875,7 @@ def _resolve_or_raise(
 
 
 def _resolve_chain_text(chain: str, where: Mapping[str, int] | None) -> Chain:
-    """Resolve the text of a chain."""
+    """Parse and resolve a chain."""
     from shapecalc.reading.commands import parse_chain_request
 
     parsed = parse_chain_request(chain)
@@ -883,9 +883,9 @@ def _resolve_chain_text(chain: str, where: Mapping[str, int] | None) -> Chain:
 
 
 def _split_operands(input: DimsLike, operands: Sequence[DimsLike]) -> list[DimsLike]:
-    """Return the operands of a call.
+    """Return the operands of a call as a list of shapes.
 
-    The operands are separate arguments, or one list of shapes.
+    The call has separate operands, or one list of operands.
     """
     if not operands and isinstance(input, (list, tuple)) and input:
         items: list[Any] = [*input]
@@ -920,7 +920,7 @@ def _format_request(answer: Trace | Chain) -> str:
 
 
 def _render_report(answer: Trace | Chain, media_type: str, encoding: str | None, *, everything: bool = False) -> str:
-    """Render an answer with all its steps, as SVG or as text."""
+    """Render an answer with all its steps as SVG or as text."""
     from shapecalc.render.files import render_report
 
     return render_report(answer, media_type, encoding, everything=everything)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class TextualApp:
-    """The terminal app, with the methods that the command line calls.
+    """The interface of the terminal app for the command line.
 
     The modules of the app are imported on the first call, so that other commands start fast.
     """
@@ -31,12 +31,13 @@ class TextualApp:
     def __init__(self) -> None:
         """Create an app with the default theme and keys."""
         self._settings: dict[str, Any] = {}
-        """The arguments of `ShapecalcApp` from the user's configuration."""
+        """The arguments of `ShapecalcApp` from the user configuration."""
 
     def configure(self, values: Mapping[str, object], source: str) -> None:
-        """Set the theme and the keys of the app from a configuration.
+        """Set the theme and the keys of the app.
 
-        `source` is the name of the configuration in messages. Raises `ShapeError` (usage) for an unknown theme or key.
+        `source` is the name of the configuration in error messages. Raises `ShapeError` (usage) for an unknown theme or
+        key.
         """
         if "theme" in values or "keys" in values:
             from shapecalc.tui.widgets import parse_settings
@@ -44,7 +45,7 @@ class TextualApp:
             self._settings = parse_settings(values, source)
 
     def parse_question(self, words: Sequence[str], defaults: Mapping[str, object]) -> Question:
-        """Parse a command line into the request that the app shows first.
+        """Parse a command line into the first question of the app.
 
         Raises `ShapeError` (usage) if the command line is invalid.
         """
@@ -53,7 +54,7 @@ class TextualApp:
         return question_from_words(words, defaults)
 
     def parse_code_command(self, words: Sequence[str]) -> AppCommand | None:
-        """Return the `AppCommand` of code or of the name of a source file, or None.
+        """Parse code or the name of a source file, or return None for other words.
 
         Raises `ShapeError` if the code or the file cannot be read.
         """
@@ -64,10 +65,11 @@ class TextualApp:
     def open(
         self, question: Question | None, step: int | None, course: Course | None, opening: AppCommand | None = None
     ) -> tuple[QuestionResult | None, int]:
-        """Run the app, and return the result of the last request and the exit code.
+        """Run the app, and return the result of the last question and the exit code.
 
-        The app opens at the step with the index `step`, or after the last step if `step` is None. With a `course`, the
-        app shows its lessons. Without a question, the app runs the command `opening`, or shows the start screen.
+        The app shows the step with index `step`, or the end of the last step if `step` is None. If `course` is not
+        None, the app shows its lessons. Without a question, the app runs the command `opening` or shows the start
+        screen.
         """
         from shapecalc.tui.app import ShapecalcApp
 
@@ -84,7 +86,7 @@ class TextualApp:
         return app.run(), app.return_code or output.ExitCode.OK
 
     def follow_element(self, question: Question | None, index: str) -> None:
-        """Set the input element that the app follows through the next question.
+        """Set the input element that the app follows in the next question.
 
         Raises `ShapeError` (usage) if the question has no such element.
         """
@@ -95,7 +97,7 @@ class TextualApp:
     def open_plain(self, question: Question | None, step: int | None, lines: Iterable[str]) -> QuestionResult | None:
         """Print the answer to a question as plain text, and return the last result.
 
-        Each line of input advances the answer by one step.
+        Each line of input shows the next step.
         """
         from shapecalc.cli.output import print_stdout
         from shapecalc.tui.plain import PlainSession, run_plain
@@ -105,8 +107,8 @@ class TextualApp:
     def open_model(self, report: Report, node_index: int, write_fixed: Callable[[str], list[str]]) -> int:
         """Run the app on a model report, and return the exit code.
 
-        The app opens at the node with index `node_index`. `write_fixed` writes the fixed model to a path and returns
-        the lines of the report on the fixes.
+        The app shows the node with index `node_index`. `write_fixed` writes the fixed model to a path, and returns the
+        lines of a report on the fixes.
         """
         from shapecalc.tui.app import ShapecalcApp
         from shapecalc.tui.model import ModelScreen
@@ -119,9 +121,8 @@ class TextualApp:
     def visitor_command(self, question: Question, course: Course | None, site: str = "") -> list[str]:
         """Return the command that starts the app for a browser session.
 
-        `site` is the address of the static page that is recommended to visitors with small screens.
-
-        Raises `ShapeError` (file) if the input file of the request cannot be read.
+        `site` is the address of a static page for visitors with small screens. Raises `ShapeError` (file) if the input
+        file of the question cannot be read.
         """
         from shapecalc.tui.served import app_command
 
@@ -129,7 +130,7 @@ class TextualApp:
 
 
 def main() -> int:
-    """Run the command line of this process and return its exit code."""
+    """Run the command line, and return the exit code."""
     try:
         output.escape_unencodable_characters()
         reset_reported_answers()

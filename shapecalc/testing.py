@@ -1,4 +1,4 @@
-"""Assertions on array shapes, for tests and for the arguments and results of functions."""
+"""Assertions on array shapes, for tests and for function arguments and results."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ R = TypeVar("R")
 def assert_shape(array: object, pattern: object, *, where: Mapping[str, int] | None = None) -> Mapping[str, Dim]:
     """Assert that a shape matches a pattern, and return the sizes of the names.
 
-    Pass the returned sizes as `where` to the next assertion. Raises `AssertionError` with the mismatched dim and the
-    source of the expected size, and `ShapeError` (usage) for an invalid pattern.
+    Pass the returned sizes as `where` to the next assertion. Raises `AssertionError` if the shape does not match; the
+    message contains the mismatched dim and the source of the expected size. Raises `ShapeError` (usage) if the pattern
+    is invalid.
 
     >>> sizes = assert_shape((8, 3, 5, 5), "N,3,H,W")
     >>> assert_shape((4, 10), "N,K", where={"N": sizes["N"]})
@@ -28,7 +29,7 @@ def assert_shape(array: object, pattern: object, *, where: Mapping[str, int] | N
       ...
     AssertionError: 4,10 is not N,K: dim 0 is 4, and N is 8 (as given)
     """
-    __tracebackhide__ = True  # pytest then reports the line of the test
+    __tracebackhide__ = True  # with this name, pytest reports the line of the test
     try:
         return match_pattern(pattern, array, where)
     except ShapeError as error:
@@ -40,9 +41,9 @@ def assert_shape(array: object, pattern: object, *, where: Mapping[str, int] | N
 def shapes(*, returns: object = None, **patterns: object) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator that checks the shapes of arguments and results.
 
-    `patterns` are the patterns of parameters by name, and `returns` is the pattern of the result. A name has the same
-    size in all patterns of a call. An argument that is None is not checked. Raises `AssertionError` for the first
-    mismatch, and `ShapeError` (usage) for an invalid pattern or an unknown parameter.
+    `patterns` maps parameters to patterns, and `returns` is the pattern of the result. A name has the same size in all
+    patterns of a call. An argument that is None is not checked. The decorated function raises `AssertionError` for the
+    first mismatch. The decorator raises `ShapeError` (usage) for an invalid pattern or an unknown parameter.
 
     >>> @shapes(x="b c", w="c n", returns="b n")
     ... def project(x, w):
@@ -58,7 +59,7 @@ def shapes(*, returns: object = None, **patterns: object) -> Callable[[Callable[
     expected_result = None if returns is None else to_pattern(returns)
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        """Return the function with the checks of its arguments and its result."""
+        """Return a function that also checks its arguments and its result."""
         parameters = signature(function)
         for name in expected:
             if name not in parameters.parameters:

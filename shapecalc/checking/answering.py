@@ -1,4 +1,4 @@
-"""Answer cases, and compare the answers with the expected answers."""
+"""Answer cases, and compare the answers with the expectations."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 SAME_VERDICT = "same"
-"""The first word of the verdict on two equal chains."""
+"""The first word of the verdict for two equivalent chains."""
 INTEGERS_ONLY = {int}
-"""The type of JSON numbers that are dims; `14.0` and `true` are not, although they equal integers in Python."""
+"""The type of JSON numbers that are dims. `14.0` and `true` equal integers in Python, but are not dims."""
 
 
 def _sort_equalities(conditions: Iterable[str]) -> frozenset[str]:
-    """Return conditions as a set of strings, with both sides of each equality sorted."""
+    """Return conditions as a set of strings, with the sides of each equality sorted."""
     return frozenset(
         [condition if "%" in condition else " == ".join(sorted(condition.split(" == "))) for condition in conditions]
     )
@@ -37,7 +37,7 @@ def _sort_equalities(conditions: Iterable[str]) -> frozenset[str]:
 def answer_case(case: Case, *, with_fixes: bool = True) -> Trace | Chain:
     """Resolve the request of a case.
 
-    With `with_fixes`, a refusal has a hint. Raises `ShapeError` (usage) if the request is invalid.
+    If `with_fixes` is True, a refusal contains a hint. Raises `ShapeError` (usage) if the request is invalid.
 
     >>> from shapecalc.reading.cases import parse_case
     >>> print(answer_case(parse_case("reshape N,4 2,6 => 2,6 when N == 3", {})))
@@ -51,14 +51,15 @@ def answer_case(case: Case, *, with_fixes: bool = True) -> Trace | Chain:
     except ShapeError as error:
         if error.problem.rule == USAGE:
             raise
-        return Trace(Request(op, ()), problem=error.problem)  # a size out of range is a refusal, not a usage error
+        # an out-of-range size leads to a refusal, not to a usage error
+        return Trace(Request(op, ()), problem=error.problem)
     return answer_request(request) if with_fixes else resolve(request)
 
 
 def answer_json_case(fields: Mapping[str, Any], defaults: Mapping[str, object]) -> Trace | None:
     """Resolve the request of a JSON case, without hints.
 
-    Returns None if the request is invalid. For such a request, `case_from_json` and `answer_case` raise an error.
+    Returns None if the request is invalid. In this case, `case_from_json` and `answer_case` raise an error.
 
     >>> print(answer_json_case({"op": "reshape", "input": ["N", 4], "target": [2, 6]}, {}))
     2,6 when N == 3
@@ -72,8 +73,7 @@ def answer_json_case(fields: Mapping[str, Any], defaults: Mapping[str, object]) 
 def equals_expectation(expect: object, answer: Trace, *, strict: bool = False) -> bool:
     """Return whether the output of an answer equals an expected JSON value.
 
-    If this function returns False, the answer may still meet an expectation in another form; `meets_expectation`
-    decides that.
+    If this function returns False, the value may be an expectation of another form, which `meets_expectation` compares.
 
     >>> import shapecalc as sc
     >>> [equals_expectation(value, sc.reshape("2,3", "3,2")) for value in ([3, 2], [3.0, 2], "3,2")]
@@ -88,7 +88,7 @@ def equals_expectation(expect: object, answer: Trace, *, strict: bool = False) -
 def meets_expectation(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> bool:
     """Return whether an answer meets an expectation.
 
-    With `strict`, the expectation must name every condition of the answer.
+    If `strict` is True, the expectation must contain all conditions of the answer.
     """
     if answer.problem:
         any_refusal = expected.output is None and expected.same_as is None
@@ -109,7 +109,7 @@ def meets_expectation(expected: Expectation, answer: Trace | Chain, *, strict: b
 def _has_expected_results(answer: Trace | Chain, expected: Expectation) -> bool:
     """Return whether the named results have the expected definitions.
 
-    The names of the results may differ from the expected names.
+    The names may differ from the expected names.
     """
     if not expected.results:
         return True
@@ -123,18 +123,18 @@ def _has_expected_results(answer: Trace | Chain, expected: Expectation) -> bool:
 
 
 def describe_output_mismatch(expected: Expectation, answer: Trace | Chain) -> str | None:
-    """Return why an output differs from the expected output, or None if it does not.
+    """Describe the difference between an output and the expected output.
 
-    An expectation without an output shape matches any output.
+    Returns None if they are equal, or if the expectation contains no output.
     """
     return None if expected.output is None else pattern_mismatch(expected.output, answer, expected.fixed_names)
 
 
 def describe_equivalence(chain: str, options: Mapping[str, object], answer: Trace | Chain) -> str:
-    """Return the verdict on the equivalence of an answer and a chain, as text.
+    """Return the verdict on the equivalence of an answer and a chain.
 
-    `options` are the default options of the chain's stages. A chain that starts with `|` uses the input of the
-    answer.
+    `options` are the default options of the stages in the chain. If the chain starts with `|`, its input is the input
+    of the answer.
 
     >>> import shapecalc as sc
     >>> describe_equivalence("| transpose 1,0 | transpose", {}, sc.reshape("2,3", "3,2"))
@@ -152,7 +152,7 @@ def describe_equivalence(chain: str, options: Mapping[str, object], answer: Trac
 
 
 def answer_as_expectation(answer: Trace | Chain, *, conditions: bool = True) -> str:
-    """Format an answer as the text of the expectation that it meets.
+    """Format an answer as the text of an expectation.
 
     >>> import shapecalc as sc
     >>> answer_as_expectation(sc.reshape("N,4", "2,6"))
@@ -167,7 +167,7 @@ def answer_as_expectation(answer: Trace | Chain, *, conditions: bool = True) -> 
 
 
 def describe_mismatch(expected: Expectation, answer: Trace | Chain) -> str:
-    """Describe the expected and the actual answer, and the reason for the difference.
+    """Describe an expectation and an answer that does not meet it.
 
     >>> import shapecalc as sc
     >>> from shapecalc.reading.cases import parse_expectation
@@ -190,9 +190,9 @@ def describe_mismatch(expected: Expectation, answer: Trace | Chain) -> str:
 
 
 def _mismatch_reason(expected: Expectation, answer: Trace | Chain) -> str:
-    """Return the reason for a refusal, or the first dim that differs.
+    """Return the reason for a refusal, or the first mismatched dim.
 
-    Returns an empty string if unknown.
+    Returns an empty string if there is neither.
     """
     if answer.problem:
         return f" ({answer.problem.message}" + (f"; {answer.problem.hint})" if answer.problem.hint else ")")
@@ -206,7 +206,7 @@ def _mismatch_reason(expected: Expectation, answer: Trace | Chain) -> str:
 
 
 def answer_as_expected_json(answer: Trace | Chain, *, conditions: bool = True) -> object:
-    """Convert an answer to the value of `expect` in a JSON case."""
+    """Convert an answer to an `expect` value of a JSON case."""
     if answer.problem:
         return {ERROR_KEYWORD: str(answer.problem.rule)}
     if conditions and (answer.conditions or answer.results):

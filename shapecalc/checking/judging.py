@@ -1,4 +1,4 @@
-"""Check the cases of files in blocks, in one or more processes.
+"""Check the cases of files, block by block, in one or more processes.
 
 The results are formatted as text, JSON, JUnit or GitHub annotations.
 """
@@ -37,30 +37,30 @@ from shapecalc.reading import cases
 from shapecalc.reading.cases import Case
 
 READ_SIZE = 1 << 17
-"""The number of bytes requested per read; a pipe may return fewer.
+"""The number of bytes to read at a time; a pipe may return fewer.
 
-If a file is checked on several cores, it has at least 32 blocks. With fewer blocks, workers would idle while the last
+A file that is checked in parallel has at least 32 blocks. With fewer blocks, workers would be idle while the last
 blocks are checked.
 """
 WHITESPACE = " \t\r\n\v\f"
 """The characters that are stripped from both ends of a line."""
 MIN_PARALLEL_SIZE = 4 << 20
-"""The minimum size, in bytes, of a file that is checked on several cores."""
+"""The minimum size, in bytes, of a file that is checked in parallel."""
 BLOCKS_PER_WORKER = 2
-"""The maximum number of pending blocks per worker.
+"""The maximum number of pending blocks for each worker.
 
 With two blocks, a worker can start the next block without waiting for the main process.
 """
 
 
 class Block(Record):
-    """Consecutive lines of a file, or a part of an overlong line."""
+    """Consecutive lines of a file, or a part of a long line."""
 
     data: bytes
     line: int
     """The number of the first line, counted from 1."""
     is_partial: bool = False
-    """Whether the block is a piece of an overlong line."""
+    """Whether the block is a part of a long line."""
     is_line_start: bool = True
     """Whether the block starts at the beginning of a line."""
 
@@ -68,8 +68,8 @@ class Block(Record):
 def split_blocks(stream: BufferedIOBase) -> Iterator[Block]:
     """Yield the lines of a stream in blocks, as the lines arrive.
 
-    A line that is longer than `MAX_LINE_BYTES` is split into partial blocks. The concatenated blocks equal the bytes of
-    the stream, including a byte order mark. Raises `OSError` if the stream cannot be read.
+    A line longer than `MAX_LINE_BYTES` is split into partial blocks. The concatenated blocks equal the bytes of the
+    stream, including a byte order mark. Raises `OSError` if the stream cannot be read.
     """
     line, rest = 1, b""
     while data := stream.read1(READ_SIZE):
@@ -87,7 +87,8 @@ def split_blocks(stream: BufferedIOBase) -> Iterator[Block]:
         if last:
             yield Block(data[:last], line)
             line += data.count(b"\n")
-        rest = data[last:]  # `readline` would fill the buffer, and the next read would return only these 4 KiB
+        # `readline` would fill the buffer, and the next read would return only the rest of these 4 KiB
+        rest = data[last:]
     if rest:
         yield Block(rest, line)
 
@@ -116,7 +117,7 @@ class CheckVerdict(StrEnum):
 
 
 class CheckOptions(Record):
-    """The options of a `check` run, named after the command-line options."""
+    """The options of a `check` run, with the names of the command-line options."""
 
     json: bool = False
     quiet: bool = False
@@ -139,10 +140,10 @@ class CaseResult(Record):
     problem: Problem | None = None
     passed: bool | None = None
     message: str = ""
-    """The error message; empty if there is no error."""
+    """The error message, or an empty string."""
 
     def as_json(self, file: str) -> dict[str, object]:
-        """Return the result as the JSON object that is printed for the line."""
+        """Return the JSON object that is printed for the line."""
         result = {
             "id": self.case_id,
             "file": file,
@@ -159,8 +160,8 @@ class CaseResult(Record):
     def as_text(self, file: str, *, github: bool) -> str:
         """Return the text that is printed for the line.
 
-        A case without an expectation prints its answer, and an error prints its message. GitHub executes lines that
-        begin with `::`, so a file name with this beginning gets the prefix `./`.
+        For a case without an expectation, the text is the answer. For an error, it is the error message. GitHub
+        executes lines that start with `::`, so `./` is prepended to such a file name.
         """
         has_output = self.passed is None and self.answer and self.answer.output is not None
         text = f"{answer_as_expectation(self.answer)}\n" if has_output and self.answer else ""
@@ -172,14 +173,14 @@ class CaseResult(Record):
         return f"{text}{escape_unprintable(f'{prefix}{file}:{self.line}: {self.message}')}\n"
 
     def as_junit(self, file: str) -> str:
-        """Return the result as the XML of a JUnit test case."""
+        """Return the result as a JUnit test case in XML."""
         title = truncate(cases.question_text(self.text)) if self.case_id is None else str(self.case_id)
         name = f"line {self.line}: {title}" if title else f"line {self.line}"
         return junit_testcase(file, name, self.message, failed=self.verdict is CheckVerdict.FAILED)
 
 
 def make_unreadable_result(line: int, text: str, problem: Problem, case_id: object = None) -> CaseResult:
-    """Return the result of a line that could not be parsed."""
+    """Return the result of a line that cannot be parsed."""
     return CaseResult(line, text, CheckVerdict.UNREAD, case_id, problem=problem, message=str(problem))
 
 
@@ -202,16 +203,17 @@ def make_case_result(
 
 
 def github_annotation(file: str, message: str, line: int | None = None) -> str:
-    """Return a GitHub Actions error annotation for a file, or for one of its lines."""
+    """Return a GitHub Actions error annotation for a file or a line."""
     location = escape_unprintable(file).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
     location += "" if line is None else f",line={line}"
     return f"::error file={location}::{escape_unprintable(message).replace('%', '%25')}"
 
 
 def junit_testcase(classname: str, name: str, message: str = "", *, failed: bool = False) -> str:
-    """Return the XML of a JUnit test case.
+    """Return a JUnit test case in XML.
 
-    A test case without a message has passed. With a message, it is a failure if `failed`, otherwise an error.
+    Without a message, the test case has passed. With a message, it is a failure if `failed` is True, and an error
+    otherwise.
     """
     kind = "failure" if failed else "error"
     content = f'><{kind} message="{escape_xml(message)}"/></testcase>' if message else "/>"
@@ -237,13 +239,16 @@ class BlockResult(Record):
     junit: str
     counts: dict[CheckVerdict, int]
     data: bytes | None
-    """The bytes of the block with updated expectations, or None if unchanged."""
+    """The bytes of the block with updated expectations, or None if no expectation is updated."""
     ends_run: bool = False
-    """Whether a line failed with `--fail-fast`, so that the run ends."""
+    """Whether the run ends because a line failed with `--fail-fast`."""
 
 
 def check_block(block: Block, file: str, options: CheckOptions, defaults: Mapping[str, object]) -> BlockResult:
-    """Check the lines of a block with the defaults in effect at its first line."""
+    """Check the lines of a block.
+
+    `defaults` are the defaults at its first line.
+    """
     checker = _BlockChecker(file, options, defaults)
     updated_text = None
     if not block.is_partial:
@@ -256,18 +261,18 @@ def check_block(block: Block, file: str, options: CheckOptions, defaults: Mappin
 
 
 def defaults_after_block(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the defaults in effect after a block."""
+    """Return the defaults that apply after a block."""
     if block.is_partial or cases.DEFAULT_DIRECTIVE.encode() not in block.data:
         return defaults
     for text in _decode_block(block).split("\n"):
         if _is_default_directive(text.strip(WHITESPACE)):
-            with suppress(ShapeError):  # `check_block` reports the invalid line
+            with suppress(ShapeError):  # `check_block` reports an invalid line
                 defaults = cases.parse_defaults(text.strip(WHITESPACE), defaults)
     return defaults
 
 
 def _decode_block(block: Block) -> str:
-    """Decode the text of a block, with surrogates for bytes that are not UTF-8."""
+    """Decode a block as UTF-8; surrogates represent invalid bytes."""
     return block.data[len(_leading_bom(block)) :].decode("utf-8", "surrogateescape")
 
 
@@ -280,15 +285,15 @@ def _is_default_directive(text: str) -> bool:
 
 
 class _BlockChecker:
-    """A checker of the lines of one block.
+    """A checker for the lines of one block.
 
-    The checker collects the output and the counts.
+    It collects the output and the counts of the verdicts.
     """
 
     def __init__(self, file: str, options: CheckOptions, defaults: Mapping[str, object]) -> None:
         self.file, self.options, self.defaults = file, options, defaults
         self.lists_passed = options.json or options.junit
-        """Whether passed cases are reported one by one, not only counted."""
+        """Whether passed cases are reported individually, not only counted."""
         self.counts, self.updated_lines = dict.fromkeys(CheckVerdict, 0), dict[int, str]()
         self.stdout_texts, self.junit = list[str](), list[str]()
         self.ends_run = False
@@ -305,9 +310,9 @@ class _BlockChecker:
             self.junit.append(result.as_junit(self.file))
 
     def check_lines(self, text: str, first_line: int) -> str | None:
-        """Check the lines of a text, and return it with updated expectations.
+        """Check the lines of a text, and return the text with updated expectations.
 
-        Returns None if no expectation was updated.
+        Returns None if no expectation is updated.
         """
         lines = text.split("\n")
         for number, line in enumerate(lines, first_line):
@@ -321,7 +326,7 @@ class _BlockChecker:
         return "\n".join(lines) if self.updated_lines else None
 
     def _check_line(self, number: int, text: str, line: str) -> None:
-        """Check the case on a line, or apply the line's default directive."""
+        """Check the case on a line, or apply a line with defaults."""
         name: object = None
         try:
             is_json = cases.is_json_object(text)
@@ -354,9 +359,9 @@ class _BlockChecker:
             )
 
     def _check_case(self, number: int, text: str, line: str, case: Case, answer: Trace | Chain | None) -> CaseResult:
-        """Compare the answer to a case with the expectation and return the result.
+        """Compare the answer to a case with its expectation, and return the result.
 
-        Without an `answer`, the case is answered here. With `--update`, a wrong expectation is replaced by the answer.
+        If `answer` is None, the case is answered first. With `--update`, the answer replaces a wrong expectation.
         """
         expected, style = case.expected, self.options
         try:
@@ -375,7 +380,7 @@ class _BlockChecker:
 
 
 def _check_utf8(text: str) -> None:
-    """Raise `ShapeError` (usage) for a line that is not UTF-8."""
+    """Raise `ShapeError` (usage) if a line is not valid UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -386,7 +391,7 @@ def _check_utf8(text: str) -> None:
 def check_sequentially(
     blocks: Iterable[Block], file: str, options: CheckOptions
 ) -> Generator[tuple[Block, BlockResult]]:
-    """Yield each block with its result, checked in this process."""
+    """Check blocks in this process, and yield each block with its result."""
     defaults: Mapping[str, object] = {}
     for block in blocks:
         yield block, check_block(block, file, options, defaults)
@@ -398,8 +403,8 @@ def check_in_parallel(
 ) -> Generator[tuple[Block, BlockResult]]:
     """Check blocks in several processes, and yield each block with its result.
 
-    The blocks are yielded in order. At most `BLOCKS_PER_WORKER` blocks per worker are pending; this limit bounds the
-    memory. If a worker dies, the pending blocks are checked in this process.
+    The blocks are yielded in order. To limit the memory, each worker has at most `BLOCKS_PER_WORKER` pending blocks. If
+    a worker dies, the pending blocks are checked in this process.
     """
     from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
     from multiprocessing import get_context
@@ -407,7 +412,7 @@ def check_in_parallel(
     defaults: Mapping[str, object] = {}
     pending: deque[tuple[Block, Callable[[], BlockResult], Callable[[], BlockResult]]] = deque()
     can_fork = hasattr(os, "fork") and sys.platform != "darwin"  # macOS libraries can crash after a fork
-    jobs = min(jobs, 61)  # the maximum of `ProcessPoolExecutor` on Windows
+    jobs = min(jobs, 61)  # the maximum number of workers of `ProcessPoolExecutor` on Windows
     workers = ProcessPoolExecutor(jobs, get_context("fork" if can_fork else "spawn"), _init_worker)
 
     def submit(block: Block) -> None:

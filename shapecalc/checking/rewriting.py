@@ -14,9 +14,9 @@ BLANKS = " \t\n\r\v\f"
 
 
 def rewrite_expectation(line: str, expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> str:
-    """Replace the expectation in a case line with the actual answer.
+    """Replace the expectation in a case line with the answer.
 
-    Conditions are included if the expectation names conditions, or with `strict`.
+    Conditions are included if the expectation contains conditions, or if `strict` is True.
 
     >>> import shapecalc as sc
     >>> from shapecalc.reading.cases import parse_expectation
@@ -50,7 +50,10 @@ def _find_expect_span(line: str) -> tuple[int, int]:
 
 
 def _format_json_value(old: str, answer: Trace | Chain, *, with_conditions: bool) -> str:
-    """Format an answer as JSON, with the type and the separators of the old value."""
+    """Format an answer as JSON.
+
+    The type and the separators are those of the old value.
+    """
     separators = (", ", ": ") if ", " in old or ": " in old or "," not in old else (",", ":")
     as_text = old.startswith('"') and not (old.startswith(f'"{ERROR_KEYWORD}') and not answer.problem)
     value = (

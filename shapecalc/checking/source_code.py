@@ -1,6 +1,6 @@
-"""Check the shapes that source code declares.
+"""Check the shapes that are declared in source code.
 
-Each function with declared inputs is checked.
+A function is checked if its inputs are declared.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from shapecalc.reasoning.answers import answer_code
 
 
 class FunctionCheck(Record):
-    """The comparison of declared and computed shapes in a function.
+    """The result of checking a function: a comparison of declared and computed shapes.
 
-    The comparison includes the functions that the function calls.
+    It includes the functions that this function calls.
     """
 
     name: str
-    """The name of the function or method; empty for statements."""
+    """The name of the function or method, or an empty string for statements outside functions."""
     line: int
     inputs: Mapping[str, Shape]
     checks: tuple[ShapeCheck, ...] = ()
     problem: Problem | None = None
-    """The reason why the function is refused, or cannot be followed to its end."""
+    """The refusal, or the reason why the function cannot be interpreted to its end."""
     problem_line: int = 0
 
     @property
     def is_refused(self) -> bool:
-        """Whether a rule refuses an operation, or the inputs are invalid."""
+        """Whether a rule refuses an operation or the inputs are invalid."""
         return self.problem is not None and (self.problem.rule != USAGE or not self.inputs)
 
     def failures(self) -> Iterator[tuple[int, str]]:
-        """Yield the line and the message of each false declaration or refused operation."""
+        """Yield the line and the message of each wrong declaration and refused operation."""
         for check in self.checks:
             if check.problem is not None:
                 yield check.declared.line, f"{check.declared.source}: {check.problem.message}"
@@ -63,7 +63,7 @@ class FunctionCheck(Record):
 
 
 class SourceCheck(Record):
-    """The result of checking a source file: the checked and the unchecked functions.
+    """The result of checking a source file.
 
     Functions without declared inputs are not checked.
     """
@@ -74,12 +74,12 @@ class SourceCheck(Record):
     def failures(self) -> dict[tuple[int, str], None]:
         """Return the line and the message of each failure.
 
-        A line is listed once even if several functions call its function.
+        A failure is returned only once, even if several functions call its function.
         """
         return dict.fromkeys(failure for function in self.functions for failure in function.failures())
 
     def counts(self) -> dict[CheckVerdict, int]:
-        """Return the number of declarations and refused operations by verdict."""
+        """Count the declarations and refused operations for each verdict."""
         checks = [check for function in self.functions for check in function.checks]
         passed = {(check.declared.line, check.declared.name) for check in checks if check.problem is None}
         counts = {CheckVerdict.PASSED: len(passed), CheckVerdict.FAILED: len(self.failures())}
@@ -102,13 +102,11 @@ def check_source(
     entry: str = "",
     path: str | None = None,
 ) -> SourceCheck:
-    r"""Compare the declared shapes of source code with the shapes of its lines.
+    r"""Compare the declared shapes in source code with the computed shapes.
 
-    Shapes are declared in comments and annotations.
-
-    If `inputs` or `entry` is passed, only the function `entry`, by default the last function, is checked. Otherwise, a
-    function is checked if its inputs are declared by annotations or by a comment such as `# shapes: x=B,T,C`. Raises
-    `ShapeError` (usage) for a text that is not Python.
+    Shapes are declared in comments and annotations. If `inputs` or `entry` is passed, only the function `entry` is
+    checked, which is the last function by default. Otherwise, a function is checked if annotations or a comment such as
+    `# shapes: x=B,T,C` declare its inputs. Raises `ShapeError` (usage) for a text that is not Python code.
 
     >>> report = check_source("# shapes: x=B,T,8\ndef f(x):\n    return x.flatten(1)  # B,T*9\n")
     >>> [line for function in report.functions for line, _ in function.failures()]
@@ -142,9 +140,9 @@ def check_source(
 def _check_function(
     interpreter: CodeInterpreter, tree: ast.Module, entry: str, inputs: Mapping[str, Shape], path: str | None
 ) -> FunctionCheck:
-    """Interpret a function, and compare the shapes that its lines declare.
+    """Interpret a function, and compare its declared shapes with the computed shapes.
 
-    The declarations before an error are also compared.
+    If an error occurs, the declarations before the error are compared.
     """
     try:
         with refuse_deep_code():

@@ -1,4 +1,4 @@
-"""Golden cases: requests and answers that cover every rule of a dialect."""
+"""Golden cases: requests and answers that cover all rules of a dialect."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shapecalc.reading.commands import parse_stage
 
 
 class GoldenSetup(Record):
-    """The dialect, op, opset and switch setting of a group of golden cases."""
+    """The dialect, the op, the opset and the switch setting of a group of golden cases."""
 
     dialect: Dialect
     op: Op
@@ -36,10 +36,10 @@ class GoldenSetup(Record):
 
 
 def iter_golden_cases(dialects: Iterable[str] = ()) -> Iterator[dict[str, object]]:
-    """Yield the golden cases of the named dialects, or of all dialects.
+    """Yield the golden cases of these dialects, or of all dialects by default.
 
-    A golden case is a JSON case with `id` and `source`. The requests are chosen so that every rule applies at least
-    once. Other projects can test their own implementations against the golden cases.
+    A golden case is a JSON case with `id` and `source`. Every rule applies to at least one of the requests. Other
+    projects can test their own implementations with the golden cases.
 
     >>> first = next(iter_golden_cases(["numpy"]))
     >>> first["id"], first["input"], first["target"], first["expect"]
@@ -69,9 +69,9 @@ def _iter_setups(dialect: Dialect) -> Iterator[GoldenSetup]:
 
 
 def _iter_requests(setup: GoldenSetup) -> Iterator[Request]:
-    """Yield the sample requests of the op that are valid in the dialect.
+    """Yield the sample requests for the op that are valid in the dialect.
 
-    Requests with a parameter that the dialect lacks are omitted.
+    A request with a parameter that the dialect lacks is omitted.
     """
     for shape, arguments in setup.op.vectors:
         try:
@@ -83,10 +83,10 @@ def _iter_requests(setup: GoldenSetup) -> Iterator[Request]:
 
 
 def _iter_dtype_requests(setup: GoldenSetup) -> Iterator[Request]:
-    """Yield one request for each ONNX element type, accepted or refused.
+    """Yield one request for each ONNX element type.
 
-    If the switch of the dialect has no default, requests are yielded for each setup with a switch setting. Otherwise,
-    requests are yielded only for the setup without a switch setting.
+    The dialect may refuse the type. If the switch of the dialect has no default, requests are yielded for each setup
+    with a switch setting. Otherwise, requests are yielded only for the setup without a switch setting.
     """
     row, op = setup.dialect, setup.op
     required = row.switch is not None and row.switch.default is None and op.uses_switch
@@ -99,7 +99,7 @@ def _iter_dtype_requests(setup: GoldenSetup) -> Iterator[Request]:
 
 
 def _iter_rule_examples() -> Iterator[tuple[str, Request]]:
-    """Yield each rule with its example, if the example is a single valid request."""
+    """Yield each rule whose example is a single valid request, with this request."""
     for rule in all_rules().values():
         words = split_outside_brackets(rule.example)[1:]
         try:

@@ -1,6 +1,6 @@
 """The console script `shapecalc`.
 
-The script is a separate module, because an interrupt during the import of the package can only be caught outside the
+The script is a separate module, because only code outside the package can catch an interrupt during the import of the
 package.
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 
 def main() -> int:
-    """Run the command line of this process, and return its exit code.
+    """Run the command line, and return the exit code.
 
-    The exit code is 130 if the import of the package is interrupted.
+    If the import of the package is interrupted, the exit code is 130.
     """
     try:
         from shapecalc.__main__ import main as run

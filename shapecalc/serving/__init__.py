@@ -1,1 +1,1 @@
-"""Serve the terminal app to browsers that know the secret address."""
+"""Serve the terminal app to browsers that have the secret address."""

@@ -1,4 +1,4 @@
-"""The web server of the terminal app, with one app process per WebSocket.
+"""The web server of the terminal app, with one app process for each WebSocket.
 
 An app process ends when its WebSocket is closed. The browser and the server exchange JSON frames. The server and an app
 exchange packets of Textual's web driver (`textual/drivers/web_driver.py`). A packet consists of a letter, a length of
@@ -43,18 +43,18 @@ from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, truncate
 
 HEAD_TIMEOUT = 5
-"""The time, in seconds, within which the headers of a request must arrive."""
+"""The timeout, in seconds, for receiving the headers of a request."""
 ACCEPT_BATCH = 8
 """The maximum number of connections that the event loop accepts at once."""
 AUTHENTICATED, IN_SESSION = 1, 2
-"""The states of a connection: a request with a valid token was received; a session is running.
+"""The states of a connection: it has sent a request with a valid token, or it has a running session.
 
 The initial state is 0.
 """
 WAIT_SECONDS = 1
-"""The maximum wait, in seconds, for a free session, a close or a shutdown.
+"""The maximum time, in seconds, to wait for a free session, a closing handshake or a shutdown.
 
-The wait for a free session is needed because a reloaded page opens its new socket before its old socket is closed.
+A reloaded page opens its new socket before its old socket is closed, so the new socket must wait for a free session.
 """
 RESPONSE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -67,19 +67,19 @@ RESPONSE_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
-"""The headers of every response; they forbid third-party content and framing."""
+"""The headers of all responses. They forbid third-party content and framing."""
 PAGE_FOLDER = files("shapecalc.serving") / "page"
-"""The folder of the page's files."""
+"""The folder that contains the files of the page."""
 MAX_PAGE_SIZE = (500, 200)
-"""The maximum number of columns and lines of the terminal in a page."""
+"""The maximum numbers of columns and lines of the terminal in a page."""
 MAX_FRAME_BYTES = 1 << 18
-"""The maximum size, in bytes, of a frame from a browser; pasted text can be long."""
+"""The maximum size, in bytes, of a frame from a browser. Pasted text can be long."""
 CPU_LIMIT_EXIT = -getattr(signal, "SIGXCPU", 0) or None
-"""The exit code of an app that exceeded its CPU limit, or None if the system has no CPU limits."""
+"""The exit code of an app that exceeds its CPU limit, or None if the system has no CPU limits."""
 START_MARKER = b"__GANGLION__\n"
-"""The line that an app writes before its first packet; earlier output is ignored."""
+"""The line that an app writes before its first packet. Earlier output is ignored."""
 HOST_NAME_PATTERN = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_.])?", re.I)
-"""The pattern of host names; it excludes IP addresses, because `ipaddress` parses them."""
+"""The pattern of host names. IP addresses are parsed with `ipaddress`."""
 
 
 class ProtocolError(Exception):
@@ -87,7 +87,7 @@ class ProtocolError(Exception):
 
 
 class SessionEnd(Record):
-    """The WebSocket close code and the reason with which a session ends."""
+    """The WebSocket close code and the reason for the end of a session."""
 
     code: int
     reason: str
@@ -101,19 +101,19 @@ CPU_EXCEEDED = SessionEnd(1013, "the app took more CPU than it may")
 
 
 class OwnerLogHandler(logging.Handler):
-    """A log handler that reports to the owner of the server, one line per event.
+    """A log handler that reports each event as one line to the owner of the server.
 
     The lines contain no text from requests. Equal lines are reported at most once a minute.
     """
 
     def __init__(self, report: Callable[[str], None]) -> None:
-        """Create a handler that prints lines with `report`."""
+        """Create a handler that passes each line to `report`."""
         super().__init__()
         self._report = report
         self._report_times: dict[str, float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Report a malformed request, or a server error with its code location."""
+        """Report a malformed request, or a server error with its location in the code."""
         text, error = str(record.msg), record.exc_info[1] if record.exc_info else None
         if isinstance(error, HttpProcessingError):
             text = "a request that cannot be read is refused"
@@ -127,25 +127,25 @@ class OwnerLogHandler(logging.Handler):
 
 
 class ConnectionLimiter:
-    """Limits the number of open connections.
+    """A limiter for the number of open connections.
 
-    At the limit, the oldest connection is dropped. Connections without the token are dropped first; connections with a
-    session are never dropped.
+    At the limit, the oldest connection is closed. Connections without the token are closed first, and connections with
+    a session are never closed.
     """
 
     def __init__(
         self, server: web.Server, limit: int, states: dict[RequestHandler, int], logger: logging.Logger
     ) -> None:
-        """Create a limiter that allows `limit` connections.
+        """Create a limiter for at most `limit` connections.
 
-        The server updates `states`, which contains the state of each connection.
+        `states` contains the state of each connection; the server updates it.
         """
         self._server, self._limit, self._states, self._logger = server, limit, states, logger
 
     def accept(self) -> RequestHandler:
-        """Return the request handler of a new connection.
+        """Return the request handler for a new connection.
 
-        At the limit, an old connection is dropped.
+        At the limit, an old connection is closed.
         """
         connections = self._open_connections()
         for closed in self._states.keys() - connections:
@@ -160,16 +160,16 @@ class ConnectionLimiter:
     def handle_loop_error(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Log an error of the event loop.
 
-        The limit is lowered if the system has no more file descriptors for connections.
+        If the process has no free file descriptors, the limit is lowered.
         """
         self._logger.error(context["message"], exc_info=context.get("exception"))
         if "socket" in context:
-            # keep the remaining file descriptors for apps
+            # reserve the remaining file descriptors for apps
             self._limit = min(self._limit, max(4 * ACCEPT_BATCH, len(self._server.connections) // 2))
             self._drop_oldest()
 
     def _drop_unauthenticated(self, connection: RequestHandler) -> None:
-        """Drop a connection unless it has sent a valid request."""
+        """Close a connection unless it has sent a valid request."""
         if connection.transport is not None and connection not in self._states:
             _abort_connection(connection)
 
@@ -185,7 +185,7 @@ class ConnectionLimiter:
 
 
 class AccessPolicy(Record):
-    """The host names and the token that a request must match."""
+    """The host names and the token that valid requests contain."""
 
     host_names: frozenset[str]
     token: str
@@ -193,9 +193,9 @@ class AccessPolicy(Record):
     def rejection_reason(self, host: str, origin: str | None) -> str:
         """Return the reason to reject a request, or an empty string.
 
-        The headers `Host` and `Origin` are checked. A page of another site can send requests to this server, with its
-        own `Origin`. A site whose name resolves to the address of this server (DNS rebinding) sends that name as
-        `Host`.
+        The headers `Host` and `Origin` are checked. A page of another site can send requests to this server, but their
+        `Origin` is that site. A site whose name resolves to the address of this server (DNS rebinding) sends its own
+        name as `Host`.
 
         >>> policy = AccessPolicy(frozenset({"box"}), "")
         >>> policy.rejection_reason("127.0.0.1:8000", None), policy.rejection_reason("box", "http://box")
@@ -211,7 +211,10 @@ class AccessPolicy(Record):
         return ""
 
     def is_valid_token(self, token: str | None) -> bool:
-        """Return whether a token is valid, in constant time."""
+        """Return whether a token is valid.
+
+        The comparison takes constant time.
+        """
         return compare_digest((token or "").encode("utf-8", "replace"), self.token.encode())
 
 
@@ -225,25 +228,25 @@ class ServerConfig(Record):
     max_sessions: int
     """The maximum number of concurrent sessions."""
     report: Callable[[str], None]
-    """The function that reports a line to the owner."""
+    """The function that reports a line to the owner of the server."""
     port: int
-    """The port that the server listens on; the name of the cookie contains this port."""
+    """The port of the server."""
     idle_timeout: float = 3600
-    """The time without input, in seconds, after which a session ends."""
+    """The time, in seconds, after which a session without input ends."""
     on_page_request: Callable[[], None] = lambda: None
-    """The callback for each page request with a valid token."""
+    """The callback for page requests with a valid token."""
 
     @property
     def cookie(self) -> str:
-        """The name of the cookie that stores the token.
+        """The name of the cookie for the token.
 
-        The name contains the port, because all servers of a host share their cookies.
+        The name contains the port, because all servers on a host share their cookies.
         """
         return f"shapecalc-{self.port}"
 
 
 class Server:
-    """The request handlers of the web server, and the state of all sessions."""
+    """The request handlers and the sessions of the web server."""
 
     def __init__(self, config: ServerConfig) -> None:
         """Create a server without sessions."""
@@ -265,7 +268,7 @@ class Server:
             ]
             + [web.get(f"/page/{file.name}", partial(self.send_page_file, file)) for file in PAGE_FOLDER.iterdir()]
         )
-        # the package textual-serve contains the static files of a browser terminal
+        # the static files of a browser terminal, from the package textual-serve
         application.router.add_static("/terminal", Path(textual_serve.__file__).parent / "static")
         application.on_response_prepare.append(_add_headers)
         application.on_shutdown.append(self.end_sessions)
@@ -275,8 +278,8 @@ class Server:
     async def check_access(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Pass a valid request to its handler.
 
-        The host and the origin must be accepted, and the query or the cookie must contain the token. The key of a
-        stored file is accepted instead of the token. Raises `web.HTTPForbidden` for an invalid request.
+        The host and the origin must be accepted. The query or the cookie must contain the token, or the path must
+        contain the key of a stored file. Raises `web.HTTPForbidden` for an invalid request.
         """
         policy = self.config.access_policy
         tokens = request.query.get("token"), request.cookies.get(self.config.cookie)
@@ -296,9 +299,8 @@ class Server:
         """Respond with the HTML page that runs the app.
 
         If the address contains the token, the response is a page that stores the token in a cookie and opens the
-        address without the token, so that the token is neither in the history nor in copied links. An HTTP redirect is
-        not possible, because a browser that follows a link from another site does not send the cookie with the
-        redirected request.
+        address without the token. The token is then neither in the history nor in copied links. An HTTP redirect is not
+        possible: after a link from another site, the browser would send the redirected request without the cookie.
         """
         self.config.on_page_request()
         if "token" not in request.query:
@@ -317,7 +319,7 @@ class Server:
         return web.Response(text=file.read_text("utf-8"), content_type=guess_type(file.name)[0])
 
     async def send_download(self, request: web.Request) -> web.Response:
-        """Respond with a stored file of an app, and delete it."""
+        """Respond with a stored file of an app, and delete the file."""
         data = self._downloads.pop(request.match_info["key"], None)
         if data is None:
             raise web.HTTPNotFound
@@ -327,8 +329,8 @@ class Server:
         return web.Response(body=data, content_type=kind, charset=None if is_picture else "utf-8", headers=headers)
 
     async def run_session(self, request: web.Request) -> web.WebSocketResponse:
-        """Run an app for a WebSocket, then close the WebSocket."""
-        # the heartbeat is the interval between pings, in seconds
+        """Run an app for a WebSocket, and close the WebSocket."""
+        # `heartbeat` is the interval between pings, in seconds
         response = web.WebSocketResponse(heartbeat=15, max_msg_size=MAX_FRAME_BYTES, timeout=WAIT_SECONDS)
         await response.prepare(request)
         self._sockets.add(response)
@@ -367,7 +369,7 @@ class Server:
 
     def _store_download(self, picture: bytes) -> str:
         """Store a file for download, and return its key."""
-        # store at most 8 files, because a browser may never download them
+        # a browser may never download the files, so at most 8 are stored
         if len(self._downloads) >= 8:
             del self._downloads[next(iter(self._downloads))]
         key = token_urlsafe(32)
@@ -375,7 +377,7 @@ class Server:
         return key
 
     async def end_sessions(self, _application: web.Application) -> None:
-        """Close all sockets to end their apps."""
+        """Close all sockets, which ends their apps."""
         await asyncio.gather(*(_close_socket(socket, SERVER_ENDED) for socket in self._sockets))
 
 
@@ -387,9 +389,9 @@ def _abort_connection(connection: RequestHandler) -> None:
 
 
 def create_access_policy(host: str, extra_hosts: list[str]) -> AccessPolicy:
-    """Return the access policy of a listening address.
+    """Return the access policy for a listening address.
 
-    `extra_hosts` are further host names. Raises `ShapeError` (usage) if a host name is invalid.
+    `extra_hosts` are additional host names. Raises `ShapeError` (usage) if a host name is invalid.
     """
     names = [_check_host_name("--host", host), *(_check_host_name("--allow-host", name) for name in extra_hosts)]
     return AccessPolicy(frozenset(names), token_urlsafe(32))
@@ -412,7 +414,7 @@ def _parse_address(name: str) -> IPv4Address | IPv6Address | None:
 def _parse_host_header(host: str) -> str:
     """Return the host name in a `Host` header, without the port.
 
-    The name is empty if the header is malformed.
+    Returns an empty string if the header is malformed.
     """
     try:
         parts = urlsplit(f"//{host}")
@@ -432,9 +434,9 @@ def is_loopback(name: str) -> bool:
 
 
 def url_host(host: str) -> str:
-    """Return the host part of the URL for a browser on this machine.
+    """Return the host part of the URL for a browser on the same machine.
 
-    For a server that listens on all addresses, this is the loopback address.
+    If the server listens on all addresses, this is the loopback address.
 
     >>> url_host("::1"), url_host("box"), url_host("0.0.0.0")
     ('[::1]', 'box', '127.0.0.1')
@@ -448,7 +450,7 @@ def url_host(host: str) -> str:
 
 
 async def _close_socket(socket: web.WebSocketResponse, ending: SessionEnd) -> None:
-    """Close a socket with a reason, within at most `WAIT_SECONDS`."""
+    """Close a socket with a close code and a reason, within `WAIT_SECONDS`."""
     with suppress(TimeoutError):
         async with asyncio.timeout(WAIT_SECONDS):
             await socket.close(code=ending.code, message=ending.reason.encode())
@@ -462,7 +464,7 @@ async def _add_headers(_request: web.Request | None, response: web.StreamRespons
 class ErrorResponse(web.Response):
     """The response to a malformed request.
 
-    For such a request, aiohttp does not emit the signal that adds headers to responses.
+    In this case, aiohttp does not emit the signal that adds headers to responses.
     """
 
     async def _prepare_headers(self) -> None:
@@ -474,7 +476,7 @@ web_protocol.Response = ErrorResponse  # type: ignore[attr-defined]  # there is 
 
 
 def _parse_page_size(query: Mapping[str, str]) -> tuple[int, int]:
-    """Parse the size of the terminal in a query; the default is 80 by 24."""
+    """Parse the terminal size in a query; the default is 80 by 24."""
     try:
         return clamp_size(int(query["width"]), int(query["height"]))
     except (KeyError, ValueError):
@@ -496,7 +498,7 @@ async def serve(config: ServerConfig, listening_socket: socket.socket) -> None:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(limiter.handle_loop_error)
     listener = await loop.create_server(limiter.accept, sock=listening_socket, backlog=ACCEPT_BATCH)
-    # up to 512 connections wait in the queue of the system until they are accepted
+    # the system queues up to 512 connections
     listening_socket.listen(512)
     try:
         await loop.create_future()
@@ -507,7 +509,7 @@ async def serve(config: ServerConfig, listening_socket: socket.socket) -> None:
 
 @asynccontextmanager
 async def _run_app_process(command: Sequence[str], environment: dict[str, str]) -> AsyncIterator[Process]:
-    """Run an app process for the duration of an `async with` block.
+    """Run an app process during an `async with` block.
 
     At the end, the input of the process is closed. If the process does not exit within 2 seconds, it is killed.
     """
@@ -519,21 +521,21 @@ async def _run_app_process(command: Sequence[str], environment: dict[str, str]) 
         _get_app_stdin(app).close()
         try:
             with suppress(TimeoutError):
-                # output that was not forwarded is read, because an app does not exit while its pipe is full
+                # an app does not exit while its pipe is full, so its remaining output is read
                 async with asyncio.timeout(2):
                     await app.communicate()
-        finally:  # also runs if the server is stopped during the block
+        finally:  # also if the server is stopped in the block
             if app.returncode is None:
                 app.kill()
                 await app.communicate()
 
 
 def make_app_environment(query: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment variables of an app process.
+    """Return the environment variables for an app process.
 
-    The environment of the server is copied without its Textual settings. The module path of the server, the terminal
-    size and the link in the query are added. The link is not passed as a command-line argument, because every user of
-    the system can read the arguments of a process.
+    They are the variables of the server without its Textual settings, and variables for the module path of the server,
+    the terminal size and the link in the query. The link is not a command-line argument, because all users of the
+    system can read the arguments of a process.
     """
     link = [query["ask"], query.get("step", "")] if "ask" in query else None
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("TEXTUAL")}
@@ -544,7 +546,7 @@ def make_app_environment(query: Mapping[str, str]) -> dict[str, str]:
 
 
 async def _wait_for_first(*coroutines: Coroutine[Any, Any, SessionEnd]) -> SessionEnd:
-    """Return the result of the first coroutine to complete, and cancel the others."""
+    """Return the first result of several coroutines, and cancel the others."""
     tasks = [asyncio.ensure_future(way) for way in coroutines]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -556,7 +558,7 @@ async def _wait_for_first(*coroutines: Coroutine[Any, Any, SessionEnd]) -> Sessi
 
 
 async def _forward_input(socket: web.WebSocketResponse, app: Process, idle_timeout: float) -> SessionEnd:
-    """Forward the browser's frames to the app until the session ends.
+    """Forward frames from the browser to the app until the session ends.
 
     Only key input resets the idle timeout. Returns the reason for the end of the session.
     """
@@ -580,7 +582,7 @@ async def _forward_input(socket: web.WebSocketResponse, app: Process, idle_timeo
 async def _forward_output(
     socket: web.WebSocketResponse, app: Process, store_download: Callable[[bytes], str]
 ) -> SessionEnd:
-    """Forward the app's packets to the browser until the app closes its output.
+    """Forward packets from the app to the browser until the app closes its output.
 
     Returns the reason for the end of the session.
     """
@@ -605,9 +607,9 @@ def _get_app_stdin(app: Process) -> StreamWriter:
 
 
 def encode_frame(frame: str) -> bytes:
-    r"""Encode a frame of the browser as a packet for the app.
+    r"""Encode a browser frame as a packet for the app.
 
-    A ping and empty input are encoded as b"". Raises `ProtocolError` if the frame is invalid.
+    Pings and empty input are encoded as b"". Raises `ProtocolError` if the frame is invalid.
 
     >>> encode_frame('["stdin", "q"]')
     b'D\x00\x00\x00\x01q'
@@ -631,7 +633,7 @@ def encode_frame(frame: str) -> bytes:
 
 
 def clamp_size(width: int, height: int) -> tuple[int, int]:
-    """Limit a terminal size to the supported range."""
+    """Clamp a terminal size to the supported range."""
     return max(1, min(width, MAX_PAGE_SIZE[0])), max(1, min(height, MAX_PAGE_SIZE[1]))
 
 
@@ -640,7 +642,7 @@ def _encode_packet(kind: bytes, content: bytes) -> bytes:
 
 
 def encode_link_frame(content: bytes) -> str:
-    """Convert a link message of the app to a frame for the browser.
+    """Convert a link message of the app to a browser frame.
 
     Other messages are converted to an empty string.
 

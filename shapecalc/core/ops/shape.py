@@ -21,15 +21,15 @@ from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.text import rank_text
 
 
-def _explain_clamp(step: Step, end: str, wanted: int, rank: int) -> str:
+def _explain_clamp(step: Step, end: str, requested: int, rank: int) -> str:
     """Format the reason for clamping the start or the end.
 
-    `end` is the name of the clamped argument, and `wanted` is its requested value.
+    `end` is the name of the clamped argument, and `requested` is its value in the request.
     """
-    text = f"{end} {wanted}"
-    if wanted < 0:
-        text += f" counts from the end: {wanted + rank}"
-    return text if wanted + rank == step.value else f"{text}, moved to {step.value}"
+    text = f"{end} {requested}"
+    if requested < 0:
+        text += f" counts from the end: {requested + rank}"
+    return text if requested + rank == step.value else f"{text}, moved to {step.value}"
 
 
 CLAMPED = StepRule(
@@ -76,7 +76,7 @@ def shape(dims: Shape, _rules: Setting, start: int | None = None, end: int | Non
         output = dims[first:last]
         stage.explain = lambda _: (
             *[
-                Step(CLAMPED, None, (), clamped, (), FrozenDict(end=name, wanted=requested, rank=rank))
+                Step(CLAMPED, None, (), clamped, (), FrozenDict(end=name, requested=requested, rank=rank))
                 for name, requested, clamped in (("start", start, first), ("end", end, last))
                 if requested not in (None, clamped)
             ],

@@ -1,7 +1,7 @@
-"""Answers to requests and chains, with hints.
+"""Answers to requests and chains, with hints for refused ones.
 
-The search for fixes is imported only for an answer that may need it, because the import takes a tenth of the time of a
-whole request.
+The module that searches for fixes is imported only when an answer may need a hint, because its import takes a tenth of
+the time of a whole request.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from shapecalc.reading.code.results import CodeChain
 
 IDENTITY_STAGES = (("flip", {"axes": (), "dialect": "torch"}),)
-"""The single stage of a chain that has no effect.
+"""The only stage of an otherwise empty chain; it has no effect.
 
-A chain without stages is resolved with this stage, so that its answer contains the conditions of the input.
+A chain without stages is resolved with this stage, so that its answer contains the conditions on the input shape.
 """
 
 
@@ -44,7 +44,7 @@ def answer_request(request: Request) -> Trace:
 
 
 def add_hint(trace: Trace, problem: Problem) -> Trace:
-    """Add a hint to the problem of a refused request."""
+    """Return a refused request with a hint added to its problem."""
     from shapecalc.reasoning.fixing import build_hint
 
     return trace.with_problem(replace(problem, hint=build_hint(trace)))
@@ -53,8 +53,9 @@ def add_hint(trace: Trace, problem: Problem) -> Trace:
 def answer_chain(shape: str | Iterable[object], stages: Sequence[StageRequest], sizes: Mapping[str, int]) -> Chain:
     """Resolve a chain of ops, and add a hint if it is refused.
 
-    Without stages, the input is returned unchanged. `stages` are op names with their options; `sizes` replaces
-    names in all stages. Raises `ShapeError` (usage) for a stage that cannot be parsed.
+    Without stages, the input is returned unchanged. `stages` are op names with their options; `sizes` maps symbolic
+    sizes, which are replaced in all stages, to their values. Raises `ShapeError` (usage) for a stage that cannot be
+    parsed.
 
     >>> answer_chain("2,3,4", [("transpose", {"perm": "1,0,2"}), ("reshape", {"target": "2,-1,3"})], {}).output
     (2, 4, 3)
@@ -69,18 +70,18 @@ def answer_chain(shape: str | Iterable[object], stages: Sequence[StageRequest], 
 
 
 def answer_code(code: CodeChain, options: Mapping[str, object] = EMPTY_DICT) -> Chain:
-    """Resolve the chain of a line of code.
+    """Resolve the chain of ops that a line of code applies to its traced tensor.
 
-    The answer has the conditions of all tensors that the code depends on. `options` apply to every stage that
-    supports them.
+    The answer has the conditions of all tensors that the code depends on. `options` apply to every stage that supports
+    them.
     """
     return _answer_known_chain(code.input_shape, code.stages, code.conditions, code, options)
 
 
 def answer_further_results(code: CodeChain, options: Mapping[str, object] = EMPTY_DICT) -> list[Chain]:
-    """Resolve the chains of the further results of code.
+    """Resolve a chain for each result of the code after the first.
 
-    Each answer omits the conditions of earlier results.
+    Each answer omits the conditions of the results before it.
     """
     answers, stated = list[Chain](), {*code.conditions}
     for shape, stages, conditions in code.other_chains:
@@ -97,7 +98,10 @@ def _answer_known_chain(
     code: CodeChain,
     options: Mapping[str, object],
 ) -> Chain:
-    """Resolve a chain of code, with the names and the conditions in the code."""
+    """Resolve one chain of code.
+
+    `stated` are the conditions that other parts of the code imply; they are added to those of the chain.
+    """
     stages = apply_chain_options(own_stages, options)
     requests = make_chain_requests(shape, stages or IDENTITY_STAGES, {})
     answer = resolve_chain(requests, answer_request, code.names)
@@ -117,7 +121,7 @@ def _answer_known_chain(
 
 
 def batch_hint(answer: Trace | Chain) -> str:
-    """Return a hint on how to make an answer valid for every batch size.
+    """Suggest changes that make an answer valid for every batch size.
 
     Returns an empty string unless the answer is valid for one batch size only.
 
@@ -137,14 +141,14 @@ def batch_hint(answer: Trace | Chain) -> str:
 
 
 OTHER_DIALECTS = ("torch", "numpy")
-"""The dialects with which an answer is compared, in output order."""
+"""The dialects with which each answer is compared, in output order."""
 
 
 def describe_other_rules(answer: Trace | Chain) -> str:
     """Describe in one line how the answers in PyTorch and NumPy differ from `answer`.
 
-    Two answers differ if their shapes or conditions differ, or if one of them is a refusal. A dialect without the op or
-    without one of its arguments is ignored. Returns an empty string if there is no difference.
+    Two answers differ if their shapes or conditions differ, or if one of them is a refusal. A dialect that lacks the op
+    or one of its arguments is ignored. Returns an empty string if there is no difference.
 
     >>> import shapecalc as sc
     >>> describe_other_rules(sc.flatten((2, 3, 4)))
@@ -188,7 +192,10 @@ def _stage_options(trace: Trace, dialect: str) -> Mapping[str, object]:
 
 
 def _refusal_reason(refused: Trace | Chain) -> str:
-    """Return the message of a refusal, or a shorter reason if a 0 is read as a size."""
+    """Return the message of a refusal.
+
+    If the refusal comes from reading a 0 as a size, a shorter reason is returned.
+    """
     assert refused.problem is not None
     target = refused.traces[-1].request.arguments.get("target", ())
     if 0 in target and refused.problem.rule in (ZERO_VOLUME_INFER, VOLUME_MISMATCH):
@@ -197,7 +204,7 @@ def _refusal_reason(refused: Trace | Chain) -> str:
 
 
 def _describe_difference(answer: Trace | Chain, other: Trace | Chain) -> tuple[str, str] | None:
-    """Describe how another answer differs, as a verb and its object.
+    """Describe how another answer differs, as a verb and its object: `("give", "24")`.
 
     Returns None if the answers are equal.
     """

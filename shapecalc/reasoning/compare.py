@@ -24,7 +24,7 @@ from shapecalc.reasoning.answers import answer_chain, answer_request
 
 
 class ComparisonRow(Record):
-    """The result in one dialect with one setting of its switch."""
+    """The result in one dialect, with one setting of the dialect's switch."""
 
     trace: Trace | Chain
     default: bool
@@ -40,7 +40,7 @@ class ComparisonRow(Record):
 
     @property
     def options(self) -> dict[str, object]:
-        """The settings in effect, merged over all stages of a chain."""
+        """The options in effect, such as the switch, merged over all stages of a chain."""
         return {name: value for trace in self.trace.traces for name, value in trace.options.items()}
 
     @property
@@ -52,7 +52,10 @@ class ComparisonRow(Record):
 
 
 class Comparison(Record):
-    """The results of one request or chain in all dialects, with all switch settings."""
+    """The results of a request or chain in several dialects.
+
+    There is a row for each setting of a dialect's switch.
+    """
 
     op: str
     input: Shape
@@ -70,9 +73,9 @@ class Comparison(Record):
 
     @property
     def agree(self) -> bool:
-        """Whether the results in all dialects are equal at the default switch settings.
+        """Whether the shapes and conditions are equal in all dialects.
 
-        Two refusals are equal even if their reasons differ.
+        Only rows with default settings are compared. Two refusals are equal even if their reasons differ.
         """
         return len({row.verdict for row in self.rows if row.default}) <= 1
 
@@ -152,7 +155,7 @@ def _collect_messages(errors: Mapping[str, ShapeError]) -> FrozenDict:
 def _apply_opset_and_dtype(request: Request, arguments: Options, dialect: Dialect, options: Options) -> Request | Trace:
     """Return the request with the opset and element type of `options`.
 
-    Returns a trace with the problem if the dialect does not support the opset or the element type.
+    Returns a refused trace if the dialect does not support the opset or the element type.
     """
     limits = {name: options.get(name) for name in ("opset", "dtype") if name == "dtype" or dialect.newest_opset}
     try:

@@ -21,9 +21,9 @@ from shapecalc.core.text import format_count, lookup
 
 Entry = TypeVar("Entry")
 AppliedMove = tuple[Shape, Move]
-"""The shape of a tensor, and a move that is applied to it."""
+"""A move, preceded by the shape of the tensor to which it is applied."""
 SHUFFLE_PATTERNS = frozenset({"p", "r", "pr", "rp", "prp"})
-"""The sequences of transposes (p) and reshapes (r) that one Shuffle executes."""
+"""The sequences of transposes (p) and reshapes (r) that a single Shuffle can execute."""
 MAX_SHUFFLE_RANK = DIALECTS["tensorrt"].max_rank or 0
 """The maximum rank of a tensor in a Shuffle."""
 
@@ -43,13 +43,13 @@ class Cost(Record):
     shuffles: int
     """The number of TensorRT Shuffle layers."""
     copies: Shape
-    """The bytes read and written by each copy, as integers or monomials."""
+    """The number of bytes that each copy reads and writes, as an integer or a monomial of symbolic sizes."""
 
     @property
     def bytes(self) -> object:
-        """The total bytes of all copies.
+        """The number of bytes that all copies read and write.
 
-        The total is an integer, or a formatted sum of monomials if sizes are symbolic.
+        The number is an integer, or a formatted sum of monomials if sizes are symbolic.
 
         >>> Cost(2, 1, (48, 48)).bytes
         96
@@ -65,9 +65,9 @@ class Cost(Record):
         return {"transposes": self.transposes, "shuffles": self.shuffles, "bytes": self.bytes}
 
     def is_at_most(self, other: Cost, goal: Goal) -> bool:
-        """Return whether this cost never exceeds another cost.
+        """Return whether this cost is at most another cost, for all symbolic sizes.
 
-        `goal` selects the quantity that is compared, for all symbolic sizes.
+        `goal` selects the quantity that is compared.
 
         >>> Cost(1, 2, ()).is_at_most(Cost(2, 1, ()), Goal.TRANSPOSES)
         True
@@ -126,7 +126,10 @@ def _needs_shuffle(applied: AppliedMove) -> bool:
 
 
 def _fuse_moves(shape: Shape, moves: Iterable[Move]) -> list[AppliedMove]:
-    """Fuse consecutive moves of the same kind, and drop moves without effect."""
+    """Fuse consecutive moves of the same kind, and drop moves without effect.
+
+    Only transposes and reshapes are fused.
+    """
     result: list[AppliedMove] = []
     for move in moves:
         applied, shape = (shape, move), move.output_shape(shape)
@@ -161,10 +164,10 @@ def _is_no_op(applied: AppliedMove) -> bool:
 
 
 def _dominates(larger: Shape, smaller: Shape) -> bool:
-    """Return whether each dim of `smaller` can be paired with a dim at least as large.
+    """Return whether each dim of `smaller` has a partner in `larger`.
 
-    The pairs contain distinct dims of `larger`. If they exist, the sum of `larger` is at least the sum of `smaller` for
-    all symbolic sizes.
+    A partner is a dim that is at least as large; the partners of different dims are different. If all partners exist, the sum of `larger` is at least the sum of
+    `smaller` for all symbolic sizes.
     """
     remaining = list(larger)
     for dim in smaller:
@@ -192,8 +195,11 @@ def compute_cost(shape: Shape, moves: Iterable[Move], known: Assumptions, itemsi
 
 
 def _iter_copy_sizes(shape: Shape, moves: Iterable[Move], known: Assumptions) -> Iterator[Dim]:
-    """Yield the element count of each copy that the moves require."""
-    strides: Shape | None = None  # None denotes C order
+    """Yield the element count of each copy.
+
+    A move copies if its output is not a strided view of its input.
+    """
+    strides: Shape | None = None  # None means C order
     for move in moves:
         after = move.output_shape(shape)
         if 0 in (*shape, *after) or isinstance(move, ShapeVector | Combine):

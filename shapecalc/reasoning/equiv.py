@@ -1,9 +1,9 @@
 """Equivalence of two chains: proofs under conditions, and counterexamples.
 
-Two chains are the same function if each output element is the same element of the input in both chains, and if both
-chains are defined for the same sizes. A proof compares the layouts of the two outputs, and holds for all symbolic
-sizes. If no proof is found, the chains are compared for small sizes. Each such comparison is a trial. A proof is then
-attempted under each candidate condition that the trials do not contradict.
+Two chains are the same function if they are defined for the same sizes, and if each output element is the same input
+element in both. A proof compares the layouts of the two outputs, and holds for all symbolic sizes. If no proof is
+found, the chains are compared at small sizes; each such comparison is a trial. Finally, a proof is attempted under each
+candidate condition that the trials do not contradict.
 
 Chains may be strings. A second chain that begins with `|` uses the input of the first chain. A chain without stages
 returns its input.
@@ -51,14 +51,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 BLOCK_SIZE = 4096
-"""The number of elements in each block of the outputs that are compared."""
+"""The number of output elements that are compared at a time."""
 
 
 MAX_TRIALS = 24
-"""The maximum number of trials for each of the three ways to choose sizes."""
+"""The maximum number of trials for each way to choose sizes: large sizes, multiples of divisors, small sizes."""
 
 MAX_SUBSTITUTED_DIMS = 4000
-"""The maximum number of dims in which sizes are substituted, for each way to choose sizes."""
+"""The maximum number of dims that are evaluated at trial sizes, for each way to choose sizes."""
 
 MAX_PROOF_WORK = 20_000
 """The maximum number of candidate conditions times the square of the number of dims.
@@ -85,7 +85,7 @@ class Counterexample(Record):
     index: Index | None = None
     """The index of the element in both outputs, or None if the output shapes differ."""
     elements: tuple[int, int] | None = None
-    """The flat input index that each chain reads at `index`.
+    """The flat index of the input element that each chain has at `index`.
 
     None if the output shapes differ.
     """
@@ -100,7 +100,10 @@ class Counterexample(Record):
 
 
 class Equivalence(Record):
-    """The result of an equivalence check: the verdict and its reasons."""
+    """The result of an equivalence check.
+
+    The verdict is followed by the conditions or the counterexample behind it.
+    """
 
     verdict: EquivalenceVerdict
     conditions: tuple[Conditions, ...] = ()
@@ -111,16 +114,16 @@ class Equivalence(Record):
     defined: tuple[Conditions, Conditions] = ((), ())
     """The conditions under which each chain is defined."""
     counterexample: Counterexample | None = None
-    """A difference between the chains, or None if no difference is known."""
+    """An element or a shape that differs between the chains, or None if no difference is known."""
     tested: int = 0
-    """The number of trials, each with different sizes."""
+    """The number of trials."""
     by_shape: bool = False
-    """Whether only shapes are compared; true if an op such as matmul computes values."""
+    """Whether only shapes were compared, because an op such as matmul computes values."""
 
     def __bool__(self) -> bool:
         """Return whether the chains are the same function.
 
-        Raises `TypeError` if this depends on conditions, or is undecided.
+        Raises `TypeError` if the verdict depends on conditions, or is undecided.
         """
         if self.verdict in (EquivalenceVerdict.SAME, EquivalenceVerdict.DIFFERENT):
             return self.verdict is EquivalenceVerdict.SAME
@@ -137,7 +140,7 @@ class Equivalence(Record):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """The reasons for the verdict, as phrases for the report."""
+        """The reasons for the verdict, as phrases for the user."""
         pairs = zip(("first", "second"), self.defined, strict=True)
         reasons = [
             f"the {which} is defined when {condition.phrase}" for which, conditions in pairs for condition in conditions
@@ -168,7 +171,7 @@ class Equivalence(Record):
 
 
 def max_element_count(chain: MoveChain) -> int:
-    """Return the largest element count in a chain without symbolic sizes."""
+    """Return the element count of the largest tensor in a chain of known sizes."""
     return max(int(str(dims.product(shape))) for shape in chain.shapes)
 
 
@@ -177,8 +180,8 @@ def find_counterexample(
 ) -> Counterexample | None:
     """Return the first difference between two chains of integer dims, or None.
 
-    `sizes` are the values of the symbolic sizes, for the report. If `are_strided`, each output is a strided view of the
-    input.
+    `sizes` are the values of the symbolic sizes; the counterexample reports them. If `are_strided`, each output is a
+    strided view of the input.
 
     >>> import shapecalc as sc
     >>> from shapecalc.reasoning.equiv import to_move_chain
@@ -203,10 +206,9 @@ def find_counterexample(
 
 
 def count_differences(first: Trace | Chain, second: Trace | Chain, counterexample: Counterexample) -> int | None:
-    """Count the output elements that differ between two chains.
+    """Count the output elements that differ at the sizes of a counterexample.
 
-    The counterexample determines the sizes. Returns None if the output shapes differ, or if there are more than
-    `MAX_EQUIV_ELEMENTS` elements.
+    Returns None if the output shapes differ, or if the output has more than `MAX_EQUIV_ELEMENTS` elements.
 
     >>> import shapecalc as sc
     >>> pair = sc.chain("2,3", "reshape 3,2"), sc.chain("2,3", "transpose 1,0")
@@ -225,16 +227,16 @@ def count_differences(first: Trace | Chain, second: Trace | Chain, counterexampl
 
 
 def differences_text(count: int, counterexample: Counterexample) -> str:
-    """Format the number of differing elements and the total number of elements."""
+    """Format the number of differing elements, with the total number of elements."""
     total = format_count(int(str(dims.product(counterexample.outputs[0]))), "element", "elements")
     return f"{count} of {total} {'is' if count == 1 else 'are'} elsewhere, and no error was raised"
 
 
 def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield flat output indices, each with the flat input indices in both chains.
+    """Yield flat output indices, each with the flat input index in both chains.
 
-    A few indices are yielded before an array is created, because most differences are found there; then all indices of
-    the blocks that differ are yielded.
+    The first few elements are yielded one by one, because most differences are there and no array is needed. The other
+    elements are compared in blocks, and a block is yielded only if it contains a difference.
     """
     volumes = [int(str(dims.product(shape))) for shape in (first.input, first.output)]
     for index in range(volumes[1] // BLOCK_SIZE):
@@ -250,11 +252,11 @@ def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, 
 def _compare_atom_steps(
     first: MoveChain, second: MoveChain, first_view: View, second_view: View
 ) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield the output indices that suffice to compare two strided views.
+    """Yield the output elements that suffice to compare two strided views.
 
-    Each output index is yielded with the input index of each view; all indices are flat. An atom is a pair of a size
-    and a stride, and an axis of a view is a list of atoms. The output indices are 0 and one step along each atom of
-    each axis, because two strided views that differ anywhere first differ at one of these indices.
+    Each element is a flat output index, with the flat input index in each view. An axis of a view is a list of atoms,
+    and an atom is a pair of a size and a stride. The first element is at index 0; the others are one step along each
+    atom. Two strided views that differ anywhere differ at one of these elements.
     """
     corners, inner = [0], 1
     for size, *axes in zip(first.output[::-1], first_view.axes[::-1], second_view.axes[::-1], strict=True):
@@ -293,7 +295,7 @@ def _symbolic_size_names(parsed: ChainRequest) -> tuple[str, ...]:
 def parse_chain_pair(first: str, second: str, shape: object = None) -> tuple[ChainRequest, ChainRequest]:
     """Parse two chains that have the same input.
 
-    The input is in the first chain, in the second chain, or `shape`.
+    The input is written in either chain, or is `shape`.
 
     >>> parse_chain_pair("x.permute(1, 0)", "2,3 | transpose")[0].input
     '2,3'
@@ -421,28 +423,28 @@ def can_replace(answer: Trace | Chain, other: Trace | Chain) -> bool:
 
 
 class _StridedChain(Record):
-    """A chain whose view is strided for all sizes.
+    """A chain whose output is a strided view of its input for all sizes.
 
-    Substituting sizes in the view is faster than substituting them in the moves.
+    Evaluating the view at given sizes is faster than evaluating the moves.
     """
 
     output: dims.Shape
     shapes: tuple[dims.Shape, ...]
-    """The distinct shapes of the chain."""
+    """The shapes of all tensors in the chain, without duplicates."""
     distinct_dims: dims.Shape
-    """The distinct dims of the shapes."""
+    """The dims of these shapes, without duplicates."""
     view: View
 
     @lazy
     def max_rank(self) -> int:
-        """Return the largest rank of the shapes."""
+        """Return the largest rank in `shapes`."""
         return max(map(len, self.shapes))
 
     def view_at(self, sizes: Mapping[str, int]) -> object:
-        """Return the output shape, the atoms and the offset at some sizes.
+        """Evaluate the view at given sizes: its shape, its atoms and its offset.
 
-        Equal results describe equal outputs. Returns None if a dim is 0 or symbolic at these sizes, or if an element
-        count exceeds int64.
+        Equal results mean equal outputs. Returns None if a dim is 0 or remains symbolic, or if an element count exceeds
+        int64.
         """
         numbers: dict[dims.Dim, Any] = {dim: dims.substitute(dim, sizes) for dim in self.distinct_dims}
         if 0 in numbers.values() or not dims.is_concrete(numbers.values()):
@@ -457,7 +459,7 @@ class _StridedChain(Record):
 
 
 class _ChainPair:
-    """The equivalence check of two chains, with the conditions of each chain."""
+    """An equivalence check of two chains."""
 
     def __init__(self, first: Trace | Chain, second: Trace | Chain, max_elements: int = MAX_EQUIV_ELEMENTS) -> None:
         self.chains, self.max_elements = (to_move_chain(first), to_move_chain(second)), max_elements
@@ -472,10 +474,10 @@ class _ChainPair:
             for results, compared in zip(self.results, sides, strict=True)
         ]
         self.required = [*zip(used, self.defined, strict=True)]
-        """The named results and the conditions of each chain, as pairs.
+        """Pairs of named results and of conditions that trial sizes must satisfy.
 
-        If both chains have the same named results, there is a single pair with all conditions. The named results are
-        empty if they do not occur in the conditions.
+        A named result is a name such as H1 for a dim that is not a monomial. If both chains have the same named
+        results, there is a single pair with all conditions. Named results that occur in no condition are omitted.
         """
         if used[0] == used[1]:
             self.required = [(used[0], tuple(dict.fromkeys(self.defined[0] + self.defined[1])))]
@@ -510,7 +512,7 @@ class _ChainPair:
     def prove_equivalence(self, assumptions: Conditions) -> Conditions | None:
         """Return conditions under which the chains are provably equal, or None.
 
-        The proof assumes `assumptions`, which are included in the conditions. No proof is found for chains with
+        The proof assumes `assumptions`, which are part of the returned conditions. Returns None if the chains have
         different named results.
         """
         if self.results[0] != self.results[1]:
@@ -519,7 +521,7 @@ class _ChainPair:
             known = Assumptions(self.dims, simplify_conditions((*self.defined[0], *self.defined[1], *assumptions)))
             numbers = {name: size for name, size in known.values.items() if isinstance(size, int)}
             if 0 in sizes_with_results(self.results[0], numbers).values():
-                return None  # views require nonzero dims
+                return None  # a view describes nonzero dims only
             first, second = (chain.substitute(known.values) for chain in self.chains)
             if first.output != second.output or (first != second and first.view(known) != second.view(known)):
                 return None
@@ -542,7 +544,7 @@ class _ChainPair:
     def _run_trials(self) -> Iterator[Counterexample | Mapping[str, int]]:
         """Compare the chains at several sizes.
 
-        Yields the counterexample, or the sizes if the chains agree. The trials end before more than
+        Yields the sizes of each trial, or the counterexample that it finds. The trials end before more than
         `max_elements` elements are compared.
         """
         budget, strided = self.max_elements, self._make_strided_chains()
@@ -563,7 +565,7 @@ class _ChainPair:
             yield find_counterexample(first, second, sizes, are_strided=are_strided) or sizes
 
     def _make_strided_chains(self) -> tuple[_StridedChain, _StridedChain] | None:
-        """Return both chains with strided views, or None if a view is not strided."""
+        """Return both chains with their views, or None if a view is not strided."""
         with suppress(Unsatisfiable, Undecided):
             known = Assumptions(self.dims, simplify_conditions(self.defined[0] + self.defined[1]))
             views = [chain.substitute(known.values).view(known) for chain in self.chains]
@@ -606,8 +608,8 @@ class _ChainPair:
     ) -> tuple[Conditions, ...]:
         """Return alternative conditions under which the chains are provably equal.
 
-        Single conditions are tried first. If no single condition suffices, pairs of conditions are tried, except pairs
-        with a condition that makes a size 1.
+        Single conditions are tried first. If none suffices, pairs of conditions are tried, without those that make a
+        size 1.
         """
         differing = [trial.sizes for trial in trials if isinstance(trial, Counterexample)]
         agreeing = [trial for trial in trials if not isinstance(trial, Counterexample)]
@@ -640,7 +642,7 @@ class _ChainPair:
             yield from require_equal(dim, 1)
 
     def _iter_full_roll_conditions(self) -> Iterator[Condition]:
-        """Yield conditions under which rolls have no effect.
+        """Yield conditions under which rolls move no element.
 
         Each condition states that a size divides the shift of one roll, or the total shift of all rolls along axes of
         that size.
@@ -664,7 +666,7 @@ def _implies_any(conditions: Conditions, alternatives: Iterable[Conditions]) -> 
 def _find_candidate_divisors(all_dims: Iterable[dims.Dim]) -> tuple[dims.Dim, ...]:
     """Return candidate divisors of symbolic sizes.
 
-    They are the coefficients of the dims, except 0 and 1, and the symbolic sizes in the denominators of the dims.
+    They are the coefficients of the dims, except 0 and 1, and the symbolic sizes in denominators.
     """
     divisors: list[dims.Dim] = []
     for dim in map(dims.monomial, all_dims):

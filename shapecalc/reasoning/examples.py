@@ -1,4 +1,4 @@
-"""Example values of symbolic sizes, and the index of one element in each stage."""
+"""Example values of symbolic sizes, and the path of an element through a chain."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from shapecalc.core.results import sizes_with_results
 from shapecalc.core.text import shape_text
 
 FILL = "fill"
-"""The last label on the path of an element that was added by a pad."""
+"""The last label on the path of an element that was added by a pad, not read from the input."""
 MIN_SIZE = 2
-"""The size that is tried first, because a dim of 1 hides most changes."""
+"""The smallest size that is tried first, because a dim of 1 hides most changes."""
 MAX_CHOICES = 600
-"""The maximum number of assignments that `iter_ascending_sizes` yields."""
+"""The maximum number of size assignments that `iter_ascending_sizes` yields."""
 MAX_VALID_CHOICES = 60
-"""The maximum number of valid assignments among which an informative one is searched."""
+"""The maximum number of valid assignments that are checked for being informative."""
 
 
 @lru_cache(maxsize=1)
 def example_sizes(answer: Trace | Chain, *, smallest: bool = True) -> Mapping[str, int]:
     """Return small values of the symbolic sizes that satisfy an answer's conditions.
 
-    Values are informative if they make no symbolic dim 1, and if a reshape that mixes axes for symbolic sizes also
-    mixes axes for the values. Small informative values are preferred to other valid values. If `smallest` is False,
-    multiples of the divisors in the conditions are tried first, and the first valid values are returned.
+    Informative values are preferred: they make no symbolic dim 1, and a reshape that moves elements across axes for
+    symbolic sizes also does so for the values. If `smallest` is False, multiples of the divisors in the conditions are
+    tried first, and the first valid values are returned.
 
     Raises `ShapeError` (usage) if no small values satisfy the conditions.
 
@@ -61,7 +61,7 @@ def example_sizes(answer: Trace | Chain, *, smallest: bool = True) -> Mapping[st
 
 
 def _collect_conditions(answer: Trace | Chain) -> Conditions:
-    """Return the conditions of an answer, or of the steps that precede a refusal."""
+    """Return the conditions of an answer, or those of the steps before its refusal."""
     if answer.problem is None:
         return answer.conditions
     return tuple([condition for trace in answer.traces for step in trace.steps for condition in step.conditions])
@@ -86,7 +86,7 @@ def _is_informative(answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
 
 
 def _iter_constrained_sizes(conditions: Conditions, names: tuple[str, ...]) -> Iterator[Mapping[str, int]]:
-    """Yield ascending values of the sizes that occur in conditions.
+    """Yield ascending values of the symbolic sizes that occur in conditions.
 
     All other sizes are 2.
     """
@@ -121,8 +121,8 @@ def iter_ascending_sizes(names: tuple[str, ...], start: int) -> Iterator[Mapping
 def derive_sizes(names: tuple[str, ...], conditions: Conditions) -> Mapping[str, int]:
     """Return candidate sizes that are derived from the conditions in order.
 
-    The first symbolic size on the left side of each condition becomes a multiple of the required divisor, or becomes
-    equal to the required value. Conditions with a symbolic right side are ignored.
+    The first symbolic size on the left side of each condition is set to a multiple of the required divisor, or to the
+    required value. Conditions with a symbolic right side are ignored.
     """
     sizes = dict.fromkeys(names, 1)
     for condition in conditions:
@@ -134,7 +134,7 @@ def derive_sizes(names: tuple[str, ...], conditions: Conditions) -> Mapping[str,
 
 
 def stage_moves(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
-    """Return the label, the input shape and the move of each stage.
+    """Return the label of each stage, with its input shape and its move.
 
     Raises `ShapeError` (usage) if the request is refused, if a size is symbolic, and for the op `shape`.
     """
@@ -216,7 +216,7 @@ def index_text(index: Sequence[int] | None) -> str:
 
 
 def point_text(stage: str, index: Sequence[int] | None) -> str:
-    """Format a stage and an index on the path of an element.
+    """Format one point on the path of an element: the stage and the index.
 
     >>> point_text("pad", (0, 2)), point_text(FILL, None)
     ('pad [0,2]', 'fill')

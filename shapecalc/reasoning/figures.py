@@ -1,7 +1,7 @@
-"""Explanations of two figures that disagree.
+"""Explanations of a mismatch between two numbers.
 
-The figures are an actual and an expected size or element count. An explanation is a guess from arithmetic, and is
-offered only if it is unlikely for two random numbers. Tests limit the fraction of random pairs that are explained. Each
+The numbers are an actual and an expected size, or two element counts. An explanation is a guess from arithmetic, and is
+offered only if it rarely fits two random numbers: tests limit the fraction of random pairs that are explained. Each
 kind of explanation is one row of `KINDS`.
 """
 
@@ -16,49 +16,52 @@ from shapecalc.core.record import Record
 
 MAX_EXPLANATIONS = 2
 MAX_TARGET_RANK = 64
-"""The maximum rank of a requested shape that is explained, equal to the limit of NumPy arrays."""
+"""The maximum rank of a requested shape that is explained; NumPy's limit for arrays."""
 TOKEN_COUNTS = (0, 1, 77, 226, 256, 512)
-"""The numbers of tokens that well-known models add to a grid of patches: none, a class token, text tokens."""
+"""The numbers of tokens that well-known models add to a grid of patches.
+
+In order: none, a class token, and the lengths of text inputs.
+"""
 MIN_SIDE = 7
 """The minimum side of a grid of patches."""
 MIN_MAP_SIDE = 2
-"""If no side of a feature map exceeds this size, an equal area is probably a coincidence."""
+"""The side that a feature map must exceed; for smaller maps, a matching area is probably a coincidence."""
 MIN_LARGE_SIDE = 64
 """The minimum side of a square map that is explained with fewer than `MIN_CHANNELS` channels."""
 MAX_SIDE_STEP = 4
-"""The largest difference between the requested and the actual side of a square map."""
+"""The maximum difference between the requested and the actual side of a square feature map."""
 MAX_EXTRA_TOKENS = 32
-"""The maximum number of tokens in addition to a grid that is explained."""
+"""The maximum number of class and register tokens in addition to a grid of patches."""
 MAX_TEXT_NUMBERS = 60
-"""The maximum number of distinct numbers in a text that are compared with two sizes."""
+"""The maximum number of distinct integers in the text; a longer text explains nothing."""
 MAX_PATCH_SIDE = 96
-"""The maximum side of a grid of patches; larger squares are images."""
+"""The maximum side of a grid of patches; a larger square is an image."""
 MIN_TEXT_SIDE = 8
-"""The minimum side of a grid of patches in a sequence with text tokens."""
+"""The minimum side of a grid of patches that is combined with text tokens."""
 MIN_LENGTH = 8
-"""The minimum length for which a difference of one is explained; smaller numbers often differ by one."""
+"""The minimum length for which a difference of one is explained; small numbers often differ by one."""
 MIN_VOCABULARY = 20_000
-"""The minimum size that is taken for a vocabulary."""
+"""The minimum size that is regarded as a vocabulary size."""
 MIN_CHANNELS = 8
 """The minimum number of channels of a feature map."""
 MIN_MAP_CHANNELS = 32
-"""The minimum number of channels of a feature map that explains a single size."""
+"""The minimum number of channels if only one element count is given."""
 MAX_CHANNELS = 4096
-"""The largest number of channels of a feature map."""
+"""The maximum number of channels of a feature map."""
 MIN_SHARED = 16
-"""The minimum common divisor that counts as a shared factor."""
+"""The minimum shared factor of two sizes, and the minimum of other sizes that a coincidence would explain."""
 MAX_COFACTOR = 64
-"""The maximum cofactor, ratio of two batches, or side of a map that an explanation uses."""
+"""The maximum of a cofactor of a shared factor, of a ratio of two batches, and of the side of a flattened map."""
 MAX_ROUNDING = 2
-"""The maximum difference between a requested and an actual height or width that is explained by rounding."""
+"""The maximum difference in height or width that is explained by rounding."""
 MIN_MAP_AREA = 400
-"""The minimum area of a map that is explained by rounding; many products are near a smaller area."""
+"""The minimum area of a feature map that is explained by rounding; a smaller area is near many products."""
 MIN_ODD_PART = 9
-"""The minimum odd part of a shared factor; powers of two divide most sizes."""
+"""The minimum odd part of a shared factor; a power of two divides most sizes."""
 CLASS_COUNTS = (10, 100, 1000)
 """The numbers of classes for which one-hot labels are suggested."""
 ROUND_CLASSES = frozenset({10, 20, 100, 200, 400, 600, 1000})
-"""Class counts that are also common sizes of other dims."""
+"""Class counts that are also common sizes of other axes."""
 KNOWN_CLASSES = frozenset({10, 20, 21, 37, 80, 81, 90, 91, 100, 101, 102, 150, 200, 365, 400, 600, 1000, 1001, 21841})
 """The numbers of classes of well-known data sets, some including a background class."""
 MODELS_BY_WIDTH = {
@@ -77,15 +80,15 @@ MODELS_BY_WIDTH = {
     5120: "language models of 13B",
     5632: "the size conditioning of Kolors",
 }
-"""Well-known models, keyed by their number of features. Source: their public configurations."""
+"""Well-known models, by the number of features of their hidden states. Source: their public configurations."""
 COMMON_WIDTHS = frozenset({1024, 2048, 4096})
-"""Widths that many networks have; two of them do not identify a pair of models."""
+"""Feature counts that many networks have; two of them do not identify a pair of models."""
 SIZE_CONDITIONS = frozenset({2816, 5632})
-"""Widths of the size conditioning of image models; these are not flattened feature maps."""
+"""Feature counts of the size conditioning of image models; these are not flattened feature maps."""
 RESNET_FEATURES = {512, 2048}
-"""The feature counts of small and of large ResNets."""
+"""The numbers of features of small and of large ResNets."""
 FEED_FORWARD_RATIO = 4
-"""The usual ratio of the inner width of a feed-forward block to its number of features."""
+"""The usual ratio of the hidden width of a feed-forward block to its input width."""
 TOKEN_POSITIONS = (77, 512, 1024)
 """The maximum numbers of tokens of well-known text models."""
 LATENT_MODELS = {
@@ -94,19 +97,19 @@ LATENT_MODELS = {
     48: "Wan 2.2 5B",
     128: "LTX-Video",
 }
-"""Image and video models, keyed by their number of latent channels. Source: their public configurations."""
+"""Image and video models, by the number of channels of their latents. Source: their public configurations."""
 EXTRA_UNET_INPUTS = {1: "a mask", 4: "another picture", 5: "a mask and a masked picture"}
-"""Inputs that are often concatenated to a diffusion model's input by mistake, keyed by their number of channels."""
+"""Inputs that are often concatenated twice to a diffusion model's input, by their number of channels."""
 UNET_INPUTS = {4: "latents", 5: "latents and depth", 8: "latents of two images", 9: "latents, mask and masked image"}
-"""The inputs of diffusion models, keyed by their number of channels."""
+"""The inputs of diffusion models, by their number of channels."""
 MAX_AREA = 1 << 24
-"""The exclusive upper bound of the area of a map that is factored into height and width."""
+"""The exclusive maximum area of a feature map that is factored into height and width."""
 ASPECT_TOLERANCE = 0.03
-"""The largest relative difference between the aspect ratios of a requested and an actual map."""
+"""The maximum relative difference between the aspect ratios of a requested and an actual feature map."""
 MAX_LENGTH_RATIO = 8
-"""The exclusive upper bound of the ratio of a sequence length to a maximum length that explains it."""
+"""The exclusive maximum ratio of a sequence length to the maximum length of a model."""
 MIN_LENGTH_LIMIT = 1024
-"""The minimum power of two that is taken for a maximum sequence length."""
+"""The minimum power of two that is regarded as the maximum sequence length of a model."""
 PICTURE_CHANNELS = {
     (4, 3): ("a picture with an alpha channel", "drop the alpha channel: image.convert('RGB'), or x[..., :3]"),
     (1, 3): ("a grey picture where colours are expected", "convert it to RGB, or repeat its channel 3 times"),
@@ -119,7 +122,7 @@ PICTURE_CHANNELS = {
         "convert it to grey, image.convert('L'), or let the first layer take 3 channels",
     ),
 }
-"""Descriptions and advice, keyed by the actual and the expected number of image channels."""
+"""Description and advice for each pair of an actual and an expected number of image channels."""
 MIN_FLAT_SIDE = 28
 """The minimum side of a flattened square image."""
 MIN_PICTURE_SIDE = 16
@@ -127,25 +130,25 @@ MIN_PICTURE_SIDE = 16
 BOX_FIELDS = 5
 """The number of fields of a detection box in addition to its classes: x, y, width, height and objectness."""
 PIXEL_CHANNELS, MAX_PATCH = (1, 3, 4), 32
-"""The possible numbers of channels of a pixel, and the maximum side of a patch."""
+"""The numbers of channels of a pixel, and the maximum side of a patch in pixels."""
 MAX_STRIDE = 64
-"""The maximum product of the strides of a network."""
+"""The maximum product of all strides of a network."""
 HEAD_DIMS = (32, 64, 80, 96, 112, 128, 160, 192, 256)
 """The usual sizes of an attention head."""
 LARGE_HEAD = 128
-"""The minimum head size that suggests a language model; image models have smaller heads."""
+"""The minimum head size that suggests a language model; heads of image models are smaller."""
 MAX_INFERRED = 50
-"""The maximum ratio of a computed size to the requested size, if the target contains -1."""
+"""The maximum ratio of the size that would fit to the requested size, if the target contains -1."""
 MAX_RATIO = 16
-"""The maximum ratio of two sizes that is explained; larger ratios are often coincidences."""
+"""The maximum ratio of two sizes that is explained; a larger ratio is often a coincidence."""
 MAX_JOINED = 8
-"""The maximum number of inputs that are concatenated along the features."""
+"""The maximum number of inputs that are assumed to be concatenated along their features."""
 RATIO_SENTENCES = {
     2: "twice as many: would be two tensors in one, or one that was repeated",
     3: "three times as many: would be three tensors in one, or three colours",
     4: "four times as many: would be four tensors in one, or blocks of 2x2",
 }
-"""The sentence for each small ratio; all other ratios have a general sentence."""
+"""The sentences for small ratios; all other ratios share a general sentence."""
 LOADER_WORDS = re.compile(r"(?i)epoch|loader|batch|\d+/\d+ \[|it/s|train|step")
 """Words in a log that suggest that the batch comes from a data loader."""
 LABEL_WORDS = re.compile(r"(?i)label|target|criterion|loss|one.?hot|class|cross_entropy|bce")
@@ -162,50 +165,50 @@ PICTURE_WORDS = re.compile(r"(?i)im(?:g|age)|picture|frame|photo")
 LEVEL_WORDS = re.compile(r"(?i)upsampl|skip|fpn|unet|decod|feat_|_feat|lateral")
 """Words in code that combines feature maps from several levels of a network."""
 SLICE = re.compile(r"\[[^\[\]:]{0,40}\w:[^\[\]:]{0,40}\w\]")
-"""A slice with both bounds in a line of code."""
+"""A slice with both bounds, in a line of code."""
 LARGE_NUMBER = re.compile(r"(?<![\w.])\d{2,9}(?![\w.])")
 
 
 class MismatchContext(Record):
-    """The known facts about two figures that disagree."""
+    """What is known about two mismatched numbers."""
 
     target: tuple[int, ...] = ()
-    """The requested dims, if the first figure is an element count; -1 is a dim to infer."""
+    """The requested shape, if the first number is an element count; -1 is an inferred dim."""
     axis: int | None = None
-    """The axis along which the figures differ."""
+    """The axis whose sizes are the two numbers, or None if it is unknown."""
     is_divisor: bool = False
-    """Whether the second figure must divide the first."""
+    """Whether the second number must divide the first."""
     is_channel: bool | None = False
-    """Whether the figures are sizes of the channel axis of images, or None if the shapes are unknown."""
+    """Whether the numbers are sizes of an image's channel axis; None if the shapes are unknown."""
     is_joined: bool = False
-    """Whether the figures are sizes that no data loader sets: of concatenated operands, masks or declared inputs."""
+    """Whether a data loader cannot have set the sizes: those of concatenated operands, masks and declared inputs."""
     is_features: bool = False
-    """Whether the figures are the numbers of features of a layer's input and of its weight."""
+    """Whether the numbers are the feature counts of a layer's input and of its weight."""
     is_length: bool = False
-    """Whether the figures are lengths of lists or tables."""
+    """Whether the numbers are lengths of lists or table columns."""
     is_loss: bool = False
-    """Whether the figures are the batch sizes of predictions and of their targets."""
+    """Whether the numbers are the batch sizes of predictions and of their targets."""
     text: str = ""
-    """The line of code and the log around the message."""
+    """The line of code and the log that surround the error message."""
 
     @property
     def numbers(self) -> frozenset[int]:
-        """The integers in the text that have two to nine digits."""
+        """The integers of two to nine digits in the text."""
         return frozenset(map(int, LARGE_NUMBER.findall(self.text)))
 
 
 class Explanation(Record):
-    """A possible reason why two figures disagree."""
+    """A possible reason why two numbers differ."""
 
     kind: str
     arithmetic: str
-    """Each figure as a product or a sum, such as `256 = 16*16, 729 = 27*27`."""
+    """Each number as a product or a sum, such as `256 = 16*16, 729 = 27*27`."""
     text: str
     """The conclusion from the arithmetic, worded as a guess."""
     advice: str
     """The first thing to try or to check."""
     agree: bool
-    """Whether one cause explains both figures; without this cause, the figures would be equal."""
+    """Whether one cause explains both numbers, so that they become equal when it is removed."""
     assumptions: int = 0
     """The number of assumptions: at most 1 if the numbers or their context leave no other likely reason."""
 
@@ -215,7 +218,7 @@ class Explanation(Record):
 
 
 class Candidate(Record):
-    """A candidate explanation, with the number of assumptions that it makes."""
+    """A candidate explanation; fewer assumptions make it likelier."""
 
     assumptions: int
     arithmetic: str
@@ -225,11 +228,11 @@ class Candidate(Record):
 
 
 Search = Callable[[int, int, MismatchContext], Iterator[Candidate]]
-"""A function that yields candidates for an actual and an expected figure."""
+"""A function that yields candidate explanations of an actual and an expected number."""
 
 
 def explain_figures(figures: tuple[int, ...], context: MismatchContext | None = None) -> tuple[Explanation, ...]:
-    """Return explanations of two sizes, the likeliest first.
+    """Return explanations of two mismatched numbers, the likeliest first.
 
     `figures` are the actual and the expected size. If `context.target` is set, `figures` contains only an element
     count. At most `MAX_EXPLANATIONS` are returned.
@@ -265,9 +268,9 @@ def explain_figures(figures: tuple[int, ...], context: MismatchContext | None = 
 
 
 def describe_count(count: int) -> tuple[str, ...]:
-    """Return likely products and sums that a number may come from.
+    """Describe an element count as likely products and sums.
 
-    At most `MAX_EXPLANATIONS` are returned.
+    At most `MAX_EXPLANATIONS` descriptions are returned.
 
     >>> describe_count(4608)
     ('4608 = 512+64*64: would be patches beside 512 tokens of text', '4608 = 512*3*3: would be maps, flattened')
@@ -319,10 +322,10 @@ def _explain_off_by_one(actual: int, expected: int, context: MismatchContext) ->
 
 
 class OffByOneReason(Record):
-    """A reason for a difference of one, with the condition that makes it likely."""
+    """A reason for a difference of one."""
 
     applies: Callable[[int, MismatchContext], bool]
-    """Whether the reason is likely for the smaller size in its context."""
+    """A function of the smaller size and its context that returns whether the reason is likely."""
     text: str
     advice: str
     arithmetic: str = "{large} = {small}+1"
@@ -399,7 +402,7 @@ OFF_BY_ONE_REASONS = (
 
 
 def _explain_counted_twice(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain a number of attention keys that counts the cached tokens twice."""
+    """Explain a number of attention keys in which the cached tokens are counted twice."""
     small, large = sorted((actual, expected))
     is_attention = TOKEN_WORDS.search(context.text) is not None or "attn" in context.text
     if small >= MIN_SHARED and abs(large - 2 * small) == 1 and is_attention:
@@ -412,7 +415,7 @@ def _explain_counted_twice(actual: int, expected: int, context: MismatchContext)
 
 
 def _explain_squares(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two sizes as square grids of patches with equally many extra tokens."""
+    """Explain two token counts by square grids of patches with as many extra tokens."""
     is_own_square = max(actual, expected) == min(actual, expected) ** 2
     # features and lengths are not token counts
     if context.is_features or context.is_length or context.target or is_own_square:
@@ -455,7 +458,7 @@ def _explain_squares(actual: int, expected: int, context: MismatchContext) -> It
 
 
 def _explain_cubes(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two sizes as cubic grids of patches of a volume."""
+    """Explain two sizes by cubic grids of patches of two volumes."""
     sides = [round(size ** (1 / 3)) for size in (actual, expected)]
     is_cube = all(side**3 == size for side, size in zip(sides, (actual, expected), strict=True))
     is_grid = is_cube and PATCH_WORDS.search(context.text) is not None
@@ -470,7 +473,7 @@ def _explain_cubes(actual: int, expected: int, context: MismatchContext) -> Iter
 
 
 def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two sizes as flattened feature maps with equally many channels."""
+    """Explain two feature counts by flattened square maps of equally many channels."""
     common = gcd(actual, expected) if min(actual, expected) > 0 else 0
     if not common or (_is_power_of_two(actual) and _is_power_of_two(expected) and not context.is_features):
         return
@@ -480,10 +483,10 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
     if side * side * common != actual or other * other * common != expected or side == other:
         return
     channels, factor = common, 1
-    # an odd square factor belongs to the sides of the map, not to its channels
+    # an odd square factor is part of the map's area, not of its channels
     while _odd_part(channels) > 1 and channels % (factor + 2) ** 2 == 0:
         factor += 2
-    # a flattened map is compared as features, not along an axis
+    # a flattened map has features; it is not compared along an axis
     if not context.is_features and context.axis is not None and min(side, other) == 1:
         return
     channels //= factor * factor
@@ -513,7 +516,7 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
 
 
 def _explain_flat_pictures(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two feature counts by flattened square images."""
+    """Explain two feature counts by two flattened square images of different sizes."""
     (channels, side), (other_channels, other) = _flat_picture(actual), _flat_picture(expected)
     if context.is_features and min(side, other) >= MIN_FLAT_SIDE and actual != expected:
         terms = [f"{times}*" if times > 1 else "" for times in (channels, other_channels)]
@@ -528,7 +531,10 @@ def _explain_flat_pictures(actual: int, expected: int, context: MismatchContext)
 
 
 def _flat_picture(count: int) -> tuple[int, int]:
-    """Return the channels and the side of a square image with `count` values, or zeros."""
+    """Return the channels and the side of a square image of `count` values.
+
+    Returns two zeros if there is no such image.
+    """
     for channels in (1, 3):
         side = isqrt(max(count, 0) // channels)
         if side * side * channels == count:
@@ -560,7 +566,7 @@ def _explain_channels(actual: int, expected: int, context: MismatchContext) -> I
 
 
 def _explain_encoder(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two feature counts by well-known encoders, or by a skipped layer."""
+    """Explain two feature counts by two well-known encoders, or by a skipped layer."""
     large, small = max(actual, expected), max(1, min(actual, expected))
     if context.is_features and {actual, expected} == RESNET_FEATURES:
         given, wanted = ("ResNet-18 or 34", "ResNet-50") if actual == small else ("ResNet-50", "ResNet-18 or 34")
@@ -596,7 +602,7 @@ def _explain_encoder(actual: int, expected: int, context: MismatchContext) -> It
 
 
 def _explain_latents(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two channel counts by the inputs or latents of image models."""
+    """Explain two channel counts by the inputs or latents of diffusion models."""
     if context.axis == 1 and {actual, expected} <= {*UNET_INPUTS} and context.is_features:
         yield Candidate(
             1,
@@ -625,7 +631,7 @@ def _explain_latents(actual: int, expected: int, context: MismatchContext) -> It
 
 
 def _explain_pixels(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain a number of features by pixels that are not grouped into patches."""
+    """Explain a feature count by single pixels where flattened patches are expected."""
     side = isqrt(expected // actual) if actual in PIXEL_CHANNELS else 0
     if context.is_features and context.axis is None and 1 < side <= MAX_PATCH and side * side * actual == expected:
         yield Candidate(
@@ -639,7 +645,7 @@ def _explain_pixels(actual: int, expected: int, context: MismatchContext) -> Ite
 def _explain_groups(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain an element count by rows that do not form complete groups.
 
-    The target has -1 for the number of groups.
+    The first requested dim, the number of groups, is -1.
     """
     target = context.target
     if target.count(-1) != 1 or target[0] != -1:
@@ -657,7 +663,7 @@ def _explain_groups(actual: int, _expected: int, context: MismatchContext) -> It
 
 
 def _explain_box_fields(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by detection boxes for another number of classes."""
+    """Explain an element count by a detection head for another number of classes."""
     target = context.target
     for axis, size in enumerate(target if -1 not in target else ()):
         needed, remainder = divmod(actual, expected // size)
@@ -673,7 +679,7 @@ def _explain_box_fields(actual: int, expected: int, context: MismatchContext) ->
 
 
 def _explain_prompts(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by another number of prompts of 77 tokens."""
+    """Explain an element count by a different number of prompts, each of 77 tokens."""
     tokens, target = TOKEN_POSITIONS[0], context.target
     for axis, size in enumerate(target if -1 not in target else ()):
         rows, remainder = divmod(actual, prod((*target[:axis], *target[axis + 1 :])) or 1)
@@ -705,7 +711,10 @@ def _explain_floored_size(actual: int, _expected: int, context: MismatchContext)
 
 
 def _explain_resized_map(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by a feature map of another size with the requested aspect ratio."""
+    """Explain an element count by a resized feature map.
+
+    The map has another size than the requested one, but the same aspect ratio.
+    """
     target = context.target
     for axis in range(len(target) - 1):
         height, width = target[axis : axis + 2]
@@ -713,7 +722,8 @@ def _explain_resized_map(actual: int, expected: int, context: MismatchContext) -
         if -1 in target or min(height, width) < MIN_CHANNELS or others < MIN_CHANNELS or actual % others:
             continue
         has_one_size = any(actual % (expected // size) == 0 for size in target[1:] if size)
-        if has_one_size or expected % actual == 0:  # one changed size, or a ratio, is a simpler explanation
+        # a single changed size, or an integer ratio, is a simpler explanation
+        if has_one_size or expected % actual == 0:
             continue
         area = actual // others
         ratio = height / width
@@ -730,9 +740,9 @@ def _explain_resized_map(actual: int, expected: int, context: MismatchContext) -
 
 
 def _explain_square_mask(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by a square mask of a single sample.
+    """Explain an element count by the square attention mask of a single sample.
 
-    The count is not a multiple of the batch size.
+    The count is not a multiple of the requested batch size.
     """
     side, target = isqrt(max(actual, 0)), context.target
     is_batched = len(target) == 2 and target[1] == -1 and target[0] > 1 and actual % target[0] != 0
@@ -746,7 +756,7 @@ def _explain_square_mask(actual: int, _expected: int, context: MismatchContext) 
 
 
 def _explain_positions(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain a token count that exceeds the maximum length of a text model."""
+    """Explain a token count that exceeds the maximum sequence length of a text model."""
     small, large = sorted((actual, expected))
     if context.axis == 0 or context.is_features or large <= small + 1:
         return
@@ -806,7 +816,7 @@ def _explain_stride(actual: int, expected: int, context: MismatchContext) -> Ite
 
 
 def _explain_spectrum(actual: int, expected: int, _context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two sizes as a number of samples and the length of their spectrum."""
+    """Explain two sizes by a signal and its Fourier spectrum."""
     small, large = sorted((actual, expected))
     if large % 2 == 0 and small == large // 2 + 1 and small > MIN_SHARED:
         yield Candidate(
@@ -836,7 +846,7 @@ def _explain_homogeneous(actual: int, expected: int, context: MismatchContext) -
 
 
 def _explain_rounding(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by a height and a width near the requested sizes."""
+    """Explain an element count by a height and a width near the requested ones."""
     target = context.target
     for axis in range(len(target) - 1):
         height, width = target[axis : axis + 2]
@@ -863,9 +873,9 @@ def _explain_rounding(actual: int, _expected: int, context: MismatchContext) -> 
 
 
 def _explain_square_maps(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by square feature maps of another size.
+    """Explain an element count by a square feature map of another size.
 
-    The size is near the requested one, or the map contains extra tokens.
+    Its side is near the requested one, or class and register tokens are added to the grid.
     """
     target = context.target
     for axis in range(len(target) - 1):
@@ -918,7 +928,7 @@ def _explain_adjacent_size(actual: int, _expected: int, context: MismatchContext
 
 
 def _explain_text_ratio(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two sizes as the same multiple of two numbers in the text."""
+    """Explain two sizes as the same multiple of two numbers that occur in the text."""
     if context.target or min(actual, expected) < 1 or not 2 <= len(context.numbers) <= MAX_TEXT_NUMBERS:
         return
     for one in sorted(context.numbers - {actual, expected}, reverse=True):
@@ -935,7 +945,10 @@ def _explain_text_ratio(actual: int, expected: int, context: MismatchContext) ->
 
 
 def _explain_heads(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by grouped-query attention: fewer key than query heads."""
+    """Explain an element count by grouped-query attention.
+
+    In grouped-query attention, the keys have fewer heads than the queries.
+    """
     target = context.target
     if len(target) != 4 or -1 in target or actual < 1 or expected % actual or target[-1] not in HEAD_DIMS:
         return
@@ -961,7 +974,7 @@ def _explain_one_size(actual: int, _expected: int, context: MismatchContext) -> 
         others = prod(other for index, other in enumerate(target) if index != axis and other != -1)
         is_near = -1 not in target or actual // max(others, 1) <= MAX_INFERRED * size
         if -1 in target and axis > target.index(-1) and actual % prod(target[target.index(-1) + 1 :]) == 0:
-            continue  # the dims after the -1 divide the count, so a dim before it is wrong
+            continue  # the product of the dims after -1 divides the count, so the wrong dim is before it
         if axis > 0 and size > 1 and others > 1 and actual % others == 0 and (actual // others) % size and is_near:
             found.append((actual // others, axis, others))
     for needed, axis, _ in sorted(found)[:1]:
@@ -984,7 +997,7 @@ def _explain_one_size(actual: int, _expected: int, context: MismatchContext) -> 
 
 
 def _explain_last_batch(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain a smaller size of axis 0 by the last batch of an epoch."""
+    """Explain a smaller batch size by the incomplete last batch of an epoch."""
     target = context.target
     sample = prod(target[1:]) if -1 not in target else 0
     samples, requested = (divmod(actual, sample)[0], target[0]) if target and sample else (actual, expected)
@@ -1004,7 +1017,7 @@ def _explain_last_batch(actual: int, expected: int, context: MismatchContext) ->
 
 
 def _explain_classes(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two sizes by numbers of classes, or by class indices instead of one-hot labels."""
+    """Explain two sizes by class counts, or by class indices instead of one-hot labels."""
     if actual < 2 or expected < 2 or context.is_features:
         return
     is_loss = LABEL_WORDS.search(context.text) is not None
@@ -1028,7 +1041,7 @@ def _explain_classes(actual: int, expected: int, context: MismatchContext) -> It
 
 
 def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two sizes with an integer ratio."""
+    """Explain two sizes of which one is an integer multiple of the other."""
     small, large = sorted((actual, expected))
     if small < 1 or large % small or context.is_length:
         return
@@ -1084,7 +1097,7 @@ def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iter
 
 
 def _explain_shared_factor(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two sizes that are multiples of an unusual number."""
+    """Explain two sizes by a large common factor that is not a power of two."""
     common = gcd(actual, expected)
     cofactors = (actual // common, expected // common) if common else (0, 0)
     if (
@@ -1107,7 +1120,7 @@ def _explain_shared_factor(actual: int, expected: int, context: MismatchContext)
 
 
 def _explain_difference(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain a difference by another number in the text, or by an incomplete mask."""
+    """Explain a difference by a number in the text, or by a mask that lacks tokens."""
     small, large = sorted((actual, expected))
     rest = large - small
     is_printed = rest in context.numbers - {small, large} and rest >= MIN_SHARED
@@ -1125,7 +1138,7 @@ def _explain_difference(actual: int, expected: int, context: MismatchContext) ->
 
 
 def _explain_single_row(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain a single row by a vector that was interpreted as one sample."""
+    """Explain a batch of one row by a vector that was interpreted as one sample."""
     small, large = sorted((actual, expected))
     if (
         context.is_length
@@ -1143,7 +1156,7 @@ def _explain_single_row(actual: int, expected: int, context: MismatchContext) ->
 
 
 def _explain_loss_batch(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain a number of predictions that differs from the number of targets."""
+    """Explain a mismatch between the number of predictions and the number of targets."""
     if not context.is_loss or min(actual, expected) < 1:
         return
     times, remainder = divmod(max(actual, expected), min(actual, expected))
@@ -1179,7 +1192,7 @@ def _explain_loss_batch(actual: int, expected: int, context: MismatchContext) ->
 
 
 def _explain_scalar(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count of 1 by a reduction, or by a stored object."""
+    """Explain an element count of 1 by a reduction, or by an array of one object."""
     if actual == 1 and prod(size for size in context.target if size != -1) >= MIN_CHANNELS:
         yield Candidate(
             1,
@@ -1190,7 +1203,7 @@ def _explain_scalar(actual: int, _expected: int, context: MismatchContext) -> It
 
 
 def _explain_confusion_matrix(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain a wrong number of entries in a confusion matrix by labels out of range."""
+    """Explain the size of a confusion matrix by labels that are out of range."""
     target = context.target
     if len(target) == 2 and target[0] == target[1] > 1 and CONFUSION_WORDS.search(context.text):
         classes = target[0]
@@ -1203,7 +1216,7 @@ def _explain_confusion_matrix(actual: int, _expected: int, context: MismatchCont
 
 
 def _explain_image_size(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain an element count by an image of another size than the requested square."""
+    """Explain an element count by an image that does not have the requested size."""
     side = isqrt(max(expected, 0))
     is_area = bool(context.target) and -1 not in context.target and side * side == expected
     is_picture = is_area and side >= MIN_PICTURE_SIDE and PICTURE_WORDS.search(context.text) is not None
@@ -1249,7 +1262,7 @@ def _odd_part(number: int) -> int:
 
 
 LOSS_KINDS = ("empty", "loss-batch")
-"""The kinds of explanations for the batches of predictions and targets."""
+"""The kinds of explanations for a mismatch between predictions and targets."""
 KINDS: dict[str, Search] = {
     "empty": _explain_empty,
     "multiple": _explain_multiple,
@@ -1290,4 +1303,7 @@ KINDS: dict[str, Search] = {
     "ratio": _explain_ratio,
     "shared-factor": _explain_shared_factor,
 }
-"""The search for each kind of explanation; equally likely explanations keep this order."""
+"""The functions that yield candidate explanations, by kind.
+
+Of two equally likely explanations, the one of the earlier kind comes first.
+"""

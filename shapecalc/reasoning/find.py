@@ -43,10 +43,10 @@ from shapecalc.core.values import to_shape
 from shapecalc.reading.pattern import Matcher, ShapePattern
 
 MAX_LISTED_CHAINS = 32
-"""The maximum number of chains in a search result."""
+"""The maximum number of chains that a search returns."""
 
 MAX_ORDERS = 200
-"""The maximum number of chains that are generated and sorted by length."""
+"""The maximum number of orders of the factors that are generated before the chains are sorted by length."""
 
 NAMED_LAYOUTS = (
     ("heads split", "heads joined", "b t nd", "b n t d"),
@@ -70,20 +70,20 @@ NAMED_LAYOUTS = (
     ("NHWC picture to patches", "patches to NHWC picture", "hp wp c", "hw ppc"),
     ("NHWC picture to patches", "patches to NHWC picture", "hp wp c", "hw p p c"),
 )
-"""Well-known layout changes: name, inverse name, input layout, output layout.
+"""Well-known layout changes: name, name of the inverse, input layout, output layout.
 
-Each word in a layout is an axis, and each letter of the word is a factor of the axis: `hp` is the product of h and p.
+Each word of a layout is an axis, and each letter of the word is a factor of the axis: `hp` is the product of h and p.
 """
 
 SizesAndStrides = tuple[tuple[int, int], ...]
 """Pairs of a size and a stride, the outermost pair first."""
 
 AXIS_ATTRIBUTES = "source", "out"
-"""The attribute names for the input axis and the output axis of a factor."""
+"""The attributes of a factor that contain its input axis and its output axis."""
 
 
 class SharedFactor(Record):
-    """A factor of both an input axis and an output axis."""
+    """A factor of one input axis and one output axis."""
 
     source: int
     out: int
@@ -97,7 +97,7 @@ SharedFactors = frozenset[SharedFactor]
 
 
 class FactorSplits(Record):
-    """The splits with the fewest factors.
+    """The splits of two shapes into the fewest shared factors.
 
     If `complete` is False, the search was stopped early, and there may be other splits with as few factors.
     """
@@ -115,7 +115,7 @@ class PartialSplit(Record):
 
     @property
     def min_count(self) -> int:
-        """The minimum number of factors of any completion of this split."""
+        """A lower bound on the number of factors of a completed split."""
         return len(self.factors) + max(len(_find_unfinished_axes(self.before)), len(_find_unfinished_axes(self.after)))
 
 
@@ -124,7 +124,10 @@ FactorOrder = tuple[tuple[SharedFactor, ...], tuple[SharedFactor, ...]]
 
 
 class Rearrangement(Record):
-    """A reshape that splits axes, a transpose, and a reshape that merges axes."""
+    """A reshape that splits axes, a transpose, and a reshape that merges axes.
+
+    The transpose permutes the factors of `split` by `perm`.
+    """
 
     before: Shape
     split: Shape
@@ -147,7 +150,10 @@ class Rearrangement(Record):
 
     @property
     def moves(self) -> int:
-        """The number of transposes, 0 or 1, that move dims other than 1."""
+        """The number of transposes, 0 or 1.
+
+        A transpose that moves only dims of 1 is not counted.
+        """
         moving = [axis for axis in self.perm if self.split[axis] != 1]
         return int(moving != sorted(moving))
 
@@ -163,7 +169,7 @@ class Rearrangement(Record):
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """The stages of the chain, as strings."""
+        """The stages of the chain, in the syntax of the command line."""
         if not self.moves:
             return (_format_reshape(self.after),)
         stages = [] if self.split == self.before else [_format_reshape(self.split)]
@@ -172,12 +178,15 @@ class Rearrangement(Record):
 
     @property
     def chain(self) -> str:
-        """The chain with its input, as a string."""
+        """The chain with its input, in the syntax of the command line."""
         return " | ".join((shape_text(self.before), *self.stages))
 
     @property
     def why(self) -> str:
-        """A sentence that explains the rearrangement."""
+        """A sentence that describes the rearrangement.
+
+        Such as `split into 2,3,4, move to 2,4,3`.
+        """
         name = f"{self.layout}: " if self.layout else ""
         if not self.moves:
             return f"{name}the elements stay in order: {describe_reshape(self.before, self.after)}"
@@ -191,19 +200,19 @@ class Rearrangement(Record):
 
 
 class ChainSearch(Record):
-    """The chains that a search found between two shapes.
+    """The rearrangements that a search found between two shapes.
 
-    `fits` is the number of chains found; `ways` contains at most `MAX_LISTED_CHAINS` of them.
+    `fits` is their number; `ways` contains at most `MAX_LISTED_CHAINS` of them.
     """
 
     ways: tuple[Rearrangement, ...]
     fits: int
     complete: bool = True
-    """Whether `ways` contains all chains within the bounds of the search."""
+    """Whether `ways` contains every rearrangement within `bounds`."""
     bounds: str = "one split, one transpose and one merge"
-    """The bounds of the search, in words."""
+    """The limits of the search, in words."""
     other: Rearrangement | None = None
-    """A rearrangement that the search did not generate, or None if none is known."""
+    """A rearrangement outside the limits of the search, or None if none is known."""
 
     def __bool__(self) -> bool:
         return bool(self.ways)
@@ -245,11 +254,14 @@ class PairFactor(Record):
 
 
 class PairSearch(Record):
-    """The result of a search for rearrangements that fit several pairs of input and output shapes."""
+    """The rearrangements that fit several pairs of arrays.
+
+    A rearrangement fits a pair if it maps the first array to the second.
+    """
 
     search: ChainSearch
     sizes: tuple[Mapping[str, int], ...] = ()
-    """The symbolic sizes of each pair, by name."""
+    """For each pair, the values of the symbolic sizes."""
 
 
 def find_splits(before: Shape, after: Shape) -> FactorSplits:
@@ -286,7 +298,9 @@ def find_splits(before: Shape, after: Shape) -> FactorSplits:
 
 
 def find_order_preserving_split(before: Shape, after: Shape) -> SharedFactors | None:
-    """Return the split of a plain reshape, or None if the axes cannot be split.
+    """Return the factors of a reshape that keeps the order of the elements, or None.
+
+    None means that the dims of the output are not products of factors of the input axes.
 
     >>> sorted((part.source, part.out, part.size) for part in find_order_preserving_split((2, 6), (4, 3)))
     [(0, 0, 2), (1, 0, 2), (1, 1, 3)]
@@ -303,22 +317,22 @@ def _find_unfinished_axes(shape: Shape) -> list[int]:
 
 
 def _factor_sort_key(split: PartialSplit, previous: PartialSplit) -> int:
-    """Return the sort key of the factor that a split adds."""
+    """Return the sort key of the factor that `split` adds to `previous`."""
     (part,) = split.factors - previous.factors
     return part.source * len(previous.after) + part.out
 
 
 def _find_exact_divisor(first: Dim, second: Dim, known: Assumptions) -> Dim | None:
-    """Return the dim that divides the other one for all sizes, or None."""
+    """Return the one of two dims that divides the other for all sizes, or None."""
     if first == second or known.divides(first, second):
         return first
     return second if known.divides(second, first) else None
 
 
 def _match_unique_symbols(split: PartialSplit, known: Assumptions) -> PartialSplit:
-    """Take a factor from each pair of axes that a symbolic size identifies.
+    """Take one factor from each pair of axes that only one symbolic size connects.
 
-    A symbolic size identifies two axes if it occurs in exactly one axis of each shape.
+    A symbolic size connects two axes if it occurs in exactly one axis of each shape.
     """
     sources, outs = (_axes_by_name(shape) for shape in (split.before, split.after))
     for name in [name for name in sources if name in outs]:
@@ -347,14 +361,14 @@ def _extend_split(split: PartialSplit, known: Assumptions) -> Iterator[PartialSp
 
 
 def _take_factor(split: PartialSplit, input_axis: int, output_axis: int, size: Dim) -> PartialSplit:
-    """Take a factor from two axes, and return the new partial split."""
+    """Divide an input axis and an output axis by `size`, and add it to the factors."""
     before, after = list(split.before), list(split.after)
     before[input_axis], after[output_axis] = quotient(before[input_axis], size), quotient(after[output_axis], size)
     return PartialSplit(tuple(before), tuple(after), split.factors | {SharedFactor(input_axis, output_axis, size)})
 
 
 class ShapePair(Record):
-    """The input and output shapes of a search, with notes on their interpretation.
+    """The two shapes of a search, with notes on how they were interpreted.
 
     An unknown dim of the output is replaced by its inferred size.
     """
@@ -406,8 +420,8 @@ def _has_unknown_size(dim: Dim) -> bool:
 def search_chains(before: Shape, after: Shape) -> ChainSearch:
     """Search for chains from one shape to another, the simplest first.
 
-    The candidates are a single reshape, the well-known layout changes, and all splits into the fewest factors with one
-    transpose and one merge. Shapes with different element counts have no candidates.
+    The candidates are a single reshape, the well-known layout changes, and all splits into the fewest factors, followed
+    by one transpose and one merge. Shapes with different element counts have no candidates.
 
     >>> found = search_chains((2, 3, 4), (6, 4))
     >>> found.fits, [way.chain for way in found.ways]
@@ -451,8 +465,8 @@ def _make_plain_reshape(before: Shape, after: Shape) -> Rearrangement:
 def _iter_rearrangements(before: Shape, after: Shape, splits: FactorSplits) -> Iterator[Rearrangement]:
     """Yield the well-known layout changes, the plain reshape, and then the splits.
 
-    The splits are sorted by their number of stages. If the shapes are equal, rearrangements without a transpose come
-    first.
+    The splits are sorted by the number of stages of their chains. If the shapes are equal, rearrangements without a
+    transpose come first.
     """
     ones = _match_unit_factors(before, after)
     orders = (order for factors in splits.candidates for order in _iter_factor_orders(factors | ones))
@@ -494,13 +508,16 @@ def find_named_layouts(before: Shape, after: Shape) -> list[Rearrangement]:
 
 
 def _number_letters(layout: str) -> list[tuple[str, int]]:
-    """Return each letter of a layout with its occurrence number."""
+    """Return each letter of a layout with the number of its earlier occurrences."""
     letters = layout.replace(" ", "")
     return [(letter, letters[:index].count(letter)) for index, letter in enumerate(letters)]
 
 
 def _iter_whole_axis_transposes(before: Shape, after: Shape) -> Iterator[Rearrangement]:
-    """Yield rearrangements that transpose whole input axes, or whole output axes."""
+    """Yield rearrangements that permute axes without splitting any.
+
+    The axes of the input are permuted first, then those of the output.
+    """
     yield from (Rearrangement(before, before, perm, after) for perm in permutations(range(len(before))))
     for perm in permutations(range(len(after))):
         yield Rearrangement(
@@ -519,7 +536,7 @@ def find_permutation(source: Sequence[object], target: Iterable[object]) -> tupl
 
 
 def build_shortest_rearrangement(before: Shape, split: Shape, perm: tuple[int, ...], after: Shape) -> Rearrangement:
-    """Return the rearrangement with split shape `split` and transpose `perm`.
+    """Build the rearrangement with the split shape `split` and the transpose `perm`.
 
     Factors that stay neighbours under `perm` are merged if that requires fewer stages.
     """
@@ -547,7 +564,7 @@ def _format_reshape(shape: Shape) -> str:
 
 
 def _match_unit_factors(before: Shape, after: Shape) -> SharedFactors:
-    """Return factors of size 1 that match the dims of 1 in two shapes, in order.
+    """Pair the dims of 1 in two shapes, in order, as factors of size 1.
 
     Returns no factors if the shapes have different numbers of such dims.
     """
@@ -558,7 +575,7 @@ def _match_unit_factors(before: Shape, after: Shape) -> SharedFactors:
 
 
 def _iter_factor_orders(factors: SharedFactors) -> Iterator[FactorOrder]:
-    """Yield each order of the factors within their axes, the natural order first."""
+    """Yield every order of the factors within their axes, the original order first."""
     yield from (
         (row, column)
         for row in _permute_groups(_group_by_axis(factors, "source"))
@@ -567,7 +584,7 @@ def _iter_factor_orders(factors: SharedFactors) -> Iterator[FactorOrder]:
 
 
 def _permute_groups(groups: list[list[SharedFactor]]) -> Iterator[tuple[SharedFactor, ...]]:
-    """Yield the factors of all groups in every order.
+    """Yield the factors of all groups, with every order within the groups.
 
     At most `MAX_ORDERS` orders of each group are tried.
     """
@@ -576,19 +593,19 @@ def _permute_groups(groups: list[list[SharedFactor]]) -> Iterator[tuple[SharedFa
 
 
 def _group_by_axis(factors: SharedFactors, side: str) -> list[list[SharedFactor]]:
-    """Group factors by their axis on one side.
+    """Group factors by their input axis or by their output axis.
 
-    `side` is one of `AXIS_ATTRIBUTES`. Within a group, the factors are in the order of the axes on the other side.
+    `side` is one of `AXIS_ATTRIBUTES`. Within a group, the factors are in the order of the other axis.
     """
     ordered = sorted(sorted(factors, key=lambda factor: (factor.source, factor.out)), key=attrgetter(side))
     return [list(group) for _, group in groupby(ordered, key=attrgetter(side))]
 
 
 def find_chains_for_pairs(pairs: Sequence[ArrayPair], before: Shape, after: Shape) -> PairSearch:
-    """Return the rearrangements between two shapes that map the arrays of every pair.
+    """Return the rearrangements between two shapes that fit every pair of arrays.
 
-    Raises `ShapeError` (usage) if an array does not have the requested shape, or if the arrays do not determine a
-    symbolic size.
+    A rearrangement fits a pair if it maps the first array to the second. Raises `ShapeError` (usage) if an array does
+    not have the given shape, or if the arrays do not determine a symbolic size.
     """
     sizes = tuple(solve_pair_sizes(pair, before, after) for pair in pairs)
     if is_concrete(before + after):
@@ -603,9 +620,9 @@ def find_chains_for_pairs(pairs: Sequence[ArrayPair], before: Shape, after: Shap
 
 
 def solve_pair_sizes(pair: ArrayPair, before: Shape, after: Shape) -> Mapping[str, int]:
-    """Return the value of each symbolic size, derived from the shapes of a pair.
+    """Compute the value of each symbolic size from the shapes of a pair.
 
-    Raises `ShapeError` (usage) if the arrays do not have the requested shapes, or if they do not determine a size.
+    Raises `ShapeError` (usage) if the arrays do not have the given shapes, or if they do not determine a size.
     """
     stated: Conditions = ()
     for actual, requested, argument in ((pair.before, before, "input"), (pair.after, after, "output")):
@@ -680,16 +697,16 @@ def generalize_pairs(pairs: Sequence[ArrayPair]) -> PairSearch:
 
 
 def _multiply_by_axis(factors: Sequence[PairFactor], dims: Sequence[Dim], side: str, rank: int) -> Shape:
-    """Multiply the factors of each axis, and return the products as a shape.
+    """Multiply the dims of the factors of each axis.
 
-    The attribute `side` of a factor contains its axis.
+    The attribute `side` of a factor contains its axis, which is less than `rank`.
     """
     pairs = [*zip([getattr(factor, side) for factor in factors], dims, strict=True)]
     return tuple(product([dim for factor_axis, dim in pairs if factor_axis == axis]) for axis in range(rank))
 
 
 def _factor_dims(sizes: Sequence[IntTuple], reference: Sequence[PairFactor]) -> list[Dim]:
-    """Return the dim of each factor: an integer, or a name if its sizes differ.
+    """Return a dim for each factor: an integer, or a name if its sizes differ.
 
     `sizes` contains the sizes of each factor in all pairs.
     """
@@ -700,10 +717,10 @@ def _factor_dims(sizes: Sequence[IntTuple], reference: Sequence[PairFactor]) -> 
 
 
 def _align_sizes(reference: Sequence[PairFactor], factors: Sequence[PairFactor]) -> IntTuple | None:
-    """Return the sizes of a pair's factors, aligned with a reference pair.
+    """Return the sizes of a pair's factors, one for each factor of a reference pair.
 
-    The reference pair has the most factors. The size is 1 for each factor that only the reference pair has. Returns
-    None if the factors cannot be aligned.
+    The reference pair has the most factors. A factor that only the reference pair has gets the size 1. Returns None if
+    the factors do not match.
     """
     remaining = list(factors)
     sizes, present = [], []
@@ -717,7 +734,7 @@ def _align_sizes(reference: Sequence[PairFactor], factors: Sequence[PairFactor])
 
 
 def _sort_by_stride(factors: Sequence[PairFactor]) -> list[int]:
-    """Return the indices of factors in the order of their input strides."""
+    """Return the indices of factors, sorted by their strides in the input."""
     return sorted(range(len(factors)), key=lambda index: factors[index].stride)
 
 
@@ -738,9 +755,9 @@ def _build_rearrangement(
 
 
 def _split_pair(pair: ArrayPair) -> list[PairFactor] | None:
-    """Return the factors of a pair in output order.
+    """Split the atoms of a pair at the axis boundaries of both arrays.
 
-    Returns None if an atom cannot be split.
+    The factors are in output order. Returns None if an atom cannot be split.
     """
     outs: Any = split_atoms([Atom(*atom) for atom in pair.atoms], pair.after, Assumptions())
     parts = sorted(chain(*outs or ()), key=lambda atom: -atom.stride)

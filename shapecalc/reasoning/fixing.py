@@ -36,7 +36,7 @@ from shapecalc.reasoning.operand_mismatch import (
 )
 
 NO_SINGLE_SIZE = "no single size helps"
-"""The start of a hint if it is not sufficient to change one size of the target."""
+"""The beginning of a hint if changing one dim of the target is not sufficient."""
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -48,23 +48,23 @@ if TYPE_CHECKING:
 
 
 MAX_DIVISOR_DISTANCE = 20_000
-"""The maximum distance between a requested size and a suggested divisor."""
+"""The maximum difference between a requested size and a suggested divisor."""
 
 
 COPY_ASSUMPTION, INFER_ASSUMPTION = "since 0 copies the input's first dim", "as long as the other sizes stay"
-"""The reasons why a target that begins with 0, or with -1, applies to every batch size."""
+"""The assumptions under which a target that begins with 0, or with -1, applies to every batch size."""
 
 MAX_NEAR_AXES = 4
 """The maximum number of axes that are tried instead of a wrong axis."""
 
 OPERAND_ARGUMENTS = ("input", "operands", "weight", "kernel")
-"""The arguments that may be faulty if operands are incompatible."""
+"""The arguments that contain an operand, and may be faulty if operands are incompatible."""
 
 MAX_TRIED_VALUES = 24
-"""The maximum number of values that are tried for the faulty argument."""
+"""The maximum number of changes of the faulty argument that are tried."""
 
 MAX_SUCCESSIVE_CHANGES = 4
-"""The maximum number of successive changes to one argument in a fix."""
+"""The maximum number of successive changes to one argument that form one fix."""
 
 MAX_REQUEST_DIMS = 256
 """The maximum number of dims of a request for which fixes are searched."""
@@ -73,13 +73,13 @@ RESHAPE_KINDS = (StageKind.RESHAPE, StageKind.VIEW)
 """The kinds of stages that may move the batch axis."""
 
 OPSET_RULES = (rules.NO_SUCH_ATTRIBUTE, rules.NO_SUCH_VERSION, rules.NEGATIVE_AXIS, rules.DTYPE)
-"""The rules that a newer version of the operator may lift."""
+"""The rules that may not apply in a newer version of the operator."""
 
 MAX_ZERO_NAMES = 8
 """The maximum number of symbolic sizes for which the value 0 is tried."""
 
 MAX_BATCH_CHANGES = 3
-"""The maximum number of fixes in a hint about the batch size."""
+"""The maximum number of fixes in a hint on the batch size."""
 
 MAX_LISTED_RANK = 64
 """The maximum rank for which a hint lists axes."""
@@ -95,7 +95,7 @@ class Fix(Record):
     description: str
     """A short description of the change."""
     every_batch: str = ""
-    """The reason why the fix applies to every batch size; empty if it may not."""
+    """The assumption under which the fix applies to every batch size; empty if it applies to one only."""
     moves: str = ""
     """A description of how the change moves the batch axis.
 
@@ -106,20 +106,20 @@ class Fix(Record):
 
 
 class RefusedRequest(Record):
-    """A refused request with its faulty argument."""
+    """A refused request, with its faulty argument."""
 
     trace: Trace
     problem: Problem
     kind: StageKind | None
     """The kind of the refused stage, or None if no stage was reached."""
     value: Any
-    """The faulty argument: dims, axes, one axis, or None if it was omitted."""
+    """The value of the faulty argument: dims, axes, a single axis, or None if it was omitted."""
     shape: Shape
-    """The dims to which the argument is applied."""
+    """The shape to which the argument is applied."""
 
     @property
     def index(self) -> int:
-        """The index of the faulty token."""
+        """The index of the faulty item in the argument."""
         return self.problem.index or 0
 
     @property
@@ -129,14 +129,14 @@ class RefusedRequest(Record):
 
     @property
     def nearest_fit(self) -> tuple[int, list[int]]:
-        """The index of the target dim to change, and its nearest fitting sizes."""
+        """The index of the target dim to change, and the nearest sizes that fit it."""
         if not isinstance(self.value, tuple):
             return 0, []
         return find_nearest_sizes(product(self.shape), self.value, self.resolved_target, self.infer_index)
 
     @property
     def resolved_target(self) -> Shape:
-        """The requested dims after their resolution.
+        """The target with its zeros and -1 replaced by sizes.
 
         A dim that was not resolved before the refusal is 1.
         """
@@ -144,7 +144,7 @@ class RefusedRequest(Record):
 
     @property
     def infer_index(self) -> int | None:
-        """The index of the first dim that is inferred, or None if there is none."""
+        """The index of the first target dim that is inferred, or None if there is none."""
         readings = DIALECTS[self.trace.dialect].reshape_semantics.values()
         only = None if any(reading.infers is InferMarker.ANY_NEGATIVE for reading in readings) else -1
         negative = (out for out, dim in enumerate(self.value) if isinstance(dim, int) and dim < 0)
@@ -161,10 +161,10 @@ class RefusedRequest(Record):
         return (*self.value[:position], *dims, *self.value[position + 1 :])
 
     def find_aligned_dim(self, index: int) -> Shape:
-        """Return the input dim aligned with a target index, as a tuple of one dim.
+        """Return the input dim that is aligned with the target dim at `index`, as a tuple.
 
-        The tuple is empty if there is no such dim. The dims of an expand are aligned at the right; the dims of other
-        ops are aligned at the left.
+        The tuple is empty if there is no such dim. An expand aligns the shapes at the right, other ops align them at
+        the left.
         """
         axis = index + (len(self.shape) - len(self.value) if self.kind is StageKind.EXPAND else 0)
         return self.shape[axis : axis + 1] if axis >= 0 else ()
@@ -173,11 +173,11 @@ class RefusedRequest(Record):
 def find_nearest_sizes(
     volume: Dim, target: Shape, resolved_target: Shape, infer_index: int | None
 ) -> tuple[int, list[int]]:
-    """Return the index of the target dim to change, and its nearest fitting sizes.
+    """Return the index of the target dim to change, and the nearest sizes that fit it.
 
-    With a fitting size, the target has `volume` elements. The dim nearest to a fitting size is selected among the
-    positive integers in `target`. `resolved_target` is `target` with its zeros resolved and 1 instead of -1. The
-    sizes are sorted by their distance from the dim; the list is empty if no size fits.
+    A size fits if it makes the element count of the target `volume`. The dim nearest to a fitting size is selected
+    among the positive integers in `target`. `resolved_target` is `target` with its zeros resolved and 1 instead of -1.
+    The sizes are sorted by their distance from the dim; the list is empty if no size fits.
 
     >>> find_nearest_sizes(24, (5, -1), (5, 1), 1), find_nearest_sizes(7, (0,), (2,), None)
     ((0, [4, 6]), (0, []))
@@ -214,7 +214,7 @@ def find_nearest_divisors(number: int, target: int) -> list[int]:
 
 
 def _compute_fitting_size(volume: Dim, target_volume: Dim, dim: int) -> int | None:
-    """Return the size with which a target has `volume` elements.
+    """Return the size that makes the element count of a target `volume`.
 
     The size replaces `dim` in a target of `target_volume` elements. Returns None if the size is not an integer.
     """
@@ -263,7 +263,7 @@ def _find_square_replacements(shape: Shape, target: Shape, start: int, count: in
 
 
 def _is_square_image(sides: Shape, pixel_count: Dim) -> bool:
-    """Return whether `sides` has two equal sides, and `pixel_count` is a square."""
+    """Return whether `sides` has two equal dims, and `pixel_count` is a square."""
     return (
         len(sides) == 2
         and sides[0] == sides[1]
@@ -273,10 +273,10 @@ def _is_square_image(sides: Shape, pixel_count: Dim) -> bool:
 
 
 def find_differing_dims(shape: Shape, target: Shape) -> tuple[int, Shape, Shape]:
-    """Return the position and the dims of the part in which two shapes differ.
+    """Find the parts in which two shapes differ.
 
-    The position is an index in `target`. The dims before the differing dims have equal element counts in both
-    shapes, and so do the dims after the differing dims.
+    Returns the index in `target` where the parts begin, and both parts. The dims before the parts have equal element
+    counts in both shapes, and so do the dims after them.
 
     >>> find_differing_dims((1, 27, 120, 120), (1, 3, 9, 30, 30))
     (3, (120, 120), (30, 30))
@@ -317,8 +317,8 @@ def differs_in_batch_only(shape: Shape, target: Shape) -> bool:
 def iter_batch_independent_targets(shape: Shape, target: Shape, resolved_target: Shape) -> Iterator[tuple[Shape, str]]:
     """Yield targets that apply to every batch size, each with its assumption.
 
-    Yields nothing unless the first dim of `target` is a number other than the batch size. `resolved_target` is `target`
-    with its zeros resolved.
+    The assumption states when the target applies. Yields nothing unless the first dim of `target` is a number other
+    than the batch size. `resolved_target` is `target` with its zeros resolved.
 
     >>> [value for value, _ in iter_batch_independent_targets((8, 6), (1, 2, 3), (1, 2, 3))]
     [(0, 2, 3), (-1, 2, 3)]
@@ -331,9 +331,9 @@ def iter_batch_independent_targets(shape: Shape, target: Shape, resolved_target:
 
 
 def describe_batch_move(before: Shape, after: Shape) -> str:
-    """Describe where a reshape moves the batch if the first output dim is 1.
+    """Describe where a reshape moves the batch axis if the first output dim is 1.
 
-    Returns an empty string if the batch is not moved.
+    Returns an empty string if the batch axis stays first.
 
     >>> describe_batch_move((4, 197, 768), (1, 788, 12, 64)), describe_batch_move((4, 6), (1, 3, 8))
     ('takes the batch into axis 1', 'mixes the samples of the batch')
@@ -353,7 +353,7 @@ def describe_batch_move(before: Shape, after: Shape) -> str:
 
 
 def iter_batch_first_targets(before: Shape, after: Shape, target: Shape, value: Shape) -> Iterator[tuple[Shape, str]]:
-    """Yield targets that keep the batch first, each with its assumption.
+    """Yield targets that keep the batch axis first, each with its assumption.
 
     `target` is the refused target. `value` is a fix of `target` with an explicit first dim, and `after` is the output
     shape for `value`.
@@ -381,7 +381,7 @@ def iter_batch_first_targets(before: Shape, after: Shape, target: Shape, value: 
 
 
 def _resolve_target(stages: Sequence[Stage], target: Shape) -> Shape:
-    """Return the dims of a target that the stages resolved.
+    """Return a target with its zeros and -1 replaced by resolved sizes.
 
     A dim that was not resolved is 1.
     """
@@ -390,7 +390,7 @@ def _resolve_target(stages: Sequence[Stage], target: Shape) -> Shape:
 
 
 def locate_fault(trace: Trace, problem: Problem) -> RefusedRequest:
-    """Find the faulty argument of a refused request."""
+    """Find the faulty argument of a refused request, and its shape."""
     arguments, name = trace.request.arguments, problem.argument
     stage = trace.stages[-1] if trace.stages else None
     shape = stage.before if stage else trace.input
@@ -421,18 +421,18 @@ def replace_zeros(refused: RefusedRequest) -> CandidateValues:
 
 
 def _compute_inferred_dim(refused: RefusedRequest) -> CandidateValues:
-    """Yield the target with the inferred dim computed from the nonzero dims."""
+    """Yield the target with -1 replaced by the size computed from the nonzero dims."""
     volume, known = (product(dim for dim in dims if dim != 0) for dims in (refused.shape, refused.resolved_target))
     yield refused.replace_token(quotient(volume, known), index=refused.infer_index)
 
 
 def _use_input_dim(refused: RefusedRequest) -> CandidateValues:
-    """Yield the target with the faulty token replaced by the aligned input dim."""
+    """Yield the target with the faulty dim replaced by the aligned input dim."""
     return (refused.replace_token(dim) for dim in refused.find_aligned_dim(refused.index))
 
 
 def _make_token_replacement(*dims: int) -> Callable[[RefusedRequest], CandidateValues]:
-    """Return a function that yields the argument with its faulty token replaced by `dims`."""
+    """Return a function that replaces the faulty item of the argument by `dims`."""
     return lambda refused: iter([refused.replace_token(*dims)] if isinstance(refused.value, tuple) else [])
 
 
@@ -442,9 +442,9 @@ def _make_argument_setter(value: object) -> Callable[[RefusedRequest], Candidate
 
 
 def _truncate_to_rank(refused: RefusedRequest) -> CandidateValues:
-    """Yield the target truncated to the dialect's maximum rank.
+    """Yield the target, shortened to the dialect's maximum rank.
 
-    In a reshape, the last remaining dim is inferred. In an unsqueeze, the list of new axes is truncated.
+    In a reshape, the last dim that is kept becomes -1. In an unsqueeze, the list of new axes is shortened.
     """
     if refused.kind is StageKind.UNSQUEEZE:
         yield refused.value[: refused.index - len(refused.shape)]
@@ -485,7 +485,7 @@ def _use_nonnegative_axis(refused: RefusedRequest) -> CandidateValues:
 
 
 def _use_nearest_axes(refused: RefusedRequest) -> CandidateValues:
-    """Yield the argument with the wrong axis replaced by each of the nearest axes.
+    """Yield the argument with its invalid axis replaced by each of the nearest axes.
 
     An omitted argument is treated as axis 1.
     """
@@ -501,9 +501,9 @@ def _use_nearest_axes(refused: RefusedRequest) -> CandidateValues:
 
 
 def _use_unit_axes(refused: RefusedRequest) -> CandidateValues:
-    """Yield each axis of size 1 as a replacement for a single requested axis.
+    """Yield each axis of size 1 as the argument, the nearest axis first.
 
-    The nearest axis comes first.
+    Yields nothing if several axes are requested.
     """
     axis = refused.value[0] if isinstance(refused.value, tuple) else refused.value
     ones = [other for other, dim in enumerate(refused.shape) if dim == 1 and refused.value in (axis, (axis,))]
@@ -542,7 +542,7 @@ CHANGES_BY_RULE: Mapping[Rule, tuple[Callable[[RefusedRequest], CandidateValues]
     rules.NEEDS_SIZE: (_use_input_dim,),
     rules.NO_SUCH_ATTRIBUTE: (OMIT,),
 }
-"""The changes to the faulty argument, by rule; they are tried in this order."""
+"""For each rule, the functions that yield new values of the faulty argument, in the order of the attempts."""
 
 CHANGES_BY_RULE_AND_KIND: Mapping[tuple[Rule, StageKind], tuple[Callable[[RefusedRequest], CandidateValues], ...]] = {
     (rules.NEGATIVE_AXIS, StageKind.PERMUTE): (_complete_permutation,),
@@ -550,13 +550,13 @@ CHANGES_BY_RULE_AND_KIND: Mapping[tuple[Rule, StageKind], tuple[Callable[[Refuse
     (rules.AXIS_OUT_OF_RANGE, StageKind.UNSQUEEZE): (_use_nearest_axes,),
     (rules.REPEATED_AXIS, StageKind.UNSQUEEZE): (_use_nearest_axes,),
 }
-"""The changes by rule and kind of stage, which override `CHANGES_BY_RULE`."""
+"""The functions for a rule in one kind of stage; they override `CHANGES_BY_RULE`."""
 
 
 def propose_changes(trace: Trace, problem: Problem) -> ArgumentChanges:
     """Yield changes of arguments that may fix a refused request.
 
-    Changes that the op defines for the broken rule override those in `CHANGES_BY_RULE`.
+    The changes that the op declares for the broken rule override those in `CHANGES_BY_RULE`.
     """
     op_changes = OPS[trace.op].fix_candidates.get(problem.rule)
     if op_changes is not None:
@@ -580,7 +580,7 @@ def _is_operand_mismatch(trace: Trace, problem: Problem) -> bool:
 
 
 def propose_batch_changes(trace: Trace) -> ArgumentChanges:
-    """Yield targets that apply to every batch size if the target applies to one only."""
+    """Yield targets for every batch size if the target applies to one only."""
     arguments = trace.request.arguments
     for stage in trace.stages:
         target = arguments.get(stage.argument)
@@ -594,9 +594,9 @@ def propose_batch_changes(trace: Trace) -> ArgumentChanges:
 
 
 def propose_fallback_changes(trace: Trace, problem: Problem) -> ArgumentChanges:
-    """Yield the targets to try if no other change makes the request resolve.
+    """Yield the targets to try if no other change is a fix.
 
-    Each token, from right to left, is replaced by the aligned input dim and then by -1. Finally, -1 is appended.
+    Each dim, from right to left, is replaced by the aligned input dim and then by -1. Finally, -1 is appended.
     """
     refused = locate_fault(trace, problem)
     if refused.kind is not StageKind.RESHAPE or not OPS[trace.op].uses_switch or not isinstance(refused.value, tuple):
@@ -629,9 +629,9 @@ def find_fixes(trace: Trace) -> tuple[Fix, ...]:
 
 
 def add_batch_fixes(trace: Trace, fix: Fix, answer: Trace) -> list[Fix]:
-    """Return a fix of a target together with fixes that keep the batch first.
+    """Return a fix of a target, together with fixes that keep the batch axis first.
 
-    `answer` is the answer after `fix`. If `fix` moves the batch, it comes last, and its description mentions the move;
+    `answer` is the answer after `fix`. If `fix` moves the batch axis, it comes last, and its description mentions this;
     otherwise it comes first.
     """
     stage = next((stage for stage in answer.stages if stage.argument == fix.name and stage.kind in RESHAPE_KINDS), None)
@@ -653,17 +653,17 @@ def add_batch_fixes(trace: Trace, fix: Fix, answer: Trace) -> list[Fix]:
 
 
 def find_single_fixes(trace: Trace, problem: Problem, name: str | None = None) -> FixesWithAnswers:
-    """Yield fixes that consist of one change, each with the answer after the fix.
+    """Yield fixes that change one option once, each with the answer after the fix.
 
-    Fixes are computed lazily. `name` restricts the fixes to one option. The first fix is also the first fix of
-    `find_fixes`, but requires fewer attempts.
+    `name` restricts the fixes to one option. The first fix is also the first fix of `find_fixes`, but is found with
+    fewer attempts, because each fix is computed when it is requested.
     """
     attempts = ((fix, answer) for fix, answer in _try_changes(trace, problem) if name in (None, fix.name))
     return ((fix, answer) for fix, answer in attempts if answer.output is not None)
 
 
 def _find_batch_fixes(trace: Trace) -> tuple[Fix, ...]:
-    """Return the fixes that make an answer independent of the batch size."""
+    """Return the fixes that make an answer valid for every batch size."""
     attempts = _try_fixes(trace.request, _describe_changes(trace.request, propose_batch_changes(trace)))
     limit = len(trace.conditions)
     return tuple(fix for fix, answer in attempts if answer.output is not None and len(answer.conditions) < limit)
@@ -689,7 +689,7 @@ def apply_fix(request: Request, fix: Fix) -> Request:
 
 
 def _search_fixes(trace: Trace, problem: Problem, depth: int) -> list[tuple[Fix, Trace]]:
-    """Return fixes of at most `depth` changes each, with the answers after the fixes."""
+    """Return fixes of at most `depth` changes, with the answers after the fixes."""
     if problem.rule is rules.CONTRADICTION:
         return []
     attempts = [*_try_changes(trace, problem)]
@@ -709,12 +709,12 @@ def _search_fixes(trace: Trace, problem: Problem, depth: int) -> list[tuple[Fix,
 
 
 def _drop_failed_attempts(attempts: Iterable[tuple[Fix, Trace]]) -> list[tuple[Fix, Trace]]:
-    """Return the distinct attempts that resolve."""
+    """Return the attempts that resolve, without duplicates."""
     return [*dict(pair for pair in attempts if pair[1].output is not None).items()]
 
 
 def _try_changes(trace: Trace, problem: Problem) -> FixesWithAnswers:
-    """Yield fixes of one change, each with the answer after the fix."""
+    """Yield fixes that change one option once, each with the answer after the fix."""
     request = trace.request
     if len(request.dims) > MAX_REQUEST_DIMS:
         return
@@ -725,7 +725,7 @@ def _try_changes(trace: Trace, problem: Problem) -> FixesWithAnswers:
     is_single = not _is_operand_mismatch(trace, problem)
     yield from ((fix, answer) for fix, answer in attempts if is_single or keeps_batch(request, answer))
     yield from _try_fixes(request, _iter_switch_fixes(request))
-    yield from newer  # empty for `NO_SUCH_ATTRIBUTE`, because it is consumed above
+    yield from newer  # exhausted for `NO_SUCH_ATTRIBUTE`: its fix was yielded above
 
 
 def _try_fixes(request: Request, fixes: Iterable[Fix]) -> FixesWithAnswers:
@@ -792,7 +792,7 @@ def build_hint(trace: Trace) -> str:
 
 
 def batch_fix_text(fixes: Iterable[Fix]) -> str:
-    """Describe the fixes for every batch size.
+    """Describe the fixes that apply to every batch size.
 
     Returns an empty string if there are none.
     """
@@ -886,7 +886,7 @@ def _missing_factors_hint(refused: RefusedRequest) -> str:
 
 
 def _missing_axes_hint(refused: RefusedRequest) -> str:
-    """Return a hint with the axes that a permutation lacks."""
+    """Return a hint with the axes that are missing from a permutation."""
     if refused.rank > MAX_LISTED_RANK:
         return ""
     absent = [
@@ -898,7 +898,7 @@ def _missing_axes_hint(refused: RefusedRequest) -> str:
 
 
 def _switch_hint(request: Request, problem: Problem) -> str:
-    """Describe the effect of the dialect's switch if the switch affects the answer."""
+    """Describe the effect of the dialect's switch if it affects the answer."""
     texts = []
     for fix, answer in _try_fixes(request, _iter_switch_fixes(request)):
         copies = DIALECTS[request.dialect].reshape_semantics[bool(fix.value)].zero is ZeroMeaning.COPIES
@@ -912,7 +912,7 @@ def _switch_hint(request: Request, problem: Problem) -> str:
 
 
 def _zero_size_hint(request: Request) -> str:
-    """Return a hint with the sizes that must be 0 to make a request valid."""
+    """Return a hint with the symbolic sizes that must be 0 for a request to be valid."""
     if not OPS[request.op].uses_switch:
         return ""
     known = dim_names(request.input)[:MAX_ZERO_NAMES]

@@ -1,7 +1,7 @@
 """The inverse of a chain: the chain that leads from its output back to its input.
 
 A chain has an inverse if its output contains every element of its input. If the output has more elements, as after an
-expand or a pad, the inverse drops the others.
+expand or a pad, the inverse drops the additional elements.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ from shapecalc.reasoning.simplify import RequestBuilder, simplify
 DROPS = "it drops elements"
 COMPUTES = "it computes new elements"
 NEEDS_NUMBER = "a size is not known as a number, which a slice needs"
-"""The reasons `DROPS`, `COMPUTES` and `NEEDS_NUMBER` why a move has no inverse."""
+"""Reasons why a move has no inverse, as `DROPS` and `COMPUTES` above."""
 MAX_SEARCHED = 1024
-"""The maximum number of output elements that are searched for the input elements."""
+"""The maximum number of output elements in which the input elements are searched."""
 
 
 class Inversion(Record):
@@ -69,7 +69,7 @@ class Inversion(Record):
 
     @property
     def text(self) -> str:
-        """The inverse as a string, or the reason if there is none."""
+        """The inverse in the syntax of the command line, or the reason if there is none."""
         return self.reason if self.chain is None else chain_text(self.chain)
 
     @property
@@ -85,7 +85,7 @@ class Inversion(Record):
 
 
 class NotInvertible(Exception):
-    """Raised for a move without an inverse; the argument is the reason."""
+    """Raised for a move that has no inverse; the message is the reason."""
 
 
 def invert(answer: Trace | Chain) -> Inversion:
@@ -144,7 +144,7 @@ def _first_output_positions(chain: Chain) -> list[int] | None:
 
 
 class _InverseBuilder:
-    """A builder of requests that undo stages, under the rules of their chain."""
+    """A builder of requests that undo stages, in the dialects of their chain."""
 
     def __init__(self, chain: Chain) -> None:
         self.builder = RequestBuilder(chain)
@@ -152,12 +152,12 @@ class _InverseBuilder:
     def invert_chain(self, chain: Chain) -> list[Request]:
         """Return the requests that undo a chain.
 
-        A chain may have an inverse although one of its stages has none: the stage may drop only elements that an
+        A chain can have an inverse although one of its stages has none, if that stage drops only elements that an
         earlier stage added. Therefore, if a stage has no inverse, each input element is searched in the output. Raises
         `NotInvertible`, with the stage and the reason, if the chain has no inverse.
         """
         output = chain.output or ()
-        if 0 in chain.input and 0 in output:  # there are no elements to drop
+        if 0 in chain.input and 0 in output:  # there are no elements that could be dropped
             return self._reshape_requests(output, chain.input)
         requests: list[Request] = []
         for number, trace in reversed([*enumerate(chain.traces, 1)]):
@@ -189,7 +189,10 @@ class _InverseBuilder:
         return result
 
     def _undo_move(self, op: str, move: Move, before: Shape, after: Shape) -> list[Request]:
-        """Return the requests that undo a move from the shape `before` to `after`."""
+        """Return the requests that undo a move.
+
+        `before` and `after` are the input shape and the output shape of the move.
+        """
         match move:
             case Permute(axes=axes):
                 return self._move_requests(after, Permute(tuple([axes.index(axis) for axis in range(len(axes))])))
@@ -220,7 +223,7 @@ class _InverseBuilder:
         return [*self._slice_requests(after, repeated), *self._reshape_requests(aligned, before)]
 
     def _undo_slice(self, move: StridedSlice, before: Shape, after: Shape) -> list[Request]:
-        """Return requests that reverse the reversed axes and restore the dropped axes."""
+        """Return requests that flip the reversed axes and restore the dropped axes."""
         for dim, (_, step, size) in zip(before, move.axis_ranges, strict=True):
             is_whole = size == dim and (step in (1, -1) or dim == 1)
             if not (dim == 1 if size is None else is_whole):
@@ -231,7 +234,7 @@ class _InverseBuilder:
         return [*flips, *self._reshape_requests(after, before)]
 
     def _undo_take(self, axis: int, positions: Sequence[int], before: Shape, after: Shape) -> list[Request]:
-        """Return the request that takes each input index from its first output index."""
+        """Return the request that reads each input element from its first output index."""
         size = before[axis]
         taken = [position % size for position in positions] if isinstance(size, int) and size else [*positions]
         if not isinstance(size, int) or {*taken} != {*range(size)}:
@@ -250,7 +253,7 @@ class _InverseBuilder:
         )
 
     def _slice_requests(self, shape: Shape, slices: dict[int, str]) -> list[Request]:
-        """Return the request that slices axes, or an empty list if there are no axes."""
+        """Return the request that slices the given axes, or no request if there are none."""
         texts = [slices.get(axis, ":") for axis in range(max(slices, default=-1) + 1)]
         return [self._make_request(SLICE, shape, slices=",".join(texts))] if texts else []
 

@@ -1,7 +1,7 @@
-"""Typical mistakes of users who predict the output shape of a request.
+"""Typical mistakes in predicting the output shape of a request.
 
-A mistake is modelled as a misread request: the wrong prediction is the correct output of the misread request. A new
-kind of mistake requires a function and an entry in `MISTAKE_KINDS`.
+A mistake is modelled as a misread request: the wrong prediction is the correct output of that other request. A new kind
+of mistake requires a function and an entry in `MISTAKE_KINDS`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shapecalc.core.text import shape_text
 from shapecalc.reasoning.examples import trace_element
 
 MisreadRequest: TypeAlias = tuple[Request, str]
-"""A misread request, and a sentence that describes the mistake."""
+"""A misread request, with a sentence that describes the mistake."""
 
 
 class Mistake(Record):
@@ -30,11 +30,11 @@ class Mistake(Record):
     sentence: str
     """A sentence that describes the mistake."""
     answer: Trace | Chain
-    """The correct answer to the misread request."""
+    """The answer to the misread request."""
 
 
 def find_mistakes(answer: Trace | Chain) -> Iterator[Mistake]:
-    """Yield the mistakes that lead to a different answer.
+    """Yield the mistakes that lead to an answer other than the correct one.
 
     Yields nothing for a refused request.
 
@@ -124,7 +124,7 @@ def _replace_arguments(trace: Trace, **arguments: object) -> Request:
 
 
 def _iter_argument_stages(trace: Trace) -> Iterator[Stage]:
-    """Yield the stages that apply an argument exactly as the user wrote it."""
+    """Yield the stages that use an argument in the form in which the user wrote it."""
     for stage in trace.stages:
         if stage.requested and trace.request.arguments.get(stage.argument) == stage.requested:
             yield stage
@@ -145,7 +145,7 @@ def _invert_permutations(trace: Trace) -> Iterator[MisreadRequest]:
 
 
 def _miscount_zeros(trace: Trace) -> Iterator[MisreadRequest]:
-    """Yield the request with its zeros replaced by input dims at wrong indices.
+    """Yield requests whose zeros are replaced by input dims at wrong indices.
 
     If several ways of counting lead to the same request, one sentence describes all of them.
     """
@@ -192,7 +192,7 @@ def _omit_transposes(trace: Trace) -> Iterator[MisreadRequest]:
 
 
 def _flip_switch(trace: Trace) -> Iterator[MisreadRequest]:
-    """Yield the request under the other setting of the dialect's switch."""
+    """Yield the request with the other setting of its dialect's switch."""
     switch = DIALECTS[trace.dialect].switch
     if switch is not None and switch.name in trace.options:
         on = bool(trace.options[switch.name])
@@ -230,4 +230,4 @@ MISTAKE_KINDS: Mapping[str, Callable[[Trace], Iterator[MisreadRequest]]] = {
     "transpose for reshape": _transpose_instead_of_reshape,
     "reshape for transpose": _reshape_instead_of_transpose,
 }
-"""The functions that yield misread requests, by kind of mistake."""
+"""For each kind of mistake, the function that yields the misread requests."""

@@ -1,6 +1,6 @@
 """Explanations of mismatched operands, and candidate changes to fix a mismatch.
 
-The module `fixing` resolves each changed request, and offers the changes in the order in which they are yielded here.
+The module `fixing` resolves each changed request, and offers the valid ones in the order of this module.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ placeholder for the name of the changed tensor.
 """
 
 MAX_CHANNELS = 4096
-"""The maximum number of channels of a feature map."""
+"""The maximum number of channels of a feature map that was flattened."""
 MAX_ASPECT_RATIO = 8
 """The maximum aspect ratio of an image."""
 
 
 PATCH_GRID_SIDES = {side * side: side for side in (7, 14, 21, 24, 27, 28, 37)}
-"""The sides of the patch grids of well-known image models, by patch count."""
+"""The sides of the patch grids of well-known image models, by their number of patches."""
 
 MIN_ROUNDED_SIZE = 4
-"""The size above which a difference of one is explained by rounding."""
+"""The minimum size for which a difference of one is explained by rounding."""
 
 
 MIN_FLATTENED = 6
-"""The minimum number of merged rows for which a missing flatten is suggested."""
+"""The minimum number of rows that must be merged for a missing flatten to be suggested."""
 
 
 MATRIX_PRODUCTS = ("matmul", "linear")
@@ -43,20 +43,20 @@ MATRIX_PRODUCTS = ("matmul", "linear")
 
 
 class ArgumentChange(Record):
-    """A new value of an argument that may fix a refused request."""
+    """A new value of one argument, which may fix a refused request."""
 
     name: str
     value: object
     every_batch: str = ""
-    """The reason why the value applies to every batch size; empty if it may not."""
+    """The assumption under which the value applies to every batch size; empty if it applies to one only."""
     copies: bool = False
     """Whether the value replaces zeros in the target with input dims."""
     description: str = ""
-    """A description of a change of an operand; empty for other changes."""
+    """A description of the change, if it changes an operand; empty for other changes."""
 
 
 def swap_last_axes(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with its last two dims swapped, if these dims are known."""
+    """Yield the shape with its last two dims swapped, unless one of them is unknown."""
     known = all(isinstance(dim, int) for dim in (*shape[-2:], *other[-2:]))
     if len(shape) > 1 and shape[-1] != shape[-2] and known:
         yield "transpose {}", (*shape[:-2], shape[-1], shape[-2])
@@ -80,7 +80,7 @@ def move_channels_first(shape: Shape, _other: Shape) -> Iterator[tuple[str, Shap
 
 
 def move_channels(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with its last axis moved to index 1, or axis 1 moved last."""
+    """Yield the shape with its last axis moved to index 1, or with axis 1 moved last."""
     yield from move_channels_first(shape, other)
     if len(shape) > 2:
         last = "put the channels of {} last, NHWC for NCHW"
@@ -88,7 +88,7 @@ def move_channels(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def insert_unit_dims(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with dims of 1 inserted at each index, up to the rank of `other`."""
+    """Yield the shape with dims of 1 inserted at an index, up to the rank of `other`."""
     for count in range(1, len(other) - len(shape) + 1):
         for axis in range(len(shape), -1, -1):
             ones = "a dim of 1" if count == 1 else f"{count} dims of 1"
@@ -103,7 +103,7 @@ def drop_unit_dim(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def reshape_to_other(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield `other`, or its last dims, if the element counts are equal."""
+    """Yield `other`, or its last dims, if the element counts of the shapes are equal."""
     for start in range(len(other) - 1):
         if len(shape) < len(other) - start and product(shape) == product(other[start:]):
             yield "reshape {}", other[start:]
@@ -119,7 +119,7 @@ def flatten_last_axes(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]
 def pool_feature_map(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the shape after global pooling of a square feature map.
 
-    The last dim of `shape` must be a flattened map with as many channels as `other` has input features.
+    The last dim of `shape` must be a flattened feature map, with as many channels as `other` has input features.
     """
     features = other[-2:][0] if other else 0
     side = _feature_map_side(shape[-1], features) if shape else 0
@@ -134,7 +134,7 @@ def widen_weight(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def fix_off_by_one(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the shape with each dim that is off by one set to the dim of `other`.
+    """Yield the shape with a dim that is off by one set to the dim of `other`.
 
     A well-known count of image patches is increased by one, for the class token. Any other dim is decreased by one,
     because the difference may be due to rounding.
@@ -153,9 +153,9 @@ def fix_off_by_one(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def _feature_map_side(large: Dim, small: Dim) -> int:
-    """Return the side of a square map that was flattened with its channels.
+    """Return the side of the square feature map that was flattened with its channels.
 
-    `large` is the number of features and `small` the number of channels. Returns 0 if there is no such map.
+    `large` is the number of features and `small` the number of channels. Returns 0 if there is no such side.
     """
     if not isinstance(large, int) or not isinstance(small, int) or not 1 < small <= MAX_CHANNELS or large == small:
         return 0
@@ -193,7 +193,7 @@ SHAPE_FIXES: Mapping[str, tuple[tuple[str, ShapeFix], ...]] = {
     "stack": _pair_with_input_and_operands(drop_unit_dim, insert_unit_dims, move_channels, swap_last_axes),
     "conv": (("input", move_channels_first), ("input", insert_unit_dims)),
 }
-"""The candidate fixes for each op's arguments; they are tried in this order."""
+"""For each op, the functions that yield candidate fixes of an argument, in the order of the attempts."""
 
 
 def propose_operand_changes(request: Request) -> Iterator[ArgumentChange]:
@@ -242,10 +242,10 @@ def _highest_rank_operand(operands: Sequence[Shape | str]) -> Shape:
 
 
 def keeps_batch(request: Request, answer: Trace) -> bool:
-    """Return whether a fix keeps the first dim of the highest-rank operand.
+    """Return whether a fix keeps the batch axis.
 
-    A fix that adds a first dim of 1 to the input is also accepted. Returns False if the answer after the fix has
-    conditions.
+    The batch axis is the first axis of the operand with the highest rank. A fix that prepends a dim of 1 to the input
+    also keeps it. Returns False if the answer after the fix has conditions.
     """
     if answer.conditions:
         return False
@@ -309,7 +309,7 @@ def find_missing_flatten(request: Request) -> str:
 
 
 def explain_mismatch(request: Request) -> str:
-    """Explain the mismatched sizes of the operands, or else compare them.
+    """Explain the mismatched sizes of two operands, or describe their difference.
 
     Returns an empty string if all sizes match.
 

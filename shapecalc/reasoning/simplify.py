@@ -57,14 +57,14 @@ MoveSequence = tuple[Move, ...]
 AxisOrder = Sequence[int]
 Segments = tuple["ChainSegment", ...]
 SegmentWeight = tuple[int, int, int]
-"""The cost, the number of stages, and the number of new stages, compared in this order."""
+"""A cost, a number of stages, and the number of those stages that are new, compared in this order."""
 
 
 MAX_WINDOW = 8
-"""The maximum number of stages in a window, except the window of all stages."""
+"""The maximum number of stages in a window, except in the window that contains all stages."""
 
 MAX_MIXED_WINDOW = 64
-"""The maximum number of stages in the window of all stages if it mixes or rolls axes."""
+"""The maximum number of stages in the window of all stages, if they roll axes or mix them in a reshape."""
 
 
 class Simplification(Record):
@@ -75,7 +75,7 @@ class Simplification(Record):
     before: Cost
     after: Cost
     shorter: bool
-    """Whether a cheaper or shorter chain was found."""
+    """Whether the chain is cheaper or shorter than the original chain."""
     proved: bool = True
     """Whether the chain provably equals the original chain for all valid sizes."""
 
@@ -87,7 +87,7 @@ class Simplification(Record):
 
     @property
     def text(self) -> str:
-        """The simplified chain as a string."""
+        """The simplified chain in the syntax of the command line."""
         return chain_text(self.chain)
 
     def as_json(self) -> dict[str, object]:
@@ -128,7 +128,7 @@ def iter_short_forms(
         return
     axes, narrow, expanded = _split_off_expand(axes, after)
     new_axes = next((axis for axis, dim in enumerate(expanded) if dim == narrow[axis]), len(expanded))
-    for first in dict.fromkeys((0, new_axes)):  # an expand can add the leading axes as well
+    for first in dict.fromkeys((0, new_axes)):  # a single expand can also add the leading axes
         repeat = () if narrow[first:] == expanded else (Expand(expanded),)
         for moves in _iter_forms_without_expand(before, axes[first:], narrow[first:], known, for_shuffle):
             yield (*moves, *repeat, *_reshape_if_needed(expanded, after))
@@ -160,7 +160,7 @@ def _split_off_expand(axes: StridedAxes, after: Shape) -> tuple[StridedAxes, Sha
     """Split the last expand off a layout.
 
     Returns the axes and the shape before the expand, and the shape after it. The atoms with stride 0 come from the
-    expand. If an axis contains both such atoms and others, every atom of the layout becomes an axis.
+    expand. If an axis contains both such atoms and other atoms, every atom becomes an axis of its own.
     """
     has_partial_repeat = any(len(axis) > 1 and any(atom.stride == 0 for atom in axis) for axis in axes)
     if has_partial_repeat:
@@ -174,7 +174,7 @@ def _split_off_expand(axes: StridedAxes, after: Shape) -> tuple[StridedAxes, Sha
 def _iter_forms_without_expand(
     before: Shape, axes: StridedAxes, after: Shape, known: Assumptions, for_shuffle: bool
 ) -> Iterator[MoveSequence]:
-    """Yield the short forms of a layout without broadcast dims."""
+    """Yield the short forms of a layout in which no atom has stride 0."""
     column = merge_atoms(chain(*axes))
     if len(column) < 2:
         yield _reshape_if_needed(before, after)
@@ -204,7 +204,7 @@ def _sort_by_input(atoms: Atoms) -> Atoms | None:
 
 
 def _split_transpose_merge(before: Shape, input_atoms: Atoms, output_atoms: Atoms, after: Shape) -> MoveSequence:
-    """Return the general short form of a layout.
+    """Return the moves that split axes into atoms, transpose, and merge the atoms.
 
     `input_atoms` and `output_atoms` are the atoms of the layout in input order and in output order.
     """
@@ -265,7 +265,7 @@ def _transpose_then_reshape(before: Shape, order: AxisOrder, after: Shape) -> Mo
 def _reshape_then_transpose(axes: StridedAxes, before: Shape, after: Shape) -> MoveSequence | None:
     """Return a reshape and a transpose that produce the layout `axes`.
 
-    Returns None if an output axis consists of several atoms.
+    Returns None if an output axis has several atoms.
     """
     if any(len(axis) > 1 for axis in axes):
         return None
@@ -280,7 +280,7 @@ def _reshape_then_transpose(axes: StridedAxes, before: Shape, after: Shape) -> M
 
 
 def _iter_shuffle_forms(before: Shape, axes: StridedAxes, after: Shape, known: Assumptions) -> Iterator[MoveSequence]:
-    """Yield the moves of a single Shuffle that produces a layout, if there is one."""
+    """Yield the moves of the single Shuffle that produces a layout, if one exists."""
     row = _sort_by_input(tuple(chain(*axes)))
     units = _group_inseparable_axes(before, row, known) if row else []
     ends = {_atom_end(atom): (atom, atom.stride) for _, atoms in units for atom in atoms}
@@ -303,10 +303,10 @@ def _iter_shuffle_forms(before: Shape, axes: StridedAxes, after: Shape, known: A
 def _group_inseparable_axes(
     before: Shape, input_atoms: Atoms, known: Assumptions
 ) -> list[tuple[list[int], list[Atom]]]:
-    """Group consecutive input axes that cannot be separated, with their atoms.
+    """Group consecutive input axes that share an atom, each group with its atoms.
 
-    The atoms are in input order. An atom is split at the end of an axis. If an atom cannot be split there, the axis is
-    grouped with the next axis.
+    The atoms are in input order. An atom that extends over the end of an axis is split there if possible; otherwise,
+    the axis is grouped with the next axis.
     """
     units, remaining = list[tuple[list[int], list[Atom]]](), list(input_atoms[::-1])
     axes, atoms, rest = list[int](), list[Atom](), product(())
@@ -330,7 +330,7 @@ def _group_inseparable_axes(
 
 
 def _order_with_contiguous_sequences(sequences: Iterable[Sequence[Atom]]) -> list[Atom] | None:
-    """Return an order of atoms in which each sequence is contiguous.
+    """Order atoms such that each sequence is contiguous in the result.
 
     Returns None if there is no such order.
     """
@@ -354,9 +354,9 @@ class RequestBuilder:
     """A builder of requests with the dialects, opsets, types and switches of a chain."""
 
     def __init__(self, chain: Chain) -> None:
-        """Create a builder with the first request of each dialect of a chain.
+        """Create a builder for a chain.
 
-        The most frequent dialect comes first.
+        The builder uses the first request of each dialect of the chain; the most frequent dialect comes first.
         """
         requests = [trace.request for trace in chain.traces]
         dialects = [request.dialect for request in requests]
@@ -365,14 +365,14 @@ class RequestBuilder:
         self.has_shuffles = any(request.op == "shuffle" for request in requests)
 
     def group_stages(self, moves: Sequence[Move]) -> list[list[Move]]:
-        """Group moves into stages.
+        """Group moves into the stages that will execute them.
 
         If the chain has Shuffles, a stage is a run of moves for one Shuffle; otherwise, a stage is one move.
         """
         return group_into_shuffles(moves, lambda move: move) if self.has_shuffles else [[move] for move in moves]
 
     def build_requests(self, shape: Shape, moves: Sequence[Move]) -> list[Request] | None:
-        """Return the requests that execute moves, or None if a move has no request."""
+        """Return the requests that execute moves, or None if one of them has no request."""
         result = list[Request]()
         for stage in self.group_stages(moves):
             request = self._build_request(shape, stage)
@@ -384,7 +384,7 @@ class RequestBuilder:
         return result
 
     def _build_request(self, shape: Shape, stage: Sequence[Move]) -> Request | None:
-        """Return the request that executes the moves of a stage, or None."""
+        """Return the request that executes the moves of a stage, or None if there is none."""
         first = stage[0]
         op = "transpose" if isinstance(first, Permute) else "expand" if isinstance(first, Expand) else "reshape"
         is_shuffle = self.has_shuffles and not isinstance(first, Expand)
@@ -412,8 +412,8 @@ class RequestBuilder:
 def _choose_target(shape: Shape, move: Reshape | Expand, dialect: str) -> Shape | None:
     """Return the target shape of a reshape or expand.
 
-    A dim of unknown size is written as 0 if 0 copies the dim in the dialect, otherwise as -1. Returns None for
-    several dims of -1, and for an expand to an unknown size.
+    A dim of unknown size is written as 0 if 0 copies the dim in the dialect, otherwise as -1. Returns None if several
+    dims would be -1, and for an expand to an unknown size.
     """
     unknown = [axis for axis, dim in enumerate(move.shape) if any(name.startswith("?") for name in dim_names((dim,)))]
     if not unknown:
@@ -428,9 +428,9 @@ def _choose_target(shape: Shape, move: Reshape | Expand, dialect: str) -> Shape 
 
 
 def _choose_switch_setting(op: str, dialect: str, current: bool | None, *, literal: bool) -> bool | None:
-    """Return the switch setting of a stage, or None for the default.
+    """Return the setting of the dialect's switch for a stage, or None for the default.
 
-    If `literal`, returns the setting with which a 0 in a target shape is a size.
+    If `literal`, returns the setting with which a 0 in a target is a size.
     """
     row = DIALECTS[dialect]
     if row.switch is None or not OPS[op].uses_switch:
@@ -462,7 +462,7 @@ def simplify(answer: Trace | Chain, goal: Goal = Goal.TRANSPOSES, dtype: str | N
 
 
 class _ChainSimplifier:
-    """A search for the cheapest equivalent chain."""
+    """A search for the cheapest chain that equals a chain."""
 
     def __init__(self, chain: Chain, goal: Goal, itemsize: int) -> None:
         self.chain, self.goal, self.itemsize = chain, goal, itemsize
@@ -491,13 +491,12 @@ class _ChainSimplifier:
         if proved is None:
             return Simplification(self.chain, before, before, shorter=False)
         second = _ChainSimplifier(proved, self.goal, self.itemsize)
-        after = second._compute_cost(
-            second.segments
-        )  # the cost can be higher, because the new chain is defined for more sizes
+        # the cost can be higher, because the new chain is defined for more sizes
+        after = second._compute_cost(second.segments)
         if not after.is_at_most(before, self.goal):
             return Simplification(self.chain, before, before, shorter=False)
         moving = [piece for piece in plan if piece.moves]
-        if len(moving) > 1 and not all(piece.is_original for piece in moving):  # new segments may fuse with neighbours
+        if len(moving) > 1 and not all(piece.is_original for piece in moving):  # moves that are now adjacent may fuse
             repeated = second.simplify()
             proved, after = repeated.chain, repeated.after
         return Simplification(proved, before, after, shorter=True)
@@ -512,7 +511,7 @@ class _ChainSimplifier:
     def _choose_segments(self) -> Segments:
         """Return the segments of the cheapest chain.
 
-        Only runs of segments that move the elements of one tensor are replaced.
+        Segments that combine tensors or return a shape are kept.
         """
         spans = [tuple(span) for _, span in groupby(self.segments, _is_replaceable)]
         return tuple(
@@ -562,9 +561,10 @@ class _ChainSimplifier:
             yield from ((stop, ChainSegment(before, moves, traces)) for moves in options)
 
     def _find_short_forms(self, before: Shape, view: View, after: Shape) -> Iterable[MoveSequence]:
-        """Return the short forms of a view of a tensor of shape `before`.
+        """Return the short forms of a view of a tensor.
 
-        Returns no short forms if the view has an offset or mixes axes.
+        `before` is the shape of the tensor and `after` that of the view. Returns no short forms if the view has an
+        offset or mixes axes.
         """
         view = view.normalize(self.known)
         if view.offset or not view.is_strided:
@@ -572,7 +572,10 @@ class _ChainSimplifier:
         return iter_short_forms(before, view.axes, after, self.known, for_shuffle=self.goal is Goal.SHUFFLES)
 
     def _prove_segments(self, segments: Segments) -> Chain | None:
-        """Return the chain of the segments if it is valid and proved equal, else None."""
+        """Return the chain of the segments, or None if it is not proved equal.
+
+        Returns None for an invalid chain, too.
+        """
         answer = self._resolve_segments(segments)
         if answer is None or answer.problem:
             return None
@@ -603,7 +606,7 @@ class _ChainSimplifier:
 
 
 def _make_subchain(shape: Shape, traces: tuple[Trace, ...], conditions: Conditions) -> Chain:
-    """Return some stages of a chain as a chain of its own, with the given conditions."""
+    """Return consecutive stages of a chain as a chain with the given conditions."""
     return Chain(shape, traces, traces[-1].output if traces else shape, None, conditions)
 
 
@@ -616,7 +619,7 @@ def _target_shape(move: Move) -> Shape:
 
 
 def _is_replaceable(segment: ChainSegment) -> bool:
-    """Return whether all moves of a segment only move elements of one tensor."""
+    """Return whether a segment only moves the elements of one tensor."""
     return not any(isinstance(move, ShapeVector | Combine) for move in segment.moves)
 
 
@@ -627,7 +630,7 @@ def _max_rank(segments: Segments) -> int:
 
 
 def _weigh_segment(segment: ChainSegment, goal: Goal) -> int:
-    """Return the number of Shuffles of a segment or, for other goals, of transposes."""
+    """Return the number of Shuffles or, for other goals than Shuffles, of transposes."""
     if goal is Goal.SHUFFLES:
         return count_shuffles(segment.before, segment.moves)
     return sum(isinstance(move, Permute) for move in segment.moves)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from shapecalc.core.dims import Dim
     from shapecalc.reasoning.compare import Comparison as Comparison
     from shapecalc.reasoning.equiv import Equivalence
-    from shapecalc.reasoning.find import ChainSearch
+    from shapecalc.reasoning.find import ChainSearchResult
     from shapecalc.reasoning.invert import Inversion
     from shapecalc.reasoning.simplify import Simplification
     from shapecalc.testing import assert_shape as assert_shape
@@ -822,7 +822,7 @@ def compare(
 
 def find(
     input: DimsLike | None = None, output: DimsLike | None = None, *, pairs: Iterable[tuple[Any, Any]] = ()
-) -> ChainSearch:
+) -> ChainSearchResult:
     """Find chains from one shape to another.
 
     Each chain is verified by execution. `pairs` are pairs of an input array and an output array. Raises `ShapeError` if

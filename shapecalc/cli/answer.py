@@ -29,7 +29,7 @@ from shapecalc.core.results import format_results
 from shapecalc.core.text import escape_unprintable, format_count, join_words, shape_text, split_outside_brackets
 from shapecalc.reading.commands import argument_texts, command_pieces, parse_stage
 from shapecalc.reading.options import strip_leading_space
-from shapecalc.reasoning.answers import add_hint, batch_hint, describe_other_rules
+from shapecalc.reasoning.answers import add_hint, batch_hint, describe_dialect_differences
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def report_other_answers(
         return
     if any(trace.request.switch is not None for trace in answer.traces):
         return
-    line = describe_other_rules(answer)
+    line = describe_dialect_differences(answer)
     if line:
         _reported_answers.append(answer)
         print_stderr(f"shapecalc: {line}")

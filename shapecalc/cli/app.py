@@ -268,7 +268,9 @@ def _report_other_chains(input_text: str, output_text: str) -> None:
     from shapecalc.reasoning.find import search_chains
 
     try:
-        ways = [way for way in search_chains(parse_shape(input_text), parse_shape(output_text)).ways if way.moves]
+        ways = [
+            way for way in search_chains(parse_shape(input_text), parse_shape(output_text)).ways if way.transpose_count
+        ]
     except ShapeError:
         return  # an argument is a file name, or a shape with a -1
     for way in ways[:2]:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from shapecalc.reasoning.compare import Comparison
     from shapecalc.reasoning.equiv import Counterexample, Equivalence
-    from shapecalc.reasoning.find import ChainSearch, ShapePair
+    from shapecalc.reasoning.find import ChainSearchResult, ShapePair
 
 
 COMPARE_ARGUMENT = command_line_argument(
@@ -168,7 +168,7 @@ def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
     for row in comparison.rows if explain else ():
         output.print_renderable(steps_text(row.trace, output.terminal_width()))
     output.print_table(comparison_table(comparison))
-    reasons = {name: why.removeprefix(f"{name} ") for name, why in comparison.unasked.items()}
+    reasons = {name: why.removeprefix(f"{name} ") for name, why in comparison.errors.items()}
     for why in dict.fromkeys(reasons.values()):
         output.print_stderr(
             f"shapecalc: left out ({why}): {', '.join([name for name in reasons if reasons[name] == why])}"
@@ -181,7 +181,7 @@ def _agreement_text(comparison: Comparison) -> str:
     if not comparison.agree:
         return "the dialects differ (* marks the less common answers)"
     dialects = list(dict.fromkeys(row.dialect for row in comparison.rows))
-    text = f"{', '.join(dialects)} agree" if comparison.unasked else "the dialects agree"
+    text = f"{', '.join(dialects)} agree" if comparison.errors else "the dialects agree"
     text = text if len(dialects) > 1 else f"only {dialects[0]} is asked{_shuffle_hint(comparison.rows[0].trace)}"
     if len({row.verdict for row in comparison.rows}) == 1:
         return text
@@ -465,8 +465,10 @@ def run_simplify(stages: str, goal: str, check: bool, output_options: OutputOpti
         for limit in code.warnings if code else result.chain.caveats:
             output.print_stderr(f"shapecalc: {limit}")
         gain = "the same in fewer stages" if result.after == result.before else f"now {result.after}"
-        output.print_stderr(f"shapecalc: {result.before}{f'; {gain}' if result.shorter else ', and none is shorter'}")
-    return ExitCode.FAILED if check and result.shorter else ExitCode.OK
+        output.print_stderr(
+            f"shapecalc: {result.before}{f'; {gain}' if result.is_improved else ', and none is shorter'}"
+        )
+    return ExitCode.FAILED if check and result.is_improved else ExitCode.OK
 
 
 SIMPLIFY_COMMAND = Command(
@@ -613,7 +615,7 @@ def _load_array_pairs(before: list[str], after: list[str]) -> list[tuple[Any, An
     return [(arrays[first], arrays[second]) for first, second in zip(before, after, strict=True)]
 
 
-def _search_summary(result: ChainSearch) -> str:
+def _search_summary(result: ChainSearchResult) -> str:
     """Summarize a search: the number of chains found, and the bounds of the search."""
     fits = f"{'' if result.complete else 'at least '}{result.fits or 'no'} function{'' if result.fits == 1 else 's'}"
     listed = f", of which {len(result.ways)} are listed" if len(result.ways) < result.fits else ""

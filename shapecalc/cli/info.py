@@ -269,7 +269,7 @@ def run_explain(figures: Sequence[str], output_options: OutputOptions) -> int:
         sizes, context = _parse_figures(figures)
     except ShapeError as error:
         return print_error(error, "explain", {"figures": [*figures]}, output_options)
-    explanations = figure_search.explain_figures(sizes, context)
+    explanations = figure_search.explain_number_mismatch(sizes, context)
     values = [*sizes, *([[*context.target]] if context.target else [])]
     result = {"figures": values, "explanations": [explanation.as_json() for explanation in explanations]}
     if print_json_if_requested(output_options, lambda: result):
@@ -283,7 +283,7 @@ def run_explain(figures: Sequence[str], output_options: OutputOptions) -> int:
 
 
 def _parse_figures(figures: Sequence[str]) -> tuple[tuple[int, ...], MismatchContext]:
-    """Parse the arguments of `explain_figures`: two sizes, or a size and a shape.
+    """Parse the arguments of `explain_number_mismatch`: two sizes, or a size and a shape.
 
     Raises `ShapeError` (usage) for other arguments.
     """

@@ -438,9 +438,9 @@ def _is_plausible_fix(message: ParsedMessage, trace: Trace, fix: Fix, fixed: Tra
     if not old:  # the request is for a scalar, which no fix of the sizes preserves
         return False
     pairs = enumerate(zip(old, new, strict=False))
-    changed = [index for index, (before, after) in pairs if before != after and (index or not fix.every_batch)]
+    changed = [index for index, (before, after) in pairs if before != after and (index or not fix.batch_assumption)]
     sizes = {new[index] for index in changed}
-    if not is_count_problem or fix.copies or not sizes:
+    if not is_count_problem or fix.replaces_zeros or not sizes:
         return True
     from_input = len(trace.input) > 1 >= len(changed) and sizes <= {-1, *trace.input}
     return (changed[0] > 0 or len(old) == 1) and (from_input or len(changed) > len(sizes))

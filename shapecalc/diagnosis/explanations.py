@@ -23,7 +23,7 @@ from shapecalc.diagnosis.layer_steps import find_layer_mismatch
 from shapecalc.diagnosis.match import PrintedSizes
 from shapecalc.diagnosis.reading import LOSS_SUBJECT, MASK_SUBJECT, WEIGHTS_SUBJECT, ParsedMessage, size_product
 from shapecalc.diagnosis.suggestions import numeric_sizes
-from shapecalc.reasoning.figures import LOADER_WORDS, Explanation, MismatchContext, explain_figures
+from shapecalc.reasoning.figures import LOADER_WORDS, Explanation, MismatchContext, explain_number_mismatch
 
 COUNT_OPS = (RESHAPE.name, SHUFFLE.name, UNFLATTEN.name)
 FEATURE_CAUSES = ("features-differ",)
@@ -60,7 +60,7 @@ def explain_message(message: ParsedMessage, trace: Trace | None) -> tuple[Explan
     Returns an empty tuple if there are none.
     """
     figures = find_figures(message, trace)
-    found = () if figures is None else explain_figures(figures.sizes, figures.context)
+    found = () if figures is None else explain_number_mismatch(figures.sizes, figures.context)
     operands = (message.input, *(message.operands or ()))
     is_named = POINT_WORDS.search(recent_code(message)) is not None
     has_points = (None in operands and is_named) or any(shape[-2:] in POINT_MATRICES for shape in operands if shape)

@@ -24,7 +24,7 @@ from shapecalc.reasoning.answers import answer_chain
 from shapecalc.reasoning.examples import example_sizes
 from shapecalc.reasoning.find import (
     ArrayPair,
-    ChainSearch,
+    ChainSearchResult,
     Rearrangement,
     SizesAndStrides,
     find_chains_for_pairs,
@@ -38,7 +38,7 @@ SAMPLED_ELEMENTS = 20
 """The number of elements on which a chain is verified if there are more than `MAX_EXECUTED`."""
 
 
-def find_chains(before: Shape, after: Shape) -> ChainSearch:
+def find_chains(before: Shape, after: Shape) -> ChainSearchResult:
     """Return the verified chains of ops from the shape `before` to the shape `after`.
 
     Raises `ShapeError` with its problem if the first chain is refused, and (usage) if the named dims have no small
@@ -54,7 +54,9 @@ def find_chains(before: Shape, after: Shape) -> ChainSearch:
     return replace(found, ways=tuple(way for way in found.ways if has_intended_effect(way)))
 
 
-def find_chains_for_arrays(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shape, Shape] | None = None) -> ChainSearch:
+def find_chains_for_arrays(
+    arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shape, Shape] | None = None
+) -> ChainSearchResult:
     """Return the chains that convert the first array of each pair to the second.
 
     Each chain is verified on all pairs. If `shapes` is None, a dim becomes symbolic if its size differs between pairs.
@@ -69,7 +71,7 @@ def find_chains_for_arrays(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shap
     pairs = [pair_from_arrays(before, after) for before, after in arrays]
     valid = [pair for pair in pairs if pair is not None]
     if len(valid) < len(pairs):
-        return ChainSearch((), 0)
+        return ChainSearchResult((), 0)
     fitting = find_chains_for_pairs(valid, *shapes) if shapes else generalize_pairs(valid)
     samples = list(zip(fitting.sizes, arrays, strict=False))
     solutions = [
@@ -77,7 +79,7 @@ def find_chains_for_arrays(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shap
         for rearrangement in fitting.search.ways
         if all(is_valid_for_arrays(rearrangement, sizes, *pair) for sizes, pair in samples)
     ]
-    return ChainSearch(tuple(solutions), len(solutions))
+    return ChainSearchResult(tuple(solutions), len(solutions))
 
 
 def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:

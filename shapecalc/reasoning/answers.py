@@ -75,7 +75,7 @@ def answer_code(code: CodeChain, options: Mapping[str, object] = EMPTY_DICT) -> 
     The answer has the conditions of all tensors that the code depends on. `options` apply to every stage that supports
     them.
     """
-    return _answer_known_chain(code.input_shape, code.stages, code.conditions, code, options)
+    return _answer_code_chain(code.input_shape, code.stages, code.conditions, code, options)
 
 
 def answer_further_results(code: CodeChain, options: Mapping[str, object] = EMPTY_DICT) -> list[Chain]:
@@ -85,13 +85,13 @@ def answer_further_results(code: CodeChain, options: Mapping[str, object] = EMPT
     """
     answers, stated = list[Chain](), {*code.conditions}
     for shape, stages, conditions in code.other_chains:
-        answer = _answer_known_chain(shape, stages, conditions, code, options)
+        answer = _answer_code_chain(shape, stages, conditions, code, options)
         answers.append(replace(answer, conditions=tuple([one for one in answer.conditions if one not in stated])))
         stated |= {*answer.conditions}
     return answers
 
 
-def _answer_known_chain(
+def _answer_code_chain(
     shape: Shape,
     own_stages: Sequence[StageRequest],
     stated: Conditions,
@@ -144,16 +144,16 @@ OTHER_DIALECTS = ("torch", "numpy")
 """The dialects with which each answer is compared, in output order."""
 
 
-def describe_other_rules(answer: Trace | Chain) -> str:
+def describe_dialect_differences(answer: Trace | Chain) -> str:
     """Describe in one line how the answers in PyTorch and NumPy differ from `answer`.
 
     Two answers differ if their shapes or conditions differ, or if one of them is a refusal. A dialect that lacks the op
     or one of its arguments is ignored. Returns an empty string if there is no difference.
 
     >>> import shapecalc as sc
-    >>> describe_other_rules(sc.flatten((2, 3, 4)))
+    >>> describe_dialect_differences(sc.flatten((2, 3, 4)))
     'onnx rules; torch and numpy give 24 (-d torch, or compare)'
-    >>> describe_other_rules(sc.transpose((2, 3, 4)))
+    >>> describe_dialect_differences(sc.transpose((2, 3, 4)))
     ''
     """
     dialects = [*dict.fromkeys(trace.dialect for trace in answer.traces)]

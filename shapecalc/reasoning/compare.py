@@ -61,7 +61,7 @@ class Comparison(Record):
     input: Shape
     arguments: Mapping[str, object]
     rows: tuple[ComparisonRow, ...]
-    unasked: Mapping[str, str] = EMPTY_DICT
+    errors: Mapping[str, str] = EMPTY_DICT
     """The error message of each dialect in which the request is invalid."""
 
     def __bool__(self) -> bool:
@@ -90,7 +90,7 @@ class Comparison(Record):
             rows.append(setting | conclusions | {"default": row.default})
         request = {name: to_json(value) for name, value in self.arguments.items()}
         head = {"op": "compare", "of": self.op, "input": to_json(self.input), "request": request}
-        return {**head, "agree": self.agree, "rows": rows, "unasked": list(self.unasked)}
+        return {**head, "agree": self.agree, "rows": rows, "unasked": list(self.errors)}
 
 
 def compare(

@@ -166,8 +166,8 @@ def _is_no_op(applied: AppliedMove) -> bool:
 def _dominates(larger: Shape, smaller: Shape) -> bool:
     """Return whether each dim of `smaller` has a partner in `larger`.
 
-    A partner is a dim that is at least as large; the partners of different dims are different. If all partners exist, the sum of `larger` is at least the sum of
-    `smaller` for all symbolic sizes.
+    A partner is a dim that is at least as large; the partners of different dims are different. If all partners exist,
+    the sum of `larger` is at least the sum of `smaller` for all symbolic sizes.
     """
     remaining = list(larger)
     for dim in smaller:

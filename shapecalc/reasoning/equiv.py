@@ -198,7 +198,9 @@ def find_counterexample(
         if first_view == second_view:
             return None
     for index, elements in (
-        _compare_atom_steps(first, second, first_view, second_view) if are_strided else _compare_blocks(first, second)
+        _iter_atom_step_elements(first, second, first_view, second_view)
+        if are_strided
+        else _iter_elements_by_block(first, second)
     ):
         if elements[0] != elements[1]:
             return Counterexample(sizes, outputs, unravel(index, outputs[0]), elements)
@@ -232,7 +234,7 @@ def differences_text(count: int, counterexample: Counterexample) -> str:
     return f"{count} of {total} {'is' if count == 1 else 'are'} elsewhere, and no error was raised"
 
 
-def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, tuple[int, int]]]:
+def _iter_elements_by_block(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, tuple[int, int]]]:
     """Yield flat output indices, each with the flat input index in both chains.
 
     The first few elements are yielded one by one, because most differences are there and no array is needed. The other
@@ -249,7 +251,7 @@ def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, 
             yield from enumerate(zip(block, other_block, strict=True), start)
 
 
-def _compare_atom_steps(
+def _iter_atom_step_elements(
     first: MoveChain, second: MoveChain, first_view: View, second_view: View
 ) -> Iterator[tuple[int, tuple[int, int]]]:
     """Yield the output elements that suffice to compare two strided views.
@@ -440,7 +442,7 @@ class _StridedChain(Record):
         """Return the largest rank in `shapes`."""
         return max(map(len, self.shapes))
 
-    def view_at(self, sizes: Mapping[str, int]) -> object:
+    def evaluate_view(self, sizes: Mapping[str, int]) -> object:
         """Evaluate the view at given sizes: its shape, its atoms and its offset.
 
         Equal results mean equal outputs. Returns None if a dim is 0 or remains symbolic, or if an element count exceeds
@@ -550,7 +552,7 @@ class _ChainPair:
         budget, strided = self.max_elements, self._make_strided_chains()
         for sizes in self._iter_trial_sizes():
             known = [sizes_with_results(results, sizes) for results in self.results]
-            if strided and (ours := strided[0].view_at(known[0])) and ours == strided[1].view_at(known[1]):
+            if strided and (ours := strided[0].evaluate_view(known[0])) and ours == strided[1].evaluate_view(known[1]):
                 yield sizes
                 continue
             first, second = (chain.substitute(values) for chain, values in zip(self.chains, known, strict=True))

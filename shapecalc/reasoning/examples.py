@@ -15,13 +15,13 @@ from shapecalc.core.problem import usage_error
 from shapecalc.core.results import sizes_with_results
 from shapecalc.core.text import shape_text
 
-FILL = "fill"
+FILL_LABEL = "fill"
 """The last label on the path of an element that was added by a pad, not read from the input."""
 MIN_SIZE = 2
 """The smallest size that is tried first, because a dim of 1 hides most changes."""
-MAX_CHOICES = 600
+MAX_ASSIGNMENTS = 600
 """The maximum number of size assignments that `iter_ascending_sizes` yields."""
-MAX_VALID_CHOICES = 60
+MAX_VALID_ASSIGNMENTS = 60
 """The maximum number of valid assignments that are checked for being informative."""
 
 
@@ -56,7 +56,7 @@ def example_sizes(answer: Trace | Chain, *, smallest: bool = True) -> Mapping[st
     if best is None:
         raise usage_error("no small sizes meet the conditions", "give the sizes with --where")
     if smallest and not _is_informative(answer, best):
-        best = next((sizes for sizes in islice(valid, MAX_VALID_CHOICES) if _is_informative(answer, sizes)), best)
+        best = next((sizes for sizes in islice(valid, MAX_VALID_ASSIGNMENTS) if _is_informative(answer, sizes)), best)
     return best
 
 
@@ -105,7 +105,7 @@ def _collect_distinct_dims(answer: Trace | Chain) -> Shape:
 def iter_ascending_sizes(names: tuple[str, ...], start: int) -> Iterator[Mapping[str, int]]:
     """Yield assignments of sizes in ascending order of their sums.
 
-    Each size is at least `start`, and there are at most `MAX_CHOICES` assignments. Among equal sums, assignments
+    Each size is at least `start`, and there are at most `MAX_ASSIGNMENTS` assignments. Among equal sums, assignments
     with larger sizes at the end come first.
     """
     queue, seen = [tuple(start for _ in names)], set[tuple[int, ...]]()
@@ -113,7 +113,7 @@ def iter_ascending_sizes(names: tuple[str, ...], start: int) -> Iterator[Mapping
         yield dict(zip(names, sizes, strict=True))
         for position in reversed(range(len(names))):
             larger = (*sizes[:position], sizes[position] + 1, *sizes[position + 1 :])
-            if larger not in seen and len(queue) < MAX_CHOICES:
+            if larger not in seen and len(queue) < MAX_ASSIGNMENTS:
                 seen.add(larger)
                 queue.append(larger)
 
@@ -171,7 +171,7 @@ def trace_element(answer: Trace | Chain, index: Index) -> list[tuple[str, Index 
 def trace_element_back(answer: Trace | Chain, index: Index) -> list[tuple[str, Index | None]]:
     """Return the index of an output element before each stage, back to the input.
 
-    The path of an element that a pad adds ends with `FILL` and None. Raises `ShapeError` (usage) as `stage_moves`
+    The path of an element that a pad adds ends with `FILL_LABEL` and None. Raises `ShapeError` (usage) as `stage_moves`
     does, and if the output has no such element.
 
     >>> import shapecalc as sc
@@ -185,7 +185,7 @@ def trace_element_back(answer: Trace | Chain, index: Index) -> list[tuple[str, I
         path.append((stage, current))
         current = index_before_move(current, shape, move)
         if any(not 0 <= position < size for position, size in zip(current, shape, strict=True)):
-            return [*path, (FILL, None)]
+            return [*path, (FILL_LABEL, None)]
     return [*path, ("input", current)]
 
 
@@ -218,7 +218,7 @@ def index_text(index: Sequence[int] | None) -> str:
 def point_text(stage: str, index: Sequence[int] | None) -> str:
     """Format one point on the path of an element: the stage and the index.
 
-    >>> point_text("pad", (0, 2)), point_text(FILL, None)
+    >>> point_text("pad", (0, 2)), point_text(FILL_LABEL, None)
     ('pad [0,2]', 'fill')
     """
-    return stage if stage == FILL else f"{stage} {index_text(index)}"
+    return stage if stage == FILL_LABEL else f"{stage} {index_text(index)}"

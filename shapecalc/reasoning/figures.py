@@ -22,7 +22,7 @@ TOKEN_COUNTS = (0, 1, 77, 226, 256, 512)
 
 In order: none, a class token, and the lengths of text inputs.
 """
-MIN_SIDE = 7
+MIN_GRID_SIDE = 7
 """The minimum side of a grid of patches."""
 MIN_MAP_SIDE = 2
 """The side that a feature map must exceed; for smaller maps, a matching area is probably a coincidence."""
@@ -34,11 +34,11 @@ MAX_EXTRA_TOKENS = 32
 """The maximum number of class and register tokens in addition to a grid of patches."""
 MAX_TEXT_NUMBERS = 60
 """The maximum number of distinct integers in the text; a longer text explains nothing."""
-MAX_PATCH_SIDE = 96
+MAX_GRID_SIDE = 96
 """The maximum side of a grid of patches; a larger square is an image."""
-MIN_TEXT_SIDE = 8
+MIN_GRID_SIDE_WITH_TEXT = 8
 """The minimum side of a grid of patches that is combined with text tokens."""
-MIN_LENGTH = 8
+MIN_OFF_BY_ONE_LENGTH = 8
 """The minimum length for which a difference of one is explained; small numbers often differ by one."""
 MIN_VOCABULARY = 20_000
 """The minimum size that is regarded as a vocabulary size."""
@@ -48,7 +48,7 @@ MIN_MAP_CHANNELS = 32
 """The minimum number of channels if only one element count is given."""
 MAX_CHANNELS = 4096
 """The maximum number of channels of a feature map."""
-MIN_SHARED = 16
+MIN_SHARED_FACTOR = 16
 """The minimum shared factor of two sizes, and the minimum of other sizes that a coincidence would explain."""
 MAX_COFACTOR = 64
 """The maximum of a cofactor of a shared factor, of a ratio of two batches, and of the side of a flattened map."""
@@ -58,11 +58,13 @@ MIN_MAP_AREA = 400
 """The minimum area of a feature map that is explained by rounding; a smaller area is near many products."""
 MIN_ODD_PART = 9
 """The minimum odd part of a shared factor; a power of two divides most sizes."""
-CLASS_COUNTS = (10, 100, 1000)
+ONE_HOT_CLASS_COUNTS = (10, 100, 1000)
 """The numbers of classes for which one-hot labels are suggested."""
-ROUND_CLASSES = frozenset({10, 20, 100, 200, 400, 600, 1000})
+AMBIGUOUS_CLASS_COUNTS = frozenset({10, 20, 100, 200, 400, 600, 1000})
 """Class counts that are also common sizes of other axes."""
-KNOWN_CLASSES = frozenset({10, 20, 21, 37, 80, 81, 90, 91, 100, 101, 102, 150, 200, 365, 400, 600, 1000, 1001, 21841})
+KNOWN_CLASS_COUNTS = frozenset(
+    {10, 20, 21, 37, 80, 81, 90, 91, 100, 101, 102, 150, 200, 365, 400, 600, 1000, 1001, 21841}
+)
 """The numbers of classes of well-known data sets, some including a background class."""
 MODELS_BY_WIDTH = {
     384: "MiniLM and ViT-S",
@@ -83,9 +85,9 @@ MODELS_BY_WIDTH = {
 """Well-known models, by the number of features of their hidden states. Source: their public configurations."""
 COMMON_WIDTHS = frozenset({1024, 2048, 4096})
 """Feature counts that many networks have; two of them do not identify a pair of models."""
-SIZE_CONDITIONS = frozenset({2816, 5632})
+SIZE_CONDITIONING_WIDTHS = frozenset({2816, 5632})
 """Feature counts of the size conditioning of image models; these are not flattened feature maps."""
-RESNET_FEATURES = {512, 2048}
+RESNET_WIDTHS = {512, 2048}
 """The numbers of features of small and of large ResNets."""
 FEED_FORWARD_RATIO = 4
 """The usual ratio of the hidden width of a feed-forward block to its input width."""
@@ -102,7 +104,7 @@ EXTRA_UNET_INPUTS = {1: "a mask", 4: "another picture", 5: "a mask and a masked 
 """Inputs that are often concatenated twice to a diffusion model's input, by their number of channels."""
 UNET_INPUTS = {4: "latents", 5: "latents and depth", 8: "latents of two images", 9: "latents, mask and masked image"}
 """The inputs of diffusion models, by their number of channels."""
-MAX_AREA = 1 << 24
+MAX_FACTORED_AREA = 1 << 24
 """The exclusive maximum area of a feature map that is factored into height and width."""
 ASPECT_TOLERANCE = 0.03
 """The maximum relative difference between the aspect ratios of a requested and an actual feature map."""
@@ -110,7 +112,7 @@ MAX_LENGTH_RATIO = 8
 """The exclusive maximum ratio of a sequence length to the maximum length of a model."""
 MIN_LENGTH_LIMIT = 1024
 """The minimum power of two that is regarded as the maximum sequence length of a model."""
-PICTURE_CHANNELS = {
+IMAGE_CHANNEL_ADVICE = {
     (4, 3): ("a picture with an alpha channel", "drop the alpha channel: image.convert('RGB'), or x[..., :3]"),
     (1, 3): ("a grey picture where colours are expected", "convert it to RGB, or repeat its channel 3 times"),
     (3, 4): (
@@ -129,19 +131,19 @@ MIN_PICTURE_SIDE = 16
 """The minimum side of a square image that explains an element count."""
 BOX_FIELDS = 5
 """The number of fields of a detection box in addition to its classes: x, y, width, height and objectness."""
-PIXEL_CHANNELS, MAX_PATCH = (1, 3, 4), 32
+PIXEL_CHANNELS, MAX_PATCH_SIDE = (1, 3, 4), 32
 """The numbers of channels of a pixel, and the maximum side of a patch in pixels."""
-MAX_STRIDE = 64
+MAX_TOTAL_STRIDE = 64
 """The maximum product of all strides of a network."""
 HEAD_DIMS = (32, 64, 80, 96, 112, 128, 160, 192, 256)
 """The usual sizes of an attention head."""
-LARGE_HEAD = 128
+MIN_LANGUAGE_HEAD_DIM = 128
 """The minimum head size that suggests a language model; heads of image models are smaller."""
-MAX_INFERRED = 50
+MAX_INFERRED_RATIO = 50
 """The maximum ratio of the size that would fit to the requested size, if the target contains -1."""
 MAX_RATIO = 16
 """The maximum ratio of two sizes that is explained; a larger ratio is often a coincidence."""
-MAX_JOINED = 8
+MAX_CONCATENATED = 8
 """The maximum number of inputs that are assumed to be concatenated along their features."""
 RATIO_SENTENCES = {
     2: "twice as many: would be two tensors in one, or one that was repeated",
@@ -207,14 +209,14 @@ class Explanation(Record):
     """The conclusion from the arithmetic, worded as a guess."""
     advice: str
     """The first thing to try or to check."""
-    agree: bool
+    has_common_cause: bool
     """Whether one cause explains both numbers, so that they become equal when it is removed."""
     assumptions: int = 0
     """The number of assumptions: at most 1 if the numbers or their context leave no other likely reason."""
 
     def as_json(self) -> dict[str, object]:
         """Return the explanation as the JSON object that the manual documents."""
-        return {"kind": self.kind, "arithmetic": self.arithmetic, "text": self.text, "agree": self.agree}
+        return {"kind": self.kind, "arithmetic": self.arithmetic, "text": self.text, "agree": self.has_common_cause}
 
 
 class Candidate(Record):
@@ -224,24 +226,26 @@ class Candidate(Record):
     arithmetic: str
     text: str
     advice: str
-    agree: bool = True
+    has_common_cause: bool = True
 
 
-Search = Callable[[int, int, MismatchContext], Iterator[Candidate]]
+CandidateSearch = Callable[[int, int, MismatchContext], Iterator[Candidate]]
 """A function that yields candidate explanations of an actual and an expected number."""
 
 
-def explain_figures(figures: tuple[int, ...], context: MismatchContext | None = None) -> tuple[Explanation, ...]:
+def explain_number_mismatch(
+    figures: tuple[int, ...], context: MismatchContext | None = None
+) -> tuple[Explanation, ...]:
     """Return explanations of two mismatched numbers, the likeliest first.
 
     `figures` are the actual and the expected size. If `context.target` is set, `figures` contains only an element
     count. At most `MAX_EXPLANATIONS` are returned.
 
-    >>> [found.arithmetic for found in explain_figures((256, 729))]
+    >>> [found.arithmetic for found in explain_number_mismatch((256, 729))]
     ['256 = 16*16, 729 = 27*27']
-    >>> explain_figures((67800,), MismatchContext(target=(8, 1, 112, 74)))[0].arithmetic
+    >>> explain_number_mismatch((67800,), MismatchContext(target=(8, 1, 112, 74)))[0].arithmetic
     '67800 = 8*113*75'
-    >>> explain_figures((257, 640))
+    >>> explain_number_mismatch((257, 640))
     ()
     """
     around = context or MismatchContext()
@@ -257,12 +261,17 @@ def explain_figures(figures: tuple[int, ...], context: MismatchContext | None = 
         if not around.is_loss or kind in LOSS_KINDS
         for candidate in search(actual, expected, around)
     ]
-    ranked = sorted(found, key=lambda item: (not item[3].agree, *item[:2]))
+    ranked = sorted(found, key=lambda item: (not item[3].has_common_cause, *item[:2]))
     explanations: dict[str, Explanation] = {}
     for _, _, kind, candidate in ranked:
         if kind not in explanations and candidate.arithmetic not in {item.arithmetic for item in explanations.values()}:
             explanations[kind] = Explanation(
-                kind, candidate.arithmetic, candidate.text, candidate.advice, candidate.agree, candidate.assumptions
+                kind,
+                candidate.arithmetic,
+                candidate.text,
+                candidate.advice,
+                candidate.has_common_cause,
+                candidate.assumptions,
             )
     return tuple([*explanations.values()][:MAX_EXPLANATIONS])
 
@@ -280,7 +289,9 @@ def describe_count(count: int) -> tuple[str, ...]:
     found = []
     for tokens in TOKEN_COUNTS:
         side = _grid_side(count - tokens)
-        if side >= (MIN_TEXT_SIDE if tokens > 1 else MIN_SIDE) and not (tokens == 0 and _is_power_of_two(count)):
+        if side >= (MIN_GRID_SIDE_WITH_TEXT if tokens > 1 else MIN_GRID_SIDE) and not (
+            tokens == 0 and _is_power_of_two(count)
+        ):
             beside = {0: "", 1: " and a class token"}.get(tokens, f" beside {tokens} tokens of text")
             found.append(f"{count} = {_format_grid(side, tokens)}: would be patches{beside}")
     channels = (count & -count) if count else 0
@@ -313,7 +324,7 @@ def _explain_off_by_one(actual: int, expected: int, context: MismatchContext) ->
     """Explain a difference of one, for example by a class token or an inclusive end."""
     small, large = sorted((actual, expected))
     is_map_side = (context.axis or 0) >= 2 and small > 1 and not context.is_channel
-    if large - small != 1 or (small < MIN_LENGTH and not is_map_side):
+    if large - small != 1 or (small < MIN_OFF_BY_ONE_LENGTH and not is_map_side):
         return
     row = next(row for row in OFF_BY_ONE_REASONS if row.applies(small, context))
     values = {"large": large, "small": small, "side": isqrt(small), "actual": actual}
@@ -405,7 +416,7 @@ def _explain_counted_twice(actual: int, expected: int, context: MismatchContext)
     """Explain a number of attention keys in which the cached tokens are counted twice."""
     small, large = sorted((actual, expected))
     is_attention = TOKEN_WORDS.search(context.text) is not None or "attn" in context.text
-    if small >= MIN_SHARED and abs(large - 2 * small) == 1 and is_attention:
+    if small >= MIN_SHARED_FACTOR and abs(large - 2 * small) == 1 and is_attention:
         yield Candidate(
             1,
             f"{large} = 2*{small}{large - 2 * small:+d}",
@@ -428,14 +439,14 @@ def _explain_squares(actual: int, expected: int, context: MismatchContext) -> It
         side, other_side = isqrt(max(actual - count, 0)), isqrt(max(expected - other, 0))
         if side * side != actual - count or other_side * other_side != expected - other:
             continue
-        least = MIN_TEXT_SIDE if count > 1 else MIN_SIDE
-        if has_positions and max(count, other) == 1 and max(side, other_side) >= MIN_SIDE:
+        least = MIN_GRID_SIDE_WITH_TEXT if count > 1 else MIN_GRID_SIDE
+        if has_positions and max(count, other) == 1 and max(side, other_side) >= MIN_GRID_SIDE:
             least = 2
         if min(side, other_side) < least or side == other_side or (both_powers and not count and not other):
             continue
         terms = (_format_grid(side, count), _format_grid(other_side, other))
         beside = {0: "", 1: " and a class token"}.get(max(count, other), f" beside {count} tokens of text")
-        is_picture = max(side, other_side) > MAX_PATCH_SIDE
+        is_picture = max(side, other_side) > MAX_GRID_SIDE
         if context.is_joined and not count and max(side, other_side) == 2 * min(side, other_side):
             yield Candidate(
                 1,
@@ -462,7 +473,7 @@ def _explain_cubes(actual: int, expected: int, context: MismatchContext) -> Iter
     sides = [round(size ** (1 / 3)) for size in (actual, expected)]
     is_cube = all(side**3 == size for side, size in zip(sides, (actual, expected), strict=True))
     is_grid = is_cube and PATCH_WORDS.search(context.text) is not None
-    if is_grid and max(sides) >= MIN_SIDE and min(sides) > 1 and not context.target and not context.is_features:
+    if is_grid and max(sides) >= MIN_GRID_SIDE and min(sides) > 1 and not context.target and not context.is_features:
         one, two = sides
         yield Candidate(
             2,
@@ -517,7 +528,7 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
 
 def _explain_flat_pictures(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two feature counts by two flattened square images of different sizes."""
-    (channels, side), (other_channels, other) = _flat_picture(actual), _flat_picture(expected)
+    (channels, side), (other_channels, other) = _flattened_image_dims(actual), _flattened_image_dims(expected)
     if context.is_features and min(side, other) >= MIN_FLAT_SIDE and actual != expected:
         terms = [f"{times}*" if times > 1 else "" for times in (channels, other_channels)]
         yield Candidate(
@@ -530,7 +541,7 @@ def _explain_flat_pictures(actual: int, expected: int, context: MismatchContext)
         )
 
 
-def _flat_picture(count: int) -> tuple[int, int]:
+def _flattened_image_dims(count: int) -> tuple[int, int]:
     """Return the channels and the side of a square image of `count` values.
 
     Returns two zeros if there is no such image.
@@ -544,31 +555,31 @@ def _flat_picture(count: int) -> tuple[int, int]:
 
 def _explain_channels(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two channel counts of an image: grey, RGB or RGBA."""
-    if context.is_channel and (actual, expected) in PICTURE_CHANNELS:
-        what, advice = PICTURE_CHANNELS[actual, expected]
+    if context.is_channel and (actual, expected) in IMAGE_CHANNEL_ADVICE:
+        what, advice = IMAGE_CHANNEL_ADVICE[actual, expected]
         yield Candidate(1, f"{actual} and {expected} channels", f"would be {what}", advice)
     elif context.is_channel is None and context.axis in (0, 1) and {actual, expected} == {3, 4}:
-        what, advice = PICTURE_CHANNELS[4, 3]
+        what, advice = IMAGE_CHANNEL_ADVICE[4, 3]
         yield Candidate(2, f"{actual} and {expected} at dim {context.axis}", f"if these are channels: {what}", advice)
     for axis, size in enumerate(context.target if -1 not in context.target else ()):
         others = prod((*context.target[:axis], *context.target[axis + 1 :]))
         sides = context.target[axis + 1 : axis + 3] or context.target[max(axis - 2, 0) : axis]
         channels, remainder = divmod(actual, others or 1)
         is_picture = not remainder and len(sides) == 2 and min(sides) >= MIN_PICTURE_SIDE
-        if is_picture and (channels, size) in PICTURE_CHANNELS:
-            what, advice = PICTURE_CHANNELS[channels, size]
+        if is_picture and (channels, size) in IMAGE_CHANNEL_ADVICE:
+            what, advice = IMAGE_CHANNEL_ADVICE[channels, size]
             yield Candidate(0, f"{actual} = {channels}*{others}", f"would be {what}", advice)
     small, large = sorted((actual, expected))
     side = isqrt(max(small, 0))
     if context.target and large == 3 * small and side * side == small and side >= MIN_PICTURE_SIDE:
-        what, advice = PICTURE_CHANNELS[(1, 3) if actual == small else (3, 1)]
+        what, advice = IMAGE_CHANNEL_ADVICE[(1, 3) if actual == small else (3, 1)]
         yield Candidate(1, f"{small} = {side}*{side}, {large} = 3*{side}*{side}", f"would be {what}", advice)
 
 
 def _explain_encoder(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two feature counts by two well-known encoders, or by a skipped layer."""
     large, small = max(actual, expected), max(1, min(actual, expected))
-    if context.is_features and {actual, expected} == RESNET_FEATURES:
+    if context.is_features and {actual, expected} == RESNET_WIDTHS:
         given, wanted = ("ResNet-18 or 34", "ResNet-50") if actual == small else ("ResNet-50", "ResNet-18 or 34")
         yield Candidate(
             2,
@@ -591,7 +602,7 @@ def _explain_encoder(actual: int, expected: int, context: MismatchContext) -> It
         context.is_features
         and context.axis is None
         and is_known
-        and (not is_map or SIZE_CONDITIONS & {actual, expected})
+        and (not is_map or SIZE_CONDITIONING_WIDTHS & {actual, expected})
     ):
         yield Candidate(
             2,
@@ -633,7 +644,7 @@ def _explain_latents(actual: int, expected: int, context: MismatchContext) -> It
 def _explain_pixels(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain a feature count by single pixels where flattened patches are expected."""
     side = isqrt(expected // actual) if actual in PIXEL_CHANNELS else 0
-    if context.is_features and context.axis is None and 1 < side <= MAX_PATCH and side * side * actual == expected:
+    if context.is_features and context.axis is None and 1 < side <= MAX_PATCH_SIDE and side * side * actual == expected:
         yield Candidate(
             2,
             f"{expected} = {actual}*{side}*{side}",
@@ -668,7 +679,7 @@ def _explain_box_fields(actual: int, expected: int, context: MismatchContext) ->
     for axis, size in enumerate(target if -1 not in target else ()):
         needed, remainder = divmod(actual, expected // size)
         classes = needed - BOX_FIELDS
-        if axis and not remainder and 3 in target[:axis] and classes in KNOWN_CLASSES and size > BOX_FIELDS:
+        if axis and not remainder and 3 in target[:axis] and classes in KNOWN_CLASS_COUNTS and size > BOX_FIELDS:
             asked = size - BOX_FIELDS
             yield Candidate(
                 0,
@@ -727,7 +738,11 @@ def _explain_resized_map(actual: int, expected: int, context: MismatchContext) -
             continue
         area = actual // others
         ratio = height / width
-        sides = [side for side in range(MIN_CHANNELS, isqrt(area) + 1) if area % side == 0] if area < MAX_AREA else []
+        sides = (
+            [side for side in range(MIN_CHANNELS, isqrt(area) + 1) if area % side == 0]
+            if area < MAX_FACTORED_AREA
+            else []
+        )
         pairs = [pair for side in sides for pair in ((side, area // side), (area // side, side))]
         close = [pair for pair in pairs if abs(pair[0] / pair[1] / ratio - 1) < ASPECT_TOLERANCE]
         for high, wide in close[:1]:
@@ -802,7 +817,7 @@ def _explain_stride(actual: int, expected: int, context: MismatchContext) -> Ite
         TOKEN_WORDS.search(context.text)
         or (context.axis or 0) < 2
         or small <= stride
-        or not large - small < stride <= MAX_STRIDE
+        or not large - small < stride <= MAX_TOTAL_STRIDE
         or large - small < 2
     ):
         return
@@ -818,7 +833,7 @@ def _explain_stride(actual: int, expected: int, context: MismatchContext) -> Ite
 def _explain_spectrum(actual: int, expected: int, _context: MismatchContext) -> Iterator[Candidate]:
     """Explain two sizes by a signal and its Fourier spectrum."""
     small, large = sorted((actual, expected))
-    if large % 2 == 0 and small == large // 2 + 1 and small > MIN_SHARED:
+    if large % 2 == 0 and small == large // 2 + 1 and small > MIN_SHARED_FACTOR:
         yield Candidate(
             1,
             f"{small} = {large}//2+1",
@@ -882,7 +897,7 @@ def _explain_square_maps(actual: int, _expected: int, context: MismatchContext) 
         side = target[axis]
         others = prod(size for index, size in enumerate(target) if index not in (axis, axis + 1) and size != -1)
         is_map = others >= MIN_CHANNELS or side >= MIN_LARGE_SIDE
-        if side != target[axis + 1] or side < MIN_SIDE or not is_map or actual % others or -1 not in target:
+        if side != target[axis + 1] or side < MIN_GRID_SIDE or not is_map or actual % others or -1 not in target:
             continue
         rest = actual // others
         near = [size for size in range(side - MAX_SIDE_STEP, side + MAX_SIDE_STEP + 1) if size not in (side, 0)]
@@ -908,7 +923,7 @@ def _explain_square_maps(actual: int, _expected: int, context: MismatchContext) 
 def _explain_adjacent_size(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain an element count by a requested size that is off by one."""
     target = context.target
-    known = [size for size in target if size > MIN_SHARED]
+    known = [size for size in target if size > MIN_SHARED_FACTOR]
     if target.count(-1) != 1 or not known:
         return
     found = []
@@ -957,7 +972,9 @@ def _explain_heads(actual: int, expected: int, context: MismatchContext) -> Iter
         heads, remainder = divmod(target[axis], times)
         if not remainder and 1 < times < target[axis] <= MAX_COFACTOR * 4:
             shape = (*target[:axis], heads, *target[axis + 1 :])
-            are_grids = target[-1] < LARGE_HEAD and _grid_side(target[1]) > 0 and _grid_side(target[1] // times) > 0
+            are_grids = (
+                target[-1] < MIN_LANGUAGE_HEAD_DIM and _grid_side(target[1]) > 0 and _grid_side(target[1] // times) > 0
+            )
             yield Candidate(
                 2 if are_grids else 1,
                 f"{actual} = {'*'.join(map(str, shape))}",
@@ -972,7 +989,7 @@ def _explain_one_size(actual: int, _expected: int, context: MismatchContext) -> 
     target, found = context.target, list[tuple[int, int, int]]()
     for axis, size in enumerate(target):
         others = prod(other for index, other in enumerate(target) if index != axis and other != -1)
-        is_near = -1 not in target or actual // max(others, 1) <= MAX_INFERRED * size
+        is_near = -1 not in target or actual // max(others, 1) <= MAX_INFERRED_RATIO * size
         if -1 in target and axis > target.index(-1) and actual % prod(target[target.index(-1) + 1 :]) == 0:
             continue  # the product of the dims after -1 divides the count, so the wrong dim is before it
         if axis > 0 and size > 1 and others > 1 and actual % others == 0 and (actual // others) % size and is_near:
@@ -1021,8 +1038,8 @@ def _explain_classes(actual: int, expected: int, context: MismatchContext) -> It
     if actual < 2 or expected < 2 or context.is_features:
         return
     is_loss = LABEL_WORDS.search(context.text) is not None
-    is_rare = not {actual, expected} <= ROUND_CLASSES
-    if {actual, expected} <= KNOWN_CLASSES and (is_loss or (is_rare and context.axis in (1, -1))):
+    is_rare = not {actual, expected} <= AMBIGUOUS_CLASS_COUNTS
+    if {actual, expected} <= KNOWN_CLASS_COUNTS and (is_loss or (is_rare and context.axis in (1, -1))):
         yield Candidate(
             1 if is_loss else 2,
             f"{actual} and {expected} classes",
@@ -1030,8 +1047,8 @@ def _explain_classes(actual: int, expected: int, context: MismatchContext) -> It
             f"build the model for the classes of the labels: num_classes={actual} or {expected} on both sides",
         )
         return
-    is_labels = expected in CLASS_COUNTS and _is_power_of_two(actual) and context.axis in (None, 1, -1)
-    if is_labels or (is_loss and expected in CLASS_COUNTS):
+    is_labels = expected in ONE_HOT_CLASS_COUNTS and _is_power_of_two(actual) and context.axis in (None, 1, -1)
+    if is_labels or (is_loss and expected in ONE_HOT_CLASS_COUNTS):
         yield Candidate(
             2,
             f"{actual} labels, {expected} classes",
@@ -1056,7 +1073,7 @@ def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iter
         return
     if context.is_features and context.axis != 1:
         return
-    if context.is_features and times <= MAX_JOINED and 2 < small <= MAX_CHANNELS:
+    if context.is_features and times <= MAX_CONCATENATED and 2 < small <= MAX_CHANNELS:
         given = "where one is expected" if large == actual else "where one is given"
         yield Candidate(
             2,
@@ -1104,7 +1121,7 @@ def _explain_shared_factor(actual: int, expected: int, context: MismatchContext)
         context.target
         or context.is_features
         or context.is_length
-        or common < MIN_SHARED
+        or common < MIN_SHARED_FACTOR
         or _odd_part(common) < MIN_ODD_PART
         or not 1 < min(cofactors) <= max(cofactors)
     ):
@@ -1123,8 +1140,10 @@ def _explain_difference(actual: int, expected: int, context: MismatchContext) ->
     """Explain a difference by a number in the text, or by a mask that lacks tokens."""
     small, large = sorted((actual, expected))
     rest = large - small
-    is_printed = rest in context.numbers - {small, large} and rest >= MIN_SHARED
-    is_token_count = (context.axis or 0) < 2 and rest >= MIN_SHARED and large < 1 << 17 and large % max(small, 1) != 0
+    is_printed = rest in context.numbers - {small, large} and rest >= MIN_SHARED_FACTOR
+    is_token_count = (
+        (context.axis or 0) < 2 and rest >= MIN_SHARED_FACTOR and large < 1 << 17 and large % max(small, 1) != 0
+    )
     is_mask = is_token_count and MASK_WORDS.search(context.text) is not None
     if context.is_features or rest < 2 or context.target or not (is_printed or is_mask):
         return
@@ -1245,7 +1264,7 @@ def _explain_multiple(actual: int, expected: int, context: MismatchContext) -> I
 def _grid_side(count: int) -> int:
     """Return the side of a square grid of `count` patches, or 0 if there is none."""
     side = isqrt(max(count, 0))
-    return side if side * side == count and side >= MIN_SIDE else 0
+    return side if side * side == count and side >= MIN_GRID_SIDE else 0
 
 
 def _format_grid(side: int, tokens: int) -> str:
@@ -1263,7 +1282,7 @@ def _odd_part(number: int) -> int:
 
 LOSS_KINDS = ("empty", "loss-batch")
 """The kinds of explanations for a mismatch between predictions and targets."""
-KINDS: dict[str, Search] = {
+KINDS: dict[str, CandidateSearch] = {
     "empty": _explain_empty,
     "multiple": _explain_multiple,
     "loss-batch": _explain_loss_batch,

@@ -48,7 +48,7 @@ MAX_LISTED_CHAINS = 32
 MAX_ORDERS = 200
 """The maximum number of orders of the factors that are generated before the chains are sorted by length."""
 
-NAMED_LAYOUTS = (
+LAYOUT_CHANGES = (
     ("heads split", "heads joined", "b t nd", "b n t d"),
     ("image to patches (ViT)", "patches to image (ViT)", "b c hp wp", "b hw ppc"),
     ("image to patches, channels first", "patches to image, channels first", "b c hp wp", "b hw cpp"),
@@ -114,7 +114,7 @@ class PartialSplit(Record):
     factors: SharedFactors
 
     @property
-    def min_count(self) -> int:
+    def min_factor_count(self) -> int:
         """A lower bound on the number of factors of a completed split."""
         return len(self.factors) + max(len(_find_unfinished_axes(self.before)), len(_find_unfinished_axes(self.after)))
 
@@ -149,7 +149,7 @@ class Rearrangement(Record):
         )
 
     @property
-    def moves(self) -> int:
+    def transpose_count(self) -> int:
         """The number of transposes, 0 or 1.
 
         A transpose that moves only dims of 1 is not counted.
@@ -163,14 +163,14 @@ class Rearrangement(Record):
         return tuple(self.split[axis] for axis in self.perm)
 
     @property
-    def length(self) -> int:
+    def stage_count(self) -> int:
         """The number of stages."""
-        return 1 + self.moves * ((self.split != self.before) + (self.transposed_shape != self.after))
+        return 1 + self.transpose_count * ((self.split != self.before) + (self.transposed_shape != self.after))
 
     @property
     def stages(self) -> tuple[str, ...]:
         """The stages of the chain, in the syntax of the command line."""
-        if not self.moves:
+        if not self.transpose_count:
             return (_format_reshape(self.after),)
         stages = [] if self.split == self.before else [_format_reshape(self.split)]
         stages.append(f"transpose {','.join(map(str, self.perm))}")
@@ -182,13 +182,13 @@ class Rearrangement(Record):
         return " | ".join((shape_text(self.before), *self.stages))
 
     @property
-    def why(self) -> str:
+    def explanation(self) -> str:
         """A sentence that describes the rearrangement.
 
         Such as `split into 2,3,4, move to 2,4,3`.
         """
         name = f"{self.layout}: " if self.layout else ""
-        if not self.moves:
+        if not self.transpose_count:
             return f"{name}the elements stay in order: {describe_reshape(self.before, self.after)}"
         split = "" if self.split == self.before else f"split into {shape_text(self.split)}, "
         merge = "" if self.transposed_shape == self.after else f", merge into {shape_text(self.after)}"
@@ -196,10 +196,10 @@ class Rearrangement(Record):
 
     def as_json(self) -> dict[str, object]:
         """Return the rearrangement as the JSON object that the manual documents."""
-        return {"chain": self.chain, "moves": self.moves, "why": self.why}
+        return {"chain": self.chain, "moves": self.transpose_count, "why": self.explanation}
 
 
-class ChainSearch(Record):
+class ChainSearchResult(Record):
     """The rearrangements that a search found between two shapes.
 
     `fits` is their number; `ways` contains at most `MAX_LISTED_CHAINS` of them.
@@ -218,7 +218,7 @@ class ChainSearch(Record):
         return bool(self.ways)
 
     def __repr__(self) -> str:
-        return f"ChainSearch({self.fits} found: {', '.join(way.chain for way in self.ways) or 'none'})"
+        return f"ChainSearchResult({self.fits} found: {', '.join(way.chain for way in self.ways) or 'none'})"
 
     def as_json(self) -> dict[str, object]:
         """Return the search result as the JSON object that the manual documents."""
@@ -253,13 +253,13 @@ class PairFactor(Record):
     out_stride: int
 
 
-class PairSearch(Record):
+class PairSearchResult(Record):
     """The rearrangements that fit several pairs of arrays.
 
     A rearrangement fits a pair if it maps the first array to the second.
     """
 
-    search: ChainSearch
+    search: ChainSearchResult
     sizes: tuple[Mapping[str, int], ...] = ()
     """For each pair, the values of the symbolic sizes."""
 
@@ -284,15 +284,16 @@ def find_splits(before: Shape, after: Shape) -> FactorSplits:
         if work > MAX_FIND_PAIRS:
             break
         stack.pop()
-        if partial.factors in seen or (best and partial.min_count > len(next(iter(best)))):
+        if partial.factors in seen or (best and partial.min_factor_count > len(next(iter(best)))):
             continue
         seen.add(partial.factors)
-        if partial.min_count == len(partial.factors):
-            if best and partial.min_count < len(next(iter(best))):
+        if partial.min_factor_count == len(partial.factors):
+            if best and partial.min_factor_count < len(next(iter(best))):
                 best.clear()
             best[partial.factors] = None
         stack += sorted(
-            _extend_split(partial, known), key=lambda longer: (-longer.min_count, -_factor_sort_key(longer, partial))
+            _extend_split(partial, known),
+            key=lambda longer: (-longer.min_factor_count, -_factor_sort_key(longer, partial)),
         )
     return FactorSplits(tuple(best), not stack)
 
@@ -417,7 +418,7 @@ def _has_unknown_size(dim: Dim) -> bool:
     return any(name.startswith("?") for name in dim_names((dim,)))
 
 
-def search_chains(before: Shape, after: Shape) -> ChainSearch:
+def search_chains(before: Shape, after: Shape) -> ChainSearchResult:
     """Search for chains from one shape to another, the simplest first.
 
     The candidates are a single reshape, the well-known layout changes, and all splits into the fewest factors, followed
@@ -428,9 +429,9 @@ def search_chains(before: Shape, after: Shape) -> ChainSearch:
     (2, ['2,3,4 | reshape 6,4', '2,3,4 | transpose 1,0,2 | reshape 6,4'])
     """
     if product(before) != product(after):
-        return ChainSearch((), 0)
+        return ChainSearchResult((), 0)
     if 0 in before:
-        return ChainSearch((_make_plain_reshape(before, after),), 1)
+        return ChainSearchResult((_make_plain_reshape(before, after),), 1)
     best = find_splits(before, after)
     chains = list(_iter_rearrangements(before, after, best))
     fits = int(find_order_preserving_split(before, after) not in best.candidates)
@@ -445,7 +446,7 @@ def search_chains(before: Shape, after: Shape) -> ChainSearch:
     complete = best.complete and other is None and fits <= MAX_LISTED_CHAINS and len(tried) <= MAX_ORDERS
     least = max([1, *map(len, best.candidates)])
     bounds = f"a transpose and a reshape, known layouts, splits into {format_count(least, 'part', 'parts')}"
-    return ChainSearch(tuple(chains[:MAX_LISTED_CHAINS]), fits, complete, bounds, other)
+    return ChainSearchResult(tuple(chains[:MAX_LISTED_CHAINS]), fits, complete, bounds, other)
 
 
 def iter_rearrangements(before: Shape, after: Shape) -> Iterator[Rearrangement]:
@@ -474,24 +475,24 @@ def _iter_rearrangements(before: Shape, after: Shape, splits: FactorSplits) -> I
         build_shortest_rearrangement(before, tuple(factor.size for factor in row), find_permutation(row, column), after)
         for row, column in islice(orders, MAX_ORDERS)
     ]
-    named = {way.canonical_form: way for way in find_named_layouts(before, after)}
+    named = {way.canonical_form: way for way in find_layout_changes(before, after)}
     unnamed = [
         _make_plain_reshape(before, after),
-        *sorted((way for way in from_splits if way.moves), key=lambda way: way.length),
+        *sorted((way for way in from_splits if way.transpose_count), key=lambda way: way.stage_count),
     ]
     result = [*named.values(), *(way for way in unnamed if way.canonical_form not in named)]
-    yield from sorted(result, key=lambda way: way.moves) if before == after else result
+    yield from sorted(result, key=lambda way: way.transpose_count) if before == after else result
 
 
-def find_named_layouts(before: Shape, after: Shape) -> list[Rearrangement]:
+def find_layout_changes(before: Shape, after: Shape) -> list[Rearrangement]:
     """Return the well-known layout changes between two shapes, without duplicates.
 
-    >>> [(way.layout, way.chain) for way in find_named_layouts((2, 3, 8, 8), (2, 4, 48))][:1]
+    >>> [(way.layout, way.chain) for way in find_layout_changes((2, 3, 8, 8), (2, 4, 48))][:1]
     [('image to patches (ViT)', '2,3,8,8 | reshape 2,3,2,4,2,4 | transpose 0,2,4,3,5,1 | reshape 2,4,48')]
     """
     result: dict[object, Rearrangement] = {}
     rows = [
-        row for name, inverse, left, right in NAMED_LAYOUTS for row in ((name, left, right), (inverse, right, left))
+        row for name, inverse, left, right in LAYOUT_CHANGES for row in ((name, left, right), (inverse, right, left))
     ]
     for name, source, out in rows:
         row, column = (_number_letters(side) for side in (source, out))
@@ -544,7 +545,7 @@ def build_shortest_rearrangement(before: Shape, split: Shape, perm: tuple[int, .
         Rearrangement(before, split, perm, after),
         Rearrangement(before, *merge_neighbours(split, perm), after),
     )
-    return min((unmerged, merged), key=lambda way: way.length)
+    return min((unmerged, merged), key=lambda way: way.stage_count)
 
 
 def merge_neighbours(split: Shape, perm: tuple[int, ...]) -> tuple[Shape, tuple[int, ...]]:
@@ -601,7 +602,7 @@ def _group_by_axis(factors: SharedFactors, side: str) -> list[list[SharedFactor]
     return [list(group) for _, group in groupby(ordered, key=attrgetter(side))]
 
 
-def find_chains_for_pairs(pairs: Sequence[ArrayPair], before: Shape, after: Shape) -> PairSearch:
+def find_chains_for_pairs(pairs: Sequence[ArrayPair], before: Shape, after: Shape) -> PairSearchResult:
     """Return the rearrangements between two shapes that fit every pair of arrays.
 
     A rearrangement fits a pair if it maps the first array to the second. Raises `ShapeError` (usage) if an array does
@@ -616,7 +617,7 @@ def find_chains_for_pairs(pairs: Sequence[ArrayPair], before: Shape, after: Shap
         for way in iter_rearrangements(before, after)
         if all(_is_consistent(pair, way, values) for pair, values in known)
     ]
-    return PairSearch(ChainSearch(tuple(fitting), len(fitting)), sizes)
+    return PairSearchResult(ChainSearchResult(tuple(fitting), len(fitting)), sizes)
 
 
 def solve_pair_sizes(pair: ArrayPair, before: Shape, after: Shape) -> Mapping[str, int]:
@@ -669,7 +670,7 @@ def find_pair_rearrangement(pair: ArrayPair) -> Rearrangement:
     return _build_rearrangement(pair.before, pair.after, pieces, [piece.size for piece in pieces])
 
 
-def generalize_pairs(pairs: Sequence[ArrayPair]) -> PairSearch:
+def generalize_pairs(pairs: Sequence[ArrayPair]) -> PairSearchResult:
     """Search for a rearrangement that fits every pair.
 
     A size that differs between pairs becomes symbolic.
@@ -678,9 +679,9 @@ def generalize_pairs(pairs: Sequence[ArrayPair]) -> PairSearch:
     >>> [way.chain for way in generalize_pairs(pairs).search.ways]
     ['2,A | transpose 1,0']
     """
-    none = PairSearch(ChainSearch((), 0))
+    none = PairSearchResult(ChainSearchResult((), 0))
     if len({*pairs}) == 1:
-        return PairSearch(ChainSearch((find_pair_rearrangement(pairs[0]),), 1), ({},) * len(pairs))
+        return PairSearchResult(ChainSearchResult((find_pair_rearrangement(pairs[0]),), 1), ({},) * len(pairs))
     factors_of_pairs = [factors for pair in pairs if (factors := _split_pair(pair)) is not None]
     ranks = {(len(pair.before), len(pair.after)) for pair in pairs}
     if len(factors_of_pairs) < len(pairs) or len(ranks) > 1:
@@ -693,7 +694,7 @@ def generalize_pairs(pairs: Sequence[ArrayPair]) -> PairSearch:
     before, after = (_multiply_by_axis(model, dims, *side) for side in zip(AXIS_ATTRIBUTES, *ranks, strict=True))
     symbols = [(index, str(dim)) for index, dim in enumerate(dims) if not isinstance(dim, int)]
     values = tuple({name: column[index] for index, name in symbols} for column in sizes)
-    return PairSearch(ChainSearch((_build_rearrangement(before, after, model, dims),), 1), values)
+    return PairSearchResult(ChainSearchResult((_build_rearrangement(before, after, model, dims),), 1), values)
 
 
 def _multiply_by_axis(factors: Sequence[PairFactor], dims: Sequence[Dim], side: str, rank: int) -> Shape:

@@ -94,14 +94,14 @@ class Fix(Record):
     """The value as a string, a bool for a switch, or None if the option is omitted."""
     description: str
     """A short description of the change."""
-    every_batch: str = ""
+    batch_assumption: str = ""
     """The assumption under which the fix applies to every batch size; empty if it applies to one only."""
-    moves: str = ""
+    batch_move: str = ""
     """A description of how the change moves the batch axis.
 
     Empty if the batch axis stays first, or if there is no batch axis.
     """
-    copies: bool = False
+    replaces_zeros: bool = False
     """Whether the fix replaces zeros in the target with input dims."""
 
 
@@ -571,7 +571,7 @@ def propose_changes(trace: Trace, problem: Problem) -> ArgumentChanges:
     of_kind = CHANGES_BY_RULE_AND_KIND.get((problem.rule, refused.kind)) if refused.kind else None
     for change in CHANGES_BY_RULE.get(problem.rule, ()) if of_kind is None else of_kind:
         values = change(refused) if name != "input" else ()
-        yield from (ArgumentChange(name, value, copies=change is replace_zeros) for value in values)
+        yield from (ArgumentChange(name, value, replaces_zeros=change is replace_zeros) for value in values)
 
 
 def _is_operand_mismatch(trace: Trace, problem: Problem) -> bool:
@@ -636,7 +636,7 @@ def add_batch_fixes(trace: Trace, fix: Fix, answer: Trace) -> list[Fix]:
     """
     stage = next((stage for stage in answer.stages if stage.argument == fix.name and stage.kind in RESHAPE_KINDS), None)
     old, new = (either.request.arguments.get(fix.name) for either in (trace, answer))
-    if fix.every_batch or stage is None or stage.after is None or answer.request.arguments.get("reverse"):
+    if fix.batch_assumption or stage is None or stage.after is None or answer.request.arguments.get("reverse"):
         return [fix]
     if not isinstance(old, tuple) or not isinstance(new, tuple):
         return [fix]
@@ -646,7 +646,7 @@ def add_batch_fixes(trace: Trace, fix: Fix, answer: Trace) -> list[Fix]:
     attempts = _try_fixes(trace.request, _describe_changes(trace.request, changed))
     result = [batch_fix for batch_fix, fixed in attempts if fixed.output is not None]
     return (
-        [*result, replace(fix, description=f"{fix.description}: {move_text}", moves=move_text)]
+        [*result, replace(fix, description=f"{fix.description}: {move_text}", batch_move=move_text)]
         if move_text
         else [fix, *result]
     )
@@ -749,10 +749,10 @@ def _describe_changes(request: Request, changes: ArgumentChanges) -> Iterator[Fi
             continue
         text = shape_text(value) if isinstance(value, tuple) else None if value is None else str(value)
         prefix = "" if name in request.arguments or name == "input" else f"--{to_dashes(name)} "
-        reason = f": right for every batch, {change.every_batch}" if change.every_batch else ""
+        reason = f": right for every batch, {change.batch_assumption}" if change.batch_assumption else ""
         action = f"leave {name} out" if text is None else f"write {prefix}{truncate(text)}{reason}"
         action = f"{change.description}: {action}" if change.description else action
-        yield Fix(name, text, action, change.every_batch, copies=change.copies)
+        yield Fix(name, text, action, change.batch_assumption, replaces_zeros=change.replaces_zeros)
 
 
 def _iter_switch_fixes(request: Request) -> Iterator[Fix]:
@@ -796,7 +796,7 @@ def batch_fix_text(fixes: Iterable[Fix]) -> str:
 
     Returns an empty string if there are none.
     """
-    texts = [f"{truncate(str(fix.value))}, {fix.every_batch}" for fix in fixes if fix.every_batch]
+    texts = [f"{truncate(str(fix.value))}, {fix.batch_assumption}" for fix in fixes if fix.batch_assumption]
     return f"for every batch try {'; or '.join(texts)}" if texts else ""
 
 
@@ -835,7 +835,7 @@ def _target_hint(refused: RefusedRequest) -> str | None:
     has_batch = problem.rule is rules.VOLUME_MISMATCH and next(propose_batch_changes(trace), None) is not None
     first = [*islice(attempts, MAX_BATCH_CHANGES)] if has_zeros or has_batch else []
     batch_text = batch_fix_text(fix for fix, _ in first)
-    zero_texts = [f"here 0 is a size and copies nothing: {fix.description}" for fix, _ in first if fix.copies]
+    zero_texts = [f"here 0 is a size and copies nothing: {fix.description}" for fix, _ in first if fix.replaces_zeros]
     if zero_texts:
         return "; ".join(filter(None, (*zero_texts, batch_text)))
     has_op_changes = problem.rule in OPS[trace.op].fix_candidates
@@ -848,7 +848,7 @@ def _target_hint(refused: RefusedRequest) -> str | None:
         return None
     if has_batch:
         single_texts = [
-            f"for {refused.shape[0]} only {truncate(str(fix.value))}" for fix, _ in first if not fix.every_batch
+            f"for {refused.shape[0]} only {truncate(str(fix.value))}" for fix, _ in first if not fix.batch_assumption
         ]
         return "; ".join(filter(None, (batch_text, *single_texts[:1])))
     return _size_hint(refused, *next(chain(first, attempts), (None, None)))
@@ -862,8 +862,10 @@ def _size_hint(refused: RefusedRequest, fix: Fix | None, answer: Trace | None) -
     """
     if fix is not None and answer is not None:
         *batch_fixes, last = add_batch_fixes(refused.trace, fix, answer)
-        if last.moves:
-            return "; ".join(filter(None, (batch_fix_text(batch_fixes), f"{truncate(str(last.value))} {last.moves}")))
+        if last.batch_move:
+            return "; ".join(
+                filter(None, (batch_fix_text(batch_fixes), f"{truncate(str(last.value))} {last.batch_move}"))
+            )
     index, sizes = refused.nearest_fit
     target = "" if fix is None else str(fix.value)
     if not sizes or target != shape_text(refused.replace_token(sizes[0], index=index)):

@@ -46,9 +46,9 @@ from shapecalc.reasoning.simplify import RequestBuilder, simplify
 
 DROPS = "it drops elements"
 COMPUTES = "it computes new elements"
-NEEDS_NUMBER = "a size is not known as a number, which a slice needs"
+UNKNOWN_SIZE = "a size is not known as a number, which a slice needs"
 """Reasons why a move has no inverse, as `DROPS` and `COMPUTES` above."""
-MAX_SEARCHED = 1024
+MAX_SEARCHED_ELEMENTS = 1024
 """The maximum number of output elements in which the input elements are searched."""
 
 
@@ -119,12 +119,12 @@ def invert(answer: Trace | Chain) -> Inversion:
 def _first_output_positions(chain: Chain) -> list[int] | None:
     """Return the first flat output index of each input element.
 
-    Returns None if an element is missing from the output, if the output has more than `MAX_SEARCHED` elements, or if
-    the chain computes elements.
+    Returns None if an element is missing from the output, if the output has more than `MAX_SEARCHED_ELEMENTS` elements,
+    or if the chain computes elements.
     """
     output = chain.output or ()
     count, input_count = product(output), product(chain.input)
-    if not isinstance(count, int) or not isinstance(input_count, int) or count > MAX_SEARCHED:
+    if not isinstance(count, int) or not isinstance(input_count, int) or count > MAX_SEARCHED_ELEMENTS:
         return None
     shapes, moves = [chain.input], chain.moves
     for move in moves:
@@ -284,5 +284,5 @@ class _InverseBuilder:
 
 def _require_integer(size: Dim) -> int:
     if not isinstance(size, int):
-        raise NotInvertible(NEEDS_NUMBER)
+        raise NotInvertible(UNKNOWN_SIZE)
     return size

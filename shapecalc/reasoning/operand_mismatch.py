@@ -12,7 +12,7 @@ from shapecalc.core.answers import CHAIN_TENSOR, Request, Trace
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text, truncate
-from shapecalc.reasoning.figures import MismatchContext, explain_figures
+from shapecalc.reasoning.figures import MismatchContext, explain_number_mismatch
 
 ShapeFix = Callable[[Shape, Shape], Iterator[tuple[str, Shape]]]
 """A function that yields changed shapes, each with a description.
@@ -47,9 +47,9 @@ class ArgumentChange(Record):
 
     name: str
     value: object
-    every_batch: str = ""
+    batch_assumption: str = ""
     """The assumption under which the value applies to every batch size; empty if it applies to one only."""
-    copies: bool = False
+    replaces_zeros: bool = False
     """Whether the value replaces zeros in the target with input dims."""
     description: str = ""
     """A description of the change, if it changes an operand; empty for other changes."""
@@ -322,7 +322,7 @@ def explain_mismatch(request: Request) -> str:
         return ""
     is_features = request.op in (*MATRIX_PRODUCTS, "conv")
     context = MismatchContext(is_joined=request.op == "concat", is_features=is_features)
-    found = explain_figures(pair, context)[:1]
+    found = explain_number_mismatch(pair, context)[:1]
     large, small = max(pair), max(1, min(pair))
     plain = f"{large} is {large - small} more than {small}" if large < 2 * small else ""
     if large % small == 0:
@@ -342,5 +342,5 @@ def explain_count(request: Request) -> str:
     count, target = product(request.input), request.arguments.get("target", ())
     if not isinstance(count, int) or len(target) < 2 or not all(isinstance(dim, int) and dim > 0 for dim in target):
         return ""
-    found = explain_figures((count,), MismatchContext(target=tuple(target)))[:1]
+    found = explain_number_mismatch((count,), MismatchContext(target=tuple(target)))[:1]
     return "".join(f"{first.arithmetic}: {first.text}" for first in found if first.kind in ("rounding", "heads"))

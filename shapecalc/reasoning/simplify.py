@@ -60,10 +60,10 @@ SegmentWeight = tuple[int, int, int]
 """A cost, a number of stages, and the number of those stages that are new, compared in this order."""
 
 
-MAX_WINDOW = 8
+MAX_WINDOW_STAGES = 8
 """The maximum number of stages in a window, except in the window that contains all stages."""
 
-MAX_MIXED_WINDOW = 64
+MAX_MIXED_WINDOW_STAGES = 64
 """The maximum number of stages in the window of all stages, if they roll axes or mix them in a reshape."""
 
 
@@ -74,13 +74,13 @@ class Simplification(Record):
     """The simplified chain, or the original chain if none is better."""
     before: Cost
     after: Cost
-    shorter: bool
+    is_improved: bool
     """Whether the chain is cheaper or shorter than the original chain."""
     proved: bool = True
     """Whether the chain provably equals the original chain for all valid sizes."""
 
     def __bool__(self) -> bool:
-        return self.shorter
+        return self.is_improved
 
     def __repr__(self) -> str:
         return f"Simplification({self.text})"
@@ -482,24 +482,24 @@ class _ChainSimplifier:
         """Return the best chain if it is proved equal, otherwise the original chain."""
         before, plan = self._compute_cost(self.segments), self._choose_segments()
         if all(piece.is_original for piece in plan):
-            return Simplification(self.chain, before, before, shorter=False)
+            return Simplification(self.chain, before, before, is_improved=False)
         after = self._compute_cost(plan)
         is_better = self._count_stages(plan) < len(self.segments) or not before.is_at_most(after, self.goal)
         if self.goal is Goal.SHUFFLES:
             is_better = is_better or _max_rank(self.segments) > MAX_SHUFFLE_RANK >= _max_rank(plan)
         proved = self._prove_segments(plan) if is_better and after.is_at_most(before, self.goal) else None
         if proved is None:
-            return Simplification(self.chain, before, before, shorter=False)
+            return Simplification(self.chain, before, before, is_improved=False)
         second = _ChainSimplifier(proved, self.goal, self.itemsize)
         # the cost can be higher, because the new chain is defined for more sizes
         after = second._compute_cost(second.segments)
         if not after.is_at_most(before, self.goal):
-            return Simplification(self.chain, before, before, shorter=False)
+            return Simplification(self.chain, before, before, is_improved=False)
         moving = [piece for piece in plan if piece.moves]
         if len(moving) > 1 and not all(piece.is_original for piece in moving):  # moves that are now adjacent may fuse
             repeated = second.simplify()
             proved, after = repeated.chain, repeated.after
-        return Simplification(proved, before, after, shorter=True)
+        return Simplification(proved, before, after, is_improved=True)
 
     def _compute_cost(self, segments: Segments) -> Cost:
         moves = [move for piece in segments for move in piece.moves]
@@ -529,7 +529,7 @@ class _ChainSimplifier:
             for stop, option in [(start + 1, piece), *self._iter_replacements(span, start)]:
                 stages = self._count_stages((option,))
                 weight = (
-                    cost + _weigh_segment(option, self.goal),
+                    cost + _segment_cost(option, self.goal),
                     stage_count + stages,
                     new_stages + stages * (not option.is_original),
                 )
@@ -550,12 +550,14 @@ class _ChainSimplifier:
                 if not empty and 0 in move.output_shape(shape):
                     return
                 view, shape = view if empty else view.apply_move(move, shape, known), move.output_shape(shape)
-            if stop - start > (MAX_WINDOW if start else len(self.segments) if view.is_strided else MAX_MIXED_WINDOW):
+            if stop - start > (
+                MAX_WINDOW_STAGES if start else len(self.segments) if view.is_strided else MAX_MIXED_WINDOW_STAGES
+            ):
                 return
             options: Iterable[MoveSequence] = ()
             if stop == start + 1 and len(piece.moves) == 1:
                 options = iter_short_forms_of_move(before, piece.moves[0])
-            elif stop - start <= MAX_WINDOW or stop == len(span):
+            elif stop - start <= MAX_WINDOW_STAGES or stop == len(span):
                 options = self._find_short_forms(before, view, shape)
             traces = tuple([original.traces[0] for original in span[start:stop]])
             yield from ((stop, ChainSegment(before, moves, traces)) for moves in options)
@@ -629,7 +631,7 @@ def _max_rank(segments: Segments) -> int:
     )
 
 
-def _weigh_segment(segment: ChainSegment, goal: Goal) -> int:
+def _segment_cost(segment: ChainSegment, goal: Goal) -> int:
     """Return the number of Shuffles or, for other goals than Shuffles, of transposes."""
     if goal is Goal.SHUFFLES:
         return count_shuffles(segment.before, segment.moves)

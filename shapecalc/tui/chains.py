@@ -394,7 +394,7 @@ def chains_table(answer: Trace | Chain, simplification: Simplification) -> Table
     table = Table.grid(padding=(0, COLUMN_GAP, 0, 0))
     table.add_row(
         _chain_column("as it is", answer),
-        *([_chain_column("short form", simplification.chain)] if simplification.shorter else []),
+        *([_chain_column("short form", simplification.chain)] if simplification.is_improved else []),
     )
     return table
 
@@ -423,7 +423,7 @@ def format_cost_line(goal: Goal, before: Cost, after: Cost) -> Text:
 def format_simplification(simplification: Simplification) -> Text:
     """Describe the result of a simplification in one sentence."""
     return Text(
-        IS_SHORTEST_TEXT if not simplification.shorter else PROVED_TEXT if simplification.proved else UNPROVED_TEXT,
+        IS_SHORTEST_TEXT if not simplification.is_improved else PROVED_TEXT if simplification.proved else UNPROVED_TEXT,
         "bold",
     )
 

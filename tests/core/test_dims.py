@@ -91,7 +91,7 @@ def test_monomial_equals_its_spelling(target):
         (lambda: sc.equiv("2,3 | transpose", "| transpose"), "Equivalence(same)"),
         (lambda: sc.simplify("2,3 | transpose | transpose"), "Simplification(2,3)"),
         (lambda: sc.invert("2,3 | transpose"), "Inversion(3,2 | transpose 1,0)"),
-        (lambda: sc.find("2,3", "3,2"), "ChainSearch(2 found: 2,3 | reshape 3,2, 2,3 | transpose 1,0)"),
+        (lambda: sc.find("2,3", "3,2"), "ChainSearchResult(2 found: 2,3 | reshape 3,2, 2,3 | transpose 1,0)"),
         (lambda: sc.compare((2, 3), (6,)), "Comparison(reshape 2,3: 6)"),
     ],
 )

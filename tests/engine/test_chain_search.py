@@ -16,7 +16,7 @@ from shapecalc.engine.chain_search import has_intended_effect
 from shapecalc.engine.execute import run
 from shapecalc.reading.commands import parse_chain
 from shapecalc.reasoning.answers import answer_chain
-from shapecalc.reasoning.find import ChainSearch, PairSearch, Rearrangement, search_chains
+from shapecalc.reasoning.find import ChainSearchResult, PairSearchResult, Rearrangement, search_chains
 from tests.sampling import each_row, examples
 
 NAMED = st.sampled_from("NCHWK").map(lambda name: lowest_terms(1, 1, {name: 1}))
@@ -47,7 +47,7 @@ def test_found_chains_are_proved(shapes):
     found, claimed = sc.find(*shapes), search_chains(*shapes)
     assert found == claimed
     assert 0 < len(found.ways) <= found.fits
-    unnamed = [way.moves for way in found.ways if not way.layout]
+    unnamed = [way.transpose_count for way in found.ways if not way.layout]
     assert unnamed == sorted(unnamed)
 
 
@@ -89,13 +89,13 @@ def test_found_path_different_from_its_chain_is_unproved(before, perm, after, pr
 
 
 def test_found_chains_match_the_arrays(monkeypatch):
-    wrong = PairSearch(ChainSearch((Rearrangement((2, 3), (2, 3), (0, 1), (3, 2)),), 1), ({},))
+    wrong = PairSearchResult(ChainSearchResult((Rearrangement((2, 3), (2, 3), (0, 1), (3, 2)),), 1), ({},))
     monkeypatch.setattr("shapecalc.engine.chain_search.generalize_pairs", lambda _pairs: wrong)
     assert sc.find(pairs=[(X, X.T)]).ways == ()
 
 
 def test_found_chains_of_large_shapes_are_all_listed():
-    assert [way.moves for way in sc.find((2000, 3000), (3000, 2000)).ways] == [0, 1]
+    assert [way.transpose_count for way in sc.find((2000, 3000), (3000, 2000)).ways] == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_array_pair_filters_paths_between_shapes(pair):
     expected = [
         rearrangement
         for rearrangement in iter_rearrangements(before, after)
-        if rearrangement.moves == (len(pair.atoms) > 1)
+        if rearrangement.transpose_count == (len(pair.atoms) > 1)
     ]
     assert [*pair_search.search.ways] == expected
     assert pair_search.search.fits == len(expected) <= MAX_ORDERS

@@ -141,7 +141,7 @@ def test_equiv_strided_view_at_sizes_reads_numpys_elements(chain, choices):
     strided = answer and _ChainPair(answer, answer)._make_strided_chains()
     for sizes in choices if strided else ():
         expected = positions_at(answer, sizes)
-        found = strided[0].view_at(sizes_with_results(answer.results, sizes))
+        found = strided[0].evaluate_view(sizes_with_results(answer.results, sizes))
         if expected is None or found is None:
             continue
         output, axes, offset = found

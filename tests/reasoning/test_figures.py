@@ -8,7 +8,7 @@ import random
 import pytest
 
 from shapecalc.diagnosis.reading import parse_messages
-from shapecalc.reasoning.figures import KINDS, MismatchContext, describe_count, explain_figures
+from shapecalc.reasoning.figures import KINDS, MismatchContext, describe_count, explain_number_mismatch
 from tests.diagnosis.test_messages import FOLDER, SIGNS, messages
 from tests.transcripts import transcripts
 
@@ -100,7 +100,7 @@ MAX_SHUFFLED_SHARE = 0.10
 
 @pytest.mark.parametrize(("figures", "context", "kind", "arithmetic"), EXPLAINED)
 def test_explain_table(figures, context, kind, arithmetic):
-    assert (kind, arithmetic) in [(found.kind, found.arithmetic) for found in explain_figures(figures, context)]
+    assert (kind, arithmetic) in [(found.kind, found.arithmetic) for found in explain_number_mismatch(figures, context)]
 
 
 def test_explain_table_covers_every_kind():
@@ -108,12 +108,12 @@ def test_explain_table_covers_every_kind():
 
 
 def test_explain_equal_or_negative_sizes_is_empty():
-    assert explain_figures((5, 5)) == explain_figures((-1, 5)) == ()
+    assert explain_number_mismatch((5, 5)) == explain_number_mismatch((-1, 5)) == ()
 
 
 @pytest.mark.parametrize(("figures", "context"), [row[:2] for row in EXPLAINED])
 def test_explain_arithmetic_is_true(figures, context):
-    for found in explain_figures(figures, context):
+    for found in explain_number_mismatch(figures, context):
         for equation in found.arithmetic.removesuffix(", at dim 0").split(", "):
             left, equals, right = equation.partition(" = ")
             assert not equals or eval(right) == int(left), equation
@@ -122,7 +122,7 @@ def test_explain_arithmetic_is_true(figures, context):
 def test_explain_random_pairs_rarely():
     draw = random.Random(5)
     pairs = [tuple(round(math.exp(draw.uniform(math.log(2), math.log(1e6)))) for _ in range(2)) for _ in range(5000)]
-    explained = [pair for pair in pairs if explain_figures(pair)]
+    explained = [pair for pair in pairs if explain_number_mismatch(pair)]
     assert 0 < len(explained) <= MAX_RANDOM_SHARE * len(pairs)
 
 
@@ -135,7 +135,7 @@ def test_explain_shuffled_messages_rarely():
         expected = [pair[1] for pair in pairs]
         draw.shuffle(expected)
         shuffled += [(pair[0], other) for pair, other in zip(pairs, expected, strict=True) if pair[0] != other]
-    explained = [pair for pair in shuffled if explain_figures(pair)]
+    explained = [pair for pair in shuffled if explain_number_mismatch(pair)]
     assert len(pairs) > 20
     assert len(explained) <= MAX_SHUFFLED_SHARE * len(shuffled), len(explained) / len(shuffled)
 

@@ -103,7 +103,7 @@ def check_fixes(trace):
         answer = resolve(apply_fix(trace.request, fix))
         assert answer.output is not None
         assert trace.problem is not None or len(answer.conditions) < len(trace.conditions)
-        assert not fix.every_batch or is_fix_for_every_batch(trace.request, fix)
+        assert not fix.batch_assumption or is_fix_for_every_batch(trace.request, fix)
         texts = argument_texts(trace.request) | {fix.name: fix.value}
         assert resolve(make_request(trace.op, texts.pop("input"), texts)).output is not None
     words = trace.problem.hint.partition("try ")[2] if trace.problem else ""

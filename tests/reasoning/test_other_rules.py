@@ -9,7 +9,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
-from shapecalc.reasoning.answers import OTHER_DIALECTS, describe_other_rules
+from shapecalc.reasoning.answers import OTHER_DIALECTS, describe_dialect_differences
 from tests.render.questions import answers
 from tests.sampling import examples
 
@@ -32,7 +32,7 @@ def outcome_under(answer, dialect):
 def test_line_names_exactly_the_dialects_that_answer_otherwise(answer):
     if not isinstance(answer, Trace) or answer.dialect != OPS[answer.op].default_dialect:
         return
-    line = describe_other_rules(answer)
+    line = describe_dialect_differences(answer)
     others = [name for name in OTHER_DIALECTS if outcome_under(answer, name) != outcome(answer)]
     named = line.partition(" rules; ")[2].partition(" (-d ")[0].split()
     assert [name for name in OTHER_DIALECTS if name in named] == others

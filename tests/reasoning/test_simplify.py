@@ -72,9 +72,9 @@ def test_simplified_chain_is_equal_and_not_longer(answer, goal, data):
         assert expected is None or is_same_result(positions_at(result.chain, sizes), expected)
         before, after = (cost_value(cost, goal, sizes) for cost in (result.before, result.after))
         assert after <= before or expected is None
-    assert result.shorter or result.chain.traces == answer.traces
+    assert result.is_improved or result.chain.traces == answer.traces
     again = simplify(result.chain, goal)
-    assert not again.shorter, [simplified.text for simplified in (result, again)] + [chain_text(answer)]
+    assert not again.is_improved, [simplified.text for simplified in (result, again)] + [chain_text(answer)]
     assert again.before == result.after
     assert parse_chain(result.text).output == result.chain.output
 
@@ -89,14 +89,14 @@ def cost_value(cost, goal, sizes):
 @each_row(("text", "goal", "expected"), rows("chains", "shortened"))
 def test_simplify_worked_cases(text, goal, expected):
     result = simplify(parse_chain(text), parse_goal(goal))
-    assert (result.text if result.shorter else "") == expected
+    assert (result.text if result.is_improved else "") == expected
 
 
 def test_simplified_real_chains_use_fewest_shuffles():
     results = [simplify(parse_chain(row[0]), Goal.SHUFFLES) for row in REAL_CHAINS]
     assert (len(results), sum(result.before.shuffles for result in results)) == (66, 97)
     assert sum(result.after.shuffles for result in results) == 93
-    assert not any(simplify(result.chain, Goal.SHUFFLES).shorter for result in results)
+    assert not any(simplify(result.chain, Goal.SHUFFLES).is_improved for result in results)
 
 
 def shuffle_positions(shape, first, middle, second):
@@ -154,4 +154,4 @@ def test_simplified_number_chain_equals_numpy(seeds):
             result = simplify(answer, goal)
             assert positions_of(result.chain).tolist() == expected.tolist(), (seed, goal)
             assert cost_value(result.after, goal, {}) <= cost_value(result.before, goal, {})
-            assert not simplify(result.chain, goal).shorter, (seed, goal)
+            assert not simplify(result.chain, goal).is_improved, (seed, goal)

@@ -921,10 +921,23 @@ def split_tensor_groups(tensors: list[tuple[str, str]]) -> list[tuple[str, str]]
 
     >>> split_tensor_groups([("x", "(2,3)"), ("h", "(2,3),(4,)")])
     [('x', '(2,3)'), ('h[0]', '(2,3)'), ('h[1]', '(4,)')]
+    >>> split_tensor_groups([("xs", "(2,3),"), ("ys", "[(2,3),(4,)]")])
+    [('xs[0]', '(2,3)'), ('ys[0]', '(2,3)'), ('ys[1]', '(4,)')]
     """
     result = list[tuple[str, str]]()
     for name, dims in tensors:
-        parts = split_outside_brackets(dims, ",") if name and dims.lstrip()[:1] in ("(", "[") else []
-        is_group = len(parts) > 1 and all(part.strip()[:1] in ("(", "[") for part in parts)
-        result += [(f"{name}[{index}]", part) for index, part in enumerate(parts)] if is_group else [(name, dims)]
+        parts = _split_shape_list(dims.strip()) if name else []
+        result += [(f"{name}[{index}]", part) for index, part in enumerate(parts)] if parts else [(name, dims)]
     return result
+
+
+def _split_shape_list(text: str) -> list[str]:
+    """Return the bracketed shapes of a list of shapes, or an empty list for any other text.
+
+    The list may have brackets of its own. A comma follows the shape of a list of one tensor.
+    """
+    parts = split_outside_brackets(text, ",") if text[:1] in ("(", "[") else []
+    if len(parts) == 1 and text[-1:] in (")", "]") and text[1:].lstrip()[:1] in ("(", "["):
+        parts = split_outside_brackets(text[1:-1].strip(), ",")
+    shapes = [part.strip() for part in parts if part.strip()]
+    return shapes if len(parts) > 1 and all(shape[0] in "([" for shape in shapes) else []

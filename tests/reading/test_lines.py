@@ -365,3 +365,36 @@ def test_lines_show_a_list_as_it_was_bound():
 def test_lines_leave_out_a_name_of_itself():
     records, _ = interpret("def f(x, batch):\n    mask = batch['mask']\n    return x.mT\n", x="2,3,4")
     assert [line.line for line in collect_code_lines(records)] == [3]
+
+
+LOOPS = """
+def f(x, mask, n):
+    y, z, count, kept, seen = x, x, 0, [], None
+    for index in mask:
+        if index > 0:
+            continue
+        y = y.relu()
+        row = x[int(index)]
+        seen = row
+        count += 1
+        z = z.mT
+        kept.append(row)
+    while unknown(n):
+        y = y + 1
+    part = y[kept]
+    return y, {result}
+"""
+
+
+@pytest.mark.parametrize(("result", "shape"), [("y.mT", "3,2"), ("seen", None), ("z", None), ("part", None)])
+def test_loops_of_unknown_length_keep_what_every_turn_keeps(result, shape):
+    code, calls, records = LOOPS.replace("{result}", result), [], []
+    inputs = {"x": (2, 3), "mask": (4,)}
+    if shape:
+        assert interpret_code(code, inputs, records=records).outputs == ((2, 3), parse_dims(shape))
+        return
+    with pytest.raises(ShapeError, match="how often this loop is run is not known"):
+        interpret_code(code, inputs, unknown_calls=calls, records=records)
+    rows = {line.line: line.format_values() for line in collect_code_lines(records)}
+    assert (rows[7], rows[8], rows[10], rows[14]) == ("y 2,3", "row 3", "count ?", "y 2,3")
+    assert [call.call for call in calls] == ["y[kept]"]

@@ -109,6 +109,19 @@ def test_classes_and_dicts_are_given_as_arguments(entry, where, shape):
     assert describe_answer(answer_code(code)) == shape
 
 
+def test_missing_classes_are_asked_for():
+    code, sizes, calls = HELPERS + BLOCKS, parse_named_sizes("block=Basic"), []
+    with pytest.raises(ShapeError, match=r"there is no class Basic here|body is not known"):
+        interpret_code(code, INPUT, None, sizes, entry="Net", unknown_calls=calls)
+    assert [call.call for call in calls] == ["self.body(x)"]
+
+
+@pytest.mark.parametrize("use", ["a, b = y", "a = y.view(-1)", "a = y.shape[0]"])
+def test_arguments_that_are_none_are_asked_for(use):
+    (call,) = questions_of(f"def f(x, y=None):\n    {use}\n    return x + a")
+    assert call.call == "y"
+
+
 @pytest.mark.parametrize(("code", "shape"), [("torch.Tensor(2, 4)", "2,4"), ("torch.Tensor([[2], [4]])", "2,1")])
 def test_tensor_takes_a_shape_or_elements(code, shape):
     assert shape_text(interpret_code(f"import torch\n{code}", {}).input_shape) == shape == shape_text(parse_dims(shape))

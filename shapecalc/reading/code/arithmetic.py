@@ -249,7 +249,9 @@ def index_tensor(tensor: TracedTensor, key: CodeValue, error: ErrorFactory) -> T
     if any(part != slice(None) for part in slices):
         ends = [end for part in slices for end in _slice_ends(part)]
         if not all(end is None or isinstance(end, int) for end in ends):
-            raise error("a slice takes whole numbers", unknown=next(end for end in ends if isinstance(end, Monomial)))
+            raise error(
+                "a slice takes whole numbers", unknown=next((end for end in ends if isinstance(end, Monomial)), None)
+            )
         tensor = tensor.apply(SLICE, slices=tuple(slices))
     if unknown:
         dims = [tensor.program.new_name("K") if axis in unknown else dim for axis, dim in enumerate(tensor.shape)]

@@ -204,6 +204,8 @@ def _make_math_function(function: Callable[[float], float]) -> Callable[[Call, P
     """Return a function that applies a `math` function, with nan for unknown numbers."""
 
     def apply(call: Call, _: ProgramSizes) -> CodeValue:
+        if any(value != value for value in call.positional):
+            return nan
         try:
             return function(*call.positional)  # type: ignore[arg-type]  # other types raise
         except (TypeError, ValueError, OverflowError):
@@ -262,7 +264,29 @@ ITERATION_FUNCTIONS: Mapping[str, Callable[[Call], CodeValue]] = {
 MATH_FUNCTIONS: Mapping[str, Callable[[Call, ProgramSizes], CodeValue]] = {
     "ceil": _make_rounding_function(math.ceil),
     "floor": _make_rounding_function(math.floor),
-    **{name: _make_math_function(getattr(math, name)) for name in ("log", "log2", "log10", "exp", "cos", "sin", "pow")},
+    "trunc": _make_rounding_function(math.trunc),
+    **{
+        name: _make_math_function(getattr(math, name))
+        for name in (
+            *(
+                "log",
+                "log2",
+                "log10",
+                "log1p",
+                "exp",
+                "expm1",
+                "pow",
+                "hypot",
+                "fmod",
+                "fabs",
+                "copysign",
+                "gcd",
+                "lcm",
+            ),
+            *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "degrees", "radians"),
+            *("isnan", "isinf", "isfinite", "isclose"),
+        )
+    },
 }
 """Functions of the `math` module that `SIZE_FUNCTIONS` lacks, by name."""
 

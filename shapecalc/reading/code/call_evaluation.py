@@ -28,12 +28,18 @@ from shapecalc.reading.code.builtins import (
     call_list_method,
     get_length,
 )
-from shapecalc.reading.code.calls import SHAPE_PRESERVING_FUNCTIONS, call_function, is_known_function
+from shapecalc.reading.code.calls import (
+    SCALAR_CONSTRUCTORS,
+    SHAPE_PRESERVING_FUNCTIONS,
+    call_function,
+    is_known_function,
+)
 from shapecalc.reading.code.kind_checks import apply_kind_rule
 from shapecalc.reading.code.layer_evaluation import LayerEvaluator, is_known_layer
 from shapecalc.reading.code.logic import freeze_value, join_values, make_set
 from shapecalc.reading.code.memory import MISSING
-from shapecalc.reading.code.namespaces import find_namespace, is_missing_from_namespace
+from shapecalc.reading.code.modules import MATH_NAMES
+from shapecalc.reading.code.namespaces import TORCH_MODULES, find_namespace, is_missing_from_namespace
 from shapecalc.reading.code.ops import REDUCTION_FUNCTIONS, SHAPE_CHANGING_FUNCTIONS
 from shapecalc.reading.code.shape_functions import IN_PLACE_METHODS, SHAPE_FUNCTIONS, qualified_name
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS, created_elements, require_created_size
@@ -41,6 +47,7 @@ from shapecalc.reading.code.source import MODULE_NAMES, dotted_name, is_preservi
 from shapecalc.reading.code.tuple_layers import FUNCTIONS_OF_LAYERS
 from shapecalc.reading.code.values import (
     MAYBE_NONE,
+    UNKNOWN_INTEGER,
     AlternativeValue,
     AnswerableError,
     Binding,
@@ -61,9 +68,11 @@ from shapecalc.reading.code.values import (
     find_extremes,
     is_dim,
     is_number,
+    is_real_number,
     kinds_of,
     mark_not_none,
     nested_shape,
+    single_name,
     tensors_in,
     unwrap_size,
     unwrap_sizes,
@@ -145,6 +154,8 @@ CACHE_CLASSES = {"DynamicCache", "EncoderDecoderCache"}
 CHILD_METHODS = ("children", "named_children")
 PLAIN_MODULE = ast.ClassDef("Module", [], [], [], [])
 """The class of `nn.Module()`."""
+TENSOR_FUNCTIONS = SHAPE_PRESERVING_FUNCTIONS - {*SCALAR_CONSTRUCTORS} | {"sqrt", "floor"}
+"""The functions of torch that take a tensor and no number, if they have no other tensor."""
 SCALAR_DIVISIONS = ("div", "divide", "floor_divide")
 """The functions that return the quotient of two sizes as a scalar tensor."""
 SEQUENTIAL_METHODS = ("append", "extend", "insert", "add_module", "register_module")
@@ -195,6 +206,8 @@ class CallEvaluator(LayerEvaluator):
         if callee is not MISSING:
             is_test = isinstance(callee, FunctionValue) and is_false_function(callee.name)
             return False if is_test else self.call_value(node, callee)
+        if base is None and isinstance(function, ast.Attribute) and dotted_name(function.value):
+            raise self.absent_value_error(function.value)
         if base is not MISSING and (result := self.call_method(node, base)) is not MISSING:
             return result
         if path.endswith(".get") and (base is MISSING or isinstance(base, Monomial)) and node.args:
@@ -285,6 +298,9 @@ class CallEvaluator(LayerEvaluator):
             return self.call_by_name(node, callee.path, MISSING, function)
         if isinstance(callee, PartialValue):
             return self.call_partial(node, callee)
+        if name := single_name(callee):
+            hint = f"paste the class, too; or {self.input_hint(node, 'B,T,C')}"
+            raise self.record_unknown_call(node, self.error(node, f"there is no class {truncate(name)} here", hint))
         raise self.error(node, "this is not a function")
 
     def call_alternatives(self, node: ast.Call, callee: AlternativeValue) -> CodeValue:
@@ -471,7 +487,7 @@ class CallEvaluator(LayerEvaluator):
         special = self.call_special_builtin(node, name)
         if special is not MISSING or name not in BUILTINS:
             return special
-        operands = [*self.evaluate_expressions(node.args)]
+        operands = self.take_iterators(node, [*self.evaluate_expressions(node.args)])
         if name in ("list", "tuple", "enumerate", "reversed", "zip", "sum"):
             operands = [
                 CodeList(self.list_items(argument, operand)) if isinstance(operand, TracedTensor) else operand
@@ -480,17 +496,30 @@ class CallEvaluator(LayerEvaluator):
         elif len(operands) == 1 and isinstance(operands[0], TracedTensor) and operands[0].size is None:
             if name in ("max", "min"):
                 raise self.error(node, f"{name} of a tensor is its largest or smallest part", f"write x.{name}()")
-            return MISSING if name == "abs" else nan
+            return MISSING if name == "abs" else UNKNOWN_INTEGER if name == "int" else nan
         keywords = {word.arg or "": self.evaluate(word.value) for word in node.keywords}
         return BUILTINS[name](Call(name, tuple(operands), keywords, self.error_factory(node)), self.program)
+
+    def take_iterators(self, node: ast.Call, operands: Sequence[CodeValue]) -> list[CodeValue]:
+        """Return the arguments of a call with all items of iterators, which the call takes.
+
+        Raises `ShapeError` (usage) for an iterator that occurs twice, as in `zip(it, it)`.
+        """
+        iterators = [value for value in operands if isinstance(value, CodeList) and value.is_iterator]
+        if any(value is other for index, value in enumerate(iterators) for other in iterators[:index]):
+            raise self.error(node, "an iterator that is taken twice is not supported")
+        return [
+            CodeList(self.list_items(argument, value)) if value in iterators else value
+            for argument, value in zip(node.args, operands, strict=False)
+        ] + [*operands[len(node.args) :]]
 
     def call_special_builtin(self, node: ast.Call, name: str) -> CodeValue:
         """Call a built-in function that needs the syntax of its arguments.
 
         Returns `MISSING` for any other function.
         """
-        if name == "next" and node.args and re.fullmatch(r".*\.(parameters|buffers)\(\)", ast.unparse(node.args[0])):
-            return nan  # it is used for its device and its element type
+        if name in ("iter", "next") and node.args:
+            return self.call_iterator_function(node, name)
         if name == "partial" and node.args:
             return PartialValue(
                 self.evaluate(node.args[0]), self.evaluate_bindings(node.args[1:]), self.evaluate_keywords(node)
@@ -513,6 +542,29 @@ class CallEvaluator(LayerEvaluator):
             length = get_length(value)
             return MISSING if length is None else length
         return MISSING  # type: ignore[no-any-return]
+
+    def call_iterator_function(self, node: ast.Call, name: str) -> CodeValue:
+        """Call `iter` or `next`.
+
+        A generator expression is evaluated at once, so that `next` takes items of its list.
+        """
+        if re.fullmatch(r".*\.(parameters|buffers)\(\)", ast.unparse(node.args[0])):
+            return nan  # it is used for its device and its element type
+        value = self.evaluate(node.args[0])
+        if name == "iter":
+            is_iterator = isinstance(value, CodeList) and value.is_iterator
+            return value if is_iterator else CodeList(self.list_items(node.args[0], value), is_iterator=True)
+        if not isinstance(value, CodeList):
+            raise self.record_unknown_call(node, self.error(node, "the items of this iterator are not known"))
+        item: Binding = self.error(node, "there are no more items")
+        if value.bindings:
+            item, *rest = value.bindings
+            self.journal.write(value.state, "items", tuple(rest))
+        elif len(node.args) == 2:
+            item = self.evaluate(node.args[1])
+        if isinstance(item, ShapeError):
+            raise item
+        return item
 
     def call_map(self, node: ast.Call) -> CodeValue:
         """Return the results of calling a function with the items of lists, as `map` does."""
@@ -679,7 +731,8 @@ class CallEvaluator(LayerEvaluator):
             return self.make_module_list(node, name)
         if name in ("Parameter", "Buffer") and len(node.args) == 1:
             return self.evaluate(node.args[0])
-        return self.evaluate_function_call(node, function, base, name, base_value)
+        module = base or full_name.rpartition(".")[0]
+        return self.evaluate_function_call(node, function, module, name, base_value)
 
     def call_helper(self, node: ast.Call, name: str, full_name: str) -> CodeValue:
         """Call a library helper, or return `MISSING` for any other function."""
@@ -819,6 +872,11 @@ class CallEvaluator(LayerEvaluator):
         if is_torch and is_missing_from_namespace(name, base_name, is_method=is_method):
             owner = "a tensor has no method" if is_method else f"{base_name} has no"
             raise self.error(node, f"{owner} {name}", f"write {find_namespace(name)}")
+        number = values[0] if values else None
+        takes_tensor = base_name in TORCH_MODULES and name in TENSOR_FUNCTIONS
+        if takes_tensor and is_real_number(number) and not any(map(self.peek_tensor, node.args[1:])):
+            other = f"math.{name}" if name in MATH_NAMES else f"torch.{name}(torch.tensor({number}))"
+            raise self.error(node, f"torch.{name} takes a tensor, not the number {number}", f"write {other}")
 
     def call_library_function(
         self,

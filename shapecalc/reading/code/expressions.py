@@ -40,6 +40,7 @@ from shapecalc.reading.code.scopes import InterpreterState
 from shapecalc.reading.code.source import dotted_name, is_dict_item
 from shapecalc.reading.code.values import (
     MAYBE_NONE,
+    UNKNOWN_INTEGER,
     UNNAMED_CHANGE,
     AnswerableError,
     Binding,
@@ -64,6 +65,7 @@ from shapecalc.reading.code.values import (
     mark_not_none,
     mark_untraced_change,
     nested_shape,
+    single_name,
     unbind_first_axis,
     unwrap_size,
 )
@@ -400,6 +402,10 @@ class ExpressionEvaluator(InterpreterState):
             return get_item(base, attribute, self.error_factory(node))
         if isinstance(base, tuple) and len(base) == 2 and attribute in ("values", "indices"):
             return base[attribute == "indices"]
+        return self.evaluate_member(node, base)
+
+    def evaluate_member(self, node: ast.Attribute, base: CodeValue) -> CodeValue:
+        """Return an attribute of a module, a class, an object or another value that is neither tensor nor layer."""
         if isinstance(base, ModuleValue):
             return self.find_module_member(node, base)
         if isinstance(base, ObjectValue | ClassValue):
@@ -407,9 +413,13 @@ class ExpressionEvaluator(InterpreterState):
         if isinstance(base, Monomial):
             return self.evaluate_unknown_attribute(node, base)
         # an enumeration member is represented by its value
-        if isinstance(base, float) or (attribute == "value" and isinstance(base, str | int)):
+        if isinstance(base, float) or (node.attr == "value" and isinstance(base, str | int)):
             return base
-        raise self.error(node, f".{truncate(attribute)} of this is not supported")
+        if base is None and dotted_name(node.value):
+            raise self.absent_value_error(node.value)
+        if name := single_name(base):
+            raise self.error(node, f"there is no class {truncate(name)} here", "paste the class, too")
+        raise self.error(node, f".{truncate(node.attr)} of this is not supported")
 
     def find_module_member(self, node: ast.Attribute, module: ModuleValue) -> CodeValue:
         """Return the value of a name in a module of the package."""
@@ -551,8 +561,14 @@ class ExpressionEvaluator(InterpreterState):
             return self.index_tensor_or_ask(node, base, key)
         if isinstance(base, float):  # an unknown number, or a mask
             return base
+        return self.get_container_item(node, base, key)
+
+    def get_container_item(self, node: ast.Subscript, base: CodeValue, key: CodeValue) -> CodeValue:
+        """Return an item of a container; for an unknown key, all items are merged."""
         if isinstance(base, CodeDict) and (isinstance(key, Monomial | float) or UNKNOWN_KEY in base.items):
             return self.assume_item(node, base)
+        if isinstance(base, tuple | CodeList) and key is UNKNOWN_INTEGER:
+            return self.merge_items(node, self.list_items(node, base))
         return get_item(base, key, self.error_factory(node))
 
     def lookup_entry(self, node: ast.Subscript, key: str) -> CodeValue:
@@ -573,11 +589,16 @@ class ExpressionEvaluator(InterpreterState):
         Equal items are merged into one item, functions and layers into alternatives.
         """
         key = self.make_dict_key(node.slice, self.evaluate(node.slice))
-        first, *others = [table.items[key]] if key in table.items else table.items.values() or (MISSING,)
+        return self.merge_items(node, [table.items[key]] if key in table.items else [*table.items.values()])
+
+    def merge_items(self, node: ast.Subscript, items: Sequence[Binding]) -> CodeValue:
+        """Return the item of a container for an unknown key, merged from all items."""
+        unknown = self.error(node, "the key is not known", "give it with --where")
+        first, *others = items or (unknown,)
         for other in others:
-            first = join_values(first, other, self.error(node, "the key is not known", "give it with --where"))
-        if isinstance(first, ShapeError) or first is MISSING:
-            raise self.error(node, "the key is not known", "give it with --where")
+            first = join_values(first, other, unknown)
+        if isinstance(first, ShapeError):
+            raise unknown
         return first
 
     def index_tensor(self, node: ast.Subscript, base: TracedTensor, key: CodeValue) -> TracedTensor:
@@ -597,6 +618,8 @@ class ExpressionEvaluator(InterpreterState):
                 values = freeze_value(item)
                 array = self.new_tensor(nested_shape(values, error), kinds_of(values), find_extremes(values))
                 items[position] = array if has_bool_items(values) else IndexArray(array)
+            elif item is UNKNOWN_INTEGER:
+                items[position] = IndexArray(self.new_tensor((), "i"))
             elif isinstance(item, TracedTensor) and item.size is not None and isinstance(item.size, int):
                 items[position] = replace(item, size=None)
         if has_arrays(items):
@@ -621,7 +644,10 @@ class ExpressionEvaluator(InterpreterState):
         if isinstance(value, TracedTensor):
             value = unbind_first_axis(value, self.error_factory(node))
         if isinstance(value, CodeList):
-            return value.bindings
+            items = value.bindings
+            if value.is_iterator:
+                self.journal.write(value.state, "items", ())
+            return items
         if isinstance(value, CodeDict):
             return [*value.items]  # type: ignore[list-item]  # keys are constants
         if isinstance(value, ObjectValue) and value.layer is not None:

@@ -200,6 +200,8 @@ INDEX_PAIRS = {"topk", "sort", "cummax", "cummin", "kthvalue", "mode", "median",
 PROMOTING_KEYWORDS = {"other", "min", "max", "exponent", "input", "y"}
 """The keyword arguments that are operands if they are numbers."""
 COMPARED_TENSORS: Mapping[str, int] = {
+    "binary_cross_entropy": 2,
+    "binary_cross_entropy_with_logits": 2,
     "scaled_dot_product_attention": 3,
     "MultiheadAttention": 3,
     "TransformerDecoderLayer": 2,

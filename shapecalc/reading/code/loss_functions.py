@@ -30,9 +30,17 @@ def apply_elementwise_loss(tensor: TracedTensor, arguments: BoundArguments, call
         require_equal_shapes(tensor, target, call)
     weights = [arguments[name] for name in ("weight", "pos_weight") if isinstance(arguments.get(name), TracedTensor)]
     if call.name.startswith("binary"):
+        _require_weight_kinds(arguments, call)
         weights = [weight.apply(EXPAND, target=target.shape) for weight in weights]
     common = apply_multi_operand(BROADCAST, [tensor, target, *weights], call.error)
     return derived_tensor(common.shape if arguments["reduction"] not in REDUCTIONS else (), common)
+
+
+def _require_weight_kinds(arguments: BoundArguments, call: Call) -> None:
+    """Raise `CheckRefused` (element-kind) for a complex weight, or a boolean weight of the positive class."""
+    for name, kinds in (("weight", "bif"), ("pos_weight", "if")):
+        if isinstance(weight := arguments.get(name), TracedTensor):
+            require_kinds(weight, kinds, call, f"its {name}")
 
 
 def apply_class_loss(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:

@@ -68,6 +68,12 @@ def _square_result(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeV
     return (result, derived_tensor(tensor.shape[:-2], tensor)) if call.name.endswith("_ex") else result
 
 
+def _power(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    if isinstance(arguments["n"], float) and not isnan(arguments["n"]):
+        raise call.refusal(f"the power is a whole number, not {arguments['n']}")
+    return _square_result(tensor, arguments, call)
+
+
 def _pseudo_inverse(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
     rows, columns = _require_matrix(tensor, call)
     return derived_tensor((*tensor.shape[:-2], columns, rows), tensor)
@@ -222,7 +228,7 @@ MATRIX_FUNCTIONS: Mapping[str, tuple[tuple[str, ...], ResultFunction]] = {
         ((), _square_result),
     ),
     **dict.fromkeys(("linalg.cholesky", "linalg.cholesky_ex"), (("upper",), _square_result)),
-    **dict.fromkeys(("matrix_power", "linalg.matrix_power"), (("n",), _square_result)),
+    **dict.fromkeys(("matrix_power", "linalg.matrix_power"), (("n",), _power)),
     **dict.fromkeys(("pinverse", "linalg.pinv"), (("rcond/rtol",), _pseudo_inverse)),
     "trace": ((), _trace),
     "svd": (("some", "compute_uv"), _singular_values),

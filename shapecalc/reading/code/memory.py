@@ -49,6 +49,13 @@ class Journal:
         """Start logging changes."""
         self.logs.append({})
 
+    def merge(self) -> None:
+        """Keep all changes since the last `start`, and log them as changes since the `start` before it."""
+        log = self.logs.pop()
+        if self.logs:
+            for slot, change in log.items():
+                self.logs[-1].setdefault(slot, change)
+
     def roll_back(self) -> Changes:
         """Undo all changes since the last `start`, and return the changes."""
         log = self.logs.pop()

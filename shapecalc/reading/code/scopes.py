@@ -28,6 +28,7 @@ from shapecalc.reading.code.values import (
     StageRefused,
     TracedTensor,
     initial_tensor,
+    single_name,
 )
 
 TYPE_CHECKING = False
@@ -100,6 +101,10 @@ class InterpreterState:
         """The number of interpreted statements."""
         self.in_place_change = ""
         """The first expression that may change the elements of a tensor in place; empty if there is none."""
+        self.leave_choice: int | None = None
+        """The number of the unknown condition that ends the iteration of a loop; None outside of unknown loops."""
+        self.leave_count = 0
+        """The number of unknown conditions so far that may end the iteration."""
         self.in_shape_argument = False
         """Whether a shape argument is evaluated, in which an input of rank 1 denotes a size."""
         self.line_starts = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
@@ -179,8 +184,8 @@ class InterpreterState:
 
     def find_given_class(self, value: GivenValue) -> CodeValue:
         """Return the class of the file that a given value names, or the value itself."""
-        name = str(value[0]) if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], Monomial) else ""
-        found = self.find_value(name) if name.isidentifier() and name not in self.sizes else MISSING
+        name = single_name(value)
+        found = self.find_value(name) if name and name not in self.sizes else MISSING
         return found if isinstance(found, ClassValue) else value
 
     def given_value(self, node: ast.expr) -> CodeValue:
@@ -258,7 +263,8 @@ class InterpreterState:
         calls = [self.unknown_calls[error] for error in dict.fromkeys(needed) if error in self.unknown_calls]
         own = [call for call in calls if call.line <= self.own_text.count("\n") + 1]
         result = dict[tuple[str, Shape | None], UnknownCall]()
-        for call in sorted(own, key=lambda call: call.line):
+        first = {(call.call, call.line): call for call in reversed(own)}
+        for call in sorted(first.values(), key=lambda call: call.line):
             result.setdefault((call.call, call.proposal), call)
         names = [call.call for call in result.values()]
         return [
@@ -272,6 +278,11 @@ class InterpreterState:
             raise UnnamedInputIdentified(ast.unparse(node))
         error = self.error(node, "the shape of this tensor is not known", self.input_hint(node, example))
         return self.ask_for_shape(node, error) if is_dict_item(node) else error
+
+    def absent_value_error(self, node: ast.expr) -> ShapeError:
+        """Build the error for a name that is None where the code needs a tensor, with a hint."""
+        error = self.error(node, "this is None here", self.input_hint(node, "B,T,C"))
+        return self.ask_for_shape(node, error) if isinstance(node, ast.Name) else error
 
     def input_hint(self, node: ast.expr, example: str) -> str:
         """Return a hint to declare the shape of an expression with `--input`."""

@@ -12,7 +12,15 @@ from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.arithmetic import apply_binary_operator, get_item, square_root
 from shapecalc.reading.code.kinds import ANY_KIND, promote_kinds
 from shapecalc.reading.code.list_functions import triangle_indices_shape
-from shapecalc.reading.code.values import CodeList, CodeValue, TracedTensor, is_dim, is_integer, kinds_of
+from shapecalc.reading.code.values import (
+    UNKNOWN_INTEGER,
+    CodeList,
+    CodeValue,
+    TracedTensor,
+    is_dim,
+    is_integer,
+    kinds_of,
+)
 from shapecalc.reading.preserving import CAST, ELEMENTWISE
 
 
@@ -67,15 +75,20 @@ def _list_elements(value: CodeValue, call: Call) -> CodeValue:
     count = product(value.shape)
     if not isinstance(count, int) or count > MAX_SHAPE_DIMS:
         raise call.error("how many values there are is not known", "give sizes with --where")
-    return _nested_list(value.shape)
+    return _nested_list(value.shape, _unknown_element(value))
 
 
-def _nested_list(shape: Shape) -> CodeValue:
-    """Return nested lists of unknown numbers with the given lengths."""
+def _unknown_element(tensor: TracedTensor) -> float:
+    """Return the unknown number that represents an element of a tensor."""
+    return UNKNOWN_INTEGER if tensor.kinds == "i" else nan
+
+
+def _nested_list(shape: Shape, item: float) -> CodeValue:
+    """Return nested lists of the number `item` with the given lengths."""
     if not shape:
-        return nan
+        return item
     count = shape[0] if isinstance(shape[0], int) else 0
-    return CodeList([_nested_list(shape[1:]) for _ in range(count)])
+    return CodeList([_nested_list(shape[1:], item) for _ in range(count)])
 
 
 SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
@@ -95,7 +108,8 @@ SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
     **dict.fromkeys(("PRNGKey", "default_rng", "Generator", "device", "finfo", "iinfo"), lambda *_: nan),
     **dict.fromkeys(("dim", "ndimension", "rank"), lambda value, call: len(require_dims(value, call))),
     **dict.fromkeys(("numel", "nelement"), lambda value, call: product(require_dims(value, call))),
-    **dict.fromkeys(("item", "is_floating_point", "is_complex", "is_contiguous", "get_device"), lambda *_: nan),
+    "item": lambda value, _: _unknown_element(value) if isinstance(value, TracedTensor) else nan,
+    **dict.fromkeys(("is_floating_point", "is_complex", "is_contiguous", "get_device"), lambda *_: nan),
 }
 """Evaluators of functions that return sizes or shapes, by function name; for example, `len` and `numel`."""
 

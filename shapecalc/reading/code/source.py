@@ -422,8 +422,8 @@ def names_in_statement(statement: ast.stmt, context: type[ast.expr_context]) -> 
     return {dotted_name(node) for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), context)}
 
 
-def bound_names(statement: ast.stmt) -> list[str]:
-    """Return the dotted names that a statement binds, in source order."""
+def bound_names(statement: ast.stmt | ast.expr) -> list[str]:
+    """Return the dotted names that a statement or a target binds, in source order."""
     stored = [node for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), ast.Store)]
     return [*dict.fromkeys(filter(None, map(dotted_name, stored)))]
 

@@ -13,6 +13,7 @@ from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.reading.code.arithmetic import OPERATOR_SYMBOLS
 from shapecalc.reading.code.assignments import AssignmentEvaluator
+from shapecalc.reading.code.builtins import BUILTINS
 from shapecalc.reading.code.call_evaluation import (
     ACTIVATION_FUNCTIONS,
     CACHE_CLASSES,
@@ -339,6 +340,8 @@ class CodeInterpreter(AssignmentEvaluator):
         """Bind the names that a statement assigns to its error."""
         if self.statement_count > MAX_STATEMENTS:
             raise error
+        if error not in self.unknown_calls and not self.is_quiet:
+            self.ask_for_part(statement, error)
         state = self.frame.state
         if isinstance(statement, ast.Return):
             self.journal.write(state, "results", (*state["results"], (error, None)))
@@ -356,6 +359,21 @@ class CodeInterpreter(AssignmentEvaluator):
             for name in stored:
                 self.assign_name(name, error)
             self.record_statement(statement, dict.fromkeys(bound_names(statement), error))
+
+    def ask_for_part(self, statement: ast.stmt, error: ShapeError) -> None:
+        """Record the first call or item in a statement that raises an error, whose shape the user can provide."""
+        value = getattr(statement, "value", None)
+        pending = [value] if isinstance(value, ast.expr) else []
+        while pending:
+            node = pending.pop(0)
+            is_number = isinstance(node, ast.Call) and dotted_name(node.func) in BUILTINS
+            is_change = isinstance(node, ast.Call) and getattr(node.func, "attr", "") in LIST_METHODS
+            if isinstance(node, ast.Call | ast.Subscript) and not (is_number or is_change):
+                if node is value or self.evaluate_binding(node) is error:
+                    self.ask_for_shape(node, error)
+                    return
+            else:
+                pending += [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
 
     def assigns_declared_inputs(self, stored: Iterable[str], loaded: set[str]) -> bool:
         """Return whether a statement assigns only inputs that the user declares.
@@ -541,7 +559,9 @@ class CodeInterpreter(AssignmentEvaluator):
             raise
         return self.journal.roll_back()
 
-    def invalidate_assigned_names(self, node: ast.If | ast.Try, branches: Sequence[Changes], error: ShapeError) -> None:
+    def invalidate_assigned_names(
+        self, node: ast.If | ast.Try | ast.For | ast.While, branches: Sequence[Changes], error: ShapeError
+    ) -> None:
         """Mark the values that the branches of a condition change as unknown.
 
         This is necessary if an op in one of the branches is refused.
@@ -566,6 +586,14 @@ class CodeInterpreter(AssignmentEvaluator):
         """
         state = self.frame.state
         exits = [changes.get((id(state), "exit"), (state, "exit", ""))[2] for changes in branches]
+        if self.leave_choice is not None and 0 < sum(leaves in LOOP_EXITS for leaves in exits) < len(branches):
+            is_left = self.leave_count == self.leave_choice
+            self.leave_count += 1
+            branches = [
+                changes for changes, leaves in zip(branches, exits, strict=True) if (leaves in LOOP_EXITS) == is_left
+            ]
+            self.join_branches(branches, error)
+            return
         if {"break", "continue", "unknown"} & {*exits}:
             self.apply_changes(branches, error)
             self.journal.write(state, "exit", "unknown")
@@ -612,11 +640,37 @@ class CodeInterpreter(AssignmentEvaluator):
         return left if left is right else join_values(left, right, error)
 
     def interpret_loop(self, node: ast.For | ast.While) -> None:
-        """Interpret a `for` or `while` loop."""
-        if isinstance(node, ast.While):
-            self.interpret_while(node)
-            return
-        for item in self.evaluate_iterable(node.iter):
+        """Interpret a `for` or `while` loop.
+
+        If the number of iterations is unknown, the loop is interpreted as any number of equal iterations.
+        """
+        count, known, outer = len(self.records), {**self.skipped_errors}, (self.leave_choice, self.leave_count)
+        self.leave_choice = None
+        self.journal.start()
+        try:
+            if isinstance(node, ast.While):
+                self.interpret_while(node)
+            else:
+                self.interpret_for(node)
+        except UnknownIterations as unknown:
+            self.journal.roll_back()
+            del self.records[count:]
+            self.skipped_errors = known
+            self.interpret_unknown_loop(node, unknown)
+        except BaseException:
+            self.journal.merge()
+            raise
+        else:
+            self.journal.merge()
+        finally:
+            self.leave_choice, self.leave_count = outer
+
+    def interpret_for(self, node: ast.For) -> None:
+        """Interpret a `for` loop.
+
+        Raises `UnknownIterations` if the number of iterations is unknown.
+        """
+        for item in self.iterate(node.iter):
             self.count_iteration(node)
             self.assign_target(node.target, item)
             self.interpret_body(node.body)
@@ -624,12 +678,108 @@ class CodeInterpreter(AssignmentEvaluator):
                 return
         self.interpret_body(node.orelse)
 
+    def iterate(self, node: ast.expr) -> Iterator[Binding]:
+        """Yield the items of the iterable in a `for` statement.
+
+        The body of the loop may take items of an iterator, too. Raises `UnknownIterations` for unknown items.
+        """
+        try:
+            value = self.evaluate(node)
+            if not (isinstance(value, CodeList) and value.is_iterator):
+                yield from self.list_items(node, value)
+                return
+        except ShapeError as error:
+            unknown = UnknownIterations(error.problem)
+            if error in self.unknown_calls:
+                self.unknown_calls[unknown] = self.unknown_calls[error]
+            raise unknown from None
+        while value.bindings:
+            item, *rest = value.bindings
+            self.journal.write(value.state, "items", tuple(rest))
+            yield item
+
+    def interpret_unknown_loop(self, node: ast.For | ast.While, error: ShapeError) -> None:
+        """Interpret a loop with an unknown number of iterations.
+
+        The names that an iteration changes are merged with their values before it, until no more of them change.
+        """
+        was_quiet, self.is_quiet = self.is_quiet, True
+        try:
+            is_stable = any(not self.merge_iteration(node, error) for _ in range(MAX_MERGES))
+            self.is_quiet = was_quiet
+            self.merge_iteration(node, error)
+        finally:
+            self.is_quiet = was_quiet
+        if not is_stable:
+            self.invalidate_assigned_names(node, [], error)
+        self.leave_choice = None
+        self.interpret_body(node.orelse)
+
+    def merge_iteration(self, node: ast.For | ast.While, error: ShapeError) -> bool:
+        """Interpret one iteration of a loop, and merge its changes with the values before it.
+
+        The body is interpreted once for each unknown condition that may end the iteration, and once to its end. Returns
+        whether a value changed.
+        """
+        branches: list[Changes | StageRefused] = []
+        state = self.frame.state
+        self.leave_choice, self.leave_count = -1, 0
+        branches.append(self.interpret_iteration(node))
+        for choice in range(min(self.leave_count, MAX_LEAVES)):
+            was_quiet, self.is_quiet, self.leave_choice, self.leave_count = self.is_quiet, True, choice, 0
+            branches.append(self.interpret_iteration(node))
+            self.is_quiet = was_quiet
+        possible = [branch for branch in branches if not isinstance(branch, StageRefused)]
+        if len(possible) < len(branches):
+            self.invalidate_assigned_names(node, possible, error)
+            return False
+        before, results = state["results"], list[tuple[Binding, ShapeError | None]]()
+        for changes in possible:
+            changes.pop((id(state), "exit"), None)
+            results += changes.pop((id(state), "results"), (state, "", before))[2][len(before) :]
+        slots = {slot: (container, key) for changes in possible for slot, (container, key, _) in changes.items()}
+        old = {slot: container.get(key, MISSING) for slot, (container, key) in slots.items()}
+        self.apply_changes([{}, *possible], error)
+        self.journal.write(state, "results", (*before, *[(value, other or error) for value, other in results]))
+        return any(container.get(key, MISSING) != old[slot] for slot, (container, key) in slots.items())
+
+    def interpret_iteration(self, node: ast.For | ast.While) -> Changes | StageRefused:
+        """Interpret one iteration of a loop with an unknown number of iterations, and undo and return its changes."""
+        self.count_iteration(node)
+        self.journal.start()
+        if isinstance(node, ast.For):
+            self.assign_unknown_item(node)
+        inner = self.interpret_branch(node.body)
+        if isinstance(inner, StageRefused):
+            self.journal.roll_back()
+            return inner
+        for container, key, value in inner.values():
+            self.journal.write(container, key, value)
+        return self.journal.roll_back()
+
+    def assign_unknown_item(self, node: ast.For) -> None:
+        """Bind the target of a loop to an item of its iterable, whose number of items is unknown."""
+        value = self.evaluate_binding(node.iter)
+        if isinstance(value, TracedTensor) and value.rank:
+            self.assign_target(node.target, TensorChunks(value, 0, None).chunk(0))
+            return
+        error = value if isinstance(value, ShapeError) else self.error(node.iter, "this item is not known")
+        items = value.bindings if isinstance(value, CodeList) else value if isinstance(value, tuple) else ()
+        item: Binding = items[0] if items else error
+        for other in items[1:]:
+            item = join_values(item, other, error)
+        if not isinstance(item, ShapeError):
+            self.assign_target(node.target, item)
+            return
+        for name in filter(None, bound_names(node.target)):
+            self.assign_name(name, error)
+
     def interpret_while(self, node: ast.While) -> None:
         """Interpret a `while` loop."""
         while (is_true := self.evaluate_truth(node.test)) is not False:
             self.count_iteration(node)
             if is_true is None:
-                raise self.error(node, "how often this loop is run is not known")
+                raise UnknownIterations(self.error(node, "how often this loop is run is not known").problem)
             self.interpret_body(node.body)
             if self.is_last_iteration(node):
                 return
@@ -644,7 +794,7 @@ class CodeInterpreter(AssignmentEvaluator):
         if leaves in ("break", "continue", "unknown"):
             self.journal.write(self.frame.state, "exit", "")
         if leaves == "unknown":
-            raise self.error(node, "how often this loop is run is not known")
+            raise UnknownIterations(self.error(node, "how often this loop is run is not known").problem)
         return leaves not in ("", "continue")
 
     def interpret_assignment(self, node: ast.Assign | ast.AnnAssign, value_node: ast.expr) -> CodeValue:
@@ -672,6 +822,8 @@ class CodeInterpreter(AssignmentEvaluator):
             value = self.evaluate(value_node)
         if hasattr(targets[0], "elts"):
             self.check_tensors_known([value_node])
+            if value is None and dotted_name(value_node):
+                raise self.absent_value_error(value_node)
         for target in targets:
             self.assign_target(target, value)
         return value
@@ -718,6 +870,15 @@ def _parameter_names(cls: ast.ClassDef) -> set[str]:
     }
 
 
+class UnknownIterations(ShapeError):
+    """The exception raised for a loop with an unknown number of iterations."""
+
+
+LOOP_EXITS = ("break", "continue")
+MAX_MERGES = 6
+"""The number of iterations after which the names of a loop are unknown if a value still changes."""
+MAX_LEAVES = 4
+"""The number of unknown conditions in a loop for which the end of an iteration is followed."""
 MODULE_NAME = "module"
 """The value of `__name__`: files are read as if they were imported."""
 LIST_METHODS = {

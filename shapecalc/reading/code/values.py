@@ -67,6 +67,8 @@ REARRANGING_OPS = {
 """The names of the ops that preserve every element of the input."""
 MAYBE_NONE = float("nan")
 """An unknown value that may be None, such as a mask."""
+UNKNOWN_INTEGER = float("nan")
+"""An unknown integer, such as an element of a tensor."""
 UNNAMED_CHANGE = "?"
 """The untraced change of a tensor during the evaluation of the expression that changes it."""
 
@@ -411,11 +413,12 @@ def _format_argument(value: CodeValue) -> str:
 class CodeList:
     """A mutable list."""
 
-    def __init__(self, items: Iterable[Binding]) -> None:
-        """Create a list.
+    def __init__(self, items: Iterable[Binding], *, is_iterator: bool = False) -> None:
+        """Create a list, or with `is_iterator` an iterator, which contains the remaining items.
 
         An item may be an error, which is raised when the item is used.
         """
+        self.is_iterator = is_iterator
         self.state: dict[str, tuple[Binding, ...] | ShapeError] = {"items": tuple(items)}
 
     @property
@@ -687,6 +690,17 @@ def is_dim(value: CodeValue) -> TypeGuard[Dim]:
 def is_integer(value: CodeValue) -> TypeGuard[int]:
     """Return whether a value is an integer rather than a truth value."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def single_name(value: CodeValue | GivenValue) -> str:
+    """Return the name that a user gives as the value of an argument, or an empty string for any other value."""
+    part = value[0] if isinstance(value, tuple) and len(value) == 1 else None
+    return str(part) if isinstance(part, Monomial) and str(part).isidentifier() else ""
+
+
+def is_real_number(value: CodeValue) -> TypeGuard[int | float]:
+    """Return whether a value is a known number rather than a truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
 def tensors_in(value: CodeValue) -> Iterator[TracedTensor]:

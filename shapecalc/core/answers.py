@@ -162,7 +162,7 @@ class Step(Record):
     """A step of a shape computation: a rule, a dim and the input axes of the dim."""
 
     rule: StepRule
-    """The applied rule, a string that equals its own id."""
+    """The applied rule. Its string value is the id of the rule."""
     out: int | None
     """The index of the output dim, or None if the step concerns no output dim or all output dims."""
     sources: tuple[int, ...]
@@ -603,7 +603,7 @@ class Chain(Answer):
     named_sizes: Mapping[str, SizeExpression] = EMPTY_DICT
     """The definitions of the names in the operands of the ops."""
     op: ClassVar = "chain"
-    """The label of a chain in reports and in JSON, instead of the name of an op."""
+    """The label of a chain in reports and in JSON."""
 
     def __hash__(self) -> int:
         return hash((Chain, self.traces))

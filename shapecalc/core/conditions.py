@@ -636,7 +636,7 @@ def _substitute_fixed_sizes(conditions: Conditions, sizes: Mapping[str, int]) ->
 
 
 def can_hold(conditions: Iterable[Condition], sizes: Mapping[str, int]) -> bool:
-    """Return whether each condition, considered alone, is satisfiable at `sizes`."""
+    """Return whether each condition is satisfiable at `sizes`, independently of the others."""
     try:
         for condition in conditions:
             substitute_condition(condition, sizes)

@@ -307,8 +307,8 @@ class _AtomSplitter:
     def _find_next_boundary(self) -> tuple[int, Dim, int, Dim]:
         """Find the next common boundary of atoms and dims.
 
-        Returns the number of complete atoms before the boundary, and the size of the part of the next atom before the
-        boundary. For the dims, it returns the same two values. The size of an empty part is 1.
+        The first result is the number of complete atoms before the boundary, and the second is the size of the outer
+        part of the next atom. The last two results are the same values for the dims. The size of an empty part is 1.
         """
         sizes, new_sizes = [atom.size for atom in self.remaining_atoms[::-1]], self.remaining_dims[::-1]
         products, new_products = _running_products(sizes[:CUT_LOOKAHEAD]), _running_products(new_sizes[:CUT_LOOKAHEAD])
@@ -591,7 +591,7 @@ class _ViewSlicer:
         return None
 
     def _divide_with_remainder(self, number: Dim, divisor: Dim) -> tuple[Dim, Dim] | None:
-        """Return the quotient and the remainder, or None if they are not determined."""
+        """Return the quotient and the remainder, or None if they depend on sizes."""
         ratio = dims.quotient(number, divisor)
         if self.assumptions.is_integral(ratio):
             return ratio, 0
@@ -624,7 +624,7 @@ class _ViewSlicer:
         return self.slice_atoms(atom.base, first, atom.stride, atom.size)
 
     def _look_up_table(self, atom: Atom) -> Atoms:
-        """Look up the index of an atom of size 1 in its index table, and return its atoms."""
+        """Replace an atom of size 1 with the atoms that its index table selects."""
         (table,), position = atom.base, sum(atom.start)  # type: ignore[arg-type]  # the size of a table is a number
         index = int(str(table.stride)[len(TABLE_PREFIX) :].split(",")[position % int(str(table.size))])
         return (
@@ -639,7 +639,7 @@ class _ViewSlicer:
 
 
 def _resolve_single_bases(view: View, assumptions: Assumptions) -> View:
-    """Replace each atom that is the only one in its index space and does not wrap around."""
+    """Replace each atom that is alone in its index space and does not wrap around."""
     counts = count_atoms_by_index_space(view)
     slicer = _ViewSlicer(assumptions)
 

@@ -328,7 +328,7 @@ def _positions_at(positions: tuple[int, ...], index: Any) -> Any:
 
 
 def ravel(index: Any, shape: Sequence[Any]) -> Any:
-    """Return the flat index in C order of an index into a tensor of `shape`.
+    """Convert an index into a tensor of `shape` to a flat index in C order.
 
     The components of `index` are integers, or integer arrays for several elements.
 
@@ -342,7 +342,7 @@ def ravel(index: Any, shape: Sequence[Any]) -> Any:
 
 
 def unravel(flat: Any, shape: Sequence[Any]) -> Any:
-    """Return the index into a tensor of `shape` of a flat index in C order.
+    """Convert a flat index in C order to an index into a tensor of `shape`.
 
     >>> unravel(14, (2, 3, 4))
     (1, 0, 2)

@@ -134,7 +134,7 @@ class AxisChange(Record):
     is_mixed: bool = False
     """Whether an output axis of the group mixes input axes."""
     is_partial: bool = False
-    """Whether the output axes depend on parts of the input axes whose other parts are mixed."""
+    """Whether the output axes depend on parts of the input axes, while other parts are mixed."""
 
     @property
     def verb(self) -> str:
@@ -642,14 +642,14 @@ class _OriginAnalysis:
         return self.assumptions.divides(dims.product((size, step)), dim)
 
     def _find_rotated_axes(self, space: layout.IndexSpace) -> list[int]:
-        """Return the rotated axis of an index space in a list, or an empty list."""
+        """Return a list of the rotated axis of an index space, or an empty list."""
         base = layout.merge_atoms(space[0])
         index = self.axis_index_by_stride.get(base[0].stride) if len(base) == 1 and not base[0].base else None
         axes = [] if index is None else [self.axes[index]]
         return [axis for axis in axes if base[0].size == self.shape[axis] and self._find_index_set(space).exact]
 
     def _compute_axis_offsets(self) -> dict[int, Sum]:
-        """Return the first index on each axis that is read.
+        """Return the first read index of each axis.
 
         A negative index counts from the end of the axis.
         """
@@ -977,7 +977,7 @@ def is_varying_digit(
 
 
 def compute_residues(offset: int, steps: Iterable[tuple[int, int]], modulus: int) -> int:
-    """Return the residues of the sums of `offset` and any of the steps, as a bit set.
+    """Return the residues of the indices reachable from `offset`, as a bit set.
 
     Each step is a pair of a count and a stride. Residues are modulo `modulus`.
 

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar, TypeAlias
 
 ValueParser: TypeAlias = "Callable[[Any, Param, Shape], Any]"
-"""A function that parses a value from the value, the parameter and the input shape, or raises `ShapeError` (usage)."""
+"""A function that parses a value, or raises `ShapeError` (usage). Its arguments are the value, the parameter and the
+input
+shape.
+"""
 JsonSchema: TypeAlias = "Mapping[str, Any]"
 
 

@@ -93,8 +93,8 @@ _init_templates: dict[tuple[int, bool], Any] = {}
 def _make_init(class_name: str, names: list[str], defaults: dict[str, object], *, has_hook: bool) -> Any:
     """Return an `__init__` function that sets the fields of a record.
 
-    If `has_hook` is True, the function also calls `__post_init__`. Classes with the same number of fields share the
-    compiled code and rename its variables. Compiling the code for each class would take a twelfth of the time of a
+    If `has_hook` is True, the function also calls `__post_init__`. The code is compiled once for each number of fields,
+    and its names are replaced for each class. Compiling the code for each class would take a twelfth of the time of a
     command.
     """
     slots = {f"_{index}": f"_{name}" for index, name in enumerate(names)}

@@ -177,7 +177,7 @@ def _find_zero_sensitive_names(
 
 
 def _is_wrong_at_zero(answer: Trace | Chain, zero_answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
-    """Return whether `answer` with `sizes` substituted differs from `zero_answer`."""
+    """Return whether `answer` contradicts `zero_answer` after substituting `sizes`."""
     least = [condition for condition in answer.conditions if condition.relation == ">="]
     if not can_hold(least, sizes):
         return False

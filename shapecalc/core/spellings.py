@@ -105,8 +105,8 @@ class PrintedShape(Record):
 class ShapeFormat(Record):
     """The format of a shape that another tool prints.
 
-    The groups of the pattern are `inner`, the text with the dims, and optionally `dtype`, `strides` and `order`.
-    `order` contains the axes from minor to major.
+    The pattern has the group `inner` for the text with the dims. The groups `dtype`, `strides` and `order` are
+    optional; `order` contains the axes from minor to major.
     """
 
     name: str

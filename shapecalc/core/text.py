@@ -35,9 +35,9 @@ formats at most 4300 digits.
 LOG10_OF_2 = 0.30103
 """The decimal logarithm of 2."""
 MAX_QUOTED_LENGTH = 40
-"""The maximum length, in characters, of a string that a message quotes."""
+"""The maximum length, in characters, of a quoted string in a message."""
 MAX_QUOTED_SHAPE_LENGTH = 200
-"""The maximum length, in characters, of a shape that a message quotes."""
+"""The maximum length, in characters, of a quoted shape in a message."""
 UNBROKEN_TEXT = r"(?:(?<=[:,] )|(?<=\(see )|(?<=  ))shapecalc (?:'[^']*'|,(?! )|[^,;)'])+\S*|(?:(?<!\w)'[^']*'|\S)+"
 """A regular expression for the parts of a message that must not be wrapped: words, quoted texts and commands."""
 UNPRINTABLE_CODES = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
@@ -68,13 +68,13 @@ NAME_SIZE_HINT = "write a name (N) or ? for a size that is not known"
 CONTAINER_SUFFIXES = (".npz", ".safetensors", ".zarr", ".h5", ".hdf5")
 """The suffixes of files and stores that contain several named arrays."""
 MAX_LISTED_NAMES = 16
-"""The maximum number of names that a hint lists."""
+"""The maximum number of names in a hint."""
 MAX_COMPARED_LENGTH = 80
 """The maximum length, in characters, of the prefix of a word that is compared with names."""
 MIN_LENGTH_OF_TWO_MISTAKES = 6
 """The minimum length of a word for which a name with two typing mistakes is suggested."""
 MIN_PREFIX_LENGTH = 4
-"""The minimum length of a word and of a name for a suggestion because one contains the other."""
+"""The minimum length for suggesting a name that contains the word or is contained in it."""
 MAX_EXTRA_LETTERS = 3
 """The maximum number of additional letters in a suggested name that contains the word but does not start with it."""
 OPENING, CLOSING, QUOTES = "[({", "])}", "'\""

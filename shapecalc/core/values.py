@@ -1,9 +1,12 @@
 """Parsers for Python values, sizes, slices, axis patterns and subscripts.
 
-slices = "[" slice {"," slice} "]" | slice {"," slice} slice = [integer] ":" [integer] [":" [integer]] pattern = side
-"->" side as in einops: `b c (h p) -> b h (p c)` side = {axis | "(" {axis} ")"} axis = name | integer | "..." subscripts
-= term {"," term} ["->" term] as in NumPy's einsum: `ij,jk->ik` term = {letter | "..."} with "..." at most once, blanks
-are ignored
+slices     = "[" slice {"," slice} "]" | slice {"," slice}
+slice      = [integer] ":" [integer] [":" [integer]]
+pattern    = side "->" side                 as in einops: `b c (h p) -> b h (p c)`
+side       = {axis | "(" {axis} ")"}
+axis       = name | integer | "..."
+subscripts = term {"," term} ["->" term]    as in NumPy's einsum: `ij,jk->ik`
+term       = {letter | "..."}               with "..." at most once, blanks are ignored
 """
 
 from __future__ import annotations

@@ -98,17 +98,17 @@ class Operator(TableRow):
     versions: Mapping[int, frozenset[str]] = NO_VERSIONS
     """The accepted element types of each version; empty if the operator has no versions."""
     params_since: Mapping[str, int | None] = EMPTY_DICT
-    """The first operator version with each parameter, or None if no version has the parameter.
+    """For each parameter, the first operator version that has it, or None if no version has it.
 
     If the version of a request lacks the parameter, a rule refuses the request. If no version has the parameter, the
     request is a usage error.
     """
     missing_types: frozenset[str] = frozenset()
-    """The element types that are in `Dialect.types` and that this unversioned operator refuses."""
+    """The element types in `Dialect.types` that this unversioned operator refuses."""
     required_since: Mapping[str, int] = EMPTY_DICT
     """For an optional parameter of the op, the first operator version that requires it."""
     params: tuple[Param, ...] = ()
-    """Additional parameters, which the op does not have."""
+    """Additional parameters of the operator, besides the parameters of the op."""
     resolve: Callable[..., Stages | None] | None = None
     """The operator's own resolver, with the signature of `Op.resolve`, or None.
 
@@ -122,7 +122,7 @@ class Operator(TableRow):
     scalar_axis: bool = True
     """Whether `AxisSemantics.scalar_axis` applies to this operator."""
     variant_of: Callable[[Mapping[str, Any]], Operator] | None = None
-    """A function that selects a variant of the operator from the arguments of a request."""
+    """A function that maps the arguments of a request to a variant of the operator."""
 
 
 def operators_by_op(same_names: str = "", **others: str) -> dict[str, Operator]:
@@ -162,7 +162,7 @@ class Dialect(TableRow):
     These types are subtracted from `types` or from the types of the operator version.
     """
     spellings: Mapping[str, str] = EMPTY_DICT
-    """A mapping from the dialect's names of element types to their NumPy names."""
+    """The NumPy names of element types, keyed by their names in the dialect."""
     prefix: str = ""
     """The optional prefix of element types, such as `torch.`."""
     aliases: tuple[str, ...] = ()
@@ -201,13 +201,13 @@ class Setting(TableRow):
     dialect: Dialect
     operator: Operator
     resolve: Callable[..., Stages]
-    """The resolver of the request: the operator's own resolver, or the op's."""
+    """The resolver for the request, from the operator or from the op."""
     version: int | None
     """The operator's version, or None if operators are not versioned."""
     reshape_semantics: ReshapeSemantics
     """The meaning of 0 and -1 in a requested shape."""
     options: FrozenDict
-    """The framework's name of the switch, mapped to the setting."""
+    """A mapping from the name of the switch to its setting."""
     extras: Callable[[Any], Mapping[str, object]] | FrozenDict = EMPTY_DICT
     """The function that computes the additional results of a trace, or an empty mapping."""
     names: NameAllocator = NameAllocator((), EMPTY_DICT)

@@ -145,7 +145,7 @@ UNKNOWN_SHAPE = Rule(
 
 
 SourcedDim: TypeAlias = "tuple[Axes, ResolvedDim]"
-"""An output dim with its input axes, which are positions in reading order."""
+"""The input axes of an output dim, as positions in reading order, and the resolved dim."""
 
 
 class MxnetTarget(Record):
@@ -244,7 +244,7 @@ def _resolve_entries(request: MxnetTarget) -> tuple[list[SourcedDim], ShapeError
 def _check_infer_position(
     request: MxnetTarget, position: int, output_position: int, infer_position: int | None
 ) -> None:
-    """Raise `ShapeError` for a second -1, and for a -1 at a different output position.
+    """Raise `ShapeError` for a second -1, or for a -1 that changes its position.
 
     `position` is the position of the -1 in the target, and `output_position` is its position in the output. They differ
     if an entry before the -1 does not produce exactly one output dim.

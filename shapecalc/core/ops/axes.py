@@ -16,7 +16,7 @@ from shapecalc.core.text import missing_axis_text
 
 
 class RepeatedAxesPolicy(Choice):
-    """The handling of an axis that a request lists more than once."""
+    """The handling of repeated axes in a request."""
 
     REFUSED = "refused"
     DROPPED = "counted once"

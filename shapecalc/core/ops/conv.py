@@ -127,9 +127,9 @@ def conv(
 def _match_channels(
     input_channels: Dim, axis: int, weight_dims: WeightDims, groups: int, *, transposed: bool
 ) -> tuple[Dim, Dim, Conditions]:
-    """Return the input channels and the weight channels, with the match conditions.
+    """Return the input channels and the weight channels, which must match.
 
-    Raises `ShapeError` (channels-differ or indivisible).
+    The third result contains the conditions for the match. Raises `ShapeError` (channels-differ or indivisible).
     """
     want = weight_dims.channels if transposed else product((groups, weight_dims.channels))
     divided = want if transposed else weight_dims.filters

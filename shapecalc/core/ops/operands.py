@@ -116,7 +116,7 @@ class AlignedDim(Record):
 
     dim: Dim
     operand_axes: tuple[OperandAxis, ...]
-    """The operand axes of the output dim. Axes of size 1 that are repeated are omitted."""
+    """The operand axes of the output dim. Broadcast axes of size 1 are omitted."""
     conditions: Conditions = ()
     alternatives: Conditions = ()
     dims: Sequence[tuple[OperandAxis, Dim]] = ()

@@ -84,7 +84,8 @@ class PadSemantics(Record):
     omitted.
     """
     last_dims: tuple[tuple[int, ...], ...] = ()
-    """For each rank, the numbers of trailing dims that a call can pad. It is empty if a call can pad any dims."""
+    """For each rank, the numbers of trailing dims that a call can pad. The tuple is empty if a call can pad any dims.
+    """
     max_rank: int | None = None
     nonempty: tuple[str, ...] = ()
     """The modes that refuse an empty dim even if it is not padded. PyTorch accepts an empty batch dim."""
@@ -365,7 +366,7 @@ def _select_tflite_operator(arguments: Mapping[str, object]) -> Operator:
 
 
 def _describe_axes(shape: Shape, arguments: Mapping[str, Any], _: Dialect) -> str:
-    """Return a note that a single size pads all axes, if this is the case."""
+    """Return a note if a single size pads all axes."""
     padding = arguments["padding"]
     if len(padding) != 1 or "axes" in arguments or len(shape) < 2:
         return ""

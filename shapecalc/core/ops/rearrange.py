@@ -72,7 +72,7 @@ PATTERN_AXIS = StepRule(
 class RearrangePlan(Record):
     """A pattern that is parsed for one input rank.
 
-    Both sides contain the axis names of each dim.
+    `left` and `right` contain the axis names of each dim.
     """
 
     left: SideAxes
@@ -202,7 +202,10 @@ def _split_steps(resolved: Iterable[tuple[int, list[ResolvedDim]]]) -> tuple[Ste
 
 
 def _split_dim(dim: Dim, axis: int, plan: RearrangePlan) -> list[ResolvedDim]:
-    """Split an input dim into its axes; a group without axes drops a dim of 1."""
+    """Split an input dim into its axes.
+
+    If the group of the dim has no axes, the dim is 1 and is dropped.
+    """
     names, part = plan.left[axis], plan.groups[axis]
     lengths = [plan.lengths.get(name) for name in names]
     if lengths == [None]:

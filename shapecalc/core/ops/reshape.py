@@ -99,9 +99,9 @@ class ReshapeTarget(base.Target):
         return rule, dim, conditions, facts
 
     def _nonzero_products(self, infer_index: int) -> tuple[Dim, Dim, rules.ExcludedDims]:
-        """Return the dividend and the divisor of -1 for a product of 0.
+        """Return the dividend and the divisor of -1 if another dim is 0.
 
-        Both numbers are products without the zeros or without the copied dims. The third result is the kind of the
+        Both are element counts without the zeros or without the copied dims. The third result is the kind of the
         excluded dims. Raises `ShapeError` (zero-beside-infer or zero-volume-infer) if the dialect does not infer -1 in
         this case.
         """

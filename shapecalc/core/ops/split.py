@@ -307,7 +307,7 @@ def _part_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
 
 
 class UnevenSplitPolicy(Choice):
-    """The sizes of the parts if their number does not divide the dim."""
+    """The sizes of the parts if the number of parts does not divide the dim."""
 
     REFUSED = "refused"
     LAST = "the last part is smaller"

@@ -71,7 +71,7 @@ def _squeeze_steps(stage: Stage, checked: Sequence[CheckedAxis]) -> tuple[Step, 
 
 
 class NonUnitAxisPolicy(Choice):
-    """The handling of a requested axis whose size is not 1."""
+    """The handling of a requested axis that is not 1."""
 
     REFUSED = "refused"
     KEPT = "left alone"

@@ -390,7 +390,7 @@ def require_min_dim(dim: Dim, least: Dim, make_error: Callable[[], ShapeError]) 
 
 
 def resolve_window_dim(dim: Dim, window: Window, rules: Setting) -> ResolvedDim:
-    """Return the output dim of a dim along which windows slide.
+    """Return the output dim for a dim along which a window slides.
 
     Source: ONNX MaxPool ("floor((input_spatial_shape[i] + pad_shape[i] - dilation[i] * (kernel_shape[i] - 1) - 1) /
     strides_spatial_shape[i] + 1)"; "sliding windows that would start in the right padded region are ignored"). Raises
@@ -454,7 +454,7 @@ def _resolve_undilated_padding(dim: Dim, window: Window, rules: Setting) -> Wind
 
 
 def resolve_transposed_dim(dim: Dim, window: Window, extra: int | None, rules: Setting) -> ResolvedDim:
-    """Return the output dim of a spatial dim of a transposed convolution.
+    """Return the output dim for a spatial dim of a transposed convolution.
 
     `extra` is the output padding: the number of elements to add at the end of the dim. Source: ONNX ConvTranspose
     ("stride[i] * (input_size[i] - 1) + output_padding[i] + ((kernel_shape[i] - 1) * dilations[i] + 1) - pads[start_i] -
